@@ -1,0 +1,75 @@
+"""The most that a link with a changing rate can carry.
+
+## Source
+CR02 section 6.2.
+
+## What it does
+Where every packet draws its own rate R, the mean time of a packet is E[size/R], so that a saturated link
+carries 1/E[1/R]: the harmonic mean. Where the rate is redrawn in time, it carries the arithmetic mean E[R].
+
+## Differences from the source
+CR02 prints 1/(ln b - ln a) for the uniform law on [a, b]; the factor (b - a) is missing there.
+
+## Validation
+u(200, 20), u(200, 50), u(200, 75) kbit/s against the printed mean service rates, within 0.2 %.
+"""
+
+from collections.abc import Callable
+from math import log, sqrt
+from typing import Literal, Protocol
+
+from scipy.integrate import quad
+
+
+class RateLaw(Protocol):
+    """A law of a positive rate, such as a frozen distribution of `scipy.stats`."""
+
+    def pdf(self, x: float) -> float:
+        """Density at `x`."""
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest rate."""
+
+
+Redraw = Literal["packet", "time"]
+
+
+def uniform_bounds(mean: float, sd: float) -> tuple[float, float]:
+    """Ends of the uniform law u(mean, sd); `sd` is the standard deviation.
+
+    Raises:
+        ValueError: if the law reaches down to a rate of zero.
+    """
+    low, high = mean - sd * sqrt(3), mean + sd * sqrt(3)
+    if low <= 0:
+        raise ValueError(f"u({mean}, {sd}) reaches down to {low:g}; a rate must be above 0")
+    return low, high
+
+
+def uniform(mean: float, sd: float) -> float:
+    """Harmonic mean of u(mean, sd), in the unit of the arguments."""
+    if sd == 0:
+        return mean
+    low, high = uniform_bounds(mean, sd)
+    return (high - low) / log(high / low)
+
+
+def harmonic(law: RateLaw) -> float:
+    """Harmonic mean 1/E[1/R] of any law: the capacity where every packet draws its rate."""
+    return 1 / _mean(law, lambda r: 1 / r)
+
+
+def arithmetic(law: RateLaw) -> float:
+    """Mean E[R] of any law: the capacity where the rate is redrawn in time."""
+    return _mean(law, lambda r: r)
+
+
+def of(law: RateLaw, redraw: Redraw) -> float:
+    """Capacity of a link whose rate follows `law`, redrawn for every packet or in time."""
+    return harmonic(law) if redraw == "packet" else arithmetic(law)
+
+
+def _mean(law: RateLaw, f: Callable[[float], float]) -> float:
+    low, high = law.support()
+    value, _error = quad(lambda r: f(r) * law.pdf(r), low, high, limit=200)
+    return float(value)

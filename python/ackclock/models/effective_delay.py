@@ -1,0 +1,44 @@
+"""Mean delay of a link with random delay whose packets must not overtake each other.
+
+## Source
+The no-overtaking rule of CR02 section 6.1.
+
+## What it does
+Packet i leaves the transmitter at t_i, draws a delay D_i and arrives at a_i = max(a_{i-1}, t_i + D_i). A
+packet thus waits for a slow predecessor, so that the mean of a_i - t_i exceeds E[D]. On a saturated link
+that sends a packet every `gap` seconds, a_i - t_i = max over k of (D_{i-k} - k*gap), whose law is the product
+of F(x + k*gap) over k >= 0; the mean is the integral of one minus that product.
+
+## Differences from the source
+The source measures this delay in simulation; here it is computed.
+
+## Validation
+CR02 Table 1: minimum round trip times of 442, 461 and 517 ms (e(20), e(50), e(100), gap 40 ms) within 0.5 %.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def exponential(mean: float, gap: float | Sequence[float]) -> float:
+    """Mean effective delay of the exponential law e(mean), in seconds.
+
+    Args:
+        mean: Mean of the drawn delay, seconds.
+        gap: Seconds between two packets, or equally likely values of it (a rate that is drawn for every packet).
+    """
+    gaps = np.atleast_1d(np.asarray(gap, dtype=float))
+    # The law of the effective delay solves G(x) = F(x) * mean of G(x + gap); far out, G is 1.
+    step, reach = mean / 200, 40 * mean
+    x = np.arange(0.0, reach, step)
+    drawn = -np.expm1(-x / mean)
+    law: NDArray[np.float64] = drawn
+    for _ in range(10_000):
+        later = np.mean([np.interp(x + g, x, law, right=1.0) for g in gaps], axis=0)
+        following = drawn * later
+        if np.max(np.abs(following - law)) < 1e-12:
+            break
+        law = following
+    return float(np.trapezoid(1 - law, x))

@@ -1,0 +1,73 @@
+"""The window saw-tooth of one long TCP flow over a constant link.
+
+## Source
+Lakshman and Madhow, as restated in CR02 section 4, equations 1-4.
+
+## What it does
+A window that grows by one packet a round trip from `w0` to the loss window passes two epochs: A, while
+the pipe is not yet full (one window a minimum round trip), and B, while the queue grows (the link is the limit).
+
+## Differences from the source
+CR02 prints the loss window as mu*tau + B + 1. The window at which its own simulations lose is
+mu*T + B + 1 with T = tau + 1/mu, because the packet in transmission is in flight too; that is used here.
+
+## Validation
+Table 1, item 1 of CR02: loss window 22.00 packets, goodput within 0.2 % of the printed 199.8 kbit/s.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A stretch of the window's course: `duration` in seconds, `packets` sent in it."""
+
+    duration: float
+    packets: float
+
+
+NOTHING = Epoch(0.0, 0.0)
+
+
+def growth_below_pipe(w0: float, mu: float, T: float) -> Epoch:
+    """Epoch A: the window grows from `w0` packets to the pipe's size mu*T.
+
+    Args:
+        w0: Window at the start, packets.
+        mu: Service rate, packets per second.
+        T: Minimum round trip time, seconds.
+
+    Returns:
+        Equations 1 and 2; nothing where the window is above the pipe already.
+    """
+    t = T * (mu * T - w0)
+    if t < 0:
+        return NOTHING
+    return Epoch(t, (w0 * t + t * t / (2 * T)) / T)
+
+
+def growth_above_pipe(w_loss: float, mu: float, T: float) -> Epoch:
+    """Epoch B: the window grows from mu*T to `w_loss` packets while the queue fills (equations 3 and 4)."""
+    t = (w_loss**2 - (mu * T) ** 2) / (2 * mu)
+    if t < 0:
+        return NOTHING
+    return Epoch(t, mu * t)
+
+
+def loss_window(mu: float, T: float, B: float) -> float:
+    """Window in packets at which a buffer of `B` waiting packets overflows."""
+    return mu * T + B + 1
+
+
+def throughput(mu: float, T: float, B: float) -> float:
+    """Throughput in packets per second.
+
+    Args:
+        mu: Service rate, packets per second.
+        T: Minimum round trip time with the transmission of one packet, seconds.
+        B: Packets that may wait beside the one in transmission.
+    """
+    w_loss = loss_window(mu, T, B)
+    a = growth_below_pipe(w_loss / 2, mu, T)
+    b = growth_above_pipe(w_loss, mu, T)
+    return (a.packets + b.packets) / (a.duration + b.duration)

@@ -1,0 +1,160 @@
+"""The language of the `tolerance` and `value` columns of an expected.csv.
+
+A tolerance is one of
+
+* `+-3`, `+-3%`: at most this far from the expected value (absolute, or in percent of it);
+* `>=0.97`, `<= 25`, `>0.9`, `<2`, `0..5`: a bound or a closed interval for our value;
+* `exact`, `exact (85.8)`, `half a unit of the last digit`: equal when rounded to the digits that are printed;
+* `ordering`: a direction or ranking, which the claim decides by itself;
+* `qualitative`, `info`, `ignore`: shown, not judged.
+
+`A or B` and `A / ordering` hold where one side does, `A; B` where both do, `+-0.5 / +-0.01` has one
+tolerance for each of several values. Words around a bound (`>= 0.95 of best`, `+-30 ms on crossover`,
+`ratio to nominal +-0.1`) tell what the claim compares.
+
+An expected value is a number, a bound (`>160`), a range (`0.70-0.80`, `4..25`), several of these
+(`22 / 10`) or a word (`true`).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from math import inf, isfinite
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_NUMBER = r"-?\d+(?:\.\d+)?"
+_BOUND = re.compile(rf"(?P<sign>[<>]=?)\s*(?P<number>{_NUMBER})")
+_RANGE = re.compile(rf"(?P<low>{_NUMBER})\s*(?:-|\.\.)\s*(?P<high>{_NUMBER})")
+_WITHIN = re.compile(rf"\+-\s*(?P<number>{_NUMBER})(?P<percent>\s*%)?")
+_EXACT = re.compile(rf"exact(?:\s*\((?P<number>{_NUMBER})\))?|half a unit of the last digit")
+
+
+class Held(Enum):
+    """How a tolerance took a value."""
+
+    NUMBER = "number"
+    ORDERING = "ordering"
+    NO = "no"
+    UNJUDGED = "unjudged"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A closed or open interval of values that are taken as right."""
+
+    low: float = -inf
+    high: float = inf
+    open: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        if self.open:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
+
+    def widened(self, by: float, percent: bool) -> "Span":
+        """The span with `by` (or that many percent of each end) added on both sides."""
+        low_slack, high_slack = (abs(end) * by / 100 if percent else by for end in (self.low, self.high))
+        # A printed 3 % includes its own edge; floating point must not decide that.
+        return Span(self.low - low_slack * (1 + 1e-9), self.high + high_slack * (1 + 1e-9))
+
+
+def judge(tolerance: str, expected: str, values: Sequence[float], ordering: bool | None = None) -> Held:
+    """Judge `values` against the texts of the two columns.
+
+    Args:
+        tolerance: The tolerance column.
+        expected: The value column.
+        values: Our value, or one for each that is expected; several values for one expectation must all hold.
+        ordering: Whether the direction or ranking holds, where the row states one.
+
+    Raises:
+        ValueError: if a text is not of the language, or a number is needed and there is none.
+    """
+    text = tolerance.strip()
+    if text in ("qualitative", "info", "ignore"):
+        return Held.UNJUDGED
+    if ";" in text:
+        return _all([judge(part, expected, values, ordering) for part in text.split(";")])
+    alternatives = re.split(r"\s+or\s+|\s*/\s*(?=ordering)", text)
+    if len(alternatives) > 1:
+        return _any([judge(part, expected, values, ordering) for part in alternatives])
+    if text.startswith("ordering"):
+        return _ordering(expected, values, ordering)
+    return _number(text, expected, values)
+
+
+def _all(verdicts: list[Held]) -> Held:
+    if Held.NO in verdicts:
+        return Held.NO
+    return Held.ORDERING if Held.ORDERING in verdicts else Held.NUMBER
+
+
+def _any(verdicts: list[Held]) -> Held:
+    for held in (Held.NUMBER, Held.ORDERING):
+        if held in verdicts:
+            return held
+    return Held.NO
+
+
+def _ordering(expected: str, values: Sequence[float], ordering: bool | None) -> Held:
+    if ordering is None:
+        # `>0.90` states its own direction: the numbers decide.
+        if not _BOUND.search(expected):
+            raise ValueError(f"an ordering on {expected!r} must be decided by the claim")
+        ordering = _number(expected, expected, values) is Held.NUMBER
+    return Held.ORDERING if ordering else Held.NO
+
+
+def _number(tolerance: str, expected: str, values: Sequence[float]) -> Held:
+    if not values:
+        raise ValueError(f"tolerance {tolerance!r} needs a number")
+    tolerances = [part.strip() for part in re.split(r"\s+/\s+", tolerance)]
+    wanted = [part.strip() for part in re.split(r"\s+/\s+", expected)]
+    n = max(len(tolerances), len(wanted), len(values))
+    rows = zip(_spread(tolerances, n), _spread(wanted, n), _spread(list(values), n), strict=True)
+    held = all(isfinite(value) and value in _span(part, want) for part, want, value in rows)
+    return Held.NUMBER if held else Held.NO
+
+
+def _spread(items: list[T], n: int) -> list[T]:
+    """One item stands for all `n`."""
+    if len(items) not in (1, n):
+        raise ValueError(f"{len(items)} entries where {n} are compared: {items}")
+    return items * n if len(items) == 1 else items
+
+
+def _span(tolerance: str, expected: str) -> Span:
+    """The values that one tolerance takes as right for one expected value."""
+    if match := _EXACT.fullmatch(tolerance):
+        printed = match["number"] or expected
+        exponent = Decimal(printed).as_tuple().exponent
+        assert isinstance(exponent, int), "the pattern of a number admits no infinity"
+        return Span(float(printed), float(printed)).widened(0.5 * 10.0**exponent, percent=False)
+    if match := _WITHIN.search(tolerance):
+        return _expected_span(expected).widened(float(match["number"]), percent=bool(match["percent"]))
+    if match := _BOUND.search(tolerance):
+        return _bound_span(match)
+    if match := _RANGE.fullmatch(tolerance):
+        return Span(float(match["low"]), float(match["high"]))
+    raise ValueError(f"unknown tolerance {tolerance!r}")
+
+
+def _expected_span(expected: str) -> Span:
+    if match := _RANGE.fullmatch(expected):
+        return Span(float(match["low"]), float(match["high"]))
+    if match := _BOUND.fullmatch(expected):
+        return _bound_span(match)
+    try:
+        return Span(float(expected), float(expected))
+    except ValueError:
+        raise ValueError(f"expected value {expected!r} is not a number") from None
+
+
+def _bound_span(match: re.Match[str]) -> Span:
+    number = float(match["number"])
+    is_open = not match["sign"].endswith("=")
+    return Span(number, inf, is_open) if match["sign"].startswith(">") else Span(-inf, number, is_open)
