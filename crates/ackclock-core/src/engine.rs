@@ -1,0 +1,230 @@
+//! The event engine: one wake a component, hops at one instant as direct calls.
+//!
+//! Packets are never events. A packet in flight sits in its link's own ring, and the engine knows only when each
+//! node next wants to be woken ([`Wakes`]). The engine has no clock either: a simulation jumps from wake to wake,
+//! a live driver waits for them.
+
+use std::collections::VecDeque;
+
+use crate::node::{Hop, MAX_PORTS, Wire};
+use crate::{Message, Node, NullTracer, Outbox, Port, Time, Tracer, Wakes};
+
+/// The number of a node in its engine.
+pub type NodeId = usize;
+
+/// A graph of nodes and the instant that it has reached.
+pub struct Engine<N: Node = Box<dyn Node>, T: Tracer = NullTracer> {
+    nodes: Vec<N>,
+    wakes: Wakes,
+    out: Outbox,
+    egress: VecDeque<Egress>,
+    now: Time,
+    tracer: T,
+    events: u64,
+}
+
+/// A message that left the graph at a port without a wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Egress {
+    /// When it left.
+    pub at: Time,
+    /// The node that sent it.
+    pub node: NodeId,
+    /// The port at which it left.
+    pub port: Port,
+    /// What left.
+    pub message: Message,
+}
+
+impl<N: Node, T: Tracer> Engine<N, T> {
+    /// An empty graph at time zero.
+    pub fn new(tracer: T) -> Self {
+        Self {
+            nodes: Vec::new(),
+            wakes: Wakes::default(),
+            out: Outbox::default(),
+            egress: VecDeque::new(),
+            now: Time::ZERO,
+            tracer,
+            events: 0,
+        }
+    }
+
+    /// Adds a node and gives its number; ties in time are broken by it.
+    pub fn add(&mut self, node: N) -> NodeId {
+        let id = self.wakes.add();
+        self.out.wires.push(std::array::from_fn(|port| Wire::unconnected(id as u32, port as Port)));
+        self.wakes.set(id, node.next_wake());
+        self.nodes.push(node);
+        id
+    }
+
+    /// Lays a wire in both directions between two ports.
+    ///
+    /// # Panics
+    /// Where a port is not below [`MAX_PORTS`] or a node does not exist: the graph is built by code, not by users.
+    pub fn connect(&mut self, a: (NodeId, Port), b: (NodeId, Port)) {
+        for (from, to) in [(a, b), (b, a)] {
+            assert!(usize::from(from.1) < MAX_PORTS, "a node has {MAX_PORTS} ports");
+            self.out.wires[from.0][usize::from(from.1)] = Wire { node: to.0 as u32, port: to.1, connected: true };
+        }
+    }
+
+    /// Brings a message from outside to a port, at the instant `now`.
+    pub fn inject(&mut self, now: Time, node: NodeId, port: Port, message: Message) {
+        self.advance(now);
+        let to = Wire { node: node as u32, port, connected: true };
+        self.out.hops.push_back(Hop { to, message });
+        self.settle(now);
+    }
+
+    /// Does everything that is due up to and at `until`.
+    pub fn advance(&mut self, until: Time) {
+        while let Some((time, node)) = self.wakes.first() {
+            if time > until {
+                break;
+            }
+            // A node may ask for an instant that has passed; time itself never goes back.
+            self.now = self.now.max(time);
+            self.events += 1;
+            self.out.from = node as u32;
+            self.nodes[node].wake(self.now, &mut self.out);
+            self.wakes.set(node, self.nodes[node].next_wake());
+            self.settle(self.now);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// When something is next due.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(time, _)| time)
+    }
+
+    /// The next message that left the graph.
+    pub fn poll_egress(&mut self) -> Option<Egress> {
+        self.egress.pop_front()
+    }
+
+    /// The instant that the graph has reached.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Wakes and hops so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The nodes by number, for reading their statistics.
+    pub fn node(&self, id: NodeId) -> &N {
+        &self.nodes[id]
+    }
+
+    /// The nodes by number, for changing them between events.
+    pub fn node_mut(&mut self, id: NodeId) -> &mut N {
+        &mut self.nodes[id]
+    }
+
+    /// The tracer.
+    pub fn tracer_mut(&mut self) -> &mut T {
+        &mut self.tracer
+    }
+
+    /// Takes messages to the ends of their wires until none is left.
+    fn settle(&mut self, now: Time) {
+        while let Some(Hop { to, message }) = self.out.hops.pop_front() {
+            let node = to.node as usize;
+            if !to.connected {
+                self.egress.push_back(Egress { at: now, node, port: to.port, message });
+                continue;
+            }
+            self.events += 1;
+            self.tracer.message(now, node, to.port, &message);
+            self.out.from = to.node;
+            self.nodes[node].receive(now, to.port, &message, &mut self.out);
+            self.wakes.set(node, self.nodes[node].next_wake());
+        }
+    }
+}
+
+impl Node for Box<dyn Node> {
+    fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
+        (**self).receive(now, port, message, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox) {
+        (**self).wake(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        (**self).next_wake()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FlowId, Segment, Seq, Span};
+
+    /// Sends what it gets back out at port 1 after a fixed delay.
+    struct Delay {
+        delay: Span,
+        held: VecDeque<(Time, Message)>,
+    }
+
+    impl Node for Delay {
+        fn receive(&mut self, now: Time, _: Port, message: &Message, _: &mut Outbox) {
+            self.held.push_back((now + self.delay, *message));
+        }
+        fn wake(&mut self, now: Time, out: &mut Outbox) {
+            while let Some(&(due, message)) = self.held.front().filter(|(due, _)| *due <= now) {
+                debug_assert!(due <= now);
+                self.held.pop_front();
+                out.send(1, message);
+            }
+        }
+        fn next_wake(&self) -> Option<Time> {
+            self.held.front().map(|(due, _)| *due)
+        }
+    }
+
+    fn chain() -> Engine<Delay> {
+        let mut engine = Engine::new(NullTracer);
+        let delay = |ms| Delay { delay: Span::from_millis(ms), held: VecDeque::new() };
+        let (a, b) = (engine.add(delay(3)), engine.add(delay(4)));
+        engine.connect((a, 1), (b, 0));
+        engine
+    }
+
+    fn segment(seq: u32) -> Message {
+        Message::Segment(Segment::data(FlowId(0), Seq(seq), 960, 40))
+    }
+
+    #[test]
+    fn a_message_leaves_a_chain_after_the_sum_of_its_delays() {
+        let mut engine = chain();
+        engine.inject(Time::from_nanos(5), 0, 0, segment(1));
+        engine.advance(Time::ZERO + Span::from_secs(1));
+        let left = engine.poll_egress().unwrap();
+        assert_eq!((left.at, left.node, left.port), (Time::from_nanos(7_000_005), 1, 1));
+        assert_eq!(left.message, segment(1));
+        assert!(engine.poll_egress().is_none());
+        assert_eq!(engine.next_wake(), None);
+    }
+
+    #[test]
+    fn advancing_in_small_steps_changes_nothing() {
+        let run = |steps: u64| {
+            let mut engine = chain();
+            for seq in 0..5 {
+                engine.inject(Time::from_nanos(u64::from(seq) * 1_000_000), 0, 0, segment(seq));
+            }
+            for step in 1..=steps {
+                engine.advance(Time::from_nanos(20_000_000 * step / steps));
+            }
+            std::iter::from_fn(|| engine.poll_egress().map(|e| (e.at, e.message))).collect::<Vec<_>>()
+        };
+        assert_eq!(run(1), run(977));
+        assert_eq!(run(1).len(), 5);
+    }
+}

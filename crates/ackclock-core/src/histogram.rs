@@ -1,0 +1,144 @@
+//! Compact histograms of spans of time.
+//!
+//! Buckets are logarithmic with 32 to the octave, so a percentile is within 1.6 % of the sample it stands for, and only
+//! the octaves that occur take memory (128 bytes each): a flow's RTTs fit in well under one KiB. That is why this is not
+//! a general high-dynamic-range histogram, which takes 10 KiB at the same precision.
+
+use crate::Span;
+
+const SUB_BITS: u32 = 5;
+const SUB: usize = 1 << SUB_BITS;
+
+/// Counts of spans, with their mean exact and their percentiles within 1.6 %.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    /// Counts of consecutive octaves from `first_octave` on, [`SUB`] to the octave.
+    counts: Vec<u32>,
+    first_octave: u32,
+    count: u64,
+    sum: u128,
+}
+
+impl Histogram {
+    /// Counts one span.
+    pub fn record(&mut self, span: Span) {
+        let nanos = span.as_nanos();
+        self.count += 1;
+        self.sum += u128::from(nanos);
+        let (octave, sub) = bucket(nanos);
+        if self.counts.is_empty() {
+            self.first_octave = octave;
+        }
+        if octave < self.first_octave {
+            let missing = (self.first_octave - octave) as usize * SUB;
+            self.counts.splice(0..0, std::iter::repeat_n(0, missing));
+            self.first_octave = octave;
+        }
+        let index = (octave - self.first_octave) as usize * SUB + sub;
+        if index >= self.counts.len() {
+            let whole_octaves = ((octave - self.first_octave) as usize + 1) * SUB;
+            self.counts.reserve_exact(whole_octaves - self.counts.len());
+            self.counts.resize(whole_octaves, 0);
+        }
+        self.counts[index] = self.counts[index].saturating_add(1);
+    }
+
+    /// How many spans were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The exact mean, or `None` where nothing was counted.
+    pub fn mean(&self) -> Option<Span> {
+        if self.count == 0 { None } else { Some(Span::from_nanos((self.sum / u128::from(self.count)) as u64)) }
+    }
+
+    /// The span below which a share `q` (0 to 1) of those counted lies, as the middle of its bucket.
+    pub fn quantile(&self, q: f64) -> Option<Span> {
+        let rank = libm::ceil(q * self.count as f64).max(1.0) as u64;
+        let mut seen = 0;
+        for (index, &count) in self.counts.iter().enumerate() {
+            seen += u64::from(count);
+            if seen >= rank {
+                return Some(self.middle(index));
+            }
+        }
+        None
+    }
+
+    /// Adds the counts of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let (count_before, sum_before) = (self.count, self.sum);
+            let span = other.middle(index);
+            self.record(span);
+            let (octave, sub) = bucket(span.as_nanos());
+            let at = (octave - self.first_octave) as usize * SUB + sub;
+            self.counts[at] = self.counts[at].saturating_add(count - 1);
+            (self.count, self.sum) = (count_before, sum_before);
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    fn middle(&self, index: usize) -> Span {
+        let octave = self.first_octave + (index / SUB) as u32;
+        let sub = (index % SUB) as u64;
+        if octave == 0 {
+            return Span::from_nanos(sub);
+        }
+        let width = 1u64 << (octave - 1);
+        Span::from_nanos((SUB as u64 + sub) * width + width / 2)
+    }
+}
+
+/// Octave 0 holds 0..32 exactly; octave k >= 1 holds 32 * 2^(k-1) .. 32 * 2^k in 32 equal parts.
+fn bucket(nanos: u64) -> (u32, usize) {
+    if nanos < SUB as u64 {
+        return (0, nanos as usize);
+    }
+    let octave = 63 - nanos.leading_zeros() - SUB_BITS + 1;
+    (octave, (nanos >> (octave - 1)) as usize - SUB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_two_percent_of_the_sample(mut nanos in prop::collection::vec(0u64..10_000_000_000, 1..300), q in 0.0f64..1.0) {
+            let mut histogram = Histogram::default();
+            for &value in &nanos {
+                histogram.record(Span::from_nanos(value));
+            }
+            nanos.sort_unstable();
+            let rank = ((q * nanos.len() as f64).ceil() as usize).max(1);
+            let exact = nanos[rank - 1] as f64;
+            let got = histogram.quantile(q).unwrap().as_nanos() as f64;
+            prop_assert!((got - exact).abs() <= exact * 0.017 + 1.0, "{} against {}", got, exact);
+        }
+
+        #[test]
+        fn merging_is_counting_all_together(a in prop::collection::vec(0u64..1_000_000, 0..50), b in prop::collection::vec(0u64..1_000_000, 0..50)) {
+            let fill = |values: &[u64]| {
+                let mut histogram = Histogram::default();
+                values.iter().for_each(|&v| histogram.record(Span::from_nanos(v)));
+                histogram
+            };
+            let mut merged = fill(&a);
+            merged.merge(&fill(&b));
+            let all = fill(&[a, b].concat());
+            prop_assert_eq!(merged.count(), all.count());
+            prop_assert_eq!(merged.mean(), all.mean());
+            prop_assert_eq!(merged.quantile(0.5), all.quantile(0.5));
+        }
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_numbers() {
+        assert_eq!(Histogram::default().mean(), None);
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+}

@@ -1,0 +1,31 @@
+//! # ackclock-core
+//!
+//! The vocabulary that every other crate speaks: time and units, segments and sequence numbers, random streams, nodes
+//! and the engine that drives them, histograms, results, and the registry of components.
+//!
+//! Nothing here, nor in any crate below the command and the live driver, asks a clock, sleeps, logs or opens anything:
+//! `now` is always an argument.
+
+mod engine;
+mod histogram;
+mod node;
+pub mod registry;
+mod segment;
+mod seq;
+mod streams;
+mod time;
+mod tracer;
+pub mod units;
+mod wakes;
+
+pub use engine::{Egress, Engine, NodeId};
+pub use histogram::Histogram;
+pub use node::{MAX_PORTS, Message, Node, Outbox, Port, RadioReport};
+pub use registry::{Config, ConfigError, Entry, Registry};
+pub use segment::{Ecn, Flags, FlowId, PacketId, SackBlock, Segment, SynOptions, Timestamps};
+pub use seq::Seq;
+pub use streams::{Stream, Streams};
+pub use time::{Span, Time};
+pub use tracer::{CountingTracer, NullTracer, Tracer};
+pub use units::{Rate, Size};
+pub use wakes::Wakes;

@@ -1,0 +1,107 @@
+//! One box of the graph, and what it hands on.
+
+use std::collections::VecDeque;
+
+use crate::{FlowId, Rate, Segment, Time};
+
+/// Where a wire enters or leaves a node.
+pub type Port = u8;
+
+/// Most wires that a node can have.
+pub const MAX_PORTS: usize = 4;
+
+/// What a radio controller can tell an edge or a proxy about a bearer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RadioReport {
+    /// The flow whose bearer is meant.
+    pub flow: FlowId,
+    /// The rate that the bearer has from now on; zero while it is in outage.
+    pub rate: Rate,
+    /// Bytes waiting in the bearer's queue.
+    pub queued_bytes: u64,
+}
+
+/// What travels on a wire.
+// Segments are copied, never boxed: that is what keeps the simulator free of allocation.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// A packet.
+    Segment(Segment),
+    /// News of the radio.
+    Report(RadioReport),
+}
+
+/// A box of the graph: a host, a wired path, an edge.
+///
+/// It is driven from outside: messages come in by [`receive`](Self::receive), time by [`wake`](Self::wake), and what
+/// it wants to hand on goes into the [`Outbox`]. It never asks a clock. Waking it early or twice changes nothing.
+pub trait Node: Send {
+    /// Takes a message that arrives at `port` at the instant `now`.
+    fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox);
+
+    /// Does whatever is due at `now`.
+    fn wake(&mut self, now: Time, out: &mut Outbox);
+
+    /// When it next wants to be woken.
+    fn next_wake(&self) -> Option<Time>;
+}
+
+/// Messages on their way to the next node. Hops at one instant are taken in the order in which they were sent.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    pub(crate) hops: VecDeque<Hop>,
+    pub(crate) wires: Vec<[Wire; MAX_PORTS]>,
+    pub(crate) from: u32,
+}
+
+/// The far end of a wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire {
+    pub(crate) node: u32,
+    pub(crate) port: Port,
+    pub(crate) connected: bool,
+}
+
+impl Wire {
+    /// The end of no wire: it remembers where a message would have left.
+    pub(crate) const fn unconnected(node: u32, port: Port) -> Self {
+        Self { node, port, connected: false }
+    }
+}
+
+/// A message and the end of the wire on which it travels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    pub(crate) to: Wire,
+    pub(crate) message: Message,
+}
+
+impl Outbox {
+    /// Sends `message` out at `port` of the node that is running.
+    pub fn send(&mut self, port: Port, message: Message) {
+        let to = self.wires[self.from as usize][usize::from(port)];
+        self.hops.push_back(Hop { to, message });
+    }
+
+    /// An outbox of a single unconnected node, for driving a node by hand.
+    pub fn for_one_node() -> Self {
+        let wires = std::array::from_fn(|port| Wire::unconnected(0, port as Port));
+        Self { hops: VecDeque::new(), wires: vec![wires], from: 0 }
+    }
+
+    /// Takes the next message that was sent, with the port at which it left. Of use with [`Self::for_one_node`].
+    pub fn take(&mut self) -> Option<(Port, Message)> {
+        self.hops.pop_front().map(|hop| (hop.to.port, hop.message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_stays_within_its_72_bytes() {
+        assert!(size_of::<Message>() <= 72, "{} bytes", size_of::<Message>());
+    }
+}

@@ -1,0 +1,212 @@
+//! The one place where a component's name is tied to its type.
+//!
+//! Every kind of component (link, queue, regulator, sender ...) has one [`Registry`]. A row is a configuration type:
+//! it parses a table of the scenario file, says what is allowed, and builds the component. Names, defaults, schema and
+//! documentation are read from that type, so nothing is declared twice.
+
+use std::fmt;
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+/// What is wrong with a value of a scenario, and what is allowed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct ConfigError {
+    /// Dotted path of the key, relative to the table that was read; empty for the table itself.
+    pub path: String,
+    /// The value and what is allowed instead.
+    pub message: String,
+}
+
+impl ConfigError {
+    /// An error at `path`.
+    pub fn new(path: impl Into<String>, message: impl fmt::Display) -> Self {
+        Self { path: path.into(), message: message.to_string() }
+    }
+
+    /// The same error seen from a table further out.
+    #[must_use]
+    pub fn under(self, prefix: &str) -> Self {
+        let path = match (prefix, self.path.as_str()) {
+            ("", _) => self.path,
+            (prefix, "") => prefix.to_owned(),
+            (prefix, path) => format!("{prefix}.{path}"),
+        };
+        Self { path, ..self }
+    }
+}
+
+/// The configuration of one component: what a scenario file may say of it.
+pub trait Config: DeserializeOwned + Serialize + Default + JsonSchema + fmt::Debug + Clone + Send + Sync + 'static {
+    /// Checks what the type alone cannot say.
+    ///
+    /// # Errors
+    /// Names the key, its value and what is allowed.
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
+}
+
+/// One row of a [`Registry`]: a name and functions of the configuration type that goes by it.
+pub struct Entry<C: ?Sized + 'static> {
+    /// Name in scenario files and on the command line.
+    pub name: &'static str,
+    /// Reads and checks a table.
+    pub parse: fn(Value) -> Result<Box<C>, ConfigError>,
+    /// JSON schema of the table; its description is the documentation of the component.
+    pub schema: fn() -> Value,
+    /// The table with every default written out.
+    pub defaults: fn() -> Value,
+}
+
+/// All components of one kind.
+pub struct Registry<C: ?Sized + 'static> {
+    /// What the rows are called in error messages.
+    pub kind: &'static str,
+    /// The rows, in the order in which they are listed.
+    pub entries: &'static [Entry<C>],
+}
+
+impl<C: ?Sized> Registry<C> {
+    /// The row called `name`.
+    ///
+    /// # Errors
+    /// Lists the names that exist.
+    pub fn entry(&self, name: &str) -> Result<&'static Entry<C>, ConfigError> {
+        self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.entries.iter().map(|entry| entry.name).collect();
+            ConfigError::new("", format!("unknown {} `{name}`; known are {}", self.kind, names.join(", ")))
+        })
+    }
+
+    /// Reads a component as scenario files write it: a name, or a table with the name under `kind`.
+    ///
+    /// # Errors
+    /// Names the key relative to `value`, what stands there and what is allowed.
+    pub fn resolve(&self, value: &Value) -> Result<Box<C>, ConfigError> {
+        let (name, table) = split_kind(self.kind, value)?;
+        (self.entry(&name)?.parse)(Value::Object(table))
+    }
+}
+
+/// Splits a component as written into its name and the rest of its table.
+///
+/// # Errors
+/// Where it is neither a string nor a table with a string under `kind`.
+pub fn split_kind(what: &str, value: &Value) -> Result<(String, Map<String, Value>), ConfigError> {
+    match value {
+        Value::String(name) => Ok((name.clone(), Map::new())),
+        Value::Object(table) => {
+            let mut rest = table.clone();
+            match rest.shift_remove("kind") {
+                Some(Value::String(name)) => Ok((name, rest)),
+                Some(other) => Err(ConfigError::new("kind", format!("{other} is not the name of a {what}"))),
+                None => Err(ConfigError::new("", format!("the table has no `kind`, the name of a {what}"))),
+            }
+        }
+        other => Err(ConfigError::new("", format!("{other} is neither the name of a {what} nor a table with `kind`"))),
+    }
+}
+
+/// Reads a table into its configuration type and checks it.
+///
+/// # Errors
+/// Names the key within the table, what stands there and what is allowed.
+pub fn read_table<C: Config>(table: Value) -> Result<C, ConfigError> {
+    let config: C = serde_path_to_error::deserialize(table).map_err(|error| {
+        let path = error.path().to_string();
+        ConfigError::new(if path == "." { String::new() } else { path }, error.into_inner())
+    })?;
+    config.check()?;
+    Ok(config)
+}
+
+/// The JSON schema of a configuration type, as a value.
+pub fn schema_of<C: Config>() -> Value {
+    SchemaGenerator::default().into_root_schema_for::<C>().to_value()
+}
+
+/// The default table of a configuration type.
+pub fn defaults_of<C: Config>() -> Value {
+    // A configuration is a struct of strings, numbers and lists, which always serialises.
+    serde_json::to_value(C::default()).unwrap_or(Value::Null)
+}
+
+/// Declares a registry: `registry! { /// docs  pub static LINKS: dyn LinkConfig = "link" { "constant" => constant::Constant, } }`.
+#[macro_export]
+macro_rules! registry {
+    ($(#[$meta:meta])* pub static $name:ident: $trait:ty = $kind:literal { $($row:literal => $config:ty),* $(,)? }) => {
+        $(#[$meta])*
+        pub static $name: $crate::Registry<$trait> = $crate::Registry {
+            kind: $kind,
+            entries: &[$($crate::Entry {
+                name: $row,
+                parse: |table| Ok(Box::new($crate::registry::read_table::<$config>(table)?)),
+                schema: $crate::registry::schema_of::<$config>,
+                defaults: $crate::registry::defaults_of::<$config>,
+            }),*],
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    trait Shape: fmt::Debug {
+        fn area(&self) -> f64;
+    }
+
+    /// A square.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    struct Square {
+        /// Length of a side.
+        side: f64,
+    }
+
+    impl Default for Square {
+        fn default() -> Self {
+            Self { side: 1.0 }
+        }
+    }
+
+    impl Config for Square {
+        fn check(&self) -> Result<(), ConfigError> {
+            if self.side > 0.0 { Ok(()) } else { Err(ConfigError::new("side", format!("{} is not above 0", self.side))) }
+        }
+    }
+
+    impl Shape for Square {
+        fn area(&self) -> f64 {
+            self.side * self.side
+        }
+    }
+
+    registry! {
+        /// Shapes.
+        pub static SHAPES: dyn Shape = "shape" { "square" => Square }
+    }
+
+    #[test]
+    fn a_component_is_a_name_or_a_table_with_a_kind() {
+        assert_eq!(SHAPES.resolve(&json!("square")).unwrap().area(), 1.0);
+        assert_eq!(SHAPES.resolve(&json!({"kind": "square", "side": 3.0})).unwrap().area(), 9.0);
+        assert_eq!((SHAPES.entries[0].defaults)(), json!({"side": 1.0}));
+        assert_eq!((SHAPES.entries[0].schema)()["description"], json!("A square."));
+    }
+
+    #[test]
+    fn errors_name_the_key_and_what_is_allowed() {
+        let error = |value| SHAPES.resolve(&value).unwrap_err().under("edge").to_string();
+        assert_eq!(error(json!("circle")), "edge: unknown shape `circle`; known are square");
+        assert!(error(json!({"kind": "square", "sid": 1.0})).contains("unknown field `sid`, expected `side`"));
+        assert_eq!(error(json!({"kind": "square", "side": -1.0})), "edge.side: -1 is not above 0");
+        assert!(error(json!({"kind": "square", "side": "x"})).starts_with("edge.side: invalid type"));
+        assert!(error(json!(7)).contains("neither the name"));
+    }
+}

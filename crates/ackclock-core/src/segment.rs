@@ -1,0 +1,336 @@
+//! One TCP segment as every box of the graph sees it.
+
+use crate::Seq;
+
+/// A flow (one TCP connection), numbered from zero within a run or by the flow table of a live edge.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct FlowId(pub u32);
+
+impl FlowId {
+    /// The number as an index into a table.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Names the raw bytes of a packet in the live world: a slot of the packet pool and the generation of its use.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PacketId {
+    /// Slot in the pool.
+    pub slot: u32,
+    /// How often the slot had been used before.
+    pub generation: u32,
+}
+
+impl PacketId {
+    /// A segment without raw bytes: simulated, or made by a regulator.
+    pub const NONE: Self = Self { slot: u32::MAX, generation: u32::MAX };
+}
+
+/// TCP control bits (RFC 9293 section 3.1, RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgement field is valid.
+    pub const ACK: Self = Self(0x10);
+    /// ECN echo: the receiver saw congestion experienced.
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced: the sender has reacted to ECE.
+    pub const CWR: Self = Self(0x80);
+
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is set.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl std::ops::BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl std::ops::BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// ECN codepoint of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable transport, codepoint 01.
+    Ect1 = 1,
+    /// ECN-capable transport, codepoint 10.
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// One SACK block: bytes `left..right` have arrived (RFC 2018).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlock {
+    /// First byte of the block.
+    pub left: Seq,
+    /// The byte after its last.
+    pub right: Seq,
+}
+
+/// What a SYN offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SynOptions {
+    /// Maximum segment size, bytes of payload.
+    pub mss: Option<u16>,
+    /// Window scale shift (RFC 7323 section 2).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018 section 2).
+    pub sack_permitted: bool,
+}
+
+/// TCP timestamps (RFC 7323 section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the peer's clock, echoed.
+    pub echo: u32,
+}
+
+/// A TCP segment, or an opaque packet of which only the size is known. Plain data, copied at will.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Raw bytes in the live world.
+    pub packet: PacketId,
+    /// The connection it belongs to, in both directions.
+    pub flow: FlowId,
+    /// First byte of the payload.
+    pub seq: Seq,
+    /// Next byte expected; valid with [`Flags::ACK`].
+    pub ack: Seq,
+    timestamps: Timestamps,
+    blocks: [SackBlock; Segment::MAX_SACK],
+    /// Bytes of payload.
+    pub payload: u16,
+    /// Bytes of headers on the wire: IP, TCP and their options.
+    pub header: u16,
+    /// The window field as it stands in the header.
+    pub window: u16,
+    /// Control bits.
+    pub flags: Flags,
+    scale: u8,
+    /// ECN codepoint of the IP header.
+    pub ecn: Ecn,
+    options: u8,
+}
+
+/// Set in `options` where timestamps are present.
+const HAS_TIMESTAMPS: u8 = 0x10;
+/// Set in `options` where the block space holds the options of a SYN.
+const HAS_SYN_OPTIONS: u8 = 0x20;
+/// Set in `options` where the segment is not TCP, or its headers could not be read.
+const OPAQUE: u8 = 0x40;
+/// The bits of `options` that count SACK blocks.
+const BLOCK_COUNT: u8 = 0x03;
+/// Stands in `scale` where the shift is not known.
+const NO_SCALE: u8 = u8::MAX;
+
+impl Segment {
+    /// Most SACK blocks that a segment carries (RFC 2018 allows three beside timestamps).
+    pub const MAX_SACK: usize = 3;
+
+    /// A data segment of `payload` bytes with `header` bytes of headers.
+    pub const fn data(flow: FlowId, seq: Seq, payload: u16, header: u16) -> Self {
+        Self {
+            packet: PacketId::NONE,
+            flow,
+            seq,
+            ack: Seq(0),
+            timestamps: Timestamps { value: 0, echo: 0 },
+            blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Self::MAX_SACK],
+            payload,
+            header,
+            window: 0,
+            flags: Flags::ACK,
+            scale: NO_SCALE,
+            ecn: Ecn::NotEct,
+            options: 0,
+        }
+    }
+
+    /// A pure ACK for everything before `ack`.
+    pub const fn pure_ack(flow: FlowId, ack: Seq, header: u16) -> Self {
+        let mut segment = Self::data(flow, Seq(0), 0, header);
+        segment.ack = ack;
+        segment
+    }
+
+    /// A packet that is not TCP or not readable: `bytes` on the wire and nothing more.
+    pub const fn opaque(flow: FlowId, bytes: u16) -> Self {
+        let mut segment = Self::data(flow, Seq(0), 0, bytes);
+        segment.flags = Flags(0);
+        segment.options = OPAQUE;
+        segment
+    }
+
+    /// Bytes on the wire.
+    pub const fn wire_bytes(&self) -> u32 {
+        self.header as u32 + self.payload as u32
+    }
+
+    /// Sequence space taken: payload, and one each for SYN and FIN.
+    pub const fn sequence_space(&self) -> u32 {
+        self.payload as u32 + self.flags.intersects(Flags::SYN) as u32 + self.flags.intersects(Flags::FIN) as u32
+    }
+
+    /// The byte after the last one that the segment carries.
+    pub fn end(&self) -> Seq {
+        self.seq + self.sequence_space()
+    }
+
+    /// Whether it is TCP with readable headers.
+    pub const fn is_tcp(&self) -> bool {
+        self.options & OPAQUE == 0
+    }
+
+    /// Whether it takes sequence space, and so must be acknowledged.
+    pub const fn has_data(&self) -> bool {
+        self.sequence_space() > 0
+    }
+
+    /// Whether it is an ACK and nothing else: no data, no SYN, FIN or RST.
+    pub const fn is_pure_ack(&self) -> bool {
+        self.is_tcp() && self.flags.contains(Flags::ACK) && !self.has_data() && !self.flags.intersects(Flags::RST)
+    }
+
+    /// Its SACK blocks, most recent first.
+    pub fn sack(&self) -> &[SackBlock] {
+        &self.blocks[..(self.options & BLOCK_COUNT) as usize]
+    }
+
+    /// Adds a SACK block behind those present; further blocks than [`Self::MAX_SACK`] are left out.
+    pub fn push_sack(&mut self, block: SackBlock) {
+        let count = (self.options & BLOCK_COUNT) as usize;
+        if count < Self::MAX_SACK {
+            self.blocks[count] = block;
+            self.options += 1;
+        }
+    }
+
+    /// Timestamps, if the segment carries them.
+    pub const fn timestamps(&self) -> Option<Timestamps> {
+        if self.options & HAS_TIMESTAMPS != 0 { Some(self.timestamps) } else { None }
+    }
+
+    /// Sets the timestamps option.
+    pub const fn set_timestamps(&mut self, timestamps: Timestamps) {
+        self.timestamps = timestamps;
+        self.options |= HAS_TIMESTAMPS;
+    }
+
+    /// The shift of the window field, where it is known.
+    pub const fn scale(&self) -> Option<u8> {
+        if self.scale == NO_SCALE { None } else { Some(self.scale) }
+    }
+
+    /// Tells the shift of the window field.
+    pub const fn set_scale(&mut self, scale: Option<u8>) {
+        self.scale = match scale {
+            Some(shift) => shift,
+            None => NO_SCALE,
+        };
+    }
+
+    /// The advertised window in bytes, where the scale is known. The window of a SYN is never scaled (RFC 7323 2.2).
+    pub const fn window_bytes(&self) -> Option<u32> {
+        if self.flags.intersects(Flags::SYN) {
+            return Some(self.window as u32);
+        }
+        match self.scale() {
+            Some(shift) => Some((self.window as u32) << shift),
+            None => None,
+        }
+    }
+
+    /// The options of a SYN, if it has any.
+    pub fn syn_options(&self) -> Option<SynOptions> {
+        if self.options & HAS_SYN_OPTIONS == 0 {
+            return None;
+        }
+        let word = self.blocks[0].left.0;
+        let scale = self.blocks[0].right.0;
+        Some(SynOptions {
+            mss: u16::try_from(word).ok().filter(|&mss| mss != 0),
+            window_scale: u8::try_from(scale).ok().filter(|&shift| shift != NO_SCALE),
+            sack_permitted: self.blocks[1].left.0 != 0,
+        })
+    }
+
+    /// Puts the options of a SYN where other segments hold their SACK blocks.
+    pub fn set_syn_options(&mut self, options: SynOptions) {
+        self.blocks[0].left = Seq(options.mss.unwrap_or(0).into());
+        self.blocks[0].right = Seq(options.window_scale.unwrap_or(NO_SCALE).into());
+        self.blocks[1].left = Seq(options.sack_permitted.into());
+        self.options = (self.options & !BLOCK_COUNT) | HAS_SYN_OPTIONS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_stays_within_its_64_bytes() {
+        assert!(size_of::<Segment>() <= 64, "{} bytes", size_of::<Segment>());
+    }
+
+    #[test]
+    fn syn_options_come_back_as_they_were_set() {
+        let mut syn = Segment::data(FlowId(0), Seq(7), 0, 60);
+        syn.flags = Flags::SYN;
+        let options = SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true };
+        syn.set_syn_options(options);
+        assert_eq!(syn.syn_options(), Some(options));
+        assert!(syn.sack().is_empty());
+        assert_eq!(syn.sequence_space(), 1);
+    }
+
+    #[test]
+    fn a_fourth_sack_block_is_left_out() {
+        let mut ack = Segment::pure_ack(FlowId(0), Seq(1), 40);
+        for left in 0..4 {
+            ack.push_sack(SackBlock { left: Seq(left), right: Seq(left + 1) });
+        }
+        assert_eq!(ack.sack().len(), 3);
+        assert_eq!(ack.sack()[0].left, Seq(0));
+    }
+
+    #[test]
+    fn the_window_is_scaled_except_on_a_syn() {
+        let mut segment = Segment::pure_ack(FlowId(0), Seq(1), 40);
+        segment.window = 1000;
+        assert_eq!(segment.window_bytes(), None);
+        segment.set_scale(Some(3));
+        assert_eq!(segment.window_bytes(), Some(8000));
+        segment.flags |= Flags::SYN;
+        assert_eq!(segment.window_bytes(), Some(1000));
+    }
+}

@@ -1,0 +1,49 @@
+//! Watching the wires. Components do not log; what crosses a wire is shown to a tracer.
+
+use crate::{Message, Port, Time};
+
+/// Sees every message when it arrives at a node.
+pub trait Tracer: Send {
+    /// `message` arrives at `port` of node number `node`.
+    fn message(&mut self, now: Time, node: usize, port: Port, message: &Message);
+}
+
+/// Sees nothing and costs nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NullTracer;
+
+impl Tracer for NullTracer {
+    #[inline(always)]
+    fn message(&mut self, _: Time, _: usize, _: Port, _: &Message) {}
+}
+
+/// Counts messages by node.
+#[derive(Clone, Debug, Default)]
+pub struct CountingTracer {
+    /// Messages that arrived, by node number.
+    pub arrivals: Vec<u64>,
+}
+
+impl Tracer for CountingTracer {
+    fn message(&mut self, _: Time, node: usize, _: Port, _: &Message) {
+        if self.arrivals.len() <= node {
+            self.arrivals.resize(node + 1, 0);
+        }
+        self.arrivals[node] += 1;
+    }
+}
+
+/// Both tracers see every message.
+impl<A: Tracer, B: Tracer> Tracer for (A, B) {
+    fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
+        self.0.message(now, node, port, message);
+        self.1.message(now, node, port, message);
+    }
+}
+
+/// A tracer chosen at run time.
+impl Tracer for Box<dyn Tracer> {
+    fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
+        (**self).message(now, node, port, message);
+    }
+}

@@ -1,0 +1,129 @@
+//! Congestion control: how much may be in flight.
+//!
+//! Which segment is lost is [recovery](crate::recovery)'s business, whether the loss was real is
+//! [undo](crate::undo)'s. A controller sees events and keeps a window; it never sees a sequence number.
+
+use ackclock_core::{Rate, Span, Time};
+
+/// What an ACK that advanced the left edge, or newly SACKed data, tells a controller.
+#[derive(Clone, Copy, Debug)]
+pub struct AckSample {
+    /// When the ACK arrived.
+    pub now: Time,
+    /// Bytes newly acknowledged in order.
+    pub acked: u32,
+    /// Bytes newly delivered: acknowledged in order or by SACK, each counted once.
+    pub delivered: u32,
+    /// Bytes outstanding after the ACK.
+    pub in_flight: u32,
+    /// The round-trip time of this ACK, where it gave one (Karn's rule, or timestamps).
+    pub rtt: Option<Span>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// Smallest round-trip time of the connection so far.
+    pub min_rtt: Option<Span>,
+    /// The delivery rate, for controllers that asked for it.
+    pub rate: Option<RateSample>,
+    /// Where recovery stands.
+    pub phase: Phase,
+    /// Whether the window was what kept the sender from sending more.
+    pub window_limited: bool,
+}
+
+/// Where loss recovery stands while an ACK is taken in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// No loss is being repaired: the window may grow.
+    Open,
+    /// Fast recovery: a loss is being repaired and the window stays.
+    FastRecovery,
+    /// After a timeout, while what was lost is sent again in slow start: the window may grow.
+    TimeoutRecovery,
+}
+
+/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateSample {
+    /// Bytes delivered over the longer of the send and the ACK interval.
+    pub rate: Rate,
+    /// Total bytes delivered on the connection when the ACK was taken in.
+    pub delivered: u64,
+    /// Total bytes delivered when the sampled segment was sent.
+    pub prior_delivered: u64,
+    /// Whether the application, not the window, limited the sending during the sample.
+    pub app_limited: bool,
+}
+
+/// Why a window must shrink.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Congestion {
+    /// Recovery found a loss by duplicate ACKs or SACK.
+    FastRetransmit,
+    /// The retransmission timer expired.
+    Timeout,
+    /// The receiver echoed congestion experienced (RFC 3168).
+    Ecn,
+}
+
+/// The facts of a congestion event.
+#[derive(Clone, Copy, Debug)]
+pub struct CongestionEvent {
+    /// When it was found.
+    pub now: Time,
+    /// Why.
+    pub cause: Congestion,
+    /// Bytes outstanding, before anything is sent again.
+    pub flight: u32,
+    /// The window in use, in bytes: the smaller of the controller's own and the peer's.
+    pub window: u32,
+    /// Whether the same segment had timed out before (RFC 5681 section 3.1 then holds ssthresh).
+    pub repeated_timeout: bool,
+}
+
+/// How much may be in flight. All amounts are bytes of payload; a window never falls below one segment.
+pub trait CongestionControl: Send {
+    /// An ACK delivered something.
+    fn on_ack(&mut self, sample: &AckSample);
+
+    /// A duplicate ACK that delivered nothing known (no SACK): Westwood counts it, most do not care.
+    fn on_duplicate(&mut self, _sample: &AckSample) {}
+
+    /// A loss or a mark asks for a smaller window. Called once per reduction.
+    fn on_congestion(&mut self, event: &CongestionEvent);
+
+    /// Recovery is over: everything outstanding when it began is acknowledged.
+    fn on_recovered(&mut self, _now: Time) {}
+
+    /// The last reduction was for nothing: take the window back.
+    fn on_spurious(&mut self, _now: Time, _cause: Congestion) {}
+
+    /// Bytes leave the sender; `in_flight` counts them already.
+    fn on_sent(&mut self, _now: Time, _bytes: u32, _in_flight: u32) {}
+
+    /// The congestion window, bytes.
+    fn window(&self) -> u32;
+
+    /// The slow-start threshold, bytes; `u32::MAX` where the controller has none.
+    fn ssthresh(&self) -> u32;
+
+    /// The rate at which to spread what the window allows; `None` sends at once.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Whether [`AckSample::rate`] must be filled.
+    fn wants_rate(&self) -> bool {
+        false
+    }
+}
+
+/// What a controller is told when its connection begins.
+#[derive(Clone, Copy, Debug)]
+pub struct CcContext {
+    /// Sender's maximum segment size, bytes of payload.
+    pub mss: u32,
+    /// Initial window, bytes.
+    pub initial_window: u32,
+    /// Initial slow-start threshold, bytes.
+    pub initial_ssthresh: u32,
+}
