@@ -66,7 +66,8 @@ impl<N: Node, T: Tracer> Engine<N, T> {
     pub fn connect(&mut self, a: (NodeId, Port), b: (NodeId, Port)) {
         for (from, to) in [(a, b), (b, a)] {
             assert!(usize::from(from.1) < MAX_PORTS, "a node has {MAX_PORTS} ports");
-            self.out.wires[from.0][usize::from(from.1)] = Wire { node: to.0 as u32, port: to.1, connected: true };
+            self.out.wires[from.0][usize::from(from.1)] =
+                Wire { node: to.0 as u32, port: to.1, connected: true };
         }
     }
 

@@ -50,7 +50,11 @@ impl Histogram {
 
     /// The exact mean, or `None` where nothing was counted.
     pub fn mean(&self) -> Option<Span> {
-        if self.count == 0 { None } else { Some(Span::from_nanos((self.sum / u128::from(self.count)) as u64)) }
+        if self.count == 0 {
+            None
+        } else {
+            Some(Span::from_nanos((self.sum / u128::from(self.count)) as u64))
+        }
     }
 
     /// The span below which a share `q` (0 to 1) of those counted lies, as the middle of its bucket.

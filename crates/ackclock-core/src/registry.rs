@@ -39,7 +39,9 @@ impl ConfigError {
 }
 
 /// The configuration of one component: what a scenario file may say of it.
-pub trait Config: DeserializeOwned + Serialize + Default + JsonSchema + fmt::Debug + Clone + Send + Sync + 'static {
+pub trait Config:
+    DeserializeOwned + Serialize + Default + JsonSchema + fmt::Debug + Clone + Send + Sync + 'static
+{
     /// Checks what the type alone cannot say.
     ///
     /// # Errors
@@ -106,7 +108,10 @@ pub fn split_kind(what: &str, value: &Value) -> Result<(String, Map<String, Valu
                 None => Err(ConfigError::new("", format!("the table has no `kind`, the name of a {what}"))),
             }
         }
-        other => Err(ConfigError::new("", format!("{other} is neither the name of a {what} nor a table with `kind`"))),
+        other => Err(ConfigError::new(
+            "",
+            format!("{other} is neither the name of a {what} nor a table with `kind`"),
+        )),
     }
 }
 
@@ -177,7 +182,11 @@ mod tests {
 
     impl Config for Square {
         fn check(&self) -> Result<(), ConfigError> {
-            if self.side > 0.0 { Ok(()) } else { Err(ConfigError::new("side", format!("{} is not above 0", self.side))) }
+            if self.side > 0.0 {
+                Ok(())
+            } else {
+                Err(ConfigError::new("side", format!("{} is not above 0", self.side)))
+            }
         }
     }
 
@@ -204,7 +213,9 @@ mod tests {
     fn errors_name_the_key_and_what_is_allowed() {
         let error = |value| SHAPES.resolve(&value).unwrap_err().under("edge").to_string();
         assert_eq!(error(json!("circle")), "edge: unknown shape `circle`; known are square");
-        assert!(error(json!({"kind": "square", "sid": 1.0})).contains("unknown field `sid`, expected `side`"));
+        assert!(
+            error(json!({"kind": "square", "sid": 1.0})).contains("unknown field `sid`, expected `side`")
+        );
         assert_eq!(error(json!({"kind": "square", "side": -1.0})), "edge.side: -1 is not above 0");
         assert!(error(json!({"kind": "square", "side": "x"})).starts_with("edge.side: invalid type"));
         assert!(error(json!(7)).contains("neither the name"));

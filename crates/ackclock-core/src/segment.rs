@@ -198,7 +198,9 @@ impl Segment {
 
     /// Sequence space taken: payload, and one each for SYN and FIN.
     pub const fn sequence_space(&self) -> u32 {
-        self.payload as u32 + self.flags.intersects(Flags::SYN) as u32 + self.flags.intersects(Flags::FIN) as u32
+        self.payload as u32
+            + self.flags.intersects(Flags::SYN) as u32
+            + self.flags.intersects(Flags::FIN) as u32
     }
 
     /// The byte after the last one that the segment carries.
@@ -218,7 +220,10 @@ impl Segment {
 
     /// Whether it is an ACK and nothing else: no data, no SYN, FIN or RST.
     pub const fn is_pure_ack(&self) -> bool {
-        self.is_tcp() && self.flags.contains(Flags::ACK) && !self.has_data() && !self.flags.intersects(Flags::RST)
+        self.is_tcp()
+            && self.flags.contains(Flags::ACK)
+            && !self.has_data()
+            && !self.flags.intersects(Flags::RST)
     }
 
     /// Its SACK blocks, most recent first.

@@ -67,7 +67,12 @@ mod tests {
     fn equal_names_repeat_and_different_names_do_not() {
         let draw = |seed, run, name| Streams::new(seed, run).stream(name).bits();
         assert_eq!(draw(1, 0, "down/rate"), draw(1, 0, "down/rate"));
-        let all = [draw(1, 0, "down/rate"), draw(1, 0, "down/delay"), draw(1, 1, "down/rate"), draw(2, 0, "down/rate")];
+        let all = [
+            draw(1, 0, "down/rate"),
+            draw(1, 0, "down/delay"),
+            draw(1, 1, "down/rate"),
+            draw(2, 0, "down/rate"),
+        ];
         for (i, a) in all.iter().enumerate() {
             assert!(!all[i + 1..].contains(a));
         }

@@ -85,9 +85,8 @@ pub struct UnitError(pub String);
 /// Where there is no number, or it is not finite.
 pub fn split_quantity(text: &str) -> Result<(f64, &str), UnitError> {
     let text = text.trim();
-    let is_part_of_number = |index: usize, c: char| {
-        c.is_ascii_digit() || c == '.' || ((c == '-' || c == '+') && index == 0)
-    };
+    let is_part_of_number =
+        |index: usize, c: char| c.is_ascii_digit() || c == '.' || ((c == '-' || c == '+') && index == 0);
     let end = text.char_indices().find(|&(i, c)| !is_part_of_number(i, c)).map_or(text.len(), |(i, _)| i);
     let (number, unit) = text.split_at(end);
     match number.parse::<f64>() {
@@ -96,9 +95,11 @@ pub fn split_quantity(text: &str) -> Result<(f64, &str), UnitError> {
     }
 }
 
-const RATE_HELP: &str = "a rate is written like \"200kbit/s\", \"1.5Mbit/s\" or \"12mbit\" (bits a second, decimal prefixes)";
+const RATE_HELP: &str =
+    "a rate is written like \"200kbit/s\", \"1.5Mbit/s\" or \"12mbit\" (bits a second, decimal prefixes)";
 const TIME_HELP: &str = "a time is written like \"300ms\", \"1.5s\", \"10us\", \"250ns\", \"5min\" or \"1h\"";
-const SIZE_HELP: &str = "a size is written like \"10p\" (packets), \"30kB\", \"64KiB\", \"1500B\", \"500ms\" or \"2bdp\"";
+const SIZE_HELP: &str =
+    "a size is written like \"10p\" (packets), \"30kB\", \"64KiB\", \"1500B\", \"500ms\" or \"2bdp\"";
 
 fn not_negative(value: f64, text: &str, help: &str) -> Result<f64, UnitError> {
     if value < 0.0 { Err(UnitError(format!("`{text}` is negative; {help}"))) } else { Ok(value) }
@@ -145,7 +146,8 @@ impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (value, unit) = split_quantity(text)?;
-        let scale = rate_unit(unit).ok_or_else(|| UnitError(format!("`{text}` has no unit of rate; {RATE_HELP}")))?;
+        let scale =
+            rate_unit(unit).ok_or_else(|| UnitError(format!("`{text}` has no unit of rate; {RATE_HELP}")))?;
         let bps = not_negative(value, text, RATE_HELP)? * scale;
         if bps > 1e15 {
             return Err(UnitError(format!("`{text}` is more than 1e15 bit/s; {RATE_HELP}")));
@@ -158,7 +160,8 @@ impl FromStr for Span {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (value, unit) = split_quantity(text)?;
-        let scale = time_unit(unit).ok_or_else(|| UnitError(format!("`{text}` has no unit of time; {TIME_HELP}")))?;
+        let scale =
+            time_unit(unit).ok_or_else(|| UnitError(format!("`{text}` has no unit of time; {TIME_HELP}")))?;
         let seconds = not_negative(value, text, TIME_HELP)? * scale;
         if seconds > 1e9 {
             return Err(UnitError(format!("`{text}` is more than 1e9 seconds; {TIME_HELP}")));
@@ -275,7 +278,9 @@ mod tests {
 
     #[test]
     fn bad_quantities_say_what_is_allowed() {
-        for (text, part) in [("fast", "number"), ("200", "unit of rate"), ("-1kbit/s", "negative"), ("3ms", "unit of rate")] {
+        for (text, part) in
+            [("fast", "number"), ("200", "unit of rate"), ("-1kbit/s", "negative"), ("3ms", "unit of rate")]
+        {
             let error = text.parse::<Rate>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }

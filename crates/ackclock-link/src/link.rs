@@ -1,0 +1,177 @@
+//! The link: one direction of a channel.
+
+use ackclock_core::{FlowId, Rate, Segment, Span, Time};
+
+/// One direction of a channel. It owns its queue; whatever happens to a segment inside comes out as an event, with the
+/// instant at which it happened.
+///
+/// Before [`enqueue`](Self::enqueue) the caller drains the events that are due: a link is brought up to `now`, then
+/// touched. Asking at other instants than [`poll_timeout`](Self::poll_timeout) names changes nothing.
+pub trait Link: Send {
+    /// Takes a segment at `now`, or gives it back.
+    ///
+    /// # Errors
+    /// [`Refused`] with the segment and the cause, where the queue does not take it.
+    fn enqueue(&mut self, now: Time, segment: Segment) -> Result<(), Refused>;
+
+    /// The next event with an instant of at most `now`; instants never decrease.
+    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
+
+    /// The instant of the next event of any kind.
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// The instant of the next delivery, for a caller who need not learn of departures in time: their events still come,
+    /// with their own instants, before that delivery. Never later than the true instant.
+    fn next_delivery(&self) -> Option<Time> {
+        self.poll_timeout()
+    }
+
+    /// What an edge may see of the queue that serves `flow`, after the events due at `now` were drained.
+    fn view(&self, now: Time, flow: FlowId) -> LinkView;
+
+    /// The long-run mean rate, from which buffers in milliseconds or BDPs are sized.
+    fn mean_rate(&self) -> Rate;
+
+    /// The flow has ended: give back what was kept for it.
+    fn forget(&mut self, _flow: FlowId) {}
+}
+
+/// What happened to a segment inside a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// Its last byte has left the queue for the medium.
+    Departed {
+        /// The segment.
+        segment: Segment,
+        /// How long it waited from its arrival until the link began to transmit it.
+        waited: Span,
+    },
+    /// It was lost: by the queue after it had been accepted, or by the medium.
+    Dropped(Segment, Cause),
+    /// It arrived at the far end.
+    Delivered(Segment),
+}
+
+/// Why a segment was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The buffer was full.
+    Full,
+    /// An active queue management chose it.
+    Policy,
+    /// The medium lost it.
+    Medium,
+    /// The radio was in outage for too long.
+    Outage,
+}
+
+/// A segment that a link did not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The segment.
+    pub segment: Segment,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// An amount of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Load {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Load {
+    /// Nothing.
+    pub const NONE: Self = Self { packets: 0, bytes: 0 };
+
+    /// One segment.
+    pub const fn of(segment: &Segment) -> Self {
+        Self { packets: 1, bytes: segment.wire_bytes() as u64 }
+    }
+
+    /// Whether it is nothing.
+    pub const fn is_none(self) -> bool {
+        self.packets == 0
+    }
+}
+
+impl std::ops::AddAssign for Load {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+impl std::ops::SubAssign for Load {
+    fn sub_assign(&mut self, other: Self) {
+        self.packets -= other.packets;
+        self.bytes -= other.bytes;
+    }
+}
+
+/// How much a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Capacity {
+    /// Everything that comes.
+    #[default]
+    Unlimited,
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes on the wire.
+    Bytes(u64),
+}
+
+impl Capacity {
+    /// Whether `waiting` and one more `segment` fit.
+    pub const fn admits(self, waiting: Load, segment: &Segment) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Packets(most) => waiting.packets < most,
+            Self::Bytes(most) => waiting.bytes + segment.wire_bytes() as u64 <= most,
+        }
+    }
+
+    /// The capacity in packets of `packet_bytes` on the wire, at least one; `u32::MAX` where it is unlimited.
+    pub const fn packets(self, packet_bytes: u32) -> u32 {
+        match self {
+            Self::Unlimited => u32::MAX,
+            Self::Packets(count) => count,
+            Self::Bytes(bytes) => {
+                let size = if packet_bytes == 0 { 1 } else { packet_bytes as u64 };
+                let count = bytes / size;
+                if count == 0 {
+                    1
+                } else if count > u32::MAX as u64 {
+                    u32::MAX
+                } else {
+                    count as u32
+                }
+            }
+        }
+    }
+}
+
+/// What an edge sees of a link's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkView {
+    /// Waiting in the queue that serves the flow: what counts against its capacity.
+    pub waiting: Load,
+    /// In transmission beside it.
+    pub in_transmission: Load,
+    /// Transmitted but not yet acknowledged by the far end of a link with ARQ; nothing on others.
+    pub unacknowledged: Load,
+    /// How much the queue holds.
+    pub capacity: Capacity,
+    /// The rate at this instant.
+    pub rate: Rate,
+}
+
+impl LinkView {
+    /// Nothing waiting and nothing in transmission.
+    pub const fn is_idle(&self) -> bool {
+        self.waiting.is_none() && self.in_transmission.is_none()
+    }
+}

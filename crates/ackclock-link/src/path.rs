@@ -1,0 +1,170 @@
+//! # Wired path
+//!
+//! ## Source
+//! CR02 figure 10: each server reaches the edge over a wire of its own, 100 Mbit/s and 1 ms.
+//!
+//! ## What it does
+//! Each flow has its own wire in each direction: a fixed rate, a fixed delay, an unlimited queue, and optionally random
+//! loss. Because nothing is ever refused or reordered, a packet's arrival is known when it enters:
+//! `max(now, wire free) + size/rate + delay`. No transmitter needs to be modelled.
+//!
+//! ## Differences from the source
+//! The simulator of the source has a queue of 10 000 packets there, which never fills.
+//!
+//! ## Validation
+//! Arrival times by hand (unit tests); conservation and poll invariance.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{FlowId, Message, Node, Outbox, Port, Rate, Segment, Span, Stream, Streams, Time};
+
+/// The port towards the servers.
+pub const SERVER: Port = 0;
+/// The port towards the edge.
+pub const EDGE: Port = 1;
+
+/// The wired part between servers and edge.
+pub struct Path {
+    rate: Rate,
+    delay: Span,
+    loss: f64,
+    /// Indexed by the port at which packets leave.
+    ways: [Way; 2],
+}
+
+/// One direction of all wires.
+struct Way {
+    /// When each flow's wire is free again.
+    free: Vec<Time>,
+    /// Packets under way by time of arrival; equal times in order of entry.
+    flight: VecDeque<(Time, Segment)>,
+    chance: Stream,
+    lost: u64,
+}
+
+impl Path {
+    /// Wires of this rate and one-way delay that lose each packet with probability `loss`.
+    pub fn new(rate: Rate, delay: Span, loss: f64, streams: &Streams) -> Self {
+        let way =
+            |name| Way { free: Vec::new(), flight: VecDeque::new(), chance: streams.stream(name), lost: 0 };
+        Self { rate, delay, loss, ways: [way("path/up/loss"), way("path/down/loss")] }
+    }
+
+    /// Packets lost in both directions.
+    pub fn lost(&self) -> u64 {
+        self.ways.iter().map(|way| way.lost).sum()
+    }
+
+    /// Packets under way.
+    pub fn in_flight(&self) -> usize {
+        self.ways.iter().map(|way| way.flight.len()).sum()
+    }
+}
+
+impl Way {
+    /// When `flow`'s wire has taken a packet that needs `transmission`, offered at `now`.
+    fn leaves(&mut self, now: Time, flow: FlowId, transmission: Span) -> Time {
+        if self.free.len() <= flow.index() {
+            self.free.resize(flow.index() + 1, Time::ZERO);
+        }
+        let free = &mut self.free[flow.index()];
+        *free = now.max(*free) + transmission;
+        *free
+    }
+
+    fn insert(&mut self, arrives: Time, segment: Segment) {
+        match self.flight.back() {
+            Some(&(last, _)) if last > arrives => {
+                let at = self.flight.partition_point(|&(time, _)| time <= arrives);
+                self.flight.insert(at, (arrives, segment));
+            }
+            _ => self.flight.push_back((arrives, segment)),
+        }
+    }
+}
+
+impl Node for Path {
+    fn receive(&mut self, now: Time, port: Port, message: &Message, _: &mut Outbox) {
+        let Message::Segment(segment) = *message else { return };
+        let way = &mut self.ways[usize::from(port == SERVER)];
+        if self.loss > 0.0 && way.chance.chance(self.loss) {
+            way.lost += 1;
+            return;
+        }
+        let leaves = way.leaves(now, segment.flow, self.rate.time_for(segment.wire_bytes().into()));
+        way.insert(leaves + self.delay, segment);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox) {
+        for port in [SERVER, EDGE] {
+            let flight = &mut self.ways[usize::from(port)].flight;
+            while flight.front().is_some_and(|&(arrives, _)| arrives <= now) {
+                if let Some((_, segment)) = flight.pop_front() {
+                    out.send(port, Message::Segment(segment));
+                }
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.ways.iter().filter_map(|way| way.flight.front().map(|&(arrives, _)| arrives)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::Seq;
+
+    fn path(loss: f64) -> Path {
+        Path::new(Rate::from_bps(100_000_000), Span::from_millis(1), loss, &Streams::new(1, 0))
+    }
+
+    fn data(flow: u32, seq: u32) -> Message {
+        Message::Segment(Segment::data(FlowId(flow), Seq(seq), 960, 40))
+    }
+
+    /// Drains the path at each of its own wakes.
+    fn arrivals(path: &mut Path, out: &mut Outbox) -> Vec<(u64, Port, u32)> {
+        let mut seen = Vec::new();
+        while let Some(now) = path.next_wake() {
+            path.wake(now, out);
+            while let Some((port, Message::Segment(segment))) = out.take() {
+                seen.push((now.as_nanos(), port, segment.seq.0));
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn packets_of_one_flow_follow_each_other_and_other_flows_do_not_wait() {
+        let (mut path, mut out) = (path(0.0), Outbox::for_one_node());
+        for message in [data(0, 0), data(0, 1), data(1, 2)] {
+            path.receive(Time::ZERO, SERVER, &message, &mut out);
+        }
+        // 1000 B at 100 Mbit/s take 80 us, then 1 ms: 1.08 ms and 1.16 ms for flow 0, 1.08 ms for flow 1.
+        let expected = [(1_080_000, EDGE, 0), (1_080_000, EDGE, 2), (1_160_000, EDGE, 1)];
+        assert_eq!(arrivals(&mut path, &mut out), expected);
+    }
+
+    #[test]
+    fn the_directions_do_not_disturb_each_other() {
+        let (mut path, mut out) = (path(0.0), Outbox::for_one_node());
+        path.receive(Time::ZERO, EDGE, &Message::Segment(Segment::pure_ack(FlowId(0), Seq(9), 40)), &mut out);
+        path.receive(Time::ZERO, SERVER, &data(0, 1), &mut out);
+        // 40 B take 3.2 us.
+        assert_eq!(arrivals(&mut path, &mut out), [(1_003_200, SERVER, 0), (1_080_000, EDGE, 1)]);
+    }
+
+    #[test]
+    fn lost_and_delivered_add_up_to_what_was_sent() {
+        let (mut path, mut out) = (path(0.3), Outbox::for_one_node());
+        for seq in 0..10_000 {
+            path.receive(Time::ZERO, SERVER, &data(0, seq), &mut out);
+        }
+        let delivered = arrivals(&mut path, &mut out).len() as u64;
+        assert_eq!(path.lost() + delivered, 10_000);
+        // 3000 expected, standard deviation sqrt(10000 * 0.3 * 0.7) = 46; five of them
+        assert!(path.lost().abs_diff(3000) < 230, "{}", path.lost());
+    }
+}

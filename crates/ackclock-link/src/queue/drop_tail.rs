@@ -1,0 +1,91 @@
+//! # Drop-tail
+//!
+//! ## Source
+//! The queue of every experiment of CR02; `links.md` section 1 settles what "a buffer of B packets" means.
+//!
+//! ## What it does
+//! First in, first out. An arrival that does not fit is refused.
+//!
+//! ## Differences from the source
+//! None.
+//!
+//! ## Validation
+//! With B = 10 a constant link of 200 kbit/s and 400 ms loses its first packet at a window of 22 (CR02 Table 1 item 1).
+
+use std::collections::VecDeque;
+
+use ackclock_core::{FlowId, Segment, Time};
+
+use super::Queue;
+use crate::{Capacity, Cause, Load, Refused};
+
+/// First in, first out, refusing what does not fit.
+#[derive(Debug, Default)]
+pub struct DropTail {
+    segments: VecDeque<(Time, Segment)>,
+    waiting: Load,
+    capacity: Capacity,
+}
+
+impl DropTail {
+    /// An empty queue that holds `capacity`.
+    pub fn new(capacity: Capacity) -> Self {
+        Self { capacity, ..Self::default() }
+    }
+}
+
+impl Queue for DropTail {
+    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
+        let mut occupied = self.waiting;
+        occupied += beside;
+        if !self.capacity.admits(occupied, &segment) {
+            return Err(Refused { segment, cause: Cause::Full });
+        }
+        self.waiting += Load::of(&segment);
+        self.segments.push_back((now, segment));
+        Ok(())
+    }
+
+    fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
+        let (arrived, segment) = self.segments.pop_front()?;
+        self.waiting -= Load::of(&segment);
+        Some((arrived, segment))
+    }
+
+    fn waiting(&self, _: FlowId) -> Load {
+        self.waiting
+    }
+
+    fn capacity(&self, _: FlowId) -> Capacity {
+        self.capacity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::Seq;
+
+    fn segment(seq: u32) -> Segment {
+        Segment::data(FlowId(0), Seq(seq), 960, 40)
+    }
+
+    #[test]
+    fn a_full_queue_refuses_and_keeps_order() {
+        let mut queue = DropTail::new(Capacity::Packets(2));
+        for seq in 0..2 {
+            queue.enqueue(Time::ZERO, segment(seq), Load::NONE).unwrap();
+        }
+        let refused = queue.enqueue(Time::ZERO, segment(2), Load::NONE).unwrap_err();
+        assert_eq!((refused.segment.seq, refused.cause), (Seq(2), Cause::Full));
+        assert_eq!(queue.waiting(FlowId(0)), Load { packets: 2, bytes: 2000 });
+        assert_eq!(queue.dequeue(Time::ZERO).unwrap().1.seq, Seq(0));
+    }
+
+    #[test]
+    fn what_counts_beside_the_queue_takes_room() {
+        let mut queue = DropTail::new(Capacity::Bytes(1500));
+        assert!(queue.enqueue(Time::ZERO, segment(0), Load { packets: 1, bytes: 501 }).is_err());
+        assert!(queue.enqueue(Time::ZERO, segment(0), Load { packets: 1, bytes: 500 }).is_ok());
+    }
+}
