@@ -32,7 +32,7 @@ def run(
     *,
     name: str = "<python>",
     base_dir: str | None = None,
-    set: Sequence[str] = (),  # noqa: A002
+    set: Sequence[str] = (),
     series_interval: float | None = None,
 ) -> list[RunOutcome]:
     """Run a scenario text, once for each of its `runs`; `name` stands in messages, `base_dir` resolves its files."""
@@ -42,7 +42,7 @@ def sweep(
     *,
     name: str = "<python>",
     base_dir: str | None = None,
-    set: Sequence[str] = (),  # noqa: A002
+    set: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
     part: tuple[int, int] = (0, 1),
     threads: int | None = None,

@@ -38,9 +38,9 @@ def source(scenario: Scenario) -> Source:
     return Source(path.read_text(encoding="utf-8"), str(path), str(path.parent))
 
 
-def overrides(values: Mapping[str, Any]) -> list[str]:
+def overrides(values: Mapping[str, str | float | bool]) -> list[str]:
     """`{"edge.buffer": "4p"}` as the strings that `--set` takes."""
-    return [f"{key}={_bare(value)}" for key, value in values.items()]
+    return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in values.items()]
 
 
 def with_keys(scenario: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,10 +63,3 @@ def _tables(scenario: dict[str, Any], path: list[str]) -> list[dict[str, Any]]:
             below.extend(entry if isinstance(entry, list) else [entry])
         found = below
     return found
-
-
-def _bare(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    # One key of a document is the shortest way to a value in TOML's own spelling.
-    return tomli_w.dumps({"v": value}, multiline_strings=False).removeprefix("v = ").strip()

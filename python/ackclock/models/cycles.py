@@ -20,7 +20,7 @@ All nine rows of CR02 Table 2 within 0.8 % (fluid) and 1.2 % (literal).
 
 from dataclasses import dataclass
 from enum import Enum
-from math import floor, log2
+from math import floor, log2, nan
 
 from ackclock.models.saw_tooth import Epoch, growth_above_pipe, growth_below_pipe
 
@@ -41,8 +41,9 @@ class LossCycle:
 
     @property
     def rate(self) -> float:
-        """Packets per second of this part of the cycle."""
-        return self.growth.packets / (self.idle + self.growth.duration)
+        """Packets per second of this part of the cycle; NaN where it takes no time."""
+        duration = self.idle + self.growth.duration
+        return self.growth.packets / duration if duration > 0 else nan
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,11 @@ The source measures this delay in simulation; here it is computed.
 CR02 Table 1: minimum round trip times of 442, 461 and 517 ms (e(20), e(50), e(100), gap 40 ms) within 0.5 %.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
-def exponential(mean: float, gap: float | Sequence[float]) -> float:
+def exponential(mean: float, gap: ArrayLike) -> float:
     """Mean effective delay of the exponential law e(mean), in seconds.
 
     Args:

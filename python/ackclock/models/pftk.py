@@ -65,7 +65,8 @@ def _timeout_share(w: float, p: float) -> float:
     if w <= 3:
         return 1.0  # three duplicates need three packets behind the lost one
     q = 1 - p
-    return min(1.0, (1 - q**3) * (1 + q**3 * (1 - q ** (w - 3))) / (1 - q**w))
+    share: float = (1 - q**3) * (1 + q**3 * (1 - q ** (w - 3))) / (1 - q**w)
+    return min(1.0, share)
 
 
 def _backoff(p: float) -> float:

@@ -5,7 +5,7 @@ A tolerance is one of
 * `+-3`, `+-3%`: at most this far from the expected value (absolute, or in percent of it);
 * `>=0.97`, `<= 25`, `>0.9`, `<2`, `0..5`: a bound or a closed interval for our value;
 * `exact`, `exact (85.8)`, `half a unit of the last digit`: equal when rounded to the digits that are printed;
-* `ordering`: a direction or ranking, which the claim decides by itself;
+* `ordering`: a direction or ranking, which the claim decides (or the expected value, where it is a bound);
 * `qualitative`, `info`, `ignore`: shown, not judged.
 
 `A or B` and `A / ordering` hold where one side does, `A; B` where both do, `+-0.5 / +-0.01` has one
@@ -78,7 +78,9 @@ def judge(tolerance: str, expected: str, values: Sequence[float], ordering: bool
     if text in ("qualitative", "info", "ignore"):
         return Held.UNJUDGED
     if ";" in text:
-        return _all([judge(part, expected, values, ordering) for part in text.split(";")])
+        # A part without a number (`sign at all B`) tells in words what the ordering is.
+        parts = [part if re.search(r"\d", part) else "ordering" for part in text.split(";")]
+        return _all([judge(part, expected, values, ordering) for part in parts])
     alternatives = re.split(r"\s+or\s+|\s*/\s*(?=ordering)", text)
     if len(alternatives) > 1:
         return _any([judge(part, expected, values, ordering) for part in alternatives])

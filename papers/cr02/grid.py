@@ -1,0 +1,121 @@
+"""The points that are simulated: table 1, and the curves of figures 11-13 and section 6.6.
+
+A curve is a mapping from the number on its x axis to the scenario text of the point.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ackclock.paper import point
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+
+Curve = Mapping[int, str]
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "Reno": {"flow.sender": "reno", "edge.regulator": "none"},
+    "Reno+AR": {"flow.sender": "reno", "edge.regulator": "ack-regulator"},
+    "Sack": {"flow.sender": "sack1", "edge.regulator": "none"},
+    "Sack+AR": {"flow.sender": "sack1", "edge.regulator": "ack-regulator"},
+}
+
+MEAN_RATE = 200  # kbit/s
+DELAY = 400  # ms, forward and reverse together
+BUFFER = 10  # packets
+
+
+def variable_delay(variant: str, x: int, buffer: int = BUFFER) -> str:
+    """Section 6.1: forward delay e(x ms), reverse delay 400 - x."""
+    keys = {"edge.down.delay": f"e({x}ms)", "edge.up.delay": f"{DELAY - x}ms", "edge.buffer": f"{buffer}p"}
+    return point(SCENARIOS / "variable-delay.toml", VARIANTS[variant] | keys)
+
+
+def variable_rate(variant: str, sd: int, buffer: int = BUFFER) -> str:
+    """Section 6.2: rate u(200, sd) kbit/s."""
+    keys = {"edge.down.rate": f"u({MEAN_RATE}kbit/s, {sd}kbit/s)", "edge.buffer": f"{buffer}p"}
+    return point(SCENARIOS / "variable-rate.toml", VARIANTS[variant] | keys)
+
+
+def variable_both(variant: str, sd: int, x: int, buffer: int = BUFFER) -> str:
+    """Section 6.3: rate u(200, sd) kbit/s, forward delay e(x ms), reverse delay 400 - x."""
+    keys = {
+        "edge.down.rate": f"u({MEAN_RATE}kbit/s, {sd}kbit/s)",
+        "edge.down.delay": f"e({x}ms)",
+        "edge.up.delay": f"{DELAY - x}ms",
+        "edge.buffer": f"{buffer}p",
+    }
+    return point(SCENARIOS / "variable-both.toml", VARIANTS[variant] | keys)
+
+
+def _alpha(alpha: int, buffer: int) -> str:
+    return point(SCENARIOS / "alpha.toml", {"edge.regulator.alpha": alpha, "edge.buffer": f"{buffer}p"})
+
+
+def _wired(variant: str, delay: int) -> str:
+    return point(SCENARIOS / "wired-latency.toml", VARIANTS[variant] | {"path.delay": f"{delay}ms"})
+
+
+def _swept(scenario: str, key: str) -> list[Any]:
+    """The values that a scenario file's own `[sweep]` gives a key."""
+    values: list[Any] = tomllib.loads((SCENARIOS / scenario).read_text(encoding="utf-8"))["sweep"][key]
+    return values
+
+
+def _buffers(scenario: str) -> list[int]:
+    return [int(buffer.removesuffix("p")) for buffer in _swept(scenario, "edge.buffer")]
+
+
+# Rate and delay law of the nine items: (standard deviation of the rate, mean of the exponential delay); 0 = constant.
+ITEMS: dict[int, tuple[int, int]] = {
+    1: (0, 0),
+    2: (0, 20),
+    3: (0, 50),
+    4: (0, 100),
+    5: (20, 0),
+    6: (50, 0),
+    7: (75, 0),
+    8: (50, 50),
+    9: (75, 100),
+}
+
+
+def _item(sd: int, x: int) -> str:
+    if sd and x:
+        return variable_both("Reno", sd, x)
+    if sd:
+        return variable_rate("Reno", sd)
+    if x:
+        return variable_delay("Reno", x)
+    return point(SCENARIOS / "constant.toml", {})
+
+
+TABLE1: Curve = {item: _item(*law) for item, law in ITEMS.items()}
+TABLE3: Mapping[str, str] = {variant: variable_delay(variant, 100) for variant in VARIANTS}
+
+FIG11A = {v: {x: variable_delay(v, x) for x in (20, 40, 50, 60, 80, 100)} for v in VARIANTS}
+FIG11B = {v: {b: variable_delay(v, 50, b) for b in _buffers("variable-delay.toml")} for v in VARIANTS}
+FIG12A = {v: {sd: variable_rate(v, sd) for sd in (20, 35, 50, 65, 75)} for v in VARIANTS}
+FIG12B = {v: {b: variable_rate(v, 50, b) for b in _buffers("variable-rate.toml")} for v in VARIANTS}
+FIG13 = {v: {b: variable_both(v, 50, 50, b) for b in _buffers("variable-both.toml")} for v in VARIANTS}
+ALPHA = {
+    alpha: {b: _alpha(alpha, b) for b in _buffers("alpha.toml")}
+    for alpha in _swept("alpha.toml", "edge.regulator.alpha")
+}
+WIRED = {
+    v: {
+        int(d.removesuffix("ms")): _wired(v, int(d.removesuffix("ms")))
+        for d in _swept("wired-latency.toml", "path.delay")
+    }
+    for v in ("Reno", "Reno+AR")
+}
+
+
+def points() -> Iterator[str]:
+    """Every point; some stand in several curves."""
+    yield from TABLE1.values()
+    yield from TABLE3.values()
+    for family in (FIG11A, FIG11B, FIG12A, FIG12B, FIG13, ALPHA, WIRED):
+        for curve in family.values():
+            yield from curve.values()

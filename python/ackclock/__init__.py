@@ -1,0 +1,37 @@
+"""ackclock: TCP over links whose rate and delay vary.
+
+`run`, `sweep` and `compare` simulate scenarios and give `Results` (pandas tables, NumPy series), `plot` draws them,
+`Sender` is a TCP sender driven by hand, `models` holds the analytical models, and `paper` reruns source documents.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ackclock._core import Segment, Sender, __version__
+from ackclock.results import Results
+from ackclock.simulate import compare, run, sweep
+
+if TYPE_CHECKING:
+    from ackclock import models, paper, plot
+
+__all__ = [
+    "Results",
+    "Segment",
+    "Sender",
+    "__version__",
+    "compare",
+    "models",
+    "paper",
+    "plot",
+    "run",
+    "sweep",
+]
+
+# SciPy and matplotlib take seconds to import; who only runs a scenario does not wait for them.
+_LAZY = ("models", "paper", "plot")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"ackclock.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

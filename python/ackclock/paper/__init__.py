@@ -1,0 +1,23 @@
+"""Rerun a source document: its simulations and formulas, judged against what it prints.
+
+A document is a folder `papers/<key>/` with `expected.csv` (what is printed, and the tolerance), `scenarios/`, the
+code that computes each row and draws each figure, and a README whose claim table this package writes.
+"""
+
+from ackclock.paper.document import Claim, Figure, JudgedRow, Outcome, Paper, Verdict, judge_row, keys, load
+from ackclock.paper.runs import Runs, point, simulate
+
+__all__ = [
+    "Claim",
+    "Figure",
+    "JudgedRow",
+    "Outcome",
+    "Paper",
+    "Runs",
+    "Verdict",
+    "judge_row",
+    "keys",
+    "load",
+    "point",
+    "simulate",
+]

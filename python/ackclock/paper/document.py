@@ -1,0 +1,235 @@
+"""A document as the package sees it, and the verdict on each of its rows."""
+
+import importlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ackclock.paper import expected, tolerance
+from ackclock.paper.expected import Expected, Row
+from ackclock.paper.runs import Runs, simulate
+from ackclock.paper.tolerance import Held
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+
+class Verdict(Enum):
+    """The verdict on a row."""
+
+    REPRODUCED = "reproduced"
+    ORDERING_HOLDS = "ordering-holds"
+    NOT_REPRODUCED = "not-reproduced"
+    NOT_CHECKED = "not-checked"
+
+
+VERDICT_OF = {
+    Held.NUMBER: Verdict.REPRODUCED,
+    Held.ORDERING: Verdict.ORDERING_HOLDS,
+    Held.NO: Verdict.NOT_REPRODUCED,
+    Held.UNJUDGED: Verdict.NOT_CHECKED,
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Our side of a row.
+
+    Attributes:
+        values: One entry for each number that the row states; an entry is a number or one number a seed.
+        ordering: Whether the direction or ranking that the row states holds; None where it states none.
+        note: What the reader must know of how it was computed.
+        reference: What is compared instead of the printed value, where the tolerance says so.
+    """
+
+    values: Sequence[ArrayLike] = ()
+    ordering: bool | None = None
+    note: str = ""
+    reference: str | None = None
+
+    @cached_property
+    def means(self) -> list[float]:
+        """Mean over the seeds of each value."""
+        return [float(np.mean(array)) for array in self._arrays]
+
+    @cached_property
+    def spreads(self) -> list[float]:
+        """Standard deviation over the seeds of each value; NaN where there is one number only."""
+        return [float(np.std(array, ddof=1)) if array.size > 1 else math.nan for array in self._arrays]
+
+    @cached_property
+    def _arrays(self) -> list[NDArray[np.float64]]:
+        return [np.atleast_1d(np.asarray(value, dtype=float)) for value in self.values]
+
+
+def number(value: ArrayLike, note: str = "") -> Claim:
+    """A claim of one number."""
+    return Claim((value,), note=note)
+
+
+@dataclass(frozen=True)
+class JudgedRow:
+    """A row with our value and the verdict."""
+
+    row: Row
+    claim: Claim
+    verdict: Verdict
+    note: str
+
+    @property
+    def value(self) -> Any:
+        """Our value as JSON has it: a number, a list of numbers, true or false, or null."""
+        numbers = [mean if math.isfinite(mean) else None for mean in self.claim.means]
+        if not numbers:
+            return self.claim.ordering
+        return numbers[0] if len(numbers) == 1 else numbers
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of one entry of `rows`."""
+        return {
+            "id": self.row.id,
+            "value": self.value,
+            "expected": self.row.value,
+            "tolerance": self.row.tolerance,
+            "verdict": self.verdict.value,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn figure: file name without ending, caption, and the drawing."""
+
+    name: str
+    caption: str
+    drawing: "Drawing"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A source document.
+
+    Attributes:
+        key: Name of its folder.
+        title: Authors, title, year.
+        points: The scenario texts to run.
+        claims: Our values by row id.
+        figures: Draws the figures.
+        elsewhere: Start of an id -> why such rows are not checked.
+        tried: Row id -> what was tried for a row that is not reproduced.
+    """
+
+    key: str
+    title: str
+    points: Callable[[], Iterable[str]]
+    claims: Callable[[Runs, Expected], Mapping[str, Claim]]
+    figures: Callable[[Runs], Iterator[Figure]]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    tried: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie."""
+        return folder(self.key)
+
+    @cached_property
+    def expected(self) -> Expected:
+        """Its printed values."""
+        return expected.read(self.folder / "expected.csv")
+
+    def reproduce(self, seeds: int | None = None) -> "Outcome":
+        """Run and judge everything; `seeds` replaces the scenarios' own number of runs."""
+        runs = simulate(self.points(), seeds=seeds, title=self.key)
+        return Outcome(self, runs, self.judge(self.claims(runs, self.expected)))
+
+    def judge(self, claims: Mapping[str, Claim]) -> list[JudgedRow]:
+        """Judge every row.
+
+        Raises:
+            ValueError: if a claim names no row, or a row that must be checked has no claim.
+        """
+        if strangers := claims.keys() - self.expected.keys():
+            raise ValueError(f"{self.key}: claims without a row: {', '.join(sorted(strangers))}")
+        return [self._judged(row, claims.get(row.id)) for row in self.expected.values()]
+
+    def _judged(self, row: Row, claim: Claim | None) -> JudgedRow:
+        excuse = next((why for start, why in self.elsewhere.items() if row.id.startswith(start)), None)
+        if row.kind == "measured" and claim is None:
+            excuse = "field measurement"
+        if excuse is not None:
+            return JudgedRow(row, Claim(), Verdict.NOT_CHECKED, excuse)
+        judged = judge_row(row, claim)
+        if judged.verdict is Verdict.NOT_REPRODUCED and row.id in self.tried:
+            note = "; ".join(filter(None, (judged.note, self.tried[row.id])))
+            return JudgedRow(row, judged.claim, judged.verdict, note)
+        return judged
+
+
+def judge_row(row: Row, claim: Claim | None) -> JudgedRow:
+    """The verdict on one row.
+
+    Raises:
+        ValueError: naming the row, if it needs a claim and has none, or its texts cannot be read.
+    """
+    claimed = claim or Claim()
+    printed = claimed.reference or row.value
+    try:
+        held = tolerance.judge(row.tolerance, printed, claimed.means, claimed.ordering)
+    except ValueError as error:
+        raise ValueError(f"row {row.id}: {error}") from None
+    return JudgedRow(row, claimed, VERDICT_OF[held], claimed.note)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A document rerun."""
+
+    paper: Paper
+    runs: Runs
+    rows: list[JudgedRow]
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `ackclock paper KEY --json` prints."""
+        return {"paper": self.paper.key, "rows": [row.as_json() for row in self.rows]}
+
+    def count(self, verdict: Verdict) -> int:
+        """How many rows have a verdict."""
+        return sum(row.verdict is verdict for row in self.rows)
+
+    @property
+    def share(self) -> float:
+        """Share of the judged rows that hold."""
+        held = self.count(Verdict.REPRODUCED) + self.count(Verdict.ORDERING_HOLDS)
+        judged = len(self.rows) - self.count(Verdict.NOT_CHECKED)
+        return held / judged if judged else math.nan
+
+
+def folder(key: str) -> Path:
+    """The folder of a document."""
+    return Path(str(files("ackclock") / "papers" / key))
+
+
+def keys() -> list[str]:
+    """The documents there are."""
+    return sorted(path.parent.name for path in folder("").glob("*/expected.csv"))
+
+
+def load(key: str) -> Paper:
+    """A document by its key.
+
+    Raises:
+        ValueError: naming the documents there are.
+    """
+    if key not in keys():
+        raise ValueError(f"no paper {key!r}; there are: {', '.join(keys())}")
+    paper = importlib.import_module(f"ackclock.papers.{key}").PAPER
+    assert isinstance(paper, Paper), f"ackclock.papers.{key} defines PAPER"
+    return paper

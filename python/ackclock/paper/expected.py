@@ -1,0 +1,62 @@
+"""The rows of an expected.csv: what a document prints, and how near is near enough."""
+
+import csv
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantitative statement.
+
+    Attributes:
+        id: Name of the statement, unique over all documents.
+        source: Label of the document.
+        config: Setting under which it was made.
+        metric: What was measured or computed.
+        value: What is printed (see `tolerance`).
+        unit: Unit of `value`.
+        tolerance: See `tolerance`.
+        kind: `computed`, `sim`, `computed/sim`, `measured` (in the field) or `stated`.
+        note: Remark.
+    """
+
+    id: str
+    source: str
+    config: str
+    metric: str
+    value: str
+    unit: str
+    tolerance: str
+    kind: str
+    note: str
+
+
+class Expected(dict[str, Row]):
+    """The rows of a document by id, in the file's order."""
+
+    def number(self, row: str) -> float:
+        """The printed number of a row."""
+        return float(self[row].value)
+
+
+def read(path: Path) -> Expected:
+    """Read an expected.csv.
+
+    Raises:
+        ValueError: naming file and line, if a column is missing or an id stands twice.
+    """
+    rows = Expected()
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        columns = [field.name for field in fields(Row)]
+        if reader.fieldnames != columns:
+            raise ValueError(f"{path}:1: the columns must be {','.join(columns)}")
+        for record in reader:
+            if None in record or None in record.values():
+                raise ValueError(f"{path}:{reader.line_num}: {len(columns)} fields are needed")
+            row = Row(**record)
+            if row.id in rows:
+                raise ValueError(f"{path}:{reader.line_num}: id {row.id} stands twice")
+            rows[row.id] = row
+    return rows

@@ -1,0 +1,76 @@
+"""What a document reads of a run of one flow: functions of the object of `ackclock run --json`."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Run = Mapping[str, Any]
+Measure = Callable[[Run], float | None]
+
+BITS_PER_PACKET = 8000  # the sources' packet of 1000 bytes on the wire
+
+
+def goodput(run: Run) -> float | None:
+    """In-order packets with their headers, kbit/s: the sources' goodput."""
+    return _scaled(_flow(run)["wire_goodput_bps"], 1e-3)
+
+
+def packets(run: Run) -> float | None:
+    """Packets delivered in order."""
+    return _scaled(_flow(run)["wire_goodput_bps"], run["duration_s"] / BITS_PER_PACKET)
+
+
+def fast_retransmits(run: Run) -> float | None:
+    """Loss events found by three duplicate ACKs ("TD")."""
+    return _number(_flow(run)["fast_retransmits"])
+
+
+def timeouts(run: Run) -> float | None:
+    """Loss events found by the timer ("TO")."""
+    return _number(_flow(run)["timeouts"])
+
+
+def timed_rtt(run: Run) -> float | None:
+    """Mean round trip time of one timed segment at a time, ms."""
+    return _number(_flow(run)["timed_rtt_ms"])
+
+
+def mean_rto(run: Run) -> float | None:
+    """Time average of the retransmission time-out, seconds."""
+    return _scaled(_flow(run).get("rto_ms_mean"), 1e-3)
+
+
+def p1(run: Run) -> float | None:
+    """Share of loss cycles with one loss."""
+    return _number(_cycles(run).get("p1"))
+
+
+def p2(run: Run) -> float | None:
+    """Share of loss cycles with two losses."""
+    return _number(_cycles(run).get("p2"))
+
+
+def p3(run: Run) -> float | None:
+    """Share of loss cycles with three losses and a time-out."""
+    return _number(_cycles(run).get("p3"))
+
+
+def loss_window(run: Run) -> float | None:
+    """Root mean square of the windows at which cycles ended, packets."""
+    return _number(_cycles(run).get("wf"))
+
+
+def _flow(run: Run) -> Mapping[str, Any]:
+    flow: Mapping[str, Any] = run["flows"][0]
+    return flow
+
+
+def _cycles(run: Run) -> Mapping[str, Any]:
+    return _flow(run).get("loss_cycles") or {}
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _scaled(value: float | None, by: float) -> float | None:
+    return None if value is None else value * by

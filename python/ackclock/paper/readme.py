@@ -1,0 +1,73 @@
+"""The claim table that stands in a document's README."""
+
+import math
+import re
+from pathlib import Path
+
+from ackclock.paper.document import JudgedRow, Outcome, Verdict
+from ackclock.paper.expected import Row
+
+_BETWEEN = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
+
+
+def update(path: Path, outcome: Outcome) -> None:
+    """Rewrite the part of a README between `<!-- claims -->` and `<!-- /claims -->`.
+
+    Raises:
+        ValueError: if the file has no such part.
+    """
+    text = path.read_text(encoding="utf-8")
+    if not _BETWEEN.search(text):
+        raise ValueError(f"{path}: no <!-- claims --> ... <!-- /claims --> part")
+    path.write_text(_BETWEEN.sub(lambda _: claim_table(outcome), text), encoding="utf-8")
+
+
+def claim_table(outcome: Outcome) -> str:
+    """Summary and table in Markdown."""
+    head = "| id | config | metric | printed | ours | tolerance | verdict | note |\n" + "| --- " * 8 + "|\n"
+    return f"{summary(outcome)}\n\n{head}" + "".join(_line(row) for row in outcome.rows)
+
+
+def summary(outcome: Outcome) -> str:
+    """One sentence: how many rows have which verdict."""
+    counts = ", ".join(f"{outcome.count(verdict)} {verdict.value}" for verdict in Verdict)
+    return f"{len(outcome.rows)} rows: {counts}. Of the judged rows {100 * outcome.share:.1f} % hold."
+
+
+def ours(judged: JudgedRow) -> str:
+    """Our value with its spread over seeds, to the digits that matter."""
+    if not judged.claim.values:
+        return {True: "holds", False: "does not hold", None: ""}[judged.claim.ordering]
+    pairs = zip(judged.claim.means, judged.claim.spreads, strict=True)
+    return " / ".join(_with_spread(mean, sd) for mean, sd in pairs)
+
+
+def printed(row: Row) -> str:
+    """What the document prints, with its unit."""
+    return f"{row.value} {row.unit}".strip()
+
+
+def _with_spread(mean: float, sd: float) -> str:
+    if math.isnan(mean):
+        return "none"
+    if not sd > 0:
+        return f"{mean:.4g}"
+    decimals = max(0, 1 - math.floor(math.log10(sd)))
+    if abs(mean) >= 10_000:
+        decimals = 0
+    return f"{mean:.{decimals}f} ± {sd:.{decimals}f}"
+
+
+def _line(judged: JudgedRow) -> str:
+    row = judged.row
+    cells = (
+        row.id,
+        row.config,
+        row.metric,
+        printed(row),
+        ours(judged),
+        row.tolerance,
+        judged.verdict.value,
+        judged.note,
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"

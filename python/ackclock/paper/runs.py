@@ -1,0 +1,66 @@
+"""The simulations of a document: every point once, all in one parallel batch."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+from numpy.typing import NDArray
+
+from ackclock import _core, progress
+from ackclock.paper.measure import Measure
+from ackclock.scenario import with_keys
+
+PerSeed = NDArray[np.float64]
+
+
+def point(scenario: Path, keys: Mapping[str, Any]) -> str:
+    """The text of one point: a scenario file without its `[sweep]` and with some keys replaced.
+
+    The text itself names the point. Keys are sorted, so that two files which say the same are one simulation.
+    """
+    table = tomllib.loads(scenario.read_text(encoding="utf-8"))
+    table.pop("sweep", None)
+    return tomli_w.dumps(_sorted(with_keys(table, keys)))
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_sorted(item) for item in value]
+    return value
+
+
+class Runs:
+    """The finished runs of every point: `runs(point, measure)` gives one number a seed."""
+
+    def __init__(self, objects: Mapping[str, list[Mapping[str, Any]]]) -> None:
+        self.objects = objects
+
+    def __call__(self, at: str, measure: Measure) -> PerSeed:
+        """What `measure` reads of each run of a point; NaN where a run has no such number."""
+        numbers = [measure(run) for run in self.objects[at]]
+        return np.array([np.nan if number is None else number for number in numbers], dtype=float)
+
+
+def simulate(points: Iterable[str], *, seeds: int | None = None, title: str = "simulating") -> Runs:
+    """Run all points on all cores.
+
+    Args:
+        points: Scenario texts of `point`; equal ones are run once.
+        seeds: Runs a point instead of the scenario's own `runs`.
+        title: Stands before the progress bar.
+    """
+    once = list(dict.fromkeys(points))
+    texts = [_with_runs(text, seeds) for text in once] if seeds is not None else once
+    with progress.bar(title) as shown:
+        lines = _core.run_many(texts, progress=shown)
+    return Runs({text: [json.loads(line) for line in runs] for text, runs in zip(once, lines, strict=True)})
+
+
+def _with_runs(text: str, seeds: int) -> str:
+    return tomli_w.dumps({**tomllib.loads(text), "runs": seeds})

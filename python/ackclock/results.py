@@ -1,0 +1,122 @@
+"""Finished runs as tables and arrays."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Run = Mapping[str, Any]
+Series = Mapping[str, NDArray[np.float64]]
+
+
+class Results:
+    """The runs of one call: JSON objects, with the time series where they were asked for.
+
+    Attributes:
+        objects: One JSON object a run, as `ackclock run --json` prints it.
+        series: One mapping a run from `time`, `queue`, `cwnd/0`, ... to the engine's own arrays, not copies.
+    """
+
+    def __init__(self, objects: Iterable[Run], series: Sequence[Series] = ()) -> None:
+        self.objects: list[Run] = list(objects)
+        self.series: list[Series] = list(series)
+
+    @classmethod
+    def from_lines(cls, lines: Iterable[str]) -> Results:
+        """Results of JSON lines; empty lines are passed over."""
+        return cls(json.loads(line) for line in lines if line.strip())
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Results:
+        """Results of a file of JSON lines, as `--json` writes it.
+
+        Raises:
+            ValueError: naming file and line, if a line is not the object of a run.
+        """
+        objects = []
+        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                run = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"{path}:{number}: not JSON: {error}") from None
+            if not isinstance(run, dict) or "flows" not in run:
+                raise ValueError(f"{path}:{number}: not the object of a run (no `flows`)")
+            objects.append(run)
+        return cls(objects)
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row a run: its point of a sweep, seed and what was measured at the bottleneck."""
+        return _table([{**_identity(run), **_flat("bottleneck", run.get("bottleneck") or {})} for run in self.objects])
+
+    @cached_property
+    def flows(self) -> pd.DataFrame:
+        """One row a flow and run; nested fields get dotted names such as `rtt_ms.p95`."""
+        return _table(
+            [
+                {**_identity(run), **{k: v for field in flow for k, v in _flat(field, flow[field]).items()}}
+                for run in self.objects
+                for flow in run["flows"]
+            ]
+        )
+
+    @property
+    def swept(self) -> list[str]:
+        """The keys that a sweep varied, in its order."""
+        return list(dict.fromkeys(key for run in self.objects for key in run.get("point") or {}))
+
+    def summary(self, column: str = "goodput_bps", by: Sequence[str] | None = None) -> pd.DataFrame:
+        """Mean, standard deviation and 95 % confidence interval of a flow's column over runs.
+
+        Args:
+            column: A column of `flows`.
+            by: The columns that name a point; the swept keys unless given, or the senders where nothing was swept.
+
+        Returns:
+            One row a point: `mean`, `sd`, `low` and `high` (the interval's ends; NaN for a single value), `n`.
+        """
+        keys = list(by) if by is not None else self.swept or ["sender"]
+        values = self.flows.groupby(keys, sort=False)[column]
+        table = values.agg(["mean", "std", "count"]).rename(columns={"std": "sd", "count": "n"})
+        half = confidence_half_width(table["sd"].to_numpy(), table["n"].to_numpy())
+        return table.assign(low=table["mean"] - half, high=table["mean"] + half)[["mean", "sd", "low", "high", "n"]]
+
+
+def confidence_half_width(sd: NDArray[np.float64], n: NDArray[Any]) -> NDArray[np.float64]:
+    """Half the width of the 95 % confidence interval of a mean, by Student's law; NaN below two values."""
+    from scipy.stats import t
+
+    enough = n >= 2
+    quantile = t.ppf(0.975, np.where(enough, n - 1, 1))
+    return np.where(enough, quantile * sd / np.sqrt(np.maximum(n, 1)), np.nan)
+
+
+def _identity(run: Run) -> dict[str, Any]:
+    return {key: run.get(key) for key in ("scenario", "seed", "run", "duration_s")} | dict(run.get("point") or {})
+
+
+def _flat(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {name: value}
+    return {f"{name}.{key}": inner for below in value for key, inner in _flat(below, value[below]).items()}
+
+
+def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows)

@@ -1,0 +1,90 @@
+"""Run scenarios: once, over a sweep, or under several senders and regulators."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import tomli_w
+
+from ackclock import _core, progress
+from ackclock.results import Results
+from ackclock.scenario import Scenario, Source, overrides, source
+
+Engine = Literal["local", "dask", "ray"]
+Values = Mapping[str, str | float | bool]
+
+
+def run(scenario: Scenario, *, set: Values | None = None, series_interval: float | None = None) -> Results:  # noqa: A002
+    """Run a scenario, once for each of its `runs`.
+
+    Args:
+        scenario: A path, TOML text, or a mapping with the keys of a scenario file.
+        set: Keys to replace, such as `{"edge.buffer": "4p", "seed": 7}`; a flow key means every flow.
+        series_interval: Seconds between two samples of the time series; none are kept unless given.
+
+    Raises:
+        ValueError: if the scenario is wrong; the message names file, line, key and what is allowed.
+        RuntimeError: if the run failed.
+    """
+    text = source(scenario)
+    outcomes = _core.run(
+        text.text,
+        name=text.name,
+        base_dir=text.base_dir,
+        set=overrides(set or {}),
+        series_interval=series_interval,
+    )
+    series = [outcome.series for outcome in outcomes] if series_interval is not None else ()
+    objects = Results.from_lines(outcome.json for outcome in outcomes).objects
+    return Results(objects, series)
+
+
+def sweep(scenario: Scenario, *, set: Values | None = None, engine: Engine = "local") -> Results:  # noqa: A002
+    """Run every combination of the scenario's `[sweep]` x its `runs`.
+
+    Args:
+        scenario: As for `run`.
+        set: As for `run`.
+        engine: `local` uses all cores of this machine, `dask` and `ray` those of a cluster (a client or session
+            that exists already is used).
+    """
+    return _sweep(source(scenario), overrides(set or {}), engine)
+
+
+def compare(
+    scenario: Scenario,
+    *,
+    senders: Sequence[str] = (),
+    regulators: Sequence[str | Mapping[str, Any]] = (),
+    buffers: Sequence[str] = (),
+    set: Values | None = None,  # noqa: A002
+    engine: Engine = "local",
+) -> Results:
+    """Run one scenario under every sender, regulator and buffer asked for.
+
+    `Results.runs` and `.flows` then carry the columns `flow.sender`, `edge.regulator`, `edge.buffer`, and
+    `plot.goodput_against_delay` draws them.
+
+    Raises:
+        ValueError: if the scenario brings a `[sweep]` of its own.
+    """
+    asked = {"flow.sender": senders, "edge.regulator": regulators, "edge.buffer": buffers}
+    axes = {key: list(values) for key, values in asked.items() if values}
+    text = source(scenario)
+    if axes:
+        if "sweep" in tomllib.loads(text.text):
+            raise ValueError(f"{text.name}: `compare` makes its own sweep; use `sweep`, or take [sweep] out")
+        # Written behind the text, so that messages about the rest keep their line numbers.
+        text = replace(text, text=text.text.rstrip("\n") + "\n\n" + tomli_w.dumps({"sweep": axes}))
+    return _sweep(text, overrides(set or {}), engine)
+
+
+def _sweep(text: Source, keys: list[str], engine: Engine) -> Results:
+    if engine != "local":
+        from ackclock import cluster
+
+        return Results.from_lines(cluster.sweep(text, keys, engine))
+    with progress.bar(text.name) as shown:
+        lines = _core.sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys, progress=shown)
+    return Results.from_lines(lines)

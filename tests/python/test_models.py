@@ -1,0 +1,118 @@
+"""The analytical models against the printed tables and against independent recomputation."""
+
+import math
+
+import pytest
+from scipy import stats
+
+from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde, saw_tooth
+from ackclock.paper import load
+from ackclock.papers.cr02 import claims
+
+ITEMS = range(1, 10)
+EXPECTED = load("cr02").expected
+
+
+def printed(item: int, name: str) -> float:
+    return EXPECTED.number(f"CR02-T1-{item}-{name}")
+
+
+def test_the_saw_tooth_fills_a_constant_link():
+    # Item 1: the window falls from 22 to 11 = mu*T, so that the pipe never runs dry: throughput = mu.
+    assert saw_tooth.loss_window(25, 0.44, 10) == pytest.approx(22)
+    assert saw_tooth.throughput(25, 0.44, 10) == pytest.approx(25)
+
+
+def test_the_saw_tooth_without_a_buffer_wastes_about_a_quarter():
+    # B = 0 and a large pipe w: the window goes linearly from w/2 to w, mean 3/4 of the pipe.
+    assert saw_tooth.throughput(1000, 1.0, 0) / 1000 == pytest.approx(0.75, abs=0.001)
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_model_1_prints_table_2(item):
+    assert claims.modelled(EXPECTED, item)["m1"] == pytest.approx(EXPECTED.number(f"CR02-T2-{item}-m1"), abs=0.15)
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_model_2_with_the_rates_interchanged_prints_table_2(item):
+    assert claims.modelled(EXPECTED, item)["m2"] == pytest.approx(EXPECTED.number(f"CR02-T2-{item}-m2"), abs=0.1)
+
+
+# Independent recomputation of the correct formula from table 1's TD, TO and rtt, kbit/s.
+CORRECT_SDE = {1: 376.5, 2: 343.3, 3: 316.9, 4: 220.8, 5: 340.7, 6: 299.3, 7: 250.7, 8: 275.7, 9: 212.1}
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_model_2_as_derived_lies_far_above_the_link(item):
+    td, to, rtt = printed(item, "TD") / 3600, printed(item, "TO") / 3600, printed(item, "rtt") / 1000
+    assert 8 * poisson_sde.throughput(td, to, rtt) == pytest.approx(CORRECT_SDE[item], abs=0.1)
+
+
+# Independent recomputation of model 3 from table 1, kbit/s: slow start counted as W03 packets, and as printed.
+MODEL_3 = {
+    1: (199.7, 199.8),
+    2: (185.6, 185.7),
+    3: (180.6, 180.7),
+    4: (137.6, 138.2),
+    5: (181.3, 181.3),
+    6: (165.5, 165.7),
+    7: (137.5, 138.0),
+    8: (160.8, 161.0),
+    9: (126.0, 126.5),
+}
+
+
+@pytest.mark.parametrize("item", ITEMS)
+@pytest.mark.parametrize("slow_start", cycles.SlowStart)
+def test_model_3_in_both_readings_of_the_slow_start(item, slow_start):
+    path = claims.observed(EXPECTED, item)
+    kbps = 8 * cycles.throughput(path, printed(item, "p1"), printed(item, "p2"), slow_start)
+    fluid, literal = MODEL_3[item]
+    assert kbps == pytest.approx(fluid if slow_start is cycles.SlowStart.FLUID else literal, abs=0.06)
+
+
+def test_model_3_with_single_losses_only_is_the_saw_tooth():
+    path = cycles.Path(mu=25, T=0.44, B=10, wf=22, t0=1)
+    assert cycles.throughput(path, p1=1, p2=0) == pytest.approx(saw_tooth.throughput(25, 0.44, 10))
+
+
+def test_pftk_follows_the_inverse_square_root_law_for_rare_losses():
+    # For p -> 0 both forms tend to sqrt(3/(2 b p))/RTT; at p = 1e-8 the rest is below 1 %.
+    losses = pftk.Losses(p=1e-8, rtt=0.5, t0=2.0)
+    law = math.sqrt(1.5 / 1e-8) / 0.5
+    assert pftk.full(losses) == pytest.approx(law, rel=0.01)
+    assert pftk.simplified(losses) == pytest.approx(law, rel=0.01)
+
+
+def test_pftk_keeps_to_the_window_limit():
+    # A loss in ten million packets: the window stands at its limit of 10 packets in 0.5 s.
+    losses = pftk.Losses(p=1e-7, rtt=0.5, t0=2.0)
+    assert pftk.full(losses, w_max=10) == pytest.approx(20, rel=0.01)
+    assert pftk.simplified(losses, w_max=10) == 20
+
+
+@pytest.mark.parametrize(("sd", "mu"), [(20, 24.74), (50, 23.34), (75, 20.93)])
+def test_a_rate_drawn_for_every_packet_serves_at_its_harmonic_mean(sd, mu):
+    low, high = capacity.uniform_bounds(200, sd)
+    assert capacity.uniform(200, sd) / 8 == pytest.approx(mu, rel=0.002)  # printed in table 1
+    assert capacity.harmonic(stats.uniform(low, high - low)) == pytest.approx(capacity.uniform(200, sd))
+
+
+def test_a_rate_redrawn_in_time_serves_at_its_arithmetic_mean():
+    low, high = capacity.uniform_bounds(200, 75)
+    assert capacity.of(stats.uniform(low, high - low), "time") == pytest.approx(200)
+
+
+def test_a_rate_law_that_reaches_zero_is_refused():
+    with pytest.raises(ValueError, match="must be above 0"):
+        capacity.uniform(100, 60)
+
+
+# The effective mean of e(x) at 40 ms spacing, ms, found by simulation of the no-overtaking rule.
+@pytest.mark.parametrize(("mean", "effective"), [(20, 21.5), (50, 68.9), (100, 179.0)])
+def test_packets_wait_behind_slow_predecessors(mean, effective):
+    assert 1000 * effective_delay.exponential(mean / 1000, 0.040) == pytest.approx(effective, rel=0.005)
+
+
+def test_packets_far_apart_keep_their_own_delay():
+    assert effective_delay.exponential(0.020, 10.0) == pytest.approx(0.020, rel=1e-4)
