@@ -1,1 +1,5 @@
 //! # ackclock-tcp
+
+pub mod cc;
+mod reassembly;
+pub mod receiver;

@@ -1,0 +1,816 @@
+//! # Receiver
+//!
+//! The receiving half of a TCP connection: puts bytes in order and decides when to acknowledge them and with what.
+//!
+//! ## Source
+//! RFC 9293 (acceptance, handshake), RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 2883 (D-SACK),
+//! RFC 7323 (window scale, timestamps, PAWS), RFC 3168 section 6.1.3 (ECN echo).
+//!
+//! ## What it does
+//! The application reads at once, so the advertised window never shrinks: it is the configured maximum, and bytes held
+//! behind a gap lie inside it. The receiver is the client of a download: with the handshake on it opens the connection.
+//!
+//! ## Differences from the source
+//! - A delayed ACK counts segments, not full-sized segments.
+//! - A segment without timestamps is taken even where they were agreed (RFC 7323 section 3.2 would drop it).
+//! - PAWS has no exception for connections idle for 24 days (RFC 7323 section 5.5).
+//! - A SYN is repeated for ever, RST is ignored, and the receiver never closes its own direction.
+//!
+//! ## Validation
+//! Byte by byte against a bitmap under random overlapping segments (tests below).
+
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, SynOptions, Time, Timestamps};
+
+use crate::reassembly::Reassembly;
+
+/// When arrivals in order are acknowledged. Whatever is out of order, fills a gap or repeats is acknowledged at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckPolicy {
+    /// Every segment.
+    Every,
+    /// Every `count`-th segment, or `timeout` after the first that was not acknowledged (RFC 5681 section 4.2).
+    Delayed {
+        /// Segments to an ACK.
+        count: u32,
+        /// Longest delay of an ACK.
+        timeout: Span,
+    },
+}
+
+/// How many bytes an ACK takes on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckSize {
+    /// Always this many, whatever it carries (the sources count 40).
+    Fixed(u16),
+    /// IPv4 and TCP headers and the options that it really carries.
+    Real,
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// By a handshake, which the receiver begins.
+    Handshake,
+    /// The connection exists; the first byte of the peer has this number.
+    Established(Seq),
+}
+
+/// What the receiver can and may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiverConfig {
+    /// How the connection begins.
+    pub opening: Opening,
+    /// When to acknowledge.
+    pub acks: AckPolicy,
+    /// Size of an ACK.
+    pub ack_size: AckSize,
+    /// Window to advertise, bytes; at most 2^30.
+    pub max_window: u32,
+    /// Maximum segment size offered in the handshake, bytes.
+    pub mss: u16,
+    /// Report what arrived out of order (RFC 2018).
+    pub sack: bool,
+    /// Report what arrived twice (RFC 2883); needs `sack`.
+    pub dsack: bool,
+    /// Send timestamps and check those that come (RFC 7323).
+    pub timestamps: bool,
+    /// Echo congestion experienced (RFC 3168).
+    pub ecn: bool,
+}
+
+impl Default for ReceiverConfig {
+    fn default() -> Self {
+        Self {
+            opening: Opening::Established(Seq(1)),
+            acks: AckPolicy::Every,
+            ack_size: AckSize::Fixed(40),
+            max_window: 65_535,
+            mss: 1460,
+            sack: true,
+            dsack: false,
+            timestamps: false,
+            ecn: false,
+        }
+    }
+}
+
+/// The receiving half of one connection. Driven by hand: segments and instants go in, ACKs come out.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// RCV.NXT, the next byte expected.
+    next: Seq,
+    /// RCV.NXT as the last ACK told it (Last.ACK.sent of RFC 7323).
+    acknowledged: Seq,
+    state: State,
+    /// ECE is on from congestion experienced until CWR.
+    echo_congestion: bool,
+    scale: u8,
+    window_field: u16,
+    /// Segments taken in order since the last ACK.
+    unacknowledged: u32,
+    /// TS.Recent, the timestamp to echo.
+    echo: Option<u32>,
+    /// When the delayed ACK, or the SYN again, is due.
+    deadline: Time,
+    delivered: u64,
+    delivered_headers: u64,
+    first_byte_at: Option<Time>,
+    finished_at: Option<Time>,
+    /// The number after the FIN, once seen.
+    end: Option<Seq>,
+    ahead: Reassembly,
+    /// Wait before the next SYN.
+    syn_timeout: Span,
+    flow: FlowId,
+    /// What was configured, less what the peer did not agree to.
+    config: ReceiverConfig,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Closed,
+    SynSent,
+    Established,
+}
+
+/// Initial sequence number of the receiver; its SYN takes it, so its ACKs carry the next.
+const INITIAL: Seq = Seq(0);
+/// RFC 6298 (2.1) and (2.5): first wait for an answer, and the longest.
+const FIRST_TIMEOUT: Span = Span::from_secs(1);
+const LONGEST_TIMEOUT: Span = Span::from_secs(60);
+/// RFC 7323 section 2.3.
+const LARGEST_SCALE: u8 = 14;
+/// IPv4 and TCP headers without options.
+const PLAIN_HEADER: u16 = 40;
+
+impl Receiver {
+    /// The receiver of `flow`.
+    pub fn new(config: ReceiverConfig, flow: FlowId) -> Self {
+        let (scale, window_field) = scaled_window(config.max_window);
+        let (state, next) = match config.opening {
+            Opening::Handshake => (State::Closed, Seq(0)),
+            Opening::Established(first) => (State::Established, first),
+        };
+        Self {
+            next,
+            acknowledged: next,
+            state,
+            echo_congestion: false,
+            scale,
+            window_field,
+            unacknowledged: 0,
+            echo: None,
+            deadline: Time::NEVER,
+            delivered: 0,
+            delivered_headers: 0,
+            first_byte_at: None,
+            finished_at: None,
+            end: None,
+            ahead: Reassembly::default(),
+            syn_timeout: FIRST_TIMEOUT,
+            flow,
+            config: ReceiverConfig { dsack: config.dsack && config.sack, ..config },
+        }
+    }
+
+    /// Begins the connection: sends a SYN where a handshake is asked for, else does nothing.
+    pub fn start(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+        if self.state == State::Closed {
+            self.state = State::SynSent;
+            self.send_syn(now, out);
+        }
+    }
+
+    /// Takes in a segment of the peer and sends what must be sent at once.
+    pub fn on_segment(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(Segment)) {
+        if seg.flags.intersects(Flags::SYN) {
+            self.on_syn_ack(now, seg, out);
+            return;
+        }
+        if self.state != State::Established || !seg.has_data() {
+            return;
+        }
+        if !self.accept(seg) {
+            self.acknowledge(now, None, out);
+            return;
+        }
+        let is_next = seg.seq == self.next && self.ahead.is_empty() && self.end.is_none();
+        if is_next && seg.sequence_space() <= self.window() {
+            self.advance(now, seg.end(), u32::from(seg.header) * u32::from(seg.payload > 0), end_of(seg));
+            self.acknowledge_in_order(now, out);
+        } else {
+            let duplicate = self.place(now, seg).filter(|_| self.config.dsack);
+            self.acknowledge(now, duplicate, out);
+        }
+    }
+
+    /// When [`Self::on_timeout`] is due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        Some(self.deadline).filter(|&time| time != Time::NEVER)
+    }
+
+    /// Sends what is due at `now`: a delayed ACK, or the SYN again.
+    pub fn on_timeout(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+        if now < self.deadline {
+            return;
+        }
+        match self.state {
+            State::SynSent => self.send_syn(now, out),
+            State::Established => self.acknowledge(now, None, out),
+            State::Closed => {}
+        }
+    }
+
+    /// Payload delivered in order, bytes.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.delivered
+    }
+
+    /// The segments of [`Self::delivered_bytes`] with their headers, each counted once, bytes.
+    pub fn delivered_wire_bytes(&self) -> u64 {
+        self.delivered + self.delivered_headers
+    }
+
+    /// When the first byte of payload was delivered.
+    pub fn first_byte_at(&self) -> Option<Time> {
+        self.first_byte_at
+    }
+
+    /// When everything up to the FIN was delivered.
+    pub fn finished_at(&self) -> Option<Time> {
+        self.finished_at
+    }
+
+    /// Whether data can be taken: the handshake is over, or there was none.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// The next byte expected.
+    pub fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// Timestamps and ECN of a segment with data; whether PAWS lets it pass (RFC 7323 section 5.3).
+    fn accept(&mut self, seg: &Segment) -> bool {
+        let stamp = seg.timestamps().filter(|_| self.config.timestamps);
+        if let (Some(stamp), Some(recent)) = (stamp, self.echo)
+            && Seq(stamp.value).before(Seq(recent))
+        {
+            return false;
+        }
+        // What lies wholly below the window neither sets the echo (RFC 7323 section 5.3 R2) nor marks (RFC 3168 6.1.5).
+        if seg.end().at_or_before(self.next) {
+            return true;
+        }
+        // RFC 7323 section 4.3 (2): only the segment that covers the left edge last acknowledged.
+        if let Some(stamp) = stamp.filter(|_| seg.seq.at_or_before(self.acknowledged)) {
+            self.echo = Some(stamp.value);
+        }
+        if self.config.ecn {
+            self.echo_congestion &= !seg.flags.intersects(Flags::CWR);
+            self.echo_congestion |= seg.ecn == Ecn::Ce;
+        }
+        true
+    }
+
+    /// Takes in a segment that is not simply the next one, and gives what of it had arrived before.
+    fn place(&mut self, now: Time, seg: &Segment) -> Option<SackBlock> {
+        let limit = self.end.unwrap_or(self.next + self.window());
+        let right = seg.end().min(limit);
+        let left = seg.seq.max(self.next);
+        let below = SackBlock { left: seg.seq, right: seg.end().min(self.next) };
+        let duplicate = Some(below).filter(|below| below.left.before(below.right));
+        if !left.before(right) {
+            return duplicate;
+        }
+        if right == seg.end() {
+            self.end = self.end.or(end_of(seg));
+        }
+        let fin = u32::from(end_of(seg) == Some(right));
+        let repeated = self.ahead.insert(SackBlock { left, right }, fin, seg.header.into());
+        if let Some(delivered) = self.ahead.take_front(self.next) {
+            self.advance(now, delivered.right, delivered.headers, None);
+        }
+        duplicate.or(repeated)
+    }
+
+    /// Moves the left edge to `next`.
+    fn advance(&mut self, now: Time, next: Seq, headers: u32, end: Option<Seq>) {
+        self.delivered += u64::from(next.since(self.next));
+        self.delivered_headers += u64::from(headers);
+        self.next = next;
+        self.end = self.end.or(end);
+        if self.end == Some(next) && self.finished_at.is_none() {
+            // The FIN takes a number and is no payload.
+            self.delivered -= 1;
+            self.finished_at = Some(now);
+        }
+        if self.first_byte_at.is_none() && self.delivered > 0 {
+            self.first_byte_at = Some(now);
+        }
+    }
+
+    /// RFC 5681 section 4.2 for a segment that arrived in order with no gap about. A FIN is not kept waiting.
+    fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+        self.unacknowledged += 1;
+        match self.config.acks {
+            AckPolicy::Delayed { count, timeout } if self.unacknowledged < count && self.end.is_none() => {
+                if self.deadline == Time::NEVER {
+                    self.deadline = now + timeout;
+                }
+            }
+            _ => self.acknowledge(now, None, out),
+        }
+    }
+
+    fn acknowledge(&mut self, now: Time, duplicate: Option<SackBlock>, out: &mut impl FnMut(Segment)) {
+        self.acknowledged = self.next;
+        self.unacknowledged = 0;
+        self.deadline = Time::NEVER;
+        let mut ack = Segment::pure_ack(self.flow, self.next, PLAIN_HEADER);
+        ack.seq = INITIAL + 1;
+        ack.window = self.window_field;
+        ack.set_scale(Some(self.scale));
+        if self.echo_congestion {
+            ack.flags |= Flags::ECE;
+        }
+        if self.config.timestamps {
+            ack.set_timestamps(Timestamps { value: clock(now), echo: self.echo.unwrap_or(0) });
+        }
+        if let Some(block) = duplicate {
+            ack.push_sack(block);
+        }
+        if self.config.sack && !self.ahead.is_empty() {
+            self.ahead.report(&mut ack);
+        }
+        ack.header = self.header_of(&ack);
+        out(ack);
+    }
+
+    fn send_syn(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+        let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
+        syn.flags = if self.config.ecn { Flags::SYN | Flags::ECE | Flags::CWR } else { Flags::SYN };
+        // RFC 7323 section 2.2: the window of a SYN is never scaled.
+        syn.window = u16::try_from(self.window()).unwrap_or(u16::MAX);
+        syn.set_scale(Some(self.scale));
+        syn.set_syn_options(SynOptions {
+            mss: Some(self.config.mss),
+            window_scale: Some(self.scale),
+            sack_permitted: self.config.sack,
+        });
+        if self.config.timestamps {
+            syn.set_timestamps(Timestamps { value: clock(now), echo: 0 });
+        }
+        syn.header = self.header_of(&syn);
+        self.deadline = now + self.syn_timeout;
+        self.syn_timeout = (self.syn_timeout * 2).min(LONGEST_TIMEOUT);
+        out(syn);
+    }
+
+    /// Completes the handshake, or answers a SYN-ACK that came again because the answer was lost.
+    fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(Segment)) {
+        if !seg.flags.contains(Flags::SYN | Flags::ACK)
+            || seg.ack != INITIAL + 1
+            || self.state == State::Closed
+        {
+            return;
+        }
+        if self.state == State::SynSent {
+            self.state = State::Established;
+            self.next = seg.seq + 1;
+            self.agree(seg);
+        }
+        self.acknowledge(now, None, out);
+    }
+
+    /// Gives up what the peer did not offer.
+    fn agree(&mut self, syn_ack: &Segment) {
+        let offered = syn_ack.syn_options().unwrap_or_default();
+        self.config.sack &= offered.sack_permitted;
+        self.config.dsack &= offered.sack_permitted;
+        self.config.ecn &= syn_ack.flags.intersects(Flags::ECE);
+        self.config.timestamps &= syn_ack.timestamps().is_some();
+        self.echo = syn_ack.timestamps().map(|stamp| stamp.value);
+        if offered.window_scale.is_none() {
+            self.window_field = u16::try_from(self.window()).unwrap_or(u16::MAX);
+            self.scale = 0;
+        }
+    }
+
+    /// The advertised window, bytes.
+    fn window(&self) -> u32 {
+        u32::from(self.window_field) << self.scale
+    }
+
+    fn header_of(&self, seg: &Segment) -> u16 {
+        if let AckSize::Fixed(bytes) = self.config.ack_size {
+            return bytes;
+        }
+        let timestamps = if seg.timestamps().is_some() { 12 } else { 0 };
+        // Each SACK block takes 8 bytes after 2 of option header and 2 of padding.
+        let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
+        // MSS and window scale take 4 each with padding; SACK-permitted finds room in the padding of timestamps.
+        let syn =
+            seg.syn_options().map_or(0, |offer| if offer.sack_permitted && timestamps == 0 { 12 } else { 8 });
+        PLAIN_HEADER + timestamps + sack + syn
+    }
+}
+
+/// The smallest scale with which a window fits its 16 bits, and the field. It is rounded up, so that a limit of n
+/// segments stays one of n segments.
+fn scaled_window(bytes: u32) -> (u8, u16) {
+    let field = |scale: u8| u64::from(bytes).div_ceil(1 << scale);
+    let scale =
+        (0..LARGEST_SCALE).find(|&scale| field(scale) <= u64::from(u16::MAX)).unwrap_or(LARGEST_SCALE);
+    (scale, u16::try_from(field(scale)).unwrap_or(u16::MAX))
+}
+
+/// The number after the FIN of a segment that has one.
+fn end_of(seg: &Segment) -> Option<Seq> {
+    if seg.flags.intersects(Flags::FIN) { Some(seg.end()) } else { None }
+}
+
+/// The timestamp clock: milliseconds that wrap (RFC 7323 section 5.4 allows 1 ms to 1 s).
+fn clock(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FLOW: FlowId = FlowId(3);
+    const FIRST: Seq = Seq(1);
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    /// A receiver, and what it sent.
+    struct Bench {
+        receiver: Receiver,
+        sent: Vec<Segment>,
+    }
+
+    impl Bench {
+        fn new(config: ReceiverConfig) -> Self {
+            Self { receiver: Receiver::new(config, FLOW), sent: Vec::new() }
+        }
+
+        /// Segment number `index` (from 0) of 1000 bytes arrives; gives the ACKs that it caused.
+        fn data(&mut self, now: Time, index: u32) -> Vec<Segment> {
+            self.arrives(now, segment(FIRST + index * 1000, 1000))
+        }
+
+        fn arrives(&mut self, now: Time, seg: Segment) -> Vec<Segment> {
+            self.receiver.on_segment(now, &seg, &mut |ack| self.sent.push(ack));
+            std::mem::take(&mut self.sent)
+        }
+
+        fn timeout(&mut self, now: Time) -> Vec<Segment> {
+            self.receiver.on_timeout(now, &mut |ack| self.sent.push(ack));
+            std::mem::take(&mut self.sent)
+        }
+    }
+
+    fn segment(seq: Seq, payload: u16) -> Segment {
+        Segment::data(FLOW, seq, payload, 40)
+    }
+
+    fn stamped(mut seg: Segment, value: u32) -> Segment {
+        seg.set_timestamps(Timestamps { value, echo: 0 });
+        seg
+    }
+
+    fn thousands(left: u32, right: u32) -> SackBlock {
+        SackBlock { left: FIRST + left * 1000, right: FIRST + right * 1000 }
+    }
+
+    fn delayed() -> ReceiverConfig {
+        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(200) };
+        ReceiverConfig { acks, ..ReceiverConfig::default() }
+    }
+
+    #[test]
+    fn every_segment_in_order_is_acknowledged_by_one_ack() {
+        let mut bench = Bench::new(ReceiverConfig::default());
+        for index in 0..5 {
+            let acks = bench.data(ms(1), index);
+            assert_eq!(acks.len(), 1);
+            assert_eq!((acks[0].ack, acks[0].header), (FIRST + (index + 1) * 1000, 40));
+            assert!(acks[0].is_pure_ack() && acks[0].sack().is_empty());
+        }
+        assert_eq!(bench.receiver.delivered_bytes(), 5000);
+        assert_eq!(bench.receiver.delivered_wire_bytes(), 5200);
+        assert_eq!(bench.receiver.first_byte_at(), Some(ms(1)));
+    }
+
+    #[test]
+    fn a_delayed_ack_waits_for_the_second_segment_or_200_ms() {
+        let mut bench = Bench::new(delayed());
+        assert!(bench.data(ms(0), 0).is_empty());
+        assert_eq!(bench.data(ms(10), 1).len(), 1);
+        assert_eq!(bench.receiver.poll_timeout(), None);
+        assert!(bench.data(ms(20), 2).is_empty());
+        assert_eq!(bench.receiver.poll_timeout(), Some(ms(220)));
+        assert!(bench.timeout(ms(219)).is_empty());
+        assert_eq!(bench.timeout(ms(220))[0].ack, FIRST + 3000);
+        assert!(bench.timeout(ms(221)).is_empty());
+    }
+
+    #[test]
+    fn a_gap_is_acknowledged_at_once_until_it_is_filled() {
+        let mut bench = Bench::new(delayed());
+        bench.data(ms(0), 0);
+        // out of order, still a gap, filling half of it, filling it: each at once
+        for (index, ack) in [(2, 1), (5, 1), (1, 3), (4, 3), (3, 6)] {
+            let acks = bench.data(ms(1), index);
+            assert_eq!(acks.len(), 1, "segment {index}");
+            assert_eq!(acks[0].ack, FIRST + ack * 1000);
+        }
+        assert!(bench.data(ms(2), 6).is_empty(), "in order again");
+    }
+
+    #[test]
+    fn the_first_sack_block_holds_the_latest_arrival() {
+        let mut bench = Bench::new(ReceiverConfig::default());
+        bench.data(ms(0), 5);
+        bench.data(ms(0), 1);
+        assert_eq!(bench.data(ms(0), 3)[0].sack(), [thousands(3, 4), thousands(1, 2), thousands(5, 6)]);
+        assert_eq!(bench.data(ms(0), 6)[0].sack(), [thousands(5, 7), thousands(3, 4), thousands(1, 2)]);
+        assert_eq!(bench.data(ms(0), 0)[0].sack(), [thousands(5, 7), thousands(3, 4)]);
+    }
+
+    #[test]
+    fn a_duplicate_is_reported_first_and_then_the_block_around_it() {
+        let mut bench = Bench::new(ReceiverConfig { dsack: true, ..ReceiverConfig::default() });
+        bench.data(ms(0), 0);
+        assert_eq!(
+            bench.data(ms(0), 0)[0].sack(),
+            [thousands(0, 1)],
+            "below the left edge (RFC 2883 section 4.1)"
+        );
+        for index in [2, 3, 5] {
+            bench.data(ms(0), index);
+        }
+        // RFC 2883 section 4 rule 4
+        assert_eq!(bench.data(ms(0), 2)[0].sack(), [thousands(2, 3), thousands(2, 4), thousands(5, 6)]);
+    }
+
+    #[test]
+    fn without_sack_nothing_is_reported() {
+        let mut bench = Bench::new(ReceiverConfig { sack: false, dsack: true, ..ReceiverConfig::default() });
+        bench.data(ms(0), 2);
+        assert!(bench.data(ms(0), 2)[0].sack().is_empty());
+    }
+
+    #[test]
+    fn an_ack_of_real_size_counts_its_options() {
+        let config =
+            ReceiverConfig { ack_size: AckSize::Real, timestamps: true, ..ReceiverConfig::default() };
+        let mut bench = Bench::new(config);
+        // 20 IP + 20 TCP + 12 timestamps; one block 4 + 8, two blocks 4 + 16
+        assert_eq!(bench.data(ms(0), 0)[0].header, 52);
+        assert_eq!(bench.data(ms(0), 2)[0].header, 64);
+        assert_eq!(bench.data(ms(0), 4)[0].header, 72);
+    }
+
+    #[test]
+    fn the_window_takes_the_smallest_scale_that_fits() {
+        assert_eq!(scaled_window(65_535), (0, 65_535));
+        assert_eq!(scaled_window(65_536), (1, 32_768));
+        // 500 segments of 1000 bytes: 500 000 / 8 = 62 500
+        assert_eq!(scaled_window(500_000), (3, 62_500));
+        assert_eq!(scaled_window(u32::MAX), (14, 65_535));
+        let mut bench = Bench::new(ReceiverConfig { max_window: 500_000, ..ReceiverConfig::default() });
+        assert_eq!(bench.data(ms(0), 0)[0].window_bytes(), Some(500_000));
+    }
+
+    #[test]
+    fn what_lies_beyond_the_window_is_not_taken() {
+        let mut bench = Bench::new(ReceiverConfig { max_window: 2500, ..ReceiverConfig::default() });
+        let acks = bench.data(ms(0), 2);
+        assert_eq!(acks[0].sack(), [SackBlock { left: FIRST + 2000, right: FIRST + 2500 }]);
+        assert!(bench.data(ms(0), 9)[0].sack().len() == 1);
+    }
+
+    #[test]
+    fn the_echoed_timestamp_is_that_of_the_earliest_unacknowledged_segment() {
+        let mut bench = Bench::new(ReceiverConfig { timestamps: true, ..delayed() });
+        let at = |index: u32| segment(FIRST + index * 1000, 1000);
+        let echo = |acks: &[Segment]| acks[0].timestamps().unwrap().echo;
+        bench.arrives(ms(0), stamped(at(0), 100));
+        // RFC 7323 section 4.3: a delayed ACK echoes the first segment that it covers
+        assert_eq!(echo(&bench.arrives(ms(1), stamped(at(1), 101))), 100);
+        // ahead of a gap: the last in order stays
+        assert_eq!(echo(&bench.arrives(ms(2), stamped(at(3), 103))), 100);
+        // filling it: its own
+        assert_eq!(echo(&bench.arrives(ms(3), stamped(at(2), 104))), 104);
+    }
+
+    #[test]
+    fn an_old_timestamp_is_refused_and_acknowledged() {
+        let mut bench = Bench::new(ReceiverConfig { timestamps: true, ..ReceiverConfig::default() });
+        bench.arrives(ms(0), stamped(segment(FIRST, 1000), 3_000_000_000));
+        let acks = bench.arrives(ms(1), stamped(segment(FIRST + 1000, 1000), 2_999_999_999));
+        assert_eq!((acks.len(), acks[0].ack), (1, FIRST + 1000));
+        assert_eq!(bench.receiver.delivered_bytes(), 1000);
+    }
+
+    #[test]
+    fn congestion_is_echoed_until_the_sender_says_that_it_reacted() {
+        let mut bench = Bench::new(ReceiverConfig { ecn: true, ..ReceiverConfig::default() });
+        let mut send = |index: u32, ecn: Ecn, cwr: Flags| {
+            let mut seg = segment(FIRST + index * 1000, 1000);
+            seg.ecn = ecn;
+            seg.flags |= cwr;
+            bench.arrives(ms(0), seg)[0].flags.intersects(Flags::ECE)
+        };
+        assert!(!send(0, Ecn::Ect0, Flags(0)));
+        assert!(send(1, Ecn::Ce, Flags(0)));
+        assert!(send(2, Ecn::Ect0, Flags(0)));
+        assert!(!send(3, Ecn::Ect0, Flags::CWR));
+        assert!(send(4, Ecn::Ce, Flags::CWR));
+        assert!(send(4, Ecn::Ect0, Flags::CWR), "a repeated segment says nothing");
+    }
+
+    #[test]
+    fn the_fin_takes_a_number_is_acknowledged_at_once_and_ends_the_flow() {
+        let mut bench = Bench::new(delayed());
+        let mut fin = segment(FIRST + 1000, 500);
+        fin.flags |= Flags::FIN;
+        assert_eq!(bench.arrives(ms(1), fin).len(), 1);
+        assert_eq!(bench.receiver.finished_at(), None);
+        assert_eq!(bench.data(ms(7), 0)[0].ack, FIRST + 1501);
+        assert_eq!(bench.receiver.finished_at(), Some(ms(7)));
+        assert_eq!(bench.receiver.delivered_bytes(), 1500);
+        assert_eq!(bench.receiver.delivered_wire_bytes(), 1580);
+        assert_eq!(bench.arrives(ms(9), fin)[0].ack, FIRST + 1501);
+        assert_eq!(bench.receiver.finished_at(), Some(ms(7)));
+    }
+
+    fn syn_ack(options: SynOptions) -> Segment {
+        let mut seg = segment(Seq(u32::MAX), 0);
+        seg.flags = Flags::SYN | Flags::ACK;
+        seg.ack = INITIAL + 1;
+        seg.set_syn_options(options);
+        seg
+    }
+
+    #[test]
+    fn the_syn_is_repeated_with_doubling_waits_until_it_is_answered() {
+        let mut bench =
+            Bench::new(ReceiverConfig { opening: Opening::Handshake, ..ReceiverConfig::default() });
+        let mut sent = Vec::new();
+        bench.receiver.start(ms(0), &mut |syn| sent.push(syn));
+        bench.receiver.start(ms(0), &mut |syn| sent.push(syn));
+        assert_eq!(sent.len(), 1);
+        assert_eq!(sent[0].flags, Flags::SYN);
+        assert_eq!(bench.timeout(ms(999)), []);
+        assert_eq!(bench.timeout(ms(1000)).len(), 1);
+        assert_eq!(bench.receiver.poll_timeout(), Some(ms(3000)));
+        let offer = SynOptions { mss: Some(1000), window_scale: Some(0), sack_permitted: true };
+        let acks = bench.arrives(ms(1500), syn_ack(offer));
+        assert_eq!((acks[0].ack, acks[0].seq, acks[0].flags), (Seq(0), INITIAL + 1, Flags::ACK));
+        assert_eq!(bench.receiver.poll_timeout(), None);
+        // the answer was lost: the SYN-ACK comes again
+        assert_eq!(bench.arrives(ms(3000), syn_ack(offer))[0].ack, Seq(0));
+        bench.arrives(ms(3001), segment(Seq(0), 1000));
+        assert_eq!(bench.receiver.delivered_bytes(), 1000);
+    }
+
+    #[test]
+    fn what_the_peer_does_not_offer_is_not_used() {
+        let config = ReceiverConfig {
+            opening: Opening::Handshake,
+            ack_size: AckSize::Real,
+            max_window: 1_000_000,
+            timestamps: true,
+            ecn: true,
+            ..ReceiverConfig::default()
+        };
+        let mut bench = Bench::new(config);
+        let mut sent = Vec::new();
+        bench.receiver.start(ms(0), &mut |syn| sent.push(syn));
+        // MSS 4, SACK-permitted 2 and timestamps 10, window scale 3 and padding 1
+        assert_eq!(sent[0].header, 60);
+        assert_eq!(sent[0].flags, Flags::SYN | Flags::ECE | Flags::CWR);
+        assert_eq!(sent[0].window_bytes(), Some(65_535));
+        bench.arrives(ms(1), syn_ack(SynOptions::default()));
+        let mut marked = segment(Seq(1000), 1000);
+        marked.ecn = Ecn::Ce;
+        let ack = bench.arrives(ms(2), marked)[0];
+        assert_eq!((ack.sack().len(), ack.timestamps(), ack.flags), (0, None, Flags::ACK));
+        assert_eq!(ack.window_bytes(), Some(65_535));
+    }
+
+    /// The receiver as its definition: a bit for every byte of the stream and its FIN.
+    struct Bitmap {
+        arrived: Vec<bool>,
+        payload: usize,
+        window: usize,
+    }
+
+    impl Bitmap {
+        fn next(&self) -> usize {
+            self.arrived.iter().position(|arrived| !arrived).unwrap_or(self.arrived.len())
+        }
+
+        fn take(&mut self, from: usize, to: usize) {
+            let limit = self.next() + self.window;
+            (from..to.min(limit)).for_each(|at| self.arrived[at] = true);
+        }
+
+        /// Maximal runs of arrived bytes beyond the next expected one.
+        fn runs(&self) -> Vec<(usize, usize)> {
+            let mut runs: Vec<(usize, usize)> = Vec::new();
+            for at in (self.next()..self.arrived.len()).filter(|&at| self.arrived[at]) {
+                match runs.last_mut() {
+                    Some(run) if run.1 == at => run.1 = at + 1,
+                    _ => runs.push((at, at + 1)),
+                }
+            }
+            runs
+        }
+    }
+
+    fn check_against(
+        bitmap: &Bitmap,
+        receiver: &Receiver,
+        first: Seq,
+        ack: &Segment,
+        latest: (usize, usize),
+    ) {
+        assert_eq!(ack.ack, first + bitmap.next() as u32);
+        assert_eq!(receiver.delivered_bytes(), bitmap.next().min(bitmap.payload) as u64);
+        assert_eq!(receiver.finished_at().is_some(), bitmap.next() > bitmap.payload);
+        let runs = bitmap.runs();
+        let blocks: Vec<_> = ack
+            .sack()
+            .iter()
+            .map(|b| (b.left.since(first) as usize, b.right.since(first) as usize))
+            .collect();
+        assert_eq!(blocks.len(), runs.len().min(3));
+        assert!(blocks.iter().all(|block| runs.contains(block)), "{blocks:?} of {runs:?}");
+        assert!(blocks.iter().enumerate().all(|(i, block)| !blocks[..i].contains(block)));
+        if let Some(run) = runs.iter().find(|run| run.0 < latest.1 && latest.0 < run.1) {
+            assert_eq!(blocks[0], *run, "the first block holds the latest arrival");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_a_bitmap_byte_by_byte(
+            base in any::<u32>(),
+            payload in 1usize..600,
+            window in 100usize..700,
+            arrivals in prop::collection::vec((0usize..600, 0usize..90), 1..120),
+        ) {
+            let config = ReceiverConfig {
+                opening: Opening::Established(Seq(base)),
+                max_window: window as u32,
+                ..ReceiverConfig::default()
+            };
+            let mut bench = Bench::new(config);
+            let mut bitmap = Bitmap { arrived: vec![false; payload + 1], payload, window };
+            for (from, length) in arrivals {
+                let (from, to) = (from.min(payload), (from + length).min(payload));
+                let mut seg = segment(Seq(base) + from as u32, (to - from) as u16);
+                let end = to + usize::from(to == payload);
+                if to == payload {
+                    seg.flags |= Flags::FIN;
+                }
+                let latest = (from, end.min(bitmap.next() + window));
+                bitmap.take(from, end);
+                let acks = bench.arrives(ms(0), seg);
+                prop_assert_eq!(acks.len(), usize::from(end > from));
+                if let Some(ack) = acks.first() {
+                    check_against(&bitmap, &bench.receiver, Seq(base), ack, latest);
+                }
+            }
+        }
+
+        #[test]
+        fn any_order_and_repetition_delivers_each_header_once(order in prop::collection::vec(0u32..20, 1..200)) {
+            let mut bench = Bench::new(ReceiverConfig::default());
+            for &index in order.iter().chain(&(0..20).collect::<Vec<_>>()) {
+                bench.data(ms(0), index);
+            }
+            prop_assert_eq!(bench.receiver.delivered_wire_bytes(), 20 * 1040);
+        }
+
+        #[test]
+        fn garbage_does_no_harm(segments in prop::collection::vec((any::<u32>(), any::<u16>(), any::<u8>(), any::<u32>()), 0..200)) {
+            let config = ReceiverConfig { timestamps: true, ecn: true, dsack: true, max_window: 1 << 30, ..delayed() };
+            let mut bench = Bench::new(config);
+            for (seq, payload, flags, value) in segments {
+                let mut seg = stamped(segment(Seq(seq), payload), value);
+                seg.flags = Flags(flags);
+                seg.ecn = Ecn::Ce;
+                prop_assert!(bench.arrives(ms(0), seg).len() <= 1);
+            }
+        }
+    }
+}
