@@ -12,7 +12,9 @@ from ackclock.results import Results
 from ackclock.simulate import compare, run, sweep
 
 if TYPE_CHECKING:
-    from ackclock import models, paper, plot
+    from ackclock import models as models
+    from ackclock import paper as paper
+    from ackclock import plot as plot
 
 __all__ = [
     "Results",

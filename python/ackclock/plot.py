@@ -1,0 +1,267 @@
+"""Plots of runs, sweeps, traces and windows.
+
+Every function returns a `matplotlib.figure.Figure` that belongs to nobody: no window, no global state. `save` writes
+it to a file, `svg` gives it as text for a report.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.typing import RcKeyType
+from numpy.typing import ArrayLike, NDArray
+
+from ackclock.results import Results, Series, confidence_half_width
+
+# Colours that stay apart for colour-blind eyes (Okabe and Ito), and markers that stay apart in print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+STYLE: dict[RcKeyType, Any] = {
+    "font.size": 11,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5.5,
+    "axes.prop_cycle": cycler(color=COLOURS),
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line over a parameter: `values[i]` holds one number a run at `x[i]`."""
+
+    x: Sequence[float]
+    values: Sequence[ArrayLike]
+
+
+@contextmanager
+def panel(
+    xlabel: str, ylabel: str, title: str = "", size: tuple[float, float] = (6.4, 4.2)
+) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of one panel in the house style."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        if title:
+            axes.set_title(title, fontsize=11)
+        yield figure, axes
+
+
+def curves(lines: Mapping[str, Curve], xlabel: str, ylabel: str, title: str = "", limit: Curve | None = None) -> Figure:
+    """Curves over a parameter: mean of the runs with its 95 % confidence interval as a band.
+
+    Args:
+        lines: Curves by label.
+        xlabel: Name and unit of the parameter.
+        ylabel: Name and unit of the values.
+        title: Stands above the panel.
+        limit: What theory allows, drawn as a broken line.
+    """
+    with panel(xlabel, ylabel, title) as (figure, axes):
+        if limit is not None:
+            axes.plot(
+                limit.x, _mean_and_interval(limit)[0], color="#777777", linestyle="--", linewidth=1.2, label="capacity"
+            )
+        for i, (label, curve) in enumerate(lines.items()):
+            colour = COLOURS[i % len(COLOURS)]
+            mean, half = _mean_and_interval(curve)
+            axes.plot(curve.x, mean, color=colour, marker=MARKERS[i % len(MARKERS)], label=label)
+            axes.fill_between(curve.x, mean - half, mean + half, color=colour, alpha=0.22, linewidth=0)
+        axes.legend()
+    return figure
+
+
+def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "") -> Figure:
+    """A column of `Results.flows` over the swept key with the most values; the other keys make the curves.
+
+    Raises:
+        ValueError: if nothing was swept.
+    """
+    if not results.swept:
+        raise ValueError("these runs are not of a sweep")
+    flows = results.flows
+    over = max(results.swept, key=lambda key: flows[key].astype(str).nunique())
+    others = [key for key in results.swept if key != over]
+    ticks = list(dict.fromkeys(flows[over].astype(str)))
+    position = _positions(ticks)
+    lines = {}
+    for label, group in _grouped(flows, others):
+        by_value = group.groupby(group[over].astype(str), sort=False)[column]
+        there = [tick for tick in ticks if tick in by_value.groups]
+        lines[label] = Curve([position[tick] for tick in there], [by_value.get_group(tick) for tick in there])
+    figure = curves(lines, over, ylabel or column)
+    figure.axes[0].set_xticks(list(position.values()), ticks)
+    return figure
+
+
+def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figure:
+    """One mark for each variant that `compare` ran: further up and to the left is better.
+
+    Args:
+        results: Runs of `compare`, or of any sweep.
+        delay: The column of `Results.flows` that stands on the x axis, in ms.
+    """
+    keys = results.swept or ["sender"]
+    with panel(f"delay: {delay.replace('_ms', '')} (ms)", "goodput (kbit/s)", size=(7.6, 4.6)) as (figure, axes):
+        colours: dict[str, str] = {}
+        for i, (label, group) in enumerate(_grouped(results.flows, keys)):
+            first = label.split(", ")[0]
+            colour = colours.setdefault(first, COLOURS[len(colours) % len(COLOURS)])
+            x, y = group[delay].to_numpy(dtype=float), group["goodput_bps"].to_numpy(dtype=float) / 1e3
+            axes.errorbar(
+                x.mean(), y.mean(), xerr=_half(x), yerr=_half(y),
+                color=colour, marker=MARKERS[i % len(MARKERS)], markersize=8, linestyle="none", label=label,
+            )  # fmt: skip
+        axes.set_ylim(bottom=0)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
+    return figure
+
+
+def time_series(series: Series, flow: int = 0, span: tuple[float, float] | None = None) -> Figure:
+    """Window and threshold, queue, rate and round trip time of a flow over time.
+
+    Args:
+        series: One entry of `Results.series`.
+        flow: The flow's id.
+        span: First and last second to show.
+    """
+    rows = (
+        ("window\n(packets)", (f"cwnd/{flow}", f"ssthresh/{flow}"), 1.0),
+        ("queue\n(packets)", ("queue",), 1.0),
+        ("rate\n(kbit/s)", (f"rate/{flow}",), 1e-3),
+        ("RTT\n(ms)", (f"rtt/{flow}",), 1e3),
+    )
+    kept = _within(series["time"], span)
+    time = series["time"][kept]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(7.6, 7.2), layout="constrained")
+        panels = figure.subplots(len(rows), 1, sharex=True)
+        for axes, (ylabel, names, unit) in zip(panels, rows, strict=True):
+            for name in names:
+                axes.plot(time, series[name][kept] * unit, linewidth=1.1, label=name.split("/")[0])
+            axes.set_ylabel(ylabel)
+            axes.set_ylim(bottom=0)
+            if len(names) > 1:
+                axes.set_ylim(top=1.1 * np.nanmax(series[names[0]][kept]))  # the first threshold is the largest window
+                axes.legend(ncols=2, loc="upper right")
+        panels[-1].set_xlabel("time (s)")
+        figure.align_ylabels(list(panels))
+    return figure
+
+
+def window(series: Series, flow: int = 0, span: tuple[float, float] | None = None, title: str = "") -> Figure:
+    """Course of a flow's congestion window; arguments as in `time_series`."""
+    kept = _within(series["time"], span)
+    with panel("time (s)", "congestion window (packets)", title, size=(6.4, 3.4)) as (figure, axes):
+        axes.plot(series["time"][kept], series[f"cwnd/{flow}"][kept], linewidth=1.2)
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.01)
+    return figure
+
+
+def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "") -> Figure:
+    """A recording: its rate over time, and the share of time below each rate.
+
+    Args:
+        time: Start of each interval, seconds.
+        rate: Mean rate in it, bit/s.
+        title: Stands above the panels.
+    """
+    mbps = rate / 1e6
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+        over_time, share = figure.subplots(1, 2, width_ratios=(2.2, 1))
+        over_time.plot(time, mbps, linewidth=0.9)
+        over_time.set(xlabel="time (s)", ylabel="rate (Mbit/s)")
+        over_time.axhline(mbps.mean(), color=COLOURS[1], linewidth=1.2, label=f"mean {mbps.mean():.3g} Mbit/s")
+        over_time.set_ylim(0, 1.18 * max(float(mbps.max()), 1e-9))  # room for the legend
+        over_time.legend(loc="upper right")
+        share.plot(np.sort(mbps), np.arange(1, mbps.size + 1) / mbps.size)
+        share.set(xlabel="rate (Mbit/s)", ylabel="share of time below", ylim=(0, 1.02))
+        figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure; the ending (`.svg`, `.png`, `.pdf`) chooses the format."""
+    target = Path(path)
+    with _reproducible(target.stem):
+        figure.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
+
+
+def svg(figure: Figure, name: str) -> str:
+    """A figure as an `<svg>` element; `name` keeps its ids apart from those of other figures on a page."""
+    text = io.StringIO()
+    with _reproducible(name):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+@contextmanager
+def _reproducible(name: str) -> Iterator[None]:
+    """Equal figures give equal bytes."""
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.family": ["DejaVu Sans", "sans-serif"]}):
+        yield
+
+
+def _mean_and_interval(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    arrays = [np.atleast_1d(np.asarray(value, dtype=float)) for value in curve.values]
+    return np.array([array.mean() for array in arrays]), np.array([_half(array) for array in arrays])
+
+
+def _half(values: NDArray[np.float64]) -> float:
+    """Half the width of the mean's confidence interval; 0 for a single value, which shows none."""
+    if values.size < 2:
+        return 0.0
+    return float(confidence_half_width(np.array([values.std(ddof=1)]), np.array([values.size]))[0])
+
+
+def _within(time: NDArray[np.float64], span: tuple[float, float] | None) -> slice:
+    """The samples of a span; a slice, so that the arrays are viewed and not copied."""
+    low, high = span if span is not None else (-np.inf, np.inf)
+    return slice(int(np.searchsorted(time, low)), int(np.searchsorted(time, high, side="right")))
+
+
+def _grouped(flows: Any, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    if not keys:
+        yield "all flows", flows
+        return
+    names = [flows[key].astype(str) for key in keys]
+    for values, group in flows.groupby(names, sort=False):
+        yield ", ".join(values), group
+
+
+def _positions(ticks: Sequence[str]) -> dict[str, float]:
+    """Where values stand on the axis: at their number if they differ in it only (`4p`, `10p`), else in order."""
+    numbers = [tick.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/%") for tick in ticks]
+    units = {tick[len(number) :] for tick, number in zip(ticks, numbers, strict=True)}
+    try:
+        return (
+            {tick: float(number) for tick, number in zip(ticks, numbers, strict=True)}
+            if len(units) == 1
+            else _order(ticks)
+        )
+    except ValueError:
+        return _order(ticks)
+
+
+def _order(ticks: Sequence[str]) -> dict[str, float]:
+    return {tick: float(i) for i, tick in enumerate(ticks)}
