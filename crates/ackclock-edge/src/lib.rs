@@ -1,1 +1,27 @@
 //! # ackclock-edge
+//!
+//! The box between the wired network and a radio channel: a bearer, and beside it one regulator a flow that decides
+//! when and with which fields ACKs travel on. The same [`Edge`] runs in simulation, under emulated links and in a
+//! gateway. One file a regulator; [`REGULATORS`] names them.
+
+mod ack_regulator;
+//mod config;
+mod edge;
+mod flow_table;
+mod none;
+mod regulator;
+mod statistics;
+
+pub use ack_regulator::AckRegulator;
+//pub use config::{Channel, EdgeConfig, Surroundings};
+pub use edge::{Edge, RADIO, WIRED};
+pub use regulator::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+pub use statistics::{EdgeStatistics, FlowStatistics};
+
+ackclock_core::registry! {
+    /// Every regulator.
+    pub static REGULATORS: dyn RegulatorConfig = "regulator" {
+        "none" => none::None,
+        "ack-regulator" => ack_regulator::Config,
+    }
+}

@@ -1,0 +1,341 @@
+//! # Ack Regulator
+//!
+//! ## Source
+//! CR02 section 5, figures 6 to 9; the readings are settled in `ack-regulator.md`.
+//!
+//! ## What it does
+//! Holds returning ACKs and releases one only when the data queue has room for what it will call forth, so that the
+//! queue never overflows until the sender's window has reached `alpha` times the buffer. Then it lets exactly one
+//! packet drop, and the sender halves its window once. Works in congestion avoidance; slow start is not protected.
+//!
+//! ## Differences from the source
+//! Figure 7 line 3 is a subtraction. The unit is the held ACK, never a part of one: an ACK costs the packets that it
+//! newly covers less the duplicates that have paid for them (`cost`). Duplicates wait behind the gate, in order, and
+//! are not counted. An ECN-capable flow is marked instead of losing a packet. A safety timer releases the head ACK when
+//! the data queue has been empty and nothing was released.
+//!
+//! ## Validation
+//! CR02 Table 3, figures 11 to 13 and the alpha sweep: see `papers/cr02`.
+
+mod accounts;
+mod ack_queue;
+
+use std::collections::VecDeque;
+
+use ackclock_core::{ConfigError, Ecn, Segment, Span, Time};
+use ackclock_link::{Cause, LinkView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+use accounts::Accounts;
+use ack_queue::AckQueue;
+
+/// Holds ACKs until the data queue has room for what they call forth; one loss when the window reaches its target.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The window is let grow to this multiple of the buffer before one packet is let drop.
+    pub alpha: f64,
+    /// What an ACK that covers several packets costs.
+    pub cost: Cost,
+    /// Buffer set aside for the fast retransmission when the third duplicate is released: 0 or 1 packet.
+    pub fast_retransmit_reserve: u32,
+    /// Buffer set aside for limited transmit (RFC 3042), one packet at each of the first so many duplicates: 0 to 2.
+    pub limited_transmit_reserve: u32,
+    /// What is done to an ECN-capable flow whose window has reached its target.
+    pub ecn: EcnResponse,
+    /// The head ACK is released when the data queue has been empty and nothing was released for so long; 0s is never.
+    pub safety: Span,
+}
+
+/// What an ACK that covers several packets costs in buffer space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// The packets newly covered less the duplicates since the last advance, at least one.
+    Covered,
+    /// One, whatever it covers.
+    One,
+}
+
+/// What is done to an ECN-capable flow whose window has reached its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnResponse {
+    /// Nothing special: one packet is let drop, as for every other flow.
+    Ignore,
+    /// The next data packet is marked CE.
+    MarkData,
+    /// The next released ACK carries ECE.
+    EchoAck,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            alpha: 2.0,
+            cost: Cost::Covered,
+            fast_retransmit_reserve: 1,
+            limited_transmit_reserve: 0,
+            ecn: EcnResponse::MarkData,
+            safety: Span::from_secs(1),
+        }
+    }
+}
+
+impl ackclock_core::Config for Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        if !(self.alpha > 0.0 && self.alpha <= 1000.0) {
+            return Err(ConfigError::new("alpha", format!("{} is not above 0 and at most 1000", self.alpha)));
+        }
+        for (key, value, most) in [
+            ("fast_retransmit_reserve", self.fast_retransmit_reserve, 1),
+            ("limited_transmit_reserve", self.limited_transmit_reserve, 2),
+        ] {
+            if value > most {
+                return Err(ConfigError::new(key, format!("{value} is more than {most} packets")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RegulatorConfig for Config {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(AckRegulator::new(self.clone())))
+    }
+}
+
+/// The Ack Regulator of one flow.
+pub struct AckRegulator {
+    config: Config,
+    accounts: Accounts,
+    held: AckQueue,
+    /// AckReleaseCount (figure 9): packets expected because of ACKs already released.
+    expected: u32,
+    mode: Mode,
+    mark: Mark,
+    /// When the data queue was last found not empty or an ACK was last released, while it is empty.
+    quiet_since: Option<Time>,
+    output: VecDeque<Output>,
+}
+
+/// ConservativeMode (figure 8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    /// Room is kept for one packet more than the ACK calls forth.
+    Conservative,
+    /// No room is kept: the next growth of the window overflows the queue by one packet.
+    LetOneDrop,
+}
+
+/// The mark that stands in for the loss of an ECN-capable flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mark {
+    /// The next time that the window reaches its target, it is marked.
+    Armed,
+    /// The next packet or ACK carries the mark.
+    Due,
+    /// It was set; not again in this window.
+    Set,
+}
+
+impl AckRegulator {
+    /// A regulator of a flow that may be met anywhere in its life.
+    pub fn new(config: Config) -> Self {
+        Self {
+            accounts: Accounts::new(config.cost),
+            held: AckQueue::default(),
+            expected: 0,
+            mode: Mode::Conservative,
+            mark: Mark::Armed,
+            quiet_since: None,
+            output: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// BufferAvail (figure 7 lines 2 and 3): the room that no packet already expected will take.
+    fn available(&self, view: LinkView) -> u32 {
+        let room = view.capacity.packets(self.accounts.packet_bytes()).saturating_sub(view.waiting.packets);
+        let kept = u32::from(self.mode == Mode::Conservative);
+        room.saturating_sub(self.expected.saturating_add(kept))
+    }
+
+    /// The release step (figure 7): ACKs go while there is room for what they call forth.
+    fn release(&mut self, now: Time, view: LinkView) {
+        let mut available = self.available(view);
+        while let Some(head) = self.held.head() {
+            // A duplicate costs nothing but waits behind the gate like every other ACK.
+            let fits = available >= 1 && head.cost <= available;
+            // One that asks for more than the empty queue has would never go (section 6, deadlock).
+            let stuck = view.is_idle() && self.expected == 0;
+            if !fits && !stuck {
+                break;
+            }
+            available = available.saturating_sub(head.cost);
+            self.release_head(now);
+        }
+    }
+
+    fn release_head(&mut self, now: Time) {
+        let Some(head) = self.held.pop() else { return };
+        let mut ack = head.segment;
+        self.expected = self.expected.saturating_add(head.cost);
+        match self.accounts.on_released(&ack) {
+            3 => self.expected += self.config.fast_retransmit_reserve,
+            duplicate @ 1..=2 if duplicate <= self.config.limited_transmit_reserve => self.expected += 1,
+            _ => {}
+        }
+        if self.mark == Mark::Due && self.config.ecn == EcnResponse::EchoAck {
+            ack.flags |= ackclock_core::Flags::ECE;
+            self.mark = Mark::Set;
+        }
+        if self.quiet_since.is_some() {
+            self.quiet_since = Some(now);
+        }
+        self.output.push_back(Output::ToSender(ack));
+    }
+
+    /// The target (figure 8): `alpha * QueueLim` in bytes. The packet in transmission belongs to the queue here
+    /// (`ack-regulator.md` section 5, occupancy convention).
+    fn target(&self, view: LinkView) -> f64 {
+        let packets = f64::from(view.capacity.packets(self.accounts.packet_bytes()));
+        self.config.alpha
+            * (packets + f64::from(self.accounts.in_service()))
+            * f64::from(self.accounts.payload())
+    }
+
+    /// Figure 8 line 2: the target is reached.
+    fn leave_conservative_mode(&mut self, view: LinkView) {
+        if f64::from(self.accounts.window()) <= self.target(view) {
+            return;
+        }
+        if self.accounts.ecn_capable() && self.config.ecn != EcnResponse::Ignore {
+            if self.mark == Mark::Armed {
+                self.mark = Mark::Due;
+                self.accounts.mark_window();
+            }
+        } else {
+            self.mode = Mode::LetOneDrop;
+        }
+    }
+
+    /// Figure 8 line 4: the window was halved, or the queue ran empty.
+    fn return_to_conservative_mode(&mut self, view: LinkView) {
+        let halved = f64::from(self.accounts.window()) < self.target(view) / 2.0;
+        if halved || view.is_idle() {
+            self.mode = Mode::Conservative;
+        }
+        if self.mark == Mark::Set && (halved || self.accounts.marked_window_passed()) {
+            self.mark = Mark::Armed;
+        }
+    }
+
+    /// What the memory for ACKs is bounded by (section 9).
+    fn most_held(&self, view: LinkView) -> usize {
+        const FEWEST: f64 = 16.0;
+        let payload = f64::from(self.accounts.payload().max(1));
+        (self.target(view) / payload).clamp(FEWEST, 1e6) as usize
+    }
+}
+
+impl Regulator for AckRegulator {
+    fn on_data(&mut self, _: Time, segment: &Segment, view: LinkView) -> Verdict {
+        if !segment.has_data() {
+            return Verdict::Forward;
+        }
+        self.quiet_since = None;
+        // Figure 9 line 3, for a packet that will be queued or dropped.
+        self.expected = self.expected.saturating_sub(1);
+        self.accounts.on_arrival(segment, view);
+        let markable = matches!(segment.ecn, Ecn::Ect0 | Ecn::Ect1);
+        if self.mark == Mark::Due && self.config.ecn == EcnResponse::MarkData && markable {
+            self.mark = Mark::Set;
+            return Verdict::MarkCe;
+        }
+        Verdict::Forward
+    }
+
+    fn on_queued(&mut self, _: Time, segment: &Segment, view: LinkView) {
+        if segment.has_data() {
+            self.accounts.on_queued(segment);
+            self.return_to_conservative_mode(view);
+        }
+    }
+
+    fn on_dropped(&mut self, _: Time, _: &Segment, _: Cause, _: LinkView) {
+        // Figure 8 line 3.
+        self.mode = Mode::Conservative;
+    }
+
+    fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        if !segment.has_data() {
+            return;
+        }
+        self.release(now, view);
+        if view.is_idle() {
+            // Figure 9 line 4.
+            self.expected = 0;
+            self.quiet_since = Some(now);
+        }
+        self.return_to_conservative_mode(view);
+    }
+
+    fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
+        if !ack.is_pure_ack() {
+            // Never held; what it acknowledges counts as released, and held ACKs behind it would arrive as false
+            // duplicates.
+            self.accounts.on_passed(ack.ack);
+            for stale in self.held.discard_up_to(ack.ack) {
+                self.output.push_back(Output::Discard(stale));
+            }
+            self.output.push_back(Output::ToSender(ack));
+            return;
+        }
+        let cost = self.accounts.on_ack(&ack);
+        self.held.push(ack, cost);
+        if self.held.len() > self.most_held(view)
+            && let Some(merged) = self.held.merge_oldest()
+        {
+            self.output.push_back(Output::Discard(merged));
+        }
+        self.leave_conservative_mode(view);
+        self.release(now, view);
+        if view.is_idle() && self.quiet_since.is_none() {
+            self.quiet_since = Some(now);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time, view: LinkView) {
+        if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            if view.is_idle() {
+                self.release_head(now);
+            }
+            self.quiet_since = Some(now);
+        }
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let waits = !self.held.is_empty() && self.config.safety > Span::ZERO;
+        self.quiet_since.filter(|_| waits).map(|since| since + self.config.safety)
+    }
+
+    fn close(&mut self, now: Time) {
+        while !self.held.is_empty() {
+            self.release_head(now);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.held.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+use super::*;
+use ackclock_core::{Flags, FlowId, Rate, Seq};
+use ackclock_link::{Capacity, Load};
+
+const PAYLOAD: u32 = 960;
+const NOTHING: [u32; 0] = [];
+
+/// A regulator beside a queue that the test fills and empties by hand.
+struct Bench {
+    regulator: AckRegulator,
+    waiting: u32,
+    serving: u32,
+    capacity: u32,
+    now: Time,
+}
+
+impl Bench {
+    fn new(capacity: u32, config: Config) -> Self {
+        Self { regulator: AckRegulator::new(config), waiting: 0, serving: 0, capacity, now: Time::ZERO }
+    }
+
+    fn view(&self) -> LinkView {
+        let load = |packets: u32| Load { packets, bytes: u64::from(packets) * 1000 };
+        LinkView {
+            waiting: load(self.waiting),
+            in_transmission: load(self.serving),
+            unacknowledged: Load::NONE,
+            capacity: Capacity::Packets(self.capacity),
+            rate: Rate::from_bps(200_000),
+        }
+    }
+
+    fn data(number: u32) -> Segment {
+        Segment::data(FlowId(0), Seq(number * PAYLOAD), PAYLOAD as u16, 40)
+    }
+
+    /// Data packet `number` arrives; it is dropped where the queue is full.
+    fn arrive(&mut self, number: u32) -> Verdict {
+        self.arrive_segment(Self::data(number))
+    }
+
+    fn arrive_segment(&mut self, segment: Segment) -> Verdict {
+        let verdict = self.regulator.on_data(self.now, &segment, self.view());
+        if self.serving == 0 {
+            self.serving = 1;
+        } else if self.waiting < self.capacity {
+            self.waiting += 1;
+        } else {
+            self.regulator.on_dropped(self.now, &segment, Cause::Full, self.view());
+            return verdict;
+        }
+        self.regulator.on_queued(self.now, &segment, self.view());
+        verdict
+    }
+
+    fn depart(&mut self, number: u32) {
+        if self.waiting > 0 {
+            self.waiting -= 1
+        } else {
+            self.serving = 0
+        }
+        self.regulator.on_departed(self.now, &Self::data(number), self.view());
+    }
+
+    /// An ACK for the first `packets` packets.
+    fn ack(&mut self, packets: u32) {
+        self.regulator.handle_ack(
+            self.now,
+            Segment::pure_ack(FlowId(0), Seq(packets * PAYLOAD), 40),
+            self.view(),
+        );
+    }
+
+    /// The ACK numbers that went to the sender, in packets.
+    fn sent(&mut self) -> Vec<u32> {
+        let sent = std::iter::from_fn(|| self.regulator.poll_output(self.now));
+        sent.filter_map(|output| match output {
+            Output::ToSender(ack) => Some(ack.ack.0 / PAYLOAD),
+            Output::Discard(_) => None,
+        })
+        .collect()
+    }
+}
+
+/// `count` packets in the queue and its transmitter, of which the first `acked` are acknowledged.
+fn filled(capacity: u32, count: u32, config: Config) -> Bench {
+    let mut bench = Bench::new(capacity, config);
+    for number in 0..count {
+        bench.arrive(number);
+    }
+    bench
+}
+
+#[test]
+fn an_ack_waits_until_there_is_room_for_two_packets() {
+    // 9 of 10 places taken: conservative mode keeps one, so nothing is available.
+    let mut bench = filled(10, 10, Config::default());
+    bench.ack(1);
+    assert_eq!(bench.sent(), NOTHING);
+    bench.depart(0);
+    // 8 waiting: 10 - 8 - 1 = 1
+    assert_eq!(bench.sent(), [1]);
+    bench.ack(2);
+    assert_eq!(bench.sent(), NOTHING, "the place is reserved for the packet that ACK 1 calls forth");
+    bench.arrive(10);
+    bench.depart(1);
+    assert_eq!(bench.sent(), [2]);
+}
+
+#[test]
+fn a_delayed_ack_costs_what_it_covers() {
+    // 6 waiting of 10: 10 - 6 - 1 = 3 available.
+    let mut bench = filled(10, 7, Config::default());
+    bench.ack(2);
+    assert_eq!(bench.sent(), [2]);
+    bench.ack(4);
+    assert_eq!(bench.sent(), NOTHING, "3 - 2 = 1 is not enough for 2");
+    let mut one = filled(10, 7, Config { cost: Cost::One, ..Config::default() });
+    one.ack(2);
+    one.ack(4);
+    assert_eq!(one.sent(), [2, 4]);
+}
+
+#[test]
+fn duplicates_wait_behind_the_gate_and_cost_nothing() {
+    // 8 waiting of 10: 1 available, which ACK 1 takes.
+    let mut bench = filled(10, 9, Config::default());
+    for _ in 0..4 {
+        bench.ack(1);
+    }
+    assert_eq!(bench.sent(), [1]);
+    assert_eq!(bench.regulator.held(), 3);
+    bench.depart(0);
+    // 7 waiting, one expected: one available; two duplicates pass for nothing, the third reserves for the resend.
+    assert_eq!(bench.sent(), [1, 1, 1]);
+    bench.depart(1);
+    bench.ack(5);
+    // Covers 4 packets of which 3 are paid for by the duplicates: costs 1. 10 - 6 - 2 - 1 = 1.
+    assert_eq!(bench.sent(), [5]);
+}
+
+#[test]
+fn the_window_reaches_its_target_and_one_packet_is_let_drop() {
+    // Target 2 * (4 + 1) = 10 packets. Eleven were queued, the first three have departed, none is acknowledged.
+    let mut bench = Bench::new(4, Config::default());
+    bench.arrive(0);
+    bench.ack(0);
+    for number in 1..11 {
+        if number > 4 {
+            bench.depart(number - 5);
+        }
+        bench.arrive(number);
+    }
+    assert_eq!(bench.regulator.mode, Mode::Conservative);
+    bench.ack(0);
+    assert_eq!(bench.regulator.mode, Mode::LetOneDrop);
+    bench.arrive(11);
+    assert_eq!(bench.regulator.mode, Mode::Conservative, "the drop ends it");
+}
+
+#[test]
+fn an_ecn_capable_flow_is_marked_once_a_window_instead() {
+    let mut bench = Bench::new(4, Config::default());
+    let ect = |number| {
+        let mut segment = Bench::data(number);
+        segment.ecn = Ecn::Ect0;
+        segment
+    };
+    bench.arrive_segment(ect(0));
+    bench.ack(0);
+    for number in 1..11 {
+        if number > 4 {
+            bench.depart(number - 5);
+        }
+        bench.arrive_segment(ect(number));
+    }
+    bench.ack(0);
+    assert_eq!(bench.regulator.mode, Mode::Conservative);
+    bench.depart(6);
+    assert_eq!(bench.arrive_segment(ect(11)), Verdict::MarkCe);
+    bench.depart(7);
+    bench.ack(0);
+    assert_eq!(bench.arrive_segment(ect(12)), Verdict::Forward, "once a window");
+}
+
+#[test]
+fn the_safety_timer_releases_the_head_of_a_quiet_flow() {
+    let mut bench = filled(10, 9, Config::default());
+    bench.ack(1);
+    bench.ack(2);
+    assert_eq!(bench.sent(), [1]);
+    bench.regulator.expected = 100;
+    for number in 0..9 {
+        bench.depart(number);
+    }
+    assert_eq!(bench.sent(), NOTHING);
+    assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_secs(1)));
+    bench.now = Time::ZERO + Span::from_millis(500);
+    bench.regulator.handle_timeout(bench.now, bench.view());
+    assert_eq!(bench.sent(), NOTHING, "early calls change nothing");
+    bench.now = Time::ZERO + Span::from_secs(1);
+    bench.regulator.handle_timeout(bench.now, bench.view());
+    assert_eq!(bench.sent(), [2]);
+}
+
+#[test]
+fn an_ack_that_asks_for_more_than_the_whole_queue_is_not_held_for_ever() {
+    let mut bench = filled(2, 3, Config::default());
+    bench.ack(0);
+    for number in 0..3 {
+        bench.depart(number);
+    }
+    bench.sent();
+    bench.ack(3);
+    assert_eq!(bench.sent(), [3]);
+}
+
+#[test]
+fn data_from_the_mobile_passes_and_outdates_held_acks() {
+    let mut bench = filled(10, 10, Config::default());
+    bench.ack(1);
+    bench.ack(1);
+    let mut reply = Segment::data(FlowId(0), Seq(0), 100, 40);
+    reply.ack = Seq(2 * PAYLOAD);
+    bench.regulator.handle_ack(bench.now, reply, bench.view());
+    assert_eq!(bench.sent(), [2]);
+    assert_eq!(bench.regulator.held(), 1, "the true duplicate stays");
+}
+
+#[test]
+fn held_acks_are_bounded_by_merging_the_oldest_that_advance() {
+    let mut bench = filled(1, 2, Config { alpha: 1.0, ..Config::default() });
+    for number in 2..40 {
+        bench.regulator.accounts.on_queued(&Bench::data(number));
+    }
+    for packets in 1..40 {
+        bench.ack(packets);
+    }
+    assert!(bench.regulator.held() <= 16, "{} held", bench.regulator.held());
+}
+
+#[test]
+fn closing_gives_everything_back_in_order() {
+    let mut bench = filled(10, 11, Config::default());
+    bench.ack(1);
+    bench.ack(2);
+    bench.regulator.close(bench.now);
+    assert_eq!(bench.sent(), [1, 2]);
+    let mut fin = Segment::pure_ack(FlowId(0), Seq(3 * PAYLOAD), 40);
+    fin.flags |= Flags::FIN;
+    bench.regulator.handle_ack(bench.now, fin, bench.view());
+    assert_eq!(bench.sent(), [3], "a FIN is never held");
+}

@@ -1,0 +1,174 @@
+//! The `[edge]` table of a scenario file, and the edge that is built from it. The live world reads the same table.
+
+use ackclock_core::{ConfigError, Rate, Size, Span, Streams};
+use ackclock_link::queue::{QUEUES, QueueConfig, QueueContext};
+use ackclock_link::{BufferMeaning, Capacity, Files, LINKS, Link, LinkConfig, LinkContext, Nominal, PlainBearer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Edge, REGULATORS};
+
+/// Between the wired network and the radio: a channel in each direction, a buffer, a queue discipline, a regulator.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EdgeConfig {
+    /// What the data queue holds: packets waiting beside the one in transmission ("10p"), or "30kB", "500ms", "2bdp".
+    pub buffer: Size,
+    /// Which packets count against the buffer.
+    pub buffer_counts: BufferCounts,
+    /// Queue discipline of the data queue: a name, or a table with `kind`.
+    pub queue: Value,
+    /// Regulator: a name, or a table with `kind`.
+    pub regulator: Value,
+    /// Whether all flows share one channel or each has its own.
+    pub channel: Channel,
+    /// Most flows that are regulated at a time; the longest quiet one is given up beyond it.
+    pub max_flows: u32,
+    /// The link towards the mobiles: a table with `kind`.
+    pub down: Value,
+    /// The link from the mobiles: a table with `kind`.
+    pub up: Value,
+}
+
+/// Which packets count against the buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferCounts {
+    /// Those waiting; one more may be in transmission. What a trace link keeps at its head counts in any case.
+    #[default]
+    Waiting,
+    /// Those waiting and the one in transmission.
+    WithTransmission,
+}
+
+/// Whether all flows share one channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channel {
+    /// One channel, one link in each direction, for all flows.
+    #[default]
+    Shared,
+    /// Each flow has a channel of its own with these properties, as over dedicated bearers.
+    Dedicated,
+}
+
+/// What an edge must know of what surrounds it, to size its buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// Round-trip delay of the wired path.
+    pub wired_round_trip: Span,
+    /// A full packet on the wire, bytes.
+    pub packet_bytes: u32,
+}
+
+impl Default for EdgeConfig {
+    fn default() -> Self {
+        Self {
+            buffer: Size::Packets(50),
+            buffer_counts: BufferCounts::Waiting,
+            queue: "drop-tail".into(),
+            regulator: "none".into(),
+            channel: Channel::Shared,
+            max_flows: 1 << 20,
+            down: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
+            up: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
+        }
+    }
+}
+
+impl ackclock_core::Config for EdgeConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
+        REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
+        LINKS.resolve(&self.down).map_err(|error| error.under("down"))?;
+        LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
+        Ok(())
+    }
+}
+
+impl EdgeConfig {
+    /// Builds the edge. Its links and queues draw from streams of `streams` called `down/...` and `up/...`.
+    ///
+    /// # Errors
+    /// Names the key that is wrong, relative to the table.
+    pub fn build(&self, streams: &Streams, files: &dyn Files, around: Surroundings) -> Result<Edge, ConfigError> {
+        let regulator = REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
+        let queue = QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
+        let nominal = self.nominal(files)?;
+        let capacity = self.capacity(nominal, around);
+        let down = build_link(&self.down, Side { streams, files, name: "down" }, self.meaning(), &*queue, capacity)?;
+        let drop_tail = QUEUES.resolve(&"drop-tail".into())?;
+        let up = build_link(
+            &self.up,
+            Side { streams, files, name: "up" },
+            BufferMeaning::Waiting,
+            &*drop_tail,
+            Capacity::Unlimited,
+        )?;
+        Ok(Edge::new(Box::new(PlainBearer::new(down, up)), regulator, self.max_flows as usize))
+    }
+
+    /// What the channel is like in the mean: the rate downwards, and the delay of both directions.
+    ///
+    /// # Errors
+    /// Where a link is wrong or a file that it names is.
+    pub fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
+        let down = nominal_of(&self.down, files).map_err(|error| error.under("down"))?;
+        let up = nominal_of(&self.up, files).map_err(|error| error.under("up"))?;
+        Ok(Nominal { rate: down.rate, delay: down.delay + up.delay })
+    }
+
+    fn capacity(&self, nominal: Nominal, around: Surroundings) -> Capacity {
+        let bytes_in = |span: Span| Capacity::Bytes(nominal.rate.bytes_in(span).max(around.packet_bytes.into()));
+        match self.buffer {
+            Size::Packets(packets) => Capacity::Packets(packets),
+            Size::Bytes(bytes) => Capacity::Bytes(bytes),
+            Size::Time(span) => bytes_in(span),
+            Size::Bdp(factor) => {
+                let round_trip = round_trip(nominal, around);
+                bytes_in(Span::from_secs_f64(round_trip.as_secs_f64() * factor))
+            }
+        }
+    }
+
+    fn meaning(&self) -> BufferMeaning {
+        match self.buffer_counts {
+            BufferCounts::Waiting => BufferMeaning::Waiting,
+            BufferCounts::WithTransmission => BufferMeaning::WithTransmission,
+        }
+    }
+}
+
+/// Round-trip time without queueing: wire, radio, and one transmission.
+fn round_trip(nominal: Nominal, around: Surroundings) -> Span {
+    around.wired_round_trip + nominal.delay + transmission(nominal.rate, around.packet_bytes)
+}
+
+fn transmission(rate: Rate, packet_bytes: u32) -> Span {
+    if rate == Rate::ZERO { Span::ZERO } else { rate.time_for(packet_bytes.into()) }
+}
+
+fn nominal_of(table: &Value, files: &dyn Files) -> Result<Nominal, ConfigError> {
+    LINKS.resolve(table)?.nominal(files)
+}
+
+/// Where a link draws and reads from.
+struct Side<'a> {
+    streams: &'a Streams,
+    files: &'a dyn Files,
+    name: &'a str,
+}
+
+fn build_link(
+    table: &Value,
+    side: Side<'_>,
+    meaning: BufferMeaning,
+    queue: &dyn QueueConfig,
+    capacity: Capacity,
+) -> Result<Box<dyn Link>, ConfigError> {
+    let link: Box<dyn LinkConfig> = LINKS.resolve(table).map_err(|error| error.under(side.name))?;
+    let queue = queue.build(&QueueContext { capacity, streams: side.streams, name: &format!("{}/queue", side.name) });
+    let context = LinkContext { queue, meaning, streams: side.streams, name: side.name, files: side.files };
+    link.build(context).map_err(|error| error.under(side.name))
+}

@@ -1,0 +1,254 @@
+//! The edge: a bearer, and a regulator for each flow that crosses it.
+//!
+//! When data arrives the bearer is first brought up to `now`, then: `on_data`, `enqueue`, `on_queued` or `on_dropped`.
+//! Every segment that enters is delivered, dropped, discarded or held; in the live world that is what keeps the packet
+//! pool from leaking.
+
+use ackclock_core::{Ecn, Flags, FlowId, Message, Node, Outbox, Port, Segment, Time, Wakes};
+use ackclock_link::{Bearer, Cause, Departures, Direction, LinkEvent, LinkView};
+
+use crate::flow_table::FlowTable;
+use crate::{EdgeStatistics, FlowStatistics, Output, Regulator, RegulatorConfig, Verdict};
+
+/// The port towards the wired network.
+pub const WIRED: Port = 0;
+/// The port towards the mobiles.
+pub const RADIO: Port = 1;
+
+/// A bearer and the regulators beside it.
+pub struct Edge {
+    bearer: Box<dyn Bearer>,
+    flows: FlowTable,
+    /// Deadlines of the regulators, by flow.
+    timers: Wakes,
+    /// Slots of `timers`.
+    timed: usize,
+    departures: Departures,
+    statistics: EdgeStatistics,
+}
+
+impl Edge {
+    /// An edge over `bearer` that regulates at most `most_flows` flows at a time.
+    pub fn new(bearer: Box<dyn Bearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
+        Self {
+            bearer,
+            flows: FlowTable::new(regulator, most_flows),
+            timers: Wakes::default(),
+            timed: 0,
+            departures: Departures::Unwatched,
+            statistics: EdgeStatistics::default(),
+        }
+    }
+
+    /// Counts of the whole edge.
+    pub fn statistics(&self) -> &EdgeStatistics {
+        &self.statistics
+    }
+
+    /// Counts of one flow, if it was seen.
+    pub fn flow_statistics(&self, flow: FlowId) -> Option<&FlowStatistics> {
+        self.flows.get(flow).map(|flow| &flow.statistics)
+    }
+
+    /// What the edge sees of the queue that serves `flow`, brought up to the last event.
+    pub fn view(&self, now: Time, flow: FlowId) -> LinkView {
+        self.bearer.view(now, Direction::Down, flow)
+    }
+
+    /// ACKs held for `flow`.
+    pub fn held(&self, flow: FlowId) -> usize {
+        self.flows.get(flow).and_then(|flow| flow.regulator.as_ref()).map_or(0, |regulator| regulator.held())
+    }
+
+    /// Takes in everything that the bearer did up to `now`.
+    fn drain(&mut self, now: Time, out: &mut Outbox) {
+        while let Some((at, direction, event)) = self.bearer.poll_event(now) {
+            match (direction, event) {
+                (Direction::Down, LinkEvent::Departed { segment, waited }) => {
+                    self.statistics.queue.record(waited);
+                    self.departed(at, segment, out);
+                }
+                (Direction::Down, LinkEvent::Delivered(segment)) => {
+                    self.delivered(&segment);
+                    out.send(RADIO, Message::Segment(segment));
+                }
+                (Direction::Down, LinkEvent::Dropped(segment, cause)) => {
+                    self.dropped(at, segment, cause, out)
+                }
+                (Direction::Up, LinkEvent::Departed { .. }) => {}
+                (Direction::Up, LinkEvent::Delivered(segment)) => self.came_up(at, segment, out),
+                (Direction::Up, LinkEvent::Dropped(..)) => self.statistics.dropped_up += 1,
+            }
+        }
+        while let Some(report) = self.bearer.poll_report(now) {
+            self.regulate(now, report.flow, out, |regulator, view| regulator.on_report(now, &report, view));
+        }
+    }
+
+    /// A segment from the network: ask the regulator, then queue it.
+    fn came_down(&mut self, now: Time, mut segment: Segment, out: &mut Outbox) {
+        self.statistics.entered += 1;
+        let flow = self.flows.open(now, segment.flow);
+        if !segment.is_tcp() || flow.regulator.is_none() {
+            if segment.has_data() {
+                flow.on_data(&segment);
+                flow.statistics.edge_rtt.on_data(now, &segment);
+            }
+            self.enqueue(now, segment, out);
+            return;
+        }
+        flow.on_data(&segment);
+        flow.statistics.edge_rtt.on_data(now, &segment);
+        self.departures = Departures::Watched;
+        let mut verdict = Verdict::Forward;
+        self.regulate(now, segment.flow, out, |regulator, view| {
+            verdict = regulator.on_data(now, &segment, view)
+        });
+        match verdict {
+            Verdict::Forward => {}
+            Verdict::MarkCe => segment.ecn = Ecn::Ce,
+            Verdict::Drop => {
+                self.statistics.discarded += 1;
+                return;
+            }
+        }
+        let flow = segment.flow;
+        if self.enqueue(now, segment, out) {
+            self.regulate(now, flow, out, |regulator, view| regulator.on_queued(now, &segment, view));
+        }
+        self.close_if_over(now, &segment, out);
+        if let Some(surplus) = self.flows.surplus() {
+            self.close(now, surplus, out);
+        }
+    }
+
+    /// Puts a segment into the bearer; a refusal is a drop.
+    fn enqueue(&mut self, now: Time, segment: Segment, out: &mut Outbox) -> bool {
+        match self.bearer.enqueue(now, Direction::Down, segment) {
+            Ok(()) => true,
+            Err(refused) => {
+                self.dropped(now, refused.segment, refused.cause, out);
+                false
+            }
+        }
+    }
+
+    fn departed(&mut self, at: Time, segment: Segment, out: &mut Outbox) {
+        if self.departures == Departures::Unwatched {
+            return;
+        }
+        self.regulate(at, segment.flow, out, |regulator, view| {
+            regulator.on_departed(at, &segment, view);
+            if view.is_idle() {
+                regulator.on_idle(at, view);
+            }
+        });
+    }
+
+    fn delivered(&mut self, segment: &Segment) {
+        self.statistics.delivered += 1;
+        self.statistics.delivered_bytes += u64::from(segment.wire_bytes());
+    }
+
+    fn dropped(&mut self, at: Time, segment: Segment, cause: Cause, out: &mut Outbox) {
+        self.statistics.dropped += 1;
+        self.flows.open(at, segment.flow).statistics.dropped += 1;
+        self.regulate(at, segment.flow, out, |regulator, view| {
+            regulator.on_dropped(at, &segment, cause, view)
+        });
+    }
+
+    /// A segment from a mobile: its ACK is the regulator's business.
+    fn came_up(&mut self, at: Time, segment: Segment, out: &mut Outbox) {
+        let flow = self.flows.open(at, segment.flow);
+        let is_ack = segment.is_tcp() && segment.flags.contains(Flags::ACK);
+        if is_ack {
+            flow.statistics.edge_rtt.on_ack(at, segment.ack);
+        }
+        if !is_ack || flow.regulator.is_none() {
+            out.send(WIRED, Message::Segment(segment));
+            return;
+        }
+        self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, segment, view));
+        self.close_if_over(at, &segment, out);
+    }
+
+    /// Calls the regulator of `flow`, if it has one, and does what it wants.
+    fn regulate(
+        &mut self,
+        now: Time,
+        id: FlowId,
+        out: &mut Outbox,
+        call: impl FnOnce(&mut dyn Regulator, LinkView),
+    ) {
+        let flow = self.flows.open(now, id);
+        let Some(regulator) = &mut flow.regulator else { return };
+        call(&mut **regulator, self.bearer.view(now, Direction::Down, id));
+        while let Some(output) = regulator.poll_output(now) {
+            act(output, &mut self.statistics, out);
+        }
+        while self.timed <= id.index() {
+            self.timed = self.timers.add() + 1;
+        }
+        self.timers.set(id.index(), regulator.poll_timeout());
+    }
+
+    fn close_if_over(&mut self, now: Time, segment: &Segment, out: &mut Outbox) {
+        if self.flows.get(segment.flow).is_some_and(|flow| flow.ends_with(segment)) {
+            self.close(now, segment.flow, out);
+        }
+    }
+
+    /// Ends a flow: what its regulator held goes on its way.
+    fn close(&mut self, now: Time, id: FlowId, out: &mut Outbox) {
+        let Some(mut regulator) = self.flows.end(id) else { return };
+        regulator.close(now);
+        while let Some(output) = regulator.poll_output(now) {
+            act(output, &mut self.statistics, out);
+        }
+        self.timers.set(id.index(), None);
+        self.bearer.forget(id);
+    }
+}
+
+/// Does what a regulator wants.
+fn act(output: Output, statistics: &mut EdgeStatistics, out: &mut Outbox) {
+    match output {
+        Output::ToSender(segment) => out.send(WIRED, Message::Segment(segment)),
+        Output::Discard(_) => statistics.discarded += 1,
+    }
+}
+
+impl Node for Edge {
+    fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
+        self.drain(now, out);
+        let Message::Segment(segment) = *message else { return };
+        if port == WIRED {
+            self.came_down(now, segment, out);
+        } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
+            self.statistics.dropped_up += 1;
+        }
+        // A link of no size and no delay delivers at once.
+        self.drain(now, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox) {
+        self.drain(now, out);
+        while let Some((deadline, slot)) = self.timers.first().filter(|&(deadline, _)| deadline <= now) {
+            let id = FlowId(slot as u32);
+            self.regulate(now, id, out, |regulator, view| regulator.handle_timeout(now, view));
+            // A regulator that does not move its deadline would be asked for ever.
+            if self.timers.deadline(slot).is_some_and(|next| next <= deadline) {
+                self.timers.set(slot, None);
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let bearer = self.bearer.poll_timeout(self.departures);
+        match (bearer, self.timers.first()) {
+            (Some(bearer), Some((timer, _))) => Some(bearer.min(timer)),
+            (bearer, timer) => bearer.or(timer.map(|(deadline, _)| deadline)),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! # No regulator
+//!
+//! ## Source
+//! The unregulated case of every source document.
+//!
+//! ## What it does
+//! Nothing: ACKs pass as they come, and the queue is alone.
+//!
+//! ## Differences from the source
+//! None.
+//!
+//! ## Validation
+//! An edge without a regulator is its bearer (law tests).
+
+use ackclock_core::ConfigError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{FlowContext, Regulator, RegulatorConfig};
+
+/// ACKs pass as they come; the queue is alone.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct None {}
+
+impl ackclock_core::Config for None {
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
+}
+
+impl RegulatorConfig for None {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Option::None
+    }
+}

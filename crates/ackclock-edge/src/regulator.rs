@@ -1,0 +1,87 @@
+//! The regulator: what an edge does with the ACKs and the data of one flow.
+
+use std::fmt;
+
+use ackclock_core::{FlowId, RadioReport, Segment, Time};
+use ackclock_link::{Cause, LinkView};
+
+/// Decides when and with which fields ACKs travel on; may drop or mark data, and make ACKs of its own.
+///
+/// Every call carries a [`LinkView`] of the flow's data queue at that instant. What it wants to send comes out of
+/// [`poll_output`](Self::poll_output), which the edge drains after every call.
+pub trait Regulator: Send {
+    /// A data segment arrives from the network and has not entered the queue yet.
+    fn on_data(&mut self, _now: Time, _segment: &Segment, _view: LinkView) -> Verdict {
+        Verdict::Forward
+    }
+
+    /// It entered the queue.
+    fn on_queued(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
+
+    /// It was refused, or dropped later.
+    fn on_dropped(&mut self, _now: Time, _segment: &Segment, _cause: Cause, _view: LinkView) {}
+
+    /// Its last byte left the queue for the radio. The next segment is in transmission already.
+    fn on_departed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
+
+    /// Nothing is waiting and nothing is in transmission.
+    fn on_idle(&mut self, _now: Time, _view: LinkView) {}
+
+    /// The radio controller reports.
+    fn on_report(&mut self, _now: Time, _report: &RadioReport, _view: LinkView) {}
+
+    /// A TCP segment with an ACK arrives from the mobile: pure, or with data, SYN or FIN of its own.
+    fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView);
+
+    /// The deadline named by [`poll_timeout`](Self::poll_timeout) has come. Early and repeated calls change nothing.
+    fn handle_timeout(&mut self, _now: Time, _view: LinkView) {}
+
+    /// What to do next.
+    fn poll_output(&mut self, now: Time) -> Option<Output>;
+
+    /// The next deadline.
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+
+    /// The flow ends: everything held comes out of [`poll_output`](Self::poll_output).
+    fn close(&mut self, _now: Time) {}
+
+    /// Segments held, for the law of conservation.
+    fn held(&self) -> usize {
+        0
+    }
+}
+
+/// What to do with a data segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Pass it to the queue.
+    Forward,
+    /// Discard it.
+    Drop,
+    /// Mark congestion experienced and pass it to the queue (RFC 3168).
+    MarkCe,
+}
+
+/// What a regulator does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// Send a segment to the TCP sender.
+    ToSender(Segment),
+    /// A segment that came in is not passed on.
+    Discard(Segment),
+}
+
+/// What a regulator is told when its flow is first seen.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowContext {
+    /// The flow.
+    pub flow: FlowId,
+}
+
+/// The table of a regulator in a scenario file.
+pub trait RegulatorConfig: fmt::Debug + Send + Sync {
+    /// Builds the regulator of one flow; `None` leaves flows alone.
+    fn build(&self, context: FlowContext) -> Option<Box<dyn Regulator>>;
+}

@@ -1,0 +1,99 @@
+//! What an edge counts.
+
+use ackclock_core::{Histogram, Segment, Seq, Span, Time};
+
+/// Counts of the whole edge, downwards.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeStatistics {
+    /// Data segments that entered the edge from the network.
+    pub entered: u64,
+    /// Segments delivered over the radio.
+    pub delivered: u64,
+    /// Bytes delivered over the radio, with headers.
+    pub delivered_bytes: u64,
+    /// Segments lost in the queue or on the radio.
+    pub dropped: u64,
+    /// Segments that a regulator discarded.
+    pub discarded: u64,
+    /// ACKs lost on the way up.
+    pub dropped_up: u64,
+    /// Waiting time in the queue of the segments that departed.
+    pub queue: Histogram,
+}
+
+/// Counts of one flow at the edge.
+#[derive(Clone, Debug, Default)]
+pub struct FlowStatistics {
+    /// Round-trip time as the edge sees it: from a data segment's arrival to the ACK that covers it coming up the radio.
+    pub edge_rtt: MeanRtt,
+    /// Segments of the flow that were lost in the queue or on the radio.
+    pub dropped: u64,
+    /// Segments of the flow delivered over the radio.
+    pub delivered: u64,
+}
+
+/// Mean round-trip time of one timed segment at a time.
+#[derive(Clone, Debug, Default)]
+pub struct MeanRtt {
+    timed: Option<(Seq, Time)>,
+    highest: Option<Seq>,
+    sum: Span,
+    count: u64,
+}
+
+impl MeanRtt {
+    /// The mean of all samples.
+    pub fn mean(&self) -> Option<Span> {
+        if self.count == 0 { None } else { Some(self.sum / self.count) }
+    }
+
+    /// A data segment passes. A repeated one ends the measurement (Karn's rule).
+    pub(crate) fn on_data(&mut self, now: Time, segment: &Segment) {
+        let end = segment.end();
+        match self.highest {
+            Some(highest) if !end.after(highest) => {
+                if self.timed.is_some_and(|(timed, _)| !timed.before(end)) {
+                    self.timed = None;
+                }
+            }
+            _ => {
+                self.highest = Some(end);
+                self.timed.get_or_insert((end, now));
+            }
+        }
+    }
+
+    /// An ACK comes up the radio.
+    pub(crate) fn on_ack(&mut self, now: Time, ack: Seq) {
+        if let Some((end, sent)) = self.timed
+            && !ack.before(end)
+        {
+            self.sum += now.since(sent);
+            self.count += 1;
+            self.timed = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::FlowId;
+
+    #[test]
+    fn one_segment_is_timed_at_a_time_and_retransmissions_do_not_count() {
+        let data = |seq| Segment::data(FlowId(0), Seq(seq), 100, 40);
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut rtt = MeanRtt::default();
+        rtt.on_data(at(0), &data(0));
+        rtt.on_data(at(1), &data(100));
+        rtt.on_ack(at(10), Seq(100));
+        assert_eq!(rtt.mean(), Some(Span::from_millis(10)));
+        // 100..200 was passed while another was timed, so nothing is timed now.
+        rtt.on_ack(at(11), Seq(200));
+        rtt.on_data(at(20), &data(200));
+        rtt.on_data(at(25), &data(200));
+        rtt.on_ack(at(30), Seq(300));
+        assert_eq!(rtt.mean(), Some(Span::from_millis(10)));
+    }
+}
