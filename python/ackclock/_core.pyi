@@ -63,6 +63,9 @@ def run_many(
 ) -> list[list[str]]:
     """Run many scenario texts in one parallel batch: for each text the JSON lines of its runs."""
 
+def trace(path: str, *, interval: float = 1.0) -> dict[str, NDArray[np.float64]]:
+    """A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s)."""
+
 def list_components() -> str:
     """The catalogue of links, queues, regulators, senders, ... as a JSON object of lists."""
 

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.typing import RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
-from ackclock.results import Results, Series, confidence_half_width
+from ackclock.results import Results, Series, half_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Colours that stay apart for colour-blind eyes (Okabe and Ito), and markers that stay apart in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -85,12 +90,20 @@ def curves(lines: Mapping[str, Curve], xlabel: str, ylabel: str, title: str = ""
             mean, half = _mean_and_interval(curve)
             axes.plot(curve.x, mean, color=colour, marker=MARKERS[i % len(MARKERS)], label=label)
             axes.fill_between(curve.x, mean - half, mean + half, color=colour, alpha=0.22, linewidth=0)
-        axes.legend()
+        _legend_above(figure)
     return figure
 
 
-def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "") -> Figure:
-    """A column of `Results.flows` over the swept key with the most values; the other keys make the curves.
+def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit: float = 1.0) -> Figure:
+    """A column of `Results.flows` over one swept key; the others make the curves.
+
+    The key of the axis is one whose values are numbers, such as a buffer, or else the one with the most values.
+
+    Args:
+        results: Runs of a sweep.
+        column: The column.
+        ylabel: Its name and unit on the axis.
+        unit: Factor from the column's unit to that of the axis.
 
     Raises:
         ValueError: if nothing was swept.
@@ -98,40 +111,61 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "") -> Fi
     if not results.swept:
         raise ValueError("these runs are not of a sweep")
     flows = results.flows
-    over = max(results.swept, key=lambda key: flows[key].astype(str).nunique())
+    values = {key: list(dict.fromkeys(flows[key].astype(str))) for key in results.swept}
+    over = max(results.swept, key=lambda key: (_numbers(values[key]) is not None, len(values[key])))
     others = [key for key in results.swept if key != over]
-    ticks = list(dict.fromkeys(flows[over].astype(str)))
+    ticks = values[over]
     position = _positions(ticks)
     lines = {}
-    for label, group in _grouped(flows, others):
+    for names, group in _grouped(flows, others):
         by_value = group.groupby(group[over].astype(str), sort=False)[column]
         there = [tick for tick in ticks if tick in by_value.groups]
-        lines[label] = Curve([position[tick] for tick in there], [by_value.get_group(tick) for tick in there])
+        lines[", ".join(names) or "mean"] = Curve(
+            [position[tick] for tick in there], [unit * by_value.get_group(tick) for tick in there]
+        )
     figure = curves(lines, over, ylabel or column)
     figure.axes[0].set_xticks(list(position.values()), ticks)
     return figure
 
 
 def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figure:
-    """One mark for each variant that `compare` ran: further up and to the left is better.
+    """What `compare` ran: further up and to the left is better.
+
+    A colour for each value of the first key (the sender), a marker for each of the others (the regulator); a line joins
+    the buffers of a variant, which are written at its marks.
 
     Args:
         results: Runs of `compare`, or of any sweep.
         delay: The column of `Results.flows` that stands on the x axis, in ms.
     """
-    keys = results.swept or ["sender"]
-    with panel(f"delay: {delay.replace('_ms', '')} (ms)", "goodput (kbit/s)", size=(7.6, 4.6)) as (figure, axes):
-        colours: dict[str, str] = {}
-        for i, (label, group) in enumerate(_grouped(results.flows, keys)):
-            first = label.split(", ")[0]
-            colour = colours.setdefault(first, COLOURS[len(colours) % len(COLOURS)])
-            x, y = group[delay].to_numpy(dtype=float), group["goodput_bps"].to_numpy(dtype=float) / 1e3
+    joined = "edge.buffer" if "edge.buffer" in results.swept else None
+    keys = [key for key in results.swept if key != joined] or ["sender"]
+    colours: dict[str, str] = {}
+    marks: dict[tuple[str, ...], str] = {}
+    with panel(f"{delay.replace('_ms', '').replace('.', ' ')} (ms)", "goodput (kbit/s)", size=(7.6, 4.8)) as (
+        figure,
+        axes,
+    ):
+        for names, group in _grouped(results.flows, keys):
+            colour = colours.setdefault(names[0], COLOURS[len(colours) % len(COLOURS)])
+            marker = marks.setdefault(names[1:], MARKERS[len(marks) % len(MARKERS)])
+            points = list(_grouped(group, [joined] if joined else []))
+            x = [point[delay].astype(float) for _, point in points]
+            y = [point["goodput_bps"].astype(float) / 1e3 for _, point in points]
             axes.errorbar(
-                x.mean(), y.mean(), xerr=_half(x), yerr=_half(y),
-                color=colour, marker=MARKERS[i % len(MARKERS)], markersize=8, linestyle="none", label=label,
+                [v.mean() for v in x], [v.mean() for v in y],
+                xerr=[half_interval(v) for v in x], yerr=[half_interval(v) for v in y],
+                color=colour, marker=marker, linestyle="-" if marker == MARKERS[0] else "--", linewidth=1.1,
+                label=", ".join(names),
             )  # fmt: skip
+            for (buffer, _), at_x, at_y in zip(points, x, y, strict=True):
+                axes.annotate(
+                    "".join(buffer), (at_x.mean(), at_y.mean()), xytext=(4, -11), textcoords="offset points",
+                    fontsize=8, color=colour,
+                )  # fmt: skip
         axes.set_ylim(bottom=0)
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
+        _log_if_wide(axes)
+        _legend_above(figure)
     return figure
 
 
@@ -161,8 +195,8 @@ def time_series(series: Series, flow: int = 0, span: tuple[float, float] | None 
             axes.set_ylim(bottom=0)
             if len(names) > 1:
                 axes.set_ylim(top=1.1 * np.nanmax(series[names[0]][kept]))  # the first threshold is the largest window
-                axes.legend(ncols=2, loc="upper right")
-        panels[-1].set_xlabel("time (s)")
+                axes.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.98))
+        panels[-1].set(xlabel="time (s)", xlim=(time[0], time[-1]))
         figure.align_ylabels(list(panels))
     return figure
 
@@ -174,6 +208,7 @@ def window(series: Series, flow: int = 0, span: tuple[float, float] | None = Non
         axes.plot(series["time"][kept], series[f"cwnd/{flow}"][kept], linewidth=1.2)
         axes.set_ylim(bottom=0)
         axes.margins(x=0.01)
+        axes.locator_params(steps=[1, 2, 5, 10])
     return figure
 
 
@@ -224,14 +259,7 @@ def _reproducible(name: str) -> Iterator[None]:
 
 def _mean_and_interval(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     arrays = [np.atleast_1d(np.asarray(value, dtype=float)) for value in curve.values]
-    return np.array([array.mean() for array in arrays]), np.array([_half(array) for array in arrays])
-
-
-def _half(values: NDArray[np.float64]) -> float:
-    """Half the width of the mean's confidence interval; 0 for a single value, which shows none."""
-    if values.size < 2:
-        return 0.0
-    return float(confidence_half_width(np.array([values.std(ddof=1)]), np.array([values.size]))[0])
+    return np.array([array.mean() for array in arrays]), np.array([half_interval(array) for array in arrays])
 
 
 def _within(time: NDArray[np.float64], span: tuple[float, float] | None) -> slice:
@@ -240,28 +268,41 @@ def _within(time: NDArray[np.float64], span: tuple[float, float] | None) -> slic
     return slice(int(np.searchsorted(time, low)), int(np.searchsorted(time, high, side="right")))
 
 
-def _grouped(flows: Any, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _grouped(flows: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
+    """The flows of each combination of the keys' values, in the order of the runs."""
     if not keys:
-        yield "all flows", flows
+        yield (), flows
         return
-    names = [flows[key].astype(str) for key in keys]
-    for values, group in flows.groupby(names, sort=False):
-        yield ", ".join(values), group
+    for values, group in flows.groupby([flows[key].astype(str) for key in keys], sort=False):
+        yield tuple(map(str, values)), group
+
+
+def _numbers(ticks: Sequence[str]) -> list[float] | None:
+    """The numbers of values that differ in nothing else (`4p`, `10p`); None where they do."""
+    matches = [re.fullmatch(r"(-?[\d.]+)\s*(\D*)", tick) for tick in ticks]
+    if None in matches or len({match[2] for match in matches if match}) > 1:
+        return None
+    return [float(match[1]) for match in matches if match]
 
 
 def _positions(ticks: Sequence[str]) -> dict[str, float]:
-    """Where values stand on the axis: at their number if they differ in it only (`4p`, `10p`), else in order."""
-    numbers = [tick.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/%") for tick in ticks]
-    units = {tick[len(number) :] for tick, number in zip(ticks, numbers, strict=True)}
-    try:
-        return (
-            {tick: float(number) for tick, number in zip(ticks, numbers, strict=True)}
-            if len(units) == 1
-            else _order(ticks)
-        )
-    except ValueError:
-        return _order(ticks)
+    """Where values stand on the axis: at their number, or in their order."""
+    numbers = _numbers(ticks)
+    return dict(zip(ticks, numbers if numbers is not None else map(float, range(len(ticks))), strict=True))
 
 
-def _order(ticks: Sequence[str]) -> dict[str, float]:
-    return {tick: float(i) for i, tick in enumerate(ticks)}
+def _legend_above(figure: Figure) -> None:
+    """A legend that cannot hide data."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    columns = next(n for n in (5, 4, 3, 2, 1) if n * max(map(len, labels)) < 70 or n == 1)
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=10)
+
+
+def _log_if_wide(axes: Axes) -> None:
+    """A logarithmic x axis where linear marks would crowd at its left end."""
+    low, high = axes.dataLim.intervalx
+    if 0 < low < high / 8:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_minor_formatter(NullFormatter())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,22 +88,25 @@ class Results:
             by: The columns that name a point; the swept keys unless given, or the senders where nothing was swept.
 
         Returns:
-            One row a point: `mean`, `sd`, `low` and `high` (the interval's ends; NaN for a single value), `n`.
+            One row a point: `mean`, `sd`, `low` and `high` (the interval's ends), `n`.
         """
+        import pandas as pd
+
         keys = list(by) if by is not None else self.swept or ["sender"]
         values = self.flows.groupby(keys, sort=False)[column]
-        table = values.agg(["mean", "std", "count"]).rename(columns={"std": "sd", "count": "n"})
-        half = confidence_half_width(table["sd"].to_numpy(), table["n"].to_numpy())
-        return table.assign(low=table["mean"] - half, high=table["mean"] + half)[["mean", "sd", "low", "high", "n"]]
+        mean, half = values.mean(), values.agg(half_interval)
+        columns = {"mean": mean, "sd": values.std(), "low": mean - half, "high": mean + half, "n": values.count()}
+        return pd.DataFrame(columns)
 
 
-def confidence_half_width(sd: NDArray[np.float64], n: NDArray[Any]) -> NDArray[np.float64]:
-    """Half the width of the 95 % confidence interval of a mean, by Student's law; NaN below two values."""
+def half_interval(values: ArrayLike) -> float:
+    """Half the width of the mean's 95 % confidence interval by Student's law; 0 for one value, which shows none."""
     from scipy.stats import t
 
-    enough = n >= 2
-    quantile = t.ppf(0.975, np.where(enough, n - 1, 1))
-    return np.where(enough, quantile * sd / np.sqrt(np.maximum(n, 1)), np.nan)
+    array = np.asarray(values, dtype=float)
+    if array.size < 2:
+        return 0.0
+    return float(t.ppf(0.975, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
 
 
 def _identity(run: Run) -> dict[str, Any]:

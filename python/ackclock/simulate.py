@@ -49,7 +49,7 @@ def sweep(scenario: Scenario, *, set: Values | None = None, engine: Engine = "lo
         engine: `local` uses all cores of this machine, `dask` and `ray` those of a cluster (a client or session
             that exists already is used).
     """
-    return _sweep(source(scenario), overrides(set or {}), engine)
+    return Results.from_lines(sweep_lines(source(scenario), overrides(set or {}), engine))
 
 
 def compare(
@@ -77,14 +77,14 @@ def compare(
             raise ValueError(f"{text.name}: `compare` makes its own sweep; use `sweep`, or take [sweep] out")
         # Written behind the text, so that messages about the rest keep their line numbers.
         text = replace(text, text=text.text.rstrip("\n") + "\n\n" + tomli_w.dumps({"sweep": axes}))
-    return _sweep(text, overrides(set or {}), engine)
+    return Results.from_lines(sweep_lines(text, overrides(set or {}), engine))
 
 
-def _sweep(text: Source, keys: list[str], engine: Engine) -> Results:
+def sweep_lines(text: Source, keys: list[str], engine: Engine) -> list[str]:
+    """The JSON lines of a sweep; `keys` are strings as `--set` takes them."""
     if engine != "local":
         from ackclock import cluster
 
-        return Results.from_lines(cluster.sweep(text, keys, engine))
+        return cluster.sweep(text, keys, engine)
     with progress.bar(text.name) as shown:
-        lines = _core.sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys, progress=shown)
-    return Results.from_lines(lines)
+        return _core.sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys, progress=shown)

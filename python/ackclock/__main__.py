@@ -1,0 +1,169 @@
+"""The Python half of the command: `python -m ackclock paper | model | trace plot | report | sweep`.
+
+The binary `ackclock` runs this module for the parts that are Python's, with the same options and exit statuses.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.files import write_text, write_whole
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+model = typer.Typer(no_args_is_help=True, help="Throughput by formula, in packets per second and kbit/s.")
+trace = typer.Typer(no_args_is_help=True, help="Recordings of a link.")
+app.add_typer(model, name="model")
+app.add_typer(trace, name="trace")
+
+Seeds = Annotated[int | None, typer.Option(min=1, help="Runs a point instead of the scenario's own number.")]
+
+
+class Engine(StrEnum):
+    """Where a sweep runs."""
+
+    LOCAL = "local"
+    DASK = "dask"
+    RAY = "ray"
+
+
+@app.command()
+def paper(
+    key: Annotated[str, typer.Argument(help="A paper's key, or `all`.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one object a paper, a line each.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for report, figures and rows.")] = None,
+    seeds: Seeds = None,
+    update_readme: Annotated[bool, typer.Option(help="Rewrite the claim table of the paper's README.")] = False,
+) -> None:
+    """Rerun a source document and judge every row of it."""
+    from ackclock import paper as papers
+    from ackclock.paper import output, readme
+
+    for one in [papers.load(k) for k in (papers.keys() if key == "all" else [key])]:
+        outcome = one.reproduce(seeds)
+        if out is not None:
+            output.write(outcome, out / one.key)
+        if update_readme:
+            readme.update(one.folder / "README.md", outcome)
+        if as_json:
+            print(json.dumps(outcome.as_json()))
+        else:
+            output.show(outcome)
+
+
+@app.command()
+def report(
+    runs: Annotated[Path, typer.Argument(help="Lines of `--json`.")],
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")],
+    title: Annotated[str, typer.Option(help="Heading of the report.")] = "ackclock runs",
+) -> None:
+    """Write a report of finished runs."""
+    from ackclock import report as reports
+    from ackclock.results import Results
+
+    write_text(out, reports.of_runs(Results.read(runs), title))
+
+
+@app.command()
+def sweep(
+    scenario: Annotated[Path, typer.Argument(help="A scenario file with a [sweep].")],
+    engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.LOCAL,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, instead of the file's.")] = None,
+) -> None:
+    """Run a sweep and print one JSON object a run, a line each."""
+    from ackclock import simulate
+    from ackclock.scenario import source
+
+    for line in simulate.sweep_lines(source(scenario), set_ or [], engine.value):
+        print(line)
+
+
+@trace.command("plot")
+def trace_plot(
+    file: Annotated[Path, typer.Argument(help="A mahimahi recording or a CSV of rates.")],
+    out: Annotated[Path | None, typer.Option(help="Picture to write; its ending chooses the format.")] = None,
+    interval: Annotated[float, typer.Option(min=0.001, help="Seconds over which the rate is averaged.")] = 1.0,
+) -> None:
+    """Draw the rate of a recording over time and its distribution."""
+    from ackclock import _core, plot
+
+    recorded = _core.trace(str(file), interval=interval)
+    target = out or Path(f"{file.name}.svg")
+    drawing = plot.trace(recorded["time"], recorded["rate"], file.name)
+    write_whole(target, lambda part: plot.save(drawing, part))
+    print(target)
+
+
+@model.command()
+def saw_tooth(mu: float, rtt: float, buffer: float) -> None:
+    """Constant link: rate MU (packets/s), minimum round trip RTT (s), BUFFER (packets)."""
+    from ackclock.models import saw_tooth as formula
+
+    _throughput(formula.throughput(mu, rtt, buffer))
+
+
+@model.command()
+def cycles(mu: float, rtt: float, buffer: float, wf: float, t0: float, p1: float, p2: float) -> None:
+    """Loss cycles: as saw-tooth, with loss window WF (packets), time-out T0 (s) and cycle shares P1, P2."""
+    from ackclock.models import cycles as formula
+
+    _throughput(formula.throughput(formula.Path(mu=mu, T=rtt, B=buffer, wf=wf, t0=t0), p1, p2))
+
+
+@model.command()
+def pftk(p: float, rtt: float, t0: float, b: int = 1, w_max: float = float("inf"), simplified: bool = False) -> None:
+    """Loss probability P, mean round trip RTT (s), time-out T0 (s)."""
+    from ackclock.models import pftk as formula
+
+    losses = formula.Losses(p=p, rtt=rtt, t0=t0, b=b)
+    _throughput(formula.simplified(losses, w_max) if simplified else formula.full(losses, w_max))
+
+
+@model.command()
+def poisson_sde(td_rate: float, to_rate: float, rtt: float) -> None:
+    """Poisson losses: fast retransmits and time-outs per second, mean round trip RTT (s)."""
+    from ackclock.models import poisson_sde as formula
+
+    _throughput(formula.throughput(td_rate, to_rate, rtt))
+
+
+@model.command()
+def capacity(mean: float, sd: float) -> None:
+    """Capacity of a rate drawn for every packet from the uniform law u(MEAN, SD), in the unit given."""
+    from ackclock.models import capacity as formula
+
+    print(f"{formula.uniform(mean, sd):.4g}")
+
+
+def _throughput(packets_per_second: float) -> None:
+    print(f"{packets_per_second:.4g} packets/s, {8 * packets_per_second:.4g} kbit/s at 1000 bytes a packet")
+
+
+@contextmanager
+def _status() -> Iterator[None]:
+    """Errors become one line and an exit status: 2 the input was wrong, 1 the run failed."""
+    try:
+        yield
+    except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        print(f"ackclock: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except (RuntimeError, OSError, ImportError) as error:
+        print(f"ackclock: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def main() -> None:
+    """Run the command."""
+    with _status():
+        app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What a rerun leaves behind: rows, figures and report in a folder, a summary on the terminal."""
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+from ackclock import plot
+from ackclock.files import write_text, write_whole
+from ackclock.paper import readme
+from ackclock.paper.document import Outcome, Verdict
+
+COLOUR = {
+    Verdict.REPRODUCED: "green",
+    Verdict.ORDERING_HOLDS: "green",
+    Verdict.NOT_REPRODUCED: "red",
+    Verdict.NOT_CHECKED: "dim",
+}
+
+
+def write(outcome: Outcome, folder: Path) -> None:
+    """Write `rows.json`, `runs.jsonl`, `figures/*.svg`, `figures/*.png` and `report.html`."""
+    from ackclock import report
+
+    write_text(folder / "rows.json", json.dumps(outcome.as_json()) + "\n")
+    runs = (json.dumps(run) + "\n" for runs in outcome.runs.objects.values() for run in runs)
+    write_text(folder / "runs.jsonl", "".join(runs))
+    figures = list(outcome.paper.figures(outcome.runs))
+    for figure in figures:
+        for ending in ("svg", "png"):
+            write_whole(folder / "figures" / f"{figure.name}.{ending}", partial(plot.save, figure.drawing))
+    write_text(folder / "report.html", report.of_paper(outcome, figures))
+
+
+def show(outcome: Outcome) -> None:
+    """Print every judged row and the summary."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("row", "metric", "printed", "ours", "tolerance", "verdict", title=outcome.paper.title)
+    for judged in outcome.rows:
+        if judged.verdict is Verdict.NOT_CHECKED:
+            continue
+        colour = COLOUR[judged.verdict]
+        row = judged.row
+        verdict = f"[{colour}]{judged.verdict.value}[/]"
+        table.add_row(row.id, row.metric, readme.printed(row), readme.ours(judged), row.tolerance, verdict)
+    # A pipe has no width of its own: rows must not be broken or cut in it.
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(table)
+    console.print(readme.summary(outcome))
