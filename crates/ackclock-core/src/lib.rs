@@ -8,6 +8,7 @@
 
 mod engine;
 mod histogram;
+mod law;
 mod node;
 pub mod registry;
 mod segment;
@@ -20,6 +21,7 @@ mod wakes;
 
 pub use engine::{Egress, Engine, NodeId};
 pub use histogram::Histogram;
+pub use law::{Law, Quantity};
 pub use node::{MAX_PORTS, Message, Node, Outbox, Port, RadioReport};
 pub use registry::{Config, ConfigError, Entry, Registry};
 pub use segment::{Ecn, Flags, FlowId, PacketId, SackBlock, Segment, SynOptions, Timestamps};
