@@ -3,6 +3,9 @@
 //! Which segment is lost is [recovery](crate::recovery)'s business, whether the loss was real is
 //! [undo](crate::undo)'s. A controller sees events and keeps a window; it never sees a sequence number.
 
+pub mod cubic;
+mod hystart;
+
 use ackclock_core::{Rate, Span, Time};
 
 /// What an ACK that advanced the left edge, or newly SACKed data, tells a controller.

@@ -1,0 +1,475 @@
+//! # CUBIC
+//!
+//! The window grows along a cubic curve of the time since the last loss: fast back to where it was lost, flat around it,
+//! then fast again.
+//!
+//! ## Source
+//! RFC 9438; slow start by RFC 5681 section 3.1, or with [HyStart++](super::hystart) by RFC 9406.
+//!
+//! ## What it does
+//! All windows are real numbers of segments, as in the source. A *stage* is one stretch of congestion avoidance; its
+//! clock runs only while the window limits the sender (section 5.8).
+//!
+//! ## Differences from the source
+//! - An ACK for n segments moves the window n times as far towards the target (section 4.4 counts ACKs), so that delayed
+//!   ACKs do not halve the growth; the target stays the bound.
+//! - An ACK never shrinks the window: in the Reno-friendly region it is the larger of itself and W_est.
+//! - Where the window at the start of a stage is not below W_max, K is 0 and W_max that window, as after a timeout.
+//!
+//! ## Validation
+//! Values of the formulas of sections 4.2 to 4.8 (tests below).
+
+use ackclock_core::{Config, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::hystart::{HyStart, Pace};
+use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
+
+/// C of section 4.1, segments a second cubed.
+const C: f64 = 0.4;
+/// beta_cubic of section 4.6.
+const BETA: f64 = 0.7;
+/// alpha_cubic of section 4.3: as fast on average as Reno, given that beta is not a half.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// ssthresh is at least this many segments (section 4.6).
+const LEAST_SSTHRESH: f64 = 2.0;
+/// L and CSS_GROWTH_DIVISOR of RFC 9406 section 4.3.
+const HYSTART_LIMIT: f64 = 8.0;
+const HYSTART_DIVISOR: f64 = 4.0;
+
+/// CUBIC (RFC 9438).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CubicConfig {
+    /// Give way faster to new flows: remember less than the window at a loss below the last (section 4.7).
+    pub fast_convergence: bool,
+    /// Leave the first slow start when the round-trip time grows (HyStart++, RFC 9406).
+    pub hystart: bool,
+}
+
+impl Default for CubicConfig {
+    fn default() -> Self {
+        Self { fast_convergence: true, hystart: false }
+    }
+}
+
+impl Config for CubicConfig {}
+
+/// A CUBIC controller.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    /// Bytes in a segment.
+    mss: f64,
+    fast_convergence: bool,
+    /// Present until the first slow start ends.
+    hystart: Option<HyStart>,
+    state: State,
+    /// The state before the last reduction.
+    before: Option<State>,
+}
+
+/// What a reduction changes and a spurious one gives back. In segments.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    cwnd: f64,
+    ssthresh: f64,
+    /// The window at the last reduction; none before the first and after a timeout.
+    w_max: Option<f64>,
+    /// The window when ssthresh was last set.
+    cwnd_prior: f64,
+    stage: Option<Stage>,
+}
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    w_max: f64,
+    /// Seconds until the curve is back at `w_max`, eq. (2).
+    k: f64,
+    /// The window that Reno would have, section 4.3.
+    w_est: f64,
+    /// t: how long the stage has lasted, without what the application let pass.
+    age: Span,
+    /// The last ACK, and whether the window limited the sender then.
+    last: Time,
+    limited: bool,
+}
+
+impl Cubic {
+    /// A controller at the beginning of a connection.
+    pub fn new(config: &CubicConfig, context: CcContext) -> Self {
+        let mss = f64::from(context.mss.max(1));
+        let cwnd = (f64::from(context.initial_window) / mss).max(1.0);
+        let ssthresh = f64::from(context.initial_ssthresh) / mss;
+        Self {
+            mss,
+            fast_convergence: config.fast_convergence,
+            hystart: config.hystart.then(HyStart::new),
+            state: State { cwnd, ssthresh, w_max: None, cwnd_prior: cwnd, stage: None },
+            before: None,
+        }
+    }
+
+    /// RFC 5681 section 3.1 (2), or RFC 9406 section 4.3.
+    fn slow_start(&mut self, sample: &AckSample) {
+        let acked = f64::from(sample.acked) / self.mss;
+        let Some(hystart) = &mut self.hystart else {
+            self.state.cwnd += acked.min(1.0);
+            return;
+        };
+        let growth = acked.min(HYSTART_LIMIT);
+        match hystart.on_ack(sample) {
+            Pace::Full => self.state.cwnd += growth,
+            Pace::Conservative => self.state.cwnd += growth / HYSTART_DIVISOR,
+            Pace::Leave => {
+                self.state.ssthresh = self.state.cwnd;
+                self.state.cwnd_prior = self.state.cwnd;
+                self.hystart = None;
+            }
+        }
+    }
+
+    /// Sections 4.2 to 4.5.
+    fn avoid_congestion(&mut self, sample: &AckSample) {
+        let cwnd = self.state.cwnd;
+        let acked = f64::from(sample.acked) / self.mss;
+        let cwnd_prior = self.state.cwnd_prior;
+        let rtt = sample.srtt.unwrap_or(Span::ZERO).as_secs_f64();
+        let stage = self.stage(sample.now);
+        stage.pass(sample.now, Limited::ByWindow);
+        let alpha = if stage.w_est >= cwnd_prior { 1.0 } else { ALPHA };
+        stage.w_est += alpha * acked / cwnd;
+        let age = stage.age.as_secs_f64();
+        if stage.w_cubic(age) < stage.w_est {
+            self.state.cwnd = cwnd.max(stage.w_est);
+        } else {
+            let target = stage.w_cubic(age + rtt).clamp(cwnd, 1.5 * cwnd);
+            self.state.cwnd = (cwnd + acked * (target - cwnd) / cwnd).min(target);
+        }
+    }
+
+    /// The stage under way, or a new one.
+    fn stage(&mut self, now: Time) -> &mut Stage {
+        let State { cwnd, w_max, .. } = self.state;
+        let w_max = w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
+        self.state.w_max = Some(w_max);
+        self.state.stage.get_or_insert_with(|| Stage {
+            w_max,
+            k: libm::cbrt((w_max - cwnd) / C),
+            w_est: cwnd,
+            age: Span::ZERO,
+            last: now,
+            limited: true,
+        })
+    }
+
+    fn reduce(&mut self, event: &CongestionEvent) {
+        let cwnd = self.state.cwnd;
+        let remembered = match self.state.w_max {
+            // Section 4.7
+            Some(w_max) if self.fast_convergence && cwnd < w_max => cwnd * (1.0 + BETA) / 2.0,
+            _ => cwnd,
+        };
+        let reduced = BETA * f64::from(event.flight) / self.mss;
+        let ssthresh = reduced.max(LEAST_SSTHRESH);
+        let (cwnd_after, w_max) = match event.cause {
+            Congestion::FastRetransmit => (ssthresh, Some(remembered)),
+            Congestion::Ecn => (reduced.max(1.0), Some(remembered)),
+            Congestion::Timeout => (1.0, None),
+        };
+        self.state = State { cwnd: cwnd_after, ssthresh, w_max, cwnd_prior: cwnd, stage: None };
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, sample: &AckSample) {
+        if sample.phase == Phase::FastRecovery || sample.acked == 0 {
+            return;
+        }
+        if !sample.window_limited {
+            if let Some(stage) = &mut self.state.stage {
+                stage.pass(sample.now, Limited::ByApplication);
+            }
+            return;
+        }
+        if self.state.cwnd < self.state.ssthresh {
+            self.slow_start(sample);
+        } else {
+            self.avoid_congestion(sample);
+        }
+        // Keeps the window within what its 32 bits can say.
+        self.state.cwnd = self.state.cwnd.min(f64::from(u32::MAX) / self.mss);
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        self.hystart = None;
+        if event.cause == Congestion::Timeout && event.repeated_timeout {
+            // ssthresh is held (RFC 5681 section 3.1), and so is what a spurious timeout would give back.
+            self.state.cwnd = 1.0;
+            self.state.stage = None;
+            return;
+        }
+        self.before = Some(self.state);
+        self.reduce(event);
+    }
+
+    fn on_spurious(&mut self, _now: Time, _cause: Congestion) {
+        if let Some(before) = self.before.take().filter(|before| before.cwnd > self.state.cwnd) {
+            // Section 4.9: with the stage its beginning comes back, so the time of recovery counts.
+            self.state = before;
+        }
+    }
+
+    fn window(&self) -> u32 {
+        bytes(self.state.cwnd, self.mss)
+    }
+
+    fn ssthresh(&self) -> u32 {
+        bytes(self.state.ssthresh, self.mss)
+    }
+}
+
+/// To the nearest byte, so that 63 segments, computed as 62.999 999, are not 62; saturates.
+fn bytes(segments: f64, mss: f64) -> u32 {
+    libm::round(segments * mss) as u32
+}
+
+/// What kept the sender from sending more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limited {
+    ByWindow,
+    ByApplication,
+}
+
+impl Stage {
+    /// W_cubic(t), eq. (1), in segments; `t` in seconds.
+    fn w_cubic(&self, t: f64) -> f64 {
+        let from_k = t - self.k;
+        C * from_k * from_k * from_k + self.w_max
+    }
+
+    /// Time passes until `now`; it counts if the window limited the sender since the last ACK.
+    fn pass(&mut self, now: Time, limited: Limited) {
+        if self.limited {
+            self.age += now.since(self.last);
+        }
+        self.last = self.last.max(now);
+        self.limited = limited == Limited::ByWindow;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    /// A controller that is driven by an ACK clock: a segment acknowledged every RTT / window.
+    struct Bench {
+        cubic: Cubic,
+        now: Time,
+        rtt: Span,
+    }
+
+    impl Bench {
+        fn new(window: u32, rtt: Span) -> Self {
+            let context = CcContext { mss: MSS, initial_window: window * MSS, initial_ssthresh: u32::MAX };
+            Self { cubic: Cubic::new(&CubicConfig::default(), context), now: Time::ZERO, rtt }
+        }
+
+        fn segments(&self) -> f64 {
+            self.cubic.state.cwnd
+        }
+
+        fn ack(&mut self, window_limited: bool) {
+            self.cubic.on_ack(&AckSample {
+                now: self.now,
+                acked: MSS,
+                delivered: MSS,
+                in_flight: self.cubic.window(),
+                rtt: Some(self.rtt),
+                srtt: Some(self.rtt),
+                min_rtt: Some(self.rtt),
+                rate: None,
+                phase: Phase::Open,
+                window_limited,
+            });
+        }
+
+        /// ACKs for as long as `span`.
+        fn run(&mut self, span: Span) {
+            let until = self.now + span;
+            while self.now < until {
+                self.ack(true);
+                self.now += Span::from_secs_f64(self.rtt.as_secs_f64() / self.segments());
+            }
+        }
+
+        fn congestion(&mut self, cause: Congestion, flight: u32) {
+            let window = self.cubic.window();
+            let event = CongestionEvent {
+                now: self.now,
+                cause,
+                flight: flight * MSS,
+                window,
+                repeated_timeout: false,
+            };
+            self.cubic.on_congestion(&event);
+        }
+    }
+
+    fn seconds(secs: f64) -> Span {
+        Span::from_secs_f64(secs)
+    }
+
+    fn close(got: f64, expected: f64, tolerance: f64) {
+        assert!((got - expected).abs() <= tolerance, "{got} is not {expected} +- {tolerance}");
+    }
+
+    #[test]
+    fn slow_start_adds_a_segment_for_each_ack() {
+        let mut bench = Bench::new(2, Span::from_millis(100));
+        for _ in 0..5 {
+            bench.ack(true);
+        }
+        assert_eq!(bench.cubic.window(), 7 * MSS);
+    }
+
+    #[test]
+    fn a_loss_leaves_seven_tenths_of_the_flight() {
+        let mut bench = Bench::new(100, Span::from_millis(100));
+        bench.congestion(Congestion::FastRetransmit, 90);
+        assert_eq!((bench.cubic.window(), bench.cubic.ssthresh()), (63_000, 63_000));
+        bench.congestion(Congestion::FastRetransmit, 1);
+        assert_eq!(bench.cubic.ssthresh(), 2 * MSS);
+    }
+
+    #[test]
+    fn the_window_is_back_at_w_max_after_k_concave_before_and_convex_after() {
+        let mut bench = Bench::new(1000, Span::from_millis(100));
+        bench.congestion(Congestion::FastRetransmit, 1000);
+        // K = cbrt((1000 - 700) / 0.4) = cbrt(750) = 9.0856 s. The window follows W_cubic(t + RTT) within an RTT.
+        // At t = K / 2: 1000 - 0.4 * 4.5428^3 = 962.5; slope 3 * 0.4 * 4.54^2 = 24.8 a second, 2.5 an RTT
+        bench.run(seconds(4.5428));
+        close(bench.segments(), 962.5, 2.5);
+        bench.run(seconds(4.5428));
+        close(bench.segments(), 1000.0, 0.5);
+        // three seconds on: 1000 + 0.4 * 27 = 1010.8, slope 10.8 a second
+        bench.run(seconds(3.0));
+        close(bench.segments(), 1010.8, 1.1);
+    }
+
+    #[test]
+    fn with_little_to_win_it_grows_as_reno_with_alpha_and_then_with_one() {
+        let mut bench = Bench::new(20, Span::from_millis(20));
+        bench.congestion(Congestion::FastRetransmit, 20);
+        // 14 segments, then 9/17 a round; in 200 ms W_cubic = 20 - 0.4 (2.466 - 0.2)^3 = 15.3 is below W_est = 19.3
+        bench.run(Span::from_millis(200));
+        close(bench.segments(), 14.0 + 10.0 * 9.0 / 17.0, 0.5);
+        // from cwnd_prior = 20 on, one a round: 6 / (9/17) = 11.33 rounds to get there, 8.67 more to round 20
+        bench.run(Span::from_millis(200));
+        close(bench.segments(), 20.0 + 8.67, 0.7);
+    }
+
+    #[test]
+    fn a_loss_below_the_last_is_remembered_as_less() {
+        let mut bench = Bench::new(100, Span::from_millis(100));
+        bench.congestion(Congestion::FastRetransmit, 100);
+        assert_eq!(bench.cubic.state.w_max, Some(100.0));
+        bench.ack(true);
+        let cwnd = bench.segments();
+        bench.congestion(Congestion::FastRetransmit, 70);
+        // section 4.7: cwnd (1 + 0.7) / 2
+        close(bench.cubic.state.w_max.unwrap(), 0.85 * cwnd, 1e-9);
+    }
+
+    #[test]
+    fn the_target_is_at_most_half_as_much_again() {
+        let mut bench = Bench::new(10, Span::from_secs(10));
+        bench.congestion(Congestion::FastRetransmit, 10);
+        bench.ack(true);
+        bench.now += Span::from_secs(1000);
+        let before = bench.segments();
+        bench.ack(true);
+        // one ACK of (1.5 cwnd - cwnd) / cwnd segments
+        close(bench.segments(), before + 0.5, 1e-9);
+    }
+
+    #[test]
+    fn time_that_the_application_lets_pass_does_not_count() {
+        let mut idle = Bench::new(100, Span::from_millis(100));
+        idle.congestion(Congestion::FastRetransmit, 100);
+        idle.run(seconds(1.0));
+        let mut busy = Bench { cubic: idle.cubic.clone(), ..idle };
+        idle.ack(false);
+        idle.now += Span::from_secs(100);
+        busy.run(seconds(1.0));
+        idle.run(seconds(1.0));
+        close(idle.segments(), busy.segments(), 0.2);
+    }
+
+    #[test]
+    fn after_a_timeout_the_curve_starts_flat_where_slow_start_ends() {
+        let mut bench = Bench::new(100, Span::from_millis(100));
+        bench.congestion(Congestion::Timeout, 100);
+        assert_eq!((bench.cubic.window(), bench.cubic.ssthresh()), (MSS, 70_000));
+        while bench.segments() < 70.0 {
+            bench.ack(true);
+        }
+        bench.ack(true);
+        let stage = bench.cubic.state.stage.unwrap();
+        assert_eq!((stage.k, stage.w_max), (0.0, 70.0));
+    }
+
+    #[test]
+    fn a_timeout_of_the_same_segment_holds_ssthresh() {
+        let mut bench = Bench::new(100, Span::from_millis(100));
+        bench.congestion(Congestion::Timeout, 100);
+        let event = CongestionEvent {
+            now: bench.now,
+            cause: Congestion::Timeout,
+            flight: MSS,
+            window: MSS,
+            repeated_timeout: true,
+        };
+        bench.cubic.on_congestion(&event);
+        assert_eq!(bench.cubic.ssthresh(), 70_000);
+        bench.cubic.on_spurious(bench.now, Congestion::Timeout);
+        assert_eq!(bench.cubic.window(), 100_000);
+    }
+
+    #[test]
+    fn a_spurious_reduction_gives_window_and_curve_back() {
+        let mut bench = Bench::new(100, Span::from_millis(100));
+        bench.congestion(Congestion::FastRetransmit, 100);
+        bench.run(seconds(2.0));
+        let mut untouched = Bench { cubic: bench.cubic.clone(), ..bench };
+        bench.congestion(Congestion::FastRetransmit, 90);
+        bench.cubic.on_spurious(bench.now, Congestion::FastRetransmit);
+        bench.run(seconds(2.0));
+        untouched.run(seconds(2.0));
+        assert_eq!(bench.segments(), untouched.segments());
+        bench.cubic.on_spurious(bench.now, Congestion::FastRetransmit);
+        assert_eq!(bench.segments(), untouched.segments(), "only once");
+    }
+
+    #[test]
+    fn nothing_grows_in_fast_recovery() {
+        let mut bench = Bench::new(10, Span::from_millis(100));
+        let sample = AckSample {
+            now: bench.now,
+            acked: MSS,
+            delivered: MSS,
+            in_flight: 0,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            rate: None,
+            phase: Phase::FastRecovery,
+            window_limited: true,
+        };
+        bench.cubic.on_ack(&sample);
+        assert_eq!(bench.cubic.window(), 10 * MSS);
+    }
+}
