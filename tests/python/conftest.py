@@ -1,5 +1,11 @@
+"""Runs as the engine prints them, made by hand, for what comes after the engine."""
+
 import sys
 import types
+from typing import Any
+
+import numpy as np
+import pytest
 
 try:
     import ackclock._core  # noqa: F401
@@ -7,3 +13,69 @@ except ImportError:
     core = types.ModuleType("ackclock._core")
     core.__dict__.update(Segment=object, Sender=object, __version__="0")
     sys.modules["ackclock._core"] = core
+
+
+def run_object(goodput: float = 150e3, *, seed: int = 1, point: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The object of a run of one flow; `goodput` in bit/s counts headers."""
+    flow = {
+        "id": 0,
+        "user": 0,
+        "sender": (point or {}).get("flow.sender", "reno"),
+        "goodput_bps": 0.96 * goodput,
+        "wire_goodput_bps": goodput,
+        "delivered_bytes": 67_500_000,
+        "segments_sent": 68_000,
+        "retransmits": 600,
+        "fast_retransmits": 400,
+        "timeouts": 3,
+        "spurious_timeouts": None,
+        "rtt_ms": {"mean": 600.0, "p50": 590.0, "p95": 800.0, "p99": 900.0},
+        "timed_rtt_ms": 610.0,
+        "rto_ms_mean": 1500.0,
+        "edge_rtt_ms": None,
+        "completion_s": None,
+        "regulator": None,
+        "loss_cycles": {"cycles": 390, "p1": 0.9, "p2": 0.07, "p3": 0.03, "wf": 21.5},
+    }
+    run = {
+        "scenario": "made-by-hand.toml",
+        "seed": seed,
+        "run": seed - 1,
+        "duration_s": 3600.0,
+        "flows": [flow],
+        "bottleneck": {
+            "capacity_bps": 200e3,
+            "utilisation": 0.75,
+            "drops": 500,
+            "queue_ms": {"mean": 90.0, "p95": 200.0},
+        },
+        "provenance": {"version": "0", "commit": "0", "scenario_sha256": "0"},
+    }
+    return run if point is None else {**run, "point": point}
+
+
+def swept_objects() -> list[dict[str, Any]]:
+    """Two senders x three buffers x two runs, as `sweep` gives them."""
+    return [
+        run_object(
+            base + 1000 * buffer + 100 * seed, seed=seed, point={"flow.sender": sender, "edge.buffer": f"{buffer}p"}
+        )
+        for sender, base in (("reno", 140e3), ("sack", 150e3))
+        for buffer in (4, 10, 20)
+        for seed in (1, 2)
+    ]
+
+
+@pytest.fixture
+def series() -> dict[str, np.ndarray]:
+    """Time series of a saw-tooth between 11 and 22 packets."""
+    time = np.arange(0, 60, 0.1)
+    window = 11 + (time % 11)
+    return {
+        "time": time,
+        "cwnd/0": window,
+        "ssthresh/0": np.full_like(time, 11),
+        "queue": window - 11,
+        "rate/0": np.full_like(time, 200e3),
+        "rtt/0": 0.44 + 0.04 * (window - 11),
+    }

@@ -1,0 +1,165 @@
+"""Documents: rows, claims, verdicts, claim table. The runs are made by hand; the engine is not asked."""
+
+import json
+import math
+import re
+import tomllib
+
+import numpy as np
+import pytest
+
+from ackclock.paper import Claim, Outcome, Paper, Runs, Verdict, judge_row, load, measure, point, readme
+from ackclock.paper import expected as expected_file
+from ackclock.paper.document import number
+from ackclock.paper.expected import Expected, Row
+from ackclock.papers.cr02 import grid
+from conftest import run_object
+
+CR02 = load("cr02")
+
+
+def row(tolerance: str = "+-3%", value: str = "100", kind: str = "sim", name: str = "X-1") -> Row:
+    return Row(name, "X", "any", "goodput", value, "Kb/s", tolerance, kind, "")
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    objects = {at: [run_object(150e3 + 500 * seed, seed=seed) for seed in range(5)] for at in grid.points()}
+    runs = Runs(objects)
+    return Outcome(CR02, runs, CR02.judge(CR02.claims(runs, CR02.expected)))
+
+
+def test_the_mean_over_seeds_is_judged():
+    assert judge_row(row(), number(np.array([96.0, 104.0]))).verdict is Verdict.REPRODUCED
+    assert judge_row(row(), number(np.array([96.0, 97.0]))).verdict is Verdict.NOT_REPRODUCED
+
+
+def test_a_run_without_the_number_does_not_reproduce_it():
+    judged = judge_row(row(), number(np.array([100.0, math.nan])))
+    assert judged.verdict is Verdict.NOT_REPRODUCED
+    assert judged.as_json()["value"] is None
+
+
+def test_values_become_json_numbers_lists_and_truth():
+    assert judge_row(row("+-8", "22 / 10"), Claim((29.0, 3.0))).as_json()["value"] == [29.0, 3.0]
+    assert judge_row(row("ordering", "true"), Claim(ordering=True)).as_json()["value"] is True
+    assert judge_row(row("info", "3"), None).as_json()["value"] is None
+
+
+def test_a_row_without_a_claim_is_an_error_that_names_it():
+    with pytest.raises(ValueError, match="row X-1"):
+        judge_row(row(), None)
+
+
+def paper(rows: list[Row], **more) -> Paper:
+    made = Paper("x", "X", points=list, claims=lambda runs, rows: {}, figures=lambda runs: iter(()), **more)
+    made.__dict__["expected"] = Expected({r.id: r for r in rows})
+    return made
+
+
+def test_field_measurements_and_rows_of_elsewhere_are_not_checked():
+    rows = [row(kind="measured", name="X-1"), row(name="X-T4-1")]
+    judged = paper(rows, elsewhere={"X-T4": "the 3G cell"}).judge({})
+    assert [(j.verdict, j.note) for j in judged] == [
+        (Verdict.NOT_CHECKED, "field measurement"),
+        (Verdict.NOT_CHECKED, "the 3G cell"),
+    ]
+
+
+def test_a_miss_tells_what_was_tried():
+    judged = paper([row()], tried={"X-1": "a finer tick"}).judge({"X-1": number(50.0, "B 10")})
+    assert judged[0].note == "B 10; a finer tick"
+    assert paper([row()], tried={"X-1": "a finer tick"}).judge({"X-1": number(100.0)})[0].note == ""
+
+
+def test_a_claim_without_a_row_is_an_error():
+    with pytest.raises(ValueError, match="claims without a row: X-2"):
+        paper([row()]).judge({"X-1": number(100.0), "X-2": number(1.0)})
+
+
+def test_a_point_drops_the_sweep_and_names_itself_by_its_text():
+    at = point(grid.SCENARIOS / "variable-delay.toml", {"edge.buffer": "4p"})
+    table = tomllib.loads(at)
+    assert "sweep" not in table
+    assert table["edge"]["buffer"] == "4p"
+    # Table 1 item 4 and table 3's Reno are the same simulation, whatever file they come from.
+    assert grid.TABLE1[4] == grid.TABLE3["Reno"] == grid.FIG11A["Reno"][100]
+    assert grid.TABLE1[8] == grid.FIG13["Reno"][10]
+
+
+def test_a_run_is_read_in_the_sources_units():
+    run = run_object(150e3)
+    assert measure.goodput(run) == pytest.approx(150)
+    assert measure.packets(run) == pytest.approx(150e3 * 3600 / 8000)
+    assert measure.mean_rto(run) == pytest.approx(1.5)
+    assert measure.loss_window(run) == 21.5
+
+
+def test_every_row_of_cr02_gets_a_verdict_and_json_keeps_the_contract(outcome):
+    printed = json.loads(json.dumps(outcome.as_json()))
+    assert printed["paper"] == "cr02"
+    assert [entry["id"] for entry in printed["rows"]] == list(CR02.expected)
+    assert len(printed["rows"]) == 241
+    for entry in printed["rows"]:
+        assert entry.keys() == {"id", "value", "expected", "tolerance", "verdict", "note"}
+
+
+def test_every_computed_row_of_cr02_holds(outcome):
+    judged = [j for j in outcome.rows if j.row.kind == "computed" and j.verdict is not Verdict.NOT_CHECKED]
+    # 9 items x (service rate, 3 models, 3 accuracies), section 3 (3), section 4 (2), figure 13's capacity.
+    assert len(judged) == 9 * 7 + 3 + 2 + 1
+    assert [j.row.id for j in judged if j.verdict is Verdict.NOT_REPRODUCED] == []
+
+
+def test_the_3g_cell_and_the_field_are_left_to_others(outcome):
+    unchecked = {j.row.id: j.note for j in outcome.rows if j.verdict is Verdict.NOT_CHECKED}
+    assert unchecked["CR02-T4-38.4"] == unchecked["CR02-F15-3"] == "the 3G cell"
+    assert unchecked["CR02-S3-1"] == "field measurement"
+
+
+def test_the_claim_table_replaces_the_old_one(tmp_path, outcome):
+    path = tmp_path / "README.md"
+    path.write_text("before\n<!-- claims -->\nstale\n<!-- /claims -->\nafter\n")
+    readme.update(path, outcome)
+    readme.update(path, outcome)
+    text = path.read_text()
+    assert text.startswith("before\n<!-- claims -->\n241 rows: ")
+    assert text.endswith("|\n<!-- /claims -->\nafter\n")
+    assert "stale" not in text
+    assert len(re.findall(r"^\| CR02-", text, re.MULTILINE)) == 241
+
+
+def test_a_readme_without_the_marks_is_left_alone(tmp_path, outcome):
+    path = tmp_path / "README.md"
+    path.write_text("nothing here")
+    with pytest.raises(ValueError, match="claims"):
+        readme.update(path, outcome)
+
+
+def test_the_spread_decides_the_digits():
+    judged = judge_row(row(), number(np.array([99.512, 100.377])))
+    assert readme.ours(judged) == "99.94 ± 0.61"
+    assert readme.ours(judge_row(row(), number(100.0))) == "100"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,value\n", "expected.csv:1: the columns"),
+        ("id,source,config,metric,value,unit,tolerance,kind,note\na,b\n", "expected.csv:2: 9 fields"),
+        (
+            "id,source,config,metric,value,unit,tolerance,kind,note\n" + "a,,,,,,,,\n" * 2,
+            "expected.csv:3: id a stands twice",
+        ),
+    ],
+)
+def test_a_wrong_expected_file_is_named_with_its_line(tmp_path, text, message):
+    path = tmp_path / "expected.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        expected_file.read(path)
+
+
+def test_an_unknown_paper_names_the_known_ones():
+    with pytest.raises(ValueError, match=r"there are: .*cr02"):
+        load("nope")

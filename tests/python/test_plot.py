@@ -1,0 +1,72 @@
+"""Plots: what must stand on them, and that equal figures are equal files."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from ackclock import plot
+from ackclock.results import Results
+from conftest import run_object, swept_objects
+
+
+def test_curves_have_units_and_a_band_as_wide_as_the_interval():
+    figure = plot.curves({"Reno": plot.Curve([1, 2], [[9, 11], [20, 20]])}, "buffer (packets)", "goodput (kbit/s)")
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "buffer (packets)"
+    assert axes.get_ylabel() == "goodput (kbit/s)"
+    assert axes.lines[0].get_ydata() == pytest.approx([10, 20])
+    band = axes.collections[0].get_paths()[0].vertices
+    # t(0.975, 1) = 12.706; two values 9 and 11 have the standard error 1.
+    assert band[:, 1].max() == pytest.approx(22.706, abs=0.001)
+
+
+def test_a_sweep_goes_along_the_key_with_numbers():
+    (axes,) = plot.sweep(Results(swept_objects()), "goodput_bps", "goodput (kbit/s)", 1e-3).axes
+    assert axes.get_xlabel() == "edge.buffer"
+    assert list(axes.get_xticks()) == [4, 10, 20]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["4p", "10p", "20p"]
+    assert len(axes.lines) == 2
+
+
+def test_runs_of_no_sweep_have_no_curves():
+    with pytest.raises(ValueError, match="not of a sweep"):
+        plot.sweep(Results([run_object()]))
+
+
+def test_goodput_against_delay_names_every_variant():
+    figure = plot.goodput_against_delay(Results(swept_objects()))
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["reno", "sack"]
+    assert figure.axes[0].get_xlabel() == "RTT mean (ms)"
+
+
+def test_time_series_show_four_panels_of_the_span(series):
+    figure = plot.time_series(series, span=(10, 20))
+    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes] == ["window", "queue", "rate", "RTT"]
+    assert figure.axes[-1].get_xlim() == pytest.approx((10, 20), abs=0.11)
+
+
+def test_the_window_keeps_to_the_span(series):
+    (axes,) = plot.window(series, span=(10, 30)).axes
+    time, packets = axes.lines[0].get_data()
+    assert (time.min(), time.max()) == pytest.approx((10, 30))
+    assert packets.size == 201
+
+
+def test_a_trace_tells_its_mean():
+    figure = plot.trace(np.arange(4.0), np.array([0.0, 1e6, 2e6, 1e6]), "made by hand")
+    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "mean 1 Mbit/s"
+
+
+def test_svg_stands_alone_and_is_reproducible(series):
+    texts = {plot.svg(plot.window(series), "window") for _ in range(2)}
+    assert len(texts) == 1
+    (text,) = texts
+    assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "congestion window (packets)" in text
+
+
+def test_a_picture_is_written(tmp_path, series):
+    plot.save(plot.window(series), tmp_path / "w.png")
+    assert (tmp_path / "w.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,56 @@
+"""Tables of finished runs."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ackclock.results import Results, half_interval
+from conftest import run_object, swept_objects
+
+
+def test_flows_have_dotted_columns_and_their_point():
+    flows = Results(swept_objects()).flows
+    assert flows.loc[0, "rtt_ms.p95"] == 800
+    assert list(flows["edge.buffer"].unique()) == ["4p", "10p", "20p"]
+    assert len(flows) == 12
+
+
+def test_runs_carry_the_bottleneck():
+    runs = Results([run_object()]).runs
+    assert runs.loc[0, "bottleneck.queue_ms.mean"] == 90
+    assert runs.loc[0, "seed"] == 1
+
+
+def test_the_summary_has_students_interval():
+    table = Results(swept_objects()).summary("wire_goodput_bps")
+    # Two runs, 100 bit/s apart: mean in the middle, sd 100/sqrt 2, half width t(0.975, 1) * sd / sqrt 2.
+    row = table.loc[("reno", "10p")]
+    assert row["mean"] == pytest.approx(150_150)
+    assert row["sd"] == pytest.approx(100 / np.sqrt(2))
+    assert row["high"] - row["mean"] == pytest.approx(stats.t.ppf(0.975, 1) * 50)
+    assert row["n"] == 2
+
+
+def test_one_value_has_no_interval():
+    assert half_interval([3.0]) == 0
+
+
+def test_series_are_not_copied(series):
+    results = Results([run_object()], [series])
+    assert results.series[0]["cwnd/0"] is series["cwnd/0"]
+
+
+def test_lines_are_read_back(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(json.dumps(run) for run in swept_objects()) + "\n\n")
+    assert Results.read(path).objects == swept_objects()
+
+
+@pytest.mark.parametrize(("line", "message"), [("{", "not JSON"), ("3", "not the object"), ("{}", "not the object")])
+def test_a_bad_line_is_named(tmp_path, line, message):
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps(run_object()) + "\n" + line)
+    with pytest.raises(ValueError, match=rf"runs.jsonl:2: {message}"):
+        Results.read(path)

@@ -1,0 +1,48 @@
+"""Scenarios given as path, text or mapping."""
+
+import tomllib
+
+import pytest
+
+from ackclock import scenario
+
+TEXT = 'version = 1\n[edge]\nbuffer = "10p"\n[[flow]]\nsender = "reno"\n[[flow]]\nsender = "sack"\n'
+
+
+def test_text_stays_as_it_is():
+    assert scenario.source(TEXT) == scenario.Source(TEXT, "<python>", None)
+
+
+def test_a_path_names_the_file_and_its_folder(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(TEXT)
+    assert scenario.source(path) == scenario.Source(TEXT, str(path), str(tmp_path))
+    assert scenario.source(str(path)).text == TEXT
+
+
+def test_a_mapping_becomes_toml():
+    table = tomllib.loads(TEXT)
+    assert tomllib.loads(scenario.source(table).text) == table
+
+
+def test_a_missing_file_is_an_error():
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.toml"):
+        scenario.source("nowhere.toml")
+
+
+def test_a_flow_key_means_every_flow_and_the_original_stays():
+    table = tomllib.loads(TEXT)
+    changed = scenario.with_keys(table, {"flow.sender": "bbr", "edge.down.rate": "1mbit", "seed": 3})
+    assert [flow["sender"] for flow in changed["flow"]] == ["bbr", "bbr"]
+    assert changed["edge"] == {"buffer": "10p", "down": {"rate": "1mbit"}}
+    assert changed["seed"] == 3
+    assert table == tomllib.loads(TEXT)
+
+
+def test_overrides_are_spelled_as_the_command_takes_them():
+    assert scenario.overrides({"edge.buffer": "4p", "seed": 7, "path.loss": 0.5, "x": True}) == [
+        "edge.buffer=4p",
+        "seed=7",
+        "path.loss=0.5",
+        "x=true",
+    ]

@@ -1,0 +1,171 @@
+"""The engine from Python: runs, sweeps, comparisons, series and a sender driven by hand."""
+
+import numpy as np
+import pytest
+
+import ackclock
+from ackclock import _core
+
+if not hasattr(_core, "run"):
+    pytest.skip("the compiled module is not built; `maturin develop` builds it", allow_module_level=True)
+
+SCENARIO = """
+version = 1
+preset = "cr02"
+duration = "60s"
+seed = 1
+runs = 2
+
+[edge]
+buffer = "10p"
+
+[edge.down]
+kind = "variable"
+rate = "200kbit/s"
+delay = "200ms"
+
+[edge.up]
+kind = "variable"
+rate = "64kbit/s"
+delay = "200ms"
+
+[[flow]]
+sender = "reno"
+"""
+
+
+def test_a_run_stays_below_the_capacity():
+    results = ackclock.run(SCENARIO)
+    assert len(results) == 2
+    # 200 kbit/s, and a saw-tooth that hardly ever empties the queue.
+    assert results.flows["wire_goodput_bps"].between(150e3, 200e3).all()
+
+
+def test_a_mapping_runs_as_the_text_does():
+    import tomllib
+
+    assert (
+        ackclock.run(tomllib.loads(SCENARIO)).flows["goodput_bps"].equals(ackclock.run(SCENARIO).flows["goodput_bps"])
+    )
+
+
+def test_keys_can_be_replaced():
+    results = ackclock.run(SCENARIO, set={"runs": 1, "seed": 7, "flow.sender": "newreno"})
+    assert results.runs["seed"].tolist() == [7]
+    assert results.flows["sender"].tolist() == ["newreno"]
+
+
+def test_series_have_one_clock():
+    results = ackclock.run(SCENARIO, set={"runs": 1}, series_interval=0.5)
+    (series,) = results.series
+    assert {"time", "queue", "cwnd/0", "ssthresh/0", "rate/0", "rtt/0"} <= series.keys()
+    assert {array.shape for array in series.values()} == {series["time"].shape}
+    assert np.diff(series["time"]) == pytest.approx(0.5)
+    assert series["cwnd/0"].max() <= 500  # the preset's largest window
+    assert series["queue"].max() <= 10
+
+
+def test_a_run_without_an_interval_keeps_no_series():
+    assert ackclock.run(SCENARIO).series == []
+
+
+def test_a_sweep_gives_every_point_and_run_in_order():
+    results = ackclock.sweep(SCENARIO + '[sweep]\n"edge.buffer" = ["4p", "10p"]\n"flow.sender" = ["reno", "sack"]\n')
+    assert results.swept == ["edge.buffer", "flow.sender"]
+    rows = results.runs[["edge.buffer", "flow.sender", "run"]].to_numpy().tolist()
+    assert rows == [[b, s, r] for b in ("4p", "10p") for s in ("reno", "sack") for r in (0, 1)]
+
+
+def test_the_parts_of_a_sweep_are_the_sweep():
+    text = SCENARIO + '[sweep]\n"edge.buffer" = ["4p", "10p", "20p"]\n'
+    parts = [_core.sweep(text, part=(i, 4), threads=1) for i in range(4)]
+    from ackclock.cluster import interleaved
+
+    assert interleaved(parts) == _core.sweep(text)
+
+
+def test_progress_counts_every_job():
+    seen = []
+    _core.sweep(
+        SCENARIO + '[sweep]\n"edge.buffer" = ["4p", "10p"]\n', progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen[-1] == (4, 4)
+
+
+def test_many_scenarios_run_in_one_batch():
+    lines = _core.run_many([SCENARIO, SCENARIO.replace("10p", "4p")])
+    assert [len(runs) for runs in lines] == [2, 2]
+
+
+def test_a_comparison_crosses_senders_regulators_and_buffers():
+    results = ackclock.compare(SCENARIO, senders=["reno", "sack"], regulators=["none", "ack-regulator"], buffers=["4p"])
+    assert len(results) == 2 * 2 * 1 * 2
+    assert results.swept == ["flow.sender", "edge.regulator", "edge.buffer"]
+
+
+def test_a_comparison_refuses_a_sweep_of_its_own():
+    with pytest.raises(ValueError, match=r"take \[sweep\] out"):
+        ackclock.compare(SCENARIO + '[sweep]\n"edge.buffer" = ["4p"]\n', senders=["reno"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("bufer = 1", "bufer"),
+        ('buffer = "-3p"', "-3p"),
+        ('queue = "drop-tale"', "drop-tale"),
+        ("buffer = ", "line|column|:"),
+    ],
+)
+def test_a_wrong_scenario_is_a_value_error_that_names_it(tmp_path, wrong, message):
+    path = tmp_path / "wrong.toml"
+    path.write_text(SCENARIO.replace('buffer = "10p"', wrong))
+    with pytest.raises(ValueError, match=message) as error:
+        ackclock.run(path)
+    assert "wrong.toml" in str(error.value)
+
+
+def test_the_catalogue_lists_what_scenarios_may_name():
+    import json
+
+    catalogue = json.dumps(json.loads(_core.list_components()))
+    for name in ("reno", "newreno", "sack1", "cubic", "ack-regulator", "drop-tail", "codel", "variable", "trace"):
+        assert f'"{name}"' in catalogue
+
+
+def test_a_sender_by_hand_doubles_in_slow_start():
+    sender = ackclock.Sender("reno", mss=1000, initial_window=1000, max_window=64_000)
+    (first,) = sender.poll(0.0)
+    assert (first.seq, first.len, first.retransmission) == (0, 1000, False)
+    assert sender.poll(0.0) == []
+    sender.on_ack(0.1, 1000, 64_000)
+    assert sender.cwnd == 2000
+    assert [segment.seq for segment in sender.poll(0.1)] == [1000, 2000]
+    assert sender.srtt == pytest.approx(0.1)
+
+
+def test_a_sender_by_hand_retransmits_when_its_timer_expires():
+    sender = ackclock.Sender("reno", mss=1000, initial_window=2000, max_window=64_000)
+    assert len(sender.poll(0.0)) == 2
+    deadline = sender.timeout()
+    assert deadline is not None
+    (again,) = sender.poll(deadline)
+    assert (again.seq, again.retransmission) == (0, True)
+    assert sender.cwnd == 1000
+
+
+def test_a_sender_by_hand_retransmits_at_the_third_duplicate():
+    sender = ackclock.Sender("reno", mss=1000, initial_window=8000, max_window=64_000)
+    assert len(sender.poll(0.0)) == 8
+    for i in range(2):
+        sender.on_ack(0.1 + i / 100, 0, 64_000)
+        assert not any(segment.retransmission for segment in sender.poll(0.1 + i / 100))
+    sender.on_ack(0.13, 0, 64_000)
+    sent = sender.poll(0.13)
+    assert (sent[0].seq, sent[0].retransmission) == (0, True)
+    assert sender.ssthresh == 4000
+
+
+def test_an_unknown_sender_is_a_value_error_that_names_the_known():
+    with pytest.raises(ValueError, match="newreno"):
+        ackclock.Sender("rhino", mss=1000)
