@@ -142,7 +142,7 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
     keys = [key for key in results.swept if key != joined] or ["sender"]
     colours: dict[str, str] = {}
     marks: dict[tuple[str, ...], str] = {}
-    with panel(f"{delay.replace('_ms.', ' ').replace('rtt', 'RTT')} (ms)", "goodput (kbit/s)", size=(7.6, 4.8)) as (
+    with panel(f"{delay.replace('_ms.', ' ').replace('rtt', 'RTT')} (ms)", "goodput (kbit/s)", size=(6.4, 4.4)) as (
         figure,
         axes,
     ):

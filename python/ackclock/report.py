@@ -71,7 +71,7 @@ def of_runs(results: Results, title: str = "ackclock runs") -> str:
         runs=len(results),
         figures=_inline(_figures(results)),
         tables=[
-            _table("Flows", results.flows, [*results.swept, "id", "sender"], FLOW_COLUMNS),
+            _table("Flows", results.flows, _flow_keys(results), FLOW_COLUMNS),
             _table("Bottleneck", results.runs, results.swept or ["scenario"], BOTTLENECK_COLUMNS),
         ],
         provenance=sorted({_provenance(run) for run in results.objects}),
@@ -86,7 +86,7 @@ def _claim(judged: JudgedRow) -> dict[str, str]:
         "metric": row.metric,
         "printed": printed(row),
         "ours": ours(judged),
-        "tolerance": row.tolerance,
+        "tolerance": row.tolerance.replace("+-", "±"),
         "verdict": judged.verdict.value,
         "note": judged.note,
     }
@@ -110,6 +110,10 @@ def _figures(results: Results) -> Iterator[Figure]:
         yield Figure(f"series-{i}", f"Run {i + 1}, flow 0.", plot.time_series(series))
 
 
+def _flow_keys(results: Results) -> list[str]:
+    return [*results.swept, "id", *([] if "flow.sender" in results.swept else ["sender"])]
+
+
 def _table(title: str, data: pd.DataFrame, keys: Sequence[str], columns: Sequence[tuple[str, str, float]]) -> Table:
     there = [column for column in columns if column[0] in data]
     rows = []
@@ -126,7 +130,7 @@ def _cell(values: pd.Series[Any]) -> str:
         return "-"
     mean = float(known.mean())
     half = half_interval(known.to_numpy())
-    return f"{mean:,.4g}" if known.size < 2 else f"{mean:,.4g} ± {half:.2g}"
+    return f"{mean:,.4g}" if half == 0 else f"{mean:,.4g} ± {half:.2g}"
 
 
 def _provenance(run: Mapping[str, Any]) -> str:

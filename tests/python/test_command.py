@@ -4,6 +4,8 @@ import json
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ackclock import __main__, cluster
 from conftest import run_object, swept_objects
@@ -59,7 +61,7 @@ def test_a_bad_line_leaves_no_report(monkeypatch, tmp_path, capsys):
     assert not out.exists()
 
 
-def test_the_parts_of_a_clusters_sweep_come_back_in_order():
-    jobs = [str(k) for k in range(10)]
-    assert cluster.interleaved([jobs[i::4] for i in range(4)]) == jobs
-    assert cluster.interleaved([jobs[i::20] for i in range(20)]) == jobs
+@given(st.integers(0, 60), st.integers(1, 20))
+def test_the_parts_of_a_clusters_sweep_come_back_in_order(jobs, parts):
+    lines = [str(k) for k in range(jobs)]
+    assert cluster.interleaved([lines[i::parts] for i in range(parts)]) == lines

@@ -1,8 +1,11 @@
 """The language of the tolerance column."""
 
+import contextlib
 import csv
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ackclock.paper.document import folder
 from ackclock.paper.tolerance import Held, judge
@@ -95,3 +98,20 @@ def test_every_row_of_every_document_can_be_judged():
             for row in csv.DictReader(file):
                 values = [1.0] * (row["value"].count(" / ") + 1)
                 assert judge(row["tolerance"], row["value"], values, ordering=True) in Held, row["id"]
+
+
+WORDS = st.lists(
+    st.sampled_from(["+-", "3", "%", " or ", " / ", "; ", ">=", "..", "-", "ordering", "exact (", ")", "x"])
+)
+
+
+@given(WORDS.map("".join), WORDS.map("".join), st.lists(st.floats(), max_size=3), st.booleans() | st.none())
+def test_any_text_is_judged_or_refused(tolerance, expected, values, ordering):
+    with contextlib.suppress(ValueError):
+        assert judge(tolerance, expected, values, ordering) in Held
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
+def test_a_printed_tolerance_includes_its_edge(expected, slack):
+    printed, by = f"{expected:.3f}", f"{slack:.3f}"
+    assert judge(f"+-{by}", printed, [float(printed), float(printed) + float(by)]) is Held.NUMBER
