@@ -1,2 +1,68 @@
-//! Chores of the workspace.
-fn main() {}
+//! Chores of the workspace: `cargo xtask help` lists them.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to a terminal")]
+
+mod dependencies;
+mod headings;
+mod lines;
+mod skeleton;
+mod skeleton_check;
+mod source;
+mod words;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask check                  every check below but `skeletons`
+cargo xtask deps                   crates depend on each other downwards only
+cargo xtask headings               every model file says where it comes from and how it was validated
+cargo xtask lines                  files of at most 400 lines before their tests, functions of at most 40
+cargo xtask words                  no left-overs and no paths of one machine in the files under version control
+cargo xtask skeletons              what `new` writes compiles and keeps the laws (slow: builds a copy)
+cargo xtask new KIND NAME          a skeleton; KIND is regulator, link, queue or congestion-control";
+
+/// What a check found: nothing, or one line a problem.
+type Problems = Vec<String>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = workspace_root();
+    let outcome = match words[..] {
+        ["check"] => report(&root, &["deps", "headings", "lines", "words"]),
+        ["deps" | "headings" | "lines" | "words"] => report(&root, &words),
+        ["skeletons"] => skeleton_check::run(&root),
+        ["new", kind, name] => skeleton::write(&root, kind, name).map(|file| println!("{}", file.display())),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("`{}` is not a chore; there are\n{HELP}", words.join(" "))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn workspace_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+fn report(root: &Path, checks: &[&str]) -> Result<(), String> {
+    let mut found = 0;
+    for &name in checks {
+        let problems = match name {
+            "deps" => dependencies::check(root)?,
+            "headings" => headings::check(root)?,
+            "lines" => lines::check(root)?,
+            _ => words::check(root)?,
+        };
+        println!("{name}: {}", if problems.is_empty() { "ok".into() } else { problems.join("\n  ") });
+        found += problems.len();
+    }
+    if found == 0 { Ok(()) } else { Err(format!("{found} problems")) }
+}

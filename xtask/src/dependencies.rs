@@ -1,0 +1,98 @@
+//! Crates depend on each other downwards only. What may depend on what stands here, once.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::Problems;
+
+/// A crate and those right below it; it may use them and whatever they may use.
+const HOUSE: &[(&str, &[&str])] = &[
+    ("ackclock-core", &[]),
+    ("ackclock-link", &["ackclock-core"]),
+    ("ackclock-tcp", &["ackclock-core"]),
+    ("ackclock-edge", &["ackclock-link"]),
+    ("ackclock-scenario", &["ackclock-edge", "ackclock-tcp"]),
+    ("ackclock-live", &["ackclock-edge"]),
+    ("ackclock-cli", &["ackclock-scenario", "ackclock-live"]),
+    ("ackclock-py", &["ackclock-scenario", "ackclock-live"]),
+    ("xtask", &[]),
+];
+
+/// Asks cargo what depends on what and compares.
+pub(crate) fn check(root: &Path) -> Result<Problems, String> {
+    let metadata = metadata(root)?;
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
+    Ok(packages.iter().flat_map(|package| violations(package, packages)).collect())
+}
+
+fn metadata(root: &Path) -> Result<Value, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// Development dependencies count too: a test that needs a crate from above belongs above.
+fn violations(package: &Value, packages: &[Value]) -> Problems {
+    let name = text(&package["name"]);
+    let Some(below) = below(name) else {
+        return vec![format!("{name} has no place in the house of xtask/src/dependencies.rs")];
+    };
+    let ours: BTreeSet<&str> = packages.iter().map(|package| text(&package["name"])).collect();
+    let dependencies = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    dependencies
+        .iter()
+        .map(|dependency| text(&dependency["name"]))
+        .filter(|dependency| ours.contains(dependency) && !below.contains(dependency))
+        .map(|dependency| format!("{name} must not depend on {dependency}"))
+        .collect()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Everything that a crate may use.
+fn below(name: &str) -> Option<BTreeSet<&'static str>> {
+    let (_, direct) = HOUSE.iter().find(|(known, _)| *known == name)?;
+    let mut all = BTreeSet::new();
+    for &lower in *direct {
+        all.insert(lower);
+        all.extend(below(lower)?);
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_live_world_never_uses_our_tcp() {
+        let live = json!({"name": "ackclock-live", "dependencies": [{"name": "ackclock-tcp"}, {"name": "ackclock-core"}, {"name": "libc"}]});
+        let packages = [live.clone(), json!({"name": "ackclock-tcp"}), json!({"name": "ackclock-core"})];
+        assert_eq!(violations(&live, &packages), ["ackclock-live must not depend on ackclock-tcp"]);
+    }
+
+    #[test]
+    fn an_unknown_crate_must_be_given_a_place() {
+        assert_eq!(violations(&json!({"name": "ackclock-new"}), &[]).len(), 1);
+    }
+
+    #[test]
+    fn nobody_uses_the_command_or_the_python_module() {
+        for (name, _) in HOUSE {
+            let below = below(name).unwrap();
+            assert!(!below.contains("ackclock-cli") && !below.contains("ackclock-py"), "{name}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What `new` writes must compile without a warning, carry its headings and keep the laws: tried in a copy.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::skeleton;
+use crate::source::tracked;
+
+/// Writes one skeleton of each kind into a copy of the workspace and runs the checks and laws there.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    // Under `target`, so that a second run finds its dependencies built.
+    let copy = root.join("target").join("skeletons");
+    copy_workspace(root, &copy)?;
+    for kind in skeleton::kinds() {
+        let file = skeleton::write(&copy, kind, "skeleton-under-test")?;
+        println!("{kind}: {}", file.display());
+    }
+    cargo(
+        &copy,
+        &[
+            "clippy",
+            "--quiet",
+            "--package",
+            "ackclock-edge",
+            "--package",
+            "ackclock-tcp",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    )?;
+    cargo(
+        &copy,
+        &[
+            "test",
+            "--quiet",
+            "--package",
+            "ackclock-link",
+            "--package",
+            "ackclock-edge",
+            "--package",
+            "ackclock-tcp",
+        ],
+    )?;
+    cargo(&copy, &["run", "--quiet", "--package", "xtask", "--", "headings"])
+}
+
+/// Copies the files under version control; what an earlier run left of them is replaced, its build is kept.
+fn copy_workspace(root: &Path, copy: &Path) -> Result<(), String> {
+    let old = copy.join("crates");
+    if old.exists() {
+        fs::remove_dir_all(&old).map_err(|error| format!("{}: {error}", old.display()))?;
+    }
+    let files: Vec<PathBuf> = tracked(root, "")?;
+    for file in files.iter().filter(|file| is_source(file)) {
+        let target = copy.join(file);
+        let folder = target.parent().unwrap_or(copy);
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        fs::copy(root.join(file), &target).map_err(|error| format!("{}: {error}", target.display()))?;
+    }
+    // The checks list files with git, which would find the outer repository and ignore all of `target`.
+    git_init(copy)
+}
+
+fn is_source(file: &Path) -> bool {
+    let first = file.components().next().map(|part| part.as_os_str().to_owned());
+    first.is_some_and(|first| ["crates", "xtask", ".cargo"].iter().any(|folder| first == *folder))
+        || file.components().count() == 1
+}
+
+fn git_init(copy: &Path) -> Result<(), String> {
+    run_in(copy, Command::new("git").args(["init", "--quiet"]))
+}
+
+fn cargo(copy: &Path, arguments: &[&str]) -> Result<(), String> {
+    println!("cargo {}", arguments.join(" "));
+    let mut command = Command::new(env!("CARGO"));
+    // The outer cargo's settings would send the build elsewhere.
+    command.args(arguments).env_remove("CARGO_TARGET_DIR").env_remove("CARGO_MANIFEST_DIR");
+    run_in(copy, &mut command)
+}
+
+fn run_in(folder: &Path, command: &mut Command) -> Result<(), String> {
+    let status = command.current_dir(folder).status().map_err(|error| format!("{command:?}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} in {}: {status}", folder.display())) }
+}

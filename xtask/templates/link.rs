@@ -1,0 +1,74 @@
+//! # NAME
+//!
+//! ## Source
+//! Name the document, the section and the equation.
+//!
+//! ## What it does
+//! So far a fixed rate and a fixed delay.
+//!
+//! ## Differences from the source
+//! Name each one and why.
+//!
+//! ## Validation
+//! None yet.
+
+use ackclock_core::{ConfigError, Rate, Segment, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::serial::{Fate, Medium, SerialLink, Transmission};
+use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
+
+/// NAME: say in one sentence what it does; this line is its documentation.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Rate of the transmitter.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { rate: Rate::from_bps(1_000_000), delay: Span::from_millis(10) }
+    }
+}
+
+impl ackclock_core::Config for Config {}
+
+impl LinkConfig for Config {
+    fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
+        Ok(Nominal { rate: self.rate, delay: self.delay })
+    }
+
+    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
+        let medium = State { rate: self.rate, delay: self.delay };
+        Ok(Box::new(SerialLink::new(medium, context.queue, context.meaning)))
+    }
+}
+
+/// What differs from other links: how long a transmission takes, and how long the packet then travels.
+struct State {
+    rate: Rate,
+    delay: Span,
+}
+
+impl Medium for State {
+    fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
+        let departs = start + self.rate.time_for(segment.wire_bytes().into());
+        Transmission { departs, delay: self.delay, fate: Fate::Arrives }
+    }
+
+    fn rate(&self, _: Time) -> Rate {
+        self.rate
+    }
+
+    fn mean_rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn varies(&self) -> bool {
+        false
+    }
+}
