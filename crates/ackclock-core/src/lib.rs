@@ -11,6 +11,7 @@ mod histogram;
 mod law;
 mod node;
 pub mod registry;
+pub mod results;
 mod segment;
 mod seq;
 mod streams;
