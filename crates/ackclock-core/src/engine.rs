@@ -75,7 +75,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
     pub fn inject(&mut self, now: Time, node: NodeId, port: Port, message: Message) {
         self.advance(now);
         let to = Wire { node: node as u32, port, connected: true };
-        self.out.hops.push_back(Hop { to, message });
+        self.out.push(Hop { to, message });
         self.settle(now);
     }
 
@@ -133,7 +133,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
 
     /// Takes messages to the ends of their wires until none is left.
     fn settle(&mut self, now: Time) {
-        while let Some(Hop { to, message }) = self.out.hops.pop_front() {
+        while let Some(Hop { to, message }) = self.out.pop() {
             let node = to.node as usize;
             if !to.connected {
                 self.egress.push_back(Egress { at: now, node, port: to.port, message });

@@ -1,7 +1,5 @@
 //! One box of the graph, and what it hands on.
 
-use std::collections::VecDeque;
-
 use crate::{FlowId, Rate, Segment, Time};
 
 /// Where a wire enters or leaves a node.
@@ -50,7 +48,9 @@ pub trait Node: Send {
 /// Messages on their way to the next node. Hops at one instant are taken in the order in which they were sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    pub(crate) hops: VecDeque<Hop>,
+    /// Hops not taken yet begin at `next`; when all are taken the list starts afresh.
+    hops: Vec<Hop>,
+    next: usize,
     pub(crate) wires: Vec<[Wire; MAX_PORTS]>,
     pub(crate) from: u32,
 }
@@ -81,18 +81,36 @@ impl Outbox {
     /// Sends `message` out at `port` of the node that is running.
     pub fn send(&mut self, port: Port, message: Message) {
         let to = self.wires[self.from as usize][usize::from(port)];
-        self.hops.push_back(Hop { to, message });
+        self.push(Hop { to, message });
+    }
+
+    /// Adds a hop behind those not taken yet.
+    #[inline]
+    pub(crate) fn push(&mut self, hop: Hop) {
+        self.hops.push(hop);
+    }
+
+    /// Takes the oldest hop.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Hop> {
+        let Some(&hop) = self.hops.get(self.next) else {
+            self.hops.clear();
+            self.next = 0;
+            return None;
+        };
+        self.next += 1;
+        Some(hop)
     }
 
     /// An outbox of a single unconnected node, for driving a node by hand.
     pub fn for_one_node() -> Self {
         let wires = std::array::from_fn(|port| Wire::unconnected(0, port as Port));
-        Self { hops: VecDeque::new(), wires: vec![wires], from: 0 }
+        Self { hops: Vec::new(), next: 0, wires: vec![wires], from: 0 }
     }
 
     /// Takes the next message that was sent, with the port at which it left. Of use with [`Self::for_one_node`].
     pub fn take(&mut self) -> Option<(Port, Message)> {
-        self.hops.pop_front().map(|hop| (hop.to.port, hop.message))
+        self.pop().map(|hop| (hop.to.port, hop.message))
     }
 }
 

@@ -4,7 +4,7 @@
 //! Every segment that enters is delivered, dropped, discarded or held; in the live world that is what keeps the packet
 //! pool from leaking.
 
-use ackclock_core::{Ecn, Flags, FlowId, Message, Node, Outbox, Port, Segment, Time, Wakes};
+use ackclock_core::{Ecn, Flags, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Time, Wakes};
 use ackclock_link::{Bearer, Cause, Departures, Direction, LinkEvent, LinkView};
 
 use crate::flow_table::FlowTable;
@@ -23,19 +23,18 @@ pub struct Edge {
     timers: Wakes,
     /// Slots of `timers`.
     timed: usize,
-    departures: Departures,
     statistics: EdgeStatistics,
 }
 
 impl Edge {
     /// An edge over `bearer` that regulates at most `most_flows` flows at a time.
-    pub fn new(bearer: Box<dyn Bearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
+    pub fn new(mut bearer: Box<dyn Bearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
+        bearer.watch(regulator.departures());
         Self {
             bearer,
             flows: FlowTable::new(regulator, most_flows),
             timers: Wakes::default(),
             timed: 0,
-            departures: Departures::Unwatched,
             statistics: EdgeStatistics::default(),
         }
     }
@@ -48,6 +47,11 @@ impl Edge {
     /// Counts of one flow, if it was seen.
     pub fn flow_statistics(&self, flow: FlowId) -> Option<&FlowStatistics> {
         self.flows.get(flow).map(|flow| &flow.statistics)
+    }
+
+    /// How long segments had waited in the data queue.
+    pub fn waits(&self) -> &Histogram {
+        self.bearer.waits(Direction::Down)
     }
 
     /// What the edge sees of the queue that serves `flow`, brought up to the last event.
@@ -64,10 +68,7 @@ impl Edge {
     fn drain(&mut self, now: Time, out: &mut Outbox) {
         while let Some((at, direction, event)) = self.bearer.poll_event(now) {
             match (direction, event) {
-                (Direction::Down, LinkEvent::Departed { segment, waited }) => {
-                    self.statistics.queue.record(waited);
-                    self.departed(at, segment, out);
-                }
+                (Direction::Down, LinkEvent::Departed(segment)) => self.departed(at, segment, out),
                 (Direction::Down, LinkEvent::Delivered(segment)) => {
                     self.delivered(&segment);
                     out.send(RADIO, Message::Segment(segment));
@@ -75,7 +76,7 @@ impl Edge {
                 (Direction::Down, LinkEvent::Dropped(segment, cause)) => {
                     self.dropped(at, segment, cause, out)
                 }
-                (Direction::Up, LinkEvent::Departed { .. }) => {}
+                (Direction::Up, LinkEvent::Departed(_)) => {}
                 (Direction::Up, LinkEvent::Delivered(segment)) => self.came_up(at, segment, out),
                 (Direction::Up, LinkEvent::Dropped(..)) => self.statistics.dropped_up += 1,
             }
@@ -99,7 +100,6 @@ impl Edge {
         }
         flow.on_data(&segment);
         flow.statistics.edge_rtt.on_data(now, &segment);
-        self.departures = Departures::Watched;
         let mut verdict = Verdict::Forward;
         self.regulate(now, segment.flow, out, |regulator, view| {
             verdict = regulator.on_data(now, &segment, view)
@@ -134,9 +134,6 @@ impl Edge {
     }
 
     fn departed(&mut self, at: Time, segment: Segment, out: &mut Outbox) {
-        if self.departures == Departures::Unwatched {
-            return;
-        }
         self.regulate(at, segment.flow, out, |regulator, view| {
             regulator.on_departed(at, &segment, view);
             if view.is_idle() {
@@ -228,8 +225,6 @@ impl Node for Edge {
         } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
             self.statistics.dropped_up += 1;
         }
-        // A link of no size and no delay delivers at once.
-        self.drain(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Outbox) {
@@ -245,7 +240,7 @@ impl Node for Edge {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let bearer = self.bearer.poll_timeout(self.departures);
+        let bearer = self.bearer.poll_timeout();
         match (bearer, self.timers.first()) {
             (Some(bearer), Some((timer, _))) => Some(bearer.min(timer)),
             (bearer, timer) => bearer.or(timer.map(|(deadline, _)| deadline)),

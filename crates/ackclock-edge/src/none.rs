@@ -13,6 +13,7 @@
 //! An edge without a regulator is its bearer (law tests).
 
 use ackclock_core::ConfigError;
+use ackclock_link::Departures;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,5 +33,9 @@ impl ackclock_core::Config for None {
 impl RegulatorConfig for None {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
         Option::None
+    }
+
+    fn departures(&self) -> Departures {
+        Departures::Unwatched
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ackclock_core::{FlowId, RadioReport, Segment, Time};
-use ackclock_link::{Cause, LinkView};
+use ackclock_link::{Cause, Departures, LinkView};
 
 /// Decides when and with which fields ACKs travel on; may drop or mark data, and make ACKs of its own.
 ///
@@ -84,4 +84,9 @@ pub struct FlowContext {
 pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     /// Builds the regulator of one flow; `None` leaves flows alone.
     fn build(&self, context: FlowContext) -> Option<Box<dyn Regulator>>;
+
+    /// Whether its regulators act on departures.
+    fn departures(&self) -> Departures {
+        Departures::Watched
+    }
 }

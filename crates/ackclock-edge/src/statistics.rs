@@ -1,6 +1,6 @@
 //! What an edge counts.
 
-use ackclock_core::{Histogram, Segment, Seq, Span, Time};
+use ackclock_core::{Segment, Seq, Span, Time};
 
 /// Counts of the whole edge, downwards.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +17,6 @@ pub struct EdgeStatistics {
     pub discarded: u64,
     /// ACKs lost on the way up.
     pub dropped_up: u64,
-    /// Waiting time in the queue of the segments that departed.
-    pub queue: Histogram,
 }
 
 /// Counts of one flow at the edge.
