@@ -1,0 +1,101 @@
+# `make help` lists the targets. Everything is set up by the targets themselves: Python packages in .venv, Rust in target/.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run test check skeletons bench bench-criterion check-ns2 papers docs docs-reference fuzz clean tools build
+
+# rustup puts cargo where a shell without its profile does not look.
+export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
+export VIRTUAL_ENV := $(CURDIR)/.venv
+CARGO ?= cargo
+PYTHON ?= python3
+LEAST_RUST := 1.95
+RUST_SOURCES = $(shell find crates Cargo.toml Cargo.lock -name '*.rs' -o -name '*.toml' -o -name '*.lock')
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+run: build ## Set up, build, and show what the Ack Regulator does on a link whose delay varies
+	@mkdir -p out
+	ackclock compare scenarios/demo.toml --report out/demo.html
+	@echo "The same with a picture: out/demo.html"
+
+test: .venv/.module ## All tests: Rust, Python, the commands of README and docs
+	$(CARGO) test --workspace --locked --quiet
+	pytest tests
+
+check: .venv/.module ## Formatting, lints, types, house rules
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(CARGO) xtask check
+	ruff check .
+	ruff format --check .
+	mypy
+	stubtest ackclock._core
+
+skeletons: tools ## What `cargo xtask new` writes compiles and keeps the laws (builds a copy)
+	$(CARGO) xtask skeletons
+
+bench: build ## Speed and memory beside ns-2 and ns-3, in one run; optional peers are left out where missing
+	python benches/compare.py --out out/bench.json
+
+bench-criterion: tools ## The engine under criterion
+	$(CARGO) bench --workspace --locked
+
+check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 20 % or 10
+	python benches/check_ns2.py
+
+papers: build ## Rerun every source document: claim tables, figures, reports in out/papers
+	ackclock paper all --out out/papers
+
+docs: .venv/.docs build ## The documentation as HTML in docs/_build, warnings are errors
+	sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+docs-reference: build ## Write the generated pages of the reference again
+	python docs/reference/generate.py
+
+FUZZ_SECONDS ?= 60
+fuzz: tools ## Fuzz the parsers and TCP, FUZZ_SECONDS (60) a target
+	@if $(CARGO) +nightly fuzz --version >/dev/null 2>&1; then \
+	    for target in $$(cd fuzz && $(CARGO) +nightly fuzz list); do \
+	        echo "fuzz $$target"; \
+	        (cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS)) || exit 1; \
+	    done; \
+	else \
+	    echo "fuzzing needs a nightly Rust and cargo-fuzz: rustup toolchain install nightly && cargo install cargo-fuzz"; \
+	    echo "(make test runs the same targets on random input without them)"; \
+	fi
+
+clean: ## Remove what was built and installed here
+	rm -rf target .venv out docs/_build fuzz/target python/ackclock/_core*.so
+
+# The release binary lies beside the interpreter that has the package, which is where it looks for its Python half.
+build: .venv/bin/ackclock .venv/.module
+
+.venv/bin/ackclock: $(RUST_SOURCES) | .venv/.packages
+	$(CARGO) build --release --locked --quiet --package ackclock-cli
+	install -m 755 target/release/ackclock $@
+
+.venv/.module: $(RUST_SOURCES) pyproject.toml .venv/.packages
+	maturin develop --release --locked --quiet
+	@touch $@
+
+.venv/.packages: python/requirements/dev.txt | tools
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+.venv/.docs: python/requirements/docs.txt .venv/.packages
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
+
+tools: # What cannot be installed from here; each line says the remedy
+	@command -v $(CARGO) >/dev/null || { echo "cargo is missing. Install Rust $(LEAST_RUST) or later from https://rustup.rs"; exit 1; }
+	@v=$$(rustc --version | cut -d' ' -f2); printf '%s\n%s\n' $(LEAST_RUST) "$$v" | sort -CV || \
+	    { echo "Rust $$v is too old, $(LEAST_RUST) is needed: rustup update"; exit 1; }
+	@command -v cc >/dev/null || { echo "a C compiler (the linker of Rust) is missing: sudo apt install build-essential"; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: sudo apt install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "$$($(PYTHON) --version) is too old, 3.11 is needed; name another with make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "Python's venv is missing: sudo apt install python3-venv"; exit 1; }
