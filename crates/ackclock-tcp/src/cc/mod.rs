@@ -3,6 +3,7 @@
 //! Which segment is lost is [recovery](crate::recovery)'s business, whether the loss was real is
 //! [undo](crate::undo)'s. A controller sees events and keeps a window; it never sees a sequence number.
 
+pub mod bbr;
 pub mod cubic;
 mod hystart;
 

@@ -1,0 +1,19 @@
+//! DRAIN: takes the queue that STARTUP built out of the pipe again (draft section 4.3.3).
+
+use super::startup::HIGH_GAIN;
+use super::{Bbr, Mode};
+use crate::cc::AckSample;
+
+impl Bbr {
+    /// BBRCheckDrain: begins where STARTUP has filled the pipe, ends where no more than it holds is in flight.
+    pub(super) fn check_drain(&mut self, sample: &AckSample) {
+        if matches!(self.mode, Mode::Startup) && self.full_pipe.filled {
+            self.mode = Mode::Drain;
+            self.pacing_gain = 1.0 / HIGH_GAIN;
+            self.cwnd_gain = HIGH_GAIN;
+        }
+        if matches!(self.mode, Mode::Drain) && sample.in_flight <= self.inflight(1.0) {
+            self.enter_probe_bw(sample.now);
+        }
+    }
+}

@@ -1,0 +1,581 @@
+//! # BBR
+//!
+//! Sends at the rate of the bottleneck and keeps about what the pipe holds in flight; loss does not tell it the rate.
+//!
+//! ## Source
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (BBR v1), section 4. Function names of the draft stand in the comments.
+//!
+//! ## What it does
+//! Two filters model the path: the largest delivery rate of ten rounds and the smallest round-trip time of ten seconds.
+//! Four states, a file each, choose the gains with which that model becomes a pacing rate and a window.
+//!
+//! ## Differences from the source
+//! - The first phase of the gain cycle is chosen by the instant, not drawn.
+//! - The first pacing rate is set again at the first round-trip time, as Linux does; the draft would keep the guess of
+//!   1 ms until the pipe is full.
+//! - While the first round of a recovery conserves packets the window is what is in flight and what was just delivered;
+//!   the draft subtracts each loss from the window, which comes to the same. Later losses of the same recovery are not
+//!   subtracted.
+//! - A probe for bandwidth ends by any loss since it began, not only by one found at that ACK.
+//! - ECN marks are not heeded (as in the source).
+//!
+//! ## Validation
+//! A paced sender on a constant link (tests below): bandwidth, window, cycle, PROBE_RTT, loss.
+
+mod drain;
+mod max_filter;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+
+use ackclock_core::{Config, Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::max_filter::MaxFilter;
+use self::probe_bw::Cycle;
+use self::probe_rtt::Probe;
+use self::startup::FullPipe;
+use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent};
+
+/// BBRMinPipeCwnd, segments.
+const LEAST_SEGMENTS: u32 = 4;
+/// RTpropFilterLen.
+const ROUND_TRIP_AGE: Span = Span::from_secs(10);
+/// Stands for the round-trip time before there is one.
+const FIRST_ROUND_TRIP: Span = Span::from_millis(1);
+/// Below these pacing rates a burst is one and two segments (draft section 4.2.2).
+const ONE_SEGMENT: Rate = Rate::from_bps(1_200_000);
+const TWO_SEGMENTS: Rate = Rate::from_bps(24_000_000);
+/// Above, what passes in this time, and at most this.
+const QUANTUM: Span = Span::from_millis(1);
+const LARGEST_QUANTUM: u64 = 64 * 1024;
+/// Bursts beyond the bandwidth-delay product that the window allows (BBRInflight).
+const QUANTA: u32 = 3;
+
+/// BBR v1.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BbrConfig {}
+
+impl Config for BbrConfig {}
+
+/// A BBR controller.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mss: u32,
+    initial_window: u32,
+    mode: Mode,
+    pacing_gain: f64,
+    cwnd_gain: f64,
+    cwnd: u32,
+    pacing_rate: Rate,
+    /// BtlBw.
+    bottleneck: MaxFilter,
+    /// RTprop, and when it was last seen.
+    round_trip: Option<Span>,
+    round_trip_at: Time,
+    full_pipe: FullPipe,
+    delivered: u64,
+    /// A round ends with the delivery of a segment that was sent when this much had been delivered.
+    round_end: u64,
+    rounds: u64,
+    /// This ACK began a round.
+    round_start: bool,
+    /// Samples of what was sent before this much was delivered do not show the bottleneck.
+    app_limited_until: u64,
+    /// Sending began again with nothing in flight.
+    idle_restart: bool,
+    repair: Repair,
+    /// The window before recovery or PROBE_RTT.
+    prior_cwnd: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw(Cycle),
+    ProbeRtt(Probe),
+}
+
+/// Loss recovery as the window sees it (draft section 4.2.3.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Repair {
+    None,
+    /// The first round: as much is sent as is delivered.
+    Conserving,
+    Growing,
+}
+
+impl Bbr {
+    /// A controller at the beginning of a connection.
+    pub fn new(_: &BbrConfig, context: CcContext) -> Self {
+        let mut bbr = Self {
+            mss: context.mss.max(1),
+            initial_window: context.initial_window,
+            mode: Mode::Startup,
+            pacing_gain: 1.0,
+            cwnd_gain: 1.0,
+            cwnd: context.initial_window.max(context.mss.max(1)),
+            pacing_rate: Rate::ZERO,
+            bottleneck: MaxFilter::default(),
+            round_trip: None,
+            round_trip_at: Time::ZERO,
+            full_pipe: FullPipe::default(),
+            delivered: 0,
+            round_end: 0,
+            rounds: 0,
+            round_start: false,
+            app_limited_until: 0,
+            idle_restart: false,
+            repair: Repair::None,
+            prior_cwnd: 0,
+        };
+        bbr.enter_startup();
+        bbr.init_pacing_rate(FIRST_ROUND_TRIP);
+        bbr
+    }
+
+    /// BBRInitPacingRate.
+    fn init_pacing_rate(&mut self, round_trip: Span) {
+        let bytes_a_second = f64::from(self.cwnd) / round_trip.max(Span::from_nanos(1)).as_secs_f64();
+        self.pacing_rate = Rate::from_bps_f64(self.pacing_gain * 8.0 * bytes_a_second);
+    }
+
+    /// BBRUpdateRound and BBRUpdateBtlBw; whether the sample shows less than the bottleneck would give.
+    fn update_bottleneck(&mut self, sample: &AckSample) -> bool {
+        self.round_start = false;
+        let Some(rate) = sample.rate else {
+            self.delivered = self.delivered.saturating_add(sample.delivered.into());
+            return true;
+        };
+        self.delivered = rate.delivered;
+        if rate.prior_delivered >= self.round_end {
+            self.round_end = self.delivered;
+            self.rounds += 1;
+            self.round_start = true;
+        }
+        let app_limited = rate.app_limited || rate.prior_delivered < self.app_limited_until;
+        if !app_limited || rate.rate >= self.bottleneck.max() {
+            self.bottleneck.update(self.rounds, rate.rate);
+        }
+        app_limited
+    }
+
+    /// BBRUpdateRTprop; whether the old value was out of date.
+    fn update_round_trip(&mut self, sample: &AckSample) -> bool {
+        let Some(known) = self.round_trip else {
+            if let Some(first) = sample.rtt {
+                self.round_trip = Some(first);
+                self.round_trip_at = sample.now;
+                self.init_pacing_rate(first);
+            }
+            return false;
+        };
+        let expired = sample.now > self.round_trip_at + ROUND_TRIP_AGE;
+        if let Some(rtt) = sample.rtt.filter(|&rtt| rtt <= known || expired) {
+            self.round_trip = Some(rtt);
+            self.round_trip_at = sample.now;
+        }
+        expired
+    }
+
+    /// BBRSetPacingRateWithGain: before the pipe is full the rate only rises.
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = Rate::from_bps_f64(gain * self.bottleneck.max().as_bps() as f64);
+        if rate != Rate::ZERO && (self.full_pipe.filled || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// BBRInflight: `gain` times what the pipe holds, and a few bursts, bytes.
+    fn inflight(&self, gain: f64) -> u32 {
+        let Some(round_trip) = self.round_trip else { return self.initial_window };
+        let bdp = self.bottleneck.max().bytes_in(round_trip) as f64;
+        // `as` saturates
+        ((gain * bdp) as u32).saturating_add(QUANTA.saturating_mul(self.quantum()))
+    }
+
+    /// BBRSetSendQuantum, bytes.
+    fn quantum(&self) -> u32 {
+        if self.pacing_rate < ONE_SEGMENT {
+            self.mss
+        } else if self.pacing_rate < TWO_SEGMENTS {
+            self.mss.saturating_mul(2)
+        } else {
+            self.pacing_rate.bytes_in(QUANTUM).min(LARGEST_QUANTUM) as u32
+        }
+    }
+
+    /// BBRSetCwnd.
+    fn set_cwnd(&mut self, sample: &AckSample) {
+        if self.repair == Repair::Conserving && self.round_start {
+            self.repair = Repair::Growing;
+        }
+        if self.repair == Repair::Conserving {
+            self.cwnd = sample.in_flight.saturating_add(sample.delivered);
+        } else {
+            let target = self.inflight(self.cwnd_gain);
+            let grown = self.cwnd.saturating_add(sample.delivered);
+            if self.full_pipe.filled {
+                self.cwnd = grown.min(target);
+            } else if self.cwnd < target || self.delivered < u64::from(self.initial_window) {
+                self.cwnd = grown;
+            }
+            self.cwnd = self.cwnd.max(self.least_cwnd());
+        }
+        if matches!(self.mode, Mode::ProbeRtt(_)) {
+            self.cwnd = self.cwnd.min(self.least_cwnd());
+        }
+    }
+
+    fn least_cwnd(&self) -> u32 {
+        self.mss.saturating_mul(LEAST_SEGMENTS)
+    }
+
+    /// BBRSaveCwnd.
+    fn save_cwnd(&mut self) {
+        let undisturbed = self.repair == Repair::None && !matches!(self.mode, Mode::ProbeRtt(_));
+        self.prior_cwnd = if undisturbed { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+    }
+
+    /// BBRRestoreCwnd.
+    fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn on_ack(&mut self, sample: &AckSample) {
+        let app_limited = self.update_bottleneck(sample);
+        self.check_cycle(sample);
+        self.check_full_pipe(app_limited);
+        self.check_drain(sample);
+        let expired = self.update_round_trip(sample);
+        self.check_probe_rtt(sample, expired);
+        self.set_pacing_rate(self.pacing_gain);
+        self.set_cwnd(sample);
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        if event.cause == Congestion::Ecn {
+            return;
+        }
+        if let Mode::ProbeBw(cycle) = &mut self.mode {
+            cycle.lost = true;
+        }
+        self.save_cwnd();
+        if event.cause == Congestion::Timeout {
+            self.repair = Repair::Growing;
+            self.cwnd = self.mss;
+        } else {
+            self.repair = Repair::Conserving;
+            self.cwnd = self.cwnd.min(event.flight.saturating_add(self.mss));
+            // The round of conservation begins now.
+            self.round_end = self.delivered;
+        }
+    }
+
+    fn on_recovered(&mut self, _now: Time) {
+        if self.repair != Repair::None {
+            self.repair = Repair::None;
+            self.restore_cwnd();
+        }
+    }
+
+    fn on_spurious(&mut self, now: Time, _cause: Congestion) {
+        self.on_recovered(now);
+    }
+
+    fn on_sent(&mut self, _now: Time, bytes: u32, in_flight: u32) {
+        // BBRHandleRestartFromIdle
+        if in_flight <= bytes && self.repair == Repair::None {
+            self.idle_restart = true;
+            if matches!(self.mode, Mode::ProbeBw(_)) {
+                self.set_pacing_rate(1.0);
+            }
+        }
+    }
+
+    fn window(&self) -> u32 {
+        self.cwnd.max(self.mss)
+    }
+
+    fn ssthresh(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(self.pacing_rate)
+    }
+
+    fn wants_rate(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use ackclock_core::{SackBlock, Seq};
+
+    use super::*;
+    use crate::cc::Phase;
+    use crate::delivery_rate::DeliveryRate;
+
+    const MSS: u32 = 1000;
+    const LINK: Rate = Rate::from_bps(10_000_000);
+    const ROUND_TRIP: Span = Span::from_millis(40);
+    /// 10 Mbit/s x 40 ms = 50 kB
+    const BDP: u32 = 50_000;
+
+    /// A paced sender with always something to send, a link with an endless queue, and every segment acknowledged.
+    struct Bench {
+        bbr: Bbr,
+        rate: DeliveryRate,
+        now: Time,
+        next_send: Time,
+        link_free: Time,
+        /// ACKs on their way: when each arrives, and when its segment was sent.
+        acks: VecDeque<(Time, Time)>,
+        sent: Seq,
+        acked: Seq,
+        delivered: u64,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let context = CcContext { mss: MSS, initial_window: 10 * MSS, initial_ssthresh: u32::MAX };
+            Self {
+                bbr: Bbr::new(&BbrConfig::default(), context),
+                rate: DeliveryRate::default(),
+                now: Time::ZERO,
+                next_send: Time::ZERO,
+                link_free: Time::ZERO,
+                acks: VecDeque::new(),
+                sent: Seq(1),
+                acked: Seq(1),
+                delivered: 0,
+            }
+        }
+
+        fn in_flight(&self) -> u32 {
+            self.sent.since(self.acked)
+        }
+
+        fn can_send(&self) -> bool {
+            self.in_flight() + MSS <= self.bbr.window()
+        }
+
+        /// The next event: an ACK, or a segment that pacing and window let go.
+        fn step(&mut self) {
+            let ack_at = self.acks.front().map_or(Time::NEVER, |&(at, _)| at);
+            if self.can_send() && self.next_send <= ack_at {
+                self.now = self.now.max(self.next_send);
+                self.send();
+            } else {
+                self.now = self.now.max(ack_at);
+                self.ack();
+            }
+        }
+
+        fn send(&mut self) {
+            self.rate.on_sent(
+                self.now,
+                SackBlock { left: self.sent, right: self.sent + MSS },
+                self.in_flight(),
+            );
+            self.sent += MSS;
+            self.bbr.on_sent(self.now, MSS, self.in_flight());
+            self.next_send = self.now + self.bbr.pacing_rate().unwrap().time_for(MSS.into());
+            self.link_free = self.link_free.max(self.now) + LINK.time_for(MSS.into());
+            self.acks.push_back((self.link_free + ROUND_TRIP, self.now));
+        }
+
+        fn ack(&mut self) {
+            let (_, sent_at) = self.acks.pop_front().expect("something is in flight");
+            self.acked += MSS;
+            self.delivered += u64::from(MSS);
+            self.rate.on_acked(self.now, self.acked);
+            let rtt = Some(self.now.since(sent_at));
+            self.bbr.on_ack(&AckSample {
+                now: self.now,
+                acked: MSS,
+                delivered: MSS,
+                in_flight: self.in_flight(),
+                rtt,
+                srtt: rtt,
+                min_rtt: self.bbr.round_trip,
+                rate: self.rate.sample(None),
+                phase: Phase::Open,
+                window_limited: true,
+            });
+        }
+
+        fn run(&mut self, span: Span) {
+            let until = self.now + span;
+            while self.now < until {
+                self.step();
+            }
+        }
+
+        fn congestion(&mut self, cause: Congestion) {
+            let (flight, window) = (self.in_flight(), self.bbr.window());
+            let event = CongestionEvent { now: self.now, cause, flight, window, repeated_timeout: false };
+            self.bbr.on_congestion(&event);
+        }
+
+        fn phase(&self) -> Option<usize> {
+            if let Mode::ProbeBw(cycle) = self.bbr.mode { Some(cycle.phase) } else { None }
+        }
+    }
+
+    fn within(got: f64, expected: f64, share: f64) {
+        assert!((got / expected - 1.0).abs() <= share, "{got} is not within {share} of {expected}");
+    }
+
+    #[test]
+    fn it_finds_the_rate_of_the_link_and_keeps_twice_the_pipe_at_most() {
+        let mut bench = Bench::new();
+        bench.run(Span::from_secs(3));
+        assert!(bench.phase().is_some(), "{:?}", bench.bbr.mode);
+        within(bench.bbr.bottleneck.max().as_bps() as f64, LINK.as_bps() as f64, 0.02);
+        // the round trip of a lone segment: 40 ms and its own 0.8 ms; cwnd 2 BDP and 3 quanta of 2 segments
+        assert_eq!(bench.bbr.round_trip, Some(Span::from_micros(40_800)));
+        within(bench.bbr.window().into(), 2.0 * 51_000.0 + 6000.0, 0.02);
+        let before = bench.delivered;
+        bench.run(Span::from_secs(5));
+        within((bench.delivered - before) as f64, 6_250_000.0, 0.02);
+        // pacing, not the window, holds: a quarter of a BDP is queued in the probing phase
+        assert!(bench.in_flight() < BDP * 3 / 2, "{}", bench.in_flight());
+    }
+
+    #[test]
+    fn startup_doubles_each_round_and_drain_empties_what_it_queued() {
+        let mut bench = Bench::new();
+        while matches!(bench.bbr.mode, Mode::Startup) {
+            bench.step();
+        }
+        // From 10 segments to the 51 that the pipe holds is three doublings; three rounds more show that it is full.
+        assert!((5..=9).contains(&bench.bbr.rounds), "{} rounds", bench.bbr.rounds);
+        assert!(bench.in_flight() > 3 * BDP / 2, "a queue was built: {}", bench.in_flight());
+        let began = bench.now;
+        while matches!(bench.bbr.mode, Mode::Drain) {
+            bench.step();
+        }
+        assert!(bench.in_flight() <= bench.bbr.inflight(1.0));
+        assert!(bench.now.since(began) < Span::from_millis(400));
+    }
+
+    #[test]
+    fn the_cycle_probes_drains_and_cruises_six_times() {
+        let mut bench = Bench::new();
+        bench.run(Span::from_secs(2));
+        let mut phases = Vec::new();
+        while phases.len() < 20 {
+            bench.step();
+            let phase = bench.phase().expect("no PROBE_RTT before ten seconds");
+            if phases.last() != Some(&phase) {
+                phases.push(phase);
+            }
+        }
+        assert!(phases.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 8), "{phases:?}");
+    }
+
+    #[test]
+    fn the_pipe_is_emptied_for_200_ms_every_ten_seconds() {
+        let mut bench = Bench::new();
+        let mut probes: Vec<(Time, Time)> = Vec::new();
+        let mut inside = false;
+        while bench.now < Time::ZERO + Span::from_secs(45) {
+            bench.step();
+            let probing = matches!(bench.bbr.mode, Mode::ProbeRtt(_));
+            if probing && !inside {
+                probes.push((bench.now, Time::NEVER));
+            } else if !probing && inside {
+                probes.last_mut().expect("it began").1 = bench.now;
+            }
+            inside = probing;
+        }
+        assert_eq!(probes.len(), 4, "{probes:?}");
+        for pair in probes.windows(2) {
+            // ten seconds after the last smallest round trip, which the end of a probe counts as
+            within(pair[1].0.since(pair[0].1).as_secs_f64(), 10.0, 0.02);
+        }
+        for (begin, end) in probes {
+            // the time to drain the pipe, then 200 ms and at most a round more
+            let lasted = end.since(begin);
+            assert!(lasted > Span::from_millis(200) && lasted < Span::from_millis(350), "{lasted:?}");
+        }
+        within(bench.bbr.bottleneck.max().as_bps() as f64, LINK.as_bps() as f64, 0.02);
+    }
+
+    #[test]
+    fn a_loss_does_not_halve_it() {
+        let mut bench = Bench::new();
+        bench.run(Span::from_secs(3));
+        let window = bench.bbr.window();
+        bench.congestion(Congestion::FastRetransmit);
+        bench.step();
+        assert!(bench.bbr.window() <= bench.in_flight() + 2 * MSS, "what leaves is replaced, no more");
+        bench.run(ROUND_TRIP * 2);
+        bench.bbr.on_recovered(bench.now);
+        assert_eq!(bench.bbr.window(), window);
+        let least = 0.74 * LINK.as_bps() as f64;
+        assert!(bench.bbr.pacing_rate.as_bps() as f64 > least, "the gain cycle goes down to 0.75");
+        within(bench.bbr.bottleneck.max().as_bps() as f64, LINK.as_bps() as f64, 0.02);
+    }
+
+    #[test]
+    fn after_a_timeout_it_begins_with_one_segment_and_takes_the_window_back() {
+        let mut bench = Bench::new();
+        bench.run(Span::from_secs(3));
+        let window = bench.bbr.window();
+        bench.congestion(Congestion::Timeout);
+        assert_eq!(bench.bbr.window(), MSS);
+        bench.ack();
+        assert_eq!(bench.bbr.window(), 4 * MSS, "BBRMinPipeCwnd");
+        bench.bbr.on_recovered(bench.now);
+        assert_eq!(bench.bbr.window(), window);
+    }
+
+    #[test]
+    fn a_mark_changes_nothing() {
+        let mut bench = Bench::new();
+        bench.run(Span::from_secs(1));
+        let window = bench.bbr.window();
+        bench.congestion(Congestion::Ecn);
+        assert_eq!((bench.bbr.window(), bench.bbr.repair), (window, Repair::None));
+    }
+
+    #[test]
+    fn a_slow_sample_of_a_starving_application_is_not_the_bottleneck() {
+        let mut bench = Bench::new();
+        bench.run(Span::from_secs(3));
+        let known = bench.bbr.bottleneck.max();
+        for round in 0..50 {
+            let delivered = bench.bbr.delivered + 1;
+            let slow = crate::cc::RateSample {
+                rate: Rate::from_bps(1000 + round),
+                delivered,
+                prior_delivered: bench.bbr.round_end,
+                app_limited: true,
+            };
+            bench.bbr.on_ack(&AckSample {
+                now: bench.now,
+                acked: 1,
+                delivered: 1,
+                in_flight: MSS,
+                rtt: None,
+                srtt: None,
+                min_rtt: None,
+                rate: Some(slow),
+                phase: Phase::Open,
+                window_limited: false,
+            });
+        }
+        assert_eq!(bench.bbr.bottleneck.max(), known);
+    }
+}

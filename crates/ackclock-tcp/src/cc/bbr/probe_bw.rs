@@ -1,0 +1,57 @@
+//! PROBE_BW: cruises at the estimated rate and probes for more, one round trip in eight (draft section 4.3.4).
+
+use ackclock_core::{Span, Time};
+
+use super::{Bbr, Mode};
+use crate::cc::AckSample;
+
+/// The gain cycle: probe, drain what the probe queued, cruise.
+const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Room for delayed and aggregated ACKs.
+const CWND_GAIN: f64 = 2.0;
+
+/// Where the gain cycle stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cycle {
+    pub(super) phase: usize,
+    since: Time,
+    /// A loss was found since the phase began.
+    pub(super) lost: bool,
+}
+
+impl Bbr {
+    /// BBREnterProbeBW. It begins in any phase but the draining one. The source draws it; here the nanoseconds of the
+    /// instant choose, so that flows spread out and equal runs stay equal.
+    pub(super) fn enter_probe_bw(&mut self, now: Time) {
+        let drawn = (now.as_nanos() % (GAINS.len() as u64 - 1)) as usize;
+        self.cwnd_gain = CWND_GAIN;
+        self.enter_phase(now, (GAINS.len() - drawn) % GAINS.len());
+    }
+
+    /// BBRCheckCyclePhase.
+    pub(super) fn check_cycle(&mut self, sample: &AckSample) {
+        let Mode::ProbeBw(cycle) = self.mode else { return };
+        if self.phase_is_over(cycle, sample) {
+            self.enter_phase(sample.now, (cycle.phase + 1) % GAINS.len());
+        }
+    }
+
+    fn enter_phase(&mut self, now: Time, phase: usize) {
+        self.pacing_gain = GAINS[phase];
+        self.mode = Mode::ProbeBw(Cycle { phase, since: now, lost: false });
+    }
+
+    /// BBRIsNextCyclePhase: a probe lasts until it has filled the pipe or lost something, a drain until it has emptied it.
+    fn phase_is_over(&self, cycle: Cycle, sample: &AckSample) -> bool {
+        let full_length = sample.now.since(cycle.since) > self.round_trip.unwrap_or(Span::ZERO);
+        let before = sample.in_flight.saturating_add(sample.delivered);
+        let gain = GAINS[cycle.phase];
+        if gain > 1.0 {
+            full_length && (cycle.lost || before >= self.inflight(gain))
+        } else if gain < 1.0 {
+            full_length || before <= self.inflight(1.0)
+        } else {
+            full_length
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! PROBE_RTT: empties the pipe for a moment to see the round-trip time without a queue (draft section 4.3.5).
+
+use ackclock_core::{Span, Time};
+
+use super::{Bbr, Mode};
+use crate::cc::AckSample;
+
+/// ProbeRTTDuration.
+const DURATION: Span = Span::from_millis(200);
+
+/// How far PROBE_RTT has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probe {
+    /// Set when the pipe is as empty as it gets: when the probe may end.
+    until: Option<Time>,
+    /// A round has passed since.
+    round_done: bool,
+}
+
+impl Bbr {
+    /// BBRCheckProbeRTT: begins where the round-trip time is out of date, unless the sender was idle just now.
+    pub(super) fn check_probe_rtt(&mut self, sample: &AckSample, expired: bool) {
+        if !matches!(self.mode, Mode::ProbeRtt(_)) && expired && !self.idle_restart {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt(Probe::default());
+            self.pacing_gain = 1.0;
+            self.cwnd_gain = 1.0;
+        }
+        if let Mode::ProbeRtt(probe) = self.mode {
+            self.probe_round_trip(sample, probe);
+        }
+        self.idle_restart = false;
+    }
+
+    /// BBRHandleProbeRTT.
+    fn probe_round_trip(&mut self, sample: &AckSample, mut probe: Probe) {
+        // The rate is low on purpose: what is sent now must not be taken for the bottleneck's.
+        self.app_limited_until = self.delivered.saturating_add(sample.in_flight.into());
+        match probe.until {
+            None if sample.in_flight <= self.least_cwnd() => {
+                probe = Probe { until: Some(sample.now + DURATION), round_done: false };
+                self.round_end = self.delivered;
+            }
+            None => {}
+            Some(until) => {
+                probe.round_done |= self.round_start;
+                if probe.round_done && sample.now > until {
+                    self.round_trip_at = sample.now;
+                    self.restore_cwnd();
+                    self.leave_probe_rtt(sample.now);
+                    return;
+                }
+            }
+        }
+        self.mode = Mode::ProbeRtt(probe);
+    }
+
+    fn leave_probe_rtt(&mut self, now: Time) {
+        if self.full_pipe.filled {
+            self.enter_probe_bw(now);
+        } else {
+            self.enter_startup();
+        }
+    }
+}

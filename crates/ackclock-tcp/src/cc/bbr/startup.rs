@@ -1,0 +1,44 @@
+//! STARTUP: doubles the rate every round until the bottleneck is found (draft section 4.3.2).
+
+use ackclock_core::Rate;
+
+use super::{Bbr, Mode};
+
+/// BBRHighGain, 2 / ln 2: the smallest gain that lets the delivery rate double each round.
+pub(super) const HIGH_GAIN: f64 = 2.885_390_081_777_927;
+/// The pipe is full when a round brings less than a quarter more ...
+const GROWTH: f64 = 1.25;
+/// ... three times.
+const ROUNDS: u32 = 3;
+
+/// Whether the bottleneck has been found (draft section 4.3.2.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FullPipe {
+    pub(super) filled: bool,
+    /// The rate that the next must exceed by [`GROWTH`].
+    rate: Rate,
+    rounds_without_growth: u32,
+}
+
+impl Bbr {
+    pub(super) fn enter_startup(&mut self) {
+        self.mode = Mode::Startup;
+        self.pacing_gain = HIGH_GAIN;
+        self.cwnd_gain = HIGH_GAIN;
+    }
+
+    /// BBRCheckFullPipe, once a round in which the application did not limit the sending.
+    pub(super) fn check_full_pipe(&mut self, app_limited: bool) {
+        let pipe = &mut self.full_pipe;
+        if pipe.filled || !self.round_start || app_limited {
+            return;
+        }
+        let rate = self.bottleneck.max();
+        if rate.as_bps() as f64 >= pipe.rate.as_bps() as f64 * GROWTH {
+            *pipe = FullPipe { rate, ..FullPipe::default() };
+            return;
+        }
+        pipe.rounds_without_growth += 1;
+        pipe.filled = pipe.rounds_without_growth >= ROUNDS;
+    }
+}
