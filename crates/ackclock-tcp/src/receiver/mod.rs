@@ -19,80 +19,13 @@
 //! ## Validation
 //! Byte by byte against a bitmap under random overlapping segments (tests below).
 
+mod config;
+
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, SynOptions, Time, Timestamps};
 
+use self::config::scaled_window;
+pub use self::config::{AckPolicy, AckSize, Opening, ReceiverConfig};
 use crate::reassembly::Reassembly;
-
-/// When arrivals in order are acknowledged. Whatever is out of order, fills a gap or repeats is acknowledged at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AckPolicy {
-    /// Every segment.
-    Every,
-    /// Every `count`-th segment, or `timeout` after the first that was not acknowledged (RFC 5681 section 4.2).
-    Delayed {
-        /// Segments to an ACK.
-        count: u32,
-        /// Longest delay of an ACK.
-        timeout: Span,
-    },
-}
-
-/// How many bytes an ACK takes on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AckSize {
-    /// Always this many, whatever it carries (the sources count 40).
-    Fixed(u16),
-    /// IPv4 and TCP headers and the options that it really carries.
-    Real,
-}
-
-/// How a connection begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Opening {
-    /// By a handshake, which the receiver begins.
-    Handshake,
-    /// The connection exists; the first byte of the peer has this number.
-    Established(Seq),
-}
-
-/// What the receiver can and may do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReceiverConfig {
-    /// How the connection begins.
-    pub opening: Opening,
-    /// When to acknowledge.
-    pub acks: AckPolicy,
-    /// Size of an ACK.
-    pub ack_size: AckSize,
-    /// Window to advertise, bytes; at most 2^30.
-    pub max_window: u32,
-    /// Maximum segment size offered in the handshake, bytes.
-    pub mss: u16,
-    /// Report what arrived out of order (RFC 2018).
-    pub sack: bool,
-    /// Report what arrived twice (RFC 2883); needs `sack`.
-    pub dsack: bool,
-    /// Send timestamps and check those that come (RFC 7323).
-    pub timestamps: bool,
-    /// Echo congestion experienced (RFC 3168).
-    pub ecn: bool,
-}
-
-impl Default for ReceiverConfig {
-    fn default() -> Self {
-        Self {
-            opening: Opening::Established(Seq(1)),
-            acks: AckPolicy::Every,
-            ack_size: AckSize::Fixed(40),
-            max_window: 65_535,
-            mss: 1460,
-            sack: true,
-            dsack: false,
-            timestamps: false,
-            ecn: false,
-        }
-    }
-}
 
 /// The receiving half of one connection. Driven by hand: segments and instants go in, ACKs come out.
 #[derive(Clone, Debug)]
@@ -108,6 +41,8 @@ pub struct Receiver {
     window_field: u16,
     /// Segments taken in order since the last ACK.
     unacknowledged: u32,
+    /// Segments yet to be acknowledged one by one.
+    quick: u32,
     /// TS.Recent, the timestamp to echo.
     echo: Option<u32>,
     /// When the delayed ACK, or the SYN again, is due.
@@ -138,8 +73,6 @@ const INITIAL: Seq = Seq(0);
 /// RFC 6298 (2.1) and (2.5): first wait for an answer, and the longest.
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
 const LONGEST_TIMEOUT: Span = Span::from_secs(60);
-/// RFC 7323 section 2.3.
-const LARGEST_SCALE: u8 = 14;
 /// IPv4 and TCP headers without options.
 const PLAIN_HEADER: u16 = 40;
 
@@ -159,6 +92,7 @@ impl Receiver {
             scale,
             window_field,
             unacknowledged: 0,
+            quick: if let AckPolicy::Delayed { quick, .. } = config.acks { quick } else { 0 },
             echo: None,
             deadline: Time::NEVER,
             delivered: 0,
@@ -315,13 +249,18 @@ impl Receiver {
     fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
         self.unacknowledged += 1;
         match self.config.acks {
-            AckPolicy::Delayed { count, timeout } if self.unacknowledged < count && self.end.is_none() => {
+            AckPolicy::Delayed { .. } if self.quick > 0 => self.quick -= 1,
+            AckPolicy::Delayed { count, timeout, .. }
+                if self.unacknowledged < count && self.end.is_none() =>
+            {
                 if self.deadline == Time::NEVER {
                     self.deadline = now + timeout;
                 }
+                return;
             }
-            _ => self.acknowledge(now, None, out),
+            _ => {}
         }
+        self.acknowledge(now, None, out);
     }
 
     fn acknowledge(&mut self, now: Time, duplicate: Option<SackBlock>, out: &mut impl FnMut(Segment)) {
@@ -417,15 +356,6 @@ impl Receiver {
     }
 }
 
-/// The smallest scale with which a window fits its 16 bits, and the field. It is rounded up, so that a limit of n
-/// segments stays one of n segments.
-fn scaled_window(bytes: u32) -> (u8, u16) {
-    let field = |scale: u8| u64::from(bytes).div_ceil(1 << scale);
-    let scale =
-        (0..LARGEST_SCALE).find(|&scale| field(scale) <= u64::from(u16::MAX)).unwrap_or(LARGEST_SCALE);
-    (scale, u16::try_from(field(scale)).unwrap_or(u16::MAX))
-}
-
 /// The number after the FIN of a segment that has one.
 fn end_of(seg: &Segment) -> Option<Seq> {
     if seg.flags.intersects(Flags::FIN) { Some(seg.end()) } else { None }
@@ -489,7 +419,7 @@ mod tests {
     }
 
     fn delayed() -> ReceiverConfig {
-        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(200) };
+        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(200), quick: 0 };
         ReceiverConfig { acks, ..ReceiverConfig::default() }
     }
 
@@ -518,6 +448,14 @@ mod tests {
         assert!(bench.timeout(ms(219)).is_empty());
         assert_eq!(bench.timeout(ms(220))[0].ack, FIRST + 3000);
         assert!(bench.timeout(ms(221)).is_empty());
+    }
+
+    #[test]
+    fn the_first_segments_may_be_acknowledged_one_by_one() {
+        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(200), quick: 3 };
+        let mut bench = Bench::new(ReceiverConfig { acks, ..ReceiverConfig::default() });
+        let acks: Vec<_> = (0..7).map(|index| bench.data(ms(0), index).len()).collect();
+        assert_eq!(acks, [1, 1, 1, 0, 1, 0, 1]);
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! What a receiver can and may do.
+
+use ackclock_core::{Seq, Span};
+
+/// When arrivals in order are acknowledged. Whatever is out of order, fills a gap or repeats is acknowledged at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckPolicy {
+    /// Every segment.
+    Every,
+    /// Every `count`-th segment, or `timeout` after the first that was not acknowledged (RFC 5681 section 4.2).
+    Delayed {
+        /// Segments to an ACK.
+        count: u32,
+        /// Longest delay of an ACK.
+        timeout: Span,
+        /// Segments at the beginning of a connection that are acknowledged one by one (Linux: 16).
+        quick: u32,
+    },
+}
+
+/// How many bytes an ACK takes on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckSize {
+    /// Always this many, whatever it carries (the sources count 40).
+    Fixed(u16),
+    /// IPv4 and TCP headers and the options that it really carries.
+    Real,
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// By a handshake, which the receiver begins.
+    Handshake,
+    /// The connection exists; the first byte of the peer has this number.
+    Established(Seq),
+}
+
+/// What the receiver can and may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiverConfig {
+    /// How the connection begins.
+    pub opening: Opening,
+    /// When to acknowledge.
+    pub acks: AckPolicy,
+    /// Size of an ACK.
+    pub ack_size: AckSize,
+    /// Window to advertise, bytes; at most 2^30.
+    pub max_window: u32,
+    /// Maximum segment size offered in the handshake, bytes.
+    pub mss: u16,
+    /// Report what arrived out of order (RFC 2018).
+    pub sack: bool,
+    /// Report what arrived twice (RFC 2883); needs `sack`.
+    pub dsack: bool,
+    /// Send timestamps and check those that come (RFC 7323).
+    pub timestamps: bool,
+    /// Echo congestion experienced (RFC 3168).
+    pub ecn: bool,
+}
+
+impl Default for ReceiverConfig {
+    fn default() -> Self {
+        Self {
+            opening: Opening::Established(Seq(1)),
+            acks: AckPolicy::Every,
+            ack_size: AckSize::Fixed(40),
+            max_window: 65_535,
+            mss: 1460,
+            sack: true,
+            dsack: false,
+            timestamps: false,
+            ecn: false,
+        }
+    }
+}
+
+/// RFC 7323 section 2.3.
+const LARGEST_SCALE: u8 = 14;
+
+/// The smallest scale with which a window fits its 16 bits, and the field. It is rounded up, so that a limit of n
+/// segments stays one of n segments.
+pub(super) fn scaled_window(bytes: u32) -> (u8, u16) {
+    let field = |scale: u8| u64::from(bytes).div_ceil(1 << scale);
+    let scale =
+        (0..LARGEST_SCALE).find(|&scale| field(scale) <= u64::from(u16::MAX)).unwrap_or(LARGEST_SCALE);
+    (scale, u16::try_from(field(scale)).unwrap_or(u16::MAX))
+}
