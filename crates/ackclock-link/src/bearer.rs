@@ -1,16 +1,16 @@
 //! The bearer: both directions of a radio channel.
 
-use ackclock_core::{FlowId, RadioReport, Rate, Segment, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
 
-use crate::{Link, LinkEvent, LinkView, Refused};
+use crate::{Departures, Link, LinkEvent, LinkView, Refused};
 
 /// Which way a segment travels over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the network to the mobile.
-    Down,
+    Down = 0,
     /// From the mobile to the network.
-    Up,
+    Up = 1,
 }
 
 impl Direction {
@@ -29,8 +29,11 @@ pub trait Bearer: Send {
     /// The next event with an instant of at most `now`; instants never decrease within a direction.
     fn poll_event(&mut self, now: Time) -> Option<(Time, Direction, LinkEvent)>;
 
-    /// The instant of the next event: of any kind downwards where `departures` are watched, else of the next delivery.
-    fn poll_timeout(&self, departures: Departures) -> Option<Time>;
+    /// The instant of the next event, or an earlier one at which more will be known.
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// Whether departures downwards are events; those upwards never are.
+    fn watch(&mut self, departures: Departures);
 
     /// What an edge may see of the queue that serves `flow`.
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
@@ -38,87 +41,85 @@ pub trait Bearer: Send {
     /// The long-run mean rate of a direction.
     fn mean_rate(&self, direction: Direction) -> Rate;
 
+    /// How long segments had waited in the queue of a direction.
+    fn waits(&self, direction: Direction) -> &Histogram;
+
     /// What the radio controller has to tell.
     fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
         None
     }
 
+    /// Tells whose flow it is, for queues that are kept by user.
+    fn assign(&mut self, _flow: FlowId, _user: u32) {}
+
     /// The flow has ended.
     fn forget(&mut self, _flow: FlowId) {}
 }
 
-/// Whether a caller must learn of departures at their instant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Departures {
-    /// At their instant: a regulator acts on them.
-    Watched,
-    /// Some time later is soon enough: only statistics need them. Saves a wake a packet.
-    Unwatched,
-}
-
 /// Two links that know nothing of each other.
 pub struct PlainBearer {
-    down: Box<dyn Link>,
-    up: Box<dyn Link>,
+    links: [Box<dyn Link>; 2],
+    /// The next event of each link, so that a link is asked only when it has something to say.
+    due: [Time; 2],
 }
 
 impl PlainBearer {
     /// A bearer of two links.
     pub fn new(down: Box<dyn Link>, up: Box<dyn Link>) -> Self {
-        Self { down, up }
+        Self { links: [down, up], due: [Time::NEVER; 2] }
     }
 
-    fn link(&self, direction: Direction) -> &dyn Link {
-        match direction {
-            Direction::Down => &*self.down,
-            Direction::Up => &*self.up,
-        }
-    }
-
-    fn link_mut(&mut self, direction: Direction) -> &mut dyn Link {
-        match direction {
-            Direction::Down => &mut *self.down,
-            Direction::Up => &mut *self.up,
-        }
+    fn note_due(&mut self, direction: Direction) {
+        self.due[direction as usize] = self.links[direction as usize].poll_timeout().unwrap_or(Time::NEVER);
     }
 }
 
 impl Bearer for PlainBearer {
     fn enqueue(&mut self, now: Time, direction: Direction, segment: Segment) -> Result<(), Refused> {
-        self.link_mut(direction).enqueue(now, segment)
+        let taken = self.links[direction as usize].enqueue(now, segment);
+        self.note_due(direction);
+        taken
     }
 
     fn poll_event(&mut self, now: Time) -> Option<(Time, Direction, LinkEvent)> {
-        Direction::BOTH.into_iter().find_map(|direction| {
-            self.link_mut(direction).poll_event(now).map(|(at, event)| (at, direction, event))
-        })
+        for direction in Direction::BOTH {
+            if self.due[direction as usize] <= now {
+                let event = self.links[direction as usize].poll_event(now);
+                self.note_due(direction);
+                if let Some((at, event)) = event {
+                    return Some((at, direction, event));
+                }
+            }
+        }
+        None
     }
 
-    fn poll_timeout(&self, departures: Departures) -> Option<Time> {
-        let down = match departures {
-            Departures::Watched => self.down.poll_timeout(),
-            Departures::Unwatched => self.down.next_delivery(),
-        };
-        earlier(down, self.up.next_delivery())
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.due[0].min(self.due[1])).filter(|&time| time != Time::NEVER)
+    }
+
+    fn watch(&mut self, departures: Departures) {
+        self.links[Direction::Down as usize].watch(departures);
+        self.note_due(Direction::Down);
     }
 
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
-        self.link(direction).view(now, flow)
+        self.links[direction as usize].view(now, flow)
     }
 
     fn mean_rate(&self, direction: Direction) -> Rate {
-        self.link(direction).mean_rate()
+        self.links[direction as usize].mean_rate()
+    }
+
+    fn waits(&self, direction: Direction) -> &Histogram {
+        self.links[direction as usize].waits()
+    }
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        self.links.iter_mut().for_each(|link| link.assign(flow, user));
     }
 
     fn forget(&mut self, flow: FlowId) {
-        self.down.forget(flow);
-        self.up.forget(flow);
-    }
-}
-
-fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+        self.links.iter_mut().for_each(|link| link.forget(flow));
     }
 }

@@ -12,9 +12,54 @@
 //! ## Validation
 //! A saturated link carries exactly its rate (unit test); CR02 Table 1 item 1.
 
-use ackclock_core::{Rate, Segment, Span, Time};
+use ackclock_core::{Config, ConfigError, Rate, Segment, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use crate::loss::{Loss, assemble};
 use crate::serial::{Fate, Medium, Transmission};
+use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
+
+/// A link of fixed rate and fixed delay.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConstantConfig {
+    /// Rate of the transmitter.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Span,
+    /// Share of packets that the medium loses, each by itself.
+    pub loss: Loss,
+}
+
+impl Default for ConstantConfig {
+    /// The forward link of CR02 Table 1 item 1.
+    fn default() -> Self {
+        Self { rate: Rate::from_bps(200_000), delay: Span::from_millis(200), loss: Loss::NONE }
+    }
+}
+
+impl Config for ConstantConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.rate == Rate::ZERO {
+            return Err(ConfigError::new(
+                "rate",
+                "a constant link has a rate above 0; outages are a variable link's",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl LinkConfig for ConstantConfig {
+    fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
+        Ok(Nominal { rate: self.rate, delay: self.delay })
+    }
+
+    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
+        Ok(assemble(Constant { rate: self.rate, delay: self.delay }, self.loss, context))
+    }
+}
 
 /// A fixed rate and a fixed delay.
 #[derive(Clone, Copy, Debug)]
@@ -41,5 +86,9 @@ impl Medium for Constant {
 
     fn varies(&self) -> bool {
         false
+    }
+
+    fn least_delay(&self) -> Span {
+        self.delay
     }
 }

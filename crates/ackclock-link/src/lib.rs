@@ -6,14 +6,30 @@
 mod bearer;
 mod config;
 mod constant;
+mod delay;
 mod link;
+mod loss;
+mod outage;
 pub mod path;
+mod pieces;
 pub mod queue;
 mod serial;
+mod variable;
 
-pub use bearer::{Bearer, Departures, Direction, PlainBearer};
+pub use bearer::{Bearer, Direction, PlainBearer};
 pub use config::{Files, LinkConfig, LinkContext, Nominal};
-pub use constant::Constant;
-pub use link::{Capacity, Cause, Link, LinkEvent, LinkView, Load, Refused};
+pub use constant::{Constant, ConstantConfig};
+pub use link::{Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Refused};
+pub use loss::{Loss, Lossy};
+pub use outage::Outage;
 pub use path::Path;
-pub use serial::{BufferMeaning, Fate, Medium, SerialLink, Transmission};
+pub use serial::{BufferMeaning, Fate, Found, Medium, SerialLink, Transmission};
+pub use variable::{Redraw, VariableConfig};
+
+ackclock_core::registry! {
+    /// Links by the name that scenario files give them.
+    pub static LINKS: dyn LinkConfig = "link" {
+        "constant" => ConstantConfig,
+        "variable" => VariableConfig,
+    }
+}

@@ -1,12 +1,12 @@
 //! The link: one direction of a channel.
 
-use ackclock_core::{FlowId, Rate, Segment, Span, Time};
+use ackclock_core::{FlowId, Histogram, Rate, Segment, Time};
 
 /// One direction of a channel. It owns its queue; whatever happens to a segment inside comes out as an event, with the
 /// instant at which it happened.
 ///
-/// Before [`enqueue`](Self::enqueue) the caller drains the events that are due: a link is brought up to `now`, then
-/// touched. Asking at other instants than [`poll_timeout`](Self::poll_timeout) names changes nothing.
+/// The caller drains the events that are due before it [`enqueue`](Self::enqueue)s. Asking at other instants than
+/// [`poll_timeout`](Self::poll_timeout) names changes nothing.
 pub trait Link: Send {
     /// Takes a segment at `now`, or gives it back.
     ///
@@ -17,14 +17,12 @@ pub trait Link: Send {
     /// The next event with an instant of at most `now`; instants never decrease.
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
 
-    /// The instant of the next event of any kind.
+    /// The instant of the next event, or an earlier one at which more will be known.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// The instant of the next delivery, for a caller who need not learn of departures in time: their events still come,
-    /// with their own instants, before that delivery. Never later than the true instant.
-    fn next_delivery(&self) -> Option<Time> {
-        self.poll_timeout()
-    }
+    /// Whether [`LinkEvent::Departed`] is wanted, each at its instant. Unwatched at first, which saves a wake a packet;
+    /// drops inside the link are then told late, with their own instants, before the delivery that follows them.
+    fn watch(&mut self, departures: Departures);
 
     /// What an edge may see of the queue that serves `flow`, after the events due at `now` were drained.
     fn view(&self, now: Time, flow: FlowId) -> LinkView;
@@ -32,20 +30,31 @@ pub trait Link: Send {
     /// The long-run mean rate, from which buffers in milliseconds or BDPs are sized.
     fn mean_rate(&self) -> Rate;
 
+    /// How long the segments that departed had waited, from their arrival until the link began to transmit them.
+    fn waits(&self) -> &Histogram;
+
+    /// Tells whose flow it is, for queues that are kept by user.
+    fn assign(&mut self, _flow: FlowId, _user: u32) {}
+
     /// The flow has ended: give back what was kept for it.
     fn forget(&mut self, _flow: FlowId) {}
+}
+
+/// Whether departures are events of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Departures {
+    /// They are not.
+    #[default]
+    Unwatched,
+    /// They are, because a regulator acts on them.
+    Watched,
 }
 
 /// What happened to a segment inside a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// Its last byte has left the queue for the medium.
-    Departed {
-        /// The segment.
-        segment: Segment,
-        /// How long it waited from its arrival until the link began to transmit it.
-        waited: Span,
-    },
+    /// Its last byte has left the queue for the medium. Told only where departures are watched.
+    Departed(Segment),
     /// It was lost: by the queue after it had been accepted, or by the medium.
     Dropped(Segment, Cause),
     /// It arrived at the far end.

@@ -52,6 +52,10 @@ impl Queue for DropTail {
         Some((arrived, segment))
     }
 
+    fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
     fn waiting(&self, _: FlowId) -> Load {
         self.waiting
     }

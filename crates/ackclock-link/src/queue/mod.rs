@@ -17,12 +17,15 @@ pub trait Queue: Send {
     /// [`Refused`] where the segment is not taken.
     fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused>;
 
-    /// Gives the next segment to transmit, with the instant at which it had arrived. Segments that the discipline drops
+    /// Gives the next segment to transmit, if any is left, with the instant at which it had arrived. Segments that the discipline drops
     /// at this moment come out of [`poll_dropped`](Self::poll_dropped).
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
 
     /// A segment found the transmitter idle and goes straight through; it counts as having waited for no time.
     fn pass(&mut self, _now: Time, _segment: &mut Segment) {}
+
+    /// Whether nothing waits.
+    fn is_empty(&self) -> bool;
 
     /// The next segment that was dropped after it had been accepted.
     fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
@@ -32,8 +35,16 @@ pub trait Queue: Send {
     /// What waits in the part of the queue that serves `flow`.
     fn waiting(&self, flow: FlowId) -> Load;
 
+    /// Whether one part of the queue serves both flows.
+    fn together(&self, _a: FlowId, _b: FlowId) -> bool {
+        true
+    }
+
     /// The capacity of that part.
     fn capacity(&self, flow: FlowId) -> Capacity;
+
+    /// The flow belongs to this user; one of which nothing is said belongs to user 0.
+    fn assign(&mut self, _flow: FlowId, _user: u32) {}
 
     /// The flow has ended.
     fn forget(&mut self, _flow: FlowId) {}
@@ -52,6 +63,10 @@ impl Queue for Box<dyn Queue> {
         (**self).pass(now, segment);
     }
 
+    fn is_empty(&self) -> bool {
+        (**self).is_empty()
+    }
+
     fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
         (**self).poll_dropped()
     }
@@ -60,8 +75,16 @@ impl Queue for Box<dyn Queue> {
         (**self).waiting(flow)
     }
 
+    fn together(&self, a: FlowId, b: FlowId) -> bool {
+        (**self).together(a, b)
+    }
+
     fn capacity(&self, flow: FlowId) -> Capacity {
         (**self).capacity(flow)
+    }
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        (**self).assign(flow, user);
     }
 
     fn forget(&mut self, flow: FlowId) {

@@ -1,0 +1,122 @@
+//! # Random loss
+//!
+//! ## Source
+//! CR04 section on loss and latency: packets lost on the radio hop, independently of each other.
+//!
+//! ## What it does
+//! Wraps any medium: each packet is transmitted as ever and then lost with a fixed probability. The draws come from the
+//! stream `NAME/loss`, one a packet in the order of transmission.
+//!
+//! ## Differences from the source
+//! None.
+//!
+//! ## Validation
+//! The share lost is binomial (`tests/theory.rs`); lost packets count in the conservation law.
+
+use std::borrow::Cow;
+
+use ackclock_core::{Rate, Segment, Span, Stream, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::serial::{Fate, Found, Medium, SerialLink, Transmission};
+use crate::{Link, LinkContext};
+
+/// The probability with which a packet is lost, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Loss(f64);
+
+impl Loss {
+    /// Every packet arrives.
+    pub const NONE: Self = Self(0.0);
+
+    /// The probability.
+    pub const fn probability(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Loss {
+    type Error = String;
+    fn try_from(probability: f64) -> Result<Self, String> {
+        if (0.0..=1.0).contains(&probability) {
+            Ok(Self(probability))
+        } else {
+            Err(format!("{probability} is not a probability, a number from 0 to 1"))
+        }
+    }
+}
+
+impl From<Loss> for f64 {
+    fn from(loss: Loss) -> Self {
+        loss.0
+    }
+}
+
+impl JsonSchema for Loss {
+    fn schema_name() -> Cow<'static, str> {
+        "Loss".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": 0, "maximum": 1, "description": "share of packets lost at random, 0 to 1" })
+    }
+}
+
+/// A medium that loses packets at random.
+#[derive(Debug)]
+pub struct Lossy<M> {
+    medium: M,
+    loss: Loss,
+    stream: Stream,
+}
+
+impl<M> Lossy<M> {
+    /// Wraps `medium`; chance comes from `stream`.
+    pub const fn new(medium: M, loss: Loss, stream: Stream) -> Self {
+        Self { medium, loss, stream }
+    }
+}
+
+impl<M: Medium> Medium for Lossy<M> {
+    fn ready(&mut self, now: Time, found: Found) -> Time {
+        self.medium.ready(now, found)
+    }
+
+    fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
+        let transmission = self.medium.transmit(arrived, start, segment);
+        // The number is drawn for every packet, so that the luck of the next does not hang on the fate of this one.
+        let lost = self.stream.chance(self.loss.0);
+        Transmission { fate: if lost { Fate::Lost } else { transmission.fate }, ..transmission }
+    }
+
+    fn rate(&self, now: Time) -> Rate {
+        self.medium.rate(now)
+    }
+
+    fn mean_rate(&self) -> Rate {
+        self.medium.mean_rate()
+    }
+
+    fn varies(&self) -> bool {
+        self.medium.varies()
+    }
+
+    fn least_delay(&self) -> Span {
+        self.medium.least_delay()
+    }
+}
+
+/// A link of this medium, with the loss that every link table can ask for.
+pub(crate) fn assemble<M: Medium + 'static>(
+    medium: M,
+    loss: Loss,
+    context: LinkContext<'_>,
+) -> Box<dyn Link> {
+    let LinkContext { queue, meaning, streams, name, .. } = context;
+    if loss == Loss::NONE {
+        return Box::new(SerialLink::new(medium, queue, meaning));
+    }
+    let stream = streams.stream(&format!("{name}/loss"));
+    Box::new(SerialLink::new(Lossy::new(medium, loss, stream), queue, meaning))
+}

@@ -1,0 +1,152 @@
+//! # Outages
+//!
+//! ## Source
+//! The radio link of the RNF proxy documents: bandwidth constant by pieces, with outages (`links.md` section 10).
+//!
+//! ## What it does
+//! During an outage the rate is zero and nothing is lost: the packet in transmission waits and then goes on. An outage
+//! happens once, or again and again.
+//!
+//! ## Differences from the source
+//! None.
+//!
+//! ## Validation
+//! Instants by hand (unit tests).
+
+use ackclock_core::{ConfigError, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A time in which nothing passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// When it first begins.
+    pub at: Span,
+    /// How long it lasts.
+    #[serde(rename = "for")]
+    pub lasts: Span,
+    /// From one beginning to the next; it happens once where this is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
+}
+
+/// Whether anything passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Radio {
+    On,
+    Out,
+}
+
+/// All outages of a link, checked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outages(Vec<Outage>);
+
+const SHORTEST_PERIOD: Span = Span::from_millis(1);
+
+impl Outages {
+    /// Checks a list of outages as the table of a link gives it.
+    pub(crate) fn new(outages: &[Outage]) -> Result<Self, ConfigError> {
+        let error = |index: usize, key: &str, message: &str| {
+            Err(ConfigError::new(format!("outages[{index}]{key}"), message))
+        };
+        for (index, outage) in outages.iter().enumerate() {
+            if outage.lasts == Span::ZERO {
+                return error(index, ".for", "an outage lasts for longer than 0");
+            }
+            if outage.every.is_some_and(|every| every <= outage.lasts || every < SHORTEST_PERIOD) {
+                return error(index, ".every", "it is longer than `for`, and at least 1ms");
+            }
+        }
+        let all = Self(outages.to_vec());
+        if all.share_on() <= 0.0 {
+            return Err(ConfigError::new("outages", "together they leave no time in which anything passes"));
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether anything passes at `now`, and until when that holds at least.
+    pub(crate) fn at(&self, now: Time) -> (Radio, Time) {
+        let (mut radio, mut until) = (Radio::On, Time::NEVER);
+        for outage in &self.0 {
+            let (this, changes) = outage.at(now);
+            until = until.min(changes);
+            if this == Radio::Out {
+                radio = Radio::Out;
+            }
+        }
+        (radio, until)
+    }
+
+    /// Share of all time in which something passes, by those that come again and again; overlaps count twice.
+    pub(crate) fn share_on(&self) -> f64 {
+        let share = |outage: &Outage| {
+            outage.every.map_or(0.0, |every| outage.lasts.as_secs_f64() / every.as_secs_f64())
+        };
+        1.0 - self.0.iter().map(share).sum::<f64>()
+    }
+}
+
+impl Outage {
+    fn at(&self, now: Time) -> (Radio, Time) {
+        let first = Time::ZERO + self.at;
+        if now < first {
+            return (Radio::On, first);
+        }
+        let begun = match self.every {
+            Some(every) => now - Span::from_nanos(now.since(first).as_nanos() % every.as_nanos()),
+            None => first,
+        };
+        let ends = begun + self.lasts;
+        match self.every {
+            _ if now < ends => (Radio::Out, ends),
+            Some(every) => (Radio::On, begun + every),
+            None => (Radio::On, Time::NEVER),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(n: u64) -> Time {
+        Time::ZERO + Span::from_secs(n)
+    }
+
+    fn outage(at: u64, lasts: u64, every: Option<u64>) -> Outage {
+        Outage { at: Span::from_secs(at), lasts: Span::from_secs(lasts), every: every.map(Span::from_secs) }
+    }
+
+    #[test]
+    fn outages_begin_end_and_come_again() {
+        let outages = Outages::new(&[outage(10, 2, Some(60)), outage(11, 5, None)]).unwrap();
+        for (now, radio, until) in [
+            (0, Radio::On, 10),
+            (10, Radio::Out, 11),
+            (11, Radio::Out, 12),
+            (12, Radio::Out, 16),
+            (16, Radio::On, 70),
+            (71, Radio::Out, 72),
+            (72, Radio::On, 130),
+        ] {
+            assert_eq!(outages.at(secs(now)), (radio, secs(until)), "at {now} s");
+        }
+        assert!((outages.share_on() - 58.0 / 60.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn outages_that_leave_nothing_are_refused() {
+        for (list, path) in [
+            (vec![outage(0, 0, None)], "outages[0].for"),
+            (vec![outage(0, 1, None), outage(0, 5, Some(5))], "outages[1].every"),
+            (vec![outage(0, 5, Some(10)), outage(5, 5, Some(10))], "outages"),
+        ] {
+            assert_eq!(Outages::new(&list).unwrap_err().path, path);
+        }
+    }
+}

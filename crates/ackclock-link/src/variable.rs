@@ -1,0 +1,358 @@
+//! # Variable link
+//!
+//! ## Source
+//! CR02 section 6: forward rate `u(200 kbit/s, s)`, forward delay `e(x)`; `links.md` section 3 settles what the source
+//! leaves open.
+//!
+//! ## What it does
+//! Rate and delay are drawn from laws. When is a choice:
+//! - `packet` (default): a new rate for each packet when its transmission begins, a new delay for each when it leaves.
+//!   A saturated link then carries the harmonic mean of its rates.
+//! - `interval(dt)`: a new rate and a new delay every `dt`, at multiples of `dt`; a packet in transmission finishes its
+//!   remaining bits at the new rate. A saturated link carries the arithmetic mean.
+//! - `slot`, `slot(dt)`: an interval of 1/600 s, the slot of 1xEV-DO, where no other is given.
+//!
+//! Draws come from `NAME/rate` and `NAME/delay`: by packet number in the one case, by interval number in the other, so
+//! that polling or idling changes none. Outages lay a rate of zero over either.
+//!
+//! ## Differences from the source
+//! None known; the source does not say when it draws.
+//!
+//! ## Validation
+//! Effective delays of 441.5, 458.9 and 519 ms and capacities of 198.0, 186.8 and 167.7 kbit/s (`tests/theory.rs`).
+
+use std::fmt;
+use std::str::FromStr;
+
+use ackclock_core::units::UnitError;
+use ackclock_core::{Config, ConfigError, Law, Rate, Segment, Span, Stream, Streams, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::delay::Delays;
+use crate::loss::{Loss, assemble};
+use crate::outage::{Outage, Outages, Radio};
+use crate::pieces::{NANOBITS_PER_BYTE, finish};
+use crate::serial::{Fate, Medium, Transmission};
+use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
+
+/// A link whose rate and delay are drawn anew for every packet, interval or slot.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct VariableConfig {
+    /// Law of the rate.
+    pub rate: Law<Rate>,
+    /// Law of the propagation delay, one way.
+    pub delay: Law<Span>,
+    /// When rate and delay are drawn.
+    pub redraw: Redraw,
+    /// Share of packets that the medium loses, each by itself.
+    pub loss: Loss,
+    /// Times in which nothing passes and nothing is lost.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
+}
+
+/// When a variable link draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Redraw {
+    /// For every packet.
+    #[default]
+    Packet,
+    /// At every multiple of this span.
+    Interval(Span),
+}
+
+impl Redraw {
+    /// The slot of 1xEV-DO, 1/600 s to the nanosecond.
+    pub const SLOT: Self = Self::Interval(Span::from_nanos(1_666_667));
+    const SHORTEST: Span = Span::from_micros(10);
+    const HELP: &'static str =
+        "write \"packet\", \"slot\" (1/600 s), \"slot(1.667ms)\" or \"interval(100ms)\"";
+}
+
+impl FromStr for Redraw {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let explain = |what: &str| UnitError(format!("`{text}` {what}; {}", Self::HELP));
+        match text.trim() {
+            "packet" => return Ok(Self::Packet),
+            "slot" => return Ok(Self::SLOT),
+            _ => {}
+        }
+        let length = ["interval", "slot"].iter().find_map(|name| {
+            text.trim().strip_prefix(name)?.trim_start().strip_prefix('(')?.strip_suffix(')')
+        });
+        let length: Span = length.ok_or_else(|| explain("says no such thing"))?.parse()?;
+        if length < Self::SHORTEST {
+            return Err(explain("is shorter than 10us"));
+        }
+        Ok(Self::Interval(length))
+    }
+}
+
+impl TryFrom<String> for Redraw {
+    type Error = UnitError;
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        text.parse()
+    }
+}
+
+impl From<Redraw> for String {
+    fn from(redraw: Redraw) -> Self {
+        redraw.to_string()
+    }
+}
+
+impl fmt::Display for Redraw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Packet => f.write_str("packet"),
+            Self::SLOT => f.write_str("slot"),
+            Self::Interval(length) => write!(f, "interval({length})"),
+        }
+    }
+}
+
+impl JsonSchema for Redraw {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Redraw".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": Self::HELP })
+    }
+}
+
+impl Default for VariableConfig {
+    /// The link of CR02 with both rate and delay variable.
+    fn default() -> Self {
+        let law = |text: &str| text.parse().expect("a law written here and tested");
+        Self {
+            rate: "u(200kbit/s, 50kbit/s)".parse().expect("a law written here and tested"),
+            delay: law("e(50ms)"),
+            redraw: Redraw::Packet,
+            loss: Loss::NONE,
+            outages: Vec::new(),
+        }
+    }
+}
+
+impl Config for VariableConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        Outages::new(&self.outages)?;
+        match self.redraw {
+            Redraw::Packet if self.rate.harmonic_mean() == Rate::ZERO => Err(ConfigError::new(
+                "rate",
+                format!(
+                    "`{}` can be zero, and with redraw = \"packet\" such a packet would never end",
+                    self.rate
+                ),
+            )),
+            _ if self.rate.mean() == Rate::ZERO => Err(ConfigError::new(
+                "rate",
+                format!("`{}` is always zero: nothing would ever pass", self.rate),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl LinkConfig for VariableConfig {
+    fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
+        let rate = match self.redraw {
+            Redraw::Packet => self.rate.harmonic_mean(),
+            Redraw::Interval(_) => self.rate.mean(),
+        };
+        let share_on = Outages::new(&self.outages)?.share_on();
+        Ok(Nominal { rate: Rate::from_bps_f64(rate.as_bps() as f64 * share_on), delay: self.delay.mean() })
+    }
+
+    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
+        let outages = Outages::new(&self.outages)?;
+        let mean = self.nominal(context.files)?.rate;
+        let mut rates = context.streams.stream(&format!("{}/rate", context.name));
+        let mut delays = context.streams.stream(&format!("{}/delay", context.name));
+        let Redraw::Interval(length) = self.redraw else {
+            let delays = Delays::new(self.delay.clone(), delays);
+            let medium = PerPacket { law: self.rate.clone(), rates, delays, outages, current: mean, mean };
+            return Ok(assemble(medium, self.loss, context));
+        };
+        let rate = ByNumber { law: self.rate.clone(), seed: rates.bits() };
+        let delay = ByNumber { law: self.delay.clone(), seed: delays.bits() };
+        Ok(assemble(PerInterval { rate, delay, length, outages, mean }, self.loss, context))
+    }
+}
+
+/// A new rate and a new delay for every packet.
+struct PerPacket {
+    law: Law<Rate>,
+    rates: Stream,
+    delays: Delays,
+    outages: Outages,
+    /// Rate of the last packet.
+    current: Rate,
+    mean: Rate,
+}
+
+impl Medium for PerPacket {
+    fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
+        // A packet drawn at less than 1 bit/s would never end.
+        self.current = self.law.draw(&mut self.rates).max(Rate::from_bps(1));
+        let bytes = u64::from(segment.wire_bytes());
+        let departs = if self.outages.is_empty() {
+            start + self.current.time_for(bytes)
+        } else {
+            finish(start, bytes * NANOBITS_PER_BYTE, |now| through(&self.outages, self.current, now))
+        };
+        Transmission { departs, delay: self.delays.draw(), fate: Fate::Arrives }
+    }
+
+    fn rate(&self, now: Time) -> Rate {
+        through(&self.outages, self.current, now).0
+    }
+
+    fn mean_rate(&self) -> Rate {
+        self.mean
+    }
+
+    fn varies(&self) -> bool {
+        self.delays.vary()
+    }
+
+    fn least_delay(&self) -> Span {
+        self.delays.least()
+    }
+}
+
+/// A rate under outages: what passes at `now`, and until when.
+fn through(outages: &Outages, rate: Rate, now: Time) -> (Rate, Time) {
+    match outages.at(now) {
+        (Radio::On, until) => (rate, until),
+        (Radio::Out, until) => (Rate::ZERO, until),
+    }
+}
+
+/// A new rate and a new delay for every interval.
+struct PerInterval {
+    rate: ByNumber<Rate>,
+    delay: ByNumber<Span>,
+    length: Span,
+    outages: Outages,
+    mean: Rate,
+}
+
+impl PerInterval {
+    fn number(&self, now: Time) -> u64 {
+        now.as_nanos() / self.length.as_nanos()
+    }
+
+    fn piece(&self, now: Time) -> (Rate, Time) {
+        let number = self.number(now);
+        let (rate, changes) = through(&self.outages, self.rate.draw(number), now);
+        (rate, changes.min(Time::ZERO + self.length * (number + 1)))
+    }
+}
+
+impl Medium for PerInterval {
+    fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
+        let work = u64::from(segment.wire_bytes()) * NANOBITS_PER_BYTE;
+        let departs = finish(start, work, |now| self.piece(now));
+        Transmission { departs, delay: self.delay.draw(self.number(departs)), fate: Fate::Arrives }
+    }
+
+    fn rate(&self, now: Time) -> Rate {
+        self.piece(now).0
+    }
+
+    fn mean_rate(&self) -> Rate {
+        self.mean
+    }
+
+    fn varies(&self) -> bool {
+        self.delay.law.constant().is_none()
+    }
+
+    fn least_delay(&self) -> Span {
+        self.delay.law.constant().unwrap_or(Span::ZERO)
+    }
+}
+
+/// Draws by number: each number has a stream of its own, so that they can be asked for in any order, and an idle link
+/// need not draw what nobody sees.
+struct ByNumber<Q> {
+    law: Law<Q>,
+    seed: u64,
+}
+
+impl<Q: ackclock_core::Quantity> ByNumber<Q> {
+    fn draw(&self, number: u64) -> Q {
+        self.law.draw(&mut Streams::new(self.seed, number).stream(""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::{FlowId, Seq};
+
+    fn packet() -> Segment {
+        Segment::data(FlowId(0), Seq(0), 960, 40)
+    }
+
+    fn per_interval(rate: &str, outages: &[Outage]) -> PerInterval {
+        PerInterval {
+            rate: ByNumber { law: rate.parse().unwrap(), seed: 1 },
+            delay: ByNumber { law: Span::ZERO.into(), seed: 2 },
+            length: Span::from_millis(10),
+            outages: Outages::new(outages).unwrap(),
+            mean: Rate::ZERO,
+        }
+    }
+
+    #[test]
+    fn redraws_are_printed_as_they_are_parsed() {
+        for text in ["packet", "slot", "interval(100ms)"] {
+            assert_eq!(text.parse::<Redraw>().unwrap().to_string(), text);
+        }
+        assert_eq!("slot(5ms)".parse(), Ok(Redraw::Interval(Span::from_millis(5))));
+        for text in ["never", "interval", "interval()", "interval(1us)", "slot(2p)"] {
+            assert!(text.parse::<Redraw>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_packet_in_transmission_finishes_at_the_rate_of_the_next_interval() {
+        let mut medium = per_interval("u(200kbit/s, 50kbit/s)", &[]);
+        let departs = medium.transmit(Time::ZERO, Time::ZERO, &packet()).departs;
+        // Sum up the bits of the intervals that the packet took part in, by hand.
+        let mut bits = 0.0;
+        for number in 0..=departs.as_nanos() / 10_000_000 {
+            let begins = Time::ZERO + Span::from_millis(10) * number;
+            let lasts = departs.since(begins).min(Span::from_millis(10));
+            bits += medium.rate.draw(number).as_bps() as f64 * lasts.as_secs_f64();
+        }
+        assert!((bits - 8000.0).abs() < 1e-3, "{bits}");
+    }
+
+    #[test]
+    fn an_outage_stops_the_packet_in_transmission_and_keeps_it() {
+        let outage = Outage { at: Span::from_millis(15), lasts: Span::from_millis(100), every: None };
+        let mut medium = per_interval("200kbit/s", &[outage]);
+        // 40 ms of transmission and 100 ms of outage
+        assert_eq!(
+            medium.transmit(Time::ZERO, Time::ZERO, &packet()).departs,
+            Time::ZERO + Span::from_millis(140)
+        );
+        assert_eq!(medium.rate(Time::ZERO + Span::from_millis(20)), Rate::ZERO);
+    }
+
+    #[test]
+    fn laws_that_would_stop_the_link_for_ever_are_refused() {
+        let config =
+            |rate: &str, redraw| VariableConfig { rate: rate.parse().unwrap(), redraw, ..Default::default() };
+        assert_eq!(config("table(0kbit/s, 1Mbit/s)", Redraw::Packet).check().unwrap_err().path, "rate");
+        assert!(config("table(0kbit/s, 1Mbit/s)", Redraw::SLOT).check().is_ok());
+        assert!(config("0kbit/s", Redraw::SLOT).check().is_err());
+    }
+}
