@@ -1,0 +1,153 @@
+"""Speed and memory of ackclock beside ns-2 and ns-3, measured in one run (`make bench`).
+
+CPU seconds are those of the process, user and system, with the start-up (reading, building the graph) taken off on both
+sides. A peer that is not installed is left out and the table says so.
+"""
+
+import argparse
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import worlds
+from measure import cost, usage
+from rich.console import Console
+from rich.table import Table
+from worlds import ITEMS, ackclock
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured value beside its target."""
+
+    what: str
+    value: float | None
+    unit: str
+    target: float | None
+    better: str
+    note: str
+
+    @property
+    def verdict(self) -> str:
+        """Whether the target is met."""
+        if self.value is None:
+            return "not measured"
+        if self.target is None:
+            return ""
+        met = self.value >= self.target if self.better == "more" else self.value <= self.target
+        return "met" if met else "missed"
+
+
+def main() -> None:
+    """Measure, print the table, write the JSON."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--out", type=Path, default=Path("out/bench.json"))
+    options.add_argument("--bottlenecks", type=int, default=1000, help="independent bottlenecks beside the peers")
+    options.add_argument("--best-of", type=int, default=3)
+    given = options.parse_args()
+
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    peers = Peers(given.out.parent / "peers", given.best_of)
+    rows = [*peers.one_hour(1, 8, 120), *peers.one_hour(4, 80, 80), *peers.bottlenecks(given.bottlenecks, 100)]
+    rows += [*scaling("dedicated", given.best_of), *scaling("shared", given.best_of), *memory()]
+    show(rows)
+    machine = {"machine": platform.machine(), "cores": os.cpu_count(), "rows": [asdict(row) for row in rows]}
+    given.out.write_text(json.dumps(machine, indent=1) + "\n")
+    print(given.out)
+
+
+class Peers:
+    """Ratios of CPU seconds: the peer's over ours."""
+
+    def __init__(self, folder: Path, best_of: int) -> None:
+        self.ns2 = worlds.has_ns2()
+        self.ns3 = worlds.build_ns3(folder)
+        self.best_of = best_of
+
+    def one_hour(self, item: int, ns2_target: float, ns3_target: float) -> list[Row]:
+        """An hour of one flow over an item of table 1."""
+        hop, hour = ITEMS[item], 3600.0
+        # An hour takes us less than the clock of a process tells apart: simulate fifty, and divide.
+        hours = 50
+        ours = cost(lambda s: ackclock("one-flow.toml", s, hop.sets()), hours * hour, self.best_of).cpu_s / hours
+        what = f"an hour of item {item}"
+        ns2 = self.ns2 and cost(lambda s: worlds.ns2_one_flow(hop, s), hour, self.best_of).cpu_s
+        ns3 = self.ns3 and cost(lambda s: worlds.ns3(self.ns3, hop, s), hour, self.best_of).cpu_s
+        return ratios(what, ours, {"ns-2": (ns2, ns2_target), "ns-3": (ns3, ns3_target)})
+
+    def bottlenecks(self, flows: int, seconds: float) -> list[Row]:
+        """Independent bottlenecks with a flow each."""
+        sets = {"flow.count": flows}
+        ours = cost(lambda s: ackclock("bottlenecks.toml", s, sets), seconds, self.best_of).cpu_s
+        what = f"{flows} bottlenecks for {seconds:g} s"
+        # The peers take long enough to be measured once.
+        ns2 = self.ns2 and cost(lambda s: worlds.ns2_many_flows(flows, s), seconds, 1).cpu_s
+        ns3 = self.ns3 and cost(lambda s: worlds.ns3(self.ns3, ITEMS[1], s, flows), seconds, 1).cpu_s
+        return ratios(what, ours, {"ns-2": (ns2, 20), "ns-3": (ns3, 150)})
+
+
+def ratios(what: str, ours: float, peers: dict[str, tuple[float | bool | None, float]]) -> list[Row]:
+    """Our CPU seconds, and how many times more each peer took."""
+    rows = [Row(f"{what}: ackclock", ours, "CPU s", None, "less", "")]
+    for name, (theirs, target) in peers.items():
+        if theirs:
+            note = f"{theirs:.3g} against {ours:.3g} CPU s"
+            rows.append(Row(f"{what}: {name} / ackclock", theirs / ours, "x", target, "more", note))
+        else:
+            rows.append(Row(f"{what}: {name} / ackclock", None, "x", target, "more", f"{name} is not installed"))
+    return rows
+
+
+def scaling(channel: str, best_of: int) -> list[Row]:
+    """Packets a second with 1 to 10 000 flows, and how much dearer a packet becomes."""
+    rates = {flows: packets_per_second(channel, flows, best_of) for flows in (1, 10, 100, 1000, 10_000)}
+    rows = [Row(f"{flows} flows, {channel}", rate, "packets/s", None, "more", "") for flows, rate in rates.items()]
+    dearer = rates[1] / rates[10_000]
+    return [*rows, Row(f"cost of a packet, 10 000 flows / 1 flow, {channel}", dearer, "x", 2, "less", "")]
+
+
+def packets_per_second(channel: str, flows: int, best_of: int) -> float:
+    """Data packets delivered for each CPU second, start-up taken off."""
+    # 25 packets a second and flow: as many seconds as give some millions of packets, and at least a hundred.
+    seconds = max(100.0, 2.5e6 / (25 * flows))
+    one = cost(lambda s: many_flows(channel, flows, s), seconds, best_of)
+    return one.whole.result()["engine"]["packets"] / one.cpu_s
+
+
+def many_flows(channel: str, flows: int, seconds: float) -> list[str]:
+    """Flows with a channel each, or over one that is as many times as fast."""
+    if channel == "dedicated":
+        return ackclock("bottlenecks.toml", seconds, {"flow.count": flows})
+    scaled = {"edge.down.rate": f"{200 * flows}kbit/s", "edge.up.rate": f"{64 * flows}kbit/s"}
+    return ackclock("shared.toml", seconds, {"flow.count": flows, "edge.buffer": f"{10 * flows}p", **scaled})
+
+
+def memory() -> list[Row]:
+    """Bytes a flow, and whether a hundred thousand flows fit."""
+    few, many, crowd = 20_000, 40_000, 100_000
+    peak = {flows: usage(many_flows("dedicated", flows, 30)).peak_bytes for flows in (few, many)}
+    each = (peak[many] - peak[few]) / (many - few)
+    whole = usage(many_flows("dedicated", crowd, 10)).peak_bytes / GIB
+    return [
+        Row("memory a flow", each / 1024, "KiB", 4, "less", f"peak at {many} less peak at {few} flows, 30 s"),
+        Row(f"memory of {crowd} flows", whole, "GiB", 1, "less", "peak of the process, 10 s"),
+    ]
+
+
+def show(rows: list[Row]) -> None:
+    """Print the table."""
+    table = Table("what", "value", "unit", "target", "", "note")
+    for row in rows:
+        value = "" if row.value is None else f"{row.value:,.4g}" if row.value < 1e4 else f"{row.value:,.0f}"
+        sign = {"more": "at least", "less": "at most"}[row.better]
+        target = "" if row.target is None else f"{sign} {row.target:g}"
+        table.add_row(row.what, value, row.unit, target, row.verdict, row.note)
+    Console(width=150).print(table)
+
+
+if __name__ == "__main__":
+    main()
