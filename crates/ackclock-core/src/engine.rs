@@ -17,6 +17,8 @@ pub struct Engine<N: Node = Box<dyn Node>, T: Tracer = NullTracer> {
     nodes: Vec<N>,
     wakes: Wakes,
     out: Outbox,
+    /// Hops being taken; kept for its memory.
+    batch: Vec<Hop>,
     egress: VecDeque<Egress>,
     now: Time,
     tracer: T,
@@ -43,6 +45,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
             nodes: Vec::new(),
             wakes: Wakes::default(),
             out: Outbox::default(),
+            batch: Vec::new(),
             egress: VecDeque::new(),
             now: Time::ZERO,
             tracer,
@@ -131,19 +134,22 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         &mut self.tracer
     }
 
-    /// Takes messages to the ends of their wires until none is left.
+    /// Takes messages to the ends of their wires until none is left: all that were sent, then all that those called
+    /// forth, and so on.
     fn settle(&mut self, now: Time) {
-        while let Some(Hop { to, message }) = self.out.pop() {
-            let node = to.node as usize;
-            if !to.connected {
-                self.egress.push_back(Egress { at: now, node, port: to.port, message });
-                continue;
+        while self.out.swap(&mut self.batch) {
+            for Hop { to, message } in &self.batch {
+                let node = to.node as usize;
+                if !to.connected {
+                    self.egress.push_back(Egress { at: now, node, port: to.port, message: *message });
+                    continue;
+                }
+                self.events += 1;
+                self.tracer.message(now, node, to.port, message);
+                self.out.from = to.node;
+                self.nodes[node].receive(now, to.port, message, &mut self.out);
+                self.wakes.set(node, self.nodes[node].next_wake());
             }
-            self.events += 1;
-            self.tracer.message(now, node, to.port, &message);
-            self.out.from = to.node;
-            self.nodes[node].receive(now, to.port, &message, &mut self.out);
-            self.wakes.set(node, self.nodes[node].next_wake());
         }
     }
 }

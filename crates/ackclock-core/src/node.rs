@@ -48,9 +48,7 @@ pub trait Node: Send {
 /// Messages on their way to the next node. Hops at one instant are taken in the order in which they were sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// Hops not taken yet begin at `next`; when all are taken the list starts afresh.
     hops: Vec<Hop>,
-    next: usize,
     pub(crate) wires: Vec<[Wire; MAX_PORTS]>,
     pub(crate) from: u32,
 }
@@ -79,38 +77,38 @@ pub(crate) struct Hop {
 
 impl Outbox {
     /// Sends `message` out at `port` of the node that is running.
+    #[inline]
     pub fn send(&mut self, port: Port, message: Message) {
         let to = self.wires[self.from as usize][usize::from(port)];
-        self.push(Hop { to, message });
+        self.hops.push(Hop { to, message });
     }
 
-    /// Adds a hop behind those not taken yet.
-    #[inline]
+    /// Adds a hop behind those that were sent.
     pub(crate) fn push(&mut self, hop: Hop) {
         self.hops.push(hop);
     }
 
-    /// Takes the oldest hop.
+    /// Exchanges what was sent for an emptied list; false where nothing was sent.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Hop> {
-        let Some(&hop) = self.hops.get(self.next) else {
-            self.hops.clear();
-            self.next = 0;
-            return None;
-        };
-        self.next += 1;
-        Some(hop)
+    pub(crate) fn swap(&mut self, batch: &mut Vec<Hop>) -> bool {
+        batch.clear();
+        std::mem::swap(&mut self.hops, batch);
+        !batch.is_empty()
     }
 
     /// An outbox of a single unconnected node, for driving a node by hand.
     pub fn for_one_node() -> Self {
         let wires = std::array::from_fn(|port| Wire::unconnected(0, port as Port));
-        Self { hops: Vec::new(), next: 0, wires: vec![wires], from: 0 }
+        Self { hops: Vec::new(), wires: vec![wires], from: 0 }
     }
 
     /// Takes the next message that was sent, with the port at which it left. Of use with [`Self::for_one_node`].
     pub fn take(&mut self) -> Option<(Port, Message)> {
-        self.pop().map(|hop| (hop.to.port, hop.message))
+        if self.hops.is_empty() {
+            return None;
+        }
+        let hop = self.hops.remove(0);
+        Some((hop.to.port, hop.message))
     }
 }
 

@@ -1,82 +1,108 @@
-//! Which of many timers is due next: a tournament over fixed slots.
+//! Which of many timers is due next.
 //!
 //! One slot a component, so a deadline is overwritten in place and nothing is ever cancelled. The order is total:
-//! earliest time first, and among equal times the lowest slot. Setting a slot that does not change any match of
-//! the tournament stops at once, which is the usual case of a retransmission timer that moves later at every ACK.
+//! earliest time first, and among equal times the lowest slot.
+//!
+//! Deadlines stand in blocks of eight; above them stands the earliest of each block, again in blocks of eight, and so
+//! on. Up to eight slots that is a plain array, which is scanned: the case of an engine with its few nodes. With many
+//! slots setting one looks through its block and stops where the earliest does not change, which is the usual case of a
+//! retransmission timer that moves later at every ACK.
 
 use crate::Time;
+
+/// Entries of a block.
+const BLOCK: usize = 8;
 
 /// The next deadline of each of a set of slots, and the earliest among them.
 #[derive(Clone, Debug)]
 pub struct Wakes {
-    /// A complete binary tree: node 1 is the root, leaves begin at `leaves`. Each holds the winner below it.
-    tree: Vec<(Time, u32)>,
-    leaves: usize,
-    len: usize,
+    /// `levels[0]` are the deadlines; each level above has the earliest of every block below. The last has at most one
+    /// block.
+    levels: Vec<Vec<Time>>,
 }
 
 impl Default for Wakes {
     fn default() -> Self {
-        Self { tree: vec![(Time::NEVER, 0); 2], leaves: 1, len: 0 }
+        Self { levels: vec![Vec::new()] }
     }
 }
 
 impl Wakes {
     /// Adds a slot that is not due, and gives its number. Slots count from zero.
     pub fn add(&mut self) -> usize {
-        if self.len == self.leaves {
-            self.grow();
+        for level in 0.. {
+            self.levels[level].push(Time::NEVER);
+            let entries = self.levels[level].len();
+            if entries <= BLOCK {
+                break;
+            }
+            if level + 1 == self.levels.len() {
+                // The first block of this level has just become too small.
+                let (time, _) = earliest(&self.levels[level][..BLOCK], 0);
+                self.levels.push(vec![time]);
+            }
+            if entries % BLOCK != 1 {
+                break;
+            }
         }
-        self.len += 1;
-        self.len - 1
+        self.levels[0].len() - 1
     }
 
     /// Sets the deadline of `slot`; `None` stops it.
+    #[inline]
     pub fn set(&mut self, slot: usize, deadline: Option<Time>) {
         let time = deadline.unwrap_or(Time::NEVER);
-        let mut at = self.leaves + slot;
-        if self.tree[at].0 == time {
-            return;
-        }
-        self.tree[at].0 = time;
-        while at > 1 {
-            at /= 2;
-            let winner = Self::play(self.tree[2 * at], self.tree[2 * at + 1]);
-            if self.tree[at] == winner {
-                return;
-            }
-            self.tree[at] = winner;
+        self.levels[0][slot] = time;
+        if self.levels.len() > 1 {
+            self.carry(slot);
         }
     }
 
     /// The deadline of `slot`.
     pub fn deadline(&self, slot: usize) -> Option<Time> {
-        Some(self.tree[self.leaves + slot].0).filter(|&time| time != Time::NEVER)
+        Some(self.levels[0][slot]).filter(|&time| time != Time::NEVER)
     }
 
     /// The earliest deadline and its slot.
+    #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
-        let (time, slot) = self.tree[1];
-        if time == Time::NEVER { None } else { Some((time, slot as usize)) }
+        let (mut time, mut at) = (Time::NEVER, 0);
+        for level in self.levels.iter().rev() {
+            (time, at) = earliest(block(level, at), at * BLOCK);
+        }
+        if time == Time::NEVER { None } else { Some((time, at)) }
     }
 
-    fn play(left: (Time, u32), right: (Time, u32)) -> (Time, u32) {
-        if right.0 < left.0 { right } else { left }
+    /// Brings the levels above a slot up to date, as far as they change.
+    fn carry(&mut self, slot: usize) {
+        let mut at = slot / BLOCK;
+        for below in 0..self.levels.len() - 1 {
+            let (time, _) = earliest(block(&self.levels[below], at), 0);
+            if self.levels[below + 1][at] == time {
+                return;
+            }
+            self.levels[below + 1][at] = time;
+            at /= BLOCK;
+        }
     }
+}
 
-    fn grow(&mut self) {
-        let leaves = self.leaves * 2;
-        let mut tree = vec![(Time::NEVER, 0); 2 * leaves];
-        for slot in 0..leaves {
-            let time = if slot < self.leaves { self.tree[self.leaves + slot].0 } else { Time::NEVER };
-            // Slots are numbered by u32 because flows are.
-            tree[leaves + slot] = (time, slot as u32);
+/// Block number `at` of a level; the last may be short.
+#[inline]
+fn block(level: &[Time], at: usize) -> &[Time] {
+    &level[at * BLOCK..level.len().min((at + 1) * BLOCK)]
+}
+
+/// The earliest of a block and its place, counted from `first`; the lowest place among equals.
+#[inline]
+fn earliest(block: &[Time], first: usize) -> (Time, usize) {
+    let mut best = (Time::NEVER, first);
+    for (place, &time) in block.iter().enumerate() {
+        if time < best.0 {
+            best = (time, first + place);
         }
-        for at in (1..leaves).rev() {
-            tree[at] = Self::play(tree[2 * at], tree[2 * at + 1]);
-        }
-        *self = Self { tree, leaves, len: self.len };
     }
+    best
 }
 
 #[cfg(test)]
@@ -100,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_the_minimum_of_all(ops in prop::collection::vec((0usize..40, prop::option::of(0u64..50)), 1..200)) {
+        fn the_first_is_the_minimum_of_all(ops in prop::collection::vec((0usize..600, prop::option::of(0u64..50)), 1..200)) {
             let mut wakes = Wakes::default();
             let mut model: Vec<Option<Time>> = Vec::new();
             for (slot, nanos) in ops {
