@@ -1,6 +1,30 @@
 //! # ackclock-tcp
+//!
+//! TCP senders and receivers that work by events alone, and the host that holds many of them.
+//!
+//! A sender is `recovery x undo x congestion control`: [`recovery`] finds and repairs losses, [`undo`] takes back what a
+//! spurious one did, [`cc`] says how much may be in flight. [`senders::SENDERS`] names the combinations.
 
 pub mod cc;
+pub mod config;
 pub mod delivery_rate;
+pub mod host;
 mod reassembly;
 pub mod receiver;
+pub mod recovery;
+pub mod rtt;
+pub mod scoreboard;
+pub mod sender;
+pub mod senders;
+pub mod sent;
+pub mod stats;
+pub mod undo;
+pub mod workload;
+
+pub use config::{FlowParams, HeaderSize, SenderConfig};
+pub use host::Host;
+pub use receiver::{AckPolicy, AckSize, Receiver, ReceiverConfig};
+pub use sender::Sender;
+pub use senders::{SENDERS, SenderRow};
+pub use stats::{LossCycles, SenderStats};
+pub use workload::{Supply, WORKLOADS, Workload};

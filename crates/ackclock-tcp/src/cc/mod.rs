@@ -7,6 +7,7 @@ pub mod bbr;
 pub mod cubic;
 mod hystart;
 
+pub mod reno;
 use ackclock_core::{Rate, Span, Time};
 
 /// What an ACK that advanced the left edge, or newly SACKed data, tells a controller.
@@ -100,6 +101,10 @@ pub trait CongestionControl: Send {
 
     /// The last reduction was for nothing: take the window back.
     fn on_spurious(&mut self, _now: Time, _cause: Congestion) {}
+
+    /// Takes over a window and a threshold, bytes, that recovery (RFC 6582, full acknowledgement) or undo (RFC 4015)
+    /// worked out. A controller that has a model of its own may keep to it.
+    fn adopt(&mut self, _window: u32, _ssthresh: u32) {}
 
     /// Bytes leave the sender; `in_flight` counts them already.
     fn on_sent(&mut self, _now: Time, _bytes: u32, _in_flight: u32) {}

@@ -1,0 +1,170 @@
+//! # Reno congestion control
+//!
+//! Slow start, congestion avoidance and halving, with a real-valued window counted in segments.
+//!
+//! ## Source
+//! RFC 5681 sections 3.1 and 3.2; the growth rule and `halves = "window"` are those of the one-way agents of ns-2.
+//!
+//! ## What it does
+//! An acknowledgement that advances adds one segment below the threshold and 1/cwnd of one above it, whatever it covers.
+//! A loss halves the window in use, in whole segments and not below two, or what is outstanding; a timeout besides sets
+//! the window to one segment. A congestion echo halves as a loss does.
+//!
+//! ## Differences from the source
+//! - Grows while the peer's window, not its own, is the limit; what is halved is the smaller of the two.
+//! - RFC 5681 counts at most SMSS for each acknowledgement; so does this for the last, short segment of a file only by
+//!   counting it whole.
+//!
+//! ## Validation
+//! CR02 Table 1 item 1 (`tests/table_one.rs`).
+
+use ackclock_core::Time;
+
+use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
+use crate::config::Halves;
+
+/// State of Reno congestion control; windows in segments.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    cwnd: f64,
+    ssthresh: f64,
+    mss: u32,
+    halves: Halves,
+    /// Window and threshold before the last reduction.
+    before: (f64, f64),
+}
+
+/// RFC 5681 equation (4) and the agents of ns-2: the threshold is at least two segments.
+const LEAST_THRESHOLD: f64 = 2.0;
+
+impl Reno {
+    /// At the beginning of a connection.
+    pub fn new(context: &CcContext, halves: Halves) -> Self {
+        let mss = f64::from(context.mss);
+        let cwnd = (f64::from(context.initial_window) / mss).max(1.0);
+        let ssthresh = f64::from(context.initial_ssthresh) / mss;
+        Self { cwnd, ssthresh, mss: context.mss, halves, before: (cwnd, ssthresh) }
+    }
+
+    fn bytes(&self, segments: f64) -> u32 {
+        // Whole segments exactly, so that rounding never costs one; `as` saturates.
+        let whole = segments as u32;
+        let part = (segments - f64::from(whole)) * f64::from(self.mss);
+        whole.saturating_mul(self.mss).saturating_add(part as u32)
+    }
+
+    /// Half of what was in use.
+    fn half(&self, event: &CongestionEvent) -> f64 {
+        let half = match self.halves {
+            Halves::Window => f64::from(event.window / self.mss / 2),
+            Halves::Flight => f64::from(event.flight) / f64::from(self.mss) / 2.0,
+        };
+        half.max(LEAST_THRESHOLD)
+    }
+}
+
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, sample: &AckSample) {
+        if sample.acked == 0 || sample.phase == Phase::FastRecovery {
+            return;
+        }
+        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        if !event.repeated_timeout {
+            self.before = (self.cwnd, self.ssthresh);
+        }
+        // RFC 5681 section 3.1: held when the same segment times out again.
+        if !(event.repeated_timeout && self.halves == Halves::Flight) {
+            self.ssthresh = self.half(event);
+        }
+        self.cwnd = match event.cause {
+            Congestion::Timeout => 1.0,
+            Congestion::FastRetransmit => self.ssthresh,
+            Congestion::Ecn => self.cwnd.min(self.ssthresh),
+        };
+    }
+
+    fn on_spurious(&mut self, _: Time, _: Congestion) {
+        (self.cwnd, self.ssthresh) = self.before;
+    }
+
+    fn adopt(&mut self, window: u32, ssthresh: u32) {
+        self.cwnd = (f64::from(window) / f64::from(self.mss)).max(1.0);
+        self.ssthresh = f64::from(ssthresh) / f64::from(self.mss);
+    }
+
+    fn window(&self) -> u32 {
+        self.bytes(self.cwnd)
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.bytes(self.ssthresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reno(halves: Halves) -> Reno {
+        Reno::new(&CcContext { mss: 1000, initial_window: 1000, initial_ssthresh: 8000 }, halves)
+    }
+
+    fn ack(phase: Phase) -> AckSample {
+        AckSample {
+            now: Time::ZERO,
+            acked: 1000,
+            delivered: 1000,
+            in_flight: 0,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            rate: None,
+            phase,
+            window_limited: true,
+        }
+    }
+
+    fn event(cause: Congestion, window: u32, flight: u32) -> CongestionEvent {
+        CongestionEvent { now: Time::ZERO, cause, flight, window, repeated_timeout: false }
+    }
+
+    #[test]
+    fn the_window_doubles_a_round_below_the_threshold_and_then_gains_one() {
+        let mut reno = reno(Halves::Window);
+        (0..7).for_each(|_| reno.on_ack(&ack(Phase::Open)));
+        assert_eq!(reno.window(), 8000);
+        // 8 ACKs of 1/cwnd each while cwnd runs from 8 to 9: between 8/9 and 1.
+        (0..8).for_each(|_| reno.on_ack(&ack(Phase::Open)));
+        assert!((8890..9000).contains(&reno.window()), "{}", reno.window());
+        reno.on_ack(&ack(Phase::FastRecovery));
+        assert!(reno.window() < 9000);
+    }
+
+    #[test]
+    fn a_loss_halves_whole_segments_and_a_timeout_starts_from_one() {
+        let mut reno = reno(Halves::Window);
+        reno.on_congestion(&event(Congestion::FastRetransmit, 23_900, 23_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (11_000, 11_000));
+        reno.on_congestion(&event(Congestion::Timeout, 3_000, 3_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (1_000, 2_000));
+    }
+
+    #[test]
+    fn a_repeated_timeout_holds_the_threshold_where_the_flight_is_halved() {
+        let mut reno = reno(Halves::Flight);
+        reno.on_congestion(&event(Congestion::Timeout, 20_000, 20_000));
+        reno.on_congestion(&CongestionEvent { repeated_timeout: true, ..event(Congestion::Timeout, 1000, 1000) });
+        assert_eq!(reno.ssthresh(), 10_000);
+    }
+
+    #[test]
+    fn a_spurious_reduction_is_given_back() {
+        let mut reno = reno(Halves::Window);
+        reno.on_congestion(&event(Congestion::Timeout, 8_000, 8_000));
+        reno.on_spurious(Time::ZERO, Congestion::Timeout);
+        assert_eq!((reno.window(), reno.ssthresh()), (1_000, 8_000));
+    }
+}

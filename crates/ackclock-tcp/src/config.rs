@@ -1,0 +1,235 @@
+//! What a scenario may say of a sender, and what its flow says.
+//!
+//! One set of options serves every row of the [sender table](crate::senders): a row fills in the defaults that differ,
+//! and an option that a row has no use for is not read by it.
+
+use ackclock_core::{Config, ConfigError, FlowId, Seq, Size, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cc::bbr::BbrConfig;
+use crate::cc::cubic::CubicConfig;
+use crate::rtt::RtoConfig;
+use crate::scoreboard::SackMemory;
+
+/// Options of a sender.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SenderConfig {
+    /// The retransmission timeout.
+    pub rto: RtoConfig,
+    /// reno, sack1: no fast retransmit until everything outstanding at the last loss is acknowledged.
+    pub recover_guard: Switch,
+    /// newreno: when a partial acknowledgement restarts the retransmission timer.
+    pub partial_ack_timer: PartialAckTimer,
+    /// New data on the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: Switch,
+    /// sack, cubic, bbr: whether SACK marks outlive a timeout.
+    pub sack_memory: SackMemory,
+    /// reno, newreno, sack, sack1: what is halved at a loss. The default is the row's.
+    pub halves: Option<Halves>,
+    /// Initial slow-start threshold; the largest window by default.
+    pub initial_ssthresh: Option<Size>,
+    /// Timestamps (RFC 7323). The default is the row's.
+    pub timestamps: Option<Switch>,
+    /// Clock of the timestamps.
+    pub timestamp_tick: Span,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: Switch,
+    /// Wait for the peer's SYN, or begin with an established connection.
+    pub handshake: Switch,
+    /// What to do about a reduction that proves to be spurious. The default is the row's.
+    pub undo: Option<UndoKind>,
+    /// eifel: the response to a spurious reduction.
+    pub response: Response,
+    /// Options of CUBIC.
+    pub cubic: CubicConfig,
+    /// Options of BBR.
+    pub bbr: BbrConfig,
+    /// Statistics: losses further apart than this belong to different cycles.
+    pub loss_cycle_gap: Span,
+}
+
+impl Default for SenderConfig {
+    fn default() -> Self {
+        Self {
+            rto: RtoConfig::default(),
+            recover_guard: Switch::Off,
+            partial_ack_timer: PartialAckTimer::Impatient,
+            limited_transmit: Switch::Off,
+            sack_memory: SackMemory::Keep,
+            halves: None,
+            initial_ssthresh: None,
+            timestamps: None,
+            timestamp_tick: Span::from_millis(1),
+            ecn: Switch::Off,
+            handshake: Switch::Off,
+            undo: None,
+            response: Response::Rfc4015,
+            cubic: CubicConfig::default(),
+            bbr: BbrConfig::default(),
+            loss_cycle_gap: Span::from_millis(2500),
+        }
+    }
+}
+
+impl Config for SenderConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.rto.check().map_err(|error| error.under("rto"))?;
+        if self.timestamp_tick == Span::ZERO {
+            return Err(ConfigError::new("timestamp_tick", "0s is not above 0"));
+        }
+        if self.undo == Some(UndoKind::Eifel) && self.timestamps == Some(Switch::Off) {
+            return Err(ConfigError::new("undo", "`eifel` needs timestamps = \"on\""));
+        }
+        match self.initial_ssthresh {
+            Some(size) => window_bytes(size, 1).map(drop).map_err(|error| error.under("initial_ssthresh")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// On or off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switch {
+    /// It is done.
+    On,
+    /// It is not done.
+    #[default]
+    Off,
+}
+
+/// When NewReno restarts the retransmission timer in recovery (RFC 6582 section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialAckTimer {
+    /// At the first partial acknowledgement.
+    #[default]
+    Impatient,
+    /// At each.
+    Slow,
+}
+
+/// What a loss halves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Halves {
+    /// The window in use, in whole segments, as the agents of ns-2 do; again at every timeout.
+    Window,
+    /// What is outstanding (RFC 5681 equation (4)); held when the same segment times out again.
+    Flight,
+}
+
+/// What to do about spurious reductions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UndoKind {
+    /// Nothing; with timestamps they are still counted.
+    None,
+    /// The Eifel response; needs timestamps.
+    Eifel,
+}
+
+/// How the Eifel response sets the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Response {
+    /// RFC 4015.
+    #[default]
+    Rfc4015,
+    /// Window and threshold as they were before the reduction (Ludwig and Katz 2000).
+    Restore,
+}
+
+/// Bytes of headers on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HeaderSize {
+    /// Always this many (the sources count 40).
+    Fixed(u16),
+    /// IPv4 and TCP headers and the options that the segment really carries.
+    Real,
+}
+
+/// What a flow says of its sender.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FlowParams {
+    /// The flow.
+    pub flow: FlowId,
+    /// When an established connection begins to send. With a handshake the client decides.
+    pub start: Time,
+    /// A full data segment on the wire with its headers, bytes.
+    pub packet: u16,
+    /// Headers of a segment.
+    pub header: HeaderSize,
+    /// Largest window, in packets or bytes of payload.
+    pub max_window: Size,
+    /// Initial window, in packets or bytes of payload.
+    pub initial_window: Size,
+    /// Number of the first byte of data; the SYN, if any, has the one before.
+    pub first: Seq,
+}
+
+impl FlowParams {
+    /// Parameters of the sources: 1000-byte packets of which 40 are headers, a window of 500 packets that begins at 1.
+    pub fn new(flow: FlowId) -> Self {
+        Self {
+            flow,
+            start: Time::ZERO,
+            packet: 1000,
+            header: HeaderSize::Fixed(40),
+            max_window: Size::Packets(500),
+            initial_window: Size::Packets(1),
+            first: Seq(1),
+        }
+    }
+
+    /// Checks that there is room for data and that the windows are numbers of packets or bytes.
+    ///
+    /// # Errors
+    /// Names the key of the flow.
+    pub fn check(&self, timestamps: Switch) -> Result<(), ConfigError> {
+        let header = self.header_bytes(timestamps);
+        if self.packet <= header {
+            let message = format!("{} B hold no data beside {header} B of headers", self.packet);
+            return Err(ConfigError::new("packet", message));
+        }
+        for (key, size) in [("max_window", self.max_window), ("initial_window", self.initial_window)] {
+            window_bytes(size, self.packet - header).map_err(|error| error.under(key))?;
+        }
+        Ok(())
+    }
+
+    /// Headers of a data segment, bytes.
+    pub fn header_bytes(&self, timestamps: Switch) -> u16 {
+        match (self.header, timestamps) {
+            (HeaderSize::Fixed(bytes), _) => bytes,
+            (HeaderSize::Real, Switch::Off) => PLAIN_HEADER,
+            (HeaderSize::Real, Switch::On) => PLAIN_HEADER + TIMESTAMPS,
+        }
+    }
+}
+
+/// IPv4 and TCP headers without options, bytes.
+pub(crate) const PLAIN_HEADER: u16 = 40;
+/// The timestamps option with its padding, bytes.
+pub(crate) const TIMESTAMPS: u16 = 12;
+
+/// A window in bytes of payload, where a packet carries `mss` of them.
+///
+/// # Errors
+/// Where it is zero, larger than TCP can have (2^30), or not a number of packets or bytes.
+pub fn window_bytes(size: Size, mss: u16) -> Result<u32, ConfigError> {
+    let bytes = match size {
+        Size::Packets(packets) => u64::from(packets) * u64::from(mss),
+        Size::Bytes(bytes) => bytes,
+        Size::Time(_) | Size::Bdp(_) => {
+            let message = format!("{size} is not a window; it is written like \"500p\" or \"64kB\"");
+            return Err(ConfigError::new("", message));
+        }
+    };
+    match u32::try_from(bytes) {
+        Ok(bytes @ 1..=0x4000_0000) => Ok(bytes),
+        _ => Err(ConfigError::new("", format!("{size} is not between 1 byte and 1 GiB"))),
+    }
+}

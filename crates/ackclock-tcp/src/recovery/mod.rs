@@ -1,0 +1,135 @@
+//! Loss recovery: which segment is lost, and what is sent next.
+//!
+//! How much may be in flight is [congestion control](crate::cc)'s business. A recovery sees every acknowledgement after
+//! the [`Scoreboard`] has taken it in, says what it means, and then chooses segment after segment while the window lasts.
+
+pub mod newreno;
+pub mod reno;
+pub mod sack;
+pub mod sack1;
+
+use crate::cc::Phase;
+use crate::config::SenderConfig;
+use crate::scoreboard::Scoreboard;
+use crate::sent::Index;
+
+pub use newreno::NewReno;
+pub use reno::Reno;
+pub use sack::Sack;
+pub use sack1::Sack1;
+
+/// How losses are found and repaired.
+pub trait Recovery: Send {
+    /// Whether it reads SACK blocks.
+    const USES_SACK: bool;
+
+    /// What halves by default at a loss: the window, as the classic agents do, or what is outstanding (RFC 5681 (4)).
+    const HALVES: crate::config::Halves;
+
+    /// As the options say, at the beginning of a connection.
+    fn new(config: &SenderConfig) -> Self;
+
+    /// The left edge advanced.
+    fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict;
+
+    /// A duplicate acknowledgement.
+    fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict;
+
+    /// The retransmission timer expired.
+    fn on_timeout(&mut self, board: &mut Scoreboard);
+
+    /// The last timeout or fast retransmit was for nothing: what was sent is on its way.
+    fn on_spurious(&mut self, board: &mut Scoreboard);
+
+    /// What to send next, if the window allows. What it gives is sent.
+    fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next>;
+
+    /// Where recovery stands.
+    fn phase(&self) -> Phase;
+}
+
+/// What an acknowledgement brought.
+#[derive(Clone, Copy, Debug)]
+pub struct AckFacts {
+    /// Bytes by which the left edge advanced.
+    pub acked: u32,
+    /// Bytes newly SACKed.
+    pub sacked: u32,
+    /// Whether it is a duplicate acknowledgement in the sense of RFC 5681 section 2.
+    pub duplicate: bool,
+    /// Full segment, bytes.
+    pub mss: u32,
+    /// The window before the acknowledgement, bytes.
+    pub cwnd: u32,
+}
+
+/// What an acknowledgement means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Nothing: the window follows the usual rules.
+    Open,
+    /// A loss was found: reduce the window, restart the timer.
+    Enter,
+    /// Part of what was outstanding at the loss is acknowledged; recovery goes on.
+    Partial(Timer),
+    /// Recovery is over.
+    Leave(Exit),
+}
+
+/// What a partial acknowledgement does to the retransmission timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timer {
+    /// It starts anew.
+    Restart,
+    /// It runs on.
+    Keep,
+}
+
+/// What the acknowledgement that ends recovery does to the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// It counts as any other.
+    Grow,
+    /// The window stays.
+    Hold,
+    /// The window is at most this, bytes.
+    Cap(u32),
+}
+
+/// What may be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// The congestion window, bytes.
+    pub cwnd: u32,
+    /// Bytes above the left edge that the peer and the configured maximum allow.
+    pub limit: u32,
+    /// Full segment, bytes.
+    pub mss: u32,
+    /// Payload of the segment of new data that could go out now, one for a lone FIN; zero where there is none or the
+    /// peer's window does not take it.
+    pub fresh: u32,
+}
+
+/// What to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// New data.
+    Fresh,
+    /// This record again.
+    Again(Index),
+}
+
+/// The next segment in sequence, as senders without SACK choose it: `cwnd + inflation` and the other limits count from
+/// the left edge.
+pub(crate) fn in_sequence(window: &Window, inflation: i64, board: &Scoreboard) -> Option<Next> {
+    let usable = (i64::from(window.cwnd) + inflation).clamp(i64::from(window.mss), i64::from(u32::MAX)) as u32;
+    let usable = usable.min(window.limit);
+    let before = board.next_seq().since(board.una());
+    let index = board.next();
+    if index < board.sent().end() {
+        // A FIN needs no room in the window (RFC 9293 section 3.8.6 counts it, but no congestion window does).
+        let len = u32::from(board.sent().get(index).payload());
+        return (before + len <= usable).then_some(Next::Again(index));
+    }
+    (window.fresh > 0 && before + window.fresh <= usable).then_some(Next::Fresh)
+}

@@ -1,0 +1,153 @@
+//! # NewReno
+//!
+//! Fast recovery that lasts until everything outstanding at the loss is acknowledged.
+//!
+//! ## Source
+//! RFC 6582; limited transmit: RFC 3042.
+//!
+//! ## What it does
+//! A partial acknowledgement retransmits the new left edge at once and deflates the window by what it acknowledged; one
+//! loss is repaired a round trip. The retransmission timer restarts at the first partial acknowledgement only
+//! ("impatient") or at each ("slow but steady").
+//!
+//! ## Differences from the source
+//! The heuristics of section 4 for retransmissions after a timeout are not built.
+//!
+//! ## Validation
+//! The exchanges of `tests/exchanges.rs`.
+
+use ackclock_core::Seq;
+
+use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
+use crate::cc::Phase;
+use crate::config::{Halves, PartialAckTimer, SenderConfig, Switch};
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
+
+/// State of NewReno recovery.
+#[derive(Clone, Debug)]
+pub struct NewReno {
+    duplicates: u32,
+    /// What recovery adds to the window, bytes; a large partial acknowledgement can make it negative.
+    inflation: i64,
+    /// The left edge must be sent again whatever the window.
+    retransmit: bool,
+    phase: Phase,
+    /// One past what was outstanding at the last loss, while no more than that is acknowledged.
+    recover: Option<Seq>,
+    /// Partial acknowledgements of this recovery so far.
+    partials: u32,
+    timer: PartialAckTimer,
+    limited_transmit: Switch,
+}
+
+impl Recovery for NewReno {
+    const USES_SACK: bool = false;
+    const HALVES: Halves = Halves::Flight;
+
+    fn new(config: &SenderConfig) -> Self {
+        Self {
+            duplicates: 0,
+            inflation: 0,
+            retransmit: false,
+            phase: Phase::Open,
+            recover: None,
+            partials: 0,
+            timer: config.partial_ack_timer,
+            limited_transmit: config.limited_transmit,
+        }
+    }
+
+    fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.duplicates = 0;
+        let full = self.recover.is_none_or(|recover| !board.una().before(recover));
+        if self.recover.is_some_and(|recover| board.una().after(recover)) {
+            self.recover = None;
+        }
+        if self.phase == Phase::FastRecovery && !full {
+            return self.on_partial(ack);
+        }
+        self.inflation = 0;
+        match self.phase {
+            Phase::FastRecovery => {
+                self.phase = Phase::Open;
+                // RFC 6582 section 3.2 step 3, full acknowledgement, option (1).
+                Verdict::Leave(Exit::Cap(board.outstanding().max(ack.mss) + ack.mss))
+            }
+            Phase::TimeoutRecovery if full => {
+                self.phase = Phase::Open;
+                Verdict::Open
+            }
+            _ => Verdict::Open,
+        }
+    }
+
+    fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        if !ack.duplicate {
+            return Verdict::Open;
+        }
+        if self.phase == Phase::FastRecovery {
+            self.inflation += i64::from(ack.mss);
+            return Verdict::Open;
+        }
+        self.duplicates += 1;
+        if self.duplicates < DUP_THRESH {
+            if self.limited_transmit == Switch::On {
+                self.inflation = i64::from(self.duplicates * ack.mss);
+            }
+            return Verdict::Open;
+        }
+        self.inflation = 0;
+        // RFC 6582 section 3.2 step 2: the acknowledgement must cover more than `recover`.
+        if self.duplicates > DUP_THRESH || self.recover.is_some() {
+            return Verdict::Open;
+        }
+        self.recover = Some(board.max());
+        self.partials = 0;
+        self.phase = Phase::FastRecovery;
+        self.inflation = i64::from(DUP_THRESH * ack.mss);
+        self.retransmit = true;
+        Verdict::Enter
+    }
+
+    fn on_timeout(&mut self, board: &mut Scoreboard) {
+        self.duplicates = 0;
+        self.inflation = 0;
+        self.recover = Some(board.max());
+        self.phase = Phase::TimeoutRecovery;
+        self.retransmit = true;
+        board.go_back();
+    }
+
+    fn on_spurious(&mut self, board: &mut Scoreboard) {
+        self.duplicates = 0;
+        self.inflation = 0;
+        self.retransmit = false;
+        self.phase = Phase::Open;
+        board.go_on();
+    }
+
+    fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
+        if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
+            return Some(Next::Again(board.sent().first()));
+        }
+        in_sequence(window, self.inflation, board)
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+}
+
+impl NewReno {
+    /// RFC 6582 section 3.2 step 3, partial acknowledgement.
+    fn on_partial(&mut self, ack: &AckFacts) -> Verdict {
+        self.partials += 1;
+        self.retransmit = true;
+        let back = if ack.acked >= ack.mss { ack.mss } else { 0 };
+        self.inflation += i64::from(back) - i64::from(ack.acked);
+        // The window itself never falls below one segment.
+        self.inflation = self.inflation.max(i64::from(ack.mss) - i64::from(ack.cwnd));
+        let restart = self.partials == 1 || self.timer == PartialAckTimer::Slow;
+        Verdict::Partial(if restart { Timer::Restart } else { Timer::Keep })
+    }
+}

@@ -1,0 +1,132 @@
+//! # Reno
+//!
+//! Fast retransmit and fast recovery that ends with the first acknowledgement that advances.
+//!
+//! ## Source
+//! RFC 5681 section 3.2, in the form of the one-way agents of ns-2 (`dupwnd`); limited transmit: RFC 3042.
+//!
+//! ## What it does
+//! The third duplicate retransmits the left edge; each further one lets one more segment out. Any advance deflates the
+//! window and leaves recovery, so that several losses in one window give several fast retransmits. With the guard on, no
+//! fast retransmit happens until everything outstanding at the last one, or at the last timeout, is acknowledged. After a
+//! timeout everything is sent again from the left edge.
+//!
+//! ## Differences from the source
+//! RFC 5681 asks for limited transmit; here it is an option.
+//!
+//! ## Validation
+//! Counts of fast retransmits and timeouts of CR02 Table 1 item 1 (`tests/table_one.rs`).
+
+use ackclock_core::Seq;
+
+use super::{AckFacts, Exit, Next, Recovery, Verdict, Window, in_sequence};
+use crate::cc::Phase;
+use crate::config::{Halves, SenderConfig, Switch};
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
+
+/// State of Reno recovery.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    duplicates: u32,
+    /// What duplicates add to the window, bytes.
+    inflation: u32,
+    /// The left edge must be sent again whatever the window.
+    retransmit: bool,
+    phase: Phase,
+    /// One past what was outstanding at the last loss, while that is not acknowledged.
+    recover: Option<Seq>,
+    guard: Switch,
+    limited_transmit: Switch,
+}
+
+impl Recovery for Reno {
+    const USES_SACK: bool = false;
+    const HALVES: Halves = Halves::Window;
+
+    fn new(config: &SenderConfig) -> Self {
+        Self {
+            duplicates: 0,
+            inflation: 0,
+            retransmit: false,
+            phase: Phase::Open,
+            recover: None,
+            guard: config.recover_guard,
+            limited_transmit: config.limited_transmit,
+        }
+    }
+
+    fn on_advance(&mut self, _: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.duplicates = 0;
+        self.inflation = 0;
+        if self.recover.is_some_and(|recover| board.una().after(recover)) {
+            self.recover = None;
+        }
+        match self.phase {
+            Phase::FastRecovery => {
+                self.phase = Phase::Open;
+                Verdict::Leave(Exit::Grow)
+            }
+            Phase::TimeoutRecovery if self.recover.is_none_or(|recover| board.una() == recover) => {
+                self.phase = Phase::Open;
+                Verdict::Open
+            }
+            _ => Verdict::Open,
+        }
+    }
+
+    fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        if !ack.duplicate {
+            return Verdict::Open;
+        }
+        self.duplicates += 1;
+        if self.duplicates < DUP_THRESH {
+            if self.limited_transmit == Switch::On {
+                self.inflation = self.duplicates * ack.mss;
+            }
+            return Verdict::Open;
+        }
+        if self.duplicates > DUP_THRESH {
+            if self.phase == Phase::FastRecovery {
+                self.inflation = self.inflation.saturating_add(ack.mss);
+            }
+            return Verdict::Open;
+        }
+        self.inflation = 0;
+        if self.guard == Switch::On && self.recover.is_some() {
+            return Verdict::Open;
+        }
+        self.recover = Some(board.max());
+        self.phase = Phase::FastRecovery;
+        self.inflation = DUP_THRESH * ack.mss;
+        self.retransmit = true;
+        Verdict::Enter
+    }
+
+    fn on_timeout(&mut self, board: &mut Scoreboard) {
+        self.duplicates = 0;
+        self.inflation = 0;
+        self.recover = Some(board.max());
+        self.phase = Phase::TimeoutRecovery;
+        self.retransmit = true;
+        board.go_back();
+    }
+
+    fn on_spurious(&mut self, board: &mut Scoreboard) {
+        self.duplicates = 0;
+        self.inflation = 0;
+        self.retransmit = false;
+        self.phase = Phase::Open;
+        board.go_on();
+    }
+
+    fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
+        if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
+            return Some(Next::Again(board.sent().first()));
+        }
+        in_sequence(window, self.inflation.into(), board)
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+}

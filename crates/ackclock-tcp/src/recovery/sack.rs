@@ -1,0 +1,178 @@
+//! # SACK
+//!
+//! Loss recovery by selective acknowledgements.
+//!
+//! ## Source
+//! RFC 6675 (`NextSeg` and the algorithm of section 5); limited transmit: section 5 step (3) and RFC 3042.
+//!
+//! ## What it does
+//! Recovery begins with the third duplicate or when the left edge is lost by `IsLost`. While `pipe` leaves room in the
+//! window it sends, in this order: lost segments, new data, unSACKed segments below the highest SACKed one, and once a
+//! recovery the highest unSACKed segment. After a timeout everything unSACKed is lost and is sent again in slow start;
+//! no recovery begins until all of it is acknowledged (section 5.1).
+//!
+//! ## Differences from the source
+//! - A duplicate without new SACK information counts only where the receiver sends no SACK at all.
+//! - The rescue retransmission is not spent on a segment that this recovery has sent again already.
+//! - The retransmission timer restarts when recovery begins.
+//!
+//! ## Validation
+//! The exchanges of `tests/exchanges.rs`.
+
+use ackclock_core::Seq;
+
+use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
+use crate::cc::Phase;
+use crate::config::{Halves, SenderConfig, Switch};
+use crate::scoreboard::{DUP_THRESH, SackMemory, Scoreboard};
+use crate::sent::{Index, Marks};
+
+/// State of SACK recovery.
+#[derive(Clone, Debug)]
+pub struct Sack {
+    duplicates: u32,
+    phase: Phase,
+    /// `RecoveryPoint`, while it is not acknowledged.
+    recovery_point: Option<Seq>,
+    /// One past `HighRxt`.
+    cursor: Index,
+    /// The left edge must be sent again whatever the window.
+    retransmit: bool,
+    /// Whether this recovery still has its rescue retransmission.
+    rescue: bool,
+    limited_transmit: Switch,
+    memory: SackMemory,
+}
+
+impl Recovery for Sack {
+    const USES_SACK: bool = true;
+    const HALVES: Halves = Halves::Flight;
+
+    fn new(config: &SenderConfig) -> Self {
+        Self {
+            duplicates: 0,
+            phase: Phase::Open,
+            recovery_point: None,
+            cursor: 0,
+            retransmit: false,
+            rescue: false,
+            limited_transmit: config.limited_transmit,
+            memory: config.sack_memory,
+        }
+    }
+
+    fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.duplicates = 0;
+        self.cursor = self.cursor.max(board.sent().first());
+        board.update_lost(ack.mss);
+        if self.recovery_point.is_some_and(|point| board.una().before(point)) {
+            return if self.phase == Phase::FastRecovery {
+                Verdict::Partial(Timer::Restart)
+            } else {
+                Verdict::Open
+            };
+        }
+        self.recovery_point = None;
+        let left = std::mem::replace(&mut self.phase, Phase::Open);
+        if left == Phase::FastRecovery { Verdict::Leave(Exit::Hold) } else { self.on_evidence(board) }
+    }
+
+    fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        board.update_lost(ack.mss);
+        if ack.sacked == 0 && (board.sacked() > 0 || !ack.duplicate) {
+            return Verdict::Open;
+        }
+        self.duplicates += 1;
+        self.on_evidence(board)
+    }
+
+    fn on_timeout(&mut self, board: &mut Scoreboard) {
+        self.duplicates = 0;
+        self.recovery_point = Some(board.max());
+        self.phase = Phase::TimeoutRecovery;
+        self.cursor = board.sent().first();
+        self.retransmit = true;
+        self.rescue = false;
+        board.lose_all(self.memory);
+    }
+
+    fn on_spurious(&mut self, board: &mut Scoreboard) {
+        self.duplicates = 0;
+        self.recovery_point = None;
+        self.phase = Phase::Open;
+        self.retransmit = false;
+        board.go_on();
+    }
+
+    fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
+        if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
+            self.cursor = board.sent().first() + 1;
+            return Some(Next::Again(board.sent().first()));
+        }
+        if self.phase == Phase::Open {
+            // Section 5 step (3): what has arrived makes room, but only limited transmit may use it before recovery.
+            let room = if self.limited_transmit == Switch::On { board.sacked() } else { 0 };
+            return in_sequence(window, room.into(), board);
+        }
+        if window.cwnd < board.in_flight().saturating_add(window.mss) {
+            return None;
+        }
+        self.next_seg(window, board)
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+}
+
+impl Sack {
+    /// Section 5 steps (1) to (4): whether recovery begins.
+    fn on_evidence(&mut self, board: &mut Scoreboard) -> Verdict {
+        if self.recovery_point.is_some() || board.sent().is_empty() {
+            return Verdict::Open;
+        }
+        let lost = board.sent().get(board.sent().first()).marks.has(Marks::LOST);
+        if self.duplicates < DUP_THRESH && !lost {
+            return Verdict::Open;
+        }
+        self.recovery_point = Some(board.max());
+        self.phase = Phase::FastRecovery;
+        self.retransmit = true;
+        self.rescue = true;
+        Verdict::Enter
+    }
+
+    /// `NextSeg` of section 4.
+    fn next_seg(&mut self, window: &Window, board: &Scoreboard) -> Option<Next> {
+        let below = if self.phase == Phase::TimeoutRecovery { board.sent().end() } else { board.sacked_end() };
+        let hole = board.hole(self.cursor, below).filter(|&index| {
+            self.phase == Phase::FastRecovery || board.sent().get(index).marks.has(Marks::LOST)
+        });
+        let lost = hole.filter(|&index| board.sent().get(index).marks.has(Marks::LOST));
+        if let Some(index) = lost {
+            // Rule (1).
+            self.cursor = index + 1;
+            return Some(Next::Again(index));
+        }
+        if window.fresh > 0 && board.outstanding() + window.fresh <= window.limit {
+            // Rule (2).
+            return Some(Next::Fresh);
+        }
+        if let Some(index) = hole {
+            // Rule (3).
+            self.cursor = index + 1;
+            return Some(Next::Again(index));
+        }
+        self.rescue(board)
+    }
+
+    /// Rule (4): `HighRxt` stays.
+    fn rescue(&mut self, board: &Scoreboard) -> Option<Next> {
+        if !std::mem::take(&mut self.rescue) {
+            return None;
+        }
+        let (first, end) = (board.sent().first(), board.sent().end());
+        let index = (first..end).rev().find(|&i| !board.sent().get(i).marks.has(Marks::SACKED))?;
+        (!board.sent().get(index).marks.has(Marks::AGAIN)).then_some(Next::Again(index))
+    }
+}

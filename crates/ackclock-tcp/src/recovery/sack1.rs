@@ -1,0 +1,172 @@
+//! # sack1
+//!
+//! SACK recovery as the ns-2 agent `Sack1` does it, which is what the sources of 2002 to 2004 used.
+//!
+//! ## Source
+//! Fall and Floyd 1996 ("Simulation-based comparisons of Tahoe, Reno and SACK TCP"), in the form of ns-2 2.35 with
+//! `bugFix_` off.
+//!
+//! ## What it does
+//! Recovery begins with the third duplicate that brings news, with `pipe` = outstanding - 3 packets. In recovery each
+//! acknowledgement takes one from `pipe`, a partial one two, and each segment sent adds one; while `pipe < cwnd` the next
+//! hole not yet sent again goes out, else the next segment in sequence. The scoreboard is forgotten when recovery ends and
+//! at a timeout; duplicates after a timeout do not count until the left edge advances.
+//!
+//! ## Differences from the source
+//! With the guard on (`bugFix_`), a timeout, but not a finished recovery, blocks fast retransmit until what was outstanding
+//! is acknowledged, as in the agent.
+//!
+//! ## Validation
+//! Against ns-2 2.35 on CR02 Table 1 (`tests/table_one.rs` says how far).
+
+use ackclock_core::Seq;
+
+use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
+use crate::cc::Phase;
+use crate::config::{Halves, SenderConfig, Switch};
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::sent::Index;
+
+/// State of sack1 recovery.
+#[derive(Clone, Debug)]
+pub struct Sack1 {
+    duplicates: u32,
+    phase: Phase,
+    /// Estimate of the packets in the network.
+    pipe: i64,
+    /// One past what was outstanding at the last loss, while that is not acknowledged.
+    recover: Option<Seq>,
+    /// Holes below this record were sent again.
+    cursor: Index,
+    /// The left edge must be sent again whatever the window.
+    retransmit: bool,
+    /// A timeout happened and nothing was acknowledged since.
+    timed_out: bool,
+    guard: Switch,
+    limited_transmit: Switch,
+}
+
+impl Recovery for Sack1 {
+    const USES_SACK: bool = true;
+    const HALVES: Halves = Halves::Window;
+
+    fn new(config: &SenderConfig) -> Self {
+        Self {
+            duplicates: 0,
+            phase: Phase::Open,
+            pipe: 0,
+            recover: None,
+            cursor: 0,
+            retransmit: false,
+            timed_out: false,
+            guard: config.recover_guard,
+            limited_transmit: config.limited_transmit,
+        }
+    }
+
+    fn on_advance(&mut self, _: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        let reached = self.recover.is_none_or(|recover| !board.una().before(recover));
+        if self.phase == Phase::FastRecovery && !reached {
+            self.pipe -= 2;
+            self.cursor = self.cursor.max(board.sent().first());
+            return Verdict::Partial(Timer::Restart);
+        }
+        self.duplicates = 0;
+        self.timed_out = false;
+        if board.sacked() > 0 {
+            board.forget_sack();
+        }
+        if reached {
+            self.recover = None;
+        }
+        match self.phase {
+            Phase::FastRecovery => {
+                self.phase = Phase::Open;
+                Verdict::Leave(Exit::Hold)
+            }
+            Phase::TimeoutRecovery if reached => {
+                self.phase = Phase::Open;
+                Verdict::Open
+            }
+            _ => Verdict::Open,
+        }
+    }
+
+    fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        if !ack.duplicate || self.timed_out {
+            return Verdict::Open;
+        }
+        if self.phase == Phase::FastRecovery {
+            self.pipe -= 1;
+            return Verdict::Open;
+        }
+        if ack.sacked == 0 && board.sacked() > 0 {
+            return Verdict::Open;
+        }
+        self.duplicates += 1;
+        if self.duplicates != DUP_THRESH || (self.guard == Switch::On && self.recover.is_some()) {
+            return Verdict::Open;
+        }
+        self.recover = Some(board.max());
+        self.phase = Phase::FastRecovery;
+        self.pipe = i64::from(board.outstanding().div_ceil(ack.mss)) - i64::from(DUP_THRESH);
+        self.retransmit = true;
+        Verdict::Enter
+    }
+
+    fn on_timeout(&mut self, board: &mut Scoreboard) {
+        self.duplicates = 0;
+        self.recover = Some(board.max());
+        self.phase = Phase::TimeoutRecovery;
+        self.timed_out = true;
+        self.retransmit = true;
+        board.go_back();
+    }
+
+    fn on_spurious(&mut self, board: &mut Scoreboard) {
+        self.duplicates = 0;
+        self.recover = None;
+        self.phase = Phase::Open;
+        self.timed_out = false;
+        self.retransmit = false;
+        board.go_on();
+    }
+
+    fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
+        if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
+            self.cursor = board.sent().first() + 1;
+            return Some(Next::Again(board.sent().first()));
+        }
+        if self.phase != Phase::FastRecovery {
+            let limited = self.limited_transmit == Switch::On && self.duplicates < DUP_THRESH;
+            let inflation = if limited { self.duplicates * window.mss } else { 0 };
+            // The agent sends nothing on a duplicate outside recovery.
+            return if self.duplicates > 0 && !limited {
+                None
+            } else {
+                in_sequence(window, inflation.into(), board)
+            };
+        }
+        if self.pipe >= i64::from(window.cwnd / window.mss) {
+            return None;
+        }
+        let next = self.next_segment(window, board)?;
+        self.pipe += 1;
+        Some(next)
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+}
+
+impl Sack1 {
+    fn next_segment(&mut self, window: &Window, board: &Scoreboard) -> Option<Next> {
+        if let Some(index) = board.hole(self.cursor, board.sacked_end()) {
+            let within = self.recover.is_some_and(|recover| board.sent().get(index).seq.before(recover));
+            self.cursor = if within { index + 1 } else { self.cursor };
+            return within.then_some(Next::Again(index));
+        }
+        in_sequence(&Window { cwnd: window.limit, ..*window }, 0, board)
+    }
+}

@@ -1,0 +1,310 @@
+//! # Round-trip time and retransmission timeout
+//!
+//! ## Source
+//! RFC 6298; the coarse-tick form is that of the simulators of about 2002 (integer arithmetic on ticks, after Jacobson's
+//! appendix of 1988).
+//!
+//! ## What it does
+//! Keeps the smoothed round-trip time and its variation, and gives the timeout with its backoff. Beside the estimator it
+//! times one segment at a time, which is what the coarse form is fed with, and what gives the mean that the sources call
+//! `rtt`.
+//!
+//! ## Differences from the source
+//! - The backoff is a power of two up to 64 and ends with the next sample that is taken, in both forms.
+//! - The lower limit is applied before the backoff, the upper limit after it.
+//!
+//! ## Validation
+//! The worked values of the tests; the mean of the timed segments of CR02 Table 1 item 1 (`tests/table_one.rs`).
+
+use ackclock_core::{ConfigError, Seq, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the retransmission timeout is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RtoConfig {
+    /// Before the first sample (RFC 6298 (2.1)).
+    pub initial: Span,
+    /// Lower limit (RFC 6298 (2.4)).
+    pub min: Span,
+    /// Upper limit (RFC 6298 (2.5)).
+    pub max: Span,
+    /// Clock granularity G of RFC 6298.
+    pub granularity: Span,
+    /// Zero: RFC 6298, fed by every segment that can be timed. Otherwise the coarse form in ticks of this length, fed
+    /// by one segment at a time.
+    pub tick: Span,
+}
+
+impl Default for RtoConfig {
+    fn default() -> Self {
+        Self {
+            initial: Span::from_secs(1),
+            min: Span::from_secs(1),
+            max: Span::from_secs(60),
+            granularity: Span::from_millis(1),
+            tick: Span::ZERO,
+        }
+    }
+}
+
+impl RtoConfig {
+    /// Checks that the timeout can be waited for.
+    ///
+    /// # Errors
+    /// Names the key.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.min == Span::ZERO {
+            return Err(ConfigError::new("min", "0s is not above 0"));
+        }
+        if self.initial == Span::ZERO {
+            return Err(ConfigError::new("initial", "0s is not above 0"));
+        }
+        if self.max < self.min {
+            return Err(ConfigError::new("max", format!("{} is below min, {}", self.max, self.min)));
+        }
+        Ok(())
+    }
+}
+
+/// The estimator of one connection.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    config: RtoConfig,
+    /// `None` before the first sample.
+    state: Option<State>,
+    /// The timeout with its limits and backoff.
+    rto: Span,
+    /// Power of two by which the timeout is multiplied, 0..=6.
+    backoff: u32,
+    min_rtt: Span,
+    timed: Option<Timed>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Exact { srtt: Span, rttvar: Span },
+    /// `S` is eight times the mean, `V` four times the deviation, in ticks.
+    Coarse { s: i64, v: i64 },
+}
+
+/// The one segment that is being timed.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    end: Seq,
+    sent_at: Time,
+}
+
+/// Doublings after which the timeout grows no more (a factor of 64).
+const MAX_BACKOFF: u32 = 6;
+
+impl RttEstimator {
+    /// An estimator without a sample.
+    pub fn new(config: RtoConfig) -> Self {
+        let mut estimator =
+            Self { config, state: None, rto: Span::ZERO, backoff: 0, min_rtt: Span::MAX, timed: None };
+        estimator.update_rto();
+        estimator
+    }
+
+    /// The retransmission timeout, with backoff.
+    pub fn rto(&self) -> Span {
+        self.rto
+    }
+
+    /// The smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Span> {
+        self.state.map(|state| match state {
+            State::Exact { srtt, .. } => srtt,
+            State::Coarse { s, .. } => Span::from_nanos(self.config.tick.as_nanos() * s as u64 / 8),
+        })
+    }
+
+    /// The smoothed variation.
+    pub fn rttvar(&self) -> Option<Span> {
+        self.state.map(|state| match state {
+            State::Exact { rttvar, .. } => rttvar,
+            State::Coarse { v, .. } => Span::from_nanos(self.config.tick.as_nanos() * v as u64 / 4),
+        })
+    }
+
+    /// The smallest sample.
+    pub fn min_rtt(&self) -> Option<Span> {
+        Some(self.min_rtt).filter(|&span| span != Span::MAX)
+    }
+
+    /// New data up to `end` leaves: it is timed if nothing else is.
+    pub fn on_sent(&mut self, now: Time, end: Seq) {
+        if self.timed.is_none() {
+            self.timed = Some(Timed { end, sent_at: now });
+        }
+    }
+
+    /// Everything before `ack` has arrived; gives the time of the timed segment if it is among it.
+    pub fn on_acknowledged(&mut self, now: Time, ack: Seq) -> Option<Span> {
+        let timed = self.timed.filter(|timed| timed.end.at_or_before(ack))?;
+        self.timed = None;
+        let rtt = now.since(timed.sent_at);
+        if self.config.tick != Span::ZERO {
+            self.min_rtt = self.min_rtt.min(rtt);
+            self.take_coarse(timed.sent_at, rtt);
+        }
+        Some(rtt)
+    }
+
+    /// A sample of any segment: taken in by the exact form alone.
+    pub fn on_sample(&mut self, rtt: Span) {
+        if self.config.tick != Span::ZERO {
+            return;
+        }
+        self.min_rtt = self.min_rtt.min(rtt);
+        let (srtt, rttvar) = match self.state {
+            // RFC 6298 (2.3): rttvar first.
+            Some(State::Exact { srtt, rttvar }) => {
+                ((srtt * 7 + rtt) / 8, (rttvar * 3 + srtt.abs_diff(rtt)) / 4)
+            }
+            _ => (rtt, rtt / 2),
+        };
+        self.accept(State::Exact { srtt, rttvar });
+    }
+
+    /// The segment up to `end` leaves again: its time would mean nothing (Karn).
+    pub fn on_sent_again(&mut self, end: Seq) {
+        self.timed = self.timed.filter(|timed| timed.end != end);
+    }
+
+    /// A loss was found: what is being timed may wait for its repair.
+    pub fn stop_timing(&mut self) {
+        self.timed = None;
+    }
+
+    /// The timer expired: the timeout doubles (RFC 6298 (5.5)).
+    pub fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        self.timed = None;
+        self.update_rto();
+    }
+
+    /// RFC 4015 section 3 step (9): after a spurious timeout the estimate starts again from the larger of what it was
+    /// and the first sample.
+    pub fn restart_from(&mut self, previous: (Span, Span), rtt: Span) {
+        if self.config.tick == Span::ZERO {
+            let (srtt, rttvar) = previous;
+            self.accept(State::Exact { srtt: srtt.max(rtt), rttvar: rttvar.max(rtt / 2) });
+        }
+    }
+
+    /// Smoothed round-trip time raised by twice the granularity, and variation, to be kept before a reduction
+    /// (RFC 4015 section 3 step (DET)).
+    pub fn saved(&self) -> Option<(Span, Span)> {
+        Some((self.srtt()? + self.config.granularity * 2, self.rttvar()?))
+    }
+
+    /// The sample in whole ticks as a clock of that granularity would see it.
+    fn take_coarse(&mut self, sent_at: Time, rtt: Span) {
+        let tick = self.config.tick.as_nanos();
+        let into_tick = sent_at.as_nanos() % tick;
+        let r = (((rtt.as_nanos() + into_tick) / tick) as i64).max(1);
+        let state = match self.state {
+            Some(State::Coarse { s, v }) => {
+                let delta = r - (s >> 3);
+                let deviation = delta.abs() - (v >> 2);
+                State::Coarse { s: (s + delta).max(1), v: (v + deviation).max(1) }
+            }
+            _ => State::Coarse { s: r << 3, v: r << 1 },
+        };
+        self.accept(state);
+    }
+
+    fn accept(&mut self, state: State) {
+        self.state = Some(state);
+        self.backoff = 0;
+        self.update_rto();
+    }
+
+    fn update_rto(&mut self) {
+        let base = match self.state {
+            None => self.config.initial,
+            Some(State::Exact { srtt, rttvar }) => srtt + self.config.granularity.max(rttvar * 4),
+            Some(State::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
+        };
+        // Without a sample the initial value stands, even below the lower limit.
+        let base = if self.state.is_some() { base.max(self.config.min) } else { base };
+        self.rto = (base * (1 << self.backoff)).min(self.config.max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Span = Span::from_millis;
+
+    fn exact() -> RttEstimator {
+        RttEstimator::new(RtoConfig { min: MS(10), ..RtoConfig::default() })
+    }
+
+    #[test]
+    fn the_first_sample_sets_mean_and_half_of_it_as_variation() {
+        let mut rtt = exact();
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+        rtt.on_sample(MS(100));
+        // 100 + 4 * 50
+        assert_eq!(rtt.rto(), MS(300));
+        rtt.on_sample(MS(180));
+        // rttvar = 3/4 * 50 + 1/4 * |100 - 180| = 57.5; srtt = 7/8 * 100 + 1/8 * 180 = 110; rto = 110 + 230
+        assert_eq!(rtt.srtt(), Some(MS(110)));
+        assert_eq!(rtt.rto(), MS(340));
+        assert_eq!(rtt.min_rtt(), Some(MS(100)));
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_64_times_and_ends_with_a_sample() {
+        let mut rtt = exact();
+        rtt.on_sample(MS(100));
+        for factor in [2, 4, 8, 16, 32, 64, 64] {
+            rtt.back_off();
+            assert_eq!(rtt.rto(), MS(300 * factor));
+        }
+        rtt.on_sample(MS(100));
+        // rttvar 37.5
+        assert_eq!(rtt.rto(), MS(250));
+    }
+
+    #[test]
+    fn the_limits_hold_below_and_above() {
+        let mut rtt = RttEstimator::new(RtoConfig { max: Span::from_secs(3), ..RtoConfig::default() });
+        rtt.on_sample(MS(10));
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Span::from_secs(3));
+    }
+
+    #[test]
+    fn the_coarse_form_counts_whole_ticks() {
+        let config = RtoConfig { tick: MS(100), ..RtoConfig::default() };
+        let mut rtt = RttEstimator::new(config);
+        // Sent 60 ms into a tick with an RTT of 450 ms: 510 ms are 5 ticks. S = 40, V = 10, rto = (80 + 40) / 8 = 15 ticks.
+        rtt.on_sent(Time::ZERO + MS(60), Seq(10));
+        assert_eq!(rtt.on_acknowledged(Time::ZERO + MS(510), Seq(10)), Some(MS(450)));
+        assert_eq!(rtt.rto(), MS(1500));
+        // 7 ticks: d = 7 - 5 = 2, S = 42; |2| - 10/4 = 0, V = 10; rto = (80 + 42) / 8 = 15 ticks.
+        rtt.on_sent(Time::ZERO + MS(600), Seq(20));
+        assert_eq!(rtt.on_acknowledged(Time::ZERO + MS(1300), Seq(25)), Some(MS(700)));
+        assert_eq!(rtt.rto(), MS(1500));
+        assert_eq!(rtt.srtt(), Some(MS(525)));
+    }
+
+    #[test]
+    fn one_segment_is_timed_at_a_time_and_none_that_was_sent_again() {
+        let mut rtt = exact();
+        rtt.on_sent(Time::ZERO, Seq(10));
+        rtt.on_sent(Time::ZERO + MS(5), Seq(20));
+        assert_eq!(rtt.on_acknowledged(Time::ZERO + MS(100), Seq(20)), Some(MS(100)));
+        rtt.on_sent(Time::ZERO + MS(200), Seq(30));
+        rtt.stop_timing();
+        assert_eq!(rtt.on_acknowledged(Time::ZERO + MS(300), Seq(30)), None);
+    }
+}

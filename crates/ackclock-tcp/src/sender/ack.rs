@@ -1,0 +1,276 @@
+//! What an acknowledgement means: round-trip time, recovery, congestion control, undo.
+
+use ackclock_core::{Flags, Segment, Span, Time};
+
+use super::{BuildControl, Fin, TcpSender};
+use crate::cc::{AckSample, Congestion, CongestionEvent, Phase};
+use crate::config::Switch;
+use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
+use crate::scoreboard::Acked;
+use crate::undo::{Before, Proof, Redress};
+
+/// The news of one acknowledgement.
+struct News {
+    acked: Acked,
+    sacked: u32,
+    rtt: Option<Span>,
+    dsack: bool,
+}
+
+impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+    /// Takes in an acceptable acknowledgement; `closed` where the peer's window is or was closed.
+    pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, closed: bool) {
+        let advances = seg.ack.after(self.board.una());
+        let mut news = self.read(now, seg);
+        if advances {
+            self.on_advance(now, seg, &mut news);
+        } else {
+            self.on_duplicate(now, seg, &news, closed);
+        }
+        if self.ecn.enabled == Switch::On {
+            self.take_echo(now, seg);
+        }
+        if self.board.sent().is_empty() {
+            self.timer = Time::NEVER;
+            if self.fin == Fin::Sent {
+                self.finished_at = Some(now);
+                // The FIN takes a number and is no payload.
+                self.acknowledged -= 1;
+                self.close();
+            }
+        }
+    }
+
+    /// Brings the scoreboard up to date.
+    fn read(&mut self, now: Time, seg: &Segment) -> News {
+        let acked = if seg.ack == self.board.una() { Acked::default() } else { self.board.acknowledge(seg.ack) };
+        self.acknowledged += u64::from(acked.bytes);
+        if acked.bytes > 0 && let Some(rate) = &mut self.rate {
+            rate.on_acked(now, seg.ack);
+        }
+        let mut news = News { acked, sacked: 0, rtt: None, dsack: false };
+        let mut newest = acked.newest;
+        if R::USES_SACK {
+            for (position, &block) in seg.sack().iter().enumerate() {
+                // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
+                news.dsack |= position == 0
+                    && (block.right.at_or_before(seg.ack)
+                        || seg.sack().get(1).is_some_and(|second| {
+                            second.left.at_or_before(block.left) && block.right.at_or_before(second.right)
+                        }));
+                let rate = &mut self.rate;
+                let (bytes, sent_at) = self.board.sack(block, |range| {
+                    if let Some(rate) = rate {
+                        rate.on_sacked(now, range);
+                    }
+                });
+                news.sacked += bytes;
+                newest = newest.max(sent_at);
+            }
+        }
+        news.rtt = newest.map(|sent_at| now.since(sent_at));
+        news
+    }
+
+    fn on_advance(&mut self, now: Time, seg: &Segment, news: &mut News) {
+        self.timed_out_at = None;
+        self.measure(now, seg, news);
+        if self.timestamps == Switch::On {
+            self.undo_if_spurious(now, seg, news);
+        }
+        let facts = self.facts(news, false);
+        let verdict = self.recovery.on_advance(&facts, &mut self.board);
+        if verdict != Verdict::Partial(Timer::Keep) {
+            self.timer = now + self.rtt.rto();
+        }
+        let phase = match verdict {
+            Verdict::Leave(Exit::Hold | Exit::Cap(_)) => Phase::FastRecovery,
+            _ => self.recovery.phase(),
+        };
+        self.control(now, news, phase);
+        match verdict {
+            Verdict::Enter => self.enter(now),
+            Verdict::Leave(exit) => {
+                self.cc.on_recovered(now);
+                if let Exit::Cap(bytes) = exit {
+                    let ssthresh = self.cc.ssthresh();
+                    self.cc.adopt(self.cc.window().min(bytes), ssthresh);
+                }
+            }
+            Verdict::Open | Verdict::Partial(_) => {}
+        }
+    }
+
+    fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, closed: bool) {
+        // RFC 5681 section 2, but for the window, which a regulator on the path may have rewritten.
+        let duplicate = seg.is_pure_ack() && !closed && !self.board.sent().is_empty();
+        if !duplicate && news.sacked == 0 {
+            return;
+        }
+        if let Some(rtt) = news.rtt {
+            self.take_rtt(rtt);
+        }
+        let facts = self.facts(news, duplicate);
+        let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
+        let sample = self.sample(now, news, self.recovery.phase());
+        if news.sacked > 0 { self.cc.on_ack(&sample) } else { self.cc.on_duplicate(&sample) }
+        if verdict == Verdict::Enter {
+            self.enter(now);
+        }
+    }
+
+    /// Round-trip times: of the segment acknowledged (Karn), or by timestamps.
+    fn measure(&mut self, now: Time, seg: &Segment, news: &mut News) {
+        if let Some(rtt) = self.rtt.on_acknowledged(now, seg.ack) {
+            self.stats.on_timed(rtt, self.rtt.rto());
+        }
+        if news.rtt.is_none() && self.timestamps == Switch::On {
+            news.rtt = seg.timestamps().and_then(|stamps| {
+                let ticks = self.stamp(now).wrapping_sub(stamps.echo);
+                // An echo from the future, or older than half the clock's range, is none of ours.
+                (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
+            });
+        }
+        let Some(rtt) = news.rtt else { return };
+        match self.rtt_restart.take() {
+            Some(previous) => {
+                self.stats.rtt.record(rtt);
+                self.rtt.restart_from(previous, rtt);
+            }
+            None => self.take_rtt(rtt),
+        }
+    }
+
+    /// Takes in a round-trip time.
+    pub(super) fn take_rtt(&mut self, rtt: Span) {
+        self.stats.rtt.record(rtt);
+        self.rtt.on_sample(rtt);
+    }
+
+    /// Tells congestion control what was delivered.
+    fn control(&mut self, now: Time, news: &News, phase: Phase) {
+        let sample = self.sample(now, news, phase);
+        self.cc.on_ack(&sample);
+    }
+
+    fn sample(&mut self, now: Time, news: &News, phase: Phase) -> AckSample {
+        let min_rtt = self.rtt.min_rtt();
+        AckSample {
+            now,
+            acked: news.acked.bytes,
+            delivered: news.acked.delivered + news.sacked,
+            in_flight: self.board.in_flight(),
+            rtt: news.rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt,
+            rate: self.rate.as_mut().and_then(|rate| rate.sample(min_rtt)),
+            phase,
+            window_limited: self.is_window_limited(news),
+        }
+    }
+
+    /// Whether the window was full before this acknowledgement.
+    fn is_window_limited(&self, news: &News) -> bool {
+        let before = self.board.in_flight() + news.acked.bytes + news.sacked;
+        before + u32::from(self.mss) > self.cc.window()
+    }
+
+    fn facts(&self, news: &News, duplicate: bool) -> AckFacts {
+        AckFacts {
+            acked: news.acked.bytes,
+            sacked: news.sacked,
+            duplicate,
+            mss: u32::from(self.mss),
+            cwnd: self.cc.window(),
+        }
+    }
+
+    /// Fast retransmit begins.
+    fn enter(&mut self, now: Time) {
+        self.stats.fast_retransmits += 1;
+        self.reduce(now, Congestion::FastRetransmit);
+        self.rtt.stop_timing();
+        self.timer = now + self.rtt.rto();
+    }
+
+    /// Reduces the window for a loss.
+    pub(super) fn reduce(&mut self, now: Time, cause: Congestion) {
+        let event = self.event(now, cause);
+        let segments = event.window / u32::from(self.mss);
+        self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
+        if self.timestamps == Switch::On && !self.detector.watches(cause) {
+            self.detector.watch(cause, self.stamp(now));
+            self.undo.on_reduction(&Before {
+                flight: event.flight,
+                ssthresh: self.cc.ssthresh(),
+                rtt: self.rtt.saved(),
+            });
+        }
+        self.cc.on_congestion(&event);
+    }
+
+    fn event(&self, now: Time, cause: Congestion) -> CongestionEvent {
+        let una = self.board.una();
+        CongestionEvent {
+            now,
+            cause,
+            flight: self.board.outstanding(),
+            window: self.cc.window().min(self.limit()).max(u32::from(self.mss)),
+            repeated_timeout: cause == Congestion::Timeout && self.timed_out_at == Some(una),
+        }
+    }
+
+    /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows.
+    fn undo_if_spurious(&mut self, now: Time, seg: &Segment, news: &News) {
+        let echo = seg.timestamps().map(|stamps| stamps.echo);
+        let Some(cause) = self.detector.on_advance(echo, news.dsack) else { return };
+        let count = match cause {
+            Congestion::Timeout => &mut self.stats.spurious_timeouts,
+            _ => &mut self.stats.spurious_fast_retransmits,
+        };
+        *count = count.map(|count| count + 1);
+        let proof = Proof {
+            flight: self.board.outstanding(),
+            acked: news.acked.bytes,
+            initial_window: self.initial_window,
+            ecn_echo: seg.flags.intersects(Flags::ECE),
+        };
+        let redress = self.undo.respond(&proof);
+        if redress == Redress::Nothing {
+            return;
+        }
+        self.recovery.on_spurious(&mut self.board);
+        match redress {
+            Redress::Adopt { window, rtt } => {
+                if let Some((window, ssthresh)) = window {
+                    self.cc.adopt(window, ssthresh);
+                }
+                self.rtt_restart = rtt.filter(|_| cause == Congestion::Timeout);
+            }
+            _ => self.cc.on_spurious(now, cause),
+        }
+    }
+
+    /// RFC 3168 section 6.1.2: one reduction a window, and none while a loss is being repaired.
+    fn take_echo(&mut self, now: Time, seg: &Segment) {
+        let una = self.board.una();
+        if self.ecn.reacted.is_some_and(|reacted| una.after(reacted)) {
+            self.ecn.reacted = None;
+        }
+        if !seg.flags.intersects(Flags::ECE) || self.ecn.reacted.is_some() || self.board.sent().is_empty() {
+            return;
+        }
+        self.ecn.reacted = Some(self.board.max());
+        self.ecn.cwr = true;
+        if self.recovery.phase() != Phase::Open {
+            return;
+        }
+        self.stats.ecn_reductions += 1;
+        let event = self.event(now, Congestion::Ecn);
+        if self.cc.window() <= u32::from(self.mss) {
+            // With a window of one segment the sender waits for its timer instead (end of section 6.1.2).
+            self.paced_until = self.paced_until.max(now + self.rtt.rto());
+        }
+        self.cc.on_congestion(&event);
+    }
+}

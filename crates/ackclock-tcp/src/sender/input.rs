@@ -1,0 +1,158 @@
+//! What comes in: acceptance, the handshake, windows and timestamps.
+
+use ackclock_core::{Flags, Segment, Seq, Span, Time};
+
+use super::{BuildControl, Due, State, TcpSender, context};
+use crate::config::Switch;
+use crate::recovery::Recovery;
+use crate::rtt::{RtoConfig, RttEstimator};
+use crate::scoreboard::Scoreboard;
+use crate::sent::Marks;
+
+/// Largest shift of the window field (RFC 7323 section 2.3).
+const LARGEST_SCALE: u8 = 14;
+/// RFC 6298 (5.7): first timeout of data where the SYN's answer was lost.
+const AFTER_LOST_SYN: Span = Span::from_secs(3);
+
+impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+    /// Takes in a segment of the peer.
+    pub(super) fn take_segment(&mut self, now: Time, seg: &Segment) {
+        if !seg.is_tcp() || self.state == State::Closed {
+            return;
+        }
+        if seg.flags.intersects(Flags::RST | Flags::SYN) {
+            self.take_control(now, seg);
+            return;
+        }
+        if self.state == State::Idle || !seg.flags.contains(Flags::ACK) || self.is_old(seg) {
+            return;
+        }
+        // RFC 9293 section 3.10.7.4: what acknowledges the past or the future is not taken.
+        if seg.ack.before(self.board.una()) || seg.ack.after(self.board.max()) {
+            return;
+        }
+        if self.state == State::SynReceived && !self.complete_handshake(now, seg) {
+            return;
+        }
+        self.take_peer_data(seg);
+        let reopened = self.take_window(seg);
+        self.take_ack(now, seg, reopened);
+    }
+
+    /// SYN and RST.
+    fn take_control(&mut self, now: Time, seg: &Segment) {
+        if seg.flags.intersects(Flags::RST) {
+            // RFC 5961 section 3.2.
+            if self.state != State::Idle && seg.seq == self.peer_next {
+                self.close();
+            }
+            return;
+        }
+        let asks = !seg.flags.intersects(Flags::ACK);
+        match self.state {
+            State::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
+            State::SynReceived if asks && seg.seq + 1 == self.peer_next => self.due = Due::SynAck,
+            _ => {}
+        }
+    }
+
+    /// Agrees with what the peer's SYN offers.
+    fn answer_syn(&mut self, now: Time, syn: &Segment) {
+        let offer = syn.syn_options().unwrap_or_default();
+        self.peer_next = syn.seq + 1;
+        self.peer_scale = offer.window_scale.unwrap_or(0).min(LARGEST_SCALE);
+        self.peer_edge = self.params.first + u32::from(syn.window);
+        self.peer_largest = u32::from(syn.window);
+        match syn.timestamps().filter(|_| self.timestamps == Switch::On) {
+            Some(stamps) => self.stamps.recent = stamps.value,
+            None => self.without_timestamps(),
+        }
+        self.stamps.seen = self.timestamps == Switch::On;
+        if !syn.flags.contains(Flags::ECE | Flags::CWR) {
+            self.ecn.enabled = Switch::Off;
+        }
+        if let Some(mss) = offer.mss.filter(|&mss| mss < self.mss) {
+            self.mss = mss;
+            let context = context(&self.config, &self.params, mss);
+            self.cc = C::build(&self.config, &context, self.config.halves.unwrap_or(R::HALVES));
+            self.initial_window = context.initial_window;
+        }
+        self.board = Scoreboard::new(self.params.first - 1);
+        self.board.push(now, 1, Marks::SYN);
+        self.state = State::SynReceived;
+        self.due = Due::SynAck;
+        self.timer = now + self.rtt.rto();
+    }
+
+    fn without_timestamps(&mut self) {
+        self.timestamps = Switch::Off;
+        self.header = self.params.header_bytes(Switch::Off);
+        self.stats.spurious_timeouts = None;
+        self.stats.spurious_fast_retransmits = None;
+    }
+
+    /// The peer acknowledges our SYN.
+    fn complete_handshake(&mut self, now: Time, seg: &Segment) -> bool {
+        if seg.ack != self.params.first {
+            return false;
+        }
+        let acked = self.board.acknowledge(seg.ack);
+        self.state = State::Established;
+        self.due = Due::Nothing;
+        self.timer = Time::NEVER;
+        if let Some(sent_at) = acked.newest {
+            self.take_rtt(now.since(sent_at));
+        }
+        if self.syn_timeouts > 0 {
+            // RFC 5681 section 3.1: the initial window is then one segment.
+            self.cc.adopt(u32::from(self.mss), self.cc.ssthresh());
+            let initial = self.config.rto.initial.max(AFTER_LOST_SYN);
+            self.rtt = RttEstimator::new(RtoConfig { initial, ..self.config.rto });
+        }
+        true
+    }
+
+    /// PAWS (RFC 7323 section 5.3), and what to echo.
+    fn is_old(&mut self, seg: &Segment) -> bool {
+        if self.timestamps == Switch::Off {
+            return false;
+        }
+        let Some(stamps) = seg.timestamps() else { return false };
+        if self.stamps.seen && Seq(stamps.value).before(Seq(self.stamps.recent)) {
+            return true;
+        }
+        if seg.seq.at_or_before(self.peer_next) {
+            self.stamps.recent = stamps.value;
+            self.stamps.seen = true;
+        }
+        false
+    }
+
+    /// The peer sends no data, but its FIN must be acknowledged.
+    fn take_peer_data(&mut self, seg: &Segment) {
+        if seg.seq == self.peer_next && seg.flags.intersects(Flags::FIN) {
+            self.peer_next = seg.end();
+        }
+        if seg.has_data() {
+            self.due = Due::Ack;
+        }
+    }
+
+    /// Takes over the peer's window; whether it was closed before.
+    fn take_window(&mut self, seg: &Segment) -> bool {
+        let scale = seg.scale().unwrap_or(self.peer_scale).min(LARGEST_SCALE);
+        let window = u32::from(seg.window) << scale;
+        let was_closed = self.peer_edge.at_or_before(self.board.una());
+        self.peer_edge = seg.ack + window;
+        self.peer_largest = self.peer_largest.max(window);
+        was_closed || window == 0
+    }
+
+    /// The connection is over.
+    pub(super) fn close(&mut self) {
+        self.state = State::Closed;
+        self.timer = Time::NEVER;
+        self.pacing_wake = Time::NEVER;
+        self.due = Due::Nothing;
+    }
+}

@@ -1,0 +1,362 @@
+//! # Sender
+//!
+//! The sending half of a TCP connection, as `recovery x undo x congestion control`.
+//!
+//! ## Source
+//! RFC 9293 (sequence numbers, windows, persist timer, passive open), RFC 5681, RFC 6298, RFC 7323, RFC 3168 section 6.1.
+//!
+//! ## What it does
+//! Segments and instants go in, segments come out; nothing here asks a clock. Numbers are bytes modulo 2^32. The sender is
+//! the server of a download: with the handshake on it waits for the peer's SYN, else it begins established at its start.
+//!
+//! ## Differences from the source
+//! - A duplicate acknowledgement may have another window than the one before, because a regulator on the path rewrites
+//!   windows; only one that opens a closed window is none.
+//! - The last segment of a file carries the FIN; data of the peer is not taken in.
+//! - A reset is believed where its number is the next one expected (RFC 5961 section 3.2, without the challenge).
+//!
+//! ## Validation
+//! The exchanges of `tests/exchanges.rs`, random operations of `tests/hostile.rs`, CR02 Table 1 in `tests/table_one.rs`.
+
+mod ack;
+mod input;
+mod output;
+mod timer;
+
+use ackclock_core::{FlowId, Rate, Segment, Seq, Size, Span, Time};
+
+use crate::cc::{CcContext, CongestionControl, Phase};
+use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, window_bytes};
+use crate::delivery_rate::DeliveryRate;
+use crate::recovery::Recovery;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use crate::stats::SenderStats;
+use crate::undo::{self, Detector, Undo};
+use crate::workload::Supply;
+
+/// A sender, whatever it is made of.
+///
+/// After each [`on_segment`](Self::on_segment) and [`on_timeout`](Self::on_timeout), take segments from
+/// [`poll_segment`](Self::poll_segment) until there is none.
+pub trait Sender: Send {
+    /// Takes in a segment of the peer.
+    fn on_segment(&mut self, now: Time, seg: &Segment);
+
+    /// The next segment to send at `now`.
+    fn poll_segment(&mut self, now: Time) -> Option<Segment>;
+
+    /// When [`on_timeout`](Self::on_timeout) is due.
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// Does what is due at `now`; early or repeated calls change nothing.
+    fn on_timeout(&mut self, now: Time);
+
+    /// What is to be sent. To be called once, before anything else.
+    fn supply(&mut self, supply: Supply);
+
+    /// The state of the connection.
+    fn state(&self) -> State;
+
+    /// Congestion window, bytes, without what recovery adds to it.
+    fn cwnd(&self) -> u32;
+
+    /// Slow-start threshold, bytes; `None` where the controller has none.
+    fn ssthresh(&self) -> Option<u32>;
+
+    /// Retransmission timeout, with backoff.
+    fn rto(&self) -> Span;
+
+    /// Smoothed round-trip time.
+    fn srtt(&self) -> Option<Span>;
+
+    /// Bytes sent and not cumulatively acknowledged.
+    fn flight(&self) -> u32;
+
+    /// Where recovery stands.
+    fn phase(&self) -> Phase;
+
+    /// Rate at which sending is spread.
+    fn pacing_rate(&self) -> Option<Rate>;
+
+    /// Payload of a full segment, bytes.
+    fn mss(&self) -> u32;
+
+    /// Payload acknowledged so far, bytes.
+    fn acknowledged(&self) -> u64;
+
+    /// When everything, the FIN included, was acknowledged.
+    fn finished_at(&self) -> Option<Time>;
+
+    /// What was counted.
+    fn stats(&self) -> &SenderStats;
+}
+
+/// The state of a sender's connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It has not begun: it waits for its start, or for the peer's SYN.
+    Idle,
+    /// The SYN was answered, and the answer is not acknowledged.
+    SynReceived,
+    /// Data may pass.
+    Established,
+    /// Everything is acknowledged, or the peer reset the connection.
+    Closed,
+}
+
+/// A sender of recovery `R` and congestion control `C`. Fields that every packet touches come first.
+pub struct TcpSender<R, C> {
+    board: Scoreboard,
+    /// Retransmission or persist timer; [`Time::NEVER`] while stopped.
+    timer: Time,
+    /// When pacing lets the next segment out.
+    paced_until: Time,
+    /// When pacing last held something back that it will let out; [`Time::NEVER`] otherwise.
+    pacing_wake: Time,
+    /// One past what the peer's window takes.
+    peer_edge: Seq,
+    /// The largest window that the peer has offered, bytes.
+    peer_largest: u32,
+    /// Configured bound of the window, bytes.
+    max_window: u32,
+    /// Payload not sent yet.
+    unsent: Supply,
+    /// Next number expected of the peer.
+    peer_next: Seq,
+    mss: u16,
+    header: u16,
+    flow: FlowId,
+    state: State,
+    peer_scale: u8,
+    timestamps: Switch,
+    ecn: Ecn,
+    fin: Fin,
+    /// What must go out before anything else.
+    due: Due,
+    recovery: R,
+    cc: C,
+    rtt: RttEstimator,
+    rate: Option<Box<DeliveryRate>>,
+    stamps: Stamps,
+    stats: SenderStats,
+    detector: Detector,
+    undo: Box<dyn Undo>,
+    /// What the estimate starts again from, after a spurious timeout.
+    rtt_restart: Option<(Span, Span)>,
+    /// The left edge at the last timeout, while it stands.
+    timed_out_at: Option<Seq>,
+    acknowledged: u64,
+    finished_at: Option<Time>,
+    initial_window: u32,
+    syn_timeouts: u32,
+    /// When an established connection begins; [`Time::NEVER`] once it has.
+    start: Time,
+    params: FlowParams,
+    config: SenderConfig,
+}
+
+/// Where the end of the data stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fin {
+    /// The data has no end, or there is none yet.
+    Absent,
+    /// It goes with the last byte, or after it.
+    Ahead,
+    /// It left.
+    Sent,
+}
+
+/// What must go out before anything else, whatever the windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Due {
+    Nothing,
+    /// The answer to the peer's SYN.
+    SynAck,
+    /// An acknowledgement.
+    Ack,
+    /// A probe of a closed window.
+    Probe,
+}
+
+/// Explicit congestion notification of one connection.
+#[derive(Clone, Copy, Debug)]
+struct Ecn {
+    enabled: Switch,
+    /// One past what was outstanding at the last reaction: an echo of that window is not a new one.
+    reacted: Option<Seq>,
+    /// The next new segment tells the peer of the reaction.
+    cwr: bool,
+}
+
+/// Timestamps of one connection.
+#[derive(Clone, Copy, Debug)]
+struct Stamps {
+    tick: Span,
+    /// TS.Recent: what to echo.
+    recent: u32,
+    /// Whether there was one yet.
+    seen: bool,
+}
+
+/// What the rows of the sender table differ in beside their types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowDefaults {
+    /// Timestamps.
+    pub timestamps: Switch,
+    /// Undo.
+    pub undo: UndoKind,
+}
+
+/// Congestion control that the options of a sender can build.
+pub trait BuildControl: CongestionControl + Sized {
+    /// At the beginning of a connection.
+    fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;
+}
+
+/// What a controller is told of a flow whose segments carry `mss` bytes.
+fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> CcContext {
+    CcContext {
+        mss: u32::from(mss),
+        initial_window: window_in_bytes(params.initial_window, mss),
+        initial_ssthresh: window_in_bytes(config.initial_ssthresh.unwrap_or(params.max_window), mss),
+    }
+}
+
+/// A window that was checked, in bytes; one segment if it was not.
+fn window_in_bytes(size: Size, mss: u16) -> u32 {
+    window_bytes(size, mss).unwrap_or(u32::from(mss))
+}
+
+impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+    /// A sender of the flow `params`; both it and the options were checked.
+    pub fn new(config: &SenderConfig, defaults: RowDefaults, params: FlowParams) -> Self {
+        let timestamps = config.timestamps.unwrap_or(defaults.timestamps);
+        let header = params.header_bytes(timestamps);
+        let mss = params.packet - header;
+        let context = context(config, &params, mss);
+        let max_window = window_in_bytes(params.max_window, mss);
+        let cc = C::build(config, &context, config.halves.unwrap_or(R::HALVES));
+        let told = match timestamps {
+            Switch::On => Some(0),
+            Switch::Off => None,
+        };
+        Self {
+            board: Scoreboard::new(params.first),
+            timer: Time::NEVER,
+            paced_until: Time::ZERO,
+            pacing_wake: Time::NEVER,
+            peer_edge: params.first + max_window,
+            peer_largest: 0,
+            max_window,
+            unsent: Supply::Bytes(0),
+            peer_next: Seq(1),
+            mss,
+            header,
+            flow: params.flow,
+            state: State::Idle,
+            peer_scale: 0,
+            timestamps,
+            ecn: Ecn { enabled: config.ecn, reacted: None, cwr: false },
+            fin: Fin::Absent,
+            due: Due::Nothing,
+            recovery: R::new(config),
+            rate: cc.wants_rate().then(Box::default),
+            cc,
+            rtt: RttEstimator::new(config.rto),
+            stamps: Stamps { tick: config.timestamp_tick, recent: 0, seen: false },
+            stats: SenderStats::new(told, config.loss_cycle_gap),
+            detector: Detector::default(),
+            undo: undo::build(config.undo.unwrap_or(defaults.undo), config),
+            rtt_restart: None,
+            timed_out_at: None,
+            acknowledged: 0,
+            finished_at: None,
+            initial_window: context.initial_window,
+            syn_timeouts: 0,
+            start: match config.handshake {
+                Switch::On => Time::NEVER,
+                Switch::Off => params.start,
+            },
+            params,
+            config: config.clone(),
+        }
+    }
+
+    /// Timestamp value of this instant.
+    fn stamp(&self, now: Time) -> u32 {
+        // RFC 7323 section 5.4: the clock wraps, which serial arithmetic allows for.
+        (now.as_nanos() / self.stamps.tick.as_nanos()) as u32
+    }
+}
+
+impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
+    fn on_segment(&mut self, now: Time, seg: &Segment) {
+        self.take_segment(now, seg);
+    }
+
+    fn poll_segment(&mut self, now: Time) -> Option<Segment> {
+        self.next_segment(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.timer.min(self.pacing_wake).min(self.start)).filter(|&time| time != Time::NEVER)
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        self.expire(now);
+    }
+
+    fn supply(&mut self, supply: Supply) {
+        self.unsent = supply;
+        self.fin = if let Supply::Bytes(1..) = supply { Fin::Ahead } else { Fin::Absent };
+    }
+
+    fn state(&self) -> State {
+        self.state
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.cc.window()
+    }
+
+    fn ssthresh(&self) -> Option<u32> {
+        Some(self.cc.ssthresh()).filter(|&bytes| bytes != u32::MAX)
+    }
+
+    fn rto(&self) -> Span {
+        self.rtt.rto()
+    }
+
+    fn srtt(&self) -> Option<Span> {
+        self.rtt.srtt()
+    }
+
+    fn flight(&self) -> u32 {
+        self.board.outstanding()
+    }
+
+    fn phase(&self) -> Phase {
+        self.recovery.phase()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.cc.pacing_rate()
+    }
+
+    fn mss(&self) -> u32 {
+        u32::from(self.mss)
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    fn finished_at(&self) -> Option<Time> {
+        self.finished_at
+    }
+
+    fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+}

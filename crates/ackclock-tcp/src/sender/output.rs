@@ -1,0 +1,198 @@
+//! What goes out.
+
+use ackclock_core::{Flags, SackBlock, Segment, Seq, SynOptions, Time, Timestamps};
+
+use super::{BuildControl, Due, Fin, State, TcpSender};
+use crate::config::{HeaderSize, PLAIN_HEADER, Switch};
+use crate::recovery::{Next, Recovery, Window};
+use crate::sent::{Index, Marks};
+
+/// The window that the sender offers: it takes no data, so any will do.
+const OWN_WINDOW: u16 = u16::MAX;
+
+impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+    /// The next segment to send.
+    pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
+        if self.due != Due::Nothing
+            && let Some(segment) = self.take_due(now)
+        {
+            return Some(segment);
+        }
+        if self.state != State::Established {
+            return None;
+        }
+        if now < self.paced_until {
+            self.pacing_wake = self.paced_until;
+            return None;
+        }
+        self.pacing_wake = Time::NEVER;
+        let window = self.window();
+        match self.recovery.poll(&window, &mut self.board) {
+            Some(Next::Fresh) => Some(self.send_new(now)),
+            Some(Next::Again(index)) => Some(self.send_again(now, index)),
+            None => {
+                self.on_quiet(now, &window);
+                None
+            }
+        }
+    }
+
+    /// Bytes above the left edge that the peer and the configuration allow.
+    pub(super) fn limit(&self) -> u32 {
+        self.max_window.min(self.peer_edge.since(self.board.una()))
+    }
+
+    fn window(&self) -> Window {
+        let mss = u32::from(self.mss);
+        Window { cwnd: self.cc.window(), limit: self.limit(), mss, fresh: self.fresh() }
+    }
+
+    /// Payload of the next new segment, one for a lone FIN; zero where there is none or the peer's window is too small.
+    fn fresh(&self) -> u32 {
+        let usable = self.peer_edge.since(self.board.max());
+        let payload = self.unsent.at_most(self.mss.into());
+        if payload == 0 {
+            return u32::from(self.fin == Fin::Ahead && usable > 0);
+        }
+        if payload <= usable {
+            return payload;
+        }
+        // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered.
+        if usable > 0 && usable >= self.peer_largest / 2 { usable } else { 0 }
+    }
+
+    /// What must go out whatever the windows.
+    fn take_due(&mut self, now: Time) -> Option<Segment> {
+        match std::mem::replace(&mut self.due, Due::Nothing) {
+            Due::Nothing => None,
+            Due::SynAck => Some(self.syn_ack(now)),
+            Due::Ack => Some(self.segment(now, self.board.max(), 0)),
+            Due::Probe => Some(self.probe(now)),
+        }
+    }
+
+    fn send_new(&mut self, now: Time) -> Segment {
+        let payload = if self.unsent.at_most(1) == 0 { 0 } else { self.fresh() };
+        let mut segment = self.push(now, payload);
+        if self.ecn.enabled == Switch::On {
+            // RFC 3168 sections 6.1.2 and 6.1.5: new data is marked capable, retransmissions are not.
+            segment.ecn = ackclock_core::Ecn::Ect0;
+            if std::mem::take(&mut self.ecn.cwr) {
+                segment.flags |= Flags::CWR;
+            }
+        }
+        segment
+    }
+
+    /// Sends `payload` bytes of new data, and the FIN where they are the last and the peer's window takes it.
+    fn push(&mut self, now: Time, payload: u32) -> Segment {
+        let seq = self.board.max();
+        let before = self.board.in_flight();
+        let ends = self.fin == Fin::Ahead
+            && self.unsent.ends_with(payload)
+            && (payload == 0 || self.peer_edge.since(seq) > payload);
+        self.unsent.take(payload);
+        let len = payload as u16 + u16::from(ends);
+        self.board.push(now, len, if ends { Marks::FIN } else { Marks::default() });
+        self.rtt.on_sent(now, self.board.max());
+        let mut segment = self.segment(now, seq, payload as u16);
+        if ends {
+            self.fin = Fin::Sent;
+            segment.flags |= Flags::FIN;
+        }
+        self.on_sent(now, &segment, before);
+        segment
+    }
+
+    fn send_again(&mut self, now: Time, index: Index) -> Segment {
+        let before = self.board.in_flight();
+        let record = self.board.resend(now, index);
+        self.rtt.on_sent_again(record.end());
+        self.stats.retransmits += 1;
+        let mut segment = self.segment(now, record.seq, record.payload());
+        if record.marks.has(Marks::FIN) {
+            segment.flags |= Flags::FIN;
+        }
+        self.on_sent(now, &segment, before);
+        segment
+    }
+
+    /// RFC 9293 section 3.8.6.1: a closed window is probed with one byte; one too small to be filled is filled.
+    fn probe(&mut self, now: Time) -> Segment {
+        if self.board.sent().is_empty() {
+            let usable = self.peer_edge.since(self.board.max()).max(1);
+            let payload = self.unsent.at_most(usable.min(self.mss.into()));
+            return self.push(now, payload);
+        }
+        let first = self.board.sent().first();
+        let record = self.board.touch(first);
+        self.rtt.on_sent_again(record.end());
+        self.stats.segments_sent += 1;
+        self.stats.retransmits += 1;
+        let mut segment = self.segment(now, record.seq, record.payload().min(1));
+        if record.payload() == 0 {
+            segment.flags |= Flags::FIN;
+        }
+        segment
+    }
+
+    fn on_sent(&mut self, now: Time, segment: &Segment, in_flight_before: u32) {
+        self.stats.segments_sent += 1;
+        if self.timer == Time::NEVER {
+            // RFC 6298 (5.1).
+            self.timer = now + self.rtt.rto();
+        }
+        if let Some(rate) = &mut self.rate {
+            let range = SackBlock { left: segment.seq, right: segment.end() };
+            rate.on_sent(now, range, in_flight_before);
+        }
+        let payload = u32::from(segment.payload);
+        self.cc.on_sent(now, payload, self.board.in_flight());
+        if let Some(rate) = self.cc.pacing_rate() {
+            self.paced_until = self.paced_until.max(now) + rate.time_for(payload.into());
+        }
+    }
+
+    /// Nothing can be sent: for want of data, or because the peer's window is closed and must be probed.
+    fn on_quiet(&mut self, now: Time, window: &Window) {
+        let starved = self.unsent.at_most(1) == 0 && self.fin != Fin::Ahead;
+        if starved {
+            let in_flight = self.board.in_flight();
+            if in_flight < window.cwnd && let Some(rate) = &mut self.rate {
+                rate.on_app_limited(in_flight);
+            }
+        } else if self.board.sent().is_empty() && self.timer == Time::NEVER {
+            self.timer = now + self.rtt.rto();
+        }
+    }
+
+    fn syn_ack(&mut self, now: Time) -> Segment {
+        let mut segment = self.segment(now, self.params.first - 1, 0);
+        segment.flags |= Flags::SYN;
+        if self.ecn.enabled == Switch::On {
+            segment.flags |= Flags::ECE;
+        }
+        segment.set_syn_options(SynOptions {
+            mss: Some(self.mss),
+            window_scale: Some(0),
+            sack_permitted: R::USES_SACK,
+        });
+        if self.params.header == HeaderSize::Real {
+            // MSS, window scale and SACK-permitted take 12 bytes, of which 4 are padding that timestamps fill.
+            segment.header = PLAIN_HEADER + if self.timestamps == Switch::On { 20 } else { 12 };
+        }
+        segment
+    }
+
+    /// A segment with everything that all have.
+    fn segment(&self, now: Time, seq: Seq, payload: u16) -> Segment {
+        let mut segment = Segment::data(self.flow, seq, payload, self.header);
+        segment.ack = self.peer_next;
+        segment.window = OWN_WINDOW;
+        segment.set_scale(Some(0));
+        if self.timestamps == Switch::On {
+            segment.set_timestamps(Timestamps { value: self.stamp(now), echo: self.stamps.recent });
+        }
+        segment
+    }
+}

@@ -1,0 +1,58 @@
+//! What happens when time passes.
+
+use ackclock_core::Time;
+
+use super::{BuildControl, Due, State, TcpSender};
+use crate::cc::Congestion;
+use crate::recovery::Recovery;
+
+impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+    /// Does what is due.
+    pub(super) fn expire(&mut self, now: Time) {
+        if now >= self.start {
+            self.start = Time::NEVER;
+            self.state = State::Established;
+        }
+        if now >= self.timer {
+            match self.state {
+                State::SynReceived => self.on_syn_timeout(now),
+                State::Established if self.is_closed_by_peer() => self.on_persist_timeout(now),
+                State::Established => self.on_retransmission_timeout(now),
+                State::Idle | State::Closed => self.timer = Time::NEVER,
+            }
+        }
+    }
+
+    /// Nothing may be sent, or nothing is outstanding because the peer's window is too small.
+    fn is_closed_by_peer(&self) -> bool {
+        self.board.sent().is_empty() || self.peer_edge.at_or_before(self.board.una())
+    }
+
+    fn on_syn_timeout(&mut self, now: Time) {
+        self.syn_timeouts += 1;
+        let first = self.board.sent().first();
+        self.board.touch(first);
+        self.back_off(now);
+        self.due = Due::SynAck;
+    }
+
+    fn on_persist_timeout(&mut self, now: Time) {
+        self.back_off(now);
+        self.due = Due::Probe;
+    }
+
+    /// RFC 6298 (5.4) to (5.6).
+    fn on_retransmission_timeout(&mut self, now: Time) {
+        self.stats.timeouts += 1;
+        self.reduce(now, Congestion::Timeout);
+        self.timed_out_at = Some(self.board.una());
+        self.recovery.on_timeout(&mut self.board);
+        self.paced_until = self.paced_until.min(now);
+        self.back_off(now);
+    }
+
+    fn back_off(&mut self, now: Time) {
+        self.rtt.back_off();
+        self.timer = now + self.rtt.rto();
+    }
+}

@@ -1,0 +1,238 @@
+//! The sender table: every kind of sender by its name, as recovery x undo x congestion control.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use ackclock_core::{Config, ConfigError};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::cc::CcContext;
+use crate::cc::bbr::Bbr;
+use crate::cc::cubic::Cubic;
+use crate::cc::reno::Reno as RenoControl;
+use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind};
+use crate::recovery::{NewReno, Recovery, Reno, Sack, Sack1};
+use crate::sender::{BuildControl, RowDefaults, Sender, TcpSender};
+
+ackclock_core::registry! {
+    /// Everything that a flow can be sent by.
+    pub static SENDERS: dyn SenderRow = "sender" {
+        "reno" => Row<RenoRow>,
+        "newreno" => Row<NewRenoRow>,
+        "sack" => Row<SackRow>,
+        "sack1" => Row<Sack1Row>,
+        "eifel" => Row<EifelRow>,
+        "cubic" => Row<CubicRow>,
+        "bbr" => Row<BbrRow>,
+    }
+}
+
+/// A sender as configured.
+pub trait SenderRow: fmt::Debug + Send + Sync {
+    /// Builds the sender of a flow.
+    ///
+    /// # Errors
+    /// Where the flow leaves no room for data, or a window is not one.
+    fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError>;
+
+    /// The options, with the row's defaults filled in.
+    fn config(&self) -> &SenderConfig;
+
+    /// Whether its receiver should report what arrives out of order.
+    fn uses_sack(&self) -> bool;
+}
+
+/// What a row is made of.
+pub trait Parts: 'static {
+    /// How losses are found and repaired.
+    type Recovery: Recovery + 'static;
+    /// How much may be in flight.
+    type Control: BuildControl + 'static;
+    /// Documentation of the row.
+    const HELP: &'static str;
+    /// Where the row's defaults differ.
+    const DEFAULTS: RowDefaults = RowDefaults { timestamps: Switch::Off, undo: UndoKind::None };
+}
+
+/// The options of a row.
+pub struct Row<P> {
+    config: SenderConfig,
+    parts: PhantomData<fn() -> P>,
+}
+
+/// Declares the parts of a row.
+macro_rules! row {
+    ($(#[doc = $help:literal])+ $name:ident = $recovery:ty, $control:ty $(, $defaults:expr)?) => {
+        $(#[doc = $help])+
+        #[derive(Clone, Copy, Debug)]
+        pub enum $name {}
+
+        impl Parts for $name {
+            type Recovery = $recovery;
+            type Control = $control;
+            const HELP: &'static str = concat!($($help),+);
+            $(const DEFAULTS: RowDefaults = $defaults;)?
+        }
+    };
+}
+
+row! {
+    /// Reno: fast recovery ends with the first advance, so each loss of a window halves it again.
+    RenoRow = Reno, RenoControl
+}
+row! {
+    /// NewReno (RFC 6582): one reduction a window, one loss repaired a round trip.
+    NewRenoRow = NewReno, RenoControl
+}
+row! {
+    /// SACK (RFC 6675) with the window of Reno.
+    SackRow = Sack, RenoControl
+}
+row! {
+    /// SACK as the ns-2 agent Sack1 does it, with the window of Reno.
+    Sack1Row = Sack1, RenoControl
+}
+row! {
+    /// Reno that takes spurious reductions back (Eifel: RFC 3522 and RFC 4015).
+    EifelRow = Reno, RenoControl, RowDefaults { timestamps: Switch::On, undo: UndoKind::Eifel }
+}
+row! {
+    /// CUBIC (RFC 9438) with SACK.
+    CubicRow = Sack, Cubic
+}
+row! {
+    /// BBR version 1 with SACK.
+    BbrRow = Sack, Bbr
+}
+
+impl<P: Parts> SenderRow for Row<P> {
+    fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError> {
+        params.check(self.config.timestamps.unwrap_or(P::DEFAULTS.timestamps))?;
+        Ok(Box::new(TcpSender::<P::Recovery, P::Control>::new(&self.config, P::DEFAULTS, params)))
+    }
+
+    fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    fn uses_sack(&self) -> bool {
+        P::Recovery::USES_SACK
+    }
+}
+
+impl<P: Parts> Row<P> {
+    /// The options with what they leave open filled in.
+    fn new(config: SenderConfig) -> Self {
+        let config = SenderConfig {
+            halves: config.halves.or(Some(P::Recovery::HALVES)),
+            timestamps: config.timestamps.or(Some(P::DEFAULTS.timestamps)),
+            undo: config.undo.or(Some(P::DEFAULTS.undo)),
+            ..config
+        };
+        Self { config, parts: PhantomData }
+    }
+}
+
+impl<P: Parts> Config for Row<P> {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.config.check()
+    }
+}
+
+impl<P: Parts> Default for Row<P> {
+    fn default() -> Self {
+        Self::new(SenderConfig::default())
+    }
+}
+
+impl<P: Parts> Clone for Row<P> {
+    fn clone(&self) -> Self {
+        Self { config: self.config.clone(), parts: PhantomData }
+    }
+}
+
+impl<P: Parts> fmt::Debug for Row<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.config.fmt(f)
+    }
+}
+
+impl<P: Parts> Serialize for Row<P> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.config.serialize(serializer)
+    }
+}
+
+impl<'de, P: Parts> Deserialize<'de> for Row<P> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        SenderConfig::deserialize(deserializer).map(Self::new)
+    }
+}
+
+impl<P: Parts> JsonSchema for Row<P> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        SenderConfig::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = SenderConfig::json_schema(generator);
+        schema.insert("description".to_owned(), P::HELP.trim().into());
+        schema
+    }
+}
+
+impl BuildControl for RenoControl {
+    fn build(_: &SenderConfig, context: &CcContext, halves: Halves) -> Self {
+        Self::new(context, halves)
+    }
+}
+
+impl BuildControl for Cubic {
+    fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
+        Self::new(&config.cubic, *context)
+    }
+}
+
+impl BuildControl for Bbr {
+    fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
+        Self::new(&config.bbr, *context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::FlowId;
+    use serde_json::json;
+
+    #[test]
+    fn every_row_builds_with_its_defaults() {
+        for entry in SENDERS.entries {
+            let row = SENDERS.resolve(&json!(entry.name)).unwrap();
+            let sender = row.build(FlowParams::new(FlowId(0))).unwrap();
+            assert_eq!(sender.cwnd() / sender.mss(), 1, "{}", entry.name);
+            assert!((entry.schema)()["description"].as_str().unwrap().len() > 20);
+        }
+    }
+
+    #[test]
+    fn any_option_can_be_given_to_any_row_and_a_misspelt_one_to_none() {
+        for entry in SENDERS.entries {
+            let table = json!({"kind": entry.name, "recover_guard": "on", "rto": {"min": "200ms", "tick": "100ms"}});
+            assert_eq!(SENDERS.resolve(&table).unwrap().config().recover_guard, Switch::On);
+        }
+        let error = |table| SENDERS.resolve(&table).unwrap_err().to_string();
+        assert!(error(json!({"kind": "reno", "rto": {"mim": "1s"}})).starts_with("rto.mim: unknown field"));
+        assert!(error(json!({"kind": "reno", "rto": {"min": "5min"}})).starts_with("rto.max: "));
+        assert!(error(json!({"kind": "reno", "undo": "eifel"})).starts_with("undo: "));
+        assert!(error(json!({"kind": "eifel", "timestamps": "off"})).starts_with("undo: "));
+    }
+
+    #[test]
+    fn a_packet_without_room_for_data_is_refused() {
+        let row = SENDERS.resolve(&json!("reno")).unwrap();
+        let error = row.build(FlowParams { packet: 40, ..FlowParams::new(FlowId(0)) }).err().unwrap();
+        assert_eq!(error.to_string(), "packet: 40 B hold no data beside 40 B of headers");
+    }
+}

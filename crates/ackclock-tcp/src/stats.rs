@@ -1,0 +1,179 @@
+//! What a sender counts.
+
+use ackclock_core::{Histogram, Span, Time};
+
+use crate::cc::Congestion;
+
+/// Counts of one sender.
+#[derive(Clone, Debug, Default)]
+pub struct SenderStats {
+    /// Segments with data, FIN or probes that left, each time that they did.
+    pub segments_sent: u64,
+    /// Those of them that had left before.
+    pub retransmits: u64,
+    /// Entries into fast retransmit.
+    pub fast_retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Timeouts that proved to be for nothing; `None` where there are no timestamps to tell.
+    pub spurious_timeouts: Option<u64>,
+    /// Fast retransmits that proved to be for nothing; `None` where there are no timestamps to tell.
+    pub spurious_fast_retransmits: Option<u64>,
+    /// Window reductions for a congestion echo.
+    pub ecn_reductions: u64,
+    /// Every round-trip time that could be measured.
+    pub rtt: Histogram,
+    /// Losses grouped into cycles.
+    pub loss_cycles: LossCycles,
+    timed_sum: Span,
+    timed_count: u64,
+    rto_sum: Span,
+}
+
+impl SenderStats {
+    /// Nothing counted yet. Spurious reductions are counted from `spurious`, `None` where nothing can tell them; losses
+    /// further apart than `gap` belong to different cycles.
+    pub fn new(spurious: Option<u64>, gap: Span) -> Self {
+        Self {
+            spurious_timeouts: spurious,
+            spurious_fast_retransmits: spurious,
+            loss_cycles: LossCycles::new(gap),
+            ..Self::default()
+        }
+    }
+
+    /// Mean round-trip time of one timed segment at a time (the `rtt` of CR02 Table 1).
+    pub fn timed_rtt(&self) -> Option<Span> {
+        (self.timed_count > 0).then(|| self.timed_sum / self.timed_count)
+    }
+
+    /// How many segments were timed.
+    pub fn timed_count(&self) -> u64 {
+        self.timed_count
+    }
+
+    /// Mean of the retransmission timeout at the ends of the timed segments.
+    pub fn rto_mean(&self) -> Option<Span> {
+        (self.timed_count > 0).then(|| self.rto_sum / self.timed_count)
+    }
+
+    pub(crate) fn on_timed(&mut self, rtt: Span, rto: Span) {
+        self.timed_sum += rtt;
+        self.rto_sum += rto;
+        self.timed_count += 1;
+    }
+}
+
+/// The cycles of the throughput models of CR02 section 4: groups of losses that belong together.
+///
+/// A cycle is of type 1 with one fast retransmit (TD), of type 2 with two, of type 3 with a timeout (TO) or with more. It
+/// ends with a timeout, or when the next loss comes later than a gap of several round trips.
+#[derive(Clone, Debug)]
+pub struct LossCycles {
+    gap: Span,
+    /// When the last loss was; `None` where the next one begins a cycle.
+    last: Option<Time>,
+    fast_retransmits: u32,
+    timeouts: u32,
+    counts: [u64; 3],
+    windows: u64,
+    squares: f64,
+}
+
+impl Default for LossCycles {
+    fn default() -> Self {
+        Self::new(Span::from_millis(2500))
+    }
+}
+
+impl LossCycles {
+    /// No losses yet; those further apart than `gap` belong to different cycles.
+    pub fn new(gap: Span) -> Self {
+        Self { gap, last: None, fast_retransmits: 0, timeouts: 0, counts: [0; 3], windows: 0, squares: 0.0 }
+    }
+
+    /// A loss at a window of so many segments.
+    pub fn on_loss(&mut self, now: Time, cause: Congestion, window: f64) {
+        if self.last.is_none_or(|last| now.since(last) > self.gap) {
+            self.close();
+        }
+        self.last = Some(now);
+        match cause {
+            Congestion::FastRetransmit => {
+                if self.fast_retransmits == 0 {
+                    self.windows += 1;
+                    self.squares += window * window;
+                }
+                self.fast_retransmits += 1;
+            }
+            Congestion::Timeout => {
+                self.timeouts += 1;
+                self.close();
+            }
+            Congestion::Ecn => {}
+        }
+    }
+
+    /// Cycles of types 1, 2 and 3, the last one included.
+    pub fn counts(&self) -> [u64; 3] {
+        let mut counts = self.counts;
+        if let Some(kind) = self.kind() {
+            counts[kind] += 1;
+        }
+        counts
+    }
+
+    /// The shares p1, p2, p3 of the types; `None` without losses.
+    pub fn shares(&self) -> Option<[f64; 3]> {
+        let counts = self.counts();
+        let total: u64 = counts.iter().sum();
+        (total > 0).then(|| counts.map(|count| count as f64 / total as f64))
+    }
+
+    /// Root mean square, segments, of the windows at the first fast retransmit of each cycle (W_f).
+    pub fn loss_window(&self) -> Option<f64> {
+        (self.windows > 0).then(|| libm::sqrt(self.squares / self.windows as f64))
+    }
+
+    fn kind(&self) -> Option<usize> {
+        match (self.fast_retransmits, self.timeouts) {
+            (0, 0) => None,
+            (1, 0) => Some(0),
+            (2, 0) => Some(1),
+            _ => Some(2),
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(kind) = self.kind() {
+            self.counts[kind] += 1;
+        }
+        (self.fast_retransmits, self.timeouts, self.last) = (0, 0, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_grouped_by_their_distance_and_end_with_a_timeout() {
+        let mut cycles = LossCycles::default();
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        cycles.on_loss(at(1_000), Congestion::FastRetransmit, 20.0);
+        cycles.on_loss(at(10_000), Congestion::FastRetransmit, 22.0);
+        cycles.on_loss(at(10_700), Congestion::FastRetransmit, 11.0);
+        cycles.on_loss(at(20_000), Congestion::FastRetransmit, 24.0);
+        cycles.on_loss(at(22_000), Congestion::Timeout, 6.0);
+        cycles.on_loss(at(22_600), Congestion::FastRetransmit, 10.0);
+        assert_eq!(cycles.counts(), [2, 1, 1]);
+        // sqrt((20^2 + 22^2 + 24^2 + 10^2) / 4) = sqrt(390)
+        assert!((cycles.loss_window().unwrap() - 390f64.sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_losses_there_are_no_shares() {
+        assert_eq!(LossCycles::default().shares(), None);
+        assert_eq!(LossCycles::default().loss_window(), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! # Eifel response
+//!
+//! ## Source
+//! RFC 4015; Ludwig and Katz 2000 for `restore`.
+//!
+//! ## What it does
+//! After a reduction that proves spurious the sender goes on with new data. `rfc4015` sets the window to what is
+//! outstanding plus what was just acknowledged, the threshold to what the window was used for before, and lets the
+//! round-trip estimate start again from the larger of old and new; `restore` gives window and threshold back.
+//!
+//! ## Differences from the source
+//! Does not raise the duplicate threshold after a spurious fast retransmit (RFC 4015 leaves it open).
+//!
+//! ## Validation
+//! The exchanges of `tests/exchanges.rs`.
+
+use super::{Before, Proof, Redress, Undo};
+use crate::config::Response;
+
+/// State saved before the last reduction.
+#[derive(Clone, Copy, Debug)]
+pub struct Eifel {
+    response: Response,
+    saved: Option<Before>,
+}
+
+impl Eifel {
+    /// With this response.
+    pub fn new(response: Response) -> Self {
+        Self { response, saved: None }
+    }
+}
+
+impl Undo for Eifel {
+    fn on_reduction(&mut self, before: &Before) {
+        self.saved = Some(*before);
+    }
+
+    fn respond(&mut self, proof: &Proof) -> Redress {
+        let Some(before) = self.saved.take() else { return Redress::Nothing };
+        if self.response == Response::Restore {
+            return Redress::Restore;
+        }
+        // RFC 4015 section 3: pipe_prev = max(FlightSize, ssthresh), cwnd = FlightSize + min(bytes acked, IW).
+        let window = proof.flight.saturating_add(proof.acked.min(proof.initial_window));
+        let settings = (window, before.flight.max(before.ssthresh));
+        Redress::Adopt { window: (!proof.ecn_echo).then_some(settings), rtt: before.rtt }
+    }
+}

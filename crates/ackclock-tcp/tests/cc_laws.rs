@@ -1,0 +1,180 @@
+//! Laws that hold for every congestion controller, whatever it is told.
+
+use ackclock_core::{Rate, Span, Time};
+use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
+use ackclock_tcp::cc::cubic::{Cubic, CubicConfig};
+use ackclock_tcp::cc::reno::Reno;
+use ackclock_tcp::cc::{
+    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase, RateSample,
+};
+use ackclock_tcp::config::Halves;
+use proptest::prelude::*;
+
+type Build = fn(CcContext) -> Box<dyn CongestionControl>;
+
+/// Every controller, with the options that change its course.
+const CONTROLLERS: &[(&str, Build)] = &[
+    ("reno, halves flight", |context| Box::new(Reno::new(&context, Halves::Flight))),
+    ("reno, halves window", |context| Box::new(Reno::new(&context, Halves::Window))),
+    ("cubic", |context| Box::new(Cubic::new(&CubicConfig::default(), context))),
+    ("cubic with hystart", |context| {
+        Box::new(Cubic::new(&CubicConfig { hystart: true, ..CubicConfig::default() }, context))
+    }),
+    ("bbr", |context| Box::new(Bbr::new(&BbrConfig::default(), context))),
+];
+
+/// One thing that can happen to a controller. Amounts are whatever they are: a controller must bear it.
+#[derive(Clone, Debug)]
+enum Op {
+    Ack(Box<Ack>),
+    Duplicate(Box<Ack>),
+    Congestion { cause: Congestion, flight: u32, window: u32, repeated: bool },
+    Recovered,
+    Spurious(Congestion),
+    Sent { bytes: u32, in_flight: u32 },
+    Adopt { window: u32, ssthresh: u32 },
+}
+
+#[derive(Clone, Debug)]
+struct Ack {
+    acked: u32,
+    delivered: u32,
+    in_flight: u32,
+    rtt: Option<u64>,
+    rate: Option<(u64, u64, u64, bool)>,
+    phase: Phase,
+    window_limited: bool,
+}
+
+/// Mostly what happens on real paths, now and then the ends of the range.
+fn bytes() -> impl Strategy<Value = u32> {
+    prop_oneof![6 => 0u32..200_000, 1 => Just(0), 1 => Just(u32::MAX), 1 => any::<u32>()]
+}
+
+fn nanos() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => 0u64..2_000_000_000, 1 => Just(0), 1 => Just(u64::MAX), 1 => any::<u64>()]
+}
+
+fn cause() -> impl Strategy<Value = Congestion> {
+    prop_oneof![Just(Congestion::FastRetransmit), Just(Congestion::Timeout), Just(Congestion::Ecn)]
+}
+
+fn ack() -> impl Strategy<Value = Box<Ack>> {
+    let phase = prop_oneof![Just(Phase::Open), Just(Phase::FastRecovery), Just(Phase::TimeoutRecovery)];
+    let rate = prop::option::of((nanos(), nanos(), nanos(), any::<bool>()));
+    (bytes(), bytes(), bytes(), prop::option::of(nanos()), rate, phase, any::<bool>()).prop_map(
+        |(acked, delivered, in_flight, rtt, rate, phase, window_limited)| {
+            Box::new(Ack { acked, delivered, in_flight, rtt, rate, phase, window_limited })
+        },
+    )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => ack().prop_map(Op::Ack),
+        2 => ack().prop_map(Op::Duplicate),
+        2 => (cause(), bytes(), bytes(), any::<bool>())
+            .prop_map(|(cause, flight, window, repeated)| Op::Congestion { cause, flight, window, repeated }),
+        1 => Just(Op::Recovered),
+        1 => cause().prop_map(Op::Spurious),
+        2 => (bytes(), bytes()).prop_map(|(bytes, in_flight)| Op::Sent { bytes, in_flight }),
+        1 => (bytes(), bytes()).prop_map(|(window, ssthresh)| Op::Adopt { window, ssthresh }),
+    ]
+}
+
+fn sample(now: Time, ack: &Ack) -> AckSample {
+    let rtt = ack.rtt.map(Span::from_nanos);
+    AckSample {
+        now,
+        acked: ack.acked,
+        delivered: ack.delivered,
+        in_flight: ack.in_flight,
+        rtt,
+        srtt: rtt,
+        min_rtt: rtt,
+        rate: ack.rate.map(|(rate, delivered, prior_delivered, app_limited)| RateSample {
+            rate: Rate::from_bps(rate),
+            delivered,
+            prior_delivered,
+            app_limited,
+        }),
+        phase: ack.phase,
+        window_limited: ack.window_limited,
+    }
+}
+
+fn apply(cc: &mut dyn CongestionControl, now: Time, op: &Op) {
+    match op {
+        Op::Ack(ack) => cc.on_ack(&sample(now, ack)),
+        Op::Duplicate(ack) => cc.on_duplicate(&sample(now, ack)),
+        &Op::Congestion { cause, flight, window, repeated } => {
+            let repeated_timeout = repeated && cause == Congestion::Timeout;
+            cc.on_congestion(&CongestionEvent { now, cause, flight, window, repeated_timeout });
+        }
+        Op::Recovered => cc.on_recovered(now),
+        Op::Spurious(cause) => cc.on_spurious(now, *cause),
+        &Op::Sent { bytes, in_flight } => cc.on_sent(now, bytes, in_flight),
+        &Op::Adopt { window, ssthresh } => cc.adopt(window, ssthresh),
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_window_is_never_below_a_segment_and_equal_events_give_equal_windows(
+        mss in prop_oneof![1u32..2000, Just(65_535)],
+        initial_window in bytes(),
+        initial_ssthresh in bytes(),
+        ops in prop::collection::vec((nanos(), op()), 1..150),
+    ) {
+        let context = CcContext { mss, initial_window, initial_ssthresh };
+        for (name, build) in CONTROLLERS {
+            let (mut one, mut other) = (build(context), build(context));
+            prop_assert!(one.window() >= mss, "{} begins with {}", name, one.window());
+            let mut now = Time::ZERO;
+            for (step, op) in &ops {
+                now += Span::from_nanos(*step);
+                apply(&mut *one, now, op);
+                apply(&mut *other, now, op);
+                prop_assert!(one.window() >= mss, "{} has {} after {:?}", name, one.window(), op);
+                prop_assert!(one.pacing_rate() != Some(Rate::ZERO), "{} stands still after {:?}", name, op);
+                let seen = |cc: &dyn CongestionControl| (cc.window(), cc.ssthresh(), cc.pacing_rate());
+                prop_assert_eq!(seen(&*one), seen(&*other), "{}", name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_loss_never_raises_a_window(
+        mss in 100u32..2000,
+        segments in 4u32..500,
+        acks in 0usize..200,
+        cause in cause(),
+    ) {
+        let context = CcContext { mss, initial_window: segments * mss, initial_ssthresh: u32::MAX };
+        for (name, build) in CONTROLLERS {
+            let mut cc = build(context);
+            for step in 0..acks {
+                let ack = Ack {
+                    acked: mss,
+                    delivered: mss,
+                    in_flight: cc.window() - mss,
+                    rtt: Some(50_000_000),
+                    rate: None,
+                    phase: Phase::Open,
+                    window_limited: true,
+                };
+                cc.on_ack(&sample(Time::from_nanos(step as u64 * 1_000_000), &ack));
+            }
+            let before = cc.window();
+            let event = CongestionEvent {
+                now: Time::from_nanos(1_000_000_000),
+                cause,
+                flight: before,
+                window: before,
+                repeated_timeout: false,
+            };
+            cc.on_congestion(&event);
+            prop_assert!(cc.window() <= before, "{}: {} from {}", name, cc.window(), before);
+        }
+    }
+}
