@@ -7,7 +7,8 @@ use crate::source::{read, tracked};
 
 const HEADINGS: [&str; 4] = ["Source", "What it does", "Differences from the source", "Validation"];
 
-/// Folders in which every file but `mod.rs` is a model. Elsewhere a model is what a registry row names.
+/// Folders in which every file but `mod.rs` is a model. Elsewhere a model is what a registry row names, and whatever
+/// begins to name its source.
 const MODEL_FOLDERS: [&str; 4] = [
     "crates/ackclock-link/src/queue",
     "crates/ackclock-tcp/src/cc",
@@ -20,7 +21,11 @@ pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     let files = tracked(root, ".rs")?;
     let mut models: Vec<PathBuf> = files.iter().filter(|file| in_model_folder(file)).cloned().collect();
     for file in files.iter().filter(|file| file.starts_with("crates")) {
-        models.extend(registered(root, file, &read(root, file)?));
+        let text = read(root, file)?;
+        models.extend(registered(root, file, &text));
+        if text.lines().any(|line| line == "//! ## Source") {
+            models.push(file.clone());
+        }
     }
     models.sort();
     models.dedup();

@@ -1,0 +1,107 @@
+"""Every command, file and line of Python that README and docs show is run here, page by page, and prints what they say.
+
+A page whose output is out of date is rewritten by `ACKCLOCK_UPDATE_PAGES=1 pytest tests/commands`.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT, Command, Python, Step, WriteFile, matches, pages, steps
+
+UPDATE = os.environ.get("ACKCLOCK_UPDATE_PAGES") == "1"
+# A command that shows itself on a page must not keep its reader waiting either.
+PATIENCE_S = 120
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_shows_what_happens(page: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "ackclock"
+    folder.mkdir()
+    shutil.copytree(ROOT / "scenarios", folder / "scenarios")
+    for step in steps(page.read_text(encoding="utf-8"), str(page.relative_to(ROOT))):
+        take(step, folder, page)
+
+
+def take(step: Step, folder: Path, page: Path) -> None:
+    match step:
+        case WriteFile(name, text):
+            (folder / name).write_text(text, encoding="utf-8")
+        case Command(line, _, _) if shlex.split(line)[0] in ELSEWHERE:
+            ELSEWHERE[shlex.split(line)[0]](shlex.split(line))
+        case Command(line, shown, at):
+            printed = run(["bash", "-euo", "pipefail", "-c", line], folder, f"{page.name}:{at}: {line}")
+            if not matches(shown, printed):
+                assert UPDATE, f"{page}:{at}: `{line}` prints\n{printed}\nand the page shows\n{shown}"
+                rewrite(page, line, shown, printed)
+        case Python(text, at):
+            run([sys.executable, "-W", "error", "-c", text], folder, f"{page.name}:{at}")
+
+
+def run(command: list[str], folder: Path, what: str) -> str:
+    environment = os.environ | {"COLUMNS": "120", "MPLBACKEND": "Agg"}
+    binaries = Path(sys.executable).parent
+    environment["PATH"] = f"{binaries}:{environment['PATH']}"
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{what}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def rewrite(page: Path, line: str, shown: str, printed: str) -> None:
+    text = page.read_text(encoding="utf-8")
+    old = f"$ {line}\n{shown}"
+    assert text.count(old) == 1, f"{page}: `{line}` does not stand there once; mend the page by hand"
+    page.write_text(text.replace(old, f"$ {line}\n{printed.strip(chr(10))}\n"), encoding="utf-8")
+
+
+def a_target_exists(words: list[str]) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in words[1:]:
+        assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), f"the Makefile has no target {target}"
+
+
+def cargo_knows_it(words: list[str]) -> None:
+    if words[1] == "xtask":
+        # `make skeletons` runs `xtask new` with each kind; here only that the words are right.
+        help_text = run(["cargo", "xtask", "help"], ROOT, "cargo xtask help")
+        assert f"cargo xtask {words[2]}" in help_text, words
+        assert words[2] != "new" or words[3] in help_text, words
+    else:
+        assert words[1] in {"test", "clippy"}, words
+        package = words[words.index("-p") + 1]
+        assert (ROOT / "crates" / package).is_dir(), words
+
+
+# What a page may show although it cannot be run inside a test: it would run this very test, or build everything anew.
+ELSEWHERE = {"make": a_target_exists, "cargo": cargo_knows_it}
+
+
+def test_output_is_compared_but_for_dots() -> None:
+    assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
+    assert matches("", "anything")
+    assert not matches("a\n", "b\n")
+    assert not matches("a\n...\nd\n", "a\nb\n")
+
+
+def test_a_block_in_another_shell_cannot_hide() -> None:
+    with pytest.raises(AssertionError, match="console"):
+        list(steps("```sh\nrm x\n```\n", "page"))
+    with pytest.raises(AssertionError, match="without a command"):
+        list(steps("```console\n```\n", "page"))
+    with pytest.raises(AssertionError, match="without a command"):
+        list(steps("```console\noutput\n$ command\n```\n", "page"))
+    assert list(steps("```console\n$ x\ny\n```\n", "page")) == [Command("x", "y\n", 2)]
