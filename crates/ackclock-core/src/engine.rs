@@ -99,6 +99,15 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.now = self.now.max(until);
     }
 
+    /// Wakes a node at the instant that the graph has reached, so that what it shows is up to date. Being an extra wake,
+    /// it changes nothing and does not count as an event.
+    pub fn refresh(&mut self, node: NodeId) {
+        self.out.from = node as u32;
+        self.nodes[node].wake(self.now, &mut self.out);
+        self.wakes.set(node, self.nodes[node].next_wake());
+        self.settle(self.now);
+    }
+
     /// When something is next due.
     pub fn next_wake(&self) -> Option<Time> {
         self.wakes.first().map(|(time, _)| time)

@@ -48,6 +48,11 @@ impl Histogram {
         self.count
     }
 
+    /// The sum of all spans, ns.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// The exact mean, or `None` where nothing was counted.
     pub fn mean(&self) -> Option<Span> {
         if self.count == 0 {

@@ -5,7 +5,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::{Histogram, Span};
 
@@ -32,9 +31,6 @@ pub struct RunResult {
     pub engine: EngineResult,
     /// What was run.
     pub provenance: Provenance,
-    /// Where a sweep stands: its keys and their values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub point: Option<Map<String, Value>>,
 }
 
 /// One flow of a run.

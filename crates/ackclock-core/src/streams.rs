@@ -25,11 +25,17 @@ impl Streams {
 
     /// The stream called `name`. The same seed, run and name give the same numbers.
     pub fn stream(&self, name: &str) -> Stream {
-        let mut state = mix(self.seed ^ mix(self.run));
-        for byte in name.bytes() {
-            state = mix(state ^ u64::from(byte));
-        }
-        Stream(Xoshiro256PlusPlus::seed_from_u64(state))
+        Stream(Xoshiro256PlusPlus::seed_from_u64(self.state(name)))
+    }
+
+    /// A family of its own for a part of the run, whose streams may have names that occur elsewhere too.
+    #[must_use]
+    pub fn within(&self, part: &str) -> Self {
+        Self { seed: self.state(part), run: self.run }
+    }
+
+    fn state(&self, name: &str) -> u64 {
+        name.bytes().fold(mix(self.seed ^ mix(self.run)), |state, byte| mix(state ^ u64::from(byte)))
     }
 }
 
@@ -66,12 +72,16 @@ mod tests {
     #[test]
     fn equal_names_repeat_and_different_names_do_not() {
         let draw = |seed, run, name| Streams::new(seed, run).stream(name).bits();
+        let within = |part| Streams::new(1, 0).within(part).stream("down/rate").bits();
         assert_eq!(draw(1, 0, "down/rate"), draw(1, 0, "down/rate"));
+        assert_eq!(within("flow 1"), within("flow 1"));
         let all = [
             draw(1, 0, "down/rate"),
             draw(1, 0, "down/delay"),
             draw(1, 1, "down/rate"),
             draw(2, 0, "down/rate"),
+            within("flow 1"),
+            within("flow 2"),
         ];
         for (i, a) in all.iter().enumerate() {
             assert!(!all[i + 1..].contains(a));
