@@ -5,7 +5,7 @@
 //! pool from leaking.
 
 use ackclock_core::{Ecn, Flags, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Time, Wakes};
-use ackclock_link::{Bearer, Cause, Departures, Direction, LinkEvent, LinkView};
+use ackclock_link::{Bearer, Cause, Direction, LinkEvent, LinkView};
 
 use crate::flow_table::FlowTable;
 use crate::{EdgeStatistics, FlowStatistics, Output, Regulator, RegulatorConfig, Verdict};
@@ -23,6 +23,8 @@ pub struct Edge {
     timers: Wakes,
     /// Slots of `timers`.
     timed: usize,
+    /// When the bearer next has something to tell.
+    due: Time,
     statistics: EdgeStatistics,
 }
 
@@ -35,6 +37,7 @@ impl Edge {
             flows: FlowTable::new(regulator, most_flows),
             timers: Wakes::default(),
             timed: 0,
+            due: Time::NEVER,
             statistics: EdgeStatistics::default(),
         }
     }
@@ -65,25 +68,45 @@ impl Edge {
     }
 
     /// Takes in everything that the bearer did up to `now`.
+    #[inline]
     fn drain(&mut self, now: Time, out: &mut Outbox) {
-        while let Some((at, direction, event)) = self.bearer.poll_event(now) {
-            match (direction, event) {
-                (Direction::Down, LinkEvent::Departed(segment)) => self.departed(at, segment, out),
-                (Direction::Down, LinkEvent::Delivered(segment)) => {
+        if self.due <= now {
+            self.drain_down(now, out);
+            self.drain_up(now, out);
+            while let Some(report) = self.bearer.poll_report(now) {
+                self.regulate(now, report.flow, out, |regulator, view| {
+                    regulator.on_report(now, &report, view)
+                });
+            }
+            self.note_due();
+        }
+    }
+
+    fn drain_down(&mut self, now: Time, out: &mut Outbox) {
+        while let Some((at, event)) = self.bearer.poll_event(now, Direction::Down) {
+            match event {
+                LinkEvent::Departed(segment) => self.departed(at, segment, out),
+                LinkEvent::Delivered(segment) => {
                     self.delivered(&segment);
                     out.send(RADIO, Message::Segment(segment));
                 }
-                (Direction::Down, LinkEvent::Dropped(segment, cause)) => {
-                    self.dropped(at, segment, cause, out)
-                }
-                (Direction::Up, LinkEvent::Departed(_)) => {}
-                (Direction::Up, LinkEvent::Delivered(segment)) => self.came_up(at, segment, out),
-                (Direction::Up, LinkEvent::Dropped(..)) => self.statistics.dropped_up += 1,
+                LinkEvent::Dropped(segment, cause) => self.dropped(at, segment, cause, out),
             }
         }
-        while let Some(report) = self.bearer.poll_report(now) {
-            self.regulate(now, report.flow, out, |regulator, view| regulator.on_report(now, &report, view));
+    }
+
+    fn drain_up(&mut self, now: Time, out: &mut Outbox) {
+        while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {
+            match event {
+                LinkEvent::Departed(_) => {}
+                LinkEvent::Delivered(segment) => self.came_up(at, segment, out),
+                LinkEvent::Dropped(..) => self.statistics.dropped_up += 1,
+            }
         }
+    }
+
+    fn note_due(&mut self) {
+        self.due = self.bearer.poll_timeout().unwrap_or(Time::NEVER);
     }
 
     /// A segment from the network: ask the regulator, then queue it.
@@ -225,6 +248,7 @@ impl Node for Edge {
         } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
             self.statistics.dropped_up += 1;
         }
+        self.note_due();
     }
 
     fn wake(&mut self, now: Time, out: &mut Outbox) {
@@ -240,10 +264,7 @@ impl Node for Edge {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let bearer = self.bearer.poll_timeout();
-        match (bearer, self.timers.first()) {
-            (Some(bearer), Some((timer, _))) => Some(bearer.min(timer)),
-            (bearer, timer) => bearer.or(timer.map(|(deadline, _)| deadline)),
-        }
+        let timer = self.timers.first().map_or(Time::NEVER, |(deadline, _)| deadline);
+        Some(self.due.min(timer)).filter(|&time| time != Time::NEVER)
     }
 }

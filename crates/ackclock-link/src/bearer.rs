@@ -26,8 +26,8 @@ pub trait Bearer: Send {
     /// [`Refused`] where the queue of that direction does not take it.
     fn enqueue(&mut self, now: Time, direction: Direction, segment: Segment) -> Result<(), Refused>;
 
-    /// The next event with an instant of at most `now`; instants never decrease within a direction.
-    fn poll_event(&mut self, now: Time) -> Option<(Time, Direction, LinkEvent)>;
+    /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction.
+    fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
     /// The instant of the next event, or an earlier one at which more will be known.
     fn poll_timeout(&self) -> Option<Time>;
@@ -81,17 +81,13 @@ impl Bearer for PlainBearer {
         taken
     }
 
-    fn poll_event(&mut self, now: Time) -> Option<(Time, Direction, LinkEvent)> {
-        for direction in Direction::BOTH {
-            if self.due[direction as usize] <= now {
-                let event = self.links[direction as usize].poll_event(now);
-                self.note_due(direction);
-                if let Some((at, event)) = event {
-                    return Some((at, direction, event));
-                }
-            }
+    fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
+        if self.due[direction as usize] > now {
+            return None;
         }
-        None
+        let event = self.links[direction as usize].poll_event(now);
+        self.note_due(direction);
+        event
     }
 
     fn poll_timeout(&self) -> Option<Time> {

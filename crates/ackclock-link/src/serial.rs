@@ -87,12 +87,6 @@ pub enum BufferMeaning {
     WithTransmission,
 }
 
-// NOTE TO THE LINK ENGINEER FROM THE LEAD (remove when done): at 20:37 I rewrote SerialLink, trait Link and PlainBearer for
-// speed while you were editing; your use of `Medium::ready` / `least_delay` inside SerialLink was overwritten: please put it
-// back into this form. New rules: `Link::watch(Departures)` decides whether Departed events exist (unwatched by default: no
-// wake and no event for a departure); the link itself records waits (`waits()`); `next_delivery` is gone: poll_timeout()
-// depends on watch; `advance(now)` is internal; news = departures + drops. Keep the unwatched path minimal: per packet
-// one enqueue, one poll_event -> Delivered. Instruction counts matter (budget ~120 instructions per packet and direction).
 /// A queue, a transmitter and the packets in flight.
 pub struct SerialLink<M, Q> {
     medium: M,
@@ -102,7 +96,7 @@ pub struct SerialLink<M, Q> {
     serving: Option<Serving>,
     /// When the packet at the head of the queue begins, where the medium makes it wait for that; never otherwise.
     begins: Time,
-    /// Packets in flight by time of arrival; equal times in order of departure.
+    /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
     flight: VecDeque<(Time, Segment)>,
     /// Departures and drops that have happened and were not told yet.
     news: VecDeque<(Time, LinkEvent)>,
@@ -114,10 +108,11 @@ pub struct SerialLink<M, Q> {
 /// The packet in transmission.
 #[derive(Clone, Copy)]
 struct Serving {
-    segment: Segment,
+    flow: FlowId,
+    load: Load,
     departs: Time,
-    arrives: Time,
-    fate: Fate,
+    /// What is told of the departure.
+    news: Option<LinkEvent>,
 }
 
 impl<M: Medium, Q: Queue> SerialLink<M, Q> {
@@ -141,7 +136,10 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     fn advance(&mut self, now: Time) {
         loop {
             match self.serving {
-                Some(serving) if serving.departs <= now => self.depart(serving),
+                Some(ref serving) if serving.departs <= now => {
+                    let serving = *serving;
+                    self.depart(serving);
+                }
                 None if self.begins <= now => self.begin(self.begins),
                 _ => return,
             }
@@ -151,12 +149,8 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     /// Ends a transmission, and begins the next where the medium is ready for it.
     fn depart(&mut self, serving: Serving) {
         let at = serving.departs;
-        match serving.fate {
-            Fate::Arrives => fly(&mut self.flight, serving.arrives, serving.segment),
-            Fate::Lost => self.news.push_back((at, LinkEvent::Dropped(serving.segment, Cause::Medium))),
-        }
-        if self.departures == Departures::Watched {
-            self.news.push_back((at, LinkEvent::Departed(serving.segment)));
+        if let Some(news) = serving.news {
+            self.news.push_back((at, news));
         }
         self.serving = None;
         if !self.queue.is_empty() {
@@ -179,14 +173,18 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     /// Moves a segment into the transmitter.
     fn serve(&mut self, now: Time, arrived: Time, segment: Segment) {
         self.waits.record(now.since(arrived));
-        let transmission = self.medium.transmit(arrived, now, &segment);
-        let arrives = match transmission.fate {
-            Fate::Arrives => self.arrival(segment.flow, transmission.departs + transmission.delay),
-            // A lost packet holds nobody up.
-            Fate::Lost => transmission.departs,
+        let Transmission { departs, delay, fate } = self.medium.transmit(arrived, now, &segment);
+        let news = match (fate, self.departures) {
+            (Fate::Lost, _) => Some(LinkEvent::Dropped(segment, Cause::Medium)),
+            (Fate::Arrives, Departures::Watched) => Some(LinkEvent::Departed(segment)),
+            (Fate::Arrives, Departures::Unwatched) => None,
         };
-        self.serving =
-            Some(Serving { segment, departs: transmission.departs, arrives, fate: transmission.fate });
+        // A lost packet holds nobody up.
+        if fate == Fate::Arrives {
+            let arrives = self.arrival(segment.flow, departs + delay);
+            fly(&mut self.flight, arrives, segment);
+        }
+        self.serving = Some(Serving { flow: segment.flow, load: Load::of(&segment), departs, news });
     }
 
     /// Keeps packets of a flow in order.
@@ -220,7 +218,7 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     /// What is in transmission and came from `flow`'s part of the queue.
     fn in_transmission(&self, flow: FlowId) -> Load {
         match &self.serving {
-            Some(serving) if self.queue.together(serving.segment.flow, flow) => Load::of(&serving.segment),
+            Some(serving) if self.queue.together(serving.flow, flow) => serving.load,
             _ => Load::NONE,
         }
     }
@@ -273,8 +271,8 @@ impl<M: Medium, Q: Queue> Link for SerialLink<M, Q> {
         // A waiting packet cannot arrive before the one in transmission, unless another flow's may overtake it.
         let overtaking = self.last_arrival.len() > 1;
         let serving = match &self.serving {
-            Some(serving) if overtaking || self.departures == Departures::Watched => serving.departs,
-            Some(serving) => serving.arrives,
+            Some(serving) if serving.news.is_some() || overtaking => serving.departs,
+            Some(_) => Time::NEVER,
             None if self.departures == Departures::Watched => self.begins,
             None => self.begins + self.medium.least_delay(),
         };
