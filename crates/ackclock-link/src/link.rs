@@ -107,6 +107,14 @@ impl Load {
     }
 }
 
+impl std::ops::Add for Load {
+    type Output = Self;
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
 impl std::ops::AddAssign for Load {
     fn add_assign(&mut self, other: Self) {
         self.packets += other.packets;
@@ -134,13 +142,18 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// Whether `waiting` and one more `segment` fit.
-    pub const fn admits(self, waiting: Load, segment: &Segment) -> bool {
+    /// Whether so much fits.
+    pub const fn holds(self, load: Load) -> bool {
         match self {
             Self::Unlimited => true,
-            Self::Packets(most) => waiting.packets < most,
-            Self::Bytes(most) => waiting.bytes + segment.wire_bytes() as u64 <= most,
+            Self::Packets(most) => load.packets <= most,
+            Self::Bytes(most) => load.bytes <= most,
         }
+    }
+
+    /// Whether `waiting` and one more `segment` fit.
+    pub fn admits(self, waiting: Load, segment: &Segment) -> bool {
+        self.holds(waiting + Load::of(segment))
     }
 
     /// The capacity in packets of `packet_bytes` on the wire, at least one; `u32::MAX` where it is unlimited.

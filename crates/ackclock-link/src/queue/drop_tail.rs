@@ -12,18 +12,35 @@
 //! ## Validation
 //! With B = 10 a constant link of 200 kbit/s and 400 ms loses its first packet at a window of 22 (CR02 Table 1 item 1).
 
-use std::collections::VecDeque;
+use ackclock_core::{Config, FlowId, Segment, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use ackclock_core::{FlowId, Segment, Time};
-
-use super::Queue;
+use super::fifo::Fifo;
+use super::{Per, Queue, QueueConfig, QueueContext};
 use crate::{Capacity, Cause, Load, Refused};
+
+/// First in, first out; an arrival that does not fit is lost.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DropTailConfig {
+    /// Whose packets share a queue.
+    pub per: Per,
+}
+
+impl Config for DropTailConfig {}
+
+impl QueueConfig for DropTailConfig {
+    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+        let capacity = context.capacity;
+        self.per.build(capacity, move |_| Box::new(DropTail::new(capacity)))
+    }
+}
 
 /// First in, first out, refusing what does not fit.
 #[derive(Debug, Default)]
 pub struct DropTail {
-    segments: VecDeque<(Time, Segment)>,
-    waiting: Load,
+    fifo: Fifo,
     capacity: Capacity,
 }
 
@@ -36,28 +53,23 @@ impl DropTail {
 
 impl Queue for DropTail {
     fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
-        let mut occupied = self.waiting;
-        occupied += beside;
-        if !self.capacity.admits(occupied, &segment) {
+        if !self.capacity.admits(self.fifo.load() + beside, &segment) {
             return Err(Refused { segment, cause: Cause::Full });
         }
-        self.waiting += Load::of(&segment);
-        self.segments.push_back((now, segment));
+        self.fifo.push(now, segment);
         Ok(())
     }
 
     fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
-        let (arrived, segment) = self.segments.pop_front()?;
-        self.waiting -= Load::of(&segment);
-        Some((arrived, segment))
+        self.fifo.pop()
     }
 
     fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.fifo.is_empty()
     }
 
     fn waiting(&self, _: FlowId) -> Load {
-        self.waiting
+        self.fifo.load()
     }
 
     fn capacity(&self, _: FlowId) -> Capacity {

@@ -1,10 +1,21 @@
 //! Queue disciplines: which segment waits, which is lost, which goes next.
 
+mod codel;
+mod drop_head;
 mod drop_tail;
+mod fifo;
+mod fq_codel;
+mod pie;
+mod separate;
 
-pub use drop_tail::DropTail;
+pub use codel::{Codel, CodelConfig};
+pub use drop_head::{DropHead, DropHeadConfig};
+pub use drop_tail::{DropTail, DropTailConfig};
+pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use pie::{Pie, PieConfig};
+pub use separate::{Per, Separate};
 
-use ackclock_core::{FlowId, Segment, Time};
+use ackclock_core::{Ecn, FlowId, Segment, Time};
 
 use crate::{Capacity, Cause, Load, Refused};
 
@@ -106,4 +117,20 @@ pub struct QueueContext<'a> {
 pub trait QueueConfig: std::fmt::Debug + Send + Sync {
     /// Builds the queue.
     fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue>;
+}
+
+ackclock_core::registry! {
+    /// Queue disciplines by the name that scenario files give them.
+    pub static QUEUES: dyn QueueConfig = "queue" {
+        "drop-tail" => DropTailConfig,
+        "drop-head" => DropHeadConfig,
+        "codel" => CodelConfig,
+        "pie" => PieConfig,
+        "fq-codel" => FqCodelConfig,
+    }
+}
+
+/// Whether a packet can be marked instead of dropped (RFC 3168 section 5).
+fn is_ect(segment: &Segment) -> bool {
+    segment.ecn != Ecn::NotEct
 }

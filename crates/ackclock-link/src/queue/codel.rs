@@ -1,0 +1,329 @@
+//! # CoDel
+//!
+//! ## Source
+//! RFC 8289 (Nichols, Jacobson, McGregor and Iyengar 2018), section 5.
+//!
+//! ## What it does
+//! Watches how long packets have waited. When all have waited for more than a target (5 ms) during an interval (100 ms),
+//! it drops one as it leaves, and the next after interval/√count, until a packet has waited for less. With `ecn` a packet
+//! that is ECN-capable is marked instead.
+//!
+//! ## Differences from the source
+//! The MTU below which nothing is dropped is the largest packet seen so far. Marking follows what the authors' Linux
+//! implementation does: a marked packet counts as dropped for the control law and is sent.
+//!
+//! ## Validation
+//! Drop times by hand from the control law (unit tests).
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fifo::Fifo;
+use super::{Per, Queue, QueueConfig, QueueContext, is_ect};
+use crate::{Capacity, Cause, Load, Refused};
+
+/// Controlled delay (RFC 8289).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CodelConfig {
+    /// Waiting time that is put up with.
+    pub target: Span,
+    /// Time for which it must be exceeded; a round-trip time of the slowest flows.
+    pub interval: Span,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Whose packets share a queue.
+    pub per: Per,
+}
+
+impl Default for CodelConfig {
+    fn default() -> Self {
+        let Settings { target, interval, .. } = Settings::default();
+        Self { target, interval, ecn: false, per: Per::Shared }
+    }
+}
+
+impl Config for CodelConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        Settings { target: self.target, interval: self.interval, ecn: self.ecn }.check()
+    }
+}
+
+impl QueueConfig for CodelConfig {
+    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+        let settings = Settings { target: self.target, interval: self.interval, ecn: self.ecn };
+        let capacity = context.capacity;
+        self.per.build(capacity, move |_| Box::new(Codel::new(settings, capacity)))
+    }
+}
+
+/// What the algorithm is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub(super) target: Span,
+    pub(super) interval: Span,
+    pub(super) ecn: bool,
+}
+
+impl Default for Settings {
+    /// RFC 8289 section 4.4.
+    fn default() -> Self {
+        Self { target: Span::from_millis(5), interval: Span::from_millis(100), ecn: false }
+    }
+}
+
+impl Settings {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.interval <= self.target {
+            return Err(ConfigError::new(
+                "interval",
+                format!("{} is not above target = {}", self.interval, self.target),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The state of the algorithm, one for each queue that it manages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Control {
+    /// When the waiting time will have been above the target for an interval; none while it is below.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    /// Drops since dropping began.
+    count: u32,
+    last_count: u32,
+    /// Largest packet seen, bytes.
+    largest: u32,
+}
+
+/// What the algorithm takes packets from and drops them to.
+pub(super) struct Backlog<'a> {
+    pub(super) fifo: &'a mut Fifo,
+    pub(super) dropped: &'a mut VecDeque<(Segment, Cause)>,
+}
+
+/// A packet that leaves, and whether its waiting allows it to be dropped.
+type Leaving = (Option<(Time, Segment)>, bool);
+
+impl Control {
+    /// The next packet to transmit: `dequeue` of RFC 8289 section 5.5.
+    pub(super) fn dequeue(
+        &mut self,
+        settings: &Settings,
+        now: Time,
+        mut from: Backlog<'_>,
+    ) -> Option<(Time, Segment)> {
+        let mut leaving = self.take(settings, now, &mut from);
+        if self.dropping {
+            self.dropping = leaving.1;
+            while self.dropping && now >= self.drop_next {
+                self.count += 1;
+                let marked;
+                (leaving, marked) = self.punish(settings, now, leaving, &mut from);
+                self.dropping = leaving.1;
+                if self.dropping {
+                    self.drop_next = control_law(self.drop_next, settings.interval, self.count);
+                }
+                if marked {
+                    break;
+                }
+            }
+        } else if leaving.1 {
+            (leaving, _) = self.punish(settings, now, leaving, &mut from);
+            self.dropping = true;
+            // Take up the drop rate of the last time if that was not long ago.
+            let recent = now.since(self.drop_next) < settings.interval * 16;
+            let delta = self.count.saturating_sub(self.last_count);
+            self.count = if delta > 1 && recent { delta } else { 1 };
+            self.drop_next = control_law(now, settings.interval, self.count);
+            self.last_count = self.count;
+        }
+        leaving.0
+    }
+
+    /// A packet went through without waiting.
+    pub(super) fn pass(&mut self, segment: &Segment) {
+        self.largest = self.largest.max(segment.wire_bytes());
+        self.first_above = None;
+        self.dropping = false;
+    }
+
+    /// Takes the head of the queue: `dodequeue` of RFC 8289 section 5.6.
+    fn take(&mut self, settings: &Settings, now: Time, from: &mut Backlog<'_>) -> Leaving {
+        let Some((arrived, segment)) = from.fifo.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        self.largest = self.largest.max(segment.wire_bytes());
+        let good = now.since(arrived) < settings.target || from.fifo.load().bytes <= u64::from(self.largest);
+        let ok_to_drop = match self.first_above {
+            _ if good => {
+                self.first_above = None;
+                false
+            }
+            None => {
+                self.first_above = Some(now + settings.interval);
+                false
+            }
+            Some(instant) => now >= instant,
+        };
+        (Some((arrived, segment)), ok_to_drop)
+    }
+
+    /// Marks the packet, or drops it and takes the next; tells whether it marked.
+    fn punish(
+        &mut self,
+        settings: &Settings,
+        now: Time,
+        leaving: Leaving,
+        from: &mut Backlog<'_>,
+    ) -> (Leaving, bool) {
+        match leaving {
+            (Some((arrived, mut segment)), ok) if settings.ecn && is_ect(&segment) => {
+                segment.ecn = Ecn::Ce;
+                ((Some((arrived, segment)), ok), true)
+            }
+            (packet, _) => {
+                from.dropped.extend(packet.map(|(_, segment)| (segment, Cause::Policy)));
+                (self.take(settings, now, from), false)
+            }
+        }
+    }
+}
+
+/// `t + interval / sqrt(count)` (RFC 8289 section 5.4), to the nearest nanosecond.
+fn control_law(t: Time, interval: Span, count: u32) -> Time {
+    t + Span::from_nanos(libm::round(interval.as_nanos() as f64 / libm::sqrt(f64::from(count))) as u64)
+}
+
+/// One queue under CoDel.
+#[derive(Debug)]
+pub struct Codel {
+    settings: Settings,
+    control: Control,
+    fifo: Fifo,
+    capacity: Capacity,
+    dropped: VecDeque<(Segment, Cause)>,
+}
+
+impl Codel {
+    pub(super) fn new(settings: Settings, capacity: Capacity) -> Self {
+        Self {
+            settings,
+            control: Control::default(),
+            fifo: Fifo::default(),
+            capacity,
+            dropped: VecDeque::new(),
+        }
+    }
+}
+
+impl Queue for Codel {
+    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
+        if !self.capacity.admits(self.fifo.load() + beside, &segment) {
+            return Err(Refused { segment, cause: Cause::Full });
+        }
+        self.fifo.push(now, segment);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
+        let from = Backlog { fifo: &mut self.fifo, dropped: &mut self.dropped };
+        self.control.dequeue(&self.settings, now, from)
+    }
+
+    fn pass(&mut self, _: Time, segment: &mut Segment) {
+        self.control.pass(segment);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.fifo.is_empty()
+    }
+
+    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
+        self.dropped.pop_front()
+    }
+
+    fn waiting(&self, _: FlowId) -> Load {
+        self.fifo.load()
+    }
+
+    fn capacity(&self, _: FlowId) -> Capacity {
+        self.capacity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::Seq;
+
+    fn codel(ecn: bool) -> Codel {
+        Codel::new(Settings { ecn, ..Settings::default() }, Capacity::Unlimited)
+    }
+
+    fn segment(seq: u32, ecn: Ecn) -> Segment {
+        let mut segment = Segment::data(FlowId(0), Seq(seq), 960, 40);
+        segment.ecn = ecn;
+        segment
+    }
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    /// Puts 1000 packets in at time zero and takes one out every 10 ms: what left with which mark, and which was dropped when.
+    fn drain(queue: &mut Codel, ecn: Ecn, until: u64) -> (Vec<(u64, Ecn)>, Vec<u64>) {
+        (0..1000).for_each(|seq| queue.enqueue(Time::ZERO, segment(seq, ecn), Load::NONE).unwrap());
+        let (mut left, mut drops) = (Vec::new(), Vec::new());
+        for now in (0..until).step_by(10) {
+            left.extend(queue.dequeue(ms(now)).map(|(_, segment)| (now, segment.ecn)));
+            drops.extend(std::iter::from_fn(|| queue.poll_dropped()).map(|_| now));
+        }
+        (left, drops)
+    }
+
+    #[test]
+    fn drops_follow_the_control_law() {
+        let (left, drops) = drain(&mut codel(false), Ecn::NotEct, 400);
+        // Waiting is first seen above 5 ms at 10 ms, so dropping begins at 110 ms. Then every 100/sqrt(n) ms, at the next
+        // departure: 110 + 100 = 210; + 70.7 = 280.7 -> 290; + 57.7 = 338.4 -> 340; + 50 = 388.4 -> 390.
+        assert_eq!(drops, [110, 210, 290, 340, 390]);
+        assert_eq!(left.len(), 40, "a drop costs no departure");
+    }
+
+    #[test]
+    fn ecn_capable_packets_are_marked_at_the_instants_of_the_drops() {
+        let (left, drops) = drain(&mut codel(true), Ecn::Ect0, 400);
+        let marked: Vec<u64> = left.iter().filter(|(_, ecn)| *ecn == Ecn::Ce).map(|(now, _)| *now).collect();
+        assert_eq!((marked, drops), (vec![110, 210, 290, 340, 390], vec![]));
+        let (_, drops) = drain(&mut codel(true), Ecn::NotEct, 400);
+        assert_eq!(drops.len(), 5, "others are dropped all the same");
+    }
+
+    #[test]
+    fn a_packet_that_waited_briefly_ends_dropping() {
+        let mut queue = codel(false);
+        drain(&mut queue, Ecn::NotEct, 200);
+        queue.pass(ms(200), &mut segment(0, Ecn::NotEct));
+        for now in (200..300).step_by(10) {
+            queue.dequeue(ms(now));
+            assert!(queue.poll_dropped().is_none(), "at {now} ms an interval has not passed");
+        }
+    }
+
+    #[test]
+    fn the_last_packet_is_never_dropped() {
+        let mut queue = codel(false);
+        for n in 0..100 {
+            queue.enqueue(ms(1000 * n), segment(n as u32, Ecn::NotEct), Load::NONE).unwrap();
+            assert!(queue.dequeue(ms(1000 * n + 900)).is_some());
+        }
+        assert!(queue.poll_dropped().is_none());
+    }
+}

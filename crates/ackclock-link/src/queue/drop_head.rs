@@ -1,0 +1,112 @@
+//! # Drop-head
+//!
+//! ## Source
+//! Drop from front: Lakshman, Neidhardt and Ott, "The drop from front strategy in TCP and in TCP over ATM", INFOCOM 1996.
+//!
+//! ## What it does
+//! First in, first out. An arrival that does not fit pushes out the oldest packets until it does, so that the sender
+//! learns of the loss earlier, by the time that the queue takes to drain.
+//!
+//! ## Differences from the source
+//! An arrival that would not fit even into the empty queue is refused.
+//!
+//! ## Validation
+//! Order and conservation (unit tests, `tests/laws.rs`).
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Config, FlowId, Segment, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fifo::Fifo;
+use super::{Per, Queue, QueueConfig, QueueContext};
+use crate::{Capacity, Cause, Load, Refused};
+
+/// First in, first out; an arrival that does not fit pushes out the oldest.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DropHeadConfig {
+    /// Whose packets share a queue.
+    pub per: Per,
+}
+
+impl Config for DropHeadConfig {}
+
+impl QueueConfig for DropHeadConfig {
+    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+        let capacity = context.capacity;
+        self.per.build(capacity, move |_| Box::new(DropHead::new(capacity)))
+    }
+}
+
+/// First in, first out, pushing out the oldest.
+#[derive(Debug, Default)]
+pub struct DropHead {
+    fifo: Fifo,
+    capacity: Capacity,
+    dropped: VecDeque<Segment>,
+}
+
+impl DropHead {
+    /// An empty queue that holds `capacity`.
+    pub fn new(capacity: Capacity) -> Self {
+        Self { capacity, ..Self::default() }
+    }
+}
+
+impl Queue for DropHead {
+    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
+        if !self.capacity.admits(beside, &segment) {
+            return Err(Refused { segment, cause: Cause::Full });
+        }
+        while !self.capacity.admits(self.fifo.load() + beside, &segment) {
+            self.dropped.extend(self.fifo.pop().map(|(_, oldest)| oldest));
+        }
+        self.fifo.push(now, segment);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
+        self.fifo.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.fifo.is_empty()
+    }
+
+    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
+        self.dropped.pop_front().map(|segment| (segment, Cause::Full))
+    }
+
+    fn waiting(&self, _: FlowId) -> Load {
+        self.fifo.load()
+    }
+
+    fn capacity(&self, _: FlowId) -> Capacity {
+        self.capacity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::Seq;
+
+    fn segment(seq: u32, bytes: u16) -> Segment {
+        Segment::data(FlowId(0), Seq(seq), bytes - 40, 40)
+    }
+
+    #[test]
+    fn an_arrival_pushes_out_as_many_of_the_oldest_as_it_needs() {
+        let mut queue = DropHead::new(Capacity::Bytes(1500));
+        for seq in 0..3 {
+            queue.enqueue(Time::ZERO, segment(seq, 500), Load::NONE).unwrap();
+        }
+        queue.enqueue(Time::ZERO, segment(3, 700), Load::NONE).unwrap();
+        let dropped: Vec<u32> = std::iter::from_fn(|| queue.poll_dropped()).map(|(s, _)| s.seq.0).collect();
+        assert_eq!(dropped, [0, 1], "700 B need the room of two");
+        assert_eq!(queue.waiting(FlowId(0)), Load { packets: 2, bytes: 1200 });
+        assert_eq!(queue.enqueue(Time::ZERO, segment(4, 1501), Load::NONE).unwrap_err().segment.seq, Seq(4));
+    }
+}

@@ -1,0 +1,35 @@
+//! First in, first out: what every discipline keeps its segments in.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Segment, Time};
+
+use crate::Load;
+
+/// Segments in the order of their arrival, with its instants, and how much they are.
+#[derive(Debug, Default)]
+pub(super) struct Fifo {
+    segments: VecDeque<(Time, Segment)>,
+    load: Load,
+}
+
+impl Fifo {
+    pub(super) fn push(&mut self, now: Time, segment: Segment) {
+        self.load += Load::of(&segment);
+        self.segments.push_back((now, segment));
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(Time, Segment)> {
+        let (arrived, segment) = self.segments.pop_front()?;
+        self.load -= Load::of(&segment);
+        Some((arrived, segment))
+    }
+
+    pub(super) fn load(&self) -> Load {
+        self.load
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+}

@@ -1,0 +1,266 @@
+//! # PIE
+//!
+//! ## Source
+//! RFC 8033 (Pan, Natarajan, Baker and White 2017): sections 4.1 to 4.4, 5.1 (ECN) and 5.5 (cap on the rise).
+//!
+//! ## What it does
+//! Drops arrivals at random. The probability is moved every 15 ms by a proportional integral controller towards a
+//! waiting time of 15 ms: `p += 0.125 (delay - target) + 1.25 (delay - delay before)` (1/s), scaled down while p is small.
+//! A burst of up to 150 ms after a calm time is let through. With `ecn` an ECN-capable packet is marked instead, as
+//! long as the probability is not above 10 %.
+//!
+//! ## Differences from the source
+//! The delay is what the last packet that left had waited, by its timestamp, zero once the queue is empty; section 5.2
+//! estimates it from the departure rate. Switching off (5.3) and derandomisation (5.4) are left out. Updates happen at
+//! multiples of 15 ms from the start of the run, so that they do not depend on who asks when.
+//!
+//! ## Validation
+//! One step of the controller by hand, and its settling near the target (unit tests).
+
+use ackclock_core::{Config, ConfigError, Ecn, FlowId, Segment, Span, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fifo::Fifo;
+use super::{Per, Queue, QueueConfig, QueueContext, is_ect};
+use crate::{Capacity, Cause, Load, Refused};
+
+/// Proportional integral controller enhanced (RFC 8033).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PieConfig {
+    /// Waiting time that is aimed at.
+    pub target: Span,
+    /// Time between updates of the drop probability.
+    pub update: Span,
+    /// Burst that is let through after a calm time.
+    pub burst: Span,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Whose packets share a queue.
+    pub per: Per,
+}
+
+impl Default for PieConfig {
+    fn default() -> Self {
+        Self {
+            target: Span::from_millis(15),
+            update: Span::from_millis(15),
+            burst: Span::from_millis(150),
+            ecn: false,
+            per: Per::Shared,
+        }
+    }
+}
+
+impl Config for PieConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let least = Span::from_millis(1);
+        if self.update < least {
+            return Err(ConfigError::new("update", format!("{} is below {least}", self.update)));
+        }
+        Ok(())
+    }
+}
+
+impl QueueConfig for PieConfig {
+    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+        let (config, capacity) = (self.clone(), context.capacity);
+        let (streams, name) = (context.streams.clone(), context.name.to_owned());
+        self.per.build(capacity, move |number| {
+            Box::new(Pie::new(config.clone(), capacity, streams.stream(&format!("{name}/{number}"))))
+        })
+    }
+}
+
+/// One queue under PIE.
+#[derive(Debug)]
+pub struct Pie {
+    config: PieConfig,
+    fifo: Fifo,
+    capacity: Capacity,
+    stream: Stream,
+    probability: f64,
+    /// What the last packet that left had waited, and the same one update ago.
+    delay: Span,
+    delay_before: Span,
+    burst_left: Span,
+    next_update: Time,
+}
+
+/// Gains of the controller, per second (RFC 8033 section 4.2).
+const ALPHA: f64 = 0.125;
+const BETA: f64 = 1.25;
+/// Above this probability ECN-capable packets are dropped too (section 5.1).
+const MARK_UP_TO: f64 = 0.1;
+
+impl Pie {
+    fn new(config: PieConfig, capacity: Capacity, stream: Stream) -> Self {
+        let (burst_left, next_update) = (config.burst, Time::ZERO + config.update);
+        Self {
+            config,
+            fifo: Fifo::default(),
+            capacity,
+            stream,
+            probability: 0.0,
+            delay: Span::ZERO,
+            delay_before: Span::ZERO,
+            burst_left,
+            next_update,
+        }
+    }
+
+    /// Makes the updates that are due by `now`.
+    fn advance(&mut self, now: Time) {
+        while self.next_update <= now {
+            let calm = self.probability == 0.0 && self.delay == Span::ZERO && self.delay_before == Span::ZERO;
+            // Nothing moves in a calm time but the allowance, which the next arrival fills up again.
+            let updates = if calm {
+                1 + now.since(self.next_update).as_nanos() / self.config.update.as_nanos()
+            } else {
+                1
+            };
+            self.update();
+            self.next_update += self.config.update * updates;
+        }
+    }
+
+    /// Section 4.2, with the cap of section 5.5.
+    fn update(&mut self) {
+        let (delay, before) = (self.delay.as_secs_f64(), self.delay_before.as_secs_f64());
+        let change = ALPHA * (delay - self.config.target.as_secs_f64()) + BETA * (delay - before);
+        let mut step = change / self.caution();
+        if self.probability >= 0.1 {
+            step = step.min(0.02);
+        }
+        self.probability += step;
+        if self.delay == Span::ZERO && self.delay_before == Span::ZERO {
+            self.probability *= 0.98;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        self.delay_before = self.delay;
+        self.burst_left -= self.config.update;
+    }
+
+    /// By what a step is divided while the probability is small (section 4.2).
+    fn caution(&self) -> f64 {
+        const STEPS: [(f64, f64); 6] =
+            [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+        STEPS.iter().find(|(below, _)| self.probability < *below).map_or(1.0, |(_, divisor)| *divisor)
+    }
+
+    /// Sections 4.1 and 4.4: whether an arrival is singled out.
+    fn drops_early(&mut self) -> bool {
+        let half = self.config.target / 2;
+        if self.probability == 0.0 && self.delay < half && self.delay_before < half {
+            self.burst_left = self.config.burst;
+        }
+        // Keep the link busy: spare arrivals while the delay is low, or no more than two packets wait.
+        let spared = (self.delay_before < half && self.probability < 0.2) || self.fifo.load().packets <= 2;
+        self.burst_left == Span::ZERO && !spared && self.stream.chance(self.probability)
+    }
+}
+
+impl Queue for Pie {
+    fn enqueue(&mut self, now: Time, mut segment: Segment, beside: Load) -> Result<(), Refused> {
+        self.advance(now);
+        if !self.capacity.admits(self.fifo.load() + beside, &segment) {
+            return Err(Refused { segment, cause: Cause::Full });
+        }
+        if self.drops_early() {
+            if !(self.config.ecn && is_ect(&segment) && self.probability <= MARK_UP_TO) {
+                return Err(Refused { segment, cause: Cause::Policy });
+            }
+            segment.ecn = Ecn::Ce;
+        }
+        self.fifo.push(now, segment);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
+        self.advance(now);
+        let (arrived, segment) = self.fifo.pop()?;
+        self.delay = if self.fifo.is_empty() { Span::ZERO } else { now.since(arrived) };
+        Some((arrived, segment))
+    }
+
+    fn pass(&mut self, now: Time, _: &mut Segment) {
+        self.advance(now);
+        self.delay = Span::ZERO;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.fifo.is_empty()
+    }
+
+    fn waiting(&self, _: FlowId) -> Load {
+        self.fifo.load()
+    }
+
+    fn capacity(&self, _: FlowId) -> Capacity {
+        self.capacity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::{Seq, Streams};
+
+    fn pie() -> Pie {
+        Pie::new(PieConfig::default(), Capacity::Unlimited, Streams::new(1, 0).stream("pie"))
+    }
+
+    fn segment() -> Segment {
+        Segment::data(FlowId(0), Seq(0), 960, 40)
+    }
+
+    #[test]
+    fn one_step_of_the_controller_is_that_of_the_formula() {
+        let mut pie = pie();
+        (pie.probability, pie.delay, pie.delay_before) = (0.05, Span::from_millis(25), Span::from_millis(20));
+        pie.update();
+        // (0.125·10 ms + 1.25·5 ms)/2 = 0.00375
+        assert!((pie.probability - 0.053_75).abs() < 1e-12, "{}", pie.probability);
+        (pie.probability, pie.delay, pie.delay_before) = (0.5, Span::from_secs(1), Span::ZERO);
+        pie.update();
+        assert!((pie.probability - 0.52).abs() < 1e-12, "a rise is at most 0.02: {}", pie.probability);
+    }
+
+    #[test]
+    fn a_calm_time_changes_nothing_however_long() {
+        let (mut long, mut steps) = (pie(), pie());
+        long.advance(Time::ZERO + Span::from_secs(3600));
+        (0..=3_600_000).step_by(7).for_each(|ms| steps.advance(Time::ZERO + Span::from_millis(ms)));
+        steps.advance(Time::ZERO + Span::from_secs(3600));
+        assert_eq!((long.next_update, long.probability), (steps.next_update, steps.probability));
+    }
+
+    #[test]
+    fn an_overload_is_dropped_and_the_delay_settles_near_the_target() {
+        let mut pie = pie();
+        let (mut refused, mut waited) = (0u32, Vec::new());
+        // 1500 arrivals and 1000 departures a second: a third must go.
+        for tick in 0..60_000u64 {
+            let now = Time::from_nanos(tick * 1_000_000);
+            for _ in 0..1 + tick % 2 {
+                refused += u32::from(pie.enqueue(now, segment(), Load::NONE).is_err());
+            }
+            if let Some((arrived, _)) = pie.dequeue(now)
+                && tick > 30_000
+            {
+                waited.push(now.since(arrived).as_millis_f64());
+            }
+        }
+        let mean = waited.iter().sum::<f64>() / waited.len() as f64;
+        assert!((28_000..31_000).contains(&refused), "{refused} of 90 000");
+        assert!((10.0..20.0).contains(&mean), "{mean} ms against a target of 15");
+    }
+
+    #[test]
+    fn a_burst_after_a_calm_time_passes() {
+        let mut pie = pie();
+        let now = Time::ZERO + Span::from_secs(10);
+        assert!((0..500).all(|_| pie.enqueue(now, segment(), Load::NONE).is_ok()));
+    }
+}
