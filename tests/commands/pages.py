@@ -8,18 +8,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Languages of blocks that show something else than a command: output, data, code of the project itself.
 SILENT = {"text", "json", "toml", "rust", "{toctree}", "{literalinclude}", "{image}", "{figure}"}
-    "text",
-    "json",
-    "toml",
-    "rust",
-    "mermaid",
-    "csv",
-    "bibtex",
-    "{toctree}",
-    "{literalinclude}",
-    "{image}",
-    "{figure}",
-}
 
 
 @dataclass(frozen=True)

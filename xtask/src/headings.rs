@@ -7,24 +7,31 @@ use crate::source::{read, tracked};
 
 const HEADINGS: [&str; 4] = ["Source", "What it does", "Differences from the source", "Validation"];
 
-/// Folders in which every file but `mod.rs` is a model. Elsewhere a model is what a registry row names, and whatever
-/// begins to name its source.
-const MODEL_FOLDERS: [&str; 4] = [
-    "crates/ackclock-link/src/queue",
-    "crates/ackclock-tcp/src/cc",
-    "crates/ackclock-tcp/src/recovery",
-    "crates/ackclock-tcp/src/undo",
+/// Folders in which every file but `mod.rs` is a model.
+const MODEL_FOLDERS: [&str; 3] =
+    ["crates/ackclock-tcp/src/cc", "crates/ackclock-tcp/src/recovery", "crates/ackclock-tcp/src/undo"];
+
+/// Registries whose rows are models wherever they lie: the file that declares the type of a row.
+const MODEL_REGISTRIES: [(&str, &str); 3] = [
+    ("crates/ackclock-link/src/lib.rs", "LINKS"),
+    ("crates/ackclock-link/src/queue/mod.rs", "QUEUES"),
+    ("crates/ackclock-edge/src/lib.rs", "REGULATORS"),
 ];
 
-/// Checks every model file.
+/// Checks every model file: those above, and whatever begins to name its source.
 pub(crate) fn check(root: &Path) -> Result<Problems, String> {
     let files = tracked(root, ".rs")?;
     let mut models: Vec<PathBuf> = files.iter().filter(|file| in_model_folder(file)).cloned().collect();
     for file in files.iter().filter(|file| file.starts_with("crates")) {
-        let text = read(root, file)?;
-        models.extend(registered(root, file, &text));
-        if text.lines().any(|line| line == "//! ## Source") {
+        if read(root, file)?.lines().any(|line| line == "//! ## Source") {
             models.push(file.clone());
+        }
+    }
+    for (lib, registry) in MODEL_REGISTRIES {
+        let lib = Path::new(lib);
+        let text = read(root, lib)?;
+        for path in &row_types(&text, registry) {
+            models.push(declaring_file(root, lib, path, &files)?);
         }
     }
     models.sort();
@@ -42,20 +49,32 @@ fn in_model_folder(file: &Path) -> bool {
     model_folder && file.file_name().is_some_and(|name| name != "mod.rs")
 }
 
-/// The files of the modules that the rows of a registry name: `"name" => module::Type`.
-fn registered(root: &Path, file: &Path, text: &str) -> Vec<PathBuf> {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let rows = text.split("registry! {").skip(1).filter(|_| !file.ends_with("registry.rs"));
-    let modules = rows.flat_map(|block| {
-        block.lines().take_while(|line| !line.starts_with('}')).filter_map(|line| {
-            let (_, path) = line.trim().strip_prefix('"')?.split_once("\" => ")?;
-            path.split_once("::").map(|(module, _)| module.to_owned())
-        })
-    });
-    modules
-        .flat_map(|module| [folder.join(format!("{module}.rs")), folder.join(module).join("mod.rs")])
-        .filter(|candidate| root.join(candidate).is_file())
+/// The types that the rows of a registry name.
+fn row_types(text: &str, registry: &str) -> Vec<String> {
+    let rows = text.split(&format!("pub static {registry}:")).nth(1).unwrap_or_default();
+    let rows = rows.lines().skip(1).map(str::trim).take_while(|line| line.starts_with('"'));
+    rows.filter_map(|line| line.split_once("\" => "))
+        .map(|(_, path)| path.trim_end_matches(',').to_owned())
         .collect()
+}
+
+/// The file of the module in which a row's type lives: named by its path, or by the `use` that brings it in.
+fn declaring_file(root: &Path, lib: &Path, path: &str, files: &[PathBuf]) -> Result<PathBuf, String> {
+    let folder = lib.parent().unwrap_or(Path::new(""));
+    if let Some((module, _)) = path.split_once("::") {
+        let candidates = [folder.join(format!("{module}.rs")), folder.join(module).join("mod.rs")];
+        return candidates
+            .into_iter()
+            .find(|file| root.join(file).is_file())
+            .ok_or(format!("no module {module}"));
+    }
+    let declaration = format!("struct {path} ");
+    for file in files.iter().filter(|file| file.starts_with(folder)) {
+        if read(root, file)?.contains(&declaration) {
+            return Ok(file.clone());
+        }
+    }
+    Err(format!("{}: nothing beside it declares {path}", lib.display()))
 }
 
 /// What the module documentation of a model lacks.
@@ -93,10 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_row_names_the_file_of_its_model() {
-        let text =
-            "registry! {\n    pub static X: dyn Y = \"x\" {\n        \"lines\" => lines::Config,\n    }\n}\n";
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        assert_eq!(registered(root, Path::new("src/lib.rs"), text), [PathBuf::from("src/lines.rs")]);
+    fn a_registry_names_the_types_of_its_rows() {
+        let text = "registry! {\n    pub static X: dyn Y = \"x\" {\n        \"a\" => a::Config,\n        \"b\" => B,\n    }\n}\n";
+        assert_eq!(row_types(text, "X"), ["a::Config", "B"]);
     }
 }

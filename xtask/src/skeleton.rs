@@ -1,43 +1,50 @@
 //! `cargo xtask new KIND NAME`: one file, its `mod` line and its registry line.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::source::tracked;
+use crate::source::read;
 
-/// A kind of component: where its registry stands, and what a new one looks like.
+/// A kind of component: where it is declared and what a new one looks like.
 struct Kind {
     name: &'static str,
-    /// The folder of the crate, or of the part of it.
-    folder: &'static str,
-    /// The registry; new files go beside the file that declares it.
-    registry: &'static str,
+    /// The file with the `mod` lines; the new file goes beside it.
+    modules: &'static str,
+    /// The file with the registry, and the registry.
+    registry: (&'static str, &'static str),
+    /// What a row names, with MODULE for the module.
+    row: &'static str,
     template: &'static str,
 }
 
 const KINDS: [Kind; 4] = [
     Kind {
         name: "regulator",
-        folder: "crates/ackclock-edge/src",
-        registry: "REGULATORS",
+        modules: "crates/ackclock-edge/src/lib.rs",
+        registry: ("crates/ackclock-edge/src/lib.rs", "REGULATORS"),
+        row: "MODULE::Config",
         template: include_str!("../templates/regulator.rs"),
     },
     Kind {
         name: "link",
-        folder: "crates/ackclock-link/src",
-        registry: "LINKS",
+        modules: "crates/ackclock-link/src/lib.rs",
+        registry: ("crates/ackclock-link/src/lib.rs", "LINKS"),
+        row: "MODULE::Config",
         template: include_str!("../templates/link.rs"),
     },
     Kind {
         name: "queue",
-        folder: "crates/ackclock-link/src/queue",
-        registry: "QUEUES",
+        modules: "crates/ackclock-link/src/queue/mod.rs",
+        registry: ("crates/ackclock-link/src/queue/mod.rs", "QUEUES"),
+        row: "MODULE::Config",
         template: include_str!("../templates/queue.rs"),
     },
     Kind {
         name: "congestion-control",
-        folder: "crates/ackclock-tcp/src/cc",
-        registry: "CONGESTION_CONTROLS",
+        modules: "crates/ackclock-tcp/src/cc/mod.rs",
+        registry: ("crates/ackclock-tcp/src/senders.rs", "SENDERS"),
+        row: "Row<crate::cc::MODULE::Sender>",
         template: include_str!("../templates/congestion_control.rs"),
     },
 ];
@@ -56,20 +63,23 @@ pub(crate) fn write(root: &Path, kind: &str, name: &str) -> Result<PathBuf, Stri
         return Err(format!("`{kind}` is not a kind of component; there are {}", known.join(", ")));
     };
     check_name(name)?;
-    let registry_file = registry_file(root, kind)?;
-    let registry_text = crate::source::read(root, &registry_file)?;
     let module = name.replace('-', "_");
-    let file = registry_file.with_file_name(format!("{module}.rs"));
-    if root.join(&file).exists() {
+    let file = Path::new(kind.modules).with_file_name(format!("{module}.rs"));
+    if root.join(&file).exists() || root.join(file.with_extension("")).exists() {
         return Err(format!("{} exists already", file.display()));
     }
-    let with_row = with_row(&registry_text, kind.registry, name, &module)?;
-    let registered = with_module(&with_row, &module)?;
-    let store = |file: &Path, text: &str| {
-        fs::write(root.join(file), text).map_err(|error| format!("{}: {error}", file.display()))
+    let mut texts = BTreeMap::from([(file.clone(), kind.template.replace("NAME", &title(name)))]);
+    let (registry_file, registry) = kind.registry;
+    let row = format!("\"{name}\" => {},", kind.row.replace("MODULE", &module));
+    texts.insert(registry_file.into(), with_row(&read(root, Path::new(registry_file))?, registry, &row)?);
+    let modules = match texts.remove(Path::new(kind.modules)) {
+        Some(text) => text,
+        None => read(root, Path::new(kind.modules))?,
     };
-    store(&file, &kind.template.replace("NAME", &title(name)))?;
-    store(&registry_file, &registered)?;
+    texts.insert(kind.modules.into(), with_module(&modules, &module)?);
+    for (file, text) in texts {
+        fs::write(root.join(&file), text).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
     Ok(file)
 }
 
@@ -83,16 +93,6 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-fn registry_file(root: &Path, kind: &Kind) -> Result<PathBuf, String> {
-    let declaration = format!("pub static {}:", kind.registry);
-    for file in tracked(root, ".rs")? {
-        if file.starts_with(kind.folder) && crate::source::read(root, &file)?.contains(&declaration) {
-            return Ok(file);
-        }
-    }
-    Err(format!("no `{declaration}` under {}", kind.folder))
-}
-
 /// `ack-regulator` becomes `Ack regulator`.
 fn title(name: &str) -> String {
     let words = name.replace('-', " ");
@@ -101,17 +101,18 @@ fn title(name: &str) -> String {
 }
 
 /// Adds the last row of the registry.
-fn with_row(text: &str, registry: &str, name: &str, module: &str) -> Result<String, String> {
-    let start = text.find(&format!("pub static {registry}:")).ok_or("the registry vanished")?;
+fn with_row(text: &str, registry: &str, row: &str) -> Result<String, String> {
+    let start =
+        text.find(&format!("pub static {registry}:")).ok_or_else(|| format!("no registry {registry}"))?;
     let end = text[start..]
         .find("\n    }\n")
         .ok_or_else(|| format!("{registry} does not end with a brace of its own"))?;
-    let row = format!("\n        \"{name}\" => {module}::Config,");
     let (before, after) = text.split_at(start + end);
-    if before[start..].contains(&format!("\"{name}\" =>")) {
-        return Err(format!("{registry} has a row `{name}` already"));
+    let name = row.split(" =>").next().unwrap_or(row);
+    if before[start..].contains(&format!("{name} =>")) {
+        return Err(format!("{registry} has a row {name} already"));
     }
-    Ok(format!("{before}{row}{after}"))
+    Ok(format!("{before}\n        {row}{after}"))
 }
 
 /// Adds the `mod` line at its place in the alphabet.
@@ -138,14 +139,16 @@ mod tests {
 
     #[test]
     fn the_mod_line_and_the_row_find_their_places() {
-        let text = with_module(&with_row(FILE, "REGULATORS", "be-ta", "be_ta").unwrap(), "be_ta").unwrap();
+        let text =
+            with_module(&with_row(FILE, "REGULATORS", "\"be-ta\" => be_ta::Config,").unwrap(), "be_ta")
+                .unwrap();
         assert!(text.contains("mod alpha;\nmod be_ta;\npub mod gamma;\n"));
         assert!(text.contains("alpha::Config,\n        \"be-ta\" => be_ta::Config,\n    }\n"));
     }
 
     #[test]
     fn what_exists_is_never_overwritten() {
-        assert!(with_row(FILE, "REGULATORS", "alpha", "alpha").is_err());
+        assert!(with_row(FILE, "REGULATORS", "\"alpha\" => alpha::Config,").is_err());
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let refusal = write(root, "regulator", "none").unwrap_err();
         assert!(refusal.contains("exists already"), "{refusal}");

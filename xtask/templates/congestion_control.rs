@@ -11,3 +11,62 @@
 //!
 //! ## Validation
 //! None yet.
+
+use crate::cc::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
+use crate::config::{Halves, SenderConfig};
+use crate::recovery::Sack;
+use crate::sender::BuildControl;
+use crate::senders::Parts;
+
+/// The row of the sender table.
+pub(crate) enum Sender {}
+
+impl Parts for Sender {
+    type Recovery = Sack;
+    type Control = State;
+    const HELP: &'static str = "NAME: say in one sentence what it does; this line is its documentation.";
+}
+
+/// The controller; windows in bytes.
+pub(crate) struct State {
+    mss: u32,
+    window: u32,
+    ssthresh: u32,
+}
+
+impl BuildControl for State {
+    fn build(_: &SenderConfig, context: &CcContext, _: Halves) -> Self {
+        let window = context.initial_window.max(context.mss);
+        Self { mss: context.mss, window, ssthresh: context.initial_ssthresh }
+    }
+}
+
+impl CongestionControl for State {
+    fn on_ack(&mut self, sample: &AckSample) {
+        if sample.acked == 0 || sample.phase == Phase::FastRecovery {
+            return;
+        }
+        let segment = u64::from(self.mss);
+        // RFC 5681 equation (3): a segment a round trip, in parts.
+        let part = (segment * segment / u64::from(self.window)).max(1) as u32;
+        let growth = if self.window < self.ssthresh { self.mss } else { part };
+        self.window = self.window.saturating_add(growth);
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        // RFC 5681 equation (4).
+        self.ssthresh = (event.flight / 2).max(self.mss.saturating_mul(2));
+        self.window = match event.cause {
+            Congestion::Timeout => self.mss,
+            Congestion::FastRetransmit | Congestion::Ecn => self.ssthresh.min(self.window),
+        };
+    }
+
+    fn window(&self) -> u32 {
+        self.window
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+}
