@@ -198,6 +198,7 @@ mod tests {
 
     registry! {
         /// Shapes.
+        #[allow(private_interfaces, unreachable_pub, reason = "a registry is public, these shapes are the test's own")]
         pub static SHAPES: dyn Shape = "shape" { "square" => Square }
     }
 

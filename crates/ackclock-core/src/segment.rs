@@ -127,7 +127,7 @@ pub struct Segment {
     /// Next byte expected; valid with [`Flags::ACK`].
     pub ack: Seq,
     timestamps: Timestamps,
-    blocks: [SackBlock; Segment::MAX_SACK],
+    blocks: [SackBlock; Self::MAX_SACK],
     /// Bytes of payload.
     pub payload: u16,
     /// Bytes of headers on the wire: IP, TCP and their options.
