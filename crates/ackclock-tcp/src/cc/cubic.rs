@@ -221,6 +221,11 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn adopt(&mut self, window: u32, ssthresh: u32) {
+        self.state.cwnd = (f64::from(window) / self.mss).max(1.0);
+        self.state.ssthresh = f64::from(ssthresh) / self.mss;
+    }
+
     fn window(&self) -> u32 {
         bytes(self.state.cwnd, self.mss)
     }

@@ -140,7 +140,8 @@ impl Bbr {
     /// BBRInitPacingRate.
     fn init_pacing_rate(&mut self, round_trip: Span) {
         let bytes_a_second = f64::from(self.cwnd) / round_trip.max(Span::from_nanos(1)).as_secs_f64();
-        self.pacing_rate = Rate::from_bps_f64(self.pacing_gain * 8.0 * bytes_a_second);
+        // A rate of zero would never send again.
+        self.pacing_rate = Rate::from_bps_f64(self.pacing_gain * 8.0 * bytes_a_second).max(Rate::from_bps(1));
     }
 
     /// BBRUpdateRound and BBRUpdateBtlBw; whether the sample shows less than the bottleneck would give.
