@@ -77,7 +77,7 @@ pub struct CongestionEvent {
     pub now: Time,
     /// Why.
     pub cause: Congestion,
-    /// Bytes outstanding, before anything is sent again.
+    /// Bytes outstanding, before anything is sent again, but not more than the controller's window.
     pub flight: u32,
     /// The window in use, in bytes: the smaller of the controller's own and the peer's.
     pub window: u32,

@@ -201,7 +201,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.timestamps == Switch::On && !self.detector.watches(cause) {
             self.detector.watch(cause, self.stamp(now));
             self.undo.on_reduction(&Before {
-                flight: event.flight,
+                flight: self.board.outstanding(),
                 ssthresh: self.cc.ssthresh(),
                 rtt: self.rtt.saved(),
             });
@@ -211,11 +211,14 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     fn event(&self, now: Time, cause: Congestion) -> CongestionEvent {
         let una = self.board.una();
+        let cwnd = self.cc.window();
         CongestionEvent {
             now,
             cause,
-            flight: self.board.outstanding(),
-            window: self.cc.window().min(self.limit()).max(u32::from(self.mss)),
+            // While losses are repaired, more is outstanding than the window lets be in the network, and limited
+            // transmit may exceed it too (RFC 5681 section 3.2 step 2).
+            flight: self.board.outstanding().min(cwnd),
+            window: cwnd.min(self.limit()).max(u32::from(self.mss)),
             repeated_timeout: cause == Congestion::Timeout && self.timed_out_at == Some(una),
         }
     }
@@ -257,7 +260,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.ecn.reacted.is_some_and(|reacted| una.after(reacted)) {
             self.ecn.reacted = None;
         }
-        if !seg.flags.intersects(Flags::ECE) || self.ecn.reacted.is_some() || self.board.sent().is_empty() {
+        if !seg.flags.intersects(Flags::ECE) || self.ecn.reacted.is_some() {
             return;
         }
         self.ecn.reacted = Some(self.board.max());

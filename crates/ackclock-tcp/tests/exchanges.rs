@@ -1,0 +1,565 @@
+//! Scripted exchanges in the manner of packetdrill: what comes in, and exactly what must go out.
+//!
+//! Segments carry 1000 bytes and numbers begin at 0; `sent` gives them as thousands, so `[3, 4]` are the segments that
+//! begin at bytes 3000 and 4000.
+
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, SynOptions, Time, Timestamps};
+use ackclock_tcp::sender::State;
+use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, Sender, Supply};
+use serde_json::{Value, json};
+
+const NOTHING: [u32; 0] = [];
+
+struct Script {
+    sender: Box<dyn Sender>,
+    first: Seq,
+    window: u16,
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+fn params(initial_window: u32) -> FlowParams {
+    FlowParams {
+        packet: 1040,
+        initial_window: Size::Packets(initial_window),
+        first: Seq(0),
+        ..FlowParams::new(FlowId(0))
+    }
+}
+
+impl Script {
+    fn new(config: Value, initial_window: u32) -> Self {
+        Self::with(config, params(initial_window), Supply::Endless)
+    }
+
+    fn with(config: Value, params: FlowParams, supply: Supply) -> Self {
+        let mut sender = SENDERS.resolve(&config).unwrap().build(params).unwrap();
+        sender.supply(supply);
+        sender.on_timeout(Time::ZERO);
+        Self { sender, first: params.first, window: u16::MAX }
+    }
+
+    fn segments(&mut self, now: Time) -> Vec<Segment> {
+        std::iter::from_fn(|| self.sender.poll_segment(now)).collect()
+    }
+
+    /// What goes out now, in thousands.
+    fn sent(&mut self, now: Time) -> Vec<u32> {
+        let first = self.first;
+        self.segments(now).iter().map(|segment| segment.seq.since(first) / 1000).collect()
+    }
+
+    fn ack_segment(&self, thousands: u32) -> Segment {
+        let mut ack = Segment::pure_ack(FlowId(0), self.first + thousands * 1000, 40);
+        ack.seq = Seq(1);
+        ack.window = self.window;
+        ack.set_scale(Some(4));
+        ack
+    }
+
+    fn ack(&mut self, now: Time, thousands: u32) -> Vec<u32> {
+        let ack = self.ack_segment(thousands);
+        self.sender.on_segment(now, &ack);
+        self.sent(now)
+    }
+
+    fn sack(&mut self, now: Time, thousands: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
+        let mut ack = self.ack_segment(thousands);
+        for (left, right) in blocks {
+            ack.push_sack(SackBlock { left: self.first + left * 1000, right: self.first + right * 1000 });
+        }
+        self.sender.on_segment(now, &ack);
+        self.sent(now)
+    }
+
+    fn timeout(&mut self) -> (Time, Vec<u32>) {
+        let now = self.sender.poll_timeout().unwrap();
+        self.sender.on_timeout(now);
+        (now, self.sent(now))
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.sender.cwnd() / 1000
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.sender.ssthresh().unwrap() / 1000
+    }
+}
+
+#[test]
+fn slow_start_sends_two_segments_for_each_ack() {
+    let mut script = Script::new(json!("reno"), 1);
+    assert_eq!(script.sent(at(0)), [0]);
+    assert_eq!(script.ack(at(100), 1), [1, 2]);
+    assert_eq!(script.ack(at(200), 2), [3, 4]);
+    assert_eq!(script.ack(at(200), 3), [5, 6]);
+}
+
+#[test]
+fn reno_retransmits_at_the_third_duplicate_inflates_and_deflates() {
+    let mut script = Script::new(json!("reno"), 8);
+    assert_eq!(script.sent(at(0)), [0, 1, 2, 3, 4, 5, 6, 7]);
+    // Segment 0 is lost.
+    assert_eq!(script.ack(at(100), 0), NOTHING);
+    assert_eq!(script.ack(at(101), 0), NOTHING);
+    assert_eq!(script.ack(at(102), 0), [0]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (4, 4));
+    // cwnd 4 + 3 duplicates < 8 outstanding; the second further duplicate makes 9.
+    assert_eq!(script.ack(at(103), 0), NOTHING);
+    assert_eq!(script.ack(at(104), 0), [8]);
+    assert_eq!(script.ack(at(105), 0), [9]);
+    assert_eq!(script.ack(at(106), 0), [10]);
+    // The repair acknowledges 0..8: deflated to 4 and grown by 1/4, with 3 outstanding.
+    assert_eq!(script.ack(at(200), 8), [11]);
+    assert_eq!(script.sender.stats().fast_retransmits, 1);
+    assert_eq!(script.sender.stats().retransmits, 1);
+}
+
+#[test]
+fn a_second_loss_in_the_window_halves_reno_again_unless_guarded() {
+    for (guard, expected) in [("off", 2), ("on", 1)] {
+        let mut script = Script::new(json!({"kind": "reno", "recover_guard": guard}), 16);
+        script.sent(at(0));
+        // Segments 0 and 1 are lost.
+        for ms in 100..114 {
+            script.ack(at(ms), 0);
+        }
+        script.ack(at(200), 1);
+        for ms in 201..206 {
+            script.ack(at(ms), 1);
+        }
+        assert_eq!(script.sender.stats().fast_retransmits, expected, "guard {guard}");
+    }
+}
+
+#[test]
+fn newreno_repairs_one_loss_a_round_trip_and_reduces_once() {
+    let mut script = Script::new(json!("newreno"), 10);
+    script.sent(at(0));
+    // Segments 0 and 4 are lost: eight duplicates.
+    let mut out = Vec::new();
+    for ms in 100..108 {
+        out.extend(script.ack(at(ms), 0));
+    }
+    // cwnd = 5 + 8 = 13: three new segments.
+    assert_eq!(out, [0, 10, 11, 12]);
+    assert_eq!(script.ssthresh(), 5);
+    // Partial: window 13 - 4 + 1 = 10 above 4: 4 again, then 13.
+    assert_eq!(script.ack(at(200), 4), [4, 13]);
+    for ms in 201..204 {
+        script.ack(at(ms), 4);
+    }
+    // Full: cwnd = min(ssthresh, max(FlightSize, SMSS) + SMSS) = 5; 17 had been sent, 7 outstanding above 10.
+    assert_eq!(script.ack(at(300), 10), NOTHING);
+    assert_eq!(script.cwnd(), 5);
+    assert_eq!(script.sender.stats().fast_retransmits, 1);
+}
+
+#[test]
+fn newreno_does_not_retransmit_until_more_than_recover_is_acknowledged() {
+    let mut script = Script::new(json!("newreno"), 4);
+    assert_eq!(script.sent(at(0)), [0, 1, 2, 3]);
+    let (now, out) = script.timeout();
+    assert_eq!(out, [0]);
+    // All four had arrived: 4 acknowledges just what was outstanding at the timeout.
+    script.ack(now, 4);
+    for _ in 0..5 {
+        script.ack(now, 4);
+    }
+    assert_eq!(script.sender.stats().fast_retransmits, 0, "the ACK covers recover but not more");
+    // cwnd 2 at the threshold of 2 grows to 2.5.
+    assert_eq!(script.ack(now, 5), [6]);
+    for _ in 0..3 {
+        script.ack(now, 5);
+    }
+    assert_eq!(script.sender.stats().fast_retransmits, 1);
+}
+
+#[test]
+fn the_timer_of_newreno_restarts_at_the_first_partial_ack_only_or_at_each() {
+    for (timer, restarts) in [("impatient", [true, false]), ("slow", [true, true])] {
+        let mut script = Script::new(json!({"kind": "newreno", "partial_ack_timer": timer}), 10);
+        script.sent(at(0));
+        for ms in 100..106 {
+            script.ack(at(ms), 0);
+        }
+        let before = script.sender.poll_timeout();
+        script.ack(at(200), 2);
+        let first = script.sender.poll_timeout();
+        script.ack(at(300), 4);
+        let second = script.sender.poll_timeout();
+        assert_eq!([first != before, second != first], restarts, "{timer}");
+    }
+}
+
+#[test]
+fn limited_transmit_sends_one_new_segment_on_each_of_two_duplicates() {
+    for kind in ["reno", "newreno", "sack1"] {
+        let mut script = Script::new(json!({"kind": kind, "limited_transmit": "on"}), 4);
+        script.sent(at(0));
+        assert_eq!(script.sack(at(100), 0, &[(1, 2)]), [4], "{kind}");
+        assert_eq!(script.sack(at(101), 0, &[(1, 3)]), [5], "{kind}");
+        assert_eq!(script.sack(at(102), 0, &[(1, 4)])[0], 0, "{kind}");
+    }
+    let mut script = Script::new(json!({"kind": "sack", "limited_transmit": "on"}), 4);
+    script.sent(at(0));
+    assert_eq!(script.sack(at(100), 0, &[(1, 2)]), [4]);
+}
+
+#[test]
+fn sack_keeps_pipe_within_the_window_and_fills_the_holes_in_order() {
+    let mut script = Script::new(json!("sack"), 10);
+    script.sent(at(0));
+    // Lost: 0, 2 and 4.
+    assert_eq!(script.sack(at(100), 0, &[(1, 2)]), NOTHING);
+    assert_eq!(script.sack(at(101), 0, &[(3, 4), (1, 2)]), NOTHING);
+    // Three runs above 0 with (5, 6): the left edge is lost. FlightSize 10, cwnd 5.
+    // Of 10 outstanding 3 are SACKed and 0 is lost: pipe 6 + 1 for its retransmission = 7.
+    assert_eq!(script.sack(at(102), 0, &[(5, 6), (3, 4), (1, 2)]), [0]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (5, 5));
+    // pipe 6: 3000 bytes SACKed above 2 make it lost, pipe 5.
+    assert_eq!(script.sack(at(103), 0, &[(5, 7), (3, 4), (1, 2)]), NOTHING);
+    // pipe 4 with 7 SACKed: 2 goes out, pipe 5. Above 4 lie 3000 bytes: it is lost too, pipe 4: 4 goes out.
+    assert_eq!(script.sack(at(104), 0, &[(5, 8), (3, 4), (1, 2)]), [2, 4]);
+    assert_eq!(script.sack(at(105), 0, &[(5, 9), (3, 4), (1, 2)]), [10]);
+    assert_eq!(script.sack(at(106), 0, &[(5, 10), (3, 4), (1, 2)]), [11]);
+    // The repair of 0 arrives; 2, 4, 10, 11 are in flight.
+    assert_eq!(script.sack(at(200), 2, &[(5, 10), (3, 4)]), [12]);
+    assert_eq!(script.sack(at(201), 4, &[(5, 10)]), [13]);
+    // Everything outstanding at the loss is acknowledged.
+    assert_eq!(script.ack(at(202), 10), [14]);
+    assert_eq!(script.sender.stats().fast_retransmits, 1);
+    assert_eq!(script.sender.stats().retransmits, 3);
+}
+
+#[test]
+fn sack_rescues_the_last_segment_when_nothing_else_may_be_sent() {
+    // Eight segments, no more data. Lost: 0 and 7, and SACK never speaks of 7.
+    let mut script = Script::with(json!("sack"), params(8), Supply::Bytes(8_000));
+    script.sent(at(0));
+    script.sack(at(100), 0, &[(1, 2)]);
+    script.sack(at(101), 0, &[(1, 3)]);
+    assert_eq!(script.sack(at(102), 0, &[(1, 4)]), [0]);
+    // cwnd 4; pipe counts 4, 5, 6, 7 with its FIN, and the retransmission: 5001, and 1000 less with each SACK.
+    assert_eq!(script.sack(at(103), 0, &[(1, 5)]), NOTHING);
+    assert_eq!(script.sack(at(104), 0, &[(1, 6)]), NOTHING);
+    assert_eq!(script.sack(at(105), 0, &[(1, 7)]), [7], "rule (4)");
+    assert_eq!(script.sack(at(106), 0, &[(1, 7)]), NOTHING, "once");
+    assert_eq!(script.ack(at(200), 7), NOTHING);
+    let mut last = script.ack_segment(8);
+    last.ack = last.ack + 1;
+    script.sender.on_segment(at(201), &last);
+    assert_eq!(script.sender.state(), State::Closed);
+    assert_eq!(script.sender.finished_at(), Some(at(201)));
+    assert_eq!(script.sender.acknowledged(), 8_000);
+}
+
+#[test]
+fn sack1_counts_pipe_in_packets() {
+    let mut script = Script::new(json!("sack1"), 10);
+    script.sent(at(0));
+    // Lost: 0 and 1. pipe = 10 - 3 = 7, cwnd 5.
+    let mut out = Vec::new();
+    for (i, ms) in (100..108).enumerate() {
+        out.extend(script.sack(at(ms), 0, &[(2, 3 + i as u32)]));
+    }
+    // Duplicates 4 to 8 take pipe from 7 to 2, but at 4 and below each lets one out: 1, then 10 and 11.
+    assert_eq!(out, [0, 1, 10, 11]);
+    // A partial acknowledgement takes two.
+    assert_eq!(script.sack(at(200), 1, &[(2, 10)]), [12, 13]);
+    assert_eq!(script.ack(at(201), 10), [14]);
+    assert_eq!(script.cwnd(), 5);
+    assert_eq!(script.sender.stats().fast_retransmits, 1);
+}
+
+#[test]
+fn after_a_timeout_reno_goes_back_and_skips_what_is_acknowledged() {
+    let mut script = Script::new(json!("reno"), 8);
+    script.sent(at(0));
+    let (now, out) = script.timeout();
+    assert_eq!((now, out), (at(1000), vec![0]));
+    assert_eq!((script.cwnd(), script.ssthresh()), (1, 4));
+    // Only 0 was lost: the ACK jumps to 8.
+    assert_eq!(script.ack(at(1100), 8), [8, 9]);
+}
+
+#[test]
+fn after_a_timeout_sack_sends_again_only_what_is_not_sacked() {
+    for (memory, expected) in [("keep", vec![1, 4]), ("clear", vec![1, 2])] {
+        let mut script = Script::new(json!({"kind": "sack", "sack_memory": memory}), 6);
+        script.sent(at(0));
+        script.sack(at(100), 0, &[(2, 4)]);
+        let (now, out) = script.timeout();
+        assert_eq!(out, [0], "{memory}");
+        let again = if memory == "keep" {
+            script.sack(now, 1, &[(2, 4)])
+        } else {
+            script.ack(now, 1)
+        };
+        assert_eq!(again, expected, "{memory}");
+        for _ in 0..4 {
+            script.sack(now, 1, &[(2, 5)]);
+        }
+        assert_eq!(script.sender.stats().fast_retransmits, 0, "RFC 6675 section 5.1");
+    }
+}
+
+#[test]
+fn the_timeout_doubles_and_a_retransmission_is_not_timed() {
+    let mut script = Script::new(json!("reno"), 1);
+    script.sent(at(0));
+    let mut now = at(0);
+    for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+        let (next, out) = script.timeout();
+        assert_eq!((next.since(now), out), (Span::from_secs(seconds), vec![0]));
+        now = next;
+    }
+    script.ack(now + Span::from_millis(10), 1);
+    assert_eq!(script.sender.srtt(), None, "Karn");
+    assert_eq!(script.sender.rto(), Span::from_secs(60), "the backoff stays until a sample");
+    script.ack(now + Span::from_millis(210), 2);
+    assert_eq!(script.sender.srtt(), Some(Span::from_millis(200)));
+    // 200 + 4 * 100 = 600, but not below a second
+    assert_eq!(script.sender.rto(), Span::from_secs(1));
+    assert_eq!(script.sender.stats().timeouts, 8);
+}
+
+#[test]
+fn a_repeated_timeout_holds_the_threshold_of_newreno_and_halves_that_of_reno() {
+    for (kind, expected) in [("newreno", 8), ("reno", 2)] {
+        let mut script = Script::new(json!(kind), 16);
+        script.sent(at(0));
+        (0..3).for_each(|_| drop(script.timeout()));
+        assert_eq!(script.ssthresh(), expected, "{kind}");
+    }
+}
+
+#[test]
+fn congestion_echo_halves_once_a_window_and_is_answered() {
+    let mut script = Script::new(json!({"kind": "reno", "ecn": "on"}), 8);
+    assert!(script.segments(at(0)).iter().all(|segment| segment.ecn == Ecn::Ect0));
+    let mut echo = script.ack_segment(1);
+    echo.flags |= Flags::ECE;
+    script.sender.on_segment(at(100), &echo);
+    assert!(script.segments(at(100)).is_empty());
+    assert_eq!((script.cwnd(), script.ssthresh()), (4, 4));
+    for thousands in 2..=4 {
+        let mut echo = script.ack_segment(thousands);
+        echo.flags |= Flags::ECE;
+        script.sender.on_segment(at(100), &echo);
+        assert!(script.segments(at(100)).is_empty());
+    }
+    assert_eq!(script.sender.stats().ecn_reductions, 1);
+    assert_eq!(script.cwnd(), 4, "4 + 3/4");
+    script.sender.on_segment(at(101), &script.ack_segment(5));
+    let new = script.segments(at(101));
+    assert!(new[0].flags.contains(Flags::CWR));
+    // Beyond the window of the reaction an echo is a new one.
+    let mut echo = script.ack_segment(9);
+    echo.flags |= Flags::ECE;
+    script.sender.on_segment(at(200), &echo);
+    assert_eq!(script.sender.stats().ecn_reductions, 2);
+    assert!(script.segments(at(300)).iter().all(|segment| !segment.flags.contains(Flags::CWR) || segment.seq == Seq(9000)));
+}
+
+#[test]
+fn retransmissions_are_not_ecn_capable() {
+    let mut script = Script::new(json!({"kind": "reno", "ecn": "on"}), 1);
+    script.sent(at(0));
+    let now = script.sender.poll_timeout().unwrap();
+    script.sender.on_timeout(now);
+    assert_eq!(script.segments(now)[0].ecn, Ecn::NotEct);
+}
+
+#[test]
+fn the_peers_window_is_kept_to_the_byte() {
+    let mut script = Script::new(json!("reno"), 10);
+    script.sent(at(0));
+    // 16 bytes a unit: 3504 bytes above 10000. The 504 behind three whole segments are less than half of the window.
+    script.window = 219;
+    assert_eq!(script.ack(at(100), 10), [10, 11, 12]);
+    assert_eq!(script.ack(at(200), 13), [13, 14, 15]);
+    // 800 bytes are less than a segment, but all that the peer ever offered.
+    let mut script = Script::new(json!("reno"), 10);
+    script.sent(at(0));
+    script.window = 50;
+    script.sender.on_segment(at(100), &script.ack_segment(10));
+    let out = script.segments(at(100));
+    assert_eq!(out.iter().map(|segment| segment.payload).collect::<Vec<_>>(), [800]);
+}
+
+#[test]
+fn a_closed_window_is_probed_with_one_byte_and_growing_pauses() {
+    let mut script = Script::new(json!("reno"), 2);
+    script.sent(at(0));
+    script.window = 0;
+    assert_eq!(script.ack(at(100), 2), NOTHING);
+    let mut now = at(100);
+    for seconds in [1, 2, 4] {
+        let due = script.sender.poll_timeout().unwrap();
+        assert_eq!(due.since(now), Span::from_secs(seconds));
+        now = due;
+        script.sender.on_timeout(now);
+        let probe = script.segments(now);
+        assert_eq!(probe.len(), 1);
+        assert_eq!((probe[0].seq, probe[0].payload), (Seq(2000), 1));
+        // The peer does not take it.
+        assert_eq!(script.ack(now, 2), NOTHING);
+    }
+    assert_eq!(script.sender.stats().timeouts, 0, "a probe is no timeout");
+    assert_eq!(script.sender.stats().fast_retransmits, 0, "its answers are no duplicates");
+    // The window opens: the byte of the probe and what follows.
+    script.window = 1000;
+    let mut ack = script.ack_segment(2);
+    ack.ack = Seq(2001);
+    script.sender.on_segment(now, &ack);
+    let out = script.segments(now);
+    assert_eq!(out.iter().map(|segment| (segment.seq, segment.payload)).collect::<Vec<_>>()[0], (Seq(2001), 1000));
+}
+
+#[test]
+fn the_last_segment_of_a_file_carries_the_fin() {
+    let mut script = Script::with(json!("reno"), params(4), Supply::Bytes(2_500));
+    let out = script.segments(at(0));
+    assert_eq!(out.iter().map(|segment| segment.payload).collect::<Vec<_>>(), [1000, 1000, 500]);
+    let fins: Vec<_> = out.iter().map(|segment| segment.flags.contains(Flags::FIN)).collect();
+    assert_eq!(fins, [false, false, true]);
+    let (now, _) = script.timeout();
+    script.sender.on_segment(now, &script.ack_segment(2));
+    let again = script.segments(now);
+    assert_eq!((again[0].payload, again[0].flags.contains(Flags::FIN)), (500, true), "and so does its repetition");
+    let mut ack = script.ack_segment(2);
+    ack.ack = Seq(2501);
+    script.sender.on_segment(now, &ack);
+    assert_eq!(script.sender.state(), State::Closed);
+    assert_eq!((script.sender.acknowledged(), script.sender.poll_timeout()), (2500, None));
+}
+
+fn syn() -> Segment {
+    let mut syn = Segment::data(FlowId(0), Seq(700), 0, 60);
+    syn.flags = Flags::SYN | Flags::ECE | Flags::CWR;
+    syn.window = 5000;
+    syn.set_timestamps(Timestamps { value: 77, echo: 0 });
+    let offer = SynOptions { mss: Some(500), window_scale: Some(3), sack_permitted: true };
+    syn.set_syn_options(offer);
+    syn
+}
+
+#[test]
+fn the_handshake_agrees_on_what_both_offer() {
+    let config = json!({"kind": "sack", "handshake": "on", "timestamps": "on", "ecn": "on"});
+    let flow = FlowParams { header: HeaderSize::Real, first: Seq(1), ..params(2) };
+    let mut script = Script::with(config, flow, Supply::Endless);
+    assert_eq!(script.sender.poll_timeout(), None, "it waits for the peer");
+    script.sender.on_segment(at(5), &syn());
+    let out = script.segments(at(5));
+    assert_eq!(out.len(), 1);
+    let answer = out[0];
+    assert_eq!((answer.seq, answer.ack, answer.flags), (Seq(0), Seq(701), Flags::SYN | Flags::ACK | Flags::ECE));
+    assert_eq!(answer.timestamps(), Some(Timestamps { value: 5, echo: 77 }));
+    assert_eq!(answer.header, 60);
+    assert!(answer.syn_options().unwrap().sack_permitted);
+    let mut ack = Segment::pure_ack(FlowId(0), Seq(1), 52);
+    (ack.seq, ack.window) = (Seq(701), 1000);
+    ack.set_timestamps(Timestamps { value: 177, echo: 5 });
+    script.sender.on_segment(at(105), &ack);
+    assert_eq!(script.sender.state(), State::Established);
+    assert_eq!(script.sender.srtt(), Some(Span::from_millis(100)));
+    let data = script.segments(at(105));
+    assert_eq!(data.iter().map(|segment| (segment.seq, segment.payload)).collect::<Vec<_>>(), [(Seq(1), 500), (Seq(501), 500)]);
+    assert_eq!((data[0].timestamps(), data[0].header), (Some(Timestamps { value: 105, echo: 177 }), 52));
+}
+
+#[test]
+fn an_answer_to_a_syn_that_is_lost_is_repeated_and_costs_the_initial_window() {
+    let mut script = Script::with(json!({"kind": "reno", "handshake": "on"}), FlowParams { first: Seq(1), ..params(4) }, Supply::Endless);
+    script.sender.on_segment(at(0), &syn());
+    assert_eq!(script.segments(at(0)).len(), 1);
+    let (now, _) = script.timeout();
+    assert_eq!(now, at(1000));
+    let mut ack = Segment::pure_ack(FlowId(0), Seq(1), 40);
+    (ack.seq, ack.window) = (Seq(701), 60_000);
+    script.sender.on_segment(at(1100), &ack);
+    assert_eq!(script.segments(at(1100)).len(), 1);
+    assert_eq!(script.sender.rto(), Span::from_secs(3), "RFC 6298 (5.7)");
+    assert_eq!(script.sender.stats().timeouts, 0);
+}
+
+fn stamped(script: &Script, thousands: u32, value: u32, echo: u32) -> Segment {
+    let mut ack = script.ack_segment(thousands);
+    ack.set_timestamps(Timestamps { value, echo });
+    ack
+}
+
+#[test]
+fn eifel_takes_a_spurious_timeout_back() {
+    for (response, cwnd, ssthresh) in [("restore", 8, 500), ("rfc4015", 8, 500)] {
+        let mut script = Script::new(json!({"kind": "eifel", "response": response}), 8);
+        assert_eq!(script.sent(at(0)).len(), 8);
+        let (now, out) = script.timeout();
+        assert_eq!(out, [0]);
+        // The ACK of the original arrives late: its echo is 0, older than the retransmission at 1000.
+        let late = stamped(&script, 1, 1, 0);
+        script.sender.on_segment(now, &late);
+        let out = script.sent(now);
+        // restore: window 8 + 1 with 7 outstanding. rfc4015: FlightSize 7 + min(1, IW 8) = 8, and grown by one.
+        assert_eq!(out, [8, 9], "{response}: goes on with new data");
+        assert_eq!((script.cwnd(), script.ssthresh()), (cwnd + 1, ssthresh), "{response}");
+        assert_eq!(script.sender.stats().spurious_timeouts, Some(1));
+    }
+}
+
+#[test]
+fn eifel_leaves_a_true_timeout_alone() {
+    let mut script = Script::new(json!("eifel"), 8);
+    script.sent(at(0));
+    let (now, _) = script.timeout();
+    let true_ack = stamped(&script, 1, 1, 1000);
+    script.sender.on_segment(now, &true_ack);
+    assert_eq!(script.sent(now), [1, 2], "goes back and starts slowly");
+    assert_eq!(script.sender.stats().spurious_timeouts, Some(0));
+}
+
+#[test]
+fn a_spurious_fast_retransmit_is_given_back() {
+    let mut script = Script::new(json!({"kind": "eifel", "response": "restore"}), 8);
+    script.sent(at(0));
+    for ms in 100..103 {
+        let duplicate = stamped(&script, 0, 1, 0);
+        script.sender.on_segment(at(ms), &duplicate);
+    }
+    assert_eq!(script.sent(at(102)), [0]);
+    assert_eq!(script.cwnd(), 4);
+    // Reordering: the original comes after all.
+    let late = stamped(&script, 4, 2, 0);
+    script.sender.on_segment(at(110), &late);
+    assert_eq!(script.cwnd(), 9);
+    assert_eq!(script.sender.stats().spurious_fast_retransmits, Some(1));
+}
+
+#[test]
+fn an_older_timestamp_is_not_taken() {
+    let mut script = Script::new(json!({"kind": "reno", "timestamps": "on"}), 2);
+    script.sent(at(0));
+    let new = stamped(&script, 1, 50, 0);
+    script.sender.on_segment(at(100), &new);
+    let old = stamped(&script, 2, 49, 0);
+    script.sender.on_segment(at(101), &old);
+    assert_eq!(script.sender.acknowledged(), 1000, "PAWS");
+}
+
+#[test]
+fn a_reset_ends_the_connection_if_its_number_is_the_next_one() {
+    for (seq, state) in [(1, State::Closed), (2, State::Established)] {
+        let mut script = Script::new(json!("reno"), 2);
+        script.sent(at(0));
+        let mut reset = script.ack_segment(0);
+        reset.flags = Flags::RST;
+        reset.seq = Seq(seq);
+        script.sender.on_segment(at(1), &reset);
+        assert_eq!(script.sender.state(), state);
+    }
+}
