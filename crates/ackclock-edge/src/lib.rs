@@ -5,7 +5,7 @@
 //! gateway. One file a regulator; [`REGULATORS`] names them.
 
 mod ack_regulator;
-//mod config;
+mod config;
 mod edge;
 mod flow_table;
 mod none;
@@ -13,7 +13,7 @@ mod regulator;
 mod statistics;
 
 pub use ack_regulator::AckRegulator;
-//pub use config::{Channel, EdgeConfig, Surroundings};
+pub use config::{Channel, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, WIRED};
 pub use regulator::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 pub use statistics::{EdgeStatistics, FlowStatistics};

@@ -1,0 +1,69 @@
+//! When a receiver acknowledges, as a scenario writes it.
+
+use ackclock_core::{Config, ConfigError, Span};
+use ackclock_tcp::AckPolicy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The `acks` of a flow.
+pub trait Acks: std::fmt::Debug + Send + Sync {
+    /// What the receiver is told.
+    fn policy(&self) -> AckPolicy;
+}
+
+/// Every segment is acknowledged.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Every {}
+
+/// Several segments share an acknowledgement (RFC 5681 section 4.2).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Delayed {
+    /// Segments to an acknowledgement.
+    pub count: u32,
+    /// Longest delay of an acknowledgement.
+    pub timeout: Span,
+    /// Segments at the beginning that are acknowledged one by one (Linux: 16).
+    pub quick: u32,
+}
+
+impl Default for Delayed {
+    fn default() -> Self {
+        Self { count: 2, timeout: Span::from_millis(200), quick: 0 }
+    }
+}
+
+impl Config for Every {}
+
+impl Config for Delayed {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.count == 0 {
+            return Err(ConfigError::new("count", "0 is not above 0"));
+        }
+        if self.timeout == Span::ZERO {
+            return Err(ConfigError::new("timeout", "0ms is not above 0; `every` delays nothing"));
+        }
+        Ok(())
+    }
+}
+
+impl Acks for Every {
+    fn policy(&self) -> AckPolicy {
+        AckPolicy::Every
+    }
+}
+
+impl Acks for Delayed {
+    fn policy(&self) -> AckPolicy {
+        AckPolicy::Delayed { count: self.count, timeout: self.timeout, quick: self.quick }
+    }
+}
+
+ackclock_core::registry! {
+    /// When a receiver acknowledges.
+    pub static ACKS: dyn Acks = "way of acknowledging" {
+        "every" => Every,
+        "delayed" => Delayed,
+    }
+}

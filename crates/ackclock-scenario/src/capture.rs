@@ -1,0 +1,111 @@
+//! A capture of a run as a pcapng file that Wireshark reads: one interface at the servers, one at the clients.
+
+use std::borrow::Cow;
+use std::io::{BufWriter, Write};
+use std::time::Duration;
+
+use ackclock_core::{MAX_PORTS, Message, Port, Time, Tracer};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::{DataLink, Endianness, PcapError};
+
+use crate::RunError;
+use crate::packet::{Source, packet};
+
+/// Where a capture listens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Interface {
+    Server = 0,
+    Client = 1,
+}
+
+/// Messages that arrive at this port of this node are seen on an interface.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tap {
+    pub(crate) node: usize,
+    pub(crate) port: Port,
+    pub(crate) interface: Interface,
+    pub(crate) source: Source,
+    /// Number of the first flow of the island.
+    pub(crate) first_flow: u32,
+}
+
+/// Writes what crosses its taps.
+pub(crate) struct Capture<W: Write> {
+    writer: Result<PcapNgWriter<BufWriter<W>>, PcapError>,
+    /// By node and port.
+    taps: Vec<Option<Tap>>,
+    packets: u64,
+}
+
+/// Headers are at most 20 + 60 bytes long; payloads, all zeros, are left out.
+const SNAPLEN: u32 = 80;
+/// Times are in units of 10^-9 s.
+const NANOSECONDS: u8 = 9;
+
+impl<W: Write> Capture<W> {
+    /// Begins a capture. What goes wrong in writing comes out of [`Self::finish`].
+    pub(crate) fn new(writer: W) -> Self {
+        Self { writer: begin(writer), taps: Vec::new(), packets: 0 }
+    }
+
+    /// Listens at a tap too.
+    pub(crate) fn listen(&mut self, tap: Tap) {
+        let place = place(tap.node, tap.port);
+        if self.taps.len() <= place {
+            self.taps.resize(place + 1, None);
+        }
+        self.taps[place] = Some(tap);
+    }
+
+    /// Ends the capture.
+    ///
+    /// # Errors
+    /// The first thing that went wrong since it began.
+    pub(crate) fn finish(&mut self) -> Result<(), RunError> {
+        let failed = |error: &dyn std::fmt::Display| RunError::Capture(error.to_string());
+        match &mut self.writer {
+            Ok(writer) => writer.get_mut().flush().map_err(|error| failed(&error)),
+            Err(PcapError::IoError(error)) => Err(failed(error)),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+impl<W: Write + Send> Tracer for Capture<W> {
+    fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
+        let Some(Some(tap)) = self.taps.get(place(node, port)) else { return };
+        let (Message::Segment(mut segment), Ok(writer)) = (*message, &mut self.writer) else { return };
+        segment.flow.0 += tap.first_flow;
+        let packet = packet(&segment, tap.source, self.packets as u16);
+        self.packets += 1;
+        let block = EnhancedPacketBlock {
+            interface_id: tap.interface as u32,
+            timestamp: Duration::from_nanos(now.as_nanos()),
+            original_len: packet.length,
+            data: Cow::Borrowed(&packet.headers),
+            options: Vec::new(),
+        };
+        if let Err(error) = writer.write_pcapng_block(block) {
+            self.writer = Err(error);
+        }
+    }
+}
+
+fn place(node: usize, port: Port) -> usize {
+    node * MAX_PORTS + usize::from(port)
+}
+
+fn begin<W: Write>(writer: W) -> Result<PcapNgWriter<BufWriter<W>>, PcapError> {
+    let mut writer = PcapNgWriter::with_endianness(BufWriter::new(writer), Endianness::Little)?;
+    for name in ["server", "client"] {
+        let mut interface = InterfaceDescriptionBlock::new(DataLink::RAW, SNAPLEN);
+        interface.options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ];
+        writer.write_pcapng_block(interface)?;
+    }
+    Ok(writer)
+}

@@ -1,0 +1,89 @@
+//! What is wrong with a scenario or a run, in one message.
+
+use ackclock_core::ConfigError;
+
+use crate::tree::Tree;
+
+/// A scenario that cannot be run: where it is wrong, the value, and what is allowed.
+///
+/// Displayed as `case.toml:12: edge.down.rate: "200kbits" has no unit of rate; a rate is written like ...`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {}{message}", key_prefix(.key))]
+pub struct ScenarioError {
+    /// File and line, preset or override that holds the value.
+    pub place: String,
+    /// Dotted path of the key, as it would be written behind `--set`; empty where the whole text is wrong.
+    pub key: String,
+    /// The value and what is allowed instead.
+    pub message: String,
+}
+
+/// A run that failed, though its scenario is right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The scenario is not right after all, for instance because a file that it names has changed.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The capture could not be written.
+    #[error("the capture could not be written: {0}")]
+    Capture(String),
+}
+
+impl ScenarioError {
+    /// An error of the whole text called `name`.
+    pub(crate) fn of_text(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { place: place.into(), key: String::new(), message: message.into() }
+    }
+
+    /// An error at a key of `tree`, whose text is called `name`.
+    pub(crate) fn at(name: &str, tree: &Tree, error: &ConfigError) -> Self {
+        // serde_path_to_error writes `flow[0].sender`, `--set` takes `flow.0.sender`.
+        let mut key = error.path.replace('[', ".").replace(']', "");
+        let named = unknown_field(&error.message).filter(|field| !key.ends_with(field));
+        if let Some(field) = named {
+            key = if key.is_empty() { field.to_owned() } else { format!("{key}.{field}") };
+        }
+        let message = match suggestion(&error.message) {
+            Some(near) => format!("{}; did you mean `{near}`?", error.message),
+            None => error.message.clone(),
+        };
+        Self { place: tree.origin_of(&key).place(name), key, message }
+    }
+}
+
+fn key_prefix(key: &str) -> String {
+    if key.is_empty() { String::new() } else { format!("{key}: ") }
+}
+
+/// The key that serde does not know, from its message.
+fn unknown_field(message: &str) -> Option<&str> {
+    message.strip_prefix("unknown field `")?.split('`').next()
+}
+
+/// What stands in backticks first is unknown; the nearest of the names listed behind it is suggested.
+fn suggestion(message: &str) -> Option<&str> {
+    if !message.starts_with("unknown ") {
+        return None;
+    }
+    let (_, rest) = message.split_once('`')?;
+    let (unknown, allowed) = rest.split_once('`')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let names = allowed.split(|c| !is_name(c)).filter(|name| name.len() > 1);
+    let nearest = names.min_by_key(|name| strsim::osa_distance(unknown, name))?;
+    let most = unknown.len().div_ceil(3).min(3);
+    (strsim::osa_distance(unknown, nearest) <= most).then_some(nearest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_is_met_with_the_right_name() {
+        let near = |message| suggestion(message).map(str::to_owned);
+        assert_eq!(near("unknown field `bufer`, expected one of `queue`, `buffer`"), Some("buffer".into()));
+        assert_eq!(near("unknown sender `sakc`; known are reno, sack, cubic"), Some("sack".into()));
+        assert_eq!(near("unknown sender `quic`; known are reno, sack, bbr"), None);
+        assert_eq!(near("invalid type: integer `5`"), None);
+    }
+}

@@ -1,0 +1,31 @@
+//! # ackclock-scenario
+//!
+//! From the text of a scenario to its results: [`Scenario`] reads and checks, [`Scenario::points`] expands a sweep, [`run`]
+//! builds the graph, lets time pass and reads the counters. Beside results a run can give a [`Series`] and a capture.
+
+pub mod acks;
+mod batch;
+mod capture;
+mod catalogue;
+mod disk;
+mod error;
+mod network;
+mod packet;
+pub mod presets;
+mod run;
+mod scenario;
+mod series;
+mod tables;
+mod tally;
+mod tree;
+
+pub use ackclock_core::results::RunResult;
+pub use ackclock_link::Files;
+pub use batch::{Job, News, in_parallel, jobs, json_line};
+pub use catalogue::{Component, Kind, catalogue, catalogue_json, component_json};
+pub use disk::DiskFiles;
+pub use error::{RunError, ScenarioError};
+pub use run::{Outcome, RunOptions, run};
+pub use scenario::{Point, Scenario};
+pub use series::Series;
+pub use tables::{AckSize, FlowTable, PathTable, Tables};

@@ -1,0 +1,168 @@
+//! A simulated segment as the bytes of a real packet: IPv4 and TCP headers with options and correct checksums.
+//!
+//! A simulation that counts a fixed header (40 bytes) for every segment still carries options; the packet shows what the
+//! segment says, so it may be longer than what the simulation counted.
+
+use ackclock_core::{Ecn, Flags, FlowId, Segment, SynOptions};
+use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
+
+/// Which end sent a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    Server,
+    Client,
+}
+
+/// The headers of a packet and the length that it has on the wire.
+pub(crate) struct Packet {
+    pub(crate) headers: Vec<u8>,
+    pub(crate) length: u32,
+}
+
+/// An address for documentation (RFC 5737); the servers share it.
+const SERVER: [u8; 4] = [192, 0, 2, 1];
+/// Ports of no known service, so that nobody looks for a protocol in the payload.
+const SERVER_PORT: u16 = 49_001;
+const CLIENT_PORT: u16 = 49_002;
+/// Payloads are zeros.
+static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
+
+/// The packet of a segment; `identification` is its number in the IP header.
+pub(crate) fn packet(segment: &Segment, source: Source, identification: u16) -> Packet {
+    let mut tcp = tcp_header(segment, source);
+    let (from, to) = match source {
+        Source::Server => (SERVER, client(segment.flow)),
+        Source::Client => (client(segment.flow), SERVER),
+    };
+    // What a fixed header of 40 bytes left for data may be too much beside options; the length field has 16 bits.
+    let room = usize::from(u16::MAX) - Ipv4Header::MIN_LEN - tcp.header_len();
+    let payload = usize::from(segment.payload).min(room);
+    let total = Ipv4Header::MIN_LEN + tcp.header_len() + payload;
+    let mut ip = Ipv4Header {
+        dscp: IpDscp::ZERO,
+        ecn: ecn(segment.ecn),
+        total_len: total as u16,
+        identification,
+        dont_fragment: true,
+        time_to_live: 64,
+        protocol: IpNumber::TCP,
+        source: from,
+        destination: to,
+        ..Ipv4Header::default()
+    };
+    ip.header_checksum = ip.calc_header_checksum();
+    if let Ok(checksum) = tcp.calc_checksum_ipv4(&ip, &ZEROS[..payload]) {
+        tcp.checksum = checksum;
+    }
+    let mut headers = Vec::with_capacity(Ipv4Header::MIN_LEN + TcpHeader::MAX_LEN);
+    headers.extend_from_slice(&ip.to_bytes());
+    headers.extend_from_slice(&tcp.to_bytes());
+    Packet { headers, length: total as u32 }
+}
+
+fn tcp_header(segment: &Segment, source: Source) -> TcpHeader {
+    let (from, to) = match source {
+        Source::Server => (SERVER_PORT, CLIENT_PORT),
+        Source::Client => (CLIENT_PORT, SERVER_PORT),
+    };
+    let mut tcp = TcpHeader::new(from, to, segment.seq.0, segment.window);
+    let has = |flag| segment.flags.intersects(flag);
+    tcp.ack = has(Flags::ACK);
+    tcp.syn = has(Flags::SYN);
+    tcp.fin = has(Flags::FIN);
+    tcp.rst = has(Flags::RST);
+    tcp.psh = has(Flags::PSH);
+    tcp.ece = has(Flags::ECE);
+    tcp.cwr = has(Flags::CWR);
+    tcp.acknowledgment_number = if tcp.ack { segment.ack.0 } else { 0 };
+    // Timestamps and three blocks take 38 of the 40 bytes that there are, so they always fit.
+    let fits = tcp.set_options(&options(segment));
+    debug_assert!(fits.is_ok(), "{fits:?}");
+    tcp
+}
+
+/// Options in the order in which they are usually sent, each aligned by two bytes of padding.
+fn options(segment: &Segment) -> Vec<TcpOptionElement> {
+    let mut options = Vec::new();
+    let pad = |options: &mut Vec<_>| options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
+    if let Some(SynOptions { mss, window_scale, sack_permitted }) = segment.syn_options() {
+        options.extend(mss.map(TcpOptionElement::MaximumSegmentSize));
+        if sack_permitted {
+            pad(&mut options);
+            options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
+        }
+        if let Some(shift) = window_scale {
+            options.extend([TcpOptionElement::Noop, TcpOptionElement::WindowScale(shift)]);
+        }
+    }
+    if let Some(stamps) = segment.timestamps() {
+        pad(&mut options);
+        options.push(TcpOptionElement::Timestamp(stamps.value, stamps.echo));
+    }
+    let block = |index: usize| segment.sack().get(index).map(|block| (block.left.0, block.right.0));
+    if let Some(first) = block(0) {
+        pad(&mut options);
+        options.push(TcpOptionElement::SelectiveAcknowledgement(first, [block(1), block(2), None]));
+    }
+    options
+}
+
+/// The client of a flow: 10.0.0.1 and on.
+fn client(flow: FlowId) -> [u8; 4] {
+    let [_, b, c, d] = (flow.0 + 1).to_be_bytes();
+    [10, b, c, d]
+}
+
+fn ecn(ecn: Ecn) -> IpEcn {
+    match ecn {
+        Ecn::NotEct => IpEcn::ZERO,
+        Ecn::Ect1 => IpEcn::ONE,
+        Ecn::Ect0 => IpEcn::TWO,
+        Ecn::Ce => IpEcn::THREE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::{SackBlock, Seq, Timestamps};
+    use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+
+    #[test]
+    fn an_independent_parser_reads_back_what_was_written() {
+        let mut ack = Segment::pure_ack(FlowId(300), Seq(77), 40);
+        (ack.seq, ack.window, ack.ecn) = (Seq(5), 501, Ecn::Ce);
+        ack.set_timestamps(Timestamps { value: 9, echo: 8 });
+        for left in [100, 200, 300] {
+            ack.push_sack(SackBlock { left: Seq(left), right: Seq(left + 10) });
+        }
+        let bytes = packet(&ack, Source::Client, 3).headers;
+        let parsed = SlicedPacket::from_ip(&bytes).unwrap();
+        let Some(NetSlice::Ipv4(ip)) = parsed.net else { panic!("no IPv4") };
+        let Some(TransportSlice::Tcp(tcp)) = parsed.transport else { panic!("no TCP") };
+        let header = ip.header();
+        assert_eq!((header.source(), header.destination()), ([10, 0, 1, 45], SERVER));
+        assert_eq!(header.ecn(), IpEcn::THREE);
+        assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
+        let tcp = tcp.to_header();
+        assert_eq!((tcp.sequence_number, tcp.acknowledgment_number, tcp.window_size), (5, 77, 501));
+        assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(&header.to_header(), &[]).unwrap());
+        let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
+        assert!(options.contains(&TcpOptionElement::Timestamp(9, 8)));
+        let blocks = TcpOptionElement::SelectiveAcknowledgement((100, 110), [Some((200, 210)), Some((300, 310)), None]);
+        assert!(options.contains(&blocks));
+    }
+
+    #[test]
+    fn a_payload_counts_in_length_and_checksum_and_is_left_out() {
+        let data = packet(&Segment::data(FlowId(0), Seq(1), 960, 40), Source::Server, 0);
+        assert_eq!((data.length, data.headers.len()), (1000, 40));
+        let parsed = SlicedPacket::from_ip(&[&data.headers[..], &[0; 960]].concat()).unwrap().transport.map(|t| match t {
+            TransportSlice::Tcp(tcp) => tcp.to_header(),
+            _ => panic!("no TCP"),
+        });
+        let ip = Ipv4Header::from_slice(&data.headers).unwrap().0;
+        let tcp = parsed.unwrap();
+        assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(&ip, &[0; 960]).unwrap());
+    }
+}

@@ -1,0 +1,42 @@
+//! Defaults by name: the settings of the source documents, and of today.
+//!
+//! A preset is a scenario with gaps. What its `[flow]` table says holds for every flow, and what its `[sender]` table says
+//! for every sender, whichever it is.
+
+use ackclock_core::ConfigError;
+
+use crate::tree::{Origin, Tree};
+
+/// One preset.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Name in scenario files.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! presets {
+    ($($name:literal),* $(,)?) => {
+        &[$(Preset { name: $name, text: include_str!(concat!("../presets/", $name, ".toml")) }),*]
+    };
+}
+
+/// Every preset.
+pub static PRESETS: &[Preset] = presets!["cr02", "cr04", "ac06", "l02", "m05", "linux"];
+
+/// The layers of the preset called `name`: what lies below the options of a file, and the options of every sender,
+/// which stay whichever sender the file chooses.
+pub(crate) fn layers(name: &str) -> Result<(Tree, Tree), ConfigError> {
+    let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+        let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+        let message = format!("unknown preset `{name}`; known are {}", names.join(", "));
+        return Err(ConfigError::new("preset", message));
+    };
+    let mut tree = Tree::parse(preset.name, preset.text)
+        .map_err(|error| ConfigError::new("preset", format!("{name} is broken: {error}")))?;
+    tree.set_origin(&Origin::Preset(preset.name.into()));
+    let options = tree.take("sender").unwrap_or_else(|| Tree::empty(tree.origin.clone()));
+    let options = Tree::empty(tree.origin.clone()).with("flow.sender", options)?;
+    Ok((tree, options))
+}

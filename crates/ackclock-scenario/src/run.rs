@@ -1,0 +1,117 @@
+//! One run of a scenario: build the graph, let time pass, read the counters.
+
+use std::io::Write;
+
+use ackclock_core::results::RunResult;
+use ackclock_core::{Engine, NullTracer, Span, Streams, Time, Tracer};
+use ackclock_edge::Channel;
+use ackclock_link::Files;
+
+use crate::capture::Capture;
+use crate::network::{Builder, FlowPlan, Island};
+use crate::series::{Recorder, Series};
+use crate::tally::Tally;
+use crate::{RunError, Scenario};
+
+/// What is kept of a run beside its result.
+#[derive(Default)]
+pub struct RunOptions {
+    /// Time between two samples of the time series; none are kept without it.
+    pub series_interval: Option<Span>,
+    /// Where the packets are written, as a pcapng file.
+    pub capture: Option<Box<dyn Write + Send>>,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its results.
+    pub result: RunResult,
+    /// Its time series, where they were asked for.
+    pub series: Option<Series>,
+}
+
+/// Runs a scenario, as number `run` (from 0) of its runs. A `[sweep]` in it is not looked at.
+///
+/// # Errors
+/// Where a file that the scenario names is wrong, or the capture cannot be written.
+pub fn run(scenario: &Scenario, run: u32, files: &dyn Files, options: RunOptions) -> Result<Outcome, RunError> {
+    let tables = scenario.tables();
+    let builder = Builder::new(tables, files).map_err(|error| scenario.error(&error))?;
+    let nominal = tables.edge.nominal(files).map_err(|error| scenario.error(&error.under("edge")))?;
+    let flows = builder.flows();
+    let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
+        Channel::Shared => vec![&flows],
+        Channel::Dedicated => flows.chunks(1).collect(),
+    };
+    let mut course = Course {
+        scenario,
+        streams: Streams::new(tables.seed, run.into()),
+        tally: Tally::new(&builder, nominal.rate, parts.len()),
+        recorder: options.series_interval.map(|interval| Recorder::new(interval, tables.duration, tables.edge.channel)),
+        builder: &builder,
+    };
+    match options.capture {
+        // Packets of all islands are written in their order in time, so the islands must run together.
+        Some(writer) => course.captured(&parts, writer)?,
+        None => {
+            for part in &parts {
+                course.take(&[part], NullTracer, |_, _, _| {})?;
+            }
+        }
+    }
+    let result = course.tally.result(scenario, run);
+    Ok(Outcome { result, series: course.recorder.map(Recorder::series) })
+}
+
+/// A run under way.
+struct Course<'a> {
+    scenario: &'a Scenario,
+    builder: &'a Builder<'a>,
+    streams: Streams,
+    tally: Tally,
+    recorder: Option<Recorder>,
+}
+
+impl Course<'_> {
+    fn captured(&mut self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<(), RunError> {
+        let listen = |capture: &mut Capture<_>, island: &Island, flows: &[FlowPlan]| {
+            for tap in island.taps(flows[0].id) {
+                capture.listen(tap);
+            }
+        };
+        self.take(parts, Capture::new(writer), listen)?.finish()
+    }
+
+    /// Builds the islands of `parts` in one engine, runs it to the end and reads its counters.
+    fn take<T: Tracer>(
+        &mut self,
+        parts: &[&[FlowPlan]],
+        tracer: T,
+        listen: impl Fn(&mut T, &Island, &[FlowPlan]),
+    ) -> Result<T, RunError> {
+        let mut engine = Engine::new(tracer);
+        let mut islands = Vec::with_capacity(parts.len());
+        for flows in parts {
+            let built = self.builder.build(&mut engine, flows, &self.streams_of(flows));
+            let island = built.map_err(|error| self.scenario.error(&error))?;
+            listen(engine.tracer_mut(), &island, flows);
+            islands.push((island, *flows));
+        }
+        let end = Time::ZERO + self.scenario.tables().duration;
+        match &mut self.recorder {
+            Some(recorder) => recorder.record(&mut engine, &islands, end),
+            None => engine.advance(end),
+        }
+        self.tally.read(&mut engine, &islands, &self.builder.groups);
+        Ok(engine.into_tracer())
+    }
+
+    /// A channel of one flow has chance of its own, whatever other flows there are.
+    fn streams_of(&self, flows: &[FlowPlan]) -> Streams {
+        match self.scenario.tables().edge.channel {
+            Channel::Shared => self.streams.clone(),
+            Channel::Dedicated => self.streams.within(&format!("flow {}", flows[0].id)),
+        }
+    }
+}

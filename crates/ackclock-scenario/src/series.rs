@@ -1,0 +1,170 @@
+//! Time series, sampled from outside: looking at a graph changes nothing in it.
+
+use std::io::{self, Write};
+
+use ackclock_core::{Engine, FlowId, Histogram, Span, Time, Tracer};
+use ackclock_edge::Channel;
+use ackclock_tcp::Sender;
+
+use crate::network::{FlowPlan, Island, Station};
+
+/// Columns of numbers with one row a sample. What does not exist at an instant is NaN.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Series {
+    /// Names and values; the first column is `t_s`, the time in seconds.
+    ///
+    /// Each flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the samples
+    /// since the row before), `.delivered_bytes` (payload in order). The edge has `edge.queue_packets`, `.queue_bytes`
+    /// (waiting), `.rate_bps` and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on.
+    pub columns: Vec<(String, Vec<f64>)>,
+}
+
+impl Series {
+    /// Writes the series as CSV with a header row; what does not exist is empty.
+    ///
+    /// # Errors
+    /// Where `out` cannot be written.
+    pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
+        let names: Vec<_> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
+        writeln!(out, "{}", names.join(","))?;
+        let rows = self.columns.first().map_or(0, |(_, values)| values.len());
+        for row in 0..rows {
+            for (index, (_, values)) in self.columns.iter().enumerate() {
+                let comma = if index == 0 { "" } else { "," };
+                match values[row] {
+                    value if value.is_nan() => write!(out, "{comma}")?,
+                    value => write!(out, "{comma}{value}")?,
+                }
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// The values of a column.
+    pub fn column(&self, name: &str) -> Option<&[f64]> {
+        self.columns.iter().find(|(column, _)| column == name).map(|(_, values)| values.as_slice())
+    }
+}
+
+/// Takes the samples of a run, island by island.
+pub(crate) struct Recorder {
+    interval: Span,
+    samples: u64,
+    channel: Channel,
+    series: Series,
+}
+
+/// Most rows of a series: beyond it the interval is a slip.
+const MOST_SAMPLES: u64 = 100_000_000;
+
+const FLOW: [&str; 6] = ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes"];
+const EDGE: [&str; 4] = ["queue_packets", "queue_bytes", "rate_bps", "held_acks"];
+
+impl Recorder {
+    /// A sample at time zero and after each `interval` up to `duration`. An interval too short for that is lengthened.
+    pub(crate) fn new(interval: Span, duration: Span, channel: Channel) -> Self {
+        let interval = interval.max(duration / MOST_SAMPLES).max(Span::from_nanos(1));
+        let samples = duration.as_nanos() / interval.as_nanos() + 1;
+        let times = (0..samples).map(|sample| (interval * sample).as_secs_f64()).collect();
+        Self { interval, samples, channel, series: Series { columns: vec![("t_s".to_owned(), times)] } }
+    }
+
+    /// Lets the time of `engine` pass up to `end`, with samples of all its islands on the way.
+    pub(crate) fn record<T: Tracer>(
+        &mut self,
+        engine: &mut Engine<Station, T>,
+        islands: &[(Island, &[FlowPlan])],
+        end: Time,
+    ) {
+        let first = self.series.columns.len();
+        let names = islands.iter().flat_map(|(_, flows)| self.names(flows)).collect::<Vec<_>>();
+        let room = self.samples as usize;
+        self.series.columns.extend(names.into_iter().map(|name| (name, Vec::with_capacity(room))));
+        let mut rtts: Vec<_> = islands.iter().map(|(_, flows)| vec![Rtts::default(); flows.len()]).collect();
+        for sample in 0..self.samples {
+            let now = Time::ZERO + self.interval * sample;
+            engine.advance(now);
+            let mut columns = self.series.columns[first..].iter_mut();
+            let mut push = |value| {
+                if let Some((_, values)) = columns.next() {
+                    values.push(value);
+                }
+            };
+            for ((island, _), rtts) in islands.iter().zip(&mut rtts) {
+                engine.refresh(island.edge);
+                sample_flows(engine, island, rtts, &mut push);
+                sample_edge(engine, island, rtts.len(), now, &mut push);
+            }
+        }
+        engine.advance(end);
+    }
+
+    pub(crate) fn series(self) -> Series {
+        self.series
+    }
+
+    /// The columns of one island, in the order in which they are sampled.
+    fn names(&self, flows: &[FlowPlan]) -> Vec<String> {
+        let of_flow = |flow: &FlowPlan| FLOW.map(|name| format!("flow{}.{name}", flow.id));
+        let mut names: Vec<_> = flows.iter().flat_map(of_flow).collect();
+        names.extend(EDGE.map(|name| match self.channel {
+            Channel::Shared => format!("edge.{name}"),
+            Channel::Dedicated => format!("edge{}.{name}", flows[0].id),
+        }));
+        names
+    }
+}
+
+/// Count and sum of the round-trip times up to the row before.
+#[derive(Clone, Copy, Default)]
+struct Rtts {
+    count: u64,
+    sum: u128,
+}
+
+impl Rtts {
+    /// Mean of the samples since the last call, ms.
+    fn mean_since(&mut self, rtt: &Histogram) -> f64 {
+        let before = std::mem::replace(self, Self { count: rtt.count(), sum: rtt.sum() });
+        // Without new samples this is 0 / 0, which is NaN.
+        (self.sum - before.sum) as f64 / (self.count - before.count) as f64 / 1e6
+    }
+}
+
+fn sample_flows<T: Tracer>(
+    engine: &Engine<Station, T>,
+    island: &Island,
+    rtts: &mut [Rtts],
+    push: &mut impl FnMut(f64),
+) {
+    let (servers, clients) = (engine.node(island.servers).host(), engine.node(island.clients).host());
+    for (number, rtts) in rtts.iter_mut().enumerate() {
+        let flow = FlowId(number as u32);
+        let sender = servers.and_then(|host| host.sender(flow));
+        let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
+        push(sender.map_or(f64::NAN, |sender| sender.cwnd().into()));
+        push(sender.and_then(Sender::ssthresh).map_or(f64::NAN, f64::from));
+        push(ms(sender.and_then(Sender::srtt)));
+        push(ms(sender.map(Sender::rto)));
+        push(sender.map_or(f64::NAN, |sender| rtts.mean_since(&sender.stats().rtt)));
+        let receiver = clients.and_then(|host| host.receiver(flow));
+        push(receiver.map_or(f64::NAN, |receiver| receiver.delivered_bytes() as f64));
+    }
+}
+
+fn sample_edge<T: Tracer>(
+    engine: &Engine<Station, T>,
+    island: &Island,
+    flows: usize,
+    now: Time,
+    push: &mut impl FnMut(f64),
+) {
+    let Some(edge) = engine.node(island.edge).edge() else { return };
+    // The queue is shared by the flows, or there is one flow.
+    let view = edge.view(now, FlowId(0));
+    push(view.waiting.packets.into());
+    push(view.waiting.bytes as f64);
+    push(view.rate.as_bps() as f64);
+    push((0..flows).map(|flow| edge.held(FlowId(flow as u32))).sum::<usize>() as f64);
+}

@@ -1,0 +1,240 @@
+//! The tables of a scenario file as types. What each key means stands here and nowhere else.
+//!
+//! Components (links, queues, regulators, senders, workloads) stay as written, a name or a table with `kind`: their
+//! registries read them.
+
+use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Time};
+use ackclock_edge::EdgeConfig;
+use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, SenderRow, WORKLOADS, Workload};
+use ackclock_tcp::config::Switch;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::acks::{ACKS, Acks};
+
+/// A scenario: what is sent by whom over what, for how long and how often.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tables {
+    /// Version of this format; 1.
+    pub version: u32,
+    /// Defaults of a source or of today; every key of the file overrides them.
+    pub preset: Option<String>,
+    /// Simulated time.
+    pub duration: Span,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// Runs, which differ in their chance alone.
+    pub runs: u32,
+    /// The wired part between the servers and the edge.
+    pub path: PathTable,
+    /// The edge: queue, regulator and the radio channel.
+    pub edge: EdgeConfig,
+    /// Flows, in groups of equal ones.
+    pub flow: Vec<FlowTable>,
+    /// Keys and the values of which every combination is run.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub sweep: Map<String, Value>,
+}
+
+/// The wired part between the servers and the edge: one wire a flow.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PathTable {
+    /// Rate of each wire.
+    pub rate: Rate,
+    /// Delay, one way.
+    pub delay: Span,
+    /// Probability that a packet is lost, in each direction.
+    pub loss: f64,
+}
+
+/// A group of equal flows.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FlowTable {
+    /// How many.
+    pub count: u32,
+    /// When the first begins.
+    pub start: Span,
+    /// How much later each further one begins.
+    pub stagger: Span,
+    /// The user to whom they belong.
+    pub user: u32,
+    /// Row of the sender table: a name, or a table with `kind` and options.
+    pub sender: Value,
+    /// A full packet on the wire, headers included.
+    pub packet: Size,
+    /// Headers of every segment, and so the size of an ACK: a size in bytes, or "real" for what the options really take.
+    pub ack_size: AckSize,
+    /// Largest window, in packets or bytes of payload.
+    pub max_window: Size,
+    /// First window, in packets or bytes of payload.
+    pub initial_window: Size,
+    /// When the receiver acknowledges: "every" or "delayed".
+    pub acks: Value,
+    /// Whether the receiver of a sender with SACK reports what arrived twice (RFC 2883).
+    pub dsack: Switch,
+    /// What is sent: "bulk", or a table with `kind`.
+    pub workload: Value,
+}
+
+/// Headers of a segment, as a scenario writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct AckSize(pub HeaderSize);
+
+impl TryFrom<String> for AckSize {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match (text.as_str(), text.parse()) {
+            ("real", _) => Ok(Self(HeaderSize::Real)),
+            (_, Ok(Size::Bytes(bytes @ 1..=1500))) => Ok(Self(HeaderSize::Fixed(bytes as u16))),
+            _ => Err(format!("`{text}` is neither \"real\" nor a size from \"1B\" to \"1500B\"")),
+        }
+    }
+}
+
+impl From<AckSize> for String {
+    fn from(size: AckSize) -> Self {
+        match size.0 {
+            HeaderSize::Real => "real".to_owned(),
+            HeaderSize::Fixed(bytes) => Size::Bytes(bytes.into()).to_string(),
+        }
+    }
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            version: 1,
+            preset: None,
+            duration: Span::from_secs(60),
+            seed: 1,
+            runs: 1,
+            path: PathTable::default(),
+            edge: EdgeConfig::default(),
+            flow: vec![FlowTable::default()],
+            sweep: Map::new(),
+        }
+    }
+}
+
+impl Default for PathTable {
+    fn default() -> Self {
+        Self { rate: Rate::from_bps(100_000_000), delay: Span::from_millis(1), loss: 0.0 }
+    }
+}
+
+impl Default for FlowTable {
+    fn default() -> Self {
+        Self {
+            count: 1,
+            start: Span::ZERO,
+            stagger: Span::ZERO,
+            user: 0,
+            sender: "reno".into(),
+            packet: Size::Bytes(1000),
+            ack_size: AckSize(HeaderSize::Fixed(40)),
+            max_window: Size::Packets(500),
+            initial_window: Size::Packets(1),
+            acks: "every".into(),
+            dsack: Switch::Off,
+            workload: "bulk".into(),
+        }
+    }
+}
+
+/// Most flows of a scenario: they are numbered by 32 bits and each takes memory.
+const MOST_FLOWS: u64 = 10_000_000;
+/// Longest run, seconds: with nanoseconds in 64 bits there is room behind it for every deadline.
+const LONGEST: Span = Span::from_secs(1_000_000_000);
+
+impl Tables {
+    /// Checks what the types alone cannot say.
+    ///
+    /// # Errors
+    /// Names the key, its value and what is allowed.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.version != 1 {
+            return Err(ConfigError::new("version", format!("{} is not known; this is version 1", self.version)));
+        }
+        if self.duration == Span::ZERO || self.duration > LONGEST {
+            return Err(ConfigError::new("duration", format!("{} is not between 0s and {LONGEST}", self.duration)));
+        }
+        if self.runs == 0 {
+            return Err(ConfigError::new("runs", "0 is not above 0"));
+        }
+        self.path.check().map_err(|error| error.under("path"))?;
+        self.edge.check().map_err(|error| error.under("edge"))?;
+        for (index, flow) in self.flow.iter().enumerate() {
+            flow.check().map_err(|error| error.under(&format!("flow.{index}")))?;
+        }
+        match self.flow.iter().map(|flow| u64::from(flow.count)).sum::<u64>() {
+            0 => Err(ConfigError::new("flow", "there is no flow")),
+            1..=MOST_FLOWS => Ok(()),
+            many => Err(ConfigError::new("flow", format!("{many} flows are more than {MOST_FLOWS}"))),
+        }
+    }
+}
+
+impl PathTable {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.rate == Rate::ZERO {
+            return Err(ConfigError::new("rate", format!("{} is not above 0", self.rate)));
+        }
+        if !(0.0..=1.0).contains(&self.loss) {
+            return Err(ConfigError::new("loss", format!("{} is not a probability, 0 to 1", self.loss)));
+        }
+        Ok(())
+    }
+}
+
+impl FlowTable {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.count == 0 {
+            return Err(ConfigError::new("count", "0 is not above 0"));
+        }
+        self.sender()?.build(self.params(FlowId(0), Time::ZERO)?)?;
+        self.workload()?;
+        self.acks().map(drop)
+    }
+
+    /// The sender.
+    pub(crate) fn sender(&self) -> Result<Box<dyn SenderRow>, ConfigError> {
+        SENDERS.resolve(&self.sender).map_err(|error| error.under("sender"))
+    }
+
+    /// What is sent.
+    pub(crate) fn workload(&self) -> Result<Box<dyn Workload>, ConfigError> {
+        WORKLOADS.resolve(&self.workload).map_err(|error| error.under("workload"))
+    }
+
+    /// When the receiver acknowledges.
+    pub(crate) fn acks(&self) -> Result<Box<dyn Acks>, ConfigError> {
+        ACKS.resolve(&self.acks).map_err(|error| error.under("acks"))
+    }
+
+    /// What one flow of the group says of its sender. An error is a `packet` that IP cannot carry.
+    pub(crate) fn params(&self, flow: FlowId, start: Time) -> Result<FlowParams, ConfigError> {
+        let packet = match self.packet {
+            Size::Bytes(bytes @ 1..=65_535) => bytes as u16,
+            other => {
+                let message = format!("{other} is not the size of a packet, \"1B\" to \"65535B\"");
+                return Err(ConfigError::new("packet", message));
+            }
+        };
+        Ok(FlowParams {
+            flow,
+            start,
+            packet,
+            header: self.ack_size.0,
+            max_window: self.max_window,
+            initial_window: self.initial_window,
+            first: Seq(1),
+        })
+    }
+}

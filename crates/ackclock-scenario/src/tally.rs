@@ -1,0 +1,163 @@
+//! Reads the counters of a finished graph into results.
+
+use std::collections::BTreeMap;
+
+use ackclock_core::results::{
+    BottleneckResult, Distribution, EngineResult, FlowResult, LossCycles, Provenance, RunResult, UserResult,
+};
+use ackclock_core::{Engine, FlowId, Histogram, Rate, Span, Time, Tracer};
+use ackclock_edge::Edge;
+use ackclock_tcp::{Receiver, Sender, SenderStats};
+
+use crate::Scenario;
+use crate::network::{Builder, FlowPlan, Group, Island, Station, name_of};
+
+/// What is known of a run so far.
+pub(crate) struct Tally {
+    duration: Span,
+    regulator: String,
+    /// Long-run rate of all channels together.
+    capacity_bps: f64,
+    flows: Vec<FlowResult>,
+    users: BTreeMap<u32, UserResult>,
+    waits: Histogram,
+    drops: u64,
+    delivered: u64,
+    delivered_bytes: u64,
+    events: u64,
+}
+
+impl Tally {
+    /// Nothing counted yet, on so many channels of this long-run rate.
+    pub(crate) fn new(builder: &Builder<'_>, rate: Rate, channels: usize) -> Self {
+        Self {
+            duration: builder.tables.duration,
+            regulator: name_of(&builder.tables.edge.regulator),
+            capacity_bps: rate.as_bps() as f64 * channels as f64,
+            flows: Vec::new(),
+            users: BTreeMap::new(),
+            waits: Histogram::default(),
+            drops: 0,
+            delivered: 0,
+            delivered_bytes: 0,
+            events: 0,
+        }
+    }
+
+    /// Reads the counters of a graph that has come to its end.
+    pub(crate) fn read<T: Tracer>(
+        &mut self,
+        engine: &mut Engine<Station, T>,
+        islands: &[(Island, &[FlowPlan])],
+        groups: &[Group<'_>],
+    ) {
+        self.events += engine.events();
+        for (island, flows) in islands {
+            // Departures since the edge was last woken have happened too.
+            engine.refresh(island.edge);
+            let Some(edge) = engine.node(island.edge).edge() else { continue };
+            self.read_edge(edge);
+            let (servers, clients) = (engine.node(island.servers).host(), engine.node(island.clients).host());
+            for (number, plan) in flows.iter().enumerate() {
+                let id = FlowId(number as u32);
+                let ends = (servers.and_then(|host| host.sender(id)), clients.and_then(|host| host.receiver(id)));
+                if let (Some(sender), Some(receiver)) = ends {
+                    let flow = self.flow(plan, &groups[plan.group], (sender, receiver), edge, id);
+                    self.read_flow(flow, receiver);
+                }
+            }
+        }
+    }
+
+    /// The results of everything that was read.
+    pub(crate) fn result(self, scenario: &Scenario, run: u32) -> RunResult {
+        let seconds = self.duration.as_secs_f64();
+        let carried = self.delivered_bytes as f64 * 8.0 / seconds;
+        RunResult {
+            scenario: scenario.name().to_owned(),
+            seed: scenario.tables().seed,
+            run,
+            duration_s: seconds,
+            flows: self.flows,
+            users: self.users.into_values().collect(),
+            transfers: Vec::new(),
+            bottleneck: BottleneckResult {
+                capacity_bps: self.capacity_bps,
+                utilisation: (self.capacity_bps > 0.0).then(|| carried / self.capacity_bps),
+                drops: self.drops,
+                queue_ms: Distribution::from(&self.waits),
+            },
+            engine: EngineResult { events: self.events, packets: self.delivered, cpu_s: None },
+            provenance: Provenance {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                commit: option_env!("ACKCLOCK_COMMIT").map(str::to_owned),
+                scenario_sha256: scenario.sha256(),
+            },
+        }
+    }
+
+    fn read_edge(&mut self, edge: &Edge) {
+        let statistics = edge.statistics();
+        self.waits.merge(edge.waits());
+        self.drops += statistics.dropped;
+        self.delivered += statistics.delivered;
+        self.delivered_bytes += statistics.delivered_bytes;
+    }
+
+    fn read_flow(&mut self, flow: FlowResult, receiver: &Receiver) {
+        let seconds = self.duration.as_secs_f64();
+        let user = self.users.entry(flow.user).or_insert_with(|| UserResult {
+            id: flow.user,
+            flows: 0,
+            goodput_bps: 0.0,
+            wire_goodput_bps: 0.0,
+            delivered_bytes: 0,
+        });
+        user.flows += 1;
+        user.delivered_bytes += flow.delivered_bytes;
+        user.goodput_bps += flow.delivered_bytes as f64 * 8.0 / seconds;
+        user.wire_goodput_bps += receiver.delivered_wire_bytes() as f64 * 8.0 / seconds;
+        self.flows.push(flow);
+    }
+
+    fn flow(
+        &self,
+        plan: &FlowPlan,
+        group: &Group<'_>,
+        (sender, receiver): (&dyn Sender, &Receiver),
+        edge: &Edge,
+        at_edge: FlowId,
+    ) -> FlowResult {
+        let stats = sender.stats();
+        let finished = receiver.finished_at();
+        let active = finished.unwrap_or(Time::ZERO + self.duration).since(plan.start).as_secs_f64();
+        let per_second = |bytes: u64| (active > 0.0).then(|| bytes as f64 * 8.0 / active);
+        let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
+        FlowResult {
+            id: plan.id,
+            user: group.table.user,
+            sender: group.sender_name.clone(),
+            goodput_bps: per_second(receiver.delivered_bytes()),
+            wire_goodput_bps: per_second(receiver.delivered_wire_bytes()),
+            delivered_bytes: receiver.delivered_bytes(),
+            segments_sent: stats.segments_sent,
+            retransmits: stats.retransmits,
+            fast_retransmits: stats.fast_retransmits,
+            timeouts: stats.timeouts,
+            spurious_timeouts: stats.spurious_timeouts,
+            rtt_ms: Distribution::from(&stats.rtt),
+            timed_rtt_ms: ms(stats.timed_rtt()),
+            edge_rtt_ms: ms(edge.flow_statistics(at_edge).and_then(|flow| flow.edge_rtt.mean())),
+            completion_s: finished.map(|at| at.since(plan.start).as_secs_f64()),
+            regulator: self.regulator.clone(),
+            rto_ms_mean: ms(stats.rto_mean()),
+            loss_cycles: loss_cycles(stats),
+        }
+    }
+}
+
+fn loss_cycles(stats: &SenderStats) -> Option<LossCycles> {
+    let [p1, p2, p3] = stats.loss_cycles.shares()?;
+    let cycles = stats.loss_cycles.counts().iter().sum();
+    Some(LossCycles { cycles, p1, p2, p3, wf: stats.loss_cycles.loss_window() })
+}

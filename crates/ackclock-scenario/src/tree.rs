@@ -1,0 +1,337 @@
+//! A scenario as a tree whose every value knows where it was written.
+//!
+//! Layers (defaults, preset, file, overrides) are merged as trees, so that an error in any of them can name its place.
+
+use std::sync::Arc;
+
+use ackclock_core::ConfigError;
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::ScenarioError;
+
+/// A value and where it was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    pub(crate) origin: Origin,
+    pub(crate) node: Node,
+}
+
+/// What a tree holds.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    Leaf(Value),
+    List(Vec<Tree>),
+    /// In the order in which the keys were written.
+    Table(Vec<(String, Tree)>),
+}
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// In the scenario file, on this line.
+    Line(usize),
+    /// In a preset.
+    Preset(Arc<str>),
+    /// In an override, whose text this is.
+    Override(Arc<str>),
+    /// Nowhere: a default.
+    Default,
+}
+
+impl Origin {
+    /// How messages name it, for a scenario file called `name`.
+    pub(crate) fn place(&self, name: &str) -> String {
+        match self {
+            Self::Line(line) => format!("{name}:{line}"),
+            Self::Preset(preset) => format!("{name}: preset {preset}"),
+            Self::Override(text) => format!("--set {text}"),
+            Self::Default => name.to_owned(),
+        }
+    }
+}
+
+impl Tree {
+    /// A table without keys.
+    pub(crate) fn empty(origin: Origin) -> Self {
+        Self { origin, node: Node::Table(Vec::new()) }
+    }
+
+    /// Reads a TOML text called `name`; every value gets its line as origin.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let lines = Lines::of(text);
+        let document = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| lines.at(span.start));
+            ScenarioError::of_text(format!("{name}:{line}"), format!("not TOML: {}", error.message()))
+        })?;
+        lines.table(document.get_ref(), 1).map_err(|(line, message)| {
+            ScenarioError::of_text(format!("{name}:{line}"), message)
+        })
+    }
+
+    /// A JSON value all of whose parts have one origin.
+    pub(crate) fn of(value: Value, origin: &Origin) -> Self {
+        let node = match value {
+            Value::Array(items) => Node::List(items.into_iter().map(|item| Self::of(item, origin)).collect()),
+            Value::Object(table) => {
+                Node::Table(table.into_iter().map(|(key, value)| (key, Self::of(value, origin))).collect())
+            }
+            leaf => Node::Leaf(leaf),
+        };
+        Self { origin: origin.clone(), node }
+    }
+
+    /// The tree without its origins.
+    pub(crate) fn value(&self) -> Value {
+        match &self.node {
+            Node::Leaf(value) => value.clone(),
+            Node::List(items) => Value::Array(items.iter().map(Self::value).collect()),
+            Node::Table(entries) => {
+                Value::Object(entries.iter().map(|(key, tree)| (key.clone(), tree.value())).collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// Gives every part this origin.
+    pub(crate) fn set_origin(&mut self, origin: &Origin) {
+        self.origin = origin.clone();
+        match &mut self.node {
+            Node::Leaf(_) => {}
+            Node::List(items) => items.iter_mut().for_each(|item| item.set_origin(origin)),
+            Node::Table(entries) => entries.iter_mut().for_each(|(_, tree)| tree.set_origin(origin)),
+        }
+    }
+
+    fn is_table(&self) -> bool {
+        matches!(self.node, Node::Table(_))
+    }
+
+    /// The value of a key of a table.
+    pub(crate) fn get(&self, key: &str) -> Option<&Self> {
+        match &self.node {
+            Node::Table(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, tree)| tree),
+            Node::List(items) => items.get(key.parse::<usize>().ok()?),
+            Node::Leaf(_) => None,
+        }
+    }
+
+    /// Takes a key out of a table.
+    pub(crate) fn take(&mut self, key: &str) -> Option<Self> {
+        match &mut self.node {
+            Node::Table(entries) => {
+                entries.iter().position(|(name, _)| name == key).map(|index| entries.remove(index).1)
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the value at a dotted path was written, or the deepest table on the way to it.
+    pub(crate) fn origin_of(&self, path: &str) -> &Origin {
+        let mut at = self;
+        for key in path.split('.') {
+            match at.get(key) {
+                Some(below) => at = below,
+                None => break,
+            }
+        }
+        &at.origin
+    }
+
+    /// The tree with `over` laid on the value at a dotted path. Where the path passes a list of tables without naming
+    /// an index, every table of the list is meant.
+    pub(crate) fn with(self, path: &str, over: Self) -> Result<Self, ConfigError> {
+        self.check_path(path)?;
+        let origin = over.origin.clone();
+        let nested = path.rsplit('.').fold(over, |below, key| Self {
+            origin: origin.clone(),
+            node: Node::Table(vec![(key.to_owned(), below)]),
+        });
+        Ok(merge(self, nested))
+    }
+
+    /// Whether a dotted path is one, and its indices exist.
+    fn check_path(&self, path: &str) -> Result<(), ConfigError> {
+        let mut at = Some(self);
+        for key in path.split('.') {
+            if key.is_empty() {
+                return Err(ConfigError::new(path, "is not a key; keys are written like `edge.buffer`"));
+            }
+            let Some(tree) = at else { continue };
+            match (&tree.node, key.parse::<usize>()) {
+                (Node::List(items), Ok(index)) if index >= items.len() => {
+                    let message = format!("there is no number {index}; there are {}, from 0", items.len());
+                    return Err(ConfigError::new(path, message));
+                }
+                // Every item of the list is meant; they need not all have the key.
+                (Node::List(_), Err(_)) => at = None,
+                _ => at = tree.get(key),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lays `over` on `base`.
+///
+/// Tables are merged key by key. A component, written as a name or as a table with `kind`, is merged with options for
+/// the same kind, or for no kind in particular, and replaces one of another kind. A table beside a list of tables speaks
+/// for every table of the list; its keys may also be indices.
+pub(crate) fn merge(base: Tree, over: Tree) -> Tree {
+    let origin = over.origin.clone();
+    let node = match (base.node, over.node) {
+        (Node::Table(base), Node::Table(over)) if agree(kind_of(&base), kind_of(&over)) => {
+            Node::Table(merge_entries(base, over))
+        }
+        (Node::Leaf(Value::String(name)), Node::Table(over)) if agree(Some(&name), kind_of(&over)) => {
+            Node::Table(merge_entries(kind_table(name, base.origin), over))
+        }
+        (Node::Table(base), Node::Leaf(Value::String(name))) if agree(kind_of(&base), Some(&name)) => {
+            Node::Table(merge_entries(base, kind_table(name, origin.clone())))
+        }
+        (Node::Table(entries), Node::List(items)) if items.iter().all(Tree::is_table) => {
+            let below = Tree { origin: base.origin, node: Node::Table(entries) };
+            Node::List(items.into_iter().map(|item| merge(below.clone(), item)).collect())
+        }
+        (Node::List(items), Node::Table(over)) => Node::List(merge_items(items, over, &origin)),
+        (_, node) => node,
+    };
+    Tree { origin, node }
+}
+
+fn merge_entries(mut entries: Vec<(String, Tree)>, over: Vec<(String, Tree)>) -> Vec<(String, Tree)> {
+    for (key, tree) in over {
+        match entries.iter_mut().find(|(name, _)| *name == key) {
+            Some((_, below)) => *below = merge(below.clone(), tree),
+            None => entries.push((key, tree)),
+        }
+    }
+    entries
+}
+
+fn merge_items(items: Vec<Tree>, over: Vec<(String, Tree)>, origin: &Origin) -> Vec<Tree> {
+    let (by_index, for_all): (Vec<_>, Vec<_>) =
+        over.into_iter().partition(|(key, _)| key.parse::<usize>().is_ok());
+    let for_all = Tree { origin: origin.clone(), node: Node::Table(for_all) };
+    let with_own = |(index, item): (usize, Tree)| {
+        let own = by_index.iter().find(|(key, _)| key.parse() == Ok(index));
+        let item = merge(item, for_all.clone());
+        own.map_or(item.clone(), |(_, own)| merge(item, own.clone()))
+    };
+    items.into_iter().enumerate().map(with_own).collect()
+}
+
+/// A component without options.
+fn kind_table(name: String, origin: Origin) -> Vec<(String, Tree)> {
+    vec![("kind".to_owned(), Tree { origin, node: Node::Leaf(Value::String(name)) })]
+}
+
+fn kind_of(entries: &[(String, Tree)]) -> Option<&str> {
+    entries.iter().find(|(name, _)| name == "kind").and_then(|(_, tree)| match &tree.node {
+        Node::Leaf(Value::String(kind)) => Some(kind.as_str()),
+        _ => None,
+    })
+}
+
+/// Whether two components are of one kind, as far as they say.
+fn agree(a: Option<&str>, b: Option<&str>) -> bool {
+    a.is_none() || b.is_none() || a == b
+}
+
+/// Where the lines of a text begin.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        Self(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+    }
+
+    fn at(&self, offset: usize) -> usize {
+        self.0.partition_point(|&start| start <= offset)
+    }
+
+    fn table(&self, table: &DeTable<'_>, line: usize) -> Result<Tree, (usize, String)> {
+        let entries = table.iter().map(|(key, value)| {
+            let line = self.at(key.span().start);
+            Ok((key.get_ref().to_string(), self.tree(value, line)?))
+        });
+        Ok(Tree { origin: Origin::Line(line), node: Node::Table(entries.collect::<Result<_, _>>()?) })
+    }
+
+    fn tree(&self, value: &Spanned<DeValue<'_>>, line: usize) -> Result<Tree, (usize, String)> {
+        let leaf = match value.get_ref() {
+            DeValue::Table(table) => return self.table(table, line),
+            DeValue::Array(items) => {
+                let items = items.iter().map(|item| self.tree(item, self.at(item.span().start)));
+                return Ok(Tree { origin: Origin::Line(line), node: Node::List(items.collect::<Result<_, _>>()?) });
+            }
+            DeValue::String(text) => Value::String(text.to_string()),
+            DeValue::Boolean(value) => Value::Bool(*value),
+            DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
+                Ok(number) => number.into(),
+                Err(_) => return Err((line, format!("`{}` is too large", integer.as_str()))),
+            },
+            DeValue::Float(float) => match float.as_str().parse().ok().and_then(serde_json::Number::from_f64) {
+                Some(number) => Value::Number(number),
+                None => return Err((line, format!("`{}` is not a finite number", float.as_str()))),
+            },
+            DeValue::Datetime(date) => return Err((line, format!("`{date}` is a date; nothing takes one"))),
+        };
+        Ok(Tree { origin: Origin::Line(line), node: Node::Leaf(leaf) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn layer(value: Value) -> Tree {
+        Tree::of(value, &Origin::Default)
+    }
+
+    fn merged(base: Value, over: Value) -> Value {
+        merge(layer(base), layer(over)).value()
+    }
+
+    #[test]
+    fn options_stay_with_their_kind_and_go_with_another() {
+        let base = json!({"kind": "pie", "target": "15ms"});
+        assert_eq!(merged(base.clone(), json!("pie")), base);
+        assert_eq!(merged(base.clone(), json!("codel")), json!("codel"));
+        assert_eq!(merged(base, json!({"ecn": true})), json!({"kind": "pie", "target": "15ms", "ecn": true}));
+        assert_eq!(merged(json!("pie"), json!({"ecn": true})), json!({"kind": "pie", "ecn": true}));
+        assert_eq!(merged(json!({"ecn": true}), json!("codel")), json!({"ecn": true, "kind": "codel"}));
+    }
+
+    #[test]
+    fn a_table_beside_a_list_of_tables_speaks_for_all_of_them() {
+        let list = json!([{"a": 1}, {"b": 2}]);
+        assert_eq!(merged(json!({"a": 7}), list.clone()), json!([{"a": 1}, {"a": 7, "b": 2}]));
+        assert_eq!(merged(list.clone(), json!({"a": 7})), json!([{"a": 7}, {"b": 2, "a": 7}]));
+        let put = |path: &str, value| layer(json!({"flow": list})).with(path, layer(value)).map(|tree| tree.value());
+        assert_eq!(put("flow.1.a", json!(7)).unwrap(), json!({"flow": [{"a": 1}, {"b": 2, "a": 7}]}));
+        assert!(put("flow.2.a", json!(7)).unwrap_err().to_string().contains("there are 2"));
+        assert!(put("flow..a", json!(7)).unwrap_err().to_string().contains("not a key"));
+    }
+
+    #[test]
+    fn every_value_knows_its_line() {
+        let tree = Tree::parse("x.toml", "a = 1\n\n[edge]\nbuffer = \"4p\"\ndown.rate = \"1\"\n[[flow]]\ncount = 2\n").unwrap();
+        let line = |path: &str| tree.origin_of(path).place("x.toml");
+        assert_eq!(line("a"), "x.toml:1");
+        assert_eq!(line("edge.buffer"), "x.toml:4");
+        assert_eq!(line("edge.down.rate"), "x.toml:5");
+        assert_eq!(line("flow.0.count"), "x.toml:7");
+        // A missing key is looked for in its table.
+        assert_eq!(line("flow.0.sender"), "x.toml:6");
+    }
+
+    #[test]
+    fn what_is_not_toml_or_has_no_place_in_json_names_its_line() {
+        for (text, part) in [("a = 1\nb = ", "x:2: not TOML"), ("a = nan", "x:1: `nan`"), ("a = 1979-05-27", "is a date"), ("a = 99999999999999999999", "too large")] {
+            let error = Tree::parse("x", text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
