@@ -14,6 +14,7 @@ pub mod path;
 mod pieces;
 pub mod queue;
 mod serial;
+pub mod trace;
 mod variable;
 
 pub use bearer::{Bearer, Direction, PlainBearer};
@@ -31,5 +32,6 @@ ackclock_core::registry! {
     pub static LINKS: dyn LinkConfig = "link" {
         "constant" => ConstantConfig,
         "variable" => VariableConfig,
+        "trace" => trace::TraceConfig,
     }
 }

@@ -1,0 +1,207 @@
+//! Our own form: CSV whose header names columns and units.
+//!
+//! `time_UNIT,rate_UNIT[,delay_UNIT][,loss]` in any order, with units of time s, ms, us and of rate bps, kbps, Mbps, as in
+//! `time_s,rate_kbps,delay_ms`. A row holds until the next; the last holds as long as the one before it, unless its rate
+//! is left empty: then it only says when the recording ends. Times count from the first row. Lines that begin with `#` are
+//! comments.
+
+use ackclock_core::units::{rate_unit, time_unit};
+use ackclock_core::{Rate, Span};
+
+use super::samples::{Sample, Samples};
+use super::{TraceError, excerpt, lines};
+use crate::Loss;
+
+const HEADER_HELP: &str =
+    "the header names columns and units: time_s,rate_kbps and if known delay_ms and loss, in any order";
+
+/// What a column holds, and how many base units one of its units is: seconds, bits a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Column {
+    Time(f64),
+    Rate(f64),
+    Delay(f64),
+    Loss,
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
+    let mut lines = lines(bytes)
+        .filter(|(_, line)| line.as_ref().map_or(true, |text| !text.is_empty() && !text.starts_with('#')));
+    let (index, header) =
+        lines.next().ok_or_else(|| TraceError::whole(format!("there is no header; {HEADER_HELP}")))?;
+    let columns = parse_header(header?).map_err(|message| TraceError::at(index, message))?;
+    let mut rows: Vec<Row> = Vec::new();
+    for (index, line) in lines {
+        let fail = |message: String| TraceError::at(index, message);
+        let row = parse_row(line?, &columns).map_err(fail)?;
+        if let Some(last) = rows.last() {
+            if row.time <= last.time {
+                return Err(fail(format!("{} after {}: times increase", row.time, last.time)));
+            }
+            if last.rate.is_none() {
+                return Err(fail("a row follows one without a rate, which ends the recording".into()));
+            }
+        }
+        rows.push(row);
+    }
+    assemble(&rows)
+}
+
+pub(super) fn print(samples: &Samples) -> String {
+    let delays = samples.rows().iter().any(|row| row.delay != Span::ZERO);
+    let losses = samples.rows().iter().any(|row| row.loss != Loss::NONE);
+    let (delay_name, loss_name) = (if delays { ",delay_ms" } else { "" }, if losses { ",loss" } else { "" });
+    let mut text = format!("time_s,rate_kbps{delay_name}{loss_name}\n");
+    for row in samples.rows() {
+        text += &format!("{},{}", row.begins.as_secs_f64(), row.rate.as_bps() as f64 / 1e3);
+        if delays {
+            text += &format!(",{}", row.delay.as_millis_f64());
+        }
+        if losses {
+            text += &format!(",{}", row.loss.probability());
+        }
+        text.push('\n');
+    }
+    let blanks = ",".repeat(1 + usize::from(delays) + usize::from(losses));
+    text + &format!("{}{blanks}\n", samples.length().as_secs_f64())
+}
+
+/// A row as it stands; without a rate where it only marks the end.
+struct Row {
+    time: f64,
+    rate: Option<f64>,
+    delay: f64,
+    loss: f64,
+}
+
+fn parse_header(header: &str) -> Result<Vec<Column>, String> {
+    let mut columns = Vec::new();
+    for name in header.split(',').map(str::trim) {
+        let column = match name.split_once('_') {
+            Some(("time", unit)) => time_unit(unit).map(Column::Time),
+            Some(("rate", unit)) => rate_unit(unit).map(Column::Rate),
+            Some(("delay", unit)) => time_unit(unit).map(Column::Delay),
+            _ => (name == "loss").then_some(Column::Loss),
+        };
+        let column = column.ok_or_else(|| format!("`{}` is not a column; {HEADER_HELP}", excerpt(name)))?;
+        if columns.iter().any(|other| std::mem::discriminant(other) == std::mem::discriminant(&column)) {
+            return Err(format!(
+                "`{}` says again what a column before it says; {HEADER_HELP}",
+                excerpt(name)
+            ));
+        }
+        columns.push(column);
+    }
+    let has = |what: fn(&Column) -> bool| columns.iter().any(what);
+    if !has(|c| matches!(c, Column::Time(_))) || !has(|c| matches!(c, Column::Rate(_))) {
+        return Err(format!("a column of times or of rates is missing; {HEADER_HELP}"));
+    }
+    Ok(columns)
+}
+
+fn parse_row(line: &str, columns: &[Column]) -> Result<Row, String> {
+    let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+    if fields.len() != columns.len() {
+        return Err(format!("{} fields; the header names {} columns", fields.len(), columns.len()));
+    }
+    let mut row = Row { time: 0.0, rate: None, delay: 0.0, loss: 0.0 };
+    for (field, column) in fields.into_iter().zip(columns) {
+        // Only the row that marks the end leaves fields empty; it is checked for its rate.
+        if field.is_empty() && !matches!(column, Column::Time(_)) {
+            continue;
+        }
+        match *column {
+            Column::Time(unit) => row.time = number(field, 1e9 / unit)? * unit,
+            Column::Rate(unit) => row.rate = Some(number(field, 1e15 / unit)? * unit),
+            Column::Delay(unit) => row.delay = number(field, 1e6 / unit)? * unit,
+            Column::Loss => row.loss = number(field, 1.0)?,
+        }
+    }
+    Ok(row)
+}
+
+fn number(field: &str, most: f64) -> Result<f64, String> {
+    match field.parse::<f64>() {
+        Ok(value) if (0.0..=most).contains(&value) => Ok(value),
+        _ => Err(format!("`{}` is not a number from 0 to {most}", excerpt(field))),
+    }
+}
+
+fn assemble(rows: &[Row]) -> Result<Samples, TraceError> {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+        return Err(TraceError::whole("there is a header and no row"));
+    };
+    let since_first = |time: f64| Span::from_secs_f64(time - first.time);
+    let samples: Result<Vec<Sample>, TraceError> = rows
+        .iter()
+        .filter_map(|row| row.rate.map(|rate| (row, rate)))
+        .map(|(row, rate)| {
+            Ok(Sample {
+                begins: since_first(row.time),
+                rate: Rate::from_bps_f64(rate),
+                delay: Span::from_secs_f64(row.delay),
+                loss: Loss::try_from(row.loss).map_err(TraceError::whole)?,
+            })
+        })
+        .collect();
+    let end = match (last.rate, rows) {
+        (None, _) => last.time,
+        (Some(_), [.., before, _]) => last.time + (last.time - before.time),
+        // A single row holds for ever, whatever its length.
+        (Some(_), _) => last.time + 1.0,
+    };
+    Samples::new(samples?, since_first(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_come_in_any_order_and_unit() {
+        let text =
+            "# made by hand\nrate_Mbps,time_ms,loss,delay_s\n1.5,1000,0.1,0.02\n0,3000,0,0\n2,4500,0,0\n";
+        let samples = parse(text.as_bytes()).unwrap();
+        let row = samples.rows()[0];
+        assert_eq!((row.rate, row.delay), (Rate::from_bps(1_500_000), Span::from_millis(20)));
+        assert_eq!(row.loss.probability(), 0.1);
+        // The first row is at 1 s, the last two are 1.5 s apart: 2 + 1.5 + 1.5 s
+        assert_eq!((samples.rows()[1].begins, samples.length()), (Span::from_secs(2), Span::from_secs(5)));
+    }
+
+    #[test]
+    fn what_is_printed_is_what_is_parsed() {
+        for text in [
+            "time_s,rate_kbps\n0,100\n1.5,0\n2,250.5\n7,\n",
+            "time_s,rate_kbps,delay_ms,loss\n0,100,20,0.5\n1,200,0.001,0\n2,,,\n",
+        ] {
+            assert_eq!(print(&parse(text.as_bytes()).unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_their_line() {
+        for (text, part) in [
+            ("time_s\n", "line 1: a column of times or of rates is missing"),
+            ("time_s,rate_kbps,colour\n0,1,2\n", "`colour` is not a column"),
+            ("time_s,rate_furlong\n0,1\n", "`rate_furlong` is not a column"),
+            ("time_s,rate_kbps,rate_bps\n", "says again"),
+            ("time_s,rate_kbps\n", "no row"),
+            ("# nothing\n", "no header"),
+            ("time_s,rate_kbps\n0,1\n2\n", "line 3: 1 fields"),
+            ("time_s,rate_kbps\n0,-1\n", "line 2: `-1` is not a number"),
+            ("time_s,rate_kbps\n0,NaN\n", "`NaN`"),
+            ("time_s,rate_kbps\n0,inf\n", "`inf`"),
+            ("time_s,rate_kbps\n,5\n", "`` is not a number"),
+            ("time_s,rate_kbps\n1,1\n0.5,1\n", "line 3: 0.5 after 1"),
+            ("time_s,rate_kbps\n0,1\n1,\n2,3\n", "line 4: a row follows"),
+            ("time_s,rate_kbps\n0,0\n1,0\n", "every rate is zero"),
+            ("time_s,rate_kbps,loss\n0,1,2\n", "`2` is not a number from 0 to 1"),
+            ("time_s,rate_kbps\n0,\n", "no row at the start"),
+            ("time_s,rate_kbps\n0,1\n0.0000000001,1\n", "times increase"),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(part), "{text:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! # Trace link
+//!
+//! ## Source
+//! mm-link of mahimahi (its semantics: `opportunities.rs`); `links.md` section 5.
+//!
+//! ## What it does
+//! Plays a recording again and again from the start of the run. At the opportunities of a mahimahi file packets leave; at
+//! the rates of a table they are transmitted, and one that is in transmission when the rate changes finishes its
+//! remaining bits at the new rate.
+//!
+//! A buffer of B packets means B waiting. At opportunities a packet waits until its first byte goes, so the head of the
+//! queue is one of the B, as in mm-link.
+//!
+//! ## Differences from the source
+//! mm-link knows whole milliseconds only: its packets come in at them, ours at any nanosecond.
+//!
+//! ## Validation
+//! Departures by hand for every rule of the semantics (`tests/trace.rs`); the capacity of public recordings.
+
+use ackclock_core::{Config, ConfigError, Law, Rate, Segment, Span, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::opportunities::{OpportunityMedium, Tariff};
+use super::samples::Playhead;
+use super::{Recording, TraceError};
+use crate::delay::Delays;
+use crate::loss::{Loss, assemble};
+use crate::pieces::{NANOBITS_PER_BYTE, finish};
+use crate::serial::{Fate, Medium, Transmission};
+use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
+
+/// A link that plays a recording: a mahimahi file, or CSV or JSON with rates.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TraceConfig {
+    /// The recording.
+    pub file: String,
+    /// How bytes are counted at the opportunities of a mahimahi file.
+    pub accounting: Accounting,
+    /// Law of the propagation delay, one way, beside the delay that the recording itself may give.
+    pub delay: Law<Span>,
+    /// Share of packets that the medium loses, each by itself, beside the loss that the recording itself may give.
+    pub loss: Loss,
+}
+
+/// How bytes are counted at opportunities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Accounting {
+    /// As mm-link does: 1504 bytes an opportunity, and 4 more for each packet (its TUN header).
+    #[default]
+    Mahimahi,
+    /// 1500 bytes an opportunity, and those on the wire for each packet.
+    Ip,
+}
+
+impl Accounting {
+    const fn tariff(self) -> Tariff {
+        match self {
+            Self::Mahimahi => Tariff { opportunity: 1504, overhead: 4 },
+            Self::Ip => Tariff { opportunity: 1500, overhead: 0 },
+        }
+    }
+}
+
+impl Default for TraceConfig {
+    fn default() -> Self {
+        Self {
+            file: String::new(),
+            accounting: Accounting::Mahimahi,
+            delay: Law::from(Span::ZERO),
+            loss: Loss::NONE,
+        }
+    }
+}
+
+impl Config for TraceConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.file.is_empty() {
+            return Err(ConfigError::new(
+                "file",
+                "a trace link needs the name of a recording: mahimahi, CSV or JSON",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl TraceConfig {
+    fn recording(&self, files: &dyn Files) -> Result<Recording, ConfigError> {
+        let bytes = files.read(&self.file).map_err(|message| ConfigError::new("file", message))?;
+        Recording::parse(&bytes)
+            .map_err(|error: TraceError| ConfigError::new("file", format!("{}: {error}", self.file)))
+    }
+
+    fn nominal_of(&self, recording: &Recording) -> Nominal {
+        let own_delay = match recording {
+            Recording::Opportunities(_) => Span::ZERO,
+            Recording::Samples(samples) => {
+                let weighted = |(index, row): (usize, &super::Sample)| {
+                    row.delay.as_secs_f64() * samples.end(index).saturating_sub(row.begins).as_secs_f64()
+                };
+                let sum: f64 = samples.rows().iter().enumerate().map(weighted).sum();
+                Span::from_secs_f64(sum / samples.length().as_secs_f64())
+            }
+        };
+        Nominal { rate: recording.mean_rate(), delay: self.delay.mean() + own_delay }
+    }
+}
+
+impl LinkConfig for TraceConfig {
+    fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
+        Ok(self.nominal_of(&self.recording(files)?))
+    }
+
+    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
+        let recording = self.recording(context.files)?;
+        let mean = self.nominal_of(&recording).rate;
+        let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
+        let delays = Delays::new(self.delay.clone(), stream("delay"));
+        Ok(match recording {
+            Recording::Opportunities(opportunities) => {
+                let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays, mean);
+                assemble(medium, self.loss, context)
+            }
+            Recording::Samples(samples) => {
+                let losses = stream("recorded-loss");
+                let work = samples.work();
+                let medium = SampleMedium { playhead: Playhead::new(samples), work, delays, losses, mean };
+                assemble(medium, self.loss, context)
+            }
+        })
+    }
+}
+
+/// A link that transmits at the rates of a recording.
+struct SampleMedium {
+    playhead: Playhead,
+    /// Nanobits that one playing carries.
+    work: u128,
+    delays: Delays,
+    losses: Stream,
+    mean: Rate,
+}
+
+impl Medium for SampleMedium {
+    fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
+        let work = u64::from(segment.wire_bytes()) * NANOBITS_PER_BYTE;
+        // Whole playings are taken at once, so that a recording that carries little costs no more than another.
+        let playings = u128::from(work) / self.work;
+        let rest = (u128::from(work) - playings * self.work) as u64;
+        let start = start + self.playhead.samples.length() * playings as u64;
+        let departs = finish(start, rest, |now| {
+            let (row, until) = self.playhead.seek(now);
+            (row.rate, until)
+        });
+        let (row, _) = self.playhead.seek(departs);
+        let lost = row.loss != Loss::NONE && self.losses.chance(row.loss.probability());
+        Transmission {
+            departs,
+            delay: self.delays.draw() + row.delay,
+            fate: if lost { Fate::Lost } else { Fate::Arrives },
+        }
+    }
+
+    fn rate(&self, now: Time) -> Rate {
+        self.playhead.at(now).rate
+    }
+
+    fn mean_rate(&self) -> Rate {
+        self.mean
+    }
+}

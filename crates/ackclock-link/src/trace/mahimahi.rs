@@ -1,0 +1,145 @@
+//! mahimahi's form: a line for each opportunity, its time in milliseconds.
+
+use std::fmt;
+
+use ackclock_core::{Rate, Span};
+
+use super::samples::{Sample, Samples};
+use super::{TraceError, excerpt, lines};
+use crate::Loss;
+
+/// Instants at which 1500 bytes may leave, in milliseconds from the start, never decreasing. After the last of them the
+/// recording begins again, so its time is also the length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opportunities {
+    millis: Vec<u32>,
+}
+
+impl Opportunities {
+    /// Bytes on the wire that an opportunity stands for.
+    pub const BYTES: u64 = 1500;
+
+    /// From the times of the opportunities.
+    ///
+    /// # Errors
+    /// Where there is none, they decrease, or the last is at zero.
+    pub fn new(millis: Vec<u32>) -> Result<Self, TraceError> {
+        if let Some(index) = (1..millis.len()).find(|&index| millis[index] < millis[index - 1]) {
+            return Err(TraceError::at(
+                index,
+                format!("{} after {}: times never decrease", millis[index], millis[index - 1]),
+            ));
+        }
+        match millis.last() {
+            None => Err(TraceError::whole("there is no opportunity")),
+            Some(0) => {
+                Err(TraceError::whole("all opportunities are at 0: a recording lasts for longer than 0 ms"))
+            }
+            Some(_) => Ok(Self { millis }),
+        }
+    }
+
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
+        let parse = |(index, line): (usize, Result<&str, TraceError>)| {
+            let line = line?;
+            let digits = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+            digits.then(|| line.parse().ok()).flatten().ok_or_else(|| {
+                let found = excerpt(line);
+                TraceError::at(
+                    index,
+                    format!("`{found}` is not a time: a line is a whole number of ms below 2^32"),
+                )
+            })
+        };
+        Self::new(lines(bytes).map(parse).collect::<Result<_, _>>()?)
+    }
+
+    /// The times, in milliseconds.
+    pub fn millis(&self) -> &[u32] {
+        &self.millis
+    }
+
+    /// How long it lasts until it begins again.
+    pub fn length(&self) -> Span {
+        Span::from_millis(self.millis.last().copied().unwrap_or(0).into())
+    }
+
+    pub(super) fn mean_rate(&self) -> Rate {
+        let bits = (self.millis.len() as u64 * Self::BYTES * 8) as f64;
+        Rate::from_bps_f64(bits / self.length().as_secs_f64())
+    }
+
+    /// Opportunities in each bin of this width; the last bin may be shorter.
+    pub(super) fn counts(&self, bin: Span) -> Vec<u32> {
+        let bins = self.length().as_nanos().div_ceil(bin.as_nanos());
+        let mut counts = vec![0; bins as usize];
+        for &millis in &self.millis {
+            let index = Span::from_millis(millis.into()).as_nanos() / bin.as_nanos();
+            // The last instant is the end of the recording and belongs to its last bin.
+            counts[index.min(bins - 1) as usize] += 1;
+        }
+        counts
+    }
+
+    /// The rate in each bin of this width.
+    pub(super) fn samples(&self, bin: Span) -> Result<Samples, TraceError> {
+        if bin < Span::from_millis(1) {
+            return Err(TraceError::whole(format!("a bin of {bin} is shorter than 1 ms")));
+        }
+        let length = self.length();
+        let row = |(index, count): (usize, u32)| {
+            let begins = bin * index as u64;
+            let lasts = bin.min(length.saturating_sub(begins)).as_secs_f64();
+            let bits = (u64::from(count) * Self::BYTES * 8) as f64;
+            Sample { begins, rate: Rate::from_bps_f64(bits / lasts), delay: Span::ZERO, loss: Loss::NONE }
+        };
+        Samples::new(self.counts(bin).into_iter().enumerate().map(row).collect(), length)
+    }
+}
+
+impl fmt::Display for Opportunities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.millis.iter().try_for_each(|millis| writeln!(f, "{millis}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &[u8]) -> Result<Vec<u32>, String> {
+        Opportunities::parse(text).map(|o| o.millis).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_is_a_time_a_line() {
+        assert_eq!(parse(b"0\n5\n5\r\n12"), Ok(vec![0, 5, 5, 12]));
+        assert_eq!(Opportunities::parse(b"0\n5\n5\n12\n").unwrap().to_string(), "0\n5\n5\n12\n");
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_their_line() {
+        for (text, part) in [
+            (&b"5\n4\n"[..], "line 2: 4 after 5"),
+            (b"1\n\n2\n", "line 2: `` is not a time"),
+            (b"1\n-2\n", "line 2: `-2`"),
+            (b"1\n2.5\n", "line 2: `2.5`"),
+            (b"1\n4294967296\n", "below 2^32"),
+            (b"1\n\xff\xfe\n", "line 2: it is not text"),
+            (b"0\n0\n", "longer than 0 ms"),
+            (b"\n", "line 1"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn opportunities_are_counted_by_bins() {
+        // 3 of 12000 bit in the first second, 1 in the half second that is left: 36 and 24 kbit/s
+        let samples =
+            Opportunities::new(vec![0, 10, 999, 1500]).unwrap().samples(Span::from_secs(1)).unwrap();
+        let rates: Vec<u64> = samples.rows().iter().map(|row| row.rate.as_bps()).collect();
+        assert_eq!((rates, samples.length()), (vec![36_000, 24_000], Span::from_millis(1500)));
+    }
+}

@@ -1,0 +1,149 @@
+//! # Recordings
+//!
+//! ## Source
+//! The trace files of mahimahi (Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015), and
+//! tables of rates such as the HSDPA logs of Riiser et al. (MMSys 2013).
+//!
+//! ## What it does
+//! Reads, describes and converts recordings of a link:
+//! - **opportunities** ([`Opportunities`]): mahimahi's form, a line for each chance to send 1500 bytes;
+//! - **samples** ([`Samples`]): rate, and if known delay and loss, that hold until the next row: our CSV, and JSON lists of
+//!   `duration_ms`, `bandwidth_kbps`, `latency_ms`.
+//!
+//! Which of them a file is, its first character tells: a digit, `[`, or another. Either kind begins again at its end.
+//!
+//! ## Differences from the source
+//! Limits: 256 MiB of file, 2^32 ms (49 days) of opportunities.
+//!
+//! ## Validation
+//! Statistics of public recordings as their providers give them; conversion there and back (unit tests, `tests/trace.rs`).
+
+mod csv;
+mod json;
+mod link;
+mod mahimahi;
+mod opportunities;
+mod samples;
+mod statistics;
+
+pub use link::{Accounting, TraceConfig};
+pub use mahimahi::Opportunities;
+pub use samples::{Sample, Samples};
+pub use statistics::Statistics;
+
+/// What is wrong with a recording, and in which line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceError {
+    /// Number of the line, from 1; none where the whole file is meant.
+    pub line: Option<usize>,
+    /// What stands there and what is allowed.
+    pub message: String,
+}
+
+impl std::error::Error for TraceError {}
+
+impl std::fmt::Display for TraceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl TraceError {
+    fn whole(message: impl Into<String>) -> Self {
+        Self { line: None, message: message.into() }
+    }
+
+    fn at(index: usize, message: impl Into<String>) -> Self {
+        Self { line: Some(index + 1), message: message.into() }
+    }
+}
+
+/// A recording of a link, of either kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recording {
+    /// Chances to send 1500 bytes.
+    Opportunities(Opportunities),
+    /// Rates that hold until the next.
+    Samples(Samples),
+}
+
+const MAX_BYTES: usize = 256 << 20;
+
+impl Recording {
+    /// Reads a recording from the contents of its file.
+    ///
+    /// # Errors
+    /// Names the line, what stands there and what is allowed. Never panics, whatever the bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(TraceError::whole(format!(
+                "the file has {} bytes; at most {MAX_BYTES} are read",
+                bytes.len()
+            )));
+        }
+        match bytes.first() {
+            None => Err(TraceError::whole("the file is empty")),
+            Some(b'[') => json::parse(bytes).map(Self::Samples),
+            Some(first) if first.is_ascii_digit() => Opportunities::parse(bytes).map(Self::Opportunities),
+            Some(_) => csv::parse(bytes).map(Self::Samples),
+        }
+    }
+
+    /// Its text in mahimahi's form. A table of rates gives an opportunity whenever it has carried another 1500 bytes,
+    /// rounded up to the next millisecond; what it carries after the last of them is lost, because mahimahi's files end at
+    /// their last opportunity.
+    ///
+    /// # Errors
+    /// Where a table of rates carries less than 1500 bytes, or more than the form can hold.
+    pub fn to_mahimahi(&self) -> Result<String, TraceError> {
+        match self {
+            Self::Opportunities(opportunities) => Ok(opportunities.to_string()),
+            Self::Samples(samples) => samples.opportunities().map(|opportunities| opportunities.to_string()),
+        }
+    }
+
+    /// Its text as CSV. Opportunities are counted by `bin`.
+    ///
+    /// # Errors
+    /// Where the bin is shorter than 1 ms.
+    pub fn to_csv(&self, bin: ackclock_core::Span) -> Result<String, TraceError> {
+        match self {
+            Self::Opportunities(opportunities) => Ok(csv::print(&opportunities.samples(bin)?)),
+            Self::Samples(samples) => Ok(csv::print(samples)),
+        }
+    }
+
+    /// Its mean rate.
+    pub fn mean_rate(&self) -> ackclock_core::Rate {
+        match self {
+            Self::Opportunities(opportunities) => opportunities.mean_rate(),
+            Self::Samples(samples) => samples.mean_rate(),
+        }
+    }
+
+    /// What it is like.
+    pub fn statistics(&self) -> Statistics {
+        match self {
+            Self::Opportunities(opportunities) => Statistics::of_opportunities(opportunities),
+            Self::Samples(samples) => Statistics::of_samples(samples),
+        }
+    }
+}
+
+/// The lines of a text file, with their index, without their ends.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Result<&str, TraceError>)> {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    bytes.split(|&byte| byte == b'\n').enumerate().map(|(index, line)| {
+        let text = std::str::from_utf8(line).map(str::trim);
+        (index, text.map_err(|_| TraceError::at(index, "it is not text in UTF-8")))
+    })
+}
+
+/// The beginning of a text, short enough for an error message.
+fn excerpt(text: &str) -> String {
+    let short: String = text.chars().take(40).collect();
+    if short.len() < text.len() { format!("{short}...") } else { short }
+}

@@ -1,0 +1,178 @@
+//! A table of rates, each of which holds until the next.
+
+use ackclock_core::{Rate, Span, Time};
+
+use super::{Opportunities, TraceError};
+use crate::Loss;
+use crate::pieces::NANOBITS_PER_BYTE;
+
+/// One row: what holds from its instant until the next row's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// When it begins, from the start of the recording.
+    pub begins: Span,
+    /// Rate of the link; zero in an outage.
+    pub rate: Rate,
+    /// Delay, one way.
+    pub delay: Span,
+    /// Probability that a packet is lost.
+    pub loss: Loss,
+}
+
+/// Rows in order of time, the first at zero, and the length after which they begin again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    rows: Vec<Sample>,
+    length: Span,
+}
+
+impl Samples {
+    /// From rows and the instant at which the last of them ends.
+    ///
+    /// # Errors
+    /// Where there is no row, times do not increase from zero to the end, or nothing is carried at all.
+    pub fn new(rows: Vec<Sample>, length: Span) -> Result<Self, TraceError> {
+        if rows.first().is_none_or(|row| row.begins != Span::ZERO) {
+            return Err(TraceError::whole("there is no row at the start"));
+        }
+        let ends = rows.iter().skip(1).map(|row| row.begins).chain([length]);
+        if let Some((row, end)) = rows.iter().zip(ends).find(|(row, end)| row.begins >= *end) {
+            return Err(TraceError::whole(format!(
+                "a row at {} is followed by {end}: times increase",
+                row.begins
+            )));
+        }
+        if rows.iter().all(|row| row.rate == Rate::ZERO) {
+            return Err(TraceError::whole("every rate is zero: nothing would ever pass"));
+        }
+        Ok(Self { rows, length })
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &[Sample] {
+        &self.rows
+    }
+
+    /// How long it lasts until it begins again.
+    pub fn length(&self) -> Span {
+        self.length
+    }
+
+    /// When the row of this index ends.
+    pub(super) fn end(&self, index: usize) -> Span {
+        self.rows.get(index + 1).map_or(self.length, |next| next.begins)
+    }
+
+    /// Nanobits that one playing carries.
+    pub(super) fn work(&self) -> u128 {
+        let work = |(index, row): (usize, &Sample)| {
+            u128::from(row.rate.as_bps()) * u128::from(self.end(index).saturating_sub(row.begins).as_nanos())
+        };
+        self.rows.iter().enumerate().map(work).sum()
+    }
+
+    pub(super) fn mean_rate(&self) -> Rate {
+        Rate::from_bps_f64(self.work() as f64 / self.length.as_nanos() as f64)
+    }
+
+    /// Index of the row that holds at an offset below the length.
+    pub(super) fn index_at(&self, offset: Span) -> usize {
+        self.rows.partition_point(|row| row.begins <= offset) - 1
+    }
+
+    /// An opportunity whenever another 1500 bytes have been carried, at the next whole millisecond.
+    pub(super) fn opportunities(&self) -> Result<Opportunities, TraceError> {
+        const MOST: u128 = 100_000_000;
+        let each = u128::from(Opportunities::BYTES * NANOBITS_PER_BYTE);
+        if self.work() / each > MOST {
+            return Err(TraceError::whole(format!("it carries more than {MOST} opportunities")));
+        }
+        let (mut millis, mut carried) = (Vec::new(), 0);
+        for (index, row) in self.rows.iter().enumerate() {
+            let (rate, lasts) = (u128::from(row.rate.as_bps()), self.end(index).saturating_sub(row.begins));
+            let until = carried + rate * u128::from(lasts.as_nanos());
+            for number in carried / each + 1..=until / each {
+                let after = (number * each - carried).div_ceil(rate);
+                let instant = (u128::from(row.begins.as_nanos()) + after).div_ceil(1_000_000);
+                let too_long = |_| TraceError::whole("it lasts for longer than 2^32 ms");
+                millis.push(u32::try_from(instant).map_err(too_long)?);
+            }
+            carried = until;
+        }
+        Opportunities::new(millis)
+            .map_err(|_| TraceError::whole("it carries less than 1500 bytes: not one opportunity"))
+    }
+}
+
+/// A place in a recording that plays again and again, moved forward in time.
+#[derive(Debug)]
+pub(super) struct Playhead {
+    pub(super) samples: Samples,
+    /// When the present playing began.
+    begun: Time,
+    index: usize,
+}
+
+impl Playhead {
+    pub(super) const fn new(samples: Samples) -> Self {
+        Self { samples, begun: Time::ZERO, index: 0 }
+    }
+
+    /// Moves to `now`, which is never earlier than the last; gives the row that holds and until when.
+    pub(super) fn seek(&mut self, now: Time) -> (Sample, Time) {
+        let length = self.samples.length;
+        if now >= self.begun + length {
+            self.begun += length * (now.since(self.begun).as_nanos() / length.as_nanos());
+            self.index = 0;
+        }
+        let offset = now.since(self.begun);
+        if self.samples.end(self.index) <= offset {
+            self.index = self.samples.index_at(offset);
+        }
+        (self.samples.rows[self.index], self.begun + self.samples.end(self.index))
+    }
+
+    /// The row that holds at any instant.
+    pub(super) fn at(&self, now: Time) -> Sample {
+        let offset = Span::from_nanos(now.as_nanos() % self.samples.length.as_nanos());
+        self.samples.rows[self.samples.index_at(offset)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(rows: &[(u64, u64)], length_ms: u64) -> Samples {
+        let row = |&(ms, kbps): &(u64, u64)| Sample {
+            begins: Span::from_millis(ms),
+            rate: Rate::from_bps(kbps * 1000),
+            delay: Span::ZERO,
+            loss: Loss::NONE,
+        };
+        Samples::new(rows.iter().map(row).collect(), Span::from_millis(length_ms)).unwrap()
+    }
+
+    #[test]
+    fn opportunities_come_when_1500_bytes_are_carried() {
+        // 12000 bit at 1200 kbit/s take 10 ms: 10, 20, and 5 ms of the third; then 100 ms of outage; its other half at
+        // 600 kbit/s takes 10 ms: 135; the next 20 ms: 155.
+        let opportunities = samples(&[(0, 1200), (25, 0), (125, 600)], 160).opportunities().unwrap();
+        assert_eq!(opportunities.millis(), [10, 20, 135, 155]);
+        assert!(samples(&[(0, 1)], 10).opportunities().is_err());
+        assert!(samples(&[(0, 1_000_000_000_000)], 3_600_000).opportunities().is_err());
+    }
+
+    #[test]
+    fn a_recording_plays_again_and_again() {
+        let mut playhead = Playhead::new(samples(&[(0, 100), (10, 200)], 30));
+        let ms = |n: u64| Time::ZERO + Span::from_millis(n);
+        for (now, kbps, until) in
+            [(0, 100, 10), (10, 200, 30), (30, 100, 40), (95, 100, 100), (100, 200, 120)]
+        {
+            let (row, end) = playhead.seek(ms(now));
+            assert_eq!((row.rate.as_bps(), end), (kbps * 1000, ms(until)), "at {now} ms");
+            assert_eq!(playhead.at(ms(now)), row);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a recording is like.
+
+use ackclock_core::{Rate, Span};
+
+use super::{Opportunities, Samples};
+
+/// Mean, spread and outages of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// How long it lasts until it begins again.
+    pub length: Span,
+    /// Mean rate.
+    pub mean: Rate,
+    /// Rate in each whole second, in ascending order; empty where it lasts for less than one.
+    pub seconds: Vec<Rate>,
+    /// Longest time in which nothing passes.
+    pub longest_gap: Span,
+    /// Lengths of the times of at least one second in which nothing passes, in order of time.
+    pub outages: Vec<Span>,
+}
+
+/// From this length on a gap is an outage.
+const OUTAGE: Span = Span::from_secs(1);
+const SECOND: Span = Span::from_secs(1);
+
+impl Statistics {
+    /// The rate that a share `q` (0 to 1) of the seconds does not exceed; none where there is no whole second.
+    pub fn percentile(&self, q: f64) -> Option<Rate> {
+        let last = self.seconds.len().checked_sub(1)?;
+        self.seconds.get(libm::round(q * last as f64) as usize).copied()
+    }
+
+    /// Share of the seconds in which nothing passes.
+    pub fn share_at_zero(&self) -> f64 {
+        let zero = self.seconds.partition_point(|&rate| rate == Rate::ZERO);
+        if self.seconds.is_empty() { 0.0 } else { zero as f64 / self.seconds.len() as f64 }
+    }
+
+    pub(super) fn of_opportunities(opportunities: &Opportunities) -> Self {
+        let millis = opportunities.millis();
+        let length = opportunities.length();
+        let whole = (length.as_nanos() / SECOND.as_nanos()) as usize;
+        let mut seconds: Vec<Rate> = opportunities.counts(SECOND)[..whole]
+            .iter()
+            .map(|&count| Rate::from_bps(u64::from(count) * Opportunities::BYTES * 8))
+            .collect();
+        seconds.sort_unstable();
+        // The recording begins again at its last instant, so the time before its first is a gap too.
+        let before = std::iter::once(0).chain(millis.iter().copied());
+        let gaps = before.zip(millis).map(|(before, &after)| Span::from_millis((after - before).into()));
+        Self::new(length, opportunities.mean_rate(), seconds, gaps)
+    }
+
+    pub(super) fn of_samples(samples: &Samples) -> Self {
+        let whole = (samples.length().as_nanos() / SECOND.as_nanos()) as usize;
+        let mut bits = vec![0.0; whole];
+        let mut gaps = vec![Span::ZERO];
+        for (index, row) in samples.rows().iter().enumerate() {
+            let (mut at, end) = (row.begins, samples.end(index));
+            match gaps.last_mut() {
+                Some(gap) if row.rate == Rate::ZERO => *gap += end.saturating_sub(at),
+                _ => gaps.push(Span::ZERO),
+            }
+            while at < end {
+                let second = at.as_nanos() / SECOND.as_nanos();
+                let until = end.min(SECOND * (second + 1));
+                if let Some(sum) = bits.get_mut(second as usize) {
+                    *sum += row.rate.as_bps() as f64 * until.saturating_sub(at).as_secs_f64();
+                }
+                at = until;
+            }
+        }
+        let mut seconds: Vec<Rate> = bits.into_iter().map(Rate::from_bps_f64).collect();
+        seconds.sort_unstable();
+        Self::new(samples.length(), samples.mean_rate(), seconds, gaps.into_iter())
+    }
+
+    fn new(length: Span, mean: Rate, seconds: Vec<Rate>, gaps: impl Iterator<Item = Span>) -> Self {
+        let mut longest_gap = Span::ZERO;
+        let outages =
+            gaps.inspect(|&gap| longest_gap = longest_gap.max(gap)).filter(|&gap| gap >= OUTAGE).collect();
+        Self { length, mean, seconds, longest_gap, outages }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Recording;
+    use super::*;
+
+    #[test]
+    fn both_forms_of_one_link_have_the_same_statistics() {
+        // One opportunity every 10 ms is 1200 kbit/s; nothing from 2 s to 4.5 s; 10 s in all.
+        let times = (1..=200).chain(451..=1000).map(|n| format!("{}\n", 10 * n)).collect::<String>();
+        let rates = "time_s,rate_kbps\n0,1200\n2,0\n4.5,1200\n10,\n";
+        for text in [times.as_str(), rates] {
+            let statistics = Recording::parse(text.as_bytes()).unwrap().statistics();
+            assert_eq!(statistics.length, Span::from_secs(10));
+            assert_eq!(statistics.mean, Rate::from_bps(900_000), "7.5 s of 10 at 1200 kbit/s");
+            assert_eq!(statistics.percentile(0.5), Some(Rate::from_bps(1_200_000)));
+            assert_eq!(statistics.outages.len(), 1);
+            assert!(statistics.longest_gap.abs_diff(Span::from_millis(2500)) <= Span::from_millis(10));
+        }
+    }
+}
