@@ -117,12 +117,14 @@ fn with_row(text: &str, registry: &str, row: &str) -> Result<String, String> {
 
 /// Adds the `mod` line at its place in the alphabet.
 fn with_module(text: &str, module: &str) -> Result<String, String> {
-    let line = format!("mod {module};");
     let mut lines: Vec<&str> = text.lines().collect();
     let modules: Vec<usize> = (0..lines.len()).filter(|&at| module_name(lines[at]).is_some()).collect();
     let last = modules.last().ok_or("the file of the registry has no `mod` line")?;
     let after = |at: usize| module_name(lines[at]).is_some_and(|name| name > module);
     let place = modules.iter().copied().find(|&at| after(at)).unwrap_or(last + 1);
+    // As visible as most of its neighbours.
+    let public = modules.iter().filter(|&&at| lines[at].starts_with("pub ")).count();
+    let line = format!("{}mod {module};", if 2 * public > modules.len() { "pub " } else { "" });
     lines.insert(place, &line);
     Ok(lines.join("\n") + "\n")
 }

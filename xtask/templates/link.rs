@@ -16,26 +16,36 @@ use ackclock_core::{ConfigError, Rate, Segment, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::serial::{Fate, Medium, SerialLink, Transmission};
+use crate::loss::{Loss, assemble};
+use crate::serial::{Fate, Medium, Transmission};
 use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub(crate) struct Config {
     /// Rate of the transmitter.
-    pub rate: Rate,
+    pub(crate) rate: Rate,
     /// Propagation delay, one way.
-    pub delay: Span,
+    pub(crate) delay: Span,
+    /// Share of packets that the medium loses, each by itself.
+    pub(crate) loss: Loss,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { rate: Rate::from_bps(1_000_000), delay: Span::from_millis(10) }
+        Self { rate: Rate::from_bps(1_000_000), delay: Span::from_millis(10), loss: Loss::NONE }
     }
 }
 
-impl ackclock_core::Config for Config {}
+impl ackclock_core::Config for Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.rate == Rate::ZERO {
+            return Err(ConfigError::new("rate", format!("{} is not above 0", self.rate)));
+        }
+        Ok(())
+    }
+}
 
 impl LinkConfig for Config {
     fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
@@ -43,8 +53,7 @@ impl LinkConfig for Config {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
-        let medium = State { rate: self.rate, delay: self.delay };
-        Ok(Box::new(SerialLink::new(medium, context.queue, context.meaning)))
+        Ok(assemble(State { rate: self.rate, delay: self.delay }, self.loss, context))
     }
 }
 
@@ -70,5 +79,9 @@ impl Medium for State {
 
     fn varies(&self) -> bool {
         false
+    }
+
+    fn least_delay(&self) -> Span {
+        self.delay
     }
 }

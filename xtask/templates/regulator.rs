@@ -24,7 +24,7 @@ use crate::{FlowContext, Output, Regulator, RegulatorConfig};
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {}
+pub(crate) struct Config {}
 
 impl ackclock_core::Config for Config {}
 
