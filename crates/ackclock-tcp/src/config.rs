@@ -7,7 +7,6 @@ use ackclock_core::{Config, ConfigError, FlowId, Seq, Size, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cc::bbr::BbrConfig;
 use crate::cc::cubic::CubicConfig;
 use crate::rtt::RtoConfig;
 use crate::scoreboard::SackMemory;
@@ -44,8 +43,6 @@ pub struct SenderConfig {
     pub response: Response,
     /// Options of CUBIC.
     pub cubic: CubicConfig,
-    /// Options of BBR.
-    pub bbr: BbrConfig,
     /// Statistics: losses further apart than this belong to different cycles.
     pub loss_cycle_gap: Span,
 }
@@ -67,7 +64,6 @@ impl Default for SenderConfig {
             undo: None,
             response: Response::Rfc4015,
             cubic: CubicConfig::default(),
-            bbr: BbrConfig::default(),
             loss_cycle_gap: Span::from_millis(2500),
         }
     }

@@ -23,7 +23,7 @@ pub mod workload;
 
 pub use config::{FlowParams, HeaderSize, SenderConfig};
 pub use host::Host;
-pub use receiver::{AckPolicy, AckSize, Receiver, ReceiverConfig};
+pub use receiver::{AckPolicy, Receiver, ReceiverConfig};
 pub use sender::Sender;
 pub use senders::{SENDERS, SenderRow};
 pub use stats::{LossCycles, SenderStats};

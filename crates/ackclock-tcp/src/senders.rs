@@ -195,8 +195,8 @@ impl BuildControl for Cubic {
 }
 
 impl BuildControl for Bbr {
-    fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
-        Self::new(&config.bbr, *context)
+    fn build(_: &SenderConfig, context: &CcContext, _: Halves) -> Self {
+        Self::new(*context)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Laws that hold for every congestion controller, whatever it is told.
 
 use ackclock_core::{Rate, Span, Time};
-use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
+use ackclock_tcp::cc::bbr::Bbr;
 use ackclock_tcp::cc::cubic::{Cubic, CubicConfig};
 use ackclock_tcp::cc::reno::Reno;
 use ackclock_tcp::cc::{
     AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase, RateSample,
 };
-use ackclock_tcp::config::Halves;
+use ackclock_tcp::config::{Halves, Switch};
 use proptest::prelude::*;
 
 type Build = fn(CcContext) -> Box<dyn CongestionControl>;
@@ -18,9 +18,9 @@ const CONTROLLERS: &[(&str, Build)] = &[
     ("reno, halves window", |context| Box::new(Reno::new(&context, Halves::Window))),
     ("cubic", |context| Box::new(Cubic::new(&CubicConfig::default(), context))),
     ("cubic with hystart", |context| {
-        Box::new(Cubic::new(&CubicConfig { hystart: true, ..CubicConfig::default() }, context))
+        Box::new(Cubic::new(&CubicConfig { hystart: Switch::On, ..CubicConfig::default() }, context))
     }),
-    ("bbr", |context| Box::new(Bbr::new(&BbrConfig::default(), context))),
+    ("bbr", |context| Box::new(Bbr::new(context))),
 ];
 
 /// One thing that can happen to a controller. Amounts are whatever they are: a controller must bear it.

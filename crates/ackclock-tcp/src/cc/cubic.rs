@@ -19,12 +19,13 @@
 //! ## Validation
 //! Values of the formulas of sections 4.2 to 4.8 (tests below).
 
-use ackclock_core::{Config, Span, Time};
+use ackclock_core::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hystart::{HyStart, Pace};
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
+use crate::config::Switch;
 
 /// C of section 4.1, segments a second cubed.
 const C: f64 = 0.4;
@@ -38,30 +39,28 @@ const LEAST_SSTHRESH: f64 = 2.0;
 const HYSTART_LIMIT: f64 = 8.0;
 const HYSTART_DIVISOR: f64 = 4.0;
 
-/// CUBIC (RFC 9438).
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+/// Options of CUBIC (RFC 9438).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CubicConfig {
     /// Give way faster to new flows: remember less than the window at a loss below the last (section 4.7).
-    pub fast_convergence: bool,
+    pub fast_convergence: Switch,
     /// Leave the first slow start when the round-trip time grows (HyStart++, RFC 9406).
-    pub hystart: bool,
+    pub hystart: Switch,
 }
 
 impl Default for CubicConfig {
     fn default() -> Self {
-        Self { fast_convergence: true, hystart: false }
+        Self { fast_convergence: Switch::On, hystart: Switch::Off }
     }
 }
-
-impl Config for CubicConfig {}
 
 /// A CUBIC controller.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     /// Bytes in a segment.
     mss: f64,
-    fast_convergence: bool,
+    fast_convergence: Switch,
     /// Present until the first slow start ends.
     hystart: Option<HyStart>,
     state: State,
@@ -105,7 +104,7 @@ impl Cubic {
         Self {
             mss,
             fast_convergence: config.fast_convergence,
-            hystart: config.hystart.then(HyStart::new),
+            hystart: (config.hystart == Switch::On).then(HyStart::new),
             state: State { cwnd, ssthresh, w_max: None, cwnd_prior: cwnd, stage: None },
             before: None,
         }
@@ -168,7 +167,7 @@ impl Cubic {
         let cwnd = self.state.cwnd;
         let remembered = match self.state.w_max {
             // Section 4.7
-            Some(w_max) if self.fast_convergence && cwnd < w_max => cwnd * (1.0 + BETA) / 2.0,
+            Some(w_max) if self.fast_convergence == Switch::On && cwnd < w_max => cwnd * (1.0 + BETA) / 2.0,
             _ => cwnd,
         };
         let reduced = BETA * f64::from(event.flight) / self.mss;

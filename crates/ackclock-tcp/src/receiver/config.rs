@@ -2,6 +2,8 @@
 
 use ackclock_core::{Seq, Span};
 
+use crate::config::HeaderSize;
+
 /// When arrivals in order are acknowledged. Whatever is out of order, fills a gap or repeats is acknowledged at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckPolicy {
@@ -16,15 +18,6 @@ pub enum AckPolicy {
         /// Segments at the beginning of a connection that are acknowledged one by one (Linux: 16).
         quick: u32,
     },
-}
-
-/// How many bytes an ACK takes on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AckSize {
-    /// Always this many, whatever it carries (the sources count 40).
-    Fixed(u16),
-    /// IPv4 and TCP headers and the options that it really carries.
-    Real,
 }
 
 /// How a connection begins.
@@ -43,8 +36,8 @@ pub struct ReceiverConfig {
     pub opening: Opening,
     /// When to acknowledge.
     pub acks: AckPolicy,
-    /// Size of an ACK.
-    pub ack_size: AckSize,
+    /// Size of an ACK: always the same (the sources count 40), or what its options really take.
+    pub ack_size: HeaderSize,
     /// Window to advertise, bytes; at most 2^30.
     pub max_window: u32,
     /// Maximum segment size offered in the handshake, bytes.
@@ -64,7 +57,7 @@ impl Default for ReceiverConfig {
         Self {
             opening: Opening::Established(Seq(1)),
             acks: AckPolicy::Every,
-            ack_size: AckSize::Fixed(40),
+            ack_size: HeaderSize::Fixed(40),
             max_window: 65_535,
             mss: 1460,
             sack: true,

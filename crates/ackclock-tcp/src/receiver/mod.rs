@@ -24,7 +24,8 @@ mod config;
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, SynOptions, Time, Timestamps};
 
 use self::config::scaled_window;
-pub use self::config::{AckPolicy, AckSize, Opening, ReceiverConfig};
+pub use self::config::{AckPolicy, Opening, ReceiverConfig};
+use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 use crate::reassembly::Reassembly;
 
 /// The receiving half of one connection. Driven by hand: segments and instants go in, ACKs come out.
@@ -73,8 +74,6 @@ const INITIAL: Seq = Seq(0);
 /// RFC 6298 (2.1) and (2.5): first wait for an answer, and the longest.
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
 const LONGEST_TIMEOUT: Span = Span::from_secs(60);
-/// IPv4 and TCP headers without options.
-const PLAIN_HEADER: u16 = 40;
 
 impl Receiver {
     /// The receiver of `flow`.
@@ -343,10 +342,10 @@ impl Receiver {
     }
 
     fn header_of(&self, seg: &Segment) -> u16 {
-        if let AckSize::Fixed(bytes) = self.config.ack_size {
+        if let HeaderSize::Fixed(bytes) = self.config.ack_size {
             return bytes;
         }
-        let timestamps = if seg.timestamps().is_some() { 12 } else { 0 };
+        let timestamps = if seg.timestamps().is_some() { TIMESTAMPS } else { 0 };
         // Each SACK block takes 8 bytes after 2 of option header and 2 of padding.
         let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
         // MSS and window scale take 4 each with padding; SACK-permitted finds room in the padding of timestamps.
@@ -507,7 +506,7 @@ mod tests {
     #[test]
     fn an_ack_of_real_size_counts_its_options() {
         let config =
-            ReceiverConfig { ack_size: AckSize::Real, timestamps: true, ..ReceiverConfig::default() };
+            ReceiverConfig { ack_size: HeaderSize::Real, timestamps: true, ..ReceiverConfig::default() };
         let mut bench = Bench::new(config);
         // 20 IP + 20 TCP + 12 timestamps; one block 4 + 8, two blocks 4 + 16
         assert_eq!(bench.data(ms(0), 0)[0].header, 52);
@@ -623,7 +622,7 @@ mod tests {
     fn what_the_peer_does_not_offer_is_not_used() {
         let config = ReceiverConfig {
             opening: Opening::Handshake,
-            ack_size: AckSize::Real,
+            ack_size: HeaderSize::Real,
             max_window: 1_000_000,
             timestamps: true,
             ecn: true,

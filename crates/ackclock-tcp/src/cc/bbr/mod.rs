@@ -28,9 +28,7 @@ mod probe_bw;
 mod probe_rtt;
 mod startup;
 
-use ackclock_core::{Config, Rate, Span, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use ackclock_core::{Rate, Span, Time};
 
 use self::max_filter::MaxFilter;
 use self::probe_bw::Cycle;
@@ -52,13 +50,6 @@ const QUANTUM: Span = Span::from_millis(1);
 const LARGEST_QUANTUM: u64 = 64 * 1024;
 /// Bursts beyond the bandwidth-delay product that the window allows (BBRInflight).
 const QUANTA: u32 = 3;
-
-/// BBR v1.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct BbrConfig {}
-
-impl Config for BbrConfig {}
 
 /// A BBR controller.
 #[derive(Clone, Debug)]
@@ -110,7 +101,7 @@ enum Repair {
 
 impl Bbr {
     /// A controller at the beginning of a connection.
-    pub fn new(_: &BbrConfig, context: CcContext) -> Self {
+    pub fn new(context: CcContext) -> Self {
         let mut bbr = Self {
             mss: context.mss.max(1),
             initial_window: context.initial_window,
@@ -350,7 +341,7 @@ mod tests {
         fn new() -> Self {
             let context = CcContext { mss: MSS, initial_window: 10 * MSS, initial_ssthresh: u32::MAX };
             Self {
-                bbr: Bbr::new(&BbrConfig::default(), context),
+                bbr: Bbr::new(context),
                 rate: DeliveryRate::default(),
                 now: Time::ZERO,
                 next_send: Time::ZERO,
