@@ -290,11 +290,6 @@ impl Scoreboard {
         (self.above_bytes, self.above_runs) = (0, 0);
         self.edge = self.sent.first();
         self.sacked_end = self.sent.first();
-        self.again = (self.sent.first()..self.sent.end())
-            .map(|index| self.sent.get(index))
-            .filter(|record| record.marks.has(Marks::AGAIN))
-            .map(|record| u32::from(record.len))
-            .sum();
     }
 
     /// Takes `len` bytes of an acknowledged record out of the counts.
@@ -414,4 +409,149 @@ pub enum SackMemory {
     Keep,
     /// As RFC 2018 section 8 advises.
     Clear,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MSS: u32 = 100;
+
+    /// RFC 6675 written out over segments, each counted anew every time.
+    #[derive(Default)]
+    struct Definition {
+        /// Number, length, SACKed, sent again.
+        segments: Vec<(Seq, u32, bool, bool)>,
+        lost: Vec<Seq>,
+    }
+
+    impl Definition {
+        fn is_lost(&self, at: usize) -> bool {
+            let above = &self.segments[at + 1..];
+            let bytes: u32 = above.iter().filter(|s| s.2).map(|s| s.1).sum();
+            let runs = (0..above.len()).filter(|&i| above[i].2 && !(i > 0 && above[i - 1].2)).count();
+            // Where the segment itself is not SACKed, every run above begins above.
+            bytes > (DUP_THRESH - 1) * MSS || runs >= DUP_THRESH as usize
+        }
+
+        fn update_lost(&mut self) {
+            let now: Vec<_> = (0..self.segments.len()).filter(|&i| !self.segments[i].2 && self.is_lost(i)).collect();
+            self.lost.extend(now.into_iter().map(|i| self.segments[i].0));
+        }
+
+        fn pipe(&self) -> u32 {
+            let unsacked = self.segments.iter().filter(|s| !s.2);
+            unsacked.map(|s| u32::from(!self.lost.contains(&s.0)) * s.1 + u32::from(s.3) * s.1).sum()
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Send(u32),
+        Again(usize),
+        Sack(usize, usize),
+        Ack(usize),
+        AckWithin(usize, u32),
+        LoseAll,
+        Forget,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            4 => (1u32..=MSS).prop_map(Op::Send),
+            2 => (0usize..40).prop_map(Op::Again),
+            6 => (0usize..40, 1usize..8).prop_map(|(at, count)| Op::Sack(at, count)),
+            1 => (0usize..6).prop_map(Op::Ack),
+            1 => (0usize..3, 1u32..MSS).prop_map(|(at, bytes)| Op::AckWithin(at, bytes)),
+            1 => Just(Op::LoseAll),
+            1 => Just(Op::Forget),
+        ]
+    }
+
+    fn apply(op: &Op, board: &mut Scoreboard, model: &mut Definition) {
+        let count = model.segments.len();
+        match *op {
+            Op::Send(len) => {
+                model.segments.push((board.max(), len, false, false));
+                board.push(Time::ZERO, len as u16, Marks::default());
+            }
+            Op::Again(at) if at < count && !model.segments[at].2 => {
+                model.segments[at].3 = true;
+                board.resend(Time::ZERO, board.sent().first() + at as u64);
+            }
+            Op::Sack(at, many) if at > 0 && at < count => {
+                let last = (at + many).min(count) - 1;
+                for segment in &mut model.segments[at..=last] {
+                    (segment.2, segment.3) = (true, false);
+                }
+                let right = model.segments[last].0 + model.segments[last].1;
+                board.sack(SackBlock { left: model.segments[at].0, right }, |_| {});
+            }
+            Op::Ack(at) if at < count => {
+                let ack = model.segments[at].0 + model.segments[at].1;
+                model.segments.drain(..=at);
+                board.acknowledge(ack);
+            }
+            Op::AckWithin(at, bytes) if at < count && bytes < model.segments[at].1 => {
+                model.segments.drain(..at);
+                model.segments[0].0 += bytes;
+                model.segments[0].1 -= bytes;
+                // Its new beginning is as lost as its old one.
+                if model.lost.contains(&(model.segments[0].0 - bytes)) {
+                    model.lost.push(model.segments[0].0);
+                }
+                board.acknowledge(model.segments[0].0);
+            }
+            Op::LoseAll if count > 0 && !model.segments[0].2 => {
+                for segment in &mut model.segments {
+                    segment.3 = false;
+                }
+                model.lost.extend(model.segments.iter().map(|s| s.0));
+                board.lose_all(SackMemory::Keep);
+            }
+            Op::Forget => {
+                for segment in &mut model.segments {
+                    segment.2 = false;
+                }
+                model.lost.clear();
+                board.forget_sack();
+            }
+            _ => {}
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn counts_follow_the_definitions(first in any::<u32>(), ops in prop::collection::vec(op(), 1..120)) {
+            let mut board = Scoreboard::new(Seq(first));
+            let mut model = Definition::default();
+            for op in &ops {
+                apply(op, &mut board, &mut model);
+                board.update_lost(MSS);
+                model.update_lost();
+                prop_assert_eq!(board.in_flight(), model.pipe(), "after {:?}", op);
+                prop_assert_eq!(board.sacked(), model.segments.iter().filter(|s| s.2).map(|s| s.1).sum::<u32>());
+                prop_assert_eq!(board.outstanding(), model.segments.iter().map(|s| s.1).sum::<u32>());
+                let hole = board.hole(board.sent().first(), board.sent().end());
+                let expected = model.segments.iter().position(|s| !s.2).map(|at| board.sent().first() + at as u64);
+                prop_assert_eq!(hole, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_outside_of_what_is_outstanding_is_not_taken() {
+        let mut board = Scoreboard::new(Seq(0));
+        for _ in 0..4 {
+            board.push(Time::ZERO, 100, Marks::default());
+        }
+        board.acknowledge(Seq(100));
+        for (left, right) in [(0, 200), (100, 200), (200, 500), (300, 300), (300, 200)] {
+            let block = SackBlock { left: Seq(left), right: Seq(right) };
+            assert_eq!(board.sack(block, |_| {}).0, 0, "{left}..{right}");
+        }
+        let block = SackBlock { left: Seq(150), right: Seq(350) };
+        assert_eq!(board.sack(block, |_| {}).0, 100, "only the segment that is covered entirely");
+    }
 }
