@@ -84,11 +84,12 @@ impl Way {
 }
 
 impl Node for Path {
-    fn receive(&mut self, now: Time, port: Port, message: &Message, _: &mut Outbox) {
+    fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
         let Message::Segment(segment) = *message else { return };
         let way = &mut self.ways[usize::from(port == SERVER)];
         if self.loss > 0.0 && way.chance.chance(self.loss) {
             way.lost += 1;
+            out.discard(&segment);
             return;
         }
         let leaves = way.leaves(now, segment.flow, self.rate.time_for(segment.wire_bytes().into()));

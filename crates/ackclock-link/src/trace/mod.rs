@@ -93,11 +93,10 @@ impl Recording {
     }
 
     /// Its text in mahimahi's form. A table of rates gives an opportunity whenever it has carried another 1500 bytes,
-    /// rounded up to the next millisecond; what it carries after the last of them is lost, because mahimahi's files end at
-    /// their last opportunity.
+    /// rounded up to the next millisecond, and one at its end, because such files last until their last opportunity.
     ///
     /// # Errors
-    /// Where a table of rates carries less than 1500 bytes, or more than the form can hold.
+    /// Where a table of rates carries or lasts more than the form can hold.
     pub fn to_mahimahi(&self) -> Result<String, TraceError> {
         match self {
             Self::Opportunities(opportunities) => Ok(opportunities.to_string()),

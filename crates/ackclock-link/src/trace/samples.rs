@@ -80,13 +80,14 @@ impl Samples {
         self.rows.partition_point(|row| row.begins <= offset) - 1
     }
 
-    /// An opportunity whenever another 1500 bytes have been carried, at the next whole millisecond.
+    /// An opportunity whenever another 1500 bytes have been carried, at the next whole millisecond, and one at the end.
     pub(super) fn opportunities(&self) -> Result<Opportunities, TraceError> {
         const MOST: u128 = 100_000_000;
         let each = u128::from(Opportunities::BYTES * NANOBITS_PER_BYTE);
         if self.work() / each > MOST {
             return Err(TraceError::whole(format!("it carries more than {MOST} opportunities")));
         }
+        let too_long = |_| TraceError::whole("it lasts for longer than 2^32 ms");
         let (mut millis, mut carried) = (Vec::new(), 0);
         for (index, row) in self.rows.iter().enumerate() {
             let (rate, lasts) = (u128::from(row.rate.as_bps()), self.end(index).saturating_sub(row.begins));
@@ -94,13 +95,15 @@ impl Samples {
             for number in carried / each + 1..=until / each {
                 let after = (number * each - carried).div_ceil(rate);
                 let instant = (u128::from(row.begins.as_nanos()) + after).div_ceil(1_000_000);
-                let too_long = |_| TraceError::whole("it lasts for longer than 2^32 ms");
                 millis.push(u32::try_from(instant).map_err(too_long)?);
             }
             carried = until;
         }
+        let end = u32::try_from(self.length.as_nanos().div_ceil(1_000_000)).map_err(too_long)?;
+        if millis.last() != Some(&end) {
+            millis.push(end);
+        }
         Opportunities::new(millis)
-            .map_err(|_| TraceError::whole("it carries less than 1500 bytes: not one opportunity"))
     }
 }
 
@@ -156,10 +159,9 @@ mod tests {
     #[test]
     fn opportunities_come_when_1500_bytes_are_carried() {
         // 12000 bit at 1200 kbit/s take 10 ms: 10, 20, and 5 ms of the third; then 100 ms of outage; its other half at
-        // 600 kbit/s takes 10 ms: 135; the next 20 ms: 155.
+        // 600 kbit/s takes 10 ms: 135; the next 20 ms: 155; and one at the end.
         let opportunities = samples(&[(0, 1200), (25, 0), (125, 600)], 160).opportunities().unwrap();
-        assert_eq!(opportunities.millis(), [10, 20, 135, 155]);
-        assert!(samples(&[(0, 1)], 10).opportunities().is_err());
+        assert_eq!(opportunities.millis(), [10, 20, 135, 155, 160]);
         assert!(samples(&[(0, 1_000_000_000_000)], 3_600_000).opportunities().is_err());
     }
 
