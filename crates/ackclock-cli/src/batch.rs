@@ -1,0 +1,152 @@
+//! Simulations on all cores, with a progress bar, whose finished results survive Ctrl-C.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ackclock_core::Span;
+use ackclock_link::Files;
+use ackclock_scenario::{Job, News, Outcome, RunError, RunOptions, in_parallel, json_line, run};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::failure::Failure;
+use crate::lines::Lines;
+use crate::{output, progress};
+
+/// Whether results say how much CPU time they took; two equal runs then differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// They do.
+    Measured,
+    /// They do not.
+    Omitted,
+}
+
+/// What is kept of each run beside its result.
+pub(crate) struct Extras {
+    /// Time between two samples of the time series.
+    pub(crate) series: Option<Span>,
+    /// Where the packets of the only run are written.
+    pub(crate) capture: Option<Box<dyn Write + Send>>,
+    /// CPU time.
+    pub(crate) timing: Timing,
+}
+
+/// How a job ended.
+pub(crate) type Ended = Result<Outcome, RunError>;
+
+/// A batch that came to its end.
+pub(crate) struct Finished {
+    /// What became of each job.
+    pub(crate) ended: Vec<Ended>,
+    /// Whether all went well; to be returned when the good ones are shown.
+    pub(crate) verdict: Result<(), Failure>,
+}
+
+/// Simulates the jobs; their JSON goes to `lines` as they finish.
+///
+/// # Errors
+/// Where a line cannot be written. Where a run fails the others go on.
+pub(crate) fn simulate(
+    title: &str,
+    jobs: &[Job<'_>],
+    files: &(dyn Files + Sync),
+    extras: Extras,
+    lines: Lines,
+) -> Result<Finished, Failure> {
+    let interrupted = on_interrupt()?;
+    let bar = progress::bar(title, jobs.len());
+    let capture = std::sync::Mutex::new(extras.capture);
+    let work = |index: usize| {
+        // Only a batch of one job has a capture.
+        let capture = capture.lock().map_or(None, |mut capture| capture.take());
+        simulate_one(&jobs[index], files, RunOptions { series_interval: extras.series, capture }, extras.timing)
+    };
+    let mut ended: Vec<Option<Ended>> = jobs.iter().map(|_| None).collect();
+    let mut lines = Some(lines);
+    let flow = in_parallel(jobs.len(), None, work, |news| {
+        let Some(open) = &mut lines else { return ControlFlow::Continue(()) };
+        if let News::Done(index, result) = news {
+            bar.inc(1);
+            let line = result.as_ref().ok().map(|outcome| json_line(&outcome.result, &jobs[index].point.labels));
+            ended[index] = Some(result);
+            if let Err(failure) = open.put(index, line) {
+                return ControlFlow::Break(failure);
+            }
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            bar.finish_and_clear();
+            if let Some(lines) = lines.take() {
+                leave(lines);
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    bar.finish_and_clear();
+    match flow.map_err(Failure::Run)? {
+        ControlFlow::Break(failure) => return Err(failure),
+        ControlFlow::Continue(()) => {}
+    }
+    let ended: Vec<Ended> = ended.into_iter().flatten().collect();
+    let verdict = lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines));
+    Ok(Finished { ended, verdict })
+}
+
+/// Closes the lines; where a run failed, a file keeps its unfinished name.
+fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failure> {
+    let failures: Vec<_> = jobs.iter().zip(ended).filter_map(|(job, end)| Some((job, end.as_ref().err()?))).collect();
+    match failures.as_slice() {
+        [] => lines.finish(),
+        [(_, error)] if jobs.len() == 1 => Err(Failure::Run(error.to_string())),
+        failures => {
+            for (job, error) in failures {
+                output::tell(&format!("{}: {error}", named(job)));
+            }
+            let left = lines.abandon()?;
+            Err(Failure::Run(format!("{} of {} runs failed{left}", failures.len(), jobs.len())))
+        }
+    }
+}
+
+fn simulate_one(job: &Job<'_>, files: &(dyn Files + Sync), options: RunOptions, timing: Timing) -> Ended {
+    let before = thread_cpu_seconds();
+    let mut outcome = run(&job.point.scenario, job.run, files, options)?;
+    if timing == Timing::Measured {
+        outcome.result.engine.cpu_s = Some(thread_cpu_seconds() - before);
+    }
+    Ok(outcome)
+}
+
+fn thread_cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// What messages call a job.
+fn named(job: &Job<'_>) -> String {
+    let labels = job.point.labels.iter().map(|(key, value)| format!("{key} = {value}, "));
+    format!("{}run {}", labels.collect::<String>(), job.run)
+}
+
+/// A flag that Ctrl-C and a request to terminate raise.
+fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
+    let raised = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&raised);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Run(format!("cannot watch for Ctrl-C: {error}")))?;
+    Ok(raised)
+}
+
+/// Saves what is finished, says where it is, and ends the process without waiting for the runs in work.
+fn leave(lines: Lines) -> ! {
+    let message = lines.interrupt().unwrap_or_else(|failure| {
+        format!("interrupted: {}", failure.message().unwrap_or("the results were not read"))
+    });
+    output::tell(&message);
+    process::exit(INTERRUPTED);
+}
+
+/// What shells report for a command that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;

@@ -1,0 +1,177 @@
+//! `ackclock compare`: one scenario under several senders, regulators, buffers and queues.
+
+use std::path::PathBuf;
+
+use ackclock_scenario::{Point, Scenario, catalogue, jobs};
+use serde_json::Value;
+
+use super::run::rescue;
+use super::sweep::by_point;
+use crate::batch::{self, Extras, Timing};
+use crate::failure::Failure;
+use crate::lines::{Lines, Sink};
+use crate::scenario_file::{Repetition, ScenarioFile};
+use crate::summary::{self, Marks};
+use crate::{output, report};
+
+/// Simulate a scenario under several senders, regulators, buffers and queues: goodput against delay.
+///
+/// Every combination of what is asked for is run; what is not asked for stays as the scenario says. Where nothing is
+/// asked for, all regulators are compared. A `[sweep]` in the scenario is not looked at.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scenario: ScenarioFile,
+    /// Senders, separated by commas.
+    #[arg(long, value_name = "A,B")]
+    senders: Option<String>,
+    /// Regulators; `{ kind = "ack-regulator", alpha = 2 }` is one too.
+    #[arg(long, value_name = "A,B")]
+    regulators: Option<String>,
+    /// Buffers: `4p,10p,1bdp`.
+    #[arg(long, value_name = "A,B")]
+    buffers: Option<String>,
+    /// Queue disciplines.
+    #[arg(long, value_name = "A,B")]
+    queues: Option<String>,
+    #[command(flatten)]
+    repetition: Repetition,
+    /// Print one JSON object a run, a line each, with its combination under `point`.
+    #[arg(long)]
+    json: bool,
+    /// Write an HTML report with the picture (Python).
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Measure the CPU time of each run; without it equal runs print equal bytes.
+    #[arg(long)]
+    timing: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock compare scenarios/first.toml
+  ackclock compare scenarios/first.toml --senders reno,sack,cubic --buffers 4p,10p,20p --runs 5
+  ackclock compare scenarios/first.toml --queues drop-tail,codel --report compare.html";
+
+/// Simulates every combination and prints the table.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    let (scenario, files) = args.scenario.load(&args.repetition)?;
+    let points = combinations(&scenario, &axes(args)?)?;
+    for point in &points {
+        point.scenario.check(&files)?;
+    }
+    let jobs = jobs(&points);
+    let sink = match args.json {
+        true => Sink::Printed,
+        false => Sink::Kept(rescue(&args.scenario), String::new()),
+    };
+    let timing = if args.timing { Timing::Measured } else { Timing::Omitted };
+    let extras = Extras { series: None, capture: None, timing };
+    let finished = batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
+    let of_points = by_point(&points, &jobs, &finished.ended);
+    if !args.json {
+        output::print(&summary::of_points(&of_points, Marks::Best))?;
+    }
+    finished.verdict?;
+    let runs = of_points.iter().flat_map(|point| point.runs.iter().map(|run| (*run, point.labels)));
+    args.report.as_ref().map_or(Ok(()), |path| report::write(path, &args.scenario, runs))
+}
+
+/// A key of the scenario and the values that it takes in turn.
+type Axis = (&'static str, Vec<Value>);
+
+fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
+    let asked = [
+        ("flow.sender", "--senders", &args.senders),
+        ("edge.regulator", "--regulators", &args.regulators),
+        ("edge.buffer", "--buffers", &args.buffers),
+        ("edge.queue", "--queues", &args.queues),
+    ];
+    let mut axes = Vec::new();
+    for (key, option, list) in asked {
+        if let Some(list) = list {
+            let values = values(list).ok_or_else(|| {
+                Failure::Input(format!("{option} {list}: is not a list like `a,b` without gaps"))
+            })?;
+            axes.push((key, values));
+        }
+    }
+    if axes.is_empty() {
+        let regulators = catalogue().into_iter().find(|kind| kind.name == "regulators");
+        let names = regulators.into_iter().flat_map(|kind| kind.components).map(|one| one.name.into());
+        axes.push(("edge.regulator", names.collect()));
+    }
+    Ok(axes)
+}
+
+/// Every combination, the last axis varying fastest.
+fn combinations(scenario: &Scenario, axes: &[Axis]) -> Result<Vec<Point>, Failure> {
+    let mut combinations: Vec<Vec<(&str, Value)>> = vec![Vec::new()];
+    for (key, values) in axes {
+        let with = |one: &Vec<(&'static str, Value)>, value: &Value| {
+            one.iter().cloned().chain([(*key, value.clone())]).collect()
+        };
+        combinations = combinations.iter().flat_map(|one| values.iter().map(move |value| with(one, value))).collect();
+    }
+    combinations
+        .into_iter()
+        .map(|combination| {
+            let scenario = scenario.with(&combination)?;
+            let labels = combination.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            Ok(Point { labels, scenario })
+        })
+        .collect()
+}
+
+/// The values of a list: separated by commas outside brackets and quotes, each TOML where it can be read so, else a
+/// string. `None` where one is empty.
+fn values(list: &str) -> Option<Vec<Value>> {
+    let (mut depth, mut quoted, mut start) = (0_i32, false, 0);
+    let mut parts = Vec::new();
+    for (at, character) in list.char_indices() {
+        match character {
+            '"' => quoted = !quoted,
+            '{' | '[' if !quoted => depth += 1,
+            '}' | ']' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&list[start..]);
+    parts.into_iter().map(|part| Some(part.trim()).filter(|part| !part.is_empty()).map(value)).collect()
+}
+
+fn value(text: &str) -> Value {
+    let table: Option<toml::Table> = toml::from_str(&format!("value = {text}")).ok();
+    let only = table.filter(|table| table.len() == 1).and_then(|table| serde_json::to_value(&table["value"]).ok());
+    only.unwrap_or_else(|| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn lists_are_split_outside_brackets_and_quotes() {
+        assert_eq!(values("reno, sack").unwrap(), [json!("reno"), json!("sack")]);
+        assert_eq!(
+            values("none,{ kind = \"ack-regulator\", alpha = 2 }").unwrap(),
+            [json!("none"), json!({"kind": "ack-regulator", "alpha": 2})]
+        );
+        assert_eq!(values("reno,,sack"), None);
+        assert_eq!(values(""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_is_a_panic(list in "[a-z,{}\\[\\]\"= 0-9é\n]{0,40}") {
+            values(&list);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `ackclock list`: what a scenario can name, read from the registries.
+
+use ackclock_scenario::{Component, Kind, catalogue, catalogue_json, component_json};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::table::{Align, Table, terminal_width};
+
+/// List what a scenario can name.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// links, queues, regulators, senders, presets or workloads; everything where it is left out.
+    what: Option<String>,
+    /// One of them, with the keys of its table and their defaults.
+    name: Option<String>,
+    /// Print JSON, with the JSON schema of every table.
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock list regulators
+  ackclock list link variable
+  ackclock list --json > catalogue.json";
+
+/// Prints the list.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    let mut kinds = catalogue();
+    if let Some(what) = &args.what {
+        kinds = vec![find_kind(kinds, what)?];
+    }
+    match (&args.name, args.json) {
+        (Some(name), true) => print_json(&component_json(find(&kinds[0], name)?)),
+        (Some(name), false) => output::print(&described(&kinds[0], find(&kinds[0], name)?)),
+        (None, true) => print_json(&catalogue_json(&kinds)),
+        (None, false) => {
+            output::print(&kinds.iter().map(overview).collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+fn print_json(value: &Value) -> Result<(), Failure> {
+    output::print(&format!("{value}\n"))
+}
+
+/// The kind called `what`, in the singular or the plural.
+fn find_kind(kinds: Vec<Kind>, what: &str) -> Result<Kind, Failure> {
+    let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
+    let unknown = format!("nothing is called `{what}`; there are {}", names.join(", "));
+    let called = |kind: &Kind| kind.name == what || kind.name.strip_suffix('s') == Some(what);
+    kinds.into_iter().find(called).ok_or(Failure::Input(unknown))
+}
+
+fn find<'a>(kind: &'a Kind, name: &str) -> Result<&'a Component, Failure> {
+    kind.components.iter().find(|component| component.name == name).ok_or_else(|| {
+        let names: Vec<_> = kind.components.iter().map(|component| component.name).collect();
+        Failure::Input(format!("no `{name}` among the {}; there are {}", kind.name, names.join(", ")))
+    })
+}
+
+fn overview(kind: &Kind) -> String {
+    let width = terminal_width().unwrap_or(WIDTH);
+    let longest = kind.components.iter().map(|component| component.name.len()).max().unwrap_or(0);
+    let line = |component: &Component| {
+        let room = width.saturating_sub(longest + 4).max(20);
+        let text = fill(first_sentence(&component.description), room).join(&format!("\n{:1$}", "", longest + 4));
+        format!("  {:longest$}  {text}\n", component.name)
+    };
+    format!("{}\n{}", kind.name, kind.components.iter().map(line).collect::<String>())
+}
+
+fn described(kind: &Kind, component: &Component) -> String {
+    let width = terminal_width().unwrap_or(WIDTH);
+    let singular = kind.name.strip_suffix('s').unwrap_or(kind.name);
+    let mut text = format!("{singular} {}\n\n", component.name);
+    for paragraph in component.description.split("\n\n") {
+        text += &fill(paragraph, width).join("\n");
+        text += "\n\n";
+    }
+    match &component.schema {
+        Some(schema) => text + &keys(schema, &component.defaults, width),
+        None => text + &toml::to_string(&component.defaults).unwrap_or_default(),
+    }
+}
+
+fn keys(schema: &Value, defaults: &Value, width: usize) -> String {
+    let keys = flattened("", schema, defaults, schema);
+    if keys.is_empty() {
+        return "Its table has no keys.\n".to_owned();
+    }
+    let mut table = Table::default();
+    for heading in ["key", "default", "allowed"] {
+        table.column(heading, Align::Left);
+    }
+    for key in &keys {
+        let default = if key.default.is_null() { "-".to_owned() } else { key.default.to_string() };
+        table.row(vec![key.path.clone(), default, allowed(key.schema, schema)]);
+    }
+    let mut text = table.render(terminal_width()) + "\n";
+    for key in &keys {
+        let said = fill(key.schema["description"].as_str().unwrap_or_default(), width.saturating_sub(4).max(20));
+        text += &format!("{}\n    {}\n", key.path, said.join("\n    "));
+    }
+    text
+}
+
+/// A key of a table, with dots where it stands in a table below.
+struct Key<'a> {
+    path: String,
+    schema: &'a Value,
+    default: &'a Value,
+}
+
+fn flattened<'a>(prefix: &str, table: &'a Value, defaults: &'a Value, root: &'a Value) -> Vec<Key<'a>> {
+    let properties = table["properties"].as_object().into_iter().flatten();
+    let below = |(key, schema): (&String, &'a Value)| {
+        let (path, default) = (format!("{prefix}{key}"), &defaults[key]);
+        match resolved(schema, root) {
+            inner if inner["properties"].is_object() => flattened(&format!("{path}."), inner, default, root),
+            _ => vec![Key { path, schema, default }],
+        }
+    };
+    properties.flat_map(below).collect()
+}
+
+/// The schema that a reference means.
+fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')));
+    target.unwrap_or(schema)
+}
+
+/// What a JSON schema lets pass, in words.
+fn allowed(schema: &Value, root: &Value) -> String {
+    let schema = resolved(schema, root);
+    if let Some(constant) = schema.get("const") {
+        return constant.to_string();
+    }
+    for key in ["enum", "oneOf", "anyOf"] {
+        if let Some(choices) = schema[key].as_array() {
+            let word = |choice: &Value| if key == "enum" { choice.to_string() } else { allowed(choice, root) };
+            let words: Vec<_> = choices.iter().map(word).filter(|word| word != "null").collect();
+            return words.join(" | ");
+        }
+    }
+    match &schema["type"] {
+        Value::String(name) => name.clone(),
+        Value::Array(names) => {
+            names.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect::<Vec<_>>().join(" | ")
+        }
+        _ => "a name, or a table with `kind`".to_owned(),
+    }
+}
+
+/// The text up to its first full stop that ends a sentence.
+fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text, |(sentence, _)| sentence).trim_end_matches('.')
+}
+
+/// Words in lines of at most `width` characters.
+fn fill(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("it begins with one line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// Width of text in a pipe.
+const WIDTH: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn kinds_are_found_in_singular_and_plural() {
+        assert_eq!(find_kind(catalogue(), "queue").unwrap().name, "queues");
+        assert_eq!(find_kind(catalogue(), "queues").unwrap().name, "queues");
+        let Err(Failure::Input(message)) = find_kind(catalogue(), "que") else { panic!() };
+        assert!(message.contains("there are links, queues"), "{message}");
+    }
+
+    #[test]
+    fn schemas_are_put_into_words() {
+        let root = json!({"$defs": {"S": {"oneOf": [{"const": "on"}, {"const": "off"}]}}});
+        assert_eq!(allowed(&json!({"$ref": "#/$defs/S"}), &root), "\"on\" | \"off\"");
+        assert_eq!(allowed(&json!({"anyOf": [{"$ref": "#/$defs/S"}, {"type": "null"}]}), &root), "\"on\" | \"off\"");
+        assert_eq!(allowed(&json!({"type": ["string", "null"]}), &root), "string");
+        assert_eq!(allowed(&json!(true), &root), "a name, or a table with `kind`");
+    }
+
+    #[test]
+    fn text_is_filled_into_lines() {
+        assert_eq!(fill("one two  three\nfour", 8), ["one two", "three", "four"]);
+        assert_eq!(first_sentence("A b. C."), "A b");
+        assert_eq!(first_sentence("A 1.5 b."), "A 1.5 b");
+    }
+}

@@ -1,0 +1,62 @@
+//! One file a command.
+
+mod check;
+mod compare;
+mod list;
+mod model;
+mod paper;
+mod run;
+mod sweep;
+mod trace;
+
+use ackclock_core::Span;
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+/// What the command line asks for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Simulate a scenario and print what its flows got.
+    Run(run::Args),
+    /// Simulate a scenario under several senders, regulators, buffers and queues: goodput against delay.
+    Compare(compare::Args),
+    /// Simulate every point of a scenario's [sweep] on all cores.
+    Sweep(sweep::Args),
+    /// Rerun a source document and judge every number of it (Python).
+    Paper(paper::Args),
+    /// Throughput by formula (Python).
+    Model(model::Args),
+    /// Look at recordings of a link and convert them.
+    #[command(subcommand)]
+    Trace(trace::Command),
+    /// List the links, queues, regulators, senders, presets and workloads, and what their tables hold.
+    List(list::Args),
+    /// Check a scenario without running it.
+    Check(check::Args),
+}
+
+impl Command {
+    /// Does it.
+    pub(crate) fn perform(self) -> Result<(), Failure> {
+        match self {
+            Self::Run(args) => run::perform(&args),
+            Self::Compare(args) => compare::perform(&args),
+            Self::Sweep(args) => sweep::perform(&args),
+            Self::Paper(args) => Err(paper::perform(&args)),
+            Self::Model(args) => Err(model::perform(&args)),
+            Self::Trace(command) => trace::perform(command),
+            Self::List(args) => list::perform(&args),
+            Self::Check(args) => check::perform(&args),
+        }
+    }
+}
+
+/// A length of time as an option.
+fn time_above_zero(text: &str) -> Result<Span, String> {
+    match text.parse() {
+        Ok(Span::ZERO) => Err("it must be above 0".to_owned()),
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
+    }
+}

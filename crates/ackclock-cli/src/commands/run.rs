@@ -1,0 +1,125 @@
+//! `ackclock run`: simulate one scenario.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ackclock_core::Span;
+use ackclock_scenario::{Point, RunResult, Series, jobs};
+
+use super::time_above_zero;
+use crate::batch::{self, Extras, Timing};
+use crate::failure::Failure;
+use crate::lines::{Lines, Sink};
+use crate::output::{self, WholeFile};
+use crate::scenario_file::{Repetition, ScenarioFile};
+use crate::{report, summary};
+
+/// Simulate a scenario and print what its flows got. A `[sweep]` in it is not looked at.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scenario: ScenarioFile,
+    #[command(flatten)]
+    repetition: Repetition,
+    /// Print one JSON object a run, a line each.
+    #[arg(long)]
+    json: bool,
+    /// Write the packets of the run into a pcapng file, as a capture at the server would hold them.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write window, threshold, rate, round-trip time and queue over time into a CSV file.
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
+    /// Time between two samples of the series.
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
+    every: Span,
+    /// Write an HTML report (Python).
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Measure the CPU time of each run; without it equal runs print equal bytes.
+    #[arg(long)]
+    timing: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock run scenarios/first.toml
+  ackclock run scenarios/first.toml --set edge.regulator=none --runs 5
+  ackclock run scenarios/first.toml --pcap first.pcapng --series first.csv
+  ackclock run scenarios/first.toml --json | jq '.flows[0].goodput_bps'";
+
+/// Simulates and prints.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    let (scenario, files) = args.scenario.load(&args.repetition)?;
+    let points = [Point { labels: Vec::new(), scenario }];
+    let jobs = jobs(&points);
+    if (args.pcap.is_some() || args.series.is_some()) && jobs.len() > 1 {
+        let runs = jobs.len();
+        let message = format!("--pcap and --series take one run, the scenario asks for {runs}; add --runs 1");
+        return Err(Failure::Input(message));
+    }
+    let capture = args.pcap.as_deref().map(Capture::create).transpose()?;
+    let extras = Extras {
+        series: args.series.as_ref().map(|_| args.every),
+        capture: capture.clone().map(|capture| Box::new(capture) as Box<dyn Write + Send>),
+        timing: if args.timing { Timing::Measured } else { Timing::Omitted },
+    };
+    let sink = match args.json {
+        true => Sink::Printed,
+        false => Sink::Kept(rescue(&args.scenario), String::new()),
+    };
+    let finished = batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
+    let results: Vec<&RunResult> = finished.ended.iter().flatten().map(|outcome| &outcome.result).collect();
+    if !args.json && !results.is_empty() {
+        output::print(&summary::of_runs(&results))?;
+    }
+    finished.verdict?;
+    capture.map_or(Ok(()), Capture::finish)?;
+    if let Some(path) = &args.report {
+        report::write(path, &args.scenario, finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..])))?;
+    }
+    let series = finished.ended.into_iter().flatten().find_map(|outcome| outcome.series);
+    args.series.as_ref().zip(series).map_or(Ok(()), |(path, series)| write_series(path, &series))
+}
+
+/// Where finished runs are saved if Ctrl-C comes before the table.
+pub(super) fn rescue(scenario: &ScenarioFile) -> PathBuf {
+    PathBuf::from(format!("{}.interrupted.jsonl", scenario.stem()))
+}
+
+fn write_series(path: &Path, series: &Series) -> Result<(), Failure> {
+    let mut file = WholeFile::create(path)?;
+    series.write_csv(&mut file).map_err(|error| file.failure(&error))?;
+    file.finish()
+}
+
+/// The capture file, shared with the run that writes it.
+#[derive(Clone)]
+struct Capture(Arc<Mutex<Option<WholeFile>>>);
+
+impl Capture {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        Ok(Self(Arc::new(Mutex::new(Some(WholeFile::create(path)?)))))
+    }
+
+    /// Gives the file its name, now that the run has written it.
+    fn finish(self) -> Result<(), Failure> {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        file.map_or(Ok(()), WholeFile::finish)
+    }
+}
+
+impl Write for Capture {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            Some(file) => file.write(bytes),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), Write::flush)
+    }
+}

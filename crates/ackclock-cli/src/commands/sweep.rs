@@ -1,0 +1,114 @@
+//! `ackclock sweep`: every point of a scenario's `[sweep]`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use ackclock_scenario::{Job, Point, jobs};
+use clap::ValueEnum;
+
+use super::run::rescue;
+use crate::batch::{self, Ended, Extras, Timing};
+use crate::failure::Failure;
+use crate::lines::{Lines, Sink};
+use crate::output::WholeFile;
+use crate::scenario_file::{Repetition, ScenarioFile};
+use crate::summary::{self, Marks, PointRuns};
+use crate::{output, python};
+
+/// Simulate every point of a scenario's [sweep] on all cores: means and 95 % confidence intervals over its runs.
+///
+/// Ctrl-C leaves what is finished on the disk: in FILE.partial of `--out FILE`, else in NAME.interrupted.jsonl.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scenario: ScenarioFile,
+    #[command(flatten)]
+    repetition: Repetition,
+    /// Print one JSON object a run, a line each, with its point under `point`.
+    #[arg(long)]
+    json: bool,
+    /// Write the JSON lines into a file; until all are there it is called FILE.partial.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Where to run; `dask` and `ray` are clusters (Python).
+    #[arg(long, value_enum, default_value_t = Engine::Local)]
+    engine: Engine,
+    /// Measure the CPU time of each run; without it equal runs print equal bytes.
+    #[arg(long)]
+    timing: bool,
+}
+
+/// Where a sweep runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// All cores of this machine.
+    Local,
+    /// A Dask cluster.
+    Dask,
+    /// A Ray cluster.
+    Ray,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock sweep papers/cr02/scenarios/alpha.toml
+  ackclock sweep papers/cr02/scenarios/alpha.toml --runs 20 --out alpha.jsonl
+  ackclock sweep papers/cr02/scenarios/alpha.toml --set duration=60s --json | jq -c '[.point, .run]'";
+
+/// Simulates every point and prints the table.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    let (scenario, files) = args.scenario.load(&args.repetition)?;
+    let points = scenario.points()?;
+    if args.engine != Engine::Local {
+        return on_cluster(args);
+    }
+    let jobs = jobs(&points);
+    let finished = {
+        let lines = Lines::new(sinks(args)?, jobs.len());
+        let timing = if args.timing { Timing::Measured } else { Timing::Omitted };
+        let extras = Extras { series: None, capture: None, timing };
+        batch::simulate(args.scenario.stem(), &jobs, &files, extras, lines)?
+    };
+    if !args.json {
+        output::print(&summary::of_points(&by_point(&points, &jobs, &finished.ended), Marks::None))?;
+    }
+    finished.verdict
+}
+
+/// The finished runs of each point.
+pub(super) fn by_point<'a>(points: &'a [Point], jobs: &[Job<'_>], ended: &'a [Ended]) -> Vec<PointRuns<'a>> {
+    let mut of_points: Vec<_> =
+        points.iter().map(|point| PointRuns { labels: &point.labels, runs: Vec::new() }).collect();
+    for (job, ended) in jobs.iter().zip(ended) {
+        if let Ok(outcome) = ended {
+            of_points[job.index].runs.push(&outcome.result);
+        }
+    }
+    of_points
+}
+
+fn sinks(args: &Args) -> Result<Vec<Sink>, Failure> {
+    let mut sinks = Vec::new();
+    if args.json {
+        sinks.push(Sink::Printed);
+    }
+    match &args.out {
+        Some(path) => sinks.push(Sink::File(WholeFile::create(path)?)),
+        None if !args.json => sinks.push(Sink::Kept(rescue(&args.scenario), String::new())),
+        None => {}
+    }
+    Ok(sinks)
+}
+
+/// Hands the sweep to Python, which prints or writes the same JSON lines.
+fn on_cluster(args: &Args) -> Result<(), Failure> {
+    let engine = if args.engine == Engine::Dask { "dask" } else { "ray" };
+    let mut arguments: Vec<OsString> = vec![args.scenario.path().into(), "--engine".into(), engine.into()];
+    let sets = args.scenario.set().iter().cloned().chain(args.repetition.as_sets());
+    arguments.extend(sets.flat_map(|set| ["--set".into(), set.into()]));
+    if let Some(path) = &args.out {
+        arguments.extend(["--out".into(), path.into()]);
+    }
+    Err(python::become_module(&["sweep"], &arguments))
+}

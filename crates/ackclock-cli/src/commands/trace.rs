@@ -1,0 +1,166 @@
+//! `ackclock trace`: recordings of a link.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ackclock_core::{Rate, Span};
+use ackclock_link::trace::{Recording, Statistics};
+use ackclock_scenario::{DiskFiles, Files};
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::time_above_zero;
+use crate::failure::Failure;
+use crate::output::WholeFile;
+use crate::table::{Align, Table, number, rate_unit, terminal_width};
+use crate::{output, python};
+
+/// What is done with a recording.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Length, rates and outages of recordings.
+    Info(InfoArgs),
+    /// Turn a recording into another form.
+    Convert(ConvertArgs),
+    /// Draw the rate of a recording over time and its distribution (Python).
+    Plot(PlotArgs),
+}
+
+/// Which recordings to describe.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InfoArgs {
+    /// Recordings: mahimahi files, CSV with `time,rate[,delay[,loss]]`, JSON lists.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Print one JSON object a recording, a line each.
+    #[arg(long)]
+    json: bool,
+}
+
+/// From what into what.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  ackclock trace convert drive.csv --to mahimahi --out drive.down")]
+pub(crate) struct ConvertArgs {
+    /// The recording.
+    file: PathBuf,
+    /// The form to turn it into.
+    #[arg(long, value_enum)]
+    to: Form,
+    /// Time over which a rate of the CSV is counted.
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
+    bin: Span,
+    /// Write into a file and not to standard output.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Form of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A line for each chance to send 1500 bytes: its millisecond.
+    Mahimahi,
+    /// A row for each time and rate.
+    Csv,
+}
+
+/// Options of `python -m ackclock trace plot`, which describes them itself (`ackclock trace plot --help`).
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct PlotArgs {
+    /// The recording, then the options.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Does it.
+pub(crate) fn perform(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Info(args) => info(&args),
+        Command::Convert(args) => convert(&args),
+        Command::Plot(args) => Err(python::become_module(&["trace", "plot"], &args.arguments)),
+    }
+}
+
+fn info(args: &InfoArgs) -> Result<(), Failure> {
+    let of_file = |path: &PathBuf| Ok((path.display().to_string(), read(path)?));
+    let recordings: Vec<(String, Recording)> = args.files.iter().map(of_file).collect::<Result<_, Failure>>()?;
+    if args.json {
+        let line = |(name, recording)| format!("{}\n", as_json(name, recording));
+        return output::print(&recordings.iter().map(|(name, recording)| line((name, recording))).collect::<String>());
+    }
+    output::print(&described(&recordings).render(terminal_width()))
+}
+
+fn convert(args: &ConvertArgs) -> Result<(), Failure> {
+    let recording = read(&args.file)?;
+    let text = match args.to {
+        Form::Mahimahi => recording.to_mahimahi(),
+        Form::Csv => recording.to_csv(args.bin),
+    };
+    let text = text.map_err(|error| Failure::Input(format!("{}: {error}", args.file.display())))?;
+    let Some(path) = &args.out else { return output::print(&text) };
+    let mut file = WholeFile::create(path)?;
+    file.write_all(text.as_bytes()).map_err(|error| file.failure(&error))?;
+    file.finish()
+}
+
+fn read(path: &Path) -> Result<Recording, Failure> {
+    let bytes = DiskFiles::in_folder("").read(&path.to_string_lossy()).map_err(Failure::Input)?;
+    Recording::parse(&bytes).map_err(|error| match error.line {
+        Some(line) => Failure::Input(format!("{}:{line}: {}", path.display(), error.message)),
+        None => Failure::Input(format!("{}: {}", path.display(), error.message)),
+    })
+}
+
+fn form(recording: &Recording) -> &'static str {
+    match recording {
+        Recording::Opportunities(_) => "mahimahi",
+        Recording::Samples(_) => "rates",
+    }
+}
+
+/// Percentiles of the rate in a second that are shown.
+const PERCENTILES: [(&str, f64); 3] = [("p5", 0.05), ("p50", 0.5), ("p95", 0.95)];
+
+fn described(recordings: &[(String, Recording)]) -> Table {
+    let statistics: Vec<Statistics> = recordings.iter().map(|(_, recording)| recording.statistics()).collect();
+    let fastest = statistics.iter().filter_map(|one| one.percentile(0.95)).chain(statistics.iter().map(|one| one.mean));
+    let (unit, bps) = rate_unit(fastest.map(|rate| rate.as_bps() as f64).fold(0.0, f64::max));
+    let rate = |rate: Rate| number(rate.as_bps() as f64 / bps);
+    let mut table = Table::default();
+    table.column("recording", Align::Left);
+    table.column("form", Align::Left);
+    table.column("length s", Align::Right);
+    table.column(format!("mean {unit}"), Align::Right);
+    for (name, _) in PERCENTILES {
+        table.column(format!("{name} of 1 s"), Align::Right);
+    }
+    for heading in ["empty seconds %", "outages >= 1 s", "longest gap s"] {
+        table.column(heading, Align::Right);
+    }
+    for ((name, recording), of) in recordings.iter().zip(&statistics) {
+        let mut row = vec![name.clone(), form(recording).to_owned(), number(of.length.as_secs_f64()), rate(of.mean)];
+        row.extend(PERCENTILES.map(|(_, share)| of.percentile(share).map_or_else(|| "-".to_owned(), rate)));
+        row.push(number(100.0 * of.share_at_zero()));
+        row.push(of.outages.len().to_string());
+        row.push(number(of.longest_gap.as_secs_f64()));
+        table.row(row);
+    }
+    table
+}
+
+fn as_json(name: &str, recording: &Recording) -> Value {
+    let of = recording.statistics();
+    let percentile = |(name, share): (&str, f64)| (name.to_owned(), of.percentile(share).map(Rate::as_bps).into());
+    json!({
+        "recording": name,
+        "form": form(recording),
+        "length_s": of.length.as_secs_f64(),
+        "mean_bps": of.mean.as_bps(),
+        "second_bps": Value::Object(PERCENTILES.into_iter().map(percentile).collect()),
+        "empty_seconds": of.share_at_zero(),
+        "longest_gap_s": of.longest_gap.as_secs_f64(),
+        "outages_s": of.outages.iter().map(|outage| outage.as_secs_f64()).collect::<Vec<_>>(),
+    })
+}

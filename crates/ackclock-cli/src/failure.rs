@@ -1,0 +1,46 @@
+//! What can go wrong, and the exit status that says so.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Why the command ends before its work is done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The input is wrong or cannot be read, or a result cannot be written: exit status 2.
+    Input(String),
+    /// A run, or a program that the command called, failed: exit status 1.
+    Run(String),
+    /// Whoever read standard output has gone, as `head` does: nothing to say, exit status 0.
+    Unread,
+}
+
+impl Failure {
+    /// A file that cannot be read.
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+        Self::Input(format!("{}: cannot be read: {error}", path.display()))
+    }
+
+    /// A file or stream that cannot be written.
+    pub(crate) fn writing(what: impl fmt::Display, error: &io::Error) -> Self {
+        Self::Input(format!("{what}: cannot be written: {error}"))
+    }
+
+    /// The exit status.
+    pub(crate) fn status(&self) -> ExitCode {
+        match self {
+            Self::Input(_) => ExitCode::from(2),
+            Self::Run(_) => ExitCode::from(1),
+            Self::Unread => ExitCode::SUCCESS,
+        }
+    }
+
+    /// What is said on standard error.
+    pub(crate) fn message(&self) -> Option<&str> {
+        match self {
+            Self::Input(message) | Self::Run(message) => Some(message),
+            Self::Unread => None,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! # ackclock
+//!
+//! The command: simulate a scenario, compare regulators, sweep, look at traces. What is analysis or drawing is done by
+//! the Python package that is installed beside it. Only here, and in the live driver, is a clock asked or a file
+//! written.
+
+mod batch;
+mod commands;
+mod failure;
+mod lines;
+mod output;
+mod progress;
+mod python;
+mod report;
+mod scenario_file;
+mod statistics;
+mod summary;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::commands::Command;
+use crate::failure::Failure;
+
+/// TCP over links whose rate and delay vary: what happens to it, and what an edge can do for it.
+#[derive(Debug, Parser)]
+#[command(name = "ackclock", version, max_term_width = 110, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock run scenarios/first.toml
+  ackclock run scenarios/first.toml --set edge.buffer=4p --set flow.sender=sack --runs 5
+  ackclock compare scenarios/first.toml --senders reno,cubic --regulators none,ack-regulator
+  ackclock list regulators
+
+Exit status: 0 done, 1 a run failed, 2 the input was wrong or a result could not be written.";
+
+fn main() -> ExitCode {
+    // clap prints help and errors itself and ends with status 0 or 2.
+    let cli = Cli::parse();
+    match cli.command.perform() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => tell(&failure),
+    }
+}
+
+fn tell(failure: &Failure) -> ExitCode {
+    if let Some(message) = failure.message() {
+        output::tell(message);
+    }
+    failure.status()
+}

@@ -1,0 +1,96 @@
+//! A scenario file as the command line names it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ackclock_scenario::{DiskFiles, RunError, Scenario, ScenarioError};
+
+use crate::failure::Failure;
+
+/// Which scenario, and what is changed in it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ScenarioFile {
+    /// The scenario (TOML).
+    file: PathBuf,
+    /// A value instead of the file's: `edge.buffer=4p`. A flow key without index means all flows. Repeatable.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// How often and from which seed.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Repetition {
+    /// Seed instead of the file's; run k uses a seed that follows from it.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Runs instead of the file's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    runs: Option<u32>,
+}
+
+impl Repetition {
+    /// The same as overrides.
+    pub(crate) fn as_sets(&self) -> impl Iterator<Item = String> + use<> {
+        let own = [("seed", self.seed), ("runs", self.runs.map(u64::from))];
+        own.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)))
+    }
+}
+
+impl ScenarioFile {
+    /// Reads the scenario and checks it.
+    ///
+    /// # Errors
+    /// Names file, line, key, value and what is allowed.
+    pub(crate) fn load(&self, repetition: &Repetition) -> Result<(Scenario, DiskFiles), Failure> {
+        let text = read_text(&self.file)?;
+        let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
+        let scenario = Scenario::load(&self.file.to_string_lossy(), &text, &sets)?;
+        let files = DiskFiles::beside(&self.file);
+        scenario.check(&files)?;
+        Ok((scenario, files))
+    }
+
+    /// The file's name without folder and ending: what results are called after.
+    pub(crate) fn stem(&self) -> &str {
+        self.file.file_stem().and_then(|stem| stem.to_str()).unwrap_or("scenario")
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.file
+    }
+
+    /// The overrides.
+    pub(crate) fn set(&self) -> &[String] {
+        &self.set
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::Run(error.to_string())
+    }
+}
+
+/// The text of a scenario file.
+fn read_text(path: &Path) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
+    file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|error| Failure::reading(path, &error))?;
+    if bytes.len() as u64 > MAX_TEXT {
+        return Err(Failure::Input(format!("{}: longer than {MAX_TEXT} bytes: not a scenario", path.display())));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::Input(format!("{}: byte {at} is not UTF-8: not a scenario", path.display()))
+    })
+}
+
+const MAX_TEXT: u64 = 4 << 20;

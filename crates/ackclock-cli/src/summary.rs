@@ -1,0 +1,241 @@
+//! Results as tables for people.
+
+use std::collections::BTreeSet;
+
+use ackclock_core::results::{FlowResult, RunResult, TransferResult};
+use serde_json::Value;
+
+use crate::statistics::Estimate;
+use crate::table::{Align, Table, estimate, rate_unit, terminal_width};
+
+/// More flows than this are shown by their kind and not one by one.
+const MOST_FLOWS_SHOWN: usize = 20;
+
+/// A number that a table shows of a thing.
+struct Measure<T: ?Sized> {
+    heading: &'static str,
+    unit: Unit,
+    of: fn(&T) -> Option<f64>,
+}
+
+/// In what a number is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// Bit/s, shown in whatever suits the largest.
+    Rate,
+    /// A share of one, shown in percent.
+    Share,
+    /// As it is.
+    Plain,
+}
+
+const FLOW: &[Measure<FlowResult>] = &[
+    Measure { heading: "goodput", unit: Unit::Rate, of: |flow| flow.goodput_bps },
+    Measure { heading: "RTT mean ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.mean },
+    Measure { heading: "RTT p95 ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.p95 },
+    Measure { heading: "retransmits", unit: Unit::Plain, of: |flow| Some(flow.retransmits as f64) },
+    Measure { heading: "fast retr.", unit: Unit::Plain, of: |flow| Some(flow.fast_retransmits as f64) },
+    Measure { heading: "time-outs", unit: Unit::Plain, of: |flow| Some(flow.timeouts as f64) },
+    Measure { heading: "done s", unit: Unit::Plain, of: |flow| flow.completion_s },
+];
+
+const BOTTLENECK: &[Measure<RunResult>] = &[
+    Measure { heading: "capacity", unit: Unit::Rate, of: |run| Some(run.bottleneck.capacity_bps) },
+    Measure { heading: "used %", unit: Unit::Share, of: |run| run.bottleneck.utilisation },
+    Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
+    Measure { heading: "queue mean ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.mean },
+    Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.p95 },
+];
+
+const POINT: &[Measure<RunResult>] = &[
+    Measure { heading: "goodput", unit: Unit::Rate, of: goodput },
+    Measure { heading: "RTT mean ms", unit: Unit::Plain, of: mean_rtt },
+    Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.p95 },
+    Measure { heading: "used %", unit: Unit::Share, of: |run| run.bottleneck.utilisation },
+    Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
+    Measure { heading: "retransmits", unit: Unit::Plain, of: |run| Some(sum(run, |flow| flow.retransmits)) },
+    Measure { heading: "time-outs", unit: Unit::Plain, of: |run| Some(sum(run, |flow| flow.timeouts)) },
+];
+
+/// What the flows of one scenario got, and how the bottleneck fared; means over `runs` with their intervals.
+pub(crate) fn of_runs(runs: &[&RunResult]) -> String {
+    let width = terminal_width();
+    let flows = table(&["flow", "sender", "regulator"], &flow_rows(runs), FLOW).render(width);
+    let bottleneck = table(&[], &[(Vec::new(), runs.to_vec())], BOTTLENECK).render(width);
+    let transfers = transfers(runs).map_or_else(String::new, |table| format!("\n{}", table.render(width)));
+    let note = if runs.len() > 1 { interval_note(runs.len()) } else { String::new() };
+    format!("{flows}\n{bottleneck}{transfers}{note}")
+}
+
+/// A point of a sweep or comparison, and its finished runs.
+pub(crate) struct PointRuns<'a> {
+    /// What varies, and its value here.
+    pub(crate) labels: &'a [(String, Value)],
+    /// The runs.
+    pub(crate) runs: Vec<&'a RunResult>,
+}
+
+/// One row a point; `*` marks those that no other beats in goodput and round-trip time at once, where `marks` says so.
+pub(crate) fn of_points(points: &[PointRuns<'_>], marks: Marks) -> String {
+    let keys: Vec<&str> = points.first().map_or(Vec::new(), |point| {
+        point.labels.iter().map(|(key, _)| key.as_str()).collect()
+    });
+    let best = match marks {
+        Marks::Best => undominated(points),
+        Marks::None => BTreeSet::new(),
+    };
+    let rows: Vec<_> = points
+        .iter()
+        .enumerate()
+        .map(|(index, point)| {
+            let mut names: Vec<String> = point.labels.iter().map(|(_, value)| plain(value)).collect();
+            if marks == Marks::Best {
+                names.insert(0, if best.contains(&index) { "*" } else { "" }.to_owned());
+            }
+            (names, point.runs.clone())
+        })
+        .collect();
+    let headings: Vec<&str> = if marks == Marks::Best { [&[""], keys.as_slice()].concat() } else { keys };
+    let most = points.iter().map(|point| point.runs.len()).max().unwrap_or(0);
+    let note = if most > 1 { interval_note(most) } else { String::new() };
+    let legend = match marks {
+        Marks::Best => "\n* no other combination has more goodput and a smaller round-trip time.\n",
+        Marks::None => "",
+    };
+    table(&headings, &rows, POINT).render(terminal_width()) + legend + &note
+}
+
+/// Whether the best points are marked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marks {
+    /// They are.
+    Best,
+    /// They are not.
+    None,
+}
+
+/// The points that no other one beats in goodput and round-trip time at once.
+fn undominated(points: &[PointRuns<'_>]) -> BTreeSet<usize> {
+    let mean = |point: &PointRuns<'_>, of: fn(&RunResult) -> Option<f64>| {
+        Estimate::of(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>()).map(|estimate| estimate.mean)
+    };
+    let places: Vec<_> =
+        points.iter().map(|point| Some((mean(point, goodput)?, mean(point, mean_rtt)?))).collect();
+    let beaten = |(goodput, rtt): (f64, f64)| {
+        places.iter().flatten().any(|&(more, less)| {
+            more >= goodput && less <= rtt && (more > goodput || less < rtt)
+        })
+    };
+    places.iter().enumerate().filter(|(_, place)| place.is_some_and(|at| !beaten(at))).map(|(i, _)| i).collect()
+}
+
+/// Payload delivered to all flows together, bit/s.
+fn goodput(run: &RunResult) -> Option<f64> {
+    let rates: Vec<f64> = run.flows.iter().filter_map(|flow| flow.goodput_bps).collect();
+    (!rates.is_empty()).then(|| rates.iter().sum())
+}
+
+/// Mean of the flows' mean round-trip times, ms.
+fn mean_rtt(run: &RunResult) -> Option<f64> {
+    let times: Vec<f64> = run.flows.iter().filter_map(|flow| flow.rtt_ms.mean).collect();
+    Estimate::of(&times).map(|estimate| estimate.mean)
+}
+
+fn sum(run: &RunResult, of: fn(&FlowResult) -> u64) -> f64 {
+    run.flows.iter().map(of).sum::<u64>() as f64
+}
+
+const TRANSFER: &[Measure<TransferResult>] = &[
+    Measure { heading: "transfers", unit: Unit::Plain, of: |class| Some(class.count as f64) },
+    Measure { heading: "latency mean ms", unit: Unit::Plain, of: |class| class.latency_ms.mean },
+    Measure { heading: "latency p95 ms", unit: Unit::Plain, of: |class| class.latency_ms.p95 },
+];
+
+/// Transfers by class of size; `None` where the workload has none.
+fn transfers(runs: &[&RunResult]) -> Option<Table> {
+    let classes = runs.iter().map(|run| run.transfers.len()).max().filter(|&classes| classes > 0)?;
+    let of_class = |class: usize| runs.iter().filter_map(|run| run.transfers.get(class)).collect::<Vec<_>>();
+    let rows: Vec<_> = (0..classes).map(of_class).map(|of| (vec![size_of(of[0])], of)).collect();
+    Some(table(&["bytes"], &rows, TRANSFER))
+}
+
+fn size_of(class: &TransferResult) -> String {
+    use crate::table::count;
+    match class.to_bytes {
+        Some(to) => format!("{} to {}", count(class.from_bytes), count(to)),
+        None => format!("from {}", count(class.from_bytes)),
+    }
+}
+
+/// Flows one by one, each over all runs; many flows by what they have in common.
+fn flow_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a FlowResult>)> {
+    let one_by_one = runs.iter().all(|run| run.flows.len() <= MOST_FLOWS_SHOWN);
+    let mut rows: Vec<(Vec<String>, Vec<&FlowResult>)> = Vec::new();
+    for flow in runs.iter().flat_map(|run| &run.flows) {
+        let id = if one_by_one { flow.id.to_string() } else { String::new() };
+        let names = vec![id, flow.sender.clone(), flow.regulator.clone()];
+        match rows.iter_mut().find(|(row, _)| *row == names) {
+            Some((_, flows)) => flows.push(flow),
+            None => rows.push((names, vec![flow])),
+        }
+    }
+    if !one_by_one {
+        for (names, flows) in &mut rows {
+            names[0] = format!("{} flows", crate::table::count((flows.len() / runs.len()) as u64));
+        }
+    }
+    rows
+}
+
+/// Rows of names and of what is measured, as a table.
+fn table<T>(names: &[&str], rows: &[(Vec<String>, Vec<&T>)], measures: &[Measure<T>]) -> Table {
+    let mut table = Table::default();
+    for name in names {
+        table.column(*name, Align::Left);
+    }
+    let shown: Vec<_> = measures.iter().map(|measure| Shown::new(measure, rows)).filter(Shown::exists).collect();
+    for column in &shown {
+        table.column(column.heading.clone(), Align::Right);
+    }
+    for (index, (cells, _)) in rows.iter().enumerate() {
+        table.row(cells.iter().cloned().chain(shown.iter().map(|column| estimate(column.cells[index]))).collect());
+    }
+    table
+}
+
+/// A column of numbers in the unit that suits them.
+struct Shown {
+    heading: String,
+    cells: Vec<Option<Estimate>>,
+}
+
+impl Shown {
+    fn new<T>(measure: &Measure<T>, rows: &[(Vec<String>, Vec<&T>)]) -> Self {
+        let values = |things: &Vec<&T>| things.iter().filter_map(|thing| (measure.of)(thing)).collect::<Vec<_>>();
+        let all: Vec<Vec<f64>> = rows.iter().map(|(_, things)| values(things)).collect();
+        let (heading, scale) = match measure.unit {
+            Unit::Plain => (measure.heading.to_owned(), 1.0),
+            Unit::Share => (measure.heading.to_owned(), 100.0),
+            Unit::Rate => {
+                let (name, bps) = rate_unit(all.iter().flatten().copied().fold(0.0, f64::max));
+                (format!("{} {name}", measure.heading), 1.0 / bps)
+            }
+        };
+        let scaled = |row: &Vec<f64>| Estimate::of(&row.iter().map(|value| value * scale).collect::<Vec<_>>());
+        Self { heading, cells: all.iter().map(scaled).collect() }
+    }
+
+    /// Whether any row has the number; columns of `-` are left out.
+    fn exists(&self) -> bool {
+        self.cells.iter().any(Option::is_some)
+    }
+}
+
+fn interval_note(runs: usize) -> String {
+    format!("\n± is the 95 % confidence interval over {runs} runs (Student's law).\n")
+}
+
+/// A value of the scenario as it is written behind `--set`.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

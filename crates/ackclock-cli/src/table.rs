@@ -1,0 +1,210 @@
+//! Tables for people: aligned columns, numbers with few digits and grouped thousands.
+
+use std::io::{self, IsTerminal};
+
+use crate::statistics::Estimate;
+
+/// On which side of its column a cell stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Names.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Rows under headings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    headings: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Adds a column; before the first row.
+    pub(crate) fn column(&mut self, heading: impl Into<String>, align: Align) {
+        self.headings.push((heading.into(), align));
+    }
+
+    /// Adds a row of one cell a column.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.headings.len());
+        self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
+    }
+
+    /// The table as lines; where they would be wider than `width` characters, one block of lines a row.
+    pub(crate) fn render(&self, width: Option<usize>) -> String {
+        let widths: Vec<usize> = (0..self.headings.len()).map(|column| self.column_width(column)).collect();
+        let whole = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+        if width.is_some_and(|width| whole > width) { self.blocks() } else { self.lines(&widths) }
+    }
+
+    fn column_width(&self, column: usize) -> usize {
+        let heading = length(&self.headings[column].0);
+        self.rows.iter().map(|row| length(&row[column])).fold(heading, usize::max)
+    }
+
+    fn lines(&self, widths: &[usize]) -> String {
+        let headings: Vec<_> = self.headings.iter().map(|(heading, _)| heading.clone()).collect();
+        let rule: Vec<_> = widths.iter().map(|&width| "-".repeat(width)).collect();
+        let mut text = String::new();
+        for row in [&headings, &rule].into_iter().chain(&self.rows) {
+            let cells: Vec<_> =
+                row.iter().zip(widths).zip(&self.headings).map(|((c, &w), (_, a))| pad(c, w, *a)).collect();
+            text += cells.join(GAP).trim_end();
+            text.push('\n');
+        }
+        text
+    }
+
+    fn blocks(&self) -> String {
+        let label = self.headings.iter().map(|(heading, _)| length(heading)).max().unwrap_or(0);
+        let blocks: Vec<String> = self
+            .rows
+            .iter()
+            .map(|row| {
+                let line = |(cell, (heading, _)): (&String, &(String, Align))| {
+                    format!("{}{GAP}{cell}\n", pad(heading, label, Align::Left))
+                };
+                row.iter().zip(&self.headings).map(line).collect()
+            })
+            .collect();
+        blocks.join("\n")
+    }
+}
+
+/// Characters in a line of the terminal that standard output is; `None` in a pipe or file.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let out = io::stdout();
+    if !out.is_terminal() {
+        return None;
+    }
+    terminal_size::terminal_size_of(out).map(|(width, _)| width.0.into())
+}
+
+/// A count with grouped thousands: `1,234,567`.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with four significant digits, a whole one without decimals; thousands are grouped.
+pub(crate) fn number(value: f64) -> String {
+    let whole = value == libm::round(value);
+    with_decimals(value, if whole { 0 } else { decimals(value, 4) })
+}
+
+/// A mean and its interval, `178.3 ± 1.2`, with as many decimals as the interval knows; `-` where there is none.
+pub(crate) fn estimate(of: Option<Estimate>) -> String {
+    match of {
+        None => "-".to_owned(),
+        Some(Estimate { mean, half_interval: Some(half) }) if half > 0.0 => {
+            let places = decimals(half, 2);
+            format!("{} ± {}", with_decimals(mean, places), with_decimals(half, places))
+        }
+        Some(Estimate { mean, half_interval: Some(_) }) => format!("{} ± 0", number(mean)),
+        Some(Estimate { mean, half_interval: None }) => number(mean),
+    }
+}
+
+/// The unit that suits rates up to `most` bit/s: what it is called, and how many bit/s it is.
+pub(crate) fn rate_unit(most: f64) -> (&'static str, f64) {
+    match most {
+        most if most >= 1e9 => ("Gbit/s", 1e9),
+        most if most >= 1e7 => ("Mbit/s", 1e6),
+        _ => ("kbit/s", 1e3),
+    }
+}
+
+/// Decimals that show `digits` significant digits of `value`.
+fn decimals(value: f64, digits: i32) -> usize {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
+    // At most nine: what is smaller is noise in every unit that is printed.
+    (digits - 1 - magnitude).clamp(0, 9) as usize
+}
+
+fn with_decimals(value: f64, places: usize) -> String {
+    let text = format!("{value:.places$}");
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), count);
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{fraction}")
+}
+
+fn pad(cell: &str, width: usize, align: Align) -> String {
+    let space = " ".repeat(width.saturating_sub(length(cell)));
+    match align {
+        Align::Left => format!("{cell}{space}"),
+        Align::Right => format!("{space}{cell}"),
+    }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Names come from files; control characters in them would move the cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+const GAP: &str = "  ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::default();
+        table.column("sender", Align::Left);
+        table.column("drops", Align::Right);
+        table.row(vec!["reno".into(), "1,234".into()]);
+        table.row(vec!["s\u{1b}k".into(), "7".into()]);
+        table
+    }
+
+    #[test]
+    fn names_stand_left_and_numbers_right() {
+        assert_eq!(
+            sample().render(None),
+            "sender  drops\n------  -----\nreno    1,234\ns?k         7\n"
+        );
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_a_block_for_each_row() {
+        assert_eq!(
+            sample().render(Some(12)),
+            "sender  reno\ndrops   1,234\n\nsender  s?k\ndrops   7\n"
+        );
+        assert_eq!(sample().render(Some(13)), sample().render(None));
+    }
+
+    #[test]
+    fn numbers_have_four_digits_and_thousands_are_grouped() {
+        let shown = [0.0, 0.012_341, 1.5, 178.349, 1999.6, 1_234_567.0, -12.0].map(number);
+        assert_eq!(shown, ["0", "0.01234", "1.500", "178.3", "2,000", "1,234,567", "-12"]);
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_mean_has_the_decimals_that_its_interval_knows() {
+        let of = |mean, half_interval| estimate(Some(Estimate { mean, half_interval }));
+        assert_eq!(of(178.349, Some(1.234)), "178.3 ± 1.2");
+        assert_eq!(of(178.349, Some(25.6)), "178 ± 26");
+        assert_eq!(of(178.349, Some(0.0)), "178.3 ± 0");
+        assert_eq!(of(178.349, None), "178.3");
+        assert_eq!(estimate(None), "-");
+    }
+}

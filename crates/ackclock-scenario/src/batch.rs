@@ -1,0 +1,151 @@
+//! Many runs on many cores. Parallelism is across runs, never inside one.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{Point, RunResult};
+
+/// One run of one point.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// Place of the point in the sweep.
+    pub index: usize,
+    /// The point.
+    pub point: &'a Point,
+    /// Number of the run, from 0.
+    pub run: u32,
+}
+
+/// The runs of every point, point by point: the order of all results.
+pub fn jobs(points: &[Point]) -> Vec<Job<'_>> {
+    let runs = |point: &Point| 0..point.scenario.tables().runs;
+    points
+        .iter()
+        .enumerate()
+        .flat_map(|(index, point)| runs(point).map(move |run| Job { index, point, run }))
+        .collect()
+}
+
+/// The JSON object of a run in one line; a run of a sweep says its `point` too.
+pub fn json_line(result: &RunResult, labels: &[(String, Value)]) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        #[serde(flatten)]
+        result: &'a RunResult,
+        #[serde(skip_serializing_if = "Map::is_empty")]
+        point: Map<String, Value>,
+    }
+    let line = Line { result, point: labels.iter().cloned().collect() };
+    serde_json::to_string(&line).expect("results are structs of numbers and strings, which always serialise")
+}
+
+/// What a batch tells its caller.
+#[derive(Debug)]
+pub enum News<T> {
+    /// Job number `.0` is done.
+    Done(usize, T),
+    /// Nothing was done for a moment; a chance to look at signals.
+    Waiting,
+}
+
+/// How often a batch reports that it waits.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Does `work` for the jobs 0 to `jobs` - 1 on all cores, or on so many `threads`, and tells `news` on the thread of the
+/// caller as they finish. Jobs begin in their order. After a break no further one begins; those begun are waited for.
+///
+/// # Errors
+/// Where the operating system gives no threads.
+pub fn in_parallel<T: Send, B>(
+    jobs: usize,
+    threads: Option<NonZeroUsize>,
+    work: impl Fn(usize) -> T + Sync,
+    mut news: impl FnMut(News<T>) -> ControlFlow<B>,
+) -> Result<ControlFlow<B>, String> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.map_or(0, NonZeroUsize::get))
+        .build()
+        .map_err(|error| error.to_string())?;
+    let (work, stopped) = (&work, &AtomicBool::new(false));
+    let (done, results) = mpsc::channel();
+    Ok(pool.in_place_scope_fifo(|scope| {
+        for job in 0..jobs {
+            let done = done.clone();
+            scope.spawn_fifo(move |_| {
+                if !stopped.load(Ordering::Relaxed) {
+                    // The caller has gone only after a break, and then nobody misses the result.
+                    let _ = done.send((job, work(job)));
+                }
+            });
+        }
+        drop(done);
+        let flow = loop {
+            let told = match results.recv_timeout(PATIENCE) {
+                Ok((job, result)) => news(News::Done(job, result)),
+                Err(RecvTimeoutError::Timeout) => news(News::Waiting),
+                Err(RecvTimeoutError::Disconnected) => break ControlFlow::Continue(()),
+            };
+            if told.is_break() {
+                break told;
+            }
+        };
+        stopped.store(flow.is_break(), Ordering::Relaxed);
+        flow
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_job_is_done_once() {
+        let mut seen = vec![0; 100];
+        let flow = in_parallel(
+            100,
+            NonZeroUsize::new(4),
+            |job| job * job,
+            |news| {
+                if let News::Done(job, square) = news {
+                    assert_eq!(square, job * job);
+                    seen[job] += 1;
+                }
+                ControlFlow::<()>::Continue(())
+            },
+        );
+        assert_eq!(flow, Ok(ControlFlow::Continue(())));
+        assert_eq!(seen, vec![1; 100]);
+    }
+
+    #[test]
+    fn jobs_begin_in_their_order() {
+        let mut order = Vec::new();
+        let one = NonZeroUsize::new(1);
+        let flow = in_parallel(50, one, |job| job, |news| {
+            if let News::Done(job, _) = news {
+                order.push(job);
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        assert!(flow.is_ok());
+        assert_eq!(order, (0..50).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_break_ends_the_batch_and_hands_its_value_on() {
+        let begun = std::sync::atomic::AtomicUsize::new(0);
+        let flow = in_parallel(
+            10_000,
+            NonZeroUsize::new(1),
+            |_| begun.fetch_add(1, Ordering::Relaxed),
+            |_| ControlFlow::Break("enough"),
+        );
+        assert_eq!(flow, Ok(ControlFlow::Break("enough")));
+    }
+}

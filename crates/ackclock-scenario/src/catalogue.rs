@@ -1,0 +1,95 @@
+//! Everything that a scenario can name, read from the registries.
+
+use ackclock_core::{Entry, Registry};
+use ackclock_edge::REGULATORS;
+use ackclock_link::LINKS;
+use ackclock_link::queue::QUEUES;
+use ackclock_tcp::{SENDERS, WORKLOADS};
+use serde_json::{Map, Value, json};
+
+use crate::presets::PRESETS;
+
+/// All components of one kind.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// What they are called together: `links`.
+    pub name: &'static str,
+    /// The components, in the order of their registry.
+    pub components: Vec<Component>,
+}
+
+/// What a scenario can name, and what may stand in its table.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// Name in scenario files.
+    pub name: &'static str,
+    /// What it is.
+    pub description: String,
+    /// JSON schema of its table; `None` for a preset, which has no keys of its own.
+    pub schema: Option<Value>,
+    /// Its table with every default written out; for a preset, what it sets.
+    pub defaults: Value,
+}
+
+/// Links, queues, regulators, senders, presets and workloads.
+pub fn catalogue() -> Vec<Kind> {
+    vec![
+        kind("links", &LINKS),
+        kind("queues", &QUEUES),
+        kind("regulators", &REGULATORS),
+        kind("senders", &SENDERS),
+        Kind { name: "presets", components: PRESETS.iter().map(preset).collect() },
+        kind("workloads", &WORKLOADS),
+    ]
+}
+
+/// The catalogue as a JSON object of lists.
+pub fn catalogue_json(kinds: &[Kind]) -> Value {
+    let list = |kind: &Kind| (kind.name.to_owned(), kind.components.iter().map(component_json).collect());
+    Value::Object(kinds.iter().map(list).collect::<Map<String, Value>>())
+}
+
+/// One component as a JSON object.
+pub fn component_json(component: &Component) -> Value {
+    let Component { name, description, schema, defaults } = component;
+    json!({ "name": name, "description": description, "schema": schema, "defaults": defaults })
+}
+
+fn kind<C: ?Sized>(name: &'static str, registry: &Registry<C>) -> Kind {
+    Kind { name, components: registry.entries.iter().map(component).collect() }
+}
+
+fn component<C: ?Sized>(entry: &Entry<C>) -> Component {
+    let schema = (entry.schema)();
+    let description = schema["description"].as_str().unwrap_or_default().to_owned();
+    Component { name: entry.name, description, schema: Some(schema), defaults: (entry.defaults)() }
+}
+
+/// A preset describes itself in the comment at its head.
+fn preset(preset: &crate::presets::Preset) -> Component {
+    let comment = preset.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
+    let description = comment.collect::<Vec<_>>().join(" ");
+    let defaults = toml::from_str(preset.text).unwrap_or(Value::Null);
+    Component { name: preset.name, description, schema: None, defaults }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_component_says_what_it_is_and_what_its_keys_mean() {
+        for kind in catalogue() {
+            assert!(!kind.components.is_empty(), "{}", kind.name);
+            for Component { name, description, schema, defaults } in kind.components {
+                assert!(!description.is_empty(), "{} {name} has no documentation", kind.name);
+                assert!(defaults.is_object(), "{} {name} has no table of defaults", kind.name);
+                let keys = schema.as_ref().and_then(|schema| schema["properties"].as_object());
+                for (key, of) in keys.into_iter().flatten() {
+                    let said = of["description"].is_string();
+                    assert!(said, "{} {name}: the key `{key}` has no documentation", kind.name);
+                }
+            }
+        }
+    }
+}

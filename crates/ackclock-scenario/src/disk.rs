@@ -1,0 +1,85 @@
+//! The disk, for files that a scenario names: the one place in this crate that opens anything.
+//!
+//! Models are given [`Files`] and never learn where bytes come from; the command and the Python module both start here.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ackclock_link::Files;
+
+/// Files in a folder, each read once however many runs ask for it.
+#[derive(Debug)]
+pub struct DiskFiles {
+    folder: PathBuf,
+    read: Mutex<BTreeMap<String, Arc<[u8]>>>,
+}
+
+impl DiskFiles {
+    /// The largest file that is read, bytes: hours of the fastest recordings, far from filling the memory.
+    pub const MAX_BYTES: u64 = 256 << 20;
+
+    /// Files whose paths are relative to `folder`.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), read: Mutex::default() }
+    }
+
+    /// Files whose paths are relative to the folder of the scenario file at `scenario`.
+    pub fn beside(scenario: &Path) -> Self {
+        Self::in_folder(scenario.parent().unwrap_or_else(|| Path::new("")))
+    }
+}
+
+impl Files for DiskFiles {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        // A thread that panicked while it held the lock left whole entries behind: the map is still right.
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = read.get(path) {
+            return Ok(Arc::clone(bytes));
+        }
+        let whole = self.folder.join(path);
+        let bytes: Arc<[u8]> =
+            read_bounded(&whole).map_err(|why| format!("{}: cannot be read: {why}", whole.display()))?.into();
+        read.insert(path.to_owned(), Arc::clone(&bytes));
+        Ok(bytes)
+    }
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(DiskFiles::MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > DiskFiles::MAX_BYTES {
+        return Err(io::Error::other(format!("it is larger than {} MiB", DiskFiles::MAX_BYTES >> 20)));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_once_and_shared() {
+        let files = DiskFiles::in_folder(env!("CARGO_MANIFEST_DIR"));
+        let first = files.read("Cargo.toml").unwrap();
+        assert!(first.starts_with(b"[package]"));
+        assert!(Arc::ptr_eq(&first, &files.read("Cargo.toml").unwrap()));
+    }
+
+    #[test]
+    fn errors_name_the_whole_path() {
+        let files = DiskFiles::beside(Path::new("/nowhere/case.toml"));
+        let error = files.read("x.down").unwrap_err();
+        assert!(error.starts_with("/nowhere/x.down: cannot be read: No such file"), "{error}");
+        let error = DiskFiles::in_folder("/").read("tmp").unwrap_err();
+        assert!(error.starts_with("/tmp: cannot be read: Is a directory"), "{error}");
+    }
+
+    #[test]
+    fn an_endless_file_is_given_up() {
+        let error = DiskFiles::in_folder("/dev").read("zero").unwrap_err();
+        assert!(error.ends_with("it is larger than 256 MiB"), "{error}");
+    }
+}
