@@ -1,0 +1,144 @@
+//! A capture is what tshark, which knows nothing of us, reads without a complaint.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use ackclock_scenario::{Files, RunError, RunOptions, Scenario, run};
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        Err(format!("{path}: there are no files here"))
+    }
+}
+
+/// A file in memory that outlives its writer.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A disk with room for 10 kB.
+struct FullDisk(usize);
+
+impl Write for FullDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        if self.0 > 10_000 { Err(io::Error::other("no space left on device")) } else { Ok(bytes.len()) }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const MODERN: &str = r#"
+preset = "linux"
+duration = "30s"
+[edge]
+buffer = "20p"
+regulator = "ack-regulator"
+[edge.down]
+kind = "variable"
+rate = "u(1Mbit/s, 300kbit/s)"
+delay = "50ms + e(20ms)"
+loss = 0.01
+[edge.up]
+kind = "variable"
+rate = "1Mbit/s"
+delay = "50ms"
+[[flow]]
+sender = { kind = "sack", ecn = "on" }
+workload = { kind = "file", size = "400kB" }
+[[flow]]
+count = 2
+sender = "cubic"
+start = "1s"
+workload = { kind = "file", size = "300kB" }
+"#;
+
+fn capture(sets: &[&str]) -> Vec<u8> {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load("modern.toml", MODERN, &sets).unwrap_or_else(|error| panic!("{error}"));
+    let file = Shared::default();
+    let options = RunOptions { capture: Some(Box::new(file.clone())), ..RunOptions::default() };
+    run(&scenario, 0, &NoFiles, options).unwrap();
+    let bytes = file.0.lock().unwrap().clone();
+    bytes
+}
+
+/// What tshark prints of a capture, a line a packet; `None` where it is not installed.
+fn tshark(capture: &[u8], arguments: &[&str]) -> Option<String> {
+    let mut child = Command::new("tshark")
+        .args(["-r", "-", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take().unwrap();
+    let bytes = capture.to_vec();
+    let feeder = std::thread::spawn(move || stdin.write_all(&bytes));
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap().unwrap();
+    assert!(output.status.success());
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn tshark_finds_nothing_wrong() {
+    let capture = capture(&[]);
+    let fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "tcp.stream", "-e", "_ws.expert.severity", "-e", "_ws.expert.message"];
+    let Some(lines) = tshark(&capture, &fields) else {
+        println!("skipped: tshark is not installed");
+        return;
+    };
+    // Three connections, each seen at both ends.
+    assert!(lines.lines().count() > 2_000, "{}", lines.lines().count());
+    const WARNING: u64 = 0x0060_0000;
+    for line in lines.lines() {
+        let severities = line.split('\t').nth(2).unwrap_or_default().split(',').filter_map(|text| text.parse().ok());
+        let worst: u64 = severities.max().unwrap_or(0);
+        // Losses and their repair are warnings and notes; an error is a packet that is not well formed.
+        assert!(worst <= WARNING, "{line}");
+    }
+    let bad = tshark(&capture, &["-Y", "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0"]);
+    assert_eq!(bad.as_deref(), Some(""));
+    let zero = tshark(&capture, &["-Y", "tcp.analysis.zero_window || tcp.analysis.ack_lost_segment"]);
+    assert_eq!(zero.as_deref(), Some(""));
+}
+
+#[test]
+fn a_connection_is_whole_and_its_times_are_ordered() {
+    let capture = capture(&["edge.channel=dedicated"]);
+    let fields = ["-T", "fields", "-e", "frame.time_epoch", "-e", "tcp.flags.str", "-e", "tcp.stream"];
+    let Some(lines) = tshark(&capture, &fields) else {
+        println!("skipped: tshark is not installed");
+        return;
+    };
+    let rows: Vec<Vec<&str>> = lines.lines().map(|line| line.split('\t').collect()).collect();
+    let times: Vec<f64> = rows.iter().map(|row| row[0].parse().unwrap()).collect();
+    assert!(times.is_sorted());
+    for stream in ["0", "1", "2"] {
+        let flags: String = rows.iter().filter(|row| row[2] == stream).map(|row| row[1]).collect();
+        assert!(flags.contains('S') && flags.contains('F'), "connection {stream}");
+    }
+}
+
+#[test]
+fn a_disk_without_room_fails_the_run() {
+    let scenario = Scenario::load("modern.toml", MODERN, &[]).unwrap();
+    let options = RunOptions { capture: Some(Box::new(FullDisk(0))), ..RunOptions::default() };
+    let error = run(&scenario, 0, &NoFiles, options).unwrap_err();
+    assert_eq!(error, RunError::Capture("no space left on device".to_owned()));
+    assert_eq!(error.to_string(), "the capture could not be written: no space left on device");
+}
