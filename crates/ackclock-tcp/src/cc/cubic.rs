@@ -17,7 +17,8 @@
 //! - Where the window at the start of a stage is not below W_max, K is 0 and W_max that window, as after a timeout.
 //!
 //! ## Validation
-//! Values of the formulas of sections 4.2 to 4.8 (tests below).
+//! Values of the formulas of sections 4.2 to 4.8 (tests below); share of a link with and without a buffer, and against
+//! Reno on a large pipe (`tests/cc_paths.rs`).
 
 use ackclock_core::{Span, Time};
 use schemars::JsonSchema;

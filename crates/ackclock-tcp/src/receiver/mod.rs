@@ -17,7 +17,8 @@
 //! - A SYN is repeated for ever, RST is ignored, and the receiver never closes its own direction.
 //!
 //! ## Validation
-//! Byte by byte against a bitmap under random overlapping segments (tests below).
+//! Byte by byte against a bitmap under random overlapping segments (tests below); files over paths that drop, repeat and
+//! reorder (`tests/any_path.rs`).
 
 mod config;
 

@@ -20,7 +20,8 @@
 //! - ECN marks are not heeded (as in the source).
 //!
 //! ## Validation
-//! A paced sender on a constant link (tests below): bandwidth, window, cycle, PROBE_RTT, loss.
+//! A paced sender on a constant link (tests below): bandwidth, window, cycle, PROBE_RTT, loss. Queue and random loss with
+//! the whole sender (`tests/cc_paths.rs`).
 
 mod drain;
 mod max_filter;
