@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::node::{Hop, MAX_PORTS, Wire};
-use crate::{Message, Node, NullTracer, Outbox, Port, Time, Tracer, Wakes};
+use crate::{Message, Node, NullTracer, Outbox, PacketId, Port, Time, Tracer, Wakes};
 
 /// The number of a node in its engine.
 pub type NodeId = usize;
@@ -116,6 +116,11 @@ impl<N: Node, T: Tracer> Engine<N, T> {
     /// The next message that left the graph.
     pub fn poll_egress(&mut self) -> Option<Egress> {
         self.egress.pop_front()
+    }
+
+    /// A raw packet whose segment went no further, in no particular order.
+    pub fn poll_discarded(&mut self) -> Option<PacketId> {
+        self.out.discarded.pop()
     }
 
     /// The instant that the graph has reached.

@@ -1,6 +1,6 @@
 //! One box of the graph, and what it hands on.
 
-use crate::{FlowId, Rate, Segment, Time};
+use crate::{FlowId, PacketId, Rate, Segment, Time};
 
 /// Where a wire enters or leaves a node.
 pub type Port = u8;
@@ -49,6 +49,8 @@ pub trait Node: Send {
 #[derive(Debug, Default)]
 pub struct Outbox {
     hops: Vec<Hop>,
+    /// Raw packets whose segments went no further.
+    pub(crate) discarded: Vec<PacketId>,
     pub(crate) wires: Vec<[Wire; MAX_PORTS]>,
     pub(crate) from: u32,
 }
@@ -83,6 +85,15 @@ impl Outbox {
         self.hops.push(Hop { to, message });
     }
 
+    /// Says that a segment goes no further: it was lost, refused or discarded. Every segment that a node takes and does
+    /// not send on is told so, or the live world would lose its raw bytes; a simulated one has none.
+    #[inline]
+    pub fn discard(&mut self, segment: &Segment) {
+        if segment.packet != PacketId::NONE {
+            self.discarded.push(segment.packet);
+        }
+    }
+
     /// Adds a hop behind those that were sent.
     pub(crate) fn push(&mut self, hop: Hop) {
         self.hops.push(hop);
@@ -99,7 +110,7 @@ impl Outbox {
     /// An outbox of a single unconnected node, for driving a node by hand.
     pub fn for_one_node() -> Self {
         let wires = std::array::from_fn(|port| Wire::unconnected(0, port as Port));
-        Self { hops: Vec::new(), wires: vec![wires], from: 0 }
+        Self { hops: Vec::new(), discarded: Vec::new(), wires: vec![wires], from: 0 }
     }
 
     /// Takes the next message that was sent, with the port at which it left. Of use with [`Self::for_one_node`].

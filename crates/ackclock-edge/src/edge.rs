@@ -62,6 +62,16 @@ impl Edge {
         self.bearer.view(now, Direction::Down, flow)
     }
 
+    /// Gives up a flow and all that is known of it, because its number goes to another. Nothing of it may be in the bearer
+    /// or with its regulator, which is not asked to give anything back.
+    pub fn forget(&mut self, flow: FlowId) {
+        self.flows.forget(flow);
+        if flow.index() < self.timed {
+            self.timers.set(flow.index(), None);
+        }
+        self.bearer.forget(flow);
+    }
+
     /// ACKs held for `flow`.
     pub fn held(&self, flow: FlowId) -> usize {
         self.flows.get(flow).and_then(|flow| flow.regulator.as_ref()).map_or(0, |regulator| regulator.held())
@@ -100,7 +110,7 @@ impl Edge {
             match event {
                 LinkEvent::Departed(_) => {}
                 LinkEvent::Delivered(segment) => self.came_up(at, segment, out),
-                LinkEvent::Dropped(..) => self.statistics.dropped_up += 1,
+                LinkEvent::Dropped(segment, _) => self.dropped_up(&segment, out),
             }
         }
     }
@@ -132,6 +142,7 @@ impl Edge {
             Verdict::MarkCe => segment.ecn = Ecn::Ce,
             Verdict::Drop => {
                 self.statistics.discarded += 1;
+                out.discard(&segment);
                 return;
             }
         }
@@ -172,10 +183,16 @@ impl Edge {
 
     fn dropped(&mut self, at: Time, segment: Segment, cause: Cause, out: &mut Outbox) {
         self.statistics.dropped += 1;
+        out.discard(&segment);
         self.flows.open(at, segment.flow).statistics.dropped += 1;
         self.regulate(at, segment.flow, out, |regulator, view| {
             regulator.on_dropped(at, &segment, cause, view)
         });
+    }
+
+    fn dropped_up(&mut self, segment: &Segment, out: &mut Outbox) {
+        self.statistics.dropped_up += 1;
+        out.discard(segment);
     }
 
     /// A segment from a mobile: its ACK is the regulator's business.
@@ -235,7 +252,10 @@ impl Edge {
 fn act(output: Output, statistics: &mut EdgeStatistics, out: &mut Outbox) {
     match output {
         Output::ToSender(segment) => out.send(WIRED, Message::Segment(segment)),
-        Output::Discard(_) => statistics.discarded += 1,
+        Output::Discard(segment) => {
+            statistics.discarded += 1;
+            out.discard(&segment);
+        }
     }
 }
 
@@ -246,7 +266,7 @@ impl Node for Edge {
         if port == WIRED {
             self.came_down(now, segment, out);
         } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
-            self.statistics.dropped_up += 1;
+            self.dropped_up(&segment, out);
         }
         self.note_due();
     }

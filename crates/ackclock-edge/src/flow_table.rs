@@ -65,6 +65,14 @@ impl FlowTable {
         regulated.min_by_key(|(_, flow)| flow.last_seen).map(|(index, _)| FlowId(index as u32))
     }
 
+    /// The flow is as if it had never been seen.
+    pub(crate) fn forget(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(id.index()) {
+            self.open -= usize::from(flow.regulator.is_some());
+            *flow = Flow::default();
+        }
+    }
+
     /// Takes the regulator away from a flow.
     pub(crate) fn end(&mut self, id: FlowId) -> Option<Box<dyn Regulator>> {
         let flow = self.flows.get_mut(id.index())?;
