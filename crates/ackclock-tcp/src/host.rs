@@ -124,10 +124,7 @@ impl Node for Host {
 impl Endpoint {
     fn receive(&mut self, now: Time, segment: &Segment, out: &mut Outbox) -> Option<Time> {
         match self {
-            Self::Sender(sender) => {
-                sender.on_segment(now, segment);
-                send_all(&mut **sender, now, out)
-            }
+            Self::Sender(sender) => sender.drive(now, Some(segment), WIRE, out),
             Self::Receiver(receiver) => {
                 receiver.on_segment(now, segment, &mut |seg| out.send(WIRE, Message::Segment(seg)));
                 receiver.poll_timeout()
@@ -137,10 +134,7 @@ impl Endpoint {
 
     fn wake(&mut self, now: Time, out: &mut Outbox) -> Option<Time> {
         match self {
-            Self::Sender(sender) => {
-                sender.on_timeout(now);
-                send_all(&mut **sender, now, out)
-            }
+            Self::Sender(sender) => sender.drive(now, None, WIRE, out),
             Self::Receiver(receiver) => {
                 let mut send = |seg| out.send(WIRE, Message::Segment(seg));
                 receiver.start(now, &mut send);
@@ -149,11 +143,4 @@ impl Endpoint {
             }
         }
     }
-}
-
-fn send_all(sender: &mut dyn Sender, now: Time, out: &mut Outbox) -> Option<Time> {
-    while let Some(segment) = sender.poll_segment(now) {
-        out.send(WIRE, Message::Segment(segment));
-    }
-    sender.poll_timeout()
 }

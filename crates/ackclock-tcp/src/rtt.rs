@@ -84,9 +84,15 @@ pub struct RttEstimator {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    Exact { srtt: Span, rttvar: Span },
+    Exact {
+        srtt: Span,
+        rttvar: Span,
+    },
     /// `S` is eight times the mean, `V` four times the deviation, in ticks.
-    Coarse { s: i64, v: i64 },
+    Coarse {
+        s: i64,
+        v: i64,
+    },
 }
 
 /// The one segment that is being timed.

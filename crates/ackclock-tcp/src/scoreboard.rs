@@ -167,32 +167,24 @@ impl Scoreboard {
 
     /// Takes in a cumulative acknowledgement, which must lie within what was sent.
     pub fn acknowledge(&mut self, ack: Seq) -> Acked {
-        let mut acked = Acked { bytes: ack.since(self.una), ..Acked::default() };
-        let mut repeated = false;
-        while !self.sent.is_empty() {
-            let index = self.sent.first();
-            let record = *self.sent.get(index);
-            let whole = record.end().at_or_before(ack);
-            if !whole && !record.seq.before(ack) {
+        let bytes = ack.since(self.una);
+        let mut acked = Acked { bytes, delivered: bytes, newest: None };
+        let mut marks = Marks::default();
+        while let Some(record) = self.sent.front() {
+            if record.end().after(ack) {
+                acked.newest = acked.newest.max(self.acknowledge_part(ack, &mut acked.delivered));
                 break;
             }
-            let len = if whole { record.len } else { ack.since(record.seq) as u16 };
-            repeated |= record.marks.has(Marks::REPEATED);
+            let record = *record;
             acked.newest = acked.newest.max(Some(record.sent_at));
-            if !record.marks.has(Marks::SACKED) {
-                acked.delivered += u32::from(len);
+            marks = marks.with(record.marks);
+            if record.marks.has(Marks::COUNTED) {
+                self.discount(&record, record.len, &mut acked.delivered);
+                self.shorten_run(&record);
             }
-            self.discount(index, &record, len);
-            if !whole {
-                let rest = self.sent.get_mut(index);
-                rest.seq = ack;
-                rest.len -= len;
-                break;
-            }
-            self.shorten_run(index, &record);
             self.sent.pop();
         }
-        if repeated {
+        if marks.has(Marks::REPEATED) {
             acked.newest = None;
         }
         self.una = ack;
@@ -292,12 +284,28 @@ impl Scoreboard {
         self.sacked_end = self.sent.first();
     }
 
-    /// Takes `len` bytes of an acknowledged record out of the counts.
-    fn discount(&mut self, index: Index, record: &Record, len: u16) {
+    /// The front record is acknowledged up to `ack`, which lies within it; gives when it was sent, if it was sent once.
+    fn acknowledge_part(&mut self, ack: Seq, delivered: &mut u32) -> Option<Time> {
+        let index = self.sent.first();
+        let record = *self.sent.get(index);
+        if !record.seq.before(ack) {
+            return None;
+        }
+        let len = ack.since(record.seq) as u16;
+        self.discount(&record, len, delivered);
+        let rest = self.sent.get_mut(index);
+        rest.seq = ack;
+        rest.len -= len;
+        (!record.marks.has(Marks::REPEATED)).then_some(record.sent_at)
+    }
+
+    /// Takes `len` acknowledged bytes of the front record out of the counts.
+    fn discount(&mut self, record: &Record, len: u16, delivered: &mut u32) {
         let len = u32::from(len);
         if record.marks.has(Marks::SACKED) {
+            *delivered -= len;
             self.sacked -= len;
-            if index >= self.edge {
+            if self.sent.first() >= self.edge {
                 self.above_bytes -= len;
             }
             return;
@@ -311,7 +319,8 @@ impl Scoreboard {
     }
 
     /// The front record leaves: the run that it began, if any, begins at the next one.
-    fn shorten_run(&mut self, index: Index, record: &Record) {
+    fn shorten_run(&mut self, record: &Record) {
+        let index = self.sent.first();
         if !record.marks.has(Marks::SACKED) {
             return;
         }
@@ -336,8 +345,7 @@ impl Scoreboard {
     }
 
     fn is_sacked(&self, index: Index) -> bool {
-        (self.sent.first()..self.sent.end()).contains(&index)
-            && self.sent.get(index).marks.has(Marks::SACKED)
+        (self.sent.first()..self.sent.end()).contains(&index) && self.sent.get(index).marks.has(Marks::SACKED)
     }
 
     fn mark_sacked(&mut self, index: Index) {
@@ -436,7 +444,8 @@ mod tests {
         }
 
         fn update_lost(&mut self) {
-            let now: Vec<_> = (0..self.segments.len()).filter(|&i| !self.segments[i].2 && self.is_lost(i)).collect();
+            let now: Vec<_> =
+                (0..self.segments.len()).filter(|&i| !self.segments[i].2 && self.is_lost(i)).collect();
             self.lost.extend(now.into_iter().map(|i| self.segments[i].0));
         }
 

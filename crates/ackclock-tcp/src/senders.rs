@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn any_option_can_be_given_to_any_row_and_a_misspelt_one_to_none() {
         for entry in SENDERS.entries {
-            let table = json!({"kind": entry.name, "recover_guard": "on", "rto": {"min": "200ms", "tick": "100ms"}});
+            let table =
+                json!({"kind": entry.name, "recover_guard": "on", "rto": {"min": "200ms", "tick": "100ms"}});
             assert_eq!(SENDERS.resolve(&table).unwrap().config().recover_guard, Switch::On);
         }
         let error = |table| SENDERS.resolve(&table).unwrap_err().to_string();

@@ -54,6 +54,9 @@ impl Marks {
     /// It carries the SYN.
     pub const SYN: Self = Self(0x20);
 
+    /// The marks by which the scoreboard counts it.
+    pub const COUNTED: Self = Self(0x07);
+
     /// Whether any mark of `other` is set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -98,6 +101,11 @@ impl Sent {
     /// Whether nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.first == self.end
+    }
+
+    /// The oldest record.
+    pub fn front(&self) -> Option<&Record> {
+        if self.is_empty() { None } else { Some(self.get(self.first)) }
     }
 
     /// The record of this number, which must be within `first()..end()`.
@@ -155,8 +163,7 @@ impl Sent {
 
     fn grow(&mut self) {
         const SMALLEST: usize = 16;
-        const EMPTY: Record =
-            Record { sent_at: Time::ZERO, seq: Seq(0), run: 0, len: 0, marks: Marks(0) };
+        const EMPTY: Record = Record { sent_at: Time::ZERO, seq: Seq(0), run: 0, len: 0, marks: Marks(0) };
         let mut larger = vec![EMPTY; (self.slots.len() * 2).max(SMALLEST)];
         let mask = larger.len() - 1;
         for index in self.first..self.end {

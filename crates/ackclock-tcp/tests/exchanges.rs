@@ -3,6 +3,9 @@
 //! Segments carry 1000 bytes and numbers begin at 0; `sent` gives them as thousands, so `[3, 4]` are the segments that
 //! begin at bytes 3000 and 4000.
 
+// Helpers of tests may unwrap as tests may.
+#![allow(clippy::unwrap_used)]
+
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, SynOptions, Time, Timestamps};
 use ackclock_tcp::sender::State;
 use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, Sender, Supply};
@@ -250,7 +253,7 @@ fn sack_rescues_the_last_segment_when_nothing_else_may_be_sent() {
     assert_eq!(script.sack(at(106), 0, &[(1, 7)]), NOTHING, "once");
     assert_eq!(script.ack(at(200), 7), NOTHING);
     let mut last = script.ack_segment(8);
-    last.ack = last.ack + 1;
+    last.ack += 1;
     script.sender.on_segment(at(201), &last);
     assert_eq!(script.sender.state(), State::Closed);
     assert_eq!(script.sender.finished_at(), Some(at(201)));
@@ -294,11 +297,7 @@ fn after_a_timeout_sack_sends_again_only_what_is_not_sacked() {
         script.sack(at(100), 0, &[(2, 4)]);
         let (now, out) = script.timeout();
         assert_eq!(out, [0], "{memory}");
-        let again = if memory == "keep" {
-            script.sack(now, 1, &[(2, 4)])
-        } else {
-            script.ack(now, 1)
-        };
+        let again = if memory == "keep" { script.sack(now, 1, &[(2, 4)]) } else { script.ack(now, 1) };
         assert_eq!(again, expected, "{memory}");
         for _ in 0..4 {
             script.sack(now, 1, &[(2, 5)]);
@@ -362,7 +361,12 @@ fn congestion_echo_halves_once_a_window_and_is_answered() {
     echo.flags |= Flags::ECE;
     script.sender.on_segment(at(200), &echo);
     assert_eq!(script.sender.stats().ecn_reductions, 2);
-    assert!(script.segments(at(300)).iter().all(|segment| !segment.flags.contains(Flags::CWR) || segment.seq == Seq(9000)));
+    assert!(
+        script
+            .segments(at(300))
+            .iter()
+            .all(|segment| !segment.flags.contains(Flags::CWR) || segment.seq == Seq(9000))
+    );
 }
 
 #[test]
@@ -417,7 +421,10 @@ fn a_closed_window_is_probed_with_one_byte_and_growing_pauses() {
     ack.ack = Seq(2001);
     script.sender.on_segment(now, &ack);
     let out = script.segments(now);
-    assert_eq!(out.iter().map(|segment| (segment.seq, segment.payload)).collect::<Vec<_>>()[0], (Seq(2001), 1000));
+    assert_eq!(
+        out.iter().map(|segment| (segment.seq, segment.payload)).collect::<Vec<_>>()[0],
+        (Seq(2001), 1000)
+    );
 }
 
 #[test]
@@ -430,7 +437,11 @@ fn the_last_segment_of_a_file_carries_the_fin() {
     let (now, _) = script.timeout();
     script.sender.on_segment(now, &script.ack_segment(2));
     let again = script.segments(now);
-    assert_eq!((again[0].payload, again[0].flags.contains(Flags::FIN)), (500, true), "and so does its repetition");
+    assert_eq!(
+        (again[0].payload, again[0].flags.contains(Flags::FIN)),
+        (500, true),
+        "and so does its repetition"
+    );
     let mut ack = script.ack_segment(2);
     ack.ack = Seq(2501);
     script.sender.on_segment(now, &ack);
@@ -458,7 +469,10 @@ fn the_handshake_agrees_on_what_both_offer() {
     let out = script.segments(at(5));
     assert_eq!(out.len(), 1);
     let answer = out[0];
-    assert_eq!((answer.seq, answer.ack, answer.flags), (Seq(0), Seq(701), Flags::SYN | Flags::ACK | Flags::ECE));
+    assert_eq!(
+        (answer.seq, answer.ack, answer.flags),
+        (Seq(0), Seq(701), Flags::SYN | Flags::ACK | Flags::ECE)
+    );
     assert_eq!(answer.timestamps(), Some(Timestamps { value: 5, echo: 77 }));
     assert_eq!(answer.header, 60);
     assert!(answer.syn_options().unwrap().sack_permitted);
@@ -469,13 +483,20 @@ fn the_handshake_agrees_on_what_both_offer() {
     assert_eq!(script.sender.state(), State::Established);
     assert_eq!(script.sender.srtt(), Some(Span::from_millis(100)));
     let data = script.segments(at(105));
-    assert_eq!(data.iter().map(|segment| (segment.seq, segment.payload)).collect::<Vec<_>>(), [(Seq(1), 500), (Seq(501), 500)]);
+    assert_eq!(
+        data.iter().map(|segment| (segment.seq, segment.payload)).collect::<Vec<_>>(),
+        [(Seq(1), 500), (Seq(501), 500)]
+    );
     assert_eq!((data[0].timestamps(), data[0].header), (Some(Timestamps { value: 105, echo: 177 }), 52));
 }
 
 #[test]
 fn an_answer_to_a_syn_that_is_lost_is_repeated_and_costs_the_initial_window() {
-    let mut script = Script::with(json!({"kind": "reno", "handshake": "on"}), FlowParams { first: Seq(1), ..params(4) }, Supply::Endless);
+    let mut script = Script::with(
+        json!({"kind": "reno", "handshake": "on"}),
+        FlowParams { first: Seq(1), ..params(4) },
+        Supply::Endless,
+    );
     script.sender.on_segment(at(0), &syn());
     assert_eq!(script.segments(at(0)).len(), 1);
     let (now, _) = script.timeout();

@@ -1,5 +1,8 @@
 //! Every row of the sender table under random segments, windows, instants and polls.
 
+// Helpers of tests may unwrap as tests may.
+#![allow(clippy::unwrap_used)]
+
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, Timestamps};
 use ackclock_tcp::sender::State;
 use ackclock_tcp::{FlowParams, SENDERS, Sender, Supply};
@@ -11,7 +14,16 @@ const MSS: u32 = 1000;
 #[derive(Clone, Debug)]
 enum Op {
     /// An acknowledgement at this offset from the highest that would be valid, with blocks relative to it.
-    Ack { back: i64, window: u16, scale: u8, blocks: Vec<(u32, u32)>, stamps: Option<(u32, u32)>, flags: u8, seq: u32, payload: u16 },
+    Ack {
+        back: i64,
+        window: u16,
+        scale: u8,
+        blocks: Vec<(u32, u32)>,
+        stamps: Option<(u32, u32)>,
+        flags: u8,
+        seq: u32,
+        payload: u16,
+    },
     /// Time passes, and timers may be due.
     Wait(u64),
     /// A wake for nothing.
@@ -56,7 +68,12 @@ struct Wire {
 
 impl Wire {
     fn new(config: &Value, first: u32, bytes: u64) -> Self {
-        let params = FlowParams { packet: 1040, initial_window: Size::Packets(4), first: Seq(first), ..FlowParams::new(FlowId(0)) };
+        let params = FlowParams {
+            packet: 1040,
+            initial_window: Size::Packets(4),
+            first: Seq(first),
+            ..FlowParams::new(FlowId(0))
+        };
         let mut sender = SENDERS.resolve(config).unwrap().build(params).unwrap();
         sender.supply(Supply::Bytes(bytes));
         sender.on_timeout(Time::ZERO);
@@ -77,7 +94,11 @@ impl Wire {
             assert!(segment.seq.at_or_before(self.max), "a hole at {:?}", self.max);
             let is_new = segment.end().after(self.max);
             // A probe of a closed window is one byte.
-            assert!(!is_new || segment.end().at_or_before(self.edge) || segment.sequence_space() == 1, "{segment:?} beyond {:?}", self.edge);
+            assert!(
+                !is_new || segment.end().at_or_before(self.edge) || segment.sequence_space() == 1,
+                "{segment:?} beyond {:?}",
+                self.edge
+            );
             assert!(segment.seq.after(self.first - 1));
             self.max = self.max.max(segment.end());
         }
@@ -99,7 +120,8 @@ impl Wire {
             }
             Op::Poll => {}
             Op::Ack { back, window, scale, blocks, stamps, flags, seq, payload } => {
-                let ack = if *back >= 0 { self.max - *back as u32 } else { self.max + back.unsigned_abs() as u32 };
+                let ack =
+                    if *back >= 0 { self.max - *back as u32 } else { self.max + back.unsigned_abs() as u32 };
                 let mut segment = Segment::pure_ack(FlowId(0), ack, 40);
                 segment.window = *window;
                 segment.set_scale(Some(*scale));

@@ -1,5 +1,8 @@
 //! CR02 Table 1 recomputed: 3600 s of one bulk download over a 200 kbit/s link with 10 packets of buffer.
 
+// Helpers of tests may unwrap as tests may.
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use ackclock_core::{Span, Time};

@@ -1,8 +1,11 @@
 //! More than 4 GiB: numbers wrap, and nothing is noticed of it.
 
+// Helpers of tests may unwrap as tests may.
+#![allow(clippy::unwrap_used)]
+
 use ackclock_core::{FlowId, Segment, Seq, Size, Span, Time};
-use ackclock_tcp::{AckPolicy, FlowParams, Receiver, ReceiverConfig, SENDERS, Supply};
 use ackclock_tcp::receiver::Opening;
+use ackclock_tcp::{AckPolicy, FlowParams, Receiver, ReceiverConfig, SENDERS, Supply};
 use serde_json::json;
 
 #[test]

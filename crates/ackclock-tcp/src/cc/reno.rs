@@ -28,6 +28,8 @@ use crate::config::Halves;
 pub struct Reno {
     cwnd: f64,
     ssthresh: f64,
+    /// `cwnd` in bytes, which is asked for far more often than it changes.
+    window: u32,
     mss: u32,
     halves: Halves,
     /// Window and threshold before the last reduction.
@@ -43,7 +45,15 @@ impl Reno {
         let mss = f64::from(context.mss);
         let cwnd = (f64::from(context.initial_window) / mss).max(1.0);
         let ssthresh = f64::from(context.initial_ssthresh) / mss;
-        Self { cwnd, ssthresh, mss: context.mss, halves, before: (cwnd, ssthresh) }
+        let mut reno =
+            Self { cwnd: 0.0, ssthresh, window: 0, mss: context.mss, halves, before: (cwnd, ssthresh) };
+        reno.set(cwnd);
+        reno
+    }
+
+    fn set(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+        self.window = self.bytes(cwnd);
     }
 
     fn bytes(&self, segments: f64) -> u32 {
@@ -68,7 +78,7 @@ impl CongestionControl for Reno {
         if sample.acked == 0 || sample.phase == Phase::FastRecovery {
             return;
         }
-        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        self.set(self.cwnd + if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd });
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
@@ -79,24 +89,25 @@ impl CongestionControl for Reno {
         if !(event.repeated_timeout && self.halves == Halves::Flight) {
             self.ssthresh = self.half(event);
         }
-        self.cwnd = match event.cause {
+        self.set(match event.cause {
             Congestion::Timeout => 1.0,
             Congestion::FastRetransmit => self.ssthresh,
             Congestion::Ecn => self.cwnd.min(self.ssthresh),
-        };
+        });
     }
 
     fn on_spurious(&mut self, _: Time, _: Congestion) {
-        (self.cwnd, self.ssthresh) = self.before;
+        self.ssthresh = self.before.1;
+        self.set(self.before.0);
     }
 
     fn adopt(&mut self, window: u32, ssthresh: u32) {
-        self.cwnd = (f64::from(window) / f64::from(self.mss)).max(1.0);
+        self.set((f64::from(window) / f64::from(self.mss)).max(1.0));
         self.ssthresh = f64::from(ssthresh) / f64::from(self.mss);
     }
 
     fn window(&self) -> u32 {
-        self.bytes(self.cwnd)
+        self.window
     }
 
     fn ssthresh(&self) -> u32 {
@@ -156,7 +167,10 @@ mod tests {
     fn a_repeated_timeout_holds_the_threshold_where_the_flight_is_halved() {
         let mut reno = reno(Halves::Flight);
         reno.on_congestion(&event(Congestion::Timeout, 20_000, 20_000));
-        reno.on_congestion(&CongestionEvent { repeated_timeout: true, ..event(Congestion::Timeout, 1000, 1000) });
+        reno.on_congestion(&CongestionEvent {
+            repeated_timeout: true,
+            ..event(Congestion::Timeout, 1000, 1000)
+        });
         assert_eq!(reno.ssthresh(), 10_000);
     }
 

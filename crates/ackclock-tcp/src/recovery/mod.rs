@@ -119,17 +119,16 @@ pub enum Next {
     Again(Index),
 }
 
-/// The next segment in sequence, as senders without SACK choose it: `cwnd + inflation` and the other limits count from
+/// The next segment in sequence, as senders without SACK choose it: of `usable` bytes, and the other limits, counted from
 /// the left edge.
-pub(crate) fn in_sequence(window: &Window, inflation: i64, board: &Scoreboard) -> Option<Next> {
-    let usable = (i64::from(window.cwnd) + inflation).clamp(i64::from(window.mss), i64::from(u32::MAX)) as u32;
+pub(crate) fn in_sequence(window: &Window, usable: u32, board: &Scoreboard) -> Option<Next> {
     let usable = usable.min(window.limit);
-    let before = board.next_seq().since(board.una());
     let index = board.next();
     if index < board.sent().end() {
+        let record = board.sent().get(index);
         // A FIN needs no room in the window (RFC 9293 section 3.8.6 counts it, but no congestion window does).
-        let len = u32::from(board.sent().get(index).payload());
-        return (before + len <= usable).then_some(Next::Again(index));
+        let end = record.seq.since(board.una()) + u32::from(record.payload());
+        return (end <= usable).then_some(Next::Again(index));
     }
-    (window.fresh > 0 && before + window.fresh <= usable).then_some(Next::Fresh)
+    (window.fresh > 0 && board.outstanding() + window.fresh <= usable).then_some(Next::Fresh)
 }

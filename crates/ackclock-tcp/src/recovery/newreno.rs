@@ -28,7 +28,7 @@ use crate::scoreboard::{DUP_THRESH, Scoreboard};
 pub struct NewReno {
     duplicates: u32,
     /// What recovery adds to the window, bytes; a large partial acknowledgement can make it negative.
-    inflation: i64,
+    inflation: i32,
     /// The left edge must be sent again whatever the window.
     retransmit: bool,
     phase: Phase,
@@ -86,13 +86,13 @@ impl Recovery for NewReno {
             return Verdict::Open;
         }
         if self.phase == Phase::FastRecovery {
-            self.inflation += i64::from(ack.mss);
+            self.inflation = self.inflation.saturating_add(ack.mss as i32);
             return Verdict::Open;
         }
         self.duplicates += 1;
         if self.duplicates < DUP_THRESH {
             if self.limited_transmit == Switch::On {
-                self.inflation = i64::from(self.duplicates * ack.mss);
+                self.inflation = (self.duplicates * ack.mss) as i32;
             }
             return Verdict::Open;
         }
@@ -104,7 +104,7 @@ impl Recovery for NewReno {
         self.recover = Some(board.max());
         self.partials = 0;
         self.phase = Phase::FastRecovery;
-        self.inflation = i64::from(DUP_THRESH * ack.mss);
+        self.inflation = (DUP_THRESH * ack.mss) as i32;
         self.retransmit = true;
         Verdict::Enter
     }
@@ -130,7 +130,9 @@ impl Recovery for NewReno {
         if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
             return Some(Next::Again(board.sent().first()));
         }
-        in_sequence(window, self.inflation, board)
+        // The window itself never falls below one segment.
+        let usable = window.cwnd.saturating_add_signed(self.inflation).max(window.mss);
+        in_sequence(window, usable, board)
     }
 
     fn phase(&self) -> Phase {
@@ -144,9 +146,9 @@ impl NewReno {
         self.partials += 1;
         self.retransmit = true;
         let back = if ack.acked >= ack.mss { ack.mss } else { 0 };
-        self.inflation += i64::from(back) - i64::from(ack.acked);
-        // The window itself never falls below one segment.
-        self.inflation = self.inflation.max(i64::from(ack.mss) - i64::from(ack.cwnd));
+        // It cannot take more away than the window and what inflated it.
+        let deflated = i64::from(self.inflation) + i64::from(back) - i64::from(ack.acked);
+        self.inflation = deflated.max(-i64::from(ack.cwnd)) as i32;
         let restart = self.partials == 1 || self.timer == PartialAckTimer::Slow;
         Verdict::Partial(if restart { Timer::Restart } else { Timer::Keep })
     }

@@ -123,7 +123,7 @@ impl Recovery for Reno {
         if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
             return Some(Next::Again(board.sent().first()));
         }
-        in_sequence(window, self.inflation.into(), board)
+        in_sequence(window, window.cwnd.saturating_add(self.inflation), board)
     }
 
     fn phase(&self) -> Phase {

@@ -112,7 +112,7 @@ impl Recovery for Sack {
         if self.phase == Phase::Open {
             // Section 5 step (3): what has arrived makes room, but only limited transmit may use it before recovery.
             let room = if self.limited_transmit == Switch::On { board.sacked() } else { 0 };
-            return in_sequence(window, room.into(), board);
+            return in_sequence(window, window.cwnd.saturating_add(room), board);
         }
         if window.cwnd < board.in_flight().saturating_add(window.mss) {
             return None;
@@ -144,7 +144,8 @@ impl Sack {
 
     /// `NextSeg` of section 4.
     fn next_seg(&mut self, window: &Window, board: &Scoreboard) -> Option<Next> {
-        let below = if self.phase == Phase::TimeoutRecovery { board.sent().end() } else { board.sacked_end() };
+        let below =
+            if self.phase == Phase::TimeoutRecovery { board.sent().end() } else { board.sacked_end() };
         let hole = board.hole(self.cursor, below).filter(|&index| {
             self.phase == Phase::FastRecovery || board.sent().get(index).marks.has(Marks::LOST)
         });

@@ -144,7 +144,7 @@ impl Recovery for Sack1 {
             return if self.duplicates > 0 && !limited {
                 None
             } else {
-                in_sequence(window, inflation.into(), board)
+                in_sequence(window, window.cwnd.saturating_add(inflation), board)
             };
         }
         if self.pipe >= i64::from(window.cwnd / window.mss) {
@@ -167,6 +167,6 @@ impl Sack1 {
             self.cursor = if within { index + 1 } else { self.cursor };
             return within.then_some(Next::Again(index));
         }
-        in_sequence(&Window { cwnd: window.limit, ..*window }, 0, board)
+        in_sequence(window, window.limit, board)
     }
 }

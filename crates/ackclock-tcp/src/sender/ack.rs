@@ -43,9 +43,12 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Brings the scoreboard up to date.
     fn read(&mut self, now: Time, seg: &Segment) -> News {
-        let acked = if seg.ack == self.board.una() { Acked::default() } else { self.board.acknowledge(seg.ack) };
+        let acked =
+            if seg.ack == self.board.una() { Acked::default() } else { self.board.acknowledge(seg.ack) };
         self.acknowledged += u64::from(acked.bytes);
-        if acked.bytes > 0 && let Some(rate) = &mut self.rate {
+        if acked.bytes > 0
+            && let Some(rate) = &mut self.rate
+        {
             rate.on_acked(now, seg.ack);
         }
         let mut news = News { acked, sacked: 0, rtt: None, dsack: false };
@@ -113,7 +116,11 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let facts = self.facts(news, duplicate);
         let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
         let sample = self.sample(now, news, self.recovery.phase());
-        if news.sacked > 0 { self.cc.on_ack(&sample) } else { self.cc.on_duplicate(&sample) }
+        if news.sacked > 0 {
+            self.cc.on_ack(&sample)
+        } else {
+            self.cc.on_duplicate(&sample)
+        }
         if verdict == Verdict::Enter {
             self.enter(now);
         }
@@ -153,6 +160,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.cc.on_ack(&sample);
     }
 
+    // Inlined, so that what a controller does not read is not worked out.
+    #[inline(always)]
     fn sample(&mut self, now: Time, news: &News, phase: Phase) -> AckSample {
         let min_rtt = self.rtt.min_rtt();
         AckSample {

@@ -23,7 +23,7 @@ mod input;
 mod output;
 mod timer;
 
-use ackclock_core::{FlowId, Rate, Segment, Seq, Size, Span, Time};
+use ackclock_core::{FlowId, Message, Outbox, Port, Rate, Segment, Seq, Size, Span, Time};
 
 use crate::cc::{CcContext, CongestionControl, Phase};
 use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, window_bytes};
@@ -51,6 +51,19 @@ pub trait Sender: Send {
 
     /// Does what is due at `now`; early or repeated calls change nothing.
     fn on_timeout(&mut self, now: Time);
+
+    /// All of the above in one call, for hosts: takes in `seg`, or what is due at `now` where there is none, sends what
+    /// there is to send out at `port`, and gives the next deadline.
+    fn drive(&mut self, now: Time, seg: Option<&Segment>, port: Port, out: &mut Outbox) -> Option<Time> {
+        match seg {
+            Some(seg) => self.on_segment(now, seg),
+            None => self.on_timeout(now),
+        }
+        while let Some(segment) = self.poll_segment(now) {
+            out.send(port, Message::Segment(segment));
+        }
+        self.poll_timeout()
+    }
 
     /// What is to be sent. To be called once, before anything else.
     fn supply(&mut self, supply: Supply);

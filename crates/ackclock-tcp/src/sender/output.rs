@@ -87,7 +87,6 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Sends `payload` bytes of new data, and the FIN where they are the last and the peer's window takes it.
     fn push(&mut self, now: Time, payload: u32) -> Segment {
         let seq = self.board.max();
-        let before = self.board.in_flight();
         let ends = self.fin == Fin::Ahead
             && self.unsent.ends_with(payload)
             && (payload == 0 || self.peer_edge.since(seq) > payload);
@@ -100,12 +99,11 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             self.fin = Fin::Sent;
             segment.flags |= Flags::FIN;
         }
-        self.on_sent(now, &segment, before);
+        self.on_sent(now, &segment);
         segment
     }
 
     fn send_again(&mut self, now: Time, index: Index) -> Segment {
-        let before = self.board.in_flight();
         let record = self.board.resend(now, index);
         self.rtt.on_sent_again(record.end());
         self.stats.retransmits += 1;
@@ -113,7 +111,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if record.marks.has(Marks::FIN) {
             segment.flags |= Flags::FIN;
         }
-        self.on_sent(now, &segment, before);
+        self.on_sent(now, &segment);
         segment
     }
 
@@ -136,7 +134,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         segment
     }
 
-    fn on_sent(&mut self, now: Time, segment: &Segment, in_flight_before: u32) {
+    fn on_sent(&mut self, now: Time, segment: &Segment) {
         self.stats.segments_sent += 1;
         if self.timer == Time::NEVER {
             // RFC 6298 (5.1).
@@ -144,7 +142,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
         if let Some(rate) = &mut self.rate {
             let range = SackBlock { left: segment.seq, right: segment.end() };
-            rate.on_sent(now, range, in_flight_before);
+            let before = self.board.in_flight().saturating_sub(segment.sequence_space());
+            rate.on_sent(now, range, before);
         }
         let payload = u32::from(segment.payload);
         self.cc.on_sent(now, payload, self.board.in_flight());
@@ -158,7 +157,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let starved = self.unsent.at_most(1) == 0 && self.fin != Fin::Ahead;
         if starved {
             let in_flight = self.board.in_flight();
-            if in_flight < window.cwnd && let Some(rate) = &mut self.rate {
+            if in_flight < window.cwnd
+                && let Some(rate) = &mut self.rate
+            {
                 rate.on_app_limited(in_flight);
             }
         } else if self.board.sent().is_empty() && self.timer == Time::NEVER {
