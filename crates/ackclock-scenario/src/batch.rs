@@ -127,12 +127,17 @@ mod tests {
     fn jobs_begin_in_their_order() {
         let mut order = Vec::new();
         let one = NonZeroUsize::new(1);
-        let flow = in_parallel(50, one, |job| job, |news| {
-            if let News::Done(job, _) = news {
-                order.push(job);
-            }
-            ControlFlow::<()>::Continue(())
-        });
+        let flow = in_parallel(
+            50,
+            one,
+            |job| job,
+            |news| {
+                if let News::Done(job, _) = news {
+                    order.push(job);
+                }
+                ControlFlow::<()>::Continue(())
+            },
+        );
         assert!(flow.is_ok());
         assert_eq!(order, (0..50).collect::<Vec<_>>());
     }

@@ -7,18 +7,13 @@ use std::time::Duration;
 use ackclock_core::{MAX_PORTS, Message, Port, Time, Tracer};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::RunError;
-use crate::packet::{Source, packet};
-
-/// Where a capture listens.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Interface {
-    Server = 0,
-    Client = 1,
-}
+use crate::packet::{Interface, Source, packet};
 
 /// Messages that arrive at this port of this node are seen on an interface.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +73,7 @@ impl<W: Write + Send> Tracer for Capture<W> {
         let Some(Some(tap)) = self.taps.get(place(node, port)) else { return };
         let (Message::Segment(mut segment), Ok(writer)) = (*message, &mut self.writer) else { return };
         segment.flow.0 += tap.first_flow;
-        let packet = packet(&segment, tap.source, self.packets as u16);
+        let packet = packet(&segment, tap.source, tap.interface, self.packets as u16);
         self.packets += 1;
         let block = EnhancedPacketBlock {
             interface_id: tap.interface as u32,

@@ -5,9 +5,13 @@ use ackclock_edge::REGULATORS;
 use ackclock_link::LINKS;
 use ackclock_link::queue::QUEUES;
 use ackclock_tcp::{SENDERS, WORKLOADS};
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::acks::ACKS;
 use crate::presets::PRESETS;
+use crate::{FlowTable, Tables};
 
 /// All components of one kind.
 #[derive(Clone, Debug)]
@@ -31,13 +35,15 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// Links, queues, regulators, senders, presets and workloads.
+/// The tables of a scenario file, and the links, queues, regulators, senders, acks, presets and workloads that they name.
 pub fn catalogue() -> Vec<Kind> {
     vec![
+        Kind { name: "tables", components: vec![table::<Tables>("scenario"), table::<FlowTable>("flow")] },
         kind("links", &LINKS),
         kind("queues", &QUEUES),
         kind("regulators", &REGULATORS),
         kind("senders", &SENDERS),
+        kind("acks", &ACKS),
         Kind { name: "presets", components: PRESETS.iter().map(preset).collect() },
         kind("workloads", &WORKLOADS),
     ]
@@ -60,9 +66,19 @@ fn kind<C: ?Sized>(name: &'static str, registry: &Registry<C>) -> Kind {
 }
 
 fn component<C: ?Sized>(entry: &Entry<C>) -> Component {
-    let schema = (entry.schema)();
+    described(entry.name, (entry.schema)(), (entry.defaults)())
+}
+
+/// A table of the file itself.
+fn table<T: Default + Serialize + JsonSchema>(name: &'static str) -> Component {
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+    // Tables of strings, numbers and lists always serialise.
+    described(name, schema, serde_json::to_value(T::default()).unwrap_or(Value::Null))
+}
+
+fn described(name: &'static str, schema: Value, defaults: Value) -> Component {
     let description = schema["description"].as_str().unwrap_or_default().to_owned();
-    Component { name: entry.name, description, schema: Some(schema), defaults: (entry.defaults)() }
+    Component { name, description, schema: Some(schema), defaults }
 }
 
 /// A preset describes itself in the comment at its head.

@@ -4,7 +4,9 @@
 //! they can be run one after the other: memory does not grow with the number of flows, and a flow's chance does not depend
 //! on how others behave.
 
-use ackclock_core::{ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, Port, Seq, Streams, Time, Tracer};
+use ackclock_core::{
+    ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, Port, Seq, Streams, Time, Tracer,
+};
 use ackclock_edge::{Edge, Surroundings};
 use ackclock_link::{Files, Path, path};
 use ackclock_tcp::config::{Switch, window_bytes};
@@ -13,8 +15,8 @@ use ackclock_tcp::{Host, Receiver, ReceiverConfig, Sender, SenderRow, Workload, 
 
 use crate::Tables;
 use crate::acks::Acks;
-use crate::capture::{Interface, Tap};
-use crate::packet::Source;
+use crate::capture::Tap;
+use crate::packet::{Interface, Source};
 use crate::tables::FlowTable;
 
 /// A node of the graph. An enum, so that hops between nodes are direct calls.
@@ -159,7 +161,8 @@ impl<'a> Group<'a> {
             },
             acks: self.acks.policy(),
             ack_size: self.table.ack_size.0,
-            max_window: window_bytes(self.table.max_window, mss).map_err(|error| error.under("max_window"))?,
+            max_window: window_bytes(self.table.max_window, mss)
+                .map_err(|error| error.under("max_window"))?,
             mss,
             sack: self.sender.uses_sack(),
             dsack: on(Some(self.table.dsack)),

@@ -13,14 +13,22 @@ pub(crate) enum Source {
     Client,
 }
 
+/// The end at which a packet is seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Interface {
+    Server = 0,
+    Client = 1,
+}
+
 /// The headers of a packet and the length that it has on the wire.
 pub(crate) struct Packet {
     pub(crate) headers: Vec<u8>,
     pub(crate) length: u32,
 }
 
-/// An address for documentation (RFC 5737); the servers share it.
-const SERVER: [u8; 4] = [192, 0, 2, 1];
+/// Addresses for documentation (RFC 5737). All servers share one, which is another at each end, as behind a translator:
+/// a reader of the capture would otherwise take what it sees at the second end for repetitions of what it saw at the first.
+const SERVER: [[u8; 4]; 2] = [[192, 0, 2, 1], [192, 0, 2, 2]];
 /// Ports of no known service, so that nobody looks for a protocol in the payload.
 const SERVER_PORT: u16 = 49_001;
 const CLIENT_PORT: u16 = 49_002;
@@ -28,11 +36,12 @@ const CLIENT_PORT: u16 = 49_002;
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
 /// The packet of a segment; `identification` is its number in the IP header.
-pub(crate) fn packet(segment: &Segment, source: Source, identification: u16) -> Packet {
+pub(crate) fn packet(segment: &Segment, source: Source, seen: Interface, identification: u16) -> Packet {
     let mut tcp = tcp_header(segment, source);
+    let (server, client) = (SERVER[seen as usize], client(segment.flow));
     let (from, to) = match source {
-        Source::Server => (SERVER, client(segment.flow)),
-        Source::Client => (client(segment.flow), SERVER),
+        Source::Server => (server, client),
+        Source::Client => (client, server),
     };
     // What a fixed header of 40 bytes left for data may be too much beside options; the length field has 16 bits.
     let room = usize::from(u16::MAX) - Ipv4Header::MIN_LEN - tcp.header_len();
@@ -136,12 +145,12 @@ mod tests {
         for left in [100, 200, 300] {
             ack.push_sack(SackBlock { left: Seq(left), right: Seq(left + 10) });
         }
-        let bytes = packet(&ack, Source::Client, 3).headers;
+        let bytes = packet(&ack, Source::Client, Interface::Server, 3).headers;
         let parsed = SlicedPacket::from_ip(&bytes).unwrap();
         let Some(NetSlice::Ipv4(ip)) = parsed.net else { panic!("no IPv4") };
         let Some(TransportSlice::Tcp(tcp)) = parsed.transport else { panic!("no TCP") };
         let header = ip.header();
-        assert_eq!((header.source(), header.destination()), ([10, 0, 1, 45], SERVER));
+        assert_eq!((header.source(), header.destination()), ([10, 0, 1, 45], [192, 0, 2, 1]));
         assert_eq!(header.ecn(), IpEcn::THREE);
         assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
         let tcp = tcp.to_header();
@@ -149,18 +158,23 @@ mod tests {
         assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(&header.to_header(), &[]).unwrap());
         let options: Vec<_> = tcp.options_iterator().map(Result::unwrap).collect();
         assert!(options.contains(&TcpOptionElement::Timestamp(9, 8)));
-        let blocks = TcpOptionElement::SelectiveAcknowledgement((100, 110), [Some((200, 210)), Some((300, 310)), None]);
+        let blocks = TcpOptionElement::SelectiveAcknowledgement(
+            (100, 110),
+            [Some((200, 210)), Some((300, 310)), None],
+        );
         assert!(options.contains(&blocks));
     }
 
     #[test]
     fn a_payload_counts_in_length_and_checksum_and_is_left_out() {
-        let data = packet(&Segment::data(FlowId(0), Seq(1), 960, 40), Source::Server, 0);
+        let data = packet(&Segment::data(FlowId(0), Seq(1), 960, 40), Source::Server, Interface::Client, 0);
         assert_eq!((data.length, data.headers.len()), (1000, 40));
-        let parsed = SlicedPacket::from_ip(&[&data.headers[..], &[0; 960]].concat()).unwrap().transport.map(|t| match t {
-            TransportSlice::Tcp(tcp) => tcp.to_header(),
-            _ => panic!("no TCP"),
-        });
+        let parsed = SlicedPacket::from_ip(&[&data.headers[..], &[0; 960]].concat()).unwrap().transport.map(
+            |t| match t {
+                TransportSlice::Tcp(tcp) => tcp.to_header(),
+                _ => panic!("no TCP"),
+            },
+        );
         let ip = Ipv4Header::from_slice(&data.headers).unwrap().0;
         let tcp = parsed.unwrap();
         assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(&ip, &[0; 960]).unwrap());

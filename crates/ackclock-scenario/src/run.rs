@@ -35,7 +35,12 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Where a file that the scenario names is wrong, or the capture cannot be written.
-pub fn run(scenario: &Scenario, run: u32, files: &dyn Files, options: RunOptions) -> Result<Outcome, RunError> {
+pub fn run(
+    scenario: &Scenario,
+    run: u32,
+    files: &dyn Files,
+    options: RunOptions,
+) -> Result<Outcome, RunError> {
     let tables = scenario.tables();
     let builder = Builder::new(tables, files).map_err(|error| scenario.error(&error))?;
     let nominal = tables.edge.nominal(files).map_err(|error| scenario.error(&error.under("edge")))?;
@@ -48,7 +53,9 @@ pub fn run(scenario: &Scenario, run: u32, files: &dyn Files, options: RunOptions
         scenario,
         streams: Streams::new(tables.seed, run.into()),
         tally: Tally::new(&builder, nominal.rate, parts.len()),
-        recorder: options.series_interval.map(|interval| Recorder::new(interval, tables.duration, tables.edge.channel)),
+        recorder: options
+            .series_interval
+            .map(|interval| Recorder::new(interval, tables.duration, tables.edge.channel)),
         builder: &builder,
     };
     match options.capture {

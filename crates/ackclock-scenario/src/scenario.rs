@@ -74,7 +74,9 @@ impl Scenario {
         let axes = self.axes()?;
         let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.values.len()));
         if count.is_none_or(|count| count > MOST_POINTS) {
-            return Err(self.error(&ConfigError::new("sweep", format!("more than {MOST_POINTS} combinations"))));
+            return Err(
+                self.error(&ConfigError::new("sweep", format!("more than {MOST_POINTS} combinations")))
+            );
         }
         let mut points = vec![(Vec::new(), self.written.clone())];
         for axis in &axes {
@@ -89,7 +91,8 @@ impl Scenario {
             }
             points = next;
         }
-        let build = |(labels, written)| Ok(Point { labels, scenario: Self::build(&self.name, written, None)? });
+        let build =
+            |(labels, written)| Ok(Point { labels, scenario: Self::build(&self.name, written, None)? });
         points.into_iter().map(build).collect()
     }
 
@@ -100,7 +103,12 @@ impl Scenario {
     /// As for [`Self::load`].
     pub fn check(&self, files: &dyn Files) -> Result<(), ScenarioError> {
         for point in self.points()? {
-            point.scenario.tables.edge.nominal(files).map_err(|error| point.scenario.error(&error.under("edge")))?;
+            point
+                .scenario
+                .tables
+                .edge
+                .nominal(files)
+                .map_err(|error| point.scenario.error(&error.under("edge")))?;
         }
         self.tables.edge.nominal(files).map(drop).map_err(|error| self.error(&error.under("edge")))
     }
@@ -143,9 +151,8 @@ impl Scenario {
             }
         };
         let merged = merge(merge(defaults(), preset), merge(options, written.clone()));
-        let tables: Tables = serde_path_to_error::deserialize(merged.value()).map_err(|error| {
-            at(&merged, &ConfigError::new(path_of(&error), error.inner()))
-        })?;
+        let tables: Tables = serde_path_to_error::deserialize(merged.value())
+            .map_err(|error| at(&merged, &ConfigError::new(path_of(&error), error.inner())))?;
         tables.check().map_err(|error| at(&merged, &error))?;
         let scenario = Self { name: name.to_owned(), written, sweep, merged, tables };
         scenario.axes()?;

@@ -5,8 +5,8 @@
 
 use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Time};
 use ackclock_edge::EdgeConfig;
-use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, SenderRow, WORKLOADS, Workload};
 use ackclock_tcp::config::Switch;
+use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, SenderRow, WORKLOADS, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -160,10 +160,16 @@ impl Tables {
     /// Names the key, its value and what is allowed.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.version != 1 {
-            return Err(ConfigError::new("version", format!("{} is not known; this is version 1", self.version)));
+            return Err(ConfigError::new(
+                "version",
+                format!("{} is not known; this is version 1", self.version),
+            ));
         }
         if self.duration == Span::ZERO || self.duration > LONGEST {
-            return Err(ConfigError::new("duration", format!("{} is not between 0s and {LONGEST}", self.duration)));
+            return Err(ConfigError::new(
+                "duration",
+                format!("{} is not between 0s and {LONGEST}", self.duration),
+            ));
         }
         if self.runs == 0 {
             return Err(ConfigError::new("runs", "0 is not above 0"));

@@ -60,7 +60,8 @@ impl Tally {
             let (servers, clients) = (engine.node(island.servers).host(), engine.node(island.clients).host());
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
-                let ends = (servers.and_then(|host| host.sender(id)), clients.and_then(|host| host.receiver(id)));
+                let ends =
+                    (servers.and_then(|host| host.sender(id)), clients.and_then(|host| host.receiver(id)));
                 if let (Some(sender), Some(receiver)) = ends {
                     let flow = self.flow(plan, &groups[plan.group], (sender, receiver), edge, id);
                     self.read_flow(flow, receiver);

@@ -65,9 +65,9 @@ impl Tree {
             let line = error.span().map_or(1, |span| lines.at(span.start));
             ScenarioError::of_text(format!("{name}:{line}"), format!("not TOML: {}", error.message()))
         })?;
-        lines.table(document.get_ref(), 1).map_err(|(line, message)| {
-            ScenarioError::of_text(format!("{name}:{line}"), message)
-        })
+        lines
+            .table(document.get_ref(), 1)
+            .map_err(|(line, message)| ScenarioError::of_text(format!("{name}:{line}"), message))
     }
 
     /// A JSON value all of whose parts have one origin.
@@ -87,9 +87,9 @@ impl Tree {
         match &self.node {
             Node::Leaf(value) => value.clone(),
             Node::List(items) => Value::Array(items.iter().map(Self::value).collect()),
-            Node::Table(entries) => {
-                Value::Object(entries.iter().map(|(key, tree)| (key.clone(), tree.value())).collect::<Map<_, _>>())
-            }
+            Node::Table(entries) => Value::Object(
+                entries.iter().map(|(key, tree)| (key.clone(), tree.value())).collect::<Map<_, _>>(),
+            ),
         }
     }
 
@@ -263,7 +263,10 @@ impl Lines {
             DeValue::Table(table) => return self.table(table, line),
             DeValue::Array(items) => {
                 let items = items.iter().map(|item| self.tree(item, self.at(item.span().start)));
-                return Ok(Tree { origin: Origin::Line(line), node: Node::List(items.collect::<Result<_, _>>()?) });
+                return Ok(Tree {
+                    origin: Origin::Line(line),
+                    node: Node::List(items.collect::<Result<_, _>>()?),
+                });
             }
             DeValue::String(text) => Value::String(text.to_string()),
             DeValue::Boolean(value) => Value::Bool(*value),
@@ -271,7 +274,8 @@ impl Lines {
                 Ok(number) => number.into(),
                 Err(_) => return Err((line, format!("`{}` is too large", integer.as_str()))),
             },
-            DeValue::Float(float) => match float.as_str().parse().ok().and_then(serde_json::Number::from_f64) {
+            DeValue::Float(float) => match float.as_str().parse().ok().and_then(serde_json::Number::from_f64)
+            {
                 Some(number) => Value::Number(number),
                 None => return Err((line, format!("`{}` is not a finite number", float.as_str()))),
             },
@@ -309,7 +313,9 @@ mod tests {
         let list = json!([{"a": 1}, {"b": 2}]);
         assert_eq!(merged(json!({"a": 7}), list.clone()), json!([{"a": 1}, {"a": 7, "b": 2}]));
         assert_eq!(merged(list.clone(), json!({"a": 7})), json!([{"a": 7}, {"b": 2, "a": 7}]));
-        let put = |path: &str, value| layer(json!({"flow": list})).with(path, layer(value)).map(|tree| tree.value());
+        let put = |path: &str, value| {
+            layer(json!({"flow": list})).with(path, layer(value)).map(|tree| tree.value())
+        };
         assert_eq!(put("flow.1.a", json!(7)).unwrap(), json!({"flow": [{"a": 1}, {"b": 2, "a": 7}]}));
         assert!(put("flow.2.a", json!(7)).unwrap_err().to_string().contains("there are 2"));
         assert!(put("flow..a", json!(7)).unwrap_err().to_string().contains("not a key"));
@@ -317,7 +323,11 @@ mod tests {
 
     #[test]
     fn every_value_knows_its_line() {
-        let tree = Tree::parse("x.toml", "a = 1\n\n[edge]\nbuffer = \"4p\"\ndown.rate = \"1\"\n[[flow]]\ncount = 2\n").unwrap();
+        let tree = Tree::parse(
+            "x.toml",
+            "a = 1\n\n[edge]\nbuffer = \"4p\"\ndown.rate = \"1\"\n[[flow]]\ncount = 2\n",
+        )
+        .unwrap();
         let line = |path: &str| tree.origin_of(path).place("x.toml");
         assert_eq!(line("a"), "x.toml:1");
         assert_eq!(line("edge.buffer"), "x.toml:4");
@@ -329,7 +339,12 @@ mod tests {
 
     #[test]
     fn what_is_not_toml_or_has_no_place_in_json_names_its_line() {
-        for (text, part) in [("a = 1\nb = ", "x:2: not TOML"), ("a = nan", "x:1: `nan`"), ("a = 1979-05-27", "is a date"), ("a = 99999999999999999999", "too large")] {
+        for (text, part) in [
+            ("a = 1\nb = ", "x:2: not TOML"),
+            ("a = nan", "x:1: `nan`"),
+            ("a = 1979-05-27", "is a date"),
+            ("a = 99999999999999999999", "too large"),
+        ] {
             let error = Tree::parse("x", text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }

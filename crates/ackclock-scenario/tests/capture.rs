@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use ackclock_scenario::{Files, RunError, RunOptions, Scenario, run};
+use ackclock_scenario::{Files, RunError, RunOptions, RunResult, Scenario, run};
 
 struct NoFiles;
 
@@ -65,14 +65,14 @@ start = "1s"
 workload = { kind = "file", size = "300kB" }
 "#;
 
-fn capture(sets: &[&str]) -> Vec<u8> {
+fn capture(sets: &[&str]) -> (Vec<u8>, RunResult) {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let scenario = Scenario::load("modern.toml", MODERN, &sets).unwrap_or_else(|error| panic!("{error}"));
     let file = Shared::default();
     let options = RunOptions { capture: Some(Box::new(file.clone())), ..RunOptions::default() };
-    run(&scenario, 0, &NoFiles, options).unwrap();
+    let result = run(&scenario, 0, &NoFiles, options).unwrap().result;
     let bytes = file.0.lock().unwrap().clone();
-    bytes
+    (bytes, result)
 }
 
 /// What tshark prints of a capture, a line a packet; `None` where it is not installed.
@@ -96,8 +96,19 @@ fn tshark(capture: &[u8], arguments: &[&str]) -> Option<String> {
 
 #[test]
 fn tshark_finds_nothing_wrong() {
-    let capture = capture(&[]);
-    let fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "tcp.stream", "-e", "_ws.expert.severity", "-e", "_ws.expert.message"];
+    let (capture, _) = capture(&[]);
+    let fields = [
+        "-T",
+        "fields",
+        "-e",
+        "frame.interface_name",
+        "-e",
+        "tcp.stream",
+        "-e",
+        "_ws.expert.severity",
+        "-e",
+        "_ws.expert.message",
+    ];
     let Some(lines) = tshark(&capture, &fields) else {
         println!("skipped: tshark is not installed");
         return;
@@ -106,12 +117,14 @@ fn tshark_finds_nothing_wrong() {
     assert!(lines.lines().count() > 2_000, "{}", lines.lines().count());
     const WARNING: u64 = 0x0060_0000;
     for line in lines.lines() {
-        let severities = line.split('\t').nth(2).unwrap_or_default().split(',').filter_map(|text| text.parse().ok());
+        let severities =
+            line.split('\t').nth(2).unwrap_or_default().split(',').filter_map(|text| text.parse().ok());
         let worst: u64 = severities.max().unwrap_or(0);
         // Losses and their repair are warnings and notes; an error is a packet that is not well formed.
         assert!(worst <= WARNING, "{line}");
     }
-    let bad = tshark(&capture, &["-Y", "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0"]);
+    let bad =
+        tshark(&capture, &["-Y", "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0"]);
     assert_eq!(bad.as_deref(), Some(""));
     let zero = tshark(&capture, &["-Y", "tcp.analysis.zero_window || tcp.analysis.ack_lost_segment"]);
     assert_eq!(zero.as_deref(), Some(""));
@@ -119,7 +132,7 @@ fn tshark_finds_nothing_wrong() {
 
 #[test]
 fn a_connection_is_whole_and_its_times_are_ordered() {
-    let capture = capture(&["edge.channel=dedicated"]);
+    let (capture, _) = capture(&["edge.channel=dedicated"]);
     let fields = ["-T", "fields", "-e", "frame.time_epoch", "-e", "tcp.flags.str", "-e", "tcp.stream"];
     let Some(lines) = tshark(&capture, &fields) else {
         println!("skipped: tshark is not installed");
@@ -128,10 +141,24 @@ fn a_connection_is_whole_and_its_times_are_ordered() {
     let rows: Vec<Vec<&str>> = lines.lines().map(|line| line.split('\t').collect()).collect();
     let times: Vec<f64> = rows.iter().map(|row| row[0].parse().unwrap()).collect();
     assert!(times.is_sorted());
-    for stream in ["0", "1", "2"] {
+    // Three connections, each seen at both ends.
+    for stream in ["0", "1", "2", "3", "4", "5"] {
         let flags: String = rows.iter().filter(|row| row[2] == stream).map(|row| row[1]).collect();
         assert!(flags.contains('S') && flags.contains('F'), "connection {stream}");
     }
+}
+
+#[test]
+fn what_tshark_takes_for_repetitions_is_what_we_count() {
+    let (capture, result) = capture(&[]);
+    let repeated = "ip.src == 192.0.2.1 && tcp.len > 0 && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
+    let Some(lines) = tshark(&capture, &["-Y", repeated]) else {
+        println!("skipped: tshark is not installed");
+        return;
+    };
+    let ours: u64 = result.flows.iter().map(|flow| flow.retransmits).sum();
+    assert!(ours > 10, "{ours}");
+    assert_eq!(lines.lines().count() as u64, ours);
 }
 
 #[test]

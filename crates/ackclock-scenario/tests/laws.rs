@@ -61,7 +61,9 @@ fn series(sets: &[&str], interval: Span) -> Outcome {
 fn equal_seeds_print_equal_bytes_and_other_seeds_or_runs_do_not() {
     let line = |sets: &[&str], number| json_line(&outcome(sets, number, RunOptions::default()).result, &[]);
     assert_eq!(line(&[], 0), line(&[], 0));
-    let measured = |line: String| line.split("\"flows\"").nth(1).unwrap().split("\"provenance\"").next().unwrap().to_owned();
+    let measured = |line: String| {
+        line.split("\"flows\"").nth(1).unwrap().split("\"provenance\"").next().unwrap().to_owned()
+    };
     assert_ne!(measured(line(&[], 0)), measured(line(&[], 1)));
     assert_ne!(measured(line(&[], 0)), measured(line(&["seed=2"], 0)));
 }
@@ -89,7 +91,11 @@ fn samples_at_equal_instants_are_equal_whatever_lies_between() {
 #[test]
 fn a_capture_changes_nothing() {
     for channel in ["edge.channel=shared", "edge.channel=dedicated"] {
-        let captured = outcome(&[channel], 0, RunOptions { capture: Some(Box::new(std::io::sink())), ..RunOptions::default() });
+        let captured = outcome(
+            &[channel],
+            0,
+            RunOptions { capture: Some(Box::new(std::io::sink())), ..RunOptions::default() },
+        );
         assert_eq!(captured.result.flows, result(&[channel]).flows, "{channel}");
     }
 }

@@ -48,10 +48,18 @@ fn assert_says(text: &str, sets: &[&str], parts: &[&str]) {
 #[test]
 fn a_misspelt_key_is_met_with_the_right_one() {
     let text = "preset = \"cr02\"\n[edge]\nbufer = \"4p\"\n";
-    assert_says(text, &[], &["case.toml:3: edge.bufer: unknown field `bufer`", "`queue`", "did you mean `buffer`?"]);
+    assert_says(
+        text,
+        &[],
+        &["case.toml:3: edge.bufer: unknown field `bufer`", "`queue`", "did you mean `buffer`?"],
+    );
     assert_says("durration = \"1s\"", &[], &["case.toml:1: durration: ", "did you mean `duration`?"]);
     let deep = "[[flow]]\n\n[[flow]]\nsender = { kind = \"reno\", rto = { mim = \"1s\" } }\n";
-    assert_says(deep, &[], &["case.toml:4: flow.1.sender.rto.mim: unknown field `mim`", "did you mean `min`?"]);
+    assert_says(
+        deep,
+        &[],
+        &["case.toml:4: flow.1.sender.rto.mim: unknown field `mim`", "did you mean `min`?"],
+    );
     let link = "[edge.down]\nkind = \"constant\"\nrte = \"1mbit\"\n";
     assert_says(link, &[], &["case.toml:3: edge.down.rte: unknown field `rte`", "did you mean `rate`?"]);
 }
@@ -59,11 +67,27 @@ fn a_misspelt_key_is_met_with_the_right_one() {
 #[test]
 fn a_wrong_unit_says_how_the_quantity_is_written() {
     let text = "[edge.down]\nkind = \"constant\"\nrate = \"200kbits\"\n";
-    assert_says(text, &[], &["case.toml:3: edge.down.rate: `200kbits` has no unit of rate; a rate is written like"]);
+    assert_says(
+        text,
+        &[],
+        &["case.toml:3: edge.down.rate: `200kbits` has no unit of rate; a rate is written like"],
+    );
     assert_says("duration = \"60\"", &[], &["case.toml:1: duration: `60` has no unit of time"]);
-    assert_says("duration = 60", &[], &["case.toml:1: duration: invalid type: integer `60`", "a time is written like"]);
-    assert_says("[edge]\nbuffer = \"ten\"", &[], &["case.toml:2: edge.buffer: `ten` does not begin with a number"]);
-    assert_says("[[flow]]\nack_size = \"40p\"", &[], &["case.toml:2: flow.0.ack_size: `40p` is neither \"real\" nor"]);
+    assert_says(
+        "duration = 60",
+        &[],
+        &["case.toml:1: duration: invalid type: integer `60`", "a time is written like"],
+    );
+    assert_says(
+        "[edge]\nbuffer = \"ten\"",
+        &[],
+        &["case.toml:2: edge.buffer: `ten` does not begin with a number"],
+    );
+    assert_says(
+        "[[flow]]\nack_size = \"40p\"",
+        &[],
+        &["case.toml:2: flow.0.ack_size: `40p` is neither \"real\" nor"],
+    );
 }
 
 #[test]
@@ -79,24 +103,68 @@ fn impossible_values_are_refused() {
     assert_says("[[flow]]\ncount = 0", &[], &["case.toml:2: flow.0.count: 0 is not above 0"]);
     assert_says("flow = []", &[], &["case.toml:1: flow: there is no flow"]);
     assert_says("[[flow]]\ncount = 4000000000", &[], &["case.toml:1: flow: 4000000000 flows are more than"]);
-    assert_says("[[flow]]\nmax_window = \"0p\"", &[], &["case.toml:2: flow.0.max_window: 0p is not between 1 byte"]);
-    assert_says("[[flow]]\ninitial_window = \"0B\"", &[], &["case.toml:2: flow.0.initial_window: 0B is not between"]);
-    assert_says("[[flow]]\nmax_window = \"2bdp\"", &[], &["case.toml:2: flow.0.max_window: 2bdp is not a window"]);
+    assert_says(
+        "[[flow]]\nmax_window = \"0p\"",
+        &[],
+        &["case.toml:2: flow.0.max_window: 0p is not between 1 byte"],
+    );
+    assert_says(
+        "[[flow]]\ninitial_window = \"0B\"",
+        &[],
+        &["case.toml:2: flow.0.initial_window: 0B is not between"],
+    );
+    assert_says(
+        "[[flow]]\nmax_window = \"2bdp\"",
+        &[],
+        &["case.toml:2: flow.0.max_window: 2bdp is not a window"],
+    );
     assert_says("[[flow]]\npacket = \"40B\"", &[], &["case.toml:2: flow.0.packet: 40 B hold no data"]);
-    assert_says("[[flow]]\npacket = \"1p\"", &[], &["case.toml:2: flow.0.packet: 1p is not the size of a packet"]);
-    assert_says("[[flow]]\nworkload = { kind = \"file\", size = \"0B\" }", &[], &["case.toml:2: flow.0.workload.size: "]);
+    assert_says(
+        "[[flow]]\npacket = \"1p\"",
+        &[],
+        &["case.toml:2: flow.0.packet: 1p is not the size of a packet"],
+    );
+    assert_says(
+        "[[flow]]\nworkload = { kind = \"file\", size = \"0B\" }",
+        &[],
+        &["case.toml:2: flow.0.workload.size: "],
+    );
 }
 
 #[test]
 fn an_unknown_component_is_met_with_those_that_are_known() {
-    assert_says("[[flow]]\nsender = \"rneo\"", &[], &["case.toml:2: flow.0.sender: unknown sender `rneo`; known are reno", "did you mean `reno`?"]);
-    assert_says("[edge]\nregulator = \"ack\"", &[], &["case.toml:2: edge.regulator: unknown regulator `ack`; known are none, ack-regulator"]);
-    assert_says("[edge]\nqueue = { kind = \"red\" }", &[], &["case.toml:2: edge.queue: unknown queue `red`; known are drop-tail"]);
+    assert_says(
+        "[[flow]]\nsender = \"rneo\"",
+        &[],
+        &["case.toml:2: flow.0.sender: unknown sender `rneo`; known are reno", "did you mean `reno`?"],
+    );
+    assert_says(
+        "[edge]\nregulator = \"ack\"",
+        &[],
+        &["case.toml:2: edge.regulator: unknown regulator `ack`; known are none, ack-regulator"],
+    );
+    assert_says(
+        "[edge]\nqueue = { kind = \"red\" }",
+        &[],
+        &["case.toml:2: edge.queue: unknown queue `red`; known are drop-tail"],
+    );
     assert_says("[edge]\nqueue = 7", &[], &["case.toml:2: edge.queue: 7 is neither the name of a queue"]);
-    assert_says("[edge.down]\nkind = \"wire\"", &[], &["case.toml:1: edge.down: unknown link `wire`; known are constant"]);
-    assert_says("preset = \"cr03\"", &[], &["case.toml:1: preset: unknown preset `cr03`; known are cr02", "did you mean"]);
+    assert_says(
+        "[edge.down]\nkind = \"wire\"",
+        &[],
+        &["case.toml:1: edge.down: unknown link `wire`; known are constant"],
+    );
+    assert_says(
+        "preset = \"cr03\"",
+        &[],
+        &["case.toml:1: preset: unknown preset `cr03`; known are cr02", "did you mean"],
+    );
     assert_says("preset = 7", &[], &["case.toml:1: preset: 7 is not the name of a preset"]);
-    assert_says("[[flow]]\nacks = \"sometimes\"", &[], &["flow.0.acks: unknown way of acknowledging `sometimes`"]);
+    assert_says(
+        "[[flow]]\nacks = \"sometimes\"",
+        &[],
+        &["flow.0.acks: unknown way of acknowledging `sometimes`"],
+    );
 }
 
 #[test]
@@ -104,8 +172,16 @@ fn an_override_is_named_as_the_place_of_its_error() {
     let text = "preset = \"cr02\"\n";
     assert_says(text, &["edge.buffer=4q"], &["--set edge.buffer=4q: edge.buffer: `4q` has no unit of size"]);
     assert_says(text, &["edge.bufer=4p"], &["--set edge.bufer=4p: edge.bufer: unknown field"]);
-    assert_says(text, &["flow.sender=quic"], &["--set flow.sender=quic: flow.0.sender: unknown sender `quic`"]);
-    assert_says(text, &["flow.3.sender=reno"], &["--set flow.3.sender=reno: flow.3.sender: there is no number 3"]);
+    assert_says(
+        text,
+        &["flow.sender=quic"],
+        &["--set flow.sender=quic: flow.0.sender: unknown sender `quic`"],
+    );
+    assert_says(
+        text,
+        &["flow.3.sender=reno"],
+        &["--set flow.3.sender=reno: flow.3.sender: there is no number 3"],
+    );
     assert_says(text, &["buffer"], &["--set buffer: is written like `edge.buffer=4p`"]);
     assert_says(text, &["=4p"], &["--set =4p: ", "keys are written like `edge.buffer`"]);
     assert_says(text, &["seed=x"], &["--set seed=x: seed: invalid type: string \"x\""]);
@@ -114,9 +190,21 @@ fn an_override_is_named_as_the_place_of_its_error() {
 #[test]
 fn a_sweep_is_checked_point_by_point() {
     let sweep = |line: &str| format!("preset = \"cr02\"\n[sweep]\n{line}\n");
-    assert_says(&sweep("\"edge.buffer\" = [\"4p\", \"5\"]"), &[], &["case.toml:3: edge.buffer: `5` has no unit of size"]);
-    assert_says(&sweep("\"edge.bufer\" = [\"4p\"]"), &[], &["case.toml:3: edge.bufer: unknown field `bufer`"]);
-    assert_says(&sweep("\"edge.buffer\" = \"4p\""), &[], &["case.toml:3: sweep.edge.buffer: \"4p\" is not a list of values"]);
+    assert_says(
+        &sweep("\"edge.buffer\" = [\"4p\", \"5\"]"),
+        &[],
+        &["case.toml:3: edge.buffer: `5` has no unit of size"],
+    );
+    assert_says(
+        &sweep("\"edge.bufer\" = [\"4p\"]"),
+        &[],
+        &["case.toml:3: edge.bufer: unknown field `bufer`"],
+    );
+    assert_says(
+        &sweep("\"edge.buffer\" = \"4p\""),
+        &[],
+        &["case.toml:3: sweep.edge.buffer: \"4p\" is not a list of values"],
+    );
     assert_says(&sweep("\"edge.buffer\" = []"), &[], &["case.toml:3: sweep.edge.buffer: [] is not a list"]);
     assert_says("sweep = 7", &[], &["case.toml:1: sweep: "]);
     let many: String = (0..7).map(|axis| format!("\"flow.{axis}\" = {:?}\n", vec!["x"; 10])).collect();
