@@ -11,7 +11,7 @@ use crate::table::{Align, Table, terminal_width};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// links, queues, regulators, senders, presets or workloads; everything where it is left out.
+    /// tables, links, queues, regulators, senders, acks, presets or workloads; everything where it is left out.
     what: Option<String>,
     /// One of them, with the keys of its table and their defaults.
     name: Option<String>,
@@ -36,9 +36,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         (Some(name), true) => print_json(&component_json(find(&kinds[0], name)?)),
         (Some(name), false) => output::print(&described(&kinds[0], find(&kinds[0], name)?)),
         (None, true) => print_json(&catalogue_json(&kinds)),
-        (None, false) => {
-            output::print(&kinds.iter().map(overview).collect::<Vec<_>>().join("\n"))
-        }
+        (None, false) => output::print(&kinds.iter().map(overview).collect::<Vec<_>>().join("\n")),
     }
 }
 
@@ -66,7 +64,8 @@ fn overview(kind: &Kind) -> String {
     let longest = kind.components.iter().map(|component| component.name.len()).max().unwrap_or(0);
     let line = |component: &Component| {
         let room = width.saturating_sub(longest + 4).max(20);
-        let text = fill(first_sentence(&component.description), room).join(&format!("\n{:1$}", "", longest + 4));
+        let text =
+            fill(first_sentence(&component.description), room).join(&format!("\n{:1$}", "", longest + 4));
         format!("  {:longest$}  {text}\n", component.name)
     };
     format!("{}\n{}", kind.name, kind.components.iter().map(line).collect::<String>())
@@ -101,7 +100,8 @@ fn keys(schema: &Value, defaults: &Value, width: usize) -> String {
     }
     let mut text = table.render(terminal_width()) + "\n";
     for key in &keys {
-        let said = fill(key.schema["description"].as_str().unwrap_or_default(), width.saturating_sub(4).max(20));
+        let said =
+            fill(key.schema["description"].as_str().unwrap_or_default(), width.saturating_sub(4).max(20));
         text += &format!("{}\n    {}\n", key.path, said.join("\n    "));
     }
     text
@@ -128,28 +128,38 @@ fn flattened<'a>(prefix: &str, table: &'a Value, defaults: &'a Value, root: &'a 
 
 /// The schema that a reference means.
 fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
-    let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')));
+    let target =
+        schema["$ref"].as_str().and_then(|reference| root.pointer(reference.trim_start_matches('#')));
     target.unwrap_or(schema)
 }
 
 /// What a JSON schema lets pass, in words.
 fn allowed(schema: &Value, root: &Value) -> String {
+    let reference = schema["$ref"].as_str();
     let schema = resolved(schema, root);
     if let Some(constant) = schema.get("const") {
         return constant.to_string();
     }
     for key in ["enum", "oneOf", "anyOf"] {
         if let Some(choices) = schema[key].as_array() {
-            let word = |choice: &Value| if key == "enum" { choice.to_string() } else { allowed(choice, root) };
+            let word =
+                |choice: &Value| if key == "enum" { choice.to_string() } else { allowed(choice, root) };
             let words: Vec<_> = choices.iter().map(word).filter(|word| word != "null").collect();
             return words.join(" | ");
         }
     }
     match &schema["type"] {
-        Value::String(name) => name.clone(),
-        Value::Array(names) => {
-            names.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect::<Vec<_>>().join(" | ")
+        // A quantity, such as `Rate`; at its key stands how it is written.
+        Value::String(name) if name == "string" => {
+            reference.and_then(|path| path.rsplit('/').next()).map_or(name.clone(), str::to_lowercase)
         }
+        Value::String(name) => name.clone(),
+        Value::Array(names) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|name| *name != "null")
+            .collect::<Vec<_>>()
+            .join(" | "),
         _ => "a name, or a table with `kind`".to_owned(),
     }
 }
@@ -189,14 +199,17 @@ mod tests {
         assert_eq!(find_kind(catalogue(), "queue").unwrap().name, "queues");
         assert_eq!(find_kind(catalogue(), "queues").unwrap().name, "queues");
         let Err(Failure::Input(message)) = find_kind(catalogue(), "que") else { panic!() };
-        assert!(message.contains("there are links, queues"), "{message}");
+        assert!(message.contains("there are tables, links"), "{message}");
     }
 
     #[test]
     fn schemas_are_put_into_words() {
         let root = json!({"$defs": {"S": {"oneOf": [{"const": "on"}, {"const": "off"}]}}});
         assert_eq!(allowed(&json!({"$ref": "#/$defs/S"}), &root), "\"on\" | \"off\"");
-        assert_eq!(allowed(&json!({"anyOf": [{"$ref": "#/$defs/S"}, {"type": "null"}]}), &root), "\"on\" | \"off\"");
+        assert_eq!(
+            allowed(&json!({"anyOf": [{"$ref": "#/$defs/S"}, {"type": "null"}]}), &root),
+            "\"on\" | \"off\""
+        );
         assert_eq!(allowed(&json!({"type": ["string", "null"]}), &root), "string");
         assert_eq!(allowed(&json!(true), &root), "a name, or a table with `kind`");
     }
