@@ -62,7 +62,12 @@ pub(crate) fn simulate(
     let work = |index: usize| {
         // Only a batch of one job has a capture.
         let capture = capture.lock().map_or(None, |mut capture| capture.take());
-        simulate_one(&jobs[index], files, RunOptions { series_interval: extras.series, capture }, extras.timing)
+        simulate_one(
+            &jobs[index],
+            files,
+            RunOptions { series_interval: extras.series, capture },
+            extras.timing,
+        )
     };
     let mut ended: Vec<Option<Ended>> = jobs.iter().map(|_| None).collect();
     let mut lines = Some(lines);
@@ -70,7 +75,8 @@ pub(crate) fn simulate(
         let Some(open) = &mut lines else { return ControlFlow::Continue(()) };
         if let News::Done(index, result) = news {
             bar.inc(1);
-            let line = result.as_ref().ok().map(|outcome| json_line(&outcome.result, &jobs[index].point.labels));
+            let line =
+                result.as_ref().ok().map(|outcome| json_line(&outcome.result, &jobs[index].point.labels));
             ended[index] = Some(result);
             if let Err(failure) = open.put(index, line) {
                 return ControlFlow::Break(failure);
@@ -96,7 +102,8 @@ pub(crate) fn simulate(
 
 /// Closes the lines; where a run failed, a file keeps its unfinished name.
 fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failure> {
-    let failures: Vec<_> = jobs.iter().zip(ended).filter_map(|(job, end)| Some((job, end.as_ref().err()?))).collect();
+    let failures: Vec<_> =
+        jobs.iter().zip(ended).filter_map(|(job, end)| Some((job, end.as_ref().err()?))).collect();
     match failures.as_slice() {
         [] => lines.finish(),
         [(_, error)] if jobs.len() == 1 => Err(Failure::Run(error.to_string())),

@@ -49,16 +49,21 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
 fn interpreter() -> Result<PathBuf, Failure> {
     if let Some(named) = env::var_os("ACKCLOCK_PYTHON") {
         let named = PathBuf::from(named);
-        return if has_package(&named) { Ok(named) } else { Err(missing(&format!("{} ($ACKCLOCK_PYTHON) does not have it", named.display()))) };
+        return if has_package(&named) {
+            Ok(named)
+        } else {
+            Err(missing(&format!("{} ($ACKCLOCK_PYTHON) does not have it", named.display())))
+        };
     }
     let beside = env::current_exe().ok().and_then(|binary| Some(binary.parent()?.to_owned()));
     let candidates = beside
         .into_iter()
         .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
         .chain([PathBuf::from("python3")]);
-    candidates.into_iter().find(has_package).ok_or_else(|| {
-        missing("neither a python beside this binary nor python3 on the path has it")
-    })
+    candidates
+        .into_iter()
+        .find(has_package)
+        .ok_or_else(|| missing("neither a python beside this binary nor python3 on the path has it"))
 }
 
 /// Whether an interpreter can be started and finds the package; the package itself is not loaded yet.

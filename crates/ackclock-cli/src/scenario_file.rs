@@ -85,7 +85,10 @@ fn read_text(path: &Path) -> Result<String, Failure> {
     let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
     file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|error| Failure::reading(path, &error))?;
     if bytes.len() as u64 > MAX_TEXT {
-        return Err(Failure::Input(format!("{}: longer than {MAX_TEXT} bytes: not a scenario", path.display())));
+        return Err(Failure::Input(format!(
+            "{}: longer than {MAX_TEXT} bytes: not a scenario",
+            path.display()
+        )));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

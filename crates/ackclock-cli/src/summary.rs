@@ -34,8 +34,8 @@ const FLOW: &[Measure<FlowResult>] = &[
     Measure { heading: "RTT mean ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.mean },
     Measure { heading: "RTT p95 ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.p95 },
     Measure { heading: "retransmits", unit: Unit::Plain, of: |flow| Some(flow.retransmits as f64) },
-    Measure { heading: "fast retr.", unit: Unit::Plain, of: |flow| Some(flow.fast_retransmits as f64) },
-    Measure { heading: "time-outs", unit: Unit::Plain, of: |flow| Some(flow.timeouts as f64) },
+    Measure { heading: "fast retr.", unit: Unit::Plain, of: |flow| flow.fast_retransmits.map(|count| count as f64) },
+    Measure { heading: "time-outs", unit: Unit::Plain, of: |flow| flow.timeouts.map(|count| count as f64) },
     Measure { heading: "done s", unit: Unit::Plain, of: |flow| flow.completion_s },
 ];
 
@@ -54,7 +54,7 @@ const POINT: &[Measure<RunResult>] = &[
     Measure { heading: "used %", unit: Unit::Share, of: |run| run.bottleneck.utilisation },
     Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
     Measure { heading: "retransmits", unit: Unit::Plain, of: |run| Some(sum(run, |flow| flow.retransmits)) },
-    Measure { heading: "time-outs", unit: Unit::Plain, of: |run| Some(sum(run, |flow| flow.timeouts)) },
+    Measure { heading: "time-outs", unit: Unit::Plain, of: |run| Some(sum(run, |flow| flow.timeouts.unwrap_or(0))) },
 ];
 
 /// What the flows of one scenario got, and how the bottleneck fared; means over `runs` with their intervals.
@@ -77,9 +77,8 @@ pub(crate) struct PointRuns<'a> {
 
 /// One row a point; `*` marks those that no other beats in goodput and round-trip time at once, where `marks` says so.
 pub(crate) fn of_points(points: &[PointRuns<'_>], marks: Marks) -> String {
-    let keys: Vec<&str> = points.first().map_or(Vec::new(), |point| {
-        point.labels.iter().map(|(key, _)| key.as_str()).collect()
-    });
+    let keys: Vec<&str> =
+        points.first().map_or(Vec::new(), |point| point.labels.iter().map(|(key, _)| key.as_str()).collect());
     let best = match marks {
         Marks::Best => undominated(points),
         Marks::None => BTreeSet::new(),
@@ -117,16 +116,23 @@ pub(crate) enum Marks {
 /// The points that no other one beats in goodput and round-trip time at once.
 fn undominated(points: &[PointRuns<'_>]) -> BTreeSet<usize> {
     let mean = |point: &PointRuns<'_>, of: fn(&RunResult) -> Option<f64>| {
-        Estimate::of(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>()).map(|estimate| estimate.mean)
+        Estimate::of(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
+            .map(|estimate| estimate.mean)
     };
     let places: Vec<_> =
         points.iter().map(|point| Some((mean(point, goodput)?, mean(point, mean_rtt)?))).collect();
     let beaten = |(goodput, rtt): (f64, f64)| {
-        places.iter().flatten().any(|&(more, less)| {
-            more >= goodput && less <= rtt && (more > goodput || less < rtt)
-        })
+        places
+            .iter()
+            .flatten()
+            .any(|&(more, less)| more >= goodput && less <= rtt && (more > goodput || less < rtt))
     };
-    places.iter().enumerate().filter(|(_, place)| place.is_some_and(|at| !beaten(at))).map(|(i, _)| i).collect()
+    places
+        .iter()
+        .enumerate()
+        .filter(|(_, place)| place.is_some_and(|at| !beaten(at)))
+        .map(|(i, _)| i)
+        .collect()
 }
 
 /// Payload delivered to all flows together, bit/s.
@@ -193,12 +199,15 @@ fn table<T>(names: &[&str], rows: &[(Vec<String>, Vec<&T>)], measures: &[Measure
     for name in names {
         table.column(*name, Align::Left);
     }
-    let shown: Vec<_> = measures.iter().map(|measure| Shown::new(measure, rows)).filter(Shown::exists).collect();
+    let shown: Vec<_> =
+        measures.iter().map(|measure| Shown::new(measure, rows)).filter(Shown::exists).collect();
     for column in &shown {
         table.column(column.heading.clone(), Align::Right);
     }
     for (index, (cells, _)) in rows.iter().enumerate() {
-        table.row(cells.iter().cloned().chain(shown.iter().map(|column| estimate(column.cells[index]))).collect());
+        table.row(
+            cells.iter().cloned().chain(shown.iter().map(|column| estimate(column.cells[index]))).collect(),
+        );
     }
     table
 }
@@ -211,7 +220,8 @@ struct Shown {
 
 impl Shown {
     fn new<T>(measure: &Measure<T>, rows: &[(Vec<String>, Vec<&T>)]) -> Self {
-        let values = |things: &Vec<&T>| things.iter().filter_map(|thing| (measure.of)(thing)).collect::<Vec<_>>();
+        let values =
+            |things: &Vec<&T>| things.iter().filter_map(|thing| (measure.of)(thing)).collect::<Vec<_>>();
         let all: Vec<Vec<f64>> = rows.iter().map(|(_, things)| values(things)).collect();
         let (heading, scale) = match measure.unit {
             Unit::Plain => (measure.heading.to_owned(), 1.0),
@@ -221,7 +231,8 @@ impl Shown {
                 (format!("{} {name}", measure.heading), 1.0 / bps)
             }
         };
-        let scaled = |row: &Vec<f64>| Estimate::of(&row.iter().map(|value| value * scale).collect::<Vec<_>>());
+        let scaled =
+            |row: &Vec<f64>| Estimate::of(&row.iter().map(|value| value * scale).collect::<Vec<_>>());
         Self { heading, cells: all.iter().map(scaled).collect() }
     }
 

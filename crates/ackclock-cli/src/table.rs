@@ -176,18 +176,12 @@ mod tests {
 
     #[test]
     fn names_stand_left_and_numbers_right() {
-        assert_eq!(
-            sample().render(None),
-            "sender  drops\n------  -----\nreno    1,234\ns?k         7\n"
-        );
+        assert_eq!(sample().render(None), "sender  drops\n------  -----\nreno    1,234\ns?k         7\n");
     }
 
     #[test]
     fn a_narrow_terminal_gets_a_block_for_each_row() {
-        assert_eq!(
-            sample().render(Some(12)),
-            "sender  reno\ndrops   1,234\n\nsender  s?k\ndrops   7\n"
-        );
+        assert_eq!(sample().render(Some(12)), "sender  reno\ndrops   1,234\n\nsender  s?k\ndrops   7\n");
         assert_eq!(sample().render(Some(13)), sample().render(None));
     }
 

@@ -68,7 +68,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     };
     let timing = if args.timing { Timing::Measured } else { Timing::Omitted };
     let extras = Extras { series: None, capture: None, timing };
-    let finished = batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
+    let finished =
+        batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
     let of_points = by_point(&points, &jobs, &finished.ended);
     if !args.json {
         output::print(&summary::of_points(&of_points, Marks::Best))?;
@@ -112,7 +113,8 @@ fn combinations(scenario: &Scenario, axes: &[Axis]) -> Result<Vec<Point>, Failur
         let with = |one: &Vec<(&'static str, Value)>, value: &Value| {
             one.iter().cloned().chain([(*key, value.clone())]).collect()
         };
-        combinations = combinations.iter().flat_map(|one| values.iter().map(move |value| with(one, value))).collect();
+        combinations =
+            combinations.iter().flat_map(|one| values.iter().map(move |value| with(one, value))).collect();
     }
     combinations
         .into_iter()
@@ -147,7 +149,8 @@ fn values(list: &str) -> Option<Vec<Value>> {
 
 fn value(text: &str) -> Value {
     let table: Option<toml::Table> = toml::from_str(&format!("value = {text}")).ok();
-    let only = table.filter(|table| table.len() == 1).and_then(|table| serde_json::to_value(&table["value"]).ok());
+    let only =
+        table.filter(|table| table.len() == 1).and_then(|table| serde_json::to_value(&table["value"]).ok());
     only.unwrap_or_else(|| text.into())
 }
 

@@ -70,7 +70,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         true => Sink::Printed,
         false => Sink::Kept(rescue(&args.scenario), String::new()),
     };
-    let finished = batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
+    let finished =
+        batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
     let results: Vec<&RunResult> = finished.ended.iter().flatten().map(|outcome| &outcome.result).collect();
     if !args.json && !results.is_empty() {
         output::print(&summary::of_runs(&results))?;
@@ -78,7 +79,11 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     finished.verdict?;
     capture.map_or(Ok(()), Capture::finish)?;
     if let Some(path) = &args.report {
-        report::write(path, &args.scenario, finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..])))?;
+        report::write(
+            path,
+            &args.scenario,
+            finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..])),
+        )?;
     }
     let series = finished.ended.into_iter().flatten().find_map(|outcome| outcome.series);
     args.series.as_ref().zip(series).map_or(Ok(()), |(path, series)| write_series(path, &series))

@@ -84,10 +84,13 @@ pub(crate) fn perform(command: Command) -> Result<(), Failure> {
 
 fn info(args: &InfoArgs) -> Result<(), Failure> {
     let of_file = |path: &PathBuf| Ok((path.display().to_string(), read(path)?));
-    let recordings: Vec<(String, Recording)> = args.files.iter().map(of_file).collect::<Result<_, Failure>>()?;
+    let recordings: Vec<(String, Recording)> =
+        args.files.iter().map(of_file).collect::<Result<_, Failure>>()?;
     if args.json {
         let line = |(name, recording)| format!("{}\n", as_json(name, recording));
-        return output::print(&recordings.iter().map(|(name, recording)| line((name, recording))).collect::<String>());
+        return output::print(
+            &recordings.iter().map(|(name, recording)| line((name, recording))).collect::<String>(),
+        );
     }
     output::print(&described(&recordings).render(terminal_width()))
 }
@@ -124,8 +127,10 @@ fn form(recording: &Recording) -> &'static str {
 const PERCENTILES: [(&str, f64); 3] = [("p5", 0.05), ("p50", 0.5), ("p95", 0.95)];
 
 fn described(recordings: &[(String, Recording)]) -> Table {
-    let statistics: Vec<Statistics> = recordings.iter().map(|(_, recording)| recording.statistics()).collect();
-    let fastest = statistics.iter().filter_map(|one| one.percentile(0.95)).chain(statistics.iter().map(|one| one.mean));
+    let statistics: Vec<Statistics> =
+        recordings.iter().map(|(_, recording)| recording.statistics()).collect();
+    let fastest =
+        statistics.iter().filter_map(|one| one.percentile(0.95)).chain(statistics.iter().map(|one| one.mean));
     let (unit, bps) = rate_unit(fastest.map(|rate| rate.as_bps() as f64).fold(0.0, f64::max));
     let rate = |rate: Rate| number(rate.as_bps() as f64 / bps);
     let mut table = Table::default();
@@ -140,7 +145,8 @@ fn described(recordings: &[(String, Recording)]) -> Table {
         table.column(heading, Align::Right);
     }
     for ((name, recording), of) in recordings.iter().zip(&statistics) {
-        let mut row = vec![name.clone(), form(recording).to_owned(), number(of.length.as_secs_f64()), rate(of.mean)];
+        let mut row =
+            vec![name.clone(), form(recording).to_owned(), number(of.length.as_secs_f64()), rate(of.mean)];
         row.extend(PERCENTILES.map(|(_, share)| of.percentile(share).map_or_else(|| "-".to_owned(), rate)));
         row.push(number(100.0 * of.share_at_zero()));
         row.push(of.outages.len().to_string());
@@ -152,7 +158,8 @@ fn described(recordings: &[(String, Recording)]) -> Table {
 
 fn as_json(name: &str, recording: &Recording) -> Value {
     let of = recording.statistics();
-    let percentile = |(name, share): (&str, f64)| (name.to_owned(), of.percentile(share).map(Rate::as_bps).into());
+    let percentile =
+        |(name, share): (&str, f64)| (name.to_owned(), of.percentile(share).map(Rate::as_bps).into());
     json!({
         "recording": name,
         "form": form(recording),

@@ -1,0 +1,30 @@
+//! # ackclock-py
+//!
+//! The Python module `ackclock._core`: conversions around the crates, and nothing else. `python/ackclock/_core.pyi` says
+//! what it offers.
+
+mod json;
+mod runs;
+mod sender;
+mod series;
+mod trace;
+
+use pyo3::prelude::*;
+
+/// The compiled module: conversions around the Rust crates, and nothing else.
+#[pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::runs::{RunOutcome, list_components, run, run_many, sweep};
+    #[pymodule_export]
+    use crate::sender::{HandDrivenSender, SentSegment};
+    #[pymodule_export]
+    use crate::trace::trace;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,195 @@
+//! Scenarios run from Python. The interpreter's lock is held only to report progress and to look for Ctrl-C.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use ackclock_core::Span;
+use ackclock_scenario::{
+    DiskFiles, Job, News, Outcome, Point, RunError, RunOptions, Scenario, ScenarioError, Tables, catalogue,
+    in_parallel, jobs, json_line,
+};
+use numpy::IntoPyArray;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::series;
+
+/// One finished run.
+#[pyclass(module = "ackclock", frozen)]
+pub(crate) struct RunOutcome {
+    /// The object of one line of `ackclock run --json`.
+    #[pyo3(get)]
+    json: String,
+    /// Time series by name; the arrays own the memory that the run filled.
+    #[pyo3(get)]
+    series: Py<PyDict>,
+}
+
+/// Run a scenario text, once for each of its `runs`.
+#[pyfunction]
+#[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), series_interval=None))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &str,
+    name: &str,
+    base_dir: Option<&str>,
+    set: Vec<String>,
+    series_interval: Option<f64>,
+) -> PyResult<Vec<RunOutcome>> {
+    let interval = series_interval.map(interval).transpose()?;
+    let scenario = Scenario::load(name, scenario, &set).map_err(wrong)?;
+    let points = [Point { labels: Vec::new(), scenario }];
+    let batch = Batch { files: &files(base_dir), interval, progress: None, threads: None };
+    let outcomes = batch.simulate(py, &jobs(&points))?;
+    let tables = points[0].scenario.tables();
+    outcomes.into_iter().map(|outcome| kept(py, outcome, tables)).collect()
+}
+
+/// Run every point of `[sweep]` x every run on all cores and return JSON lines in that order.
+#[pyfunction]
+#[pyo3(signature = (
+    scenario, *, name="<python>", base_dir=None, set=Vec::new(), progress=None, part=(0, 1), threads=None
+))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+pub(crate) fn sweep(
+    py: Python<'_>,
+    scenario: &str,
+    name: &str,
+    base_dir: Option<&str>,
+    set: Vec<String>,
+    progress: Option<Py<PyAny>>,
+    part: (usize, usize),
+    threads: Option<usize>,
+) -> PyResult<Vec<String>> {
+    let (first, step) = part;
+    if first >= step {
+        return Err(PyValueError::new_err(format!("part: {part:?} is not (i, n) with i < n")));
+    }
+    let points =
+        Scenario::load(name, scenario, &set).and_then(|scenario| scenario.points()).map_err(wrong)?;
+    let jobs: Vec<Job<'_>> = jobs(&points).into_iter().skip(first).step_by(step).collect();
+    let batch = Batch { files: &files(base_dir), interval: None, progress, threads: count(threads)? };
+    let outcomes = batch.simulate(py, &jobs)?;
+    Ok(outcomes
+        .iter()
+        .zip(&jobs)
+        .map(|(outcome, job)| json_line(&outcome.result, &job.point.labels))
+        .collect())
+}
+
+/// Run many scenario texts in one parallel batch: for each text the JSON lines of its runs.
+#[pyfunction]
+#[pyo3(signature = (scenarios, *, base_dir=None, progress=None, threads=None))]
+pub(crate) fn run_many(
+    py: Python<'_>,
+    scenarios: Vec<String>,
+    base_dir: Option<&str>,
+    progress: Option<Py<PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Vec<Vec<String>>> {
+    let load = |(index, text): (usize, &String)| {
+        let scenario = Scenario::load(&format!("<python> {index}"), text, &[])?;
+        Ok(Point { labels: Vec::new(), scenario })
+    };
+    let points: Vec<Point> =
+        scenarios.iter().enumerate().map(load).collect::<Result<_, _>>().map_err(wrong)?;
+    let jobs = jobs(&points);
+    let batch = Batch { files: &files(base_dir), interval: None, progress, threads: count(threads)? };
+    let outcomes = batch.simulate(py, &jobs)?;
+    let mut lines: Vec<Vec<String>> = points.iter().map(|_| Vec::new()).collect();
+    for (outcome, job) in outcomes.iter().zip(&jobs) {
+        lines[job.index].push(json_line(&outcome.result, &[]));
+    }
+    Ok(lines)
+}
+
+/// The catalogue of links, queues, regulators, senders, presets and workloads as a JSON object of lists.
+#[pyfunction]
+pub(crate) fn list_components() -> String {
+    ackclock_scenario::catalogue_json(&catalogue()).to_string()
+}
+
+/// What all runs of a call share.
+struct Batch<'a> {
+    files: &'a DiskFiles,
+    interval: Option<Span>,
+    progress: Option<Py<PyAny>>,
+    threads: Option<NonZeroUsize>,
+}
+
+impl Batch<'_> {
+    /// The outcomes of the jobs in their order; the first failure ends the batch.
+    fn simulate(self, py: Python<'_>, jobs: &[Job<'_>]) -> PyResult<Vec<Outcome>> {
+        let Self { files, interval, progress, threads } = self;
+        let work = |index: usize| {
+            let Job { point, run, .. } = jobs[index];
+            let options = RunOptions { series_interval: interval, capture: None };
+            ackclock_scenario::run(&point.scenario, run, files, options)
+        };
+        let mut outcomes: Vec<Option<Outcome>> = jobs.iter().map(|_| None).collect();
+        let mut done = 0;
+        let news = |news: News<Result<Outcome, RunError>>| {
+            if let News::Done(index, outcome) = news {
+                match outcome {
+                    Ok(outcome) => outcomes[index] = Some(outcome),
+                    Err(error) => return ControlFlow::Break(failed(error)),
+                }
+                done += 1;
+            }
+            match Python::attach(|py| attend(py, progress.as_ref(), done, jobs.len())) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        };
+        match py.detach(|| in_parallel(jobs.len(), threads, work, news)).map_err(PyRuntimeError::new_err)? {
+            ControlFlow::Break(error) => Err(error),
+            ControlFlow::Continue(()) => Ok(outcomes.into_iter().flatten().collect()),
+        }
+    }
+}
+
+/// Looks for Ctrl-C and tells how many jobs are done.
+fn attend(py: Python<'_>, progress: Option<&Py<PyAny>>, done: usize, jobs: usize) -> PyResult<()> {
+    py.check_signals()?;
+    progress.map_or(Ok(()), |progress| progress.call1(py, (done, jobs)).map(drop))
+}
+
+fn kept(py: Python<'_>, outcome: Outcome, tables: &Tables) -> PyResult<RunOutcome> {
+    let series = PyDict::new(py);
+    let columns = series::columns(outcome.series.unwrap_or_default(), tables)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    for (name, values) in columns {
+        series.set_item(name, values.into_pyarray(py))?;
+    }
+    Ok(RunOutcome { json: json_line(&outcome.result, &[]), series: series.unbind() })
+}
+
+fn files(base_dir: Option<&str>) -> DiskFiles {
+    DiskFiles::in_folder(base_dir.unwrap_or(""))
+}
+
+fn count(threads: Option<usize>) -> PyResult<Option<NonZeroUsize>> {
+    threads
+        .map(|n| NonZeroUsize::new(n).ok_or_else(|| PyValueError::new_err("threads: 0 is not above 0")))
+        .transpose()
+}
+
+fn interval(seconds: f64) -> PyResult<Span> {
+    let span = Span::from_secs_f64(seconds);
+    if span == Span::ZERO {
+        return Err(PyValueError::new_err(format!("series_interval: {seconds} is not above 0 seconds")));
+    }
+    Ok(span)
+}
+
+fn wrong(error: ScenarioError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn failed(error: RunError) -> PyErr {
+    match error {
+        RunError::Scenario(error) => wrong(error),
+        other => PyRuntimeError::new_err(other.to_string()),
+    }
+}

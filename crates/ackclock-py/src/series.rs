@@ -1,0 +1,86 @@
+//! Time series in the units of the Python package: seconds, packets, bit/s.
+
+use ackclock_core::{ConfigError, FlowId, Size};
+use ackclock_scenario::{Series, Tables};
+use ackclock_tcp::{FlowParams, SENDERS};
+
+/// The columns of a run's series as Python names them: `time`, `queue`, and of each flow `cwnd/0`, `ssthresh/0`
+/// (packets), `rate/0` (delivered in order since the row before, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds).
+///
+/// Numbers are changed where they stand: no column is copied.
+///
+/// # Errors
+/// Where a sender is not known; the run itself would have failed.
+pub(crate) fn columns(series: Series, tables: &Tables) -> Result<Vec<(String, Vec<f64>)>, ConfigError> {
+    let payloads = payloads(tables)?;
+    let interval = match series.columns.first().map(|(_, times)| times.as_slice()) {
+        Some([first, second, ..]) => second - first,
+        _ => f64::NAN,
+    };
+    let mut columns = Vec::new();
+    for (name, mut values) in series.columns {
+        let (place, column) = name.split_once('.').unwrap_or(("", &name));
+        let flow = place.strip_prefix("flow").and_then(|id| id.parse::<usize>().ok());
+        let payload = flow.and_then(|flow| payloads.get(flow)).copied().unwrap_or(f64::NAN);
+        match column {
+            "cwnd_bytes" | "ssthresh_bytes" => scale(&mut values, 1.0 / payload),
+            "srtt_ms" | "rto_ms" | "rtt_ms" => scale(&mut values, 1e-3),
+            "delivered_bytes" => differences(&mut values, 8.0 / interval),
+            _ => {}
+        }
+        if let Some(python) = python_name(place, column) {
+            columns.push((python, values));
+        }
+    }
+    Ok(columns)
+}
+
+/// The name in Python; `None` for what it does not show.
+fn python_name(place: &str, column: &str) -> Option<String> {
+    let stem = match column {
+        "t_s" => return Some("time".to_owned()),
+        "cwnd_bytes" => "cwnd",
+        "ssthresh_bytes" => "ssthresh",
+        "srtt_ms" => "srtt",
+        "rto_ms" => "rto",
+        "rtt_ms" => "rtt",
+        "delivered_bytes" => "rate",
+        "queue_packets" => "queue",
+        "rate_bps" => "link_rate",
+        "held_acks" => "held_acks",
+        _ => return None,
+    };
+    // `edge` is the one that all flows share.
+    let id = place.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    Some(if id.is_empty() { stem.to_owned() } else { format!("{stem}/{id}") })
+}
+
+/// Payload of a full packet of each flow, bytes.
+fn payloads(tables: &Tables) -> Result<Vec<f64>, ConfigError> {
+    let mut payloads = Vec::new();
+    for group in &tables.flow {
+        let timestamps = SENDERS.resolve(&group.sender)?.config().timestamps.unwrap_or_default();
+        let headers =
+            FlowParams { header: group.ack_size.0, ..FlowParams::new(FlowId(0)) }.header_bytes(timestamps);
+        let payload = match group.packet {
+            Size::Bytes(bytes) => bytes as f64 - f64::from(headers),
+            _ => f64::NAN,
+        };
+        payloads.extend((0..group.count).map(|_| payload));
+    }
+    Ok(payloads)
+}
+
+fn scale(values: &mut [f64], factor: f64) {
+    values.iter_mut().for_each(|value| *value *= factor);
+}
+
+/// Turns totals into growth since the row before; there is none before the first.
+fn differences(totals: &mut [f64], factor: f64) {
+    let mut before = f64::NAN;
+    for value in totals {
+        let total = *value;
+        *value = (total - before) * factor;
+        before = total;
+    }
+}
