@@ -26,6 +26,16 @@ impl Histogram {
         self.count += 1;
         self.sum += u128::from(nanos);
         let (octave, sub) = bucket(nanos);
+        let index = (octave.wrapping_sub(self.first_octave) as usize).wrapping_mul(SUB).wrapping_add(sub);
+        match self.counts.get_mut(index) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.record_beyond(octave, sub),
+        }
+    }
+
+    /// Counts a span in an octave that has not occurred yet.
+    #[cold]
+    fn record_beyond(&mut self, octave: u32, sub: usize) {
         if self.counts.is_empty() {
             self.first_octave = octave;
         }

@@ -23,7 +23,7 @@ mod wakes;
 pub use engine::{Egress, Engine, NodeId};
 pub use histogram::Histogram;
 pub use law::{Law, Quantity};
-pub use node::{MAX_PORTS, Message, Node, Outbox, Port, RadioReport};
+pub use node::{MAX_PORTS, Message, Node, Outbox, Port, RadioReport, Sink};
 pub use registry::{Config, ConfigError, Entry, Registry};
 pub use segment::{Ecn, Flags, FlowId, PacketId, SackBlock, Segment, SynOptions, Timestamps};
 pub use seq::Seq;

@@ -45,6 +45,16 @@ pub trait Node: Send {
     fn next_wake(&self) -> Option<Time>;
 }
 
+/// Where a component puts the segments that it hands on. A node's [`Outbox`] is one; who holds the neighbour itself hands
+/// them straight over.
+pub trait Sink {
+    /// Hands `segment` on at `port` of the component.
+    fn pass(&mut self, port: Port, segment: &Segment);
+
+    /// Says that a segment goes no further: it was lost, refused or discarded.
+    fn discard(&mut self, segment: &Segment);
+}
+
 /// Messages on their way to the next node. Hops at one instant are taken in the order in which they were sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
@@ -85,15 +95,6 @@ impl Outbox {
         self.hops.push(Hop { to, message });
     }
 
-    /// Says that a segment goes no further: it was lost, refused or discarded. Every segment that a node takes and does
-    /// not send on is told so, or the live world would lose its raw bytes; a simulated one has none.
-    #[inline]
-    pub fn discard(&mut self, segment: &Segment) {
-        if segment.packet != PacketId::NONE {
-            self.discarded.push(segment.packet);
-        }
-    }
-
     /// Adds a hop behind those that were sent.
     pub(crate) fn push(&mut self, hop: Hop) {
         self.hops.push(hop);
@@ -120,6 +121,22 @@ impl Outbox {
         }
         let hop = self.hops.remove(0);
         Some((hop.to.port, hop.message))
+    }
+}
+
+impl Sink for Outbox {
+    #[inline]
+    fn pass(&mut self, port: Port, segment: &Segment) {
+        self.send(port, Message::Segment(*segment));
+    }
+
+    /// Every segment that a node takes and does not send on is told here, or the live world would lose its raw bytes; a
+    /// simulated one has none.
+    #[inline]
+    fn discard(&mut self, segment: &Segment) {
+        if segment.packet != PacketId::NONE {
+            self.discarded.push(segment.packet);
+        }
     }
 }
 

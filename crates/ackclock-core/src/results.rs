@@ -52,10 +52,11 @@ pub struct FlowResult {
     pub segments_sent: u64,
     /// Data segments sent again.
     pub retransmits: u64,
-    /// Losses found by duplicate or selective acknowledgements, one for each time that recovery began.
-    pub fast_retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
+    /// Losses found by duplicate or selective acknowledgements, one for each time that recovery began; null where only the
+    /// edge was ours.
+    pub fast_retransmits: Option<u64>,
+    /// Expiries of the retransmission timer; null where only the edge was ours.
+    pub timeouts: Option<u64>,
     /// Expiries that proved to be for nothing; null where the sender cannot tell.
     pub spurious_timeouts: Option<u64>,
     /// Every round-trip time that the sender took, ms.

@@ -2,7 +2,9 @@
 
 use ackclock_core::{ConfigError, Rate, Size, Span, Streams};
 use ackclock_link::queue::{QUEUES, QueueConfig, QueueContext};
-use ackclock_link::{BufferMeaning, Capacity, Files, LINKS, Link, LinkConfig, LinkContext, Nominal, PlainBearer};
+use ackclock_link::{
+    BufferMeaning, Capacity, Files, LINKS, Link, LinkConfig, LinkContext, Nominal, PlainBearer,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -92,12 +94,18 @@ impl EdgeConfig {
     ///
     /// # Errors
     /// Names the key that is wrong, relative to the table.
-    pub fn build(&self, streams: &Streams, files: &dyn Files, around: Surroundings) -> Result<Edge, ConfigError> {
+    pub fn build(
+        &self,
+        streams: &Streams,
+        files: &dyn Files,
+        around: Surroundings,
+    ) -> Result<Edge, ConfigError> {
         let regulator = REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
         let queue = QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
         let nominal = self.nominal(files)?;
         let capacity = self.capacity(nominal, around);
-        let down = build_link(&self.down, Side { streams, files, name: "down" }, self.meaning(), &*queue, capacity)?;
+        let down =
+            build_link(&self.down, Side { streams, files, name: "down" }, self.meaning(), &*queue, capacity)?;
         let drop_tail = QUEUES.resolve(&"drop-tail".into())?;
         let up = build_link(
             &self.up,
@@ -120,7 +128,8 @@ impl EdgeConfig {
     }
 
     fn capacity(&self, nominal: Nominal, around: Surroundings) -> Capacity {
-        let bytes_in = |span: Span| Capacity::Bytes(nominal.rate.bytes_in(span).max(around.packet_bytes.into()));
+        let bytes_in =
+            |span: Span| Capacity::Bytes(nominal.rate.bytes_in(span).max(around.packet_bytes.into()));
         match self.buffer {
             Size::Packets(packets) => Capacity::Packets(packets),
             Size::Bytes(bytes) => Capacity::Bytes(bytes),
@@ -168,7 +177,8 @@ fn build_link(
     capacity: Capacity,
 ) -> Result<Box<dyn Link>, ConfigError> {
     let link: Box<dyn LinkConfig> = LINKS.resolve(table).map_err(|error| error.under(side.name))?;
-    let queue = queue.build(&QueueContext { capacity, streams: side.streams, name: &format!("{}/queue", side.name) });
+    let queue =
+        queue.build(&QueueContext { capacity, streams: side.streams, name: &format!("{}/queue", side.name) });
     let context = LinkContext { queue, meaning, streams: side.streams, name: side.name, files: side.files };
     link.build(context).map_err(|error| error.under(side.name))
 }

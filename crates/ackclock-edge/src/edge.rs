@@ -4,7 +4,7 @@
 //! Every segment that enters is delivered, dropped, discarded or held; in the live world that is what keeps the packet
 //! pool from leaking.
 
-use ackclock_core::{Ecn, Flags, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Time, Wakes};
+use ackclock_core::{Ecn, Flags, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 use ackclock_link::{Bearer, Cause, Direction, LinkEvent, LinkView};
 
 use crate::flow_table::FlowTable;
@@ -24,7 +24,7 @@ pub struct Edge {
     /// Slots of `timers`.
     timed: usize,
     /// When the bearer next has something to tell.
-    due: Time,
+    bearer_due: Time,
     statistics: EdgeStatistics,
 }
 
@@ -37,7 +37,7 @@ impl Edge {
             flows: FlowTable::new(regulator, most_flows),
             timers: Wakes::default(),
             timed: 0,
-            due: Time::NEVER,
+            bearer_due: Time::NEVER,
             statistics: EdgeStatistics::default(),
         }
     }
@@ -77,10 +77,41 @@ impl Edge {
         self.flows.get(flow).and_then(|flow| flow.regulator.as_ref()).map_or(0, |regulator| regulator.held())
     }
 
+    /// Takes a segment that arrives at `port`.
+    #[inline]
+    pub fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
+        self.drain(now, out);
+        if port == WIRED {
+            self.came_down(now, *segment, out);
+        } else if self.bearer.enqueue(now, Direction::Up, *segment).is_err() {
+            self.dropped_up(segment, out);
+        }
+        self.note_due();
+    }
+
+    /// Does whatever is due at `now`.
+    pub fn run(&mut self, now: Time, out: &mut impl Sink) {
+        self.drain(now, out);
+        while let Some((deadline, slot)) = self.timers.first().filter(|&(deadline, _)| deadline <= now) {
+            let id = FlowId(slot as u32);
+            self.regulate(now, id, out, |regulator, view| regulator.handle_timeout(now, view));
+            // A regulator that does not move its deadline would be asked for ever.
+            if self.timers.deadline(slot).is_some_and(|next| next <= deadline) {
+                self.timers.set(slot, None);
+            }
+        }
+    }
+
+    /// When something is next due; [`Time::NEVER`] where nothing is.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.timers.first().map_or(self.bearer_due, |(deadline, _)| deadline.min(self.bearer_due))
+    }
+
     /// Takes in everything that the bearer did up to `now`.
     #[inline]
-    fn drain(&mut self, now: Time, out: &mut Outbox) {
-        if self.due <= now {
+    fn drain(&mut self, now: Time, out: &mut impl Sink) {
+        if self.bearer_due <= now {
             self.drain_down(now, out);
             self.drain_up(now, out);
             while let Some(report) = self.bearer.poll_report(now) {
@@ -92,20 +123,20 @@ impl Edge {
         }
     }
 
-    fn drain_down(&mut self, now: Time, out: &mut Outbox) {
+    fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Down) {
             match event {
                 LinkEvent::Departed(segment) => self.departed(at, segment, out),
                 LinkEvent::Delivered(segment) => {
                     self.delivered(&segment);
-                    out.send(RADIO, Message::Segment(segment));
+                    out.pass(RADIO, &segment);
                 }
                 LinkEvent::Dropped(segment, cause) => self.dropped(at, segment, cause, out),
             }
         }
     }
 
-    fn drain_up(&mut self, now: Time, out: &mut Outbox) {
+    fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {
             match event {
                 LinkEvent::Departed(_) => {}
@@ -116,11 +147,11 @@ impl Edge {
     }
 
     fn note_due(&mut self) {
-        self.due = self.bearer.poll_timeout().unwrap_or(Time::NEVER);
+        self.bearer_due = self.bearer.poll_timeout().unwrap_or(Time::NEVER);
     }
 
     /// A segment from the network: ask the regulator, then queue it.
-    fn came_down(&mut self, now: Time, mut segment: Segment, out: &mut Outbox) {
+    fn came_down(&mut self, now: Time, mut segment: Segment, out: &mut impl Sink) {
         self.statistics.entered += 1;
         let flow = self.flows.open(now, segment.flow);
         if !segment.is_tcp() || flow.regulator.is_none() {
@@ -157,7 +188,7 @@ impl Edge {
     }
 
     /// Puts a segment into the bearer; a refusal is a drop.
-    fn enqueue(&mut self, now: Time, segment: Segment, out: &mut Outbox) -> bool {
+    fn enqueue(&mut self, now: Time, segment: Segment, out: &mut impl Sink) -> bool {
         match self.bearer.enqueue(now, Direction::Down, segment) {
             Ok(()) => true,
             Err(refused) => {
@@ -167,7 +198,7 @@ impl Edge {
         }
     }
 
-    fn departed(&mut self, at: Time, segment: Segment, out: &mut Outbox) {
+    fn departed(&mut self, at: Time, segment: Segment, out: &mut impl Sink) {
         self.regulate(at, segment.flow, out, |regulator, view| {
             regulator.on_departed(at, &segment, view);
             if view.is_idle() {
@@ -181,7 +212,7 @@ impl Edge {
         self.statistics.delivered_bytes += u64::from(segment.wire_bytes());
     }
 
-    fn dropped(&mut self, at: Time, segment: Segment, cause: Cause, out: &mut Outbox) {
+    fn dropped(&mut self, at: Time, segment: Segment, cause: Cause, out: &mut impl Sink) {
         self.statistics.dropped += 1;
         out.discard(&segment);
         self.flows.open(at, segment.flow).statistics.dropped += 1;
@@ -190,20 +221,20 @@ impl Edge {
         });
     }
 
-    fn dropped_up(&mut self, segment: &Segment, out: &mut Outbox) {
+    fn dropped_up(&mut self, segment: &Segment, out: &mut impl Sink) {
         self.statistics.dropped_up += 1;
         out.discard(segment);
     }
 
     /// A segment from a mobile: its ACK is the regulator's business.
-    fn came_up(&mut self, at: Time, segment: Segment, out: &mut Outbox) {
+    fn came_up(&mut self, at: Time, segment: Segment, out: &mut impl Sink) {
         let flow = self.flows.open(at, segment.flow);
         let is_ack = segment.is_tcp() && segment.flags.contains(Flags::ACK);
         if is_ack {
             flow.statistics.edge_rtt.on_ack(at, segment.ack);
         }
         if !is_ack || flow.regulator.is_none() {
-            out.send(WIRED, Message::Segment(segment));
+            out.pass(WIRED, &segment);
             return;
         }
         self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, segment, view));
@@ -215,7 +246,7 @@ impl Edge {
         &mut self,
         now: Time,
         id: FlowId,
-        out: &mut Outbox,
+        out: &mut impl Sink,
         call: impl FnOnce(&mut dyn Regulator, LinkView),
     ) {
         let flow = self.flows.open(now, id);
@@ -230,14 +261,14 @@ impl Edge {
         self.timers.set(id.index(), regulator.poll_timeout());
     }
 
-    fn close_if_over(&mut self, now: Time, segment: &Segment, out: &mut Outbox) {
+    fn close_if_over(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         if self.flows.get(segment.flow).is_some_and(|flow| flow.ends_with(segment)) {
             self.close(now, segment.flow, out);
         }
     }
 
     /// Ends a flow: what its regulator held goes on its way.
-    fn close(&mut self, now: Time, id: FlowId, out: &mut Outbox) {
+    fn close(&mut self, now: Time, id: FlowId, out: &mut impl Sink) {
         let Some(mut regulator) = self.flows.end(id) else { return };
         regulator.close(now);
         while let Some(output) = regulator.poll_output(now) {
@@ -249,9 +280,9 @@ impl Edge {
 }
 
 /// Does what a regulator wants.
-fn act(output: Output, statistics: &mut EdgeStatistics, out: &mut Outbox) {
+fn act(output: Output, statistics: &mut EdgeStatistics, out: &mut impl Sink) {
     match output {
-        Output::ToSender(segment) => out.send(WIRED, Message::Segment(segment)),
+        Output::ToSender(segment) => out.pass(WIRED, &segment),
         Output::Discard(segment) => {
             statistics.discarded += 1;
             out.discard(&segment);
@@ -261,30 +292,16 @@ fn act(output: Output, statistics: &mut EdgeStatistics, out: &mut Outbox) {
 
 impl Node for Edge {
     fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
-        self.drain(now, out);
-        let Message::Segment(segment) = *message else { return };
-        if port == WIRED {
-            self.came_down(now, segment, out);
-        } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
-            self.dropped_up(&segment, out);
+        if let Message::Segment(segment) = message {
+            self.take(now, port, segment, out);
         }
-        self.note_due();
     }
 
     fn wake(&mut self, now: Time, out: &mut Outbox) {
-        self.drain(now, out);
-        while let Some((deadline, slot)) = self.timers.first().filter(|&(deadline, _)| deadline <= now) {
-            let id = FlowId(slot as u32);
-            self.regulate(now, id, out, |regulator, view| regulator.handle_timeout(now, view));
-            // A regulator that does not move its deadline would be asked for ever.
-            if self.timers.deadline(slot).is_some_and(|next| next <= deadline) {
-                self.timers.set(slot, None);
-            }
-        }
+        self.run(now, out);
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let timer = self.timers.first().map_or(Time::NEVER, |(deadline, _)| deadline);
-        Some(self.due.min(timer)).filter(|&time| time != Time::NEVER)
+        Some(self.due()).filter(|&time| time != Time::NEVER)
     }
 }

@@ -42,18 +42,25 @@ impl FlowTable {
     }
 
     /// The flow, with a regulator if it is new.
+    #[inline]
     pub(crate) fn open(&mut self, now: Time, id: FlowId) -> &mut Flow {
+        if self.flows.get(id.index()).is_none_or(|flow| flow.state == State::Unseen) {
+            self.create(id);
+        }
+        let flow = &mut self.flows[id.index()];
+        flow.last_seen = now;
+        flow
+    }
+
+    #[cold]
+    fn create(&mut self, id: FlowId) {
         if self.flows.len() <= id.index() {
             self.flows.resize_with(id.index() + 1, Flow::default);
         }
         let flow = &mut self.flows[id.index()];
-        flow.last_seen = now;
-        if flow.state == State::Unseen {
-            flow.state = State::Open;
-            flow.regulator = self.config.build(FlowContext { flow: id });
-            self.open += usize::from(flow.regulator.is_some());
-        }
-        flow
+        flow.state = State::Open;
+        flow.regulator = self.config.build(FlowContext { flow: id });
+        self.open += usize::from(flow.regulator.is_some());
     }
 
     /// The regulated flow that was quiet for longest, where there are more than the table holds.

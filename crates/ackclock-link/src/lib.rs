@@ -7,6 +7,7 @@ mod bearer;
 mod config;
 mod constant;
 mod delay;
+mod flight;
 mod link;
 mod loss;
 mod outage;

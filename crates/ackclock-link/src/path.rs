@@ -14,9 +14,9 @@
 //! ## Validation
 //! Arrival times by hand (unit tests); conservation and poll invariance.
 
-use std::collections::VecDeque;
+use ackclock_core::{FlowId, Message, Node, Outbox, Port, Rate, Segment, Sink, Span, Stream, Streams, Time};
 
-use ackclock_core::{FlowId, Message, Node, Outbox, Port, Rate, Segment, Span, Stream, Streams, Time};
+use crate::flight::Flight;
 
 /// The port towards the servers.
 pub const SERVER: Port = 0;
@@ -36,8 +36,7 @@ pub struct Path {
 struct Way {
     /// When each flow's wire is free again.
     free: Vec<Time>,
-    /// Packets under way by time of arrival; equal times in order of entry.
-    flight: VecDeque<(Time, Segment)>,
+    flight: Flight,
     chance: Stream,
     lost: u64,
 }
@@ -46,7 +45,7 @@ impl Path {
     /// Wires of this rate and one-way delay that lose each packet with probability `loss`.
     pub fn new(rate: Rate, delay: Span, loss: f64, streams: &Streams) -> Self {
         let way =
-            |name| Way { free: Vec::new(), flight: VecDeque::new(), chance: streams.stream(name), lost: 0 };
+            |name| Way { free: Vec::new(), flight: Flight::default(), chance: streams.stream(name), lost: 0 };
         Self { rate, delay, loss, ways: [way("path/up/loss"), way("path/down/loss")] }
     }
 
@@ -59,56 +58,64 @@ impl Path {
     pub fn in_flight(&self) -> usize {
         self.ways.iter().map(|way| way.flight.len()).sum()
     }
+
+    /// Takes a segment that comes in at `port`; false where it is lost.
+    #[inline]
+    pub fn enter(&mut self, now: Time, port: Port, segment: &Segment) -> bool {
+        let way = &mut self.ways[usize::from(port == SERVER)];
+        if self.loss > 0.0 && way.chance.chance(self.loss) {
+            way.lost += 1;
+            return false;
+        }
+        let leaves = way.leaves(now, segment.flow, self.rate.time_for(segment.wire_bytes().into()));
+        way.flight.put(leaves + self.delay, segment);
+        true
+    }
+
+    /// The next segment that has arrived by `now`, with the port at which it leaves; first those towards the servers.
+    #[inline]
+    pub fn leave(&mut self, now: Time) -> Option<(Port, Segment)> {
+        [SERVER, EDGE]
+            .into_iter()
+            .find_map(|port| self.ways[usize::from(port)].flight.pop(now).map(|(_, segment)| (port, segment)))
+    }
+
+    /// When the next segment arrives; [`Time::NEVER`] where none is under way.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.ways[0].flight.due().min(self.ways[1].flight.due())
+    }
 }
 
 impl Way {
     /// When `flow`'s wire has taken a packet that needs `transmission`, offered at `now`.
+    #[inline]
     fn leaves(&mut self, now: Time, flow: FlowId, transmission: Span) -> Time {
-        if self.free.len() <= flow.index() {
+        let Some(free) = self.free.get_mut(flow.index()) else {
             self.free.resize(flow.index() + 1, Time::ZERO);
-        }
-        let free = &mut self.free[flow.index()];
+            return self.leaves(now, flow, transmission);
+        };
         *free = now.max(*free) + transmission;
         *free
-    }
-
-    fn insert(&mut self, arrives: Time, segment: Segment) {
-        match self.flight.back() {
-            Some(&(last, _)) if last > arrives => {
-                let at = self.flight.partition_point(|&(time, _)| time <= arrives);
-                self.flight.insert(at, (arrives, segment));
-            }
-            _ => self.flight.push_back((arrives, segment)),
-        }
     }
 }
 
 impl Node for Path {
     fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
-        let Message::Segment(segment) = *message else { return };
-        let way = &mut self.ways[usize::from(port == SERVER)];
-        if self.loss > 0.0 && way.chance.chance(self.loss) {
-            way.lost += 1;
-            out.discard(&segment);
-            return;
+        let Message::Segment(segment) = message else { return };
+        if !self.enter(now, port, segment) {
+            out.discard(segment);
         }
-        let leaves = way.leaves(now, segment.flow, self.rate.time_for(segment.wire_bytes().into()));
-        way.insert(leaves + self.delay, segment);
     }
 
     fn wake(&mut self, now: Time, out: &mut Outbox) {
-        for port in [SERVER, EDGE] {
-            let flight = &mut self.ways[usize::from(port)].flight;
-            while flight.front().is_some_and(|&(arrives, _)| arrives <= now) {
-                if let Some((_, segment)) = flight.pop_front() {
-                    out.send(port, Message::Segment(segment));
-                }
-            }
+        while let Some((port, segment)) = self.leave(now) {
+            out.pass(port, &segment);
         }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.ways.iter().filter_map(|way| way.flight.front().map(|&(arrives, _)| arrives)).min()
+        Some(self.due()).filter(|&time| time != Time::NEVER)
     }
 }
 

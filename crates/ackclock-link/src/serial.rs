@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Time};
 
+use crate::flight::Flight;
 use crate::queue::Queue;
 use crate::{Cause, Departures, Link, LinkEvent, LinkView, Load, Refused};
 
@@ -97,7 +98,7 @@ pub struct SerialLink<M, Q> {
     /// When the packet at the head of the queue begins, where the medium makes it wait for that; never otherwise.
     begins: Time,
     /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
-    flight: VecDeque<(Time, Segment)>,
+    flight: Flight,
     /// Departures and drops that have happened and were not told yet.
     news: VecDeque<(Time, LinkEvent)>,
     /// Latest arrival of each flow, where delays vary.
@@ -125,7 +126,7 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
             departures: Departures::Unwatched,
             serving: None,
             begins: Time::NEVER,
-            flight: VecDeque::new(),
+            flight: Flight::default(),
             news: VecDeque::new(),
             last_arrival: Vec::new(),
             waits: Histogram::default(),
@@ -182,7 +183,7 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
         // A lost packet holds nobody up.
         if fate == Fate::Arrives {
             let arrives = self.arrival(segment.flow, departs + delay);
-            fly(&mut self.flight, arrives, segment);
+            self.flight.put(arrives, &segment);
         }
         self.serving = Some(Serving { flow: segment.flow, load: Load::of(&segment), departs, news });
     }
@@ -224,17 +225,6 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     }
 }
 
-/// Puts a packet among those in flight, behind all that arrive no later.
-fn fly(flight: &mut VecDeque<(Time, Segment)>, arrives: Time, segment: Segment) {
-    match flight.back() {
-        Some(&(last, _)) if last > arrives => {
-            let at = flight.partition_point(|&(time, _)| time <= arrives);
-            flight.insert(at, (arrives, segment));
-        }
-        _ => flight.push_back((arrives, segment)),
-    }
-}
-
 impl<M: Medium, Q: Queue> Link for SerialLink<M, Q> {
     fn enqueue(&mut self, now: Time, mut segment: Segment) -> Result<(), Refused> {
         self.advance(now);
@@ -257,14 +247,11 @@ impl<M: Medium, Q: Queue> Link for SerialLink<M, Q> {
 
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         self.advance(now);
-        let arrives = self.flight.front().map_or(Time::NEVER, |&(time, _)| time);
+        let arrives = self.flight.due();
         if self.news.front().is_some_and(|&(at, _)| at <= arrives) {
             return self.news.pop_front();
         }
-        if arrives > now {
-            return None;
-        }
-        self.flight.pop_front().map(|(at, segment)| (at, LinkEvent::Delivered(segment)))
+        self.flight.pop(now).map(|(at, segment)| (at, LinkEvent::Delivered(segment)))
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -276,7 +263,7 @@ impl<M: Medium, Q: Queue> Link for SerialLink<M, Q> {
             None if self.departures == Departures::Watched => self.begins,
             None => self.begins + self.medium.least_delay(),
         };
-        let arrives = self.flight.front().map_or(Time::NEVER, |&(time, _)| time);
+        let arrives = self.flight.due();
         let news = self.news.front().map_or(Time::NEVER, |&(time, _)| time);
         Some(serving.min(arrives).min(news)).filter(|&time| time != Time::NEVER)
     }

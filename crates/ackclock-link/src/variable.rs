@@ -29,6 +29,7 @@ use ackclock_core::{Config, ConfigError, Law, Rate, Segment, Span, Stream, Strea
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::constant::Constant;
 use crate::delay::Delays;
 use crate::loss::{Loss, assemble};
 use crate::outage::{Outage, Outages, Radio};
@@ -142,7 +143,7 @@ impl Config for VariableConfig {
     fn check(&self) -> Result<(), ConfigError> {
         Outages::new(&self.outages)?;
         match self.redraw {
-            Redraw::Packet if self.rate.harmonic_mean() == Rate::ZERO => Err(ConfigError::new(
+            Redraw::Packet if self.rate.least() == Rate::ZERO => Err(ConfigError::new(
                 "rate",
                 format!(
                     "`{}` can be zero, and with redraw = \"packet\" such a packet would never end",
@@ -170,6 +171,12 @@ impl LinkConfig for VariableConfig {
 
     fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
         let outages = Outages::new(&self.outages)?;
+        if let (Some(rate), Some(delay), true) =
+            (self.rate.constant(), self.delay.constant(), outages.is_empty())
+        {
+            // Nothing varies: the constant link is the same and costs less.
+            return Ok(assemble(Constant { rate, delay }, self.loss, context));
+        }
         let mean = self.nominal(context.files)?.rate;
         let mut rates = context.streams.stream(&format!("{}/rate", context.name));
         let mut delays = context.streams.stream(&format!("{}/delay", context.name));

@@ -9,6 +9,7 @@ mod capture;
 mod catalogue;
 mod disk;
 mod error;
+mod line;
 mod network;
 mod packet;
 pub mod presets;

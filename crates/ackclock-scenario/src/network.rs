@@ -16,6 +16,7 @@ use ackclock_tcp::{Host, Receiver, ReceiverConfig, Sender, SenderRow, Workload, 
 use crate::Tables;
 use crate::acks::Acks;
 use crate::capture::Tap;
+use crate::line::Line;
 use crate::packet::{Interface, Source};
 use crate::tables::FlowTable;
 
@@ -26,6 +27,57 @@ pub(crate) enum Station {
     Host(Host),
     Path(Path),
     Edge(Edge),
+}
+
+/// A graph that is run: one island by itself, or several in one engine.
+pub(crate) trait Graph {
+    /// Does everything that is due up to and at `until`.
+    fn advance(&mut self, until: Time);
+
+    /// The parts of an island, brought up to the instant that was reached.
+    fn parts(&mut self, island: usize) -> Parts<'_>;
+
+    /// How many events it took.
+    fn events(&self) -> u64;
+}
+
+/// What there is to read of an island.
+pub(crate) struct Parts<'a> {
+    pub(crate) servers: &'a Host,
+    pub(crate) edge: &'a Edge,
+    pub(crate) clients: &'a Host,
+}
+
+/// Islands in one engine, with a tracer on their wires.
+pub(crate) struct Wired<T: Tracer> {
+    pub(crate) engine: Engine<Station, T>,
+    pub(crate) islands: Vec<Island>,
+}
+
+impl<T: Tracer> Graph for Wired<T> {
+    fn advance(&mut self, until: Time) {
+        self.engine.advance(until);
+    }
+
+    fn parts(&mut self, island: usize) -> Parts<'_> {
+        let island = self.islands[island];
+        self.engine.refresh(island.edge);
+        let (servers, edge, clients) = (
+            self.engine.node(island.servers),
+            self.engine.node(island.edge),
+            self.engine.node(island.clients),
+        );
+        match (servers, edge, clients) {
+            (Station::Host(servers), Station::Edge(edge), Station::Host(clients)) => {
+                Parts { servers, edge, clients }
+            }
+            _ => unreachable!("an island is built in this file, with these kinds of nodes"),
+        }
+    }
+
+    fn events(&self) -> u64 {
+        self.engine.events()
+    }
 }
 
 /// One flow of a run.
@@ -86,13 +138,8 @@ impl<'a> Builder<'a> {
         plans
     }
 
-    /// Builds the island of `flows` into `engine`. Within it they are numbered from zero in their order.
-    pub(crate) fn build<T: Tracer>(
-        &self,
-        engine: &mut Engine<Station, T>,
-        flows: &[FlowPlan],
-        streams: &Streams,
-    ) -> Result<Island, ConfigError> {
+    /// Builds the island of `flows`. Within it they are numbered from zero in their order.
+    pub(crate) fn line(&self, flows: &[FlowPlan], streams: &Streams) -> Result<Line, ConfigError> {
         let (mut servers, mut clients) = (Host::new(), Host::new());
         for (number, flow) in flows.iter().enumerate() {
             let id = FlowId(number as u32);
@@ -105,6 +152,17 @@ impl<'a> Builder<'a> {
         let path = Path::new(wires.rate, wires.delay, wires.loss, streams);
         let edge = self.tables.edge.build(streams, self.files, self.surroundings());
         let edge = edge.map_err(|error| error.under("edge"))?;
+        Ok(Line::new(servers, path, edge, clients))
+    }
+
+    /// Builds the island of `flows` into `engine`.
+    pub(crate) fn wire<T: Tracer>(
+        &self,
+        engine: &mut Engine<Station, T>,
+        flows: &[FlowPlan],
+        streams: &Streams,
+    ) -> Result<Island, ConfigError> {
+        let Line { servers, path, edge, clients, .. } = self.line(flows, streams)?;
         let island = Island {
             servers: engine.add(Station::Host(servers)),
             path: engine.add(Station::Path(path)),
@@ -182,16 +240,6 @@ impl Island {
             tap(self.clients, host::WIRE, Interface::Client, Source::Server),
             tap(self.edge, ackclock_edge::RADIO, Interface::Client, Source::Client),
         ]
-    }
-}
-
-impl Station {
-    pub(crate) fn host(&self) -> Option<&Host> {
-        if let Self::Host(host) = self { Some(host) } else { None }
-    }
-
-    pub(crate) fn edge(&self) -> Option<&Edge> {
-        if let Self::Edge(edge) = self { Some(edge) } else { None }
     }
 }
 

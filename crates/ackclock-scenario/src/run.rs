@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use ackclock_core::results::RunResult;
-use ackclock_core::{Engine, NullTracer, Span, Streams, Time, Tracer};
+use ackclock_core::{Engine, Span, Streams, Time};
 use ackclock_edge::Channel;
 use ackclock_link::Files;
 
 use crate::capture::Capture;
-use crate::network::{Builder, FlowPlan, Island};
+use crate::network::{Builder, FlowPlan, Graph, Wired};
 use crate::series::{Recorder, Series};
 use crate::tally::Tally;
 use crate::{RunError, Scenario};
@@ -62,8 +62,9 @@ pub fn run(
         // Packets of all islands are written in their order in time, so the islands must run together.
         Some(writer) => course.captured(&parts, writer)?,
         None => {
-            for part in &parts {
-                course.take(&[part], NullTracer, |_, _, _| {})?;
+            for flows in &parts {
+                let line = builder.line(flows, &course.streams_of(flows));
+                course.take(&mut line.map_err(|error| scenario.error(&error))?, &[flows]);
             }
         }
     }
@@ -81,37 +82,30 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
+    /// Runs the islands of `parts` in one engine and writes what crosses their wires.
     fn captured(&mut self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<(), RunError> {
-        let listen = |capture: &mut Capture<_>, island: &Island, flows: &[FlowPlan]| {
+        let mut graph =
+            Wired { engine: Engine::new(Capture::new(writer)), islands: Vec::with_capacity(parts.len()) };
+        for flows in parts {
+            let island = self.builder.wire(&mut graph.engine, flows, &self.streams_of(flows));
+            let island = island.map_err(|error| self.scenario.error(&error))?;
             for tap in island.taps(flows[0].id) {
-                capture.listen(tap);
+                graph.engine.tracer_mut().listen(tap);
             }
-        };
-        self.take(parts, Capture::new(writer), listen)?.finish()
+            graph.islands.push(island);
+        }
+        self.take(&mut graph, parts);
+        graph.engine.tracer_mut().finish()
     }
 
-    /// Builds the islands of `parts` in one engine, runs it to the end and reads its counters.
-    fn take<T: Tracer>(
-        &mut self,
-        parts: &[&[FlowPlan]],
-        tracer: T,
-        listen: impl Fn(&mut T, &Island, &[FlowPlan]),
-    ) -> Result<T, RunError> {
-        let mut engine = Engine::new(tracer);
-        let mut islands = Vec::with_capacity(parts.len());
-        for flows in parts {
-            let built = self.builder.build(&mut engine, flows, &self.streams_of(flows));
-            let island = built.map_err(|error| self.scenario.error(&error))?;
-            listen(engine.tracer_mut(), &island, flows);
-            islands.push((island, *flows));
-        }
+    /// Runs a graph to the end and reads its counters.
+    fn take(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]]) {
         let end = Time::ZERO + self.scenario.tables().duration;
         match &mut self.recorder {
-            Some(recorder) => recorder.record(&mut engine, &islands, end),
-            None => engine.advance(end),
+            Some(recorder) => recorder.record(graph, islands, end),
+            None => graph.advance(end),
         }
-        self.tally.read(&mut engine, &islands, &self.builder.groups);
-        Ok(engine.into_tracer())
+        self.tally.read(graph, islands, &self.builder.groups);
     }
 
     /// A channel of one flow has chance of its own, whatever other flows there are.

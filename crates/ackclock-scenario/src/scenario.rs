@@ -102,15 +102,24 @@ impl Scenario {
     /// # Errors
     /// As for [`Self::load`].
     pub fn check(&self, files: &dyn Files) -> Result<(), ScenarioError> {
-        for point in self.points()? {
-            point
-                .scenario
-                .tables
-                .edge
-                .nominal(files)
-                .map_err(|error| point.scenario.error(&error.under("edge")))?;
+        self.check_links(files)?;
+        // A recording is read once however many points play it.
+        let mut checked = vec![self.links()];
+        for Point { scenario, .. } in self.points()? {
+            if !checked.contains(&scenario.links()) {
+                scenario.check_links(files)?;
+                checked.push(scenario.links());
+            }
         }
+        Ok(())
+    }
+
+    fn check_links(&self, files: &dyn Files) -> Result<(), ScenarioError> {
         self.tables.edge.nominal(files).map(drop).map_err(|error| self.error(&error.under("edge")))
+    }
+
+    fn links(&self) -> [Value; 2] {
+        [self.tables.edge.down.clone(), self.tables.edge.up.clone()]
     }
 
     /// Name of its file.

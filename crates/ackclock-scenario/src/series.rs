@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use ackclock_core::{Engine, FlowId, Histogram, Span, Time, Tracer};
-use ackclock_edge::Channel;
+use ackclock_core::{FlowId, Histogram, Span, Time};
+use ackclock_edge::{Channel, Edge};
 use ackclock_tcp::Sender;
 
-use crate::network::{FlowPlan, Island, Station};
+use crate::network::{FlowPlan, Graph, Parts};
 
 /// Columns of numbers with one row a sample. What does not exist at an instant is NaN.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -70,34 +70,29 @@ impl Recorder {
         Self { interval, samples, channel, series: Series { columns: vec![("t_s".to_owned(), times)] } }
     }
 
-    /// Lets the time of `engine` pass up to `end`, with samples of all its islands on the way.
-    pub(crate) fn record<T: Tracer>(
-        &mut self,
-        engine: &mut Engine<Station, T>,
-        islands: &[(Island, &[FlowPlan])],
-        end: Time,
-    ) {
+    /// Lets the time of `graph` pass up to `end`, with samples of all its islands on the way.
+    pub(crate) fn record(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], end: Time) {
         let first = self.series.columns.len();
-        let names = islands.iter().flat_map(|(_, flows)| self.names(flows)).collect::<Vec<_>>();
+        let names = islands.iter().flat_map(|flows| self.names(flows)).collect::<Vec<_>>();
         let room = self.samples as usize;
         self.series.columns.extend(names.into_iter().map(|name| (name, Vec::with_capacity(room))));
-        let mut rtts: Vec<_> = islands.iter().map(|(_, flows)| vec![Rtts::default(); flows.len()]).collect();
+        let mut rtts: Vec<_> = islands.iter().map(|flows| vec![Rtts::default(); flows.len()]).collect();
         for sample in 0..self.samples {
             let now = Time::ZERO + self.interval * sample;
-            engine.advance(now);
+            graph.advance(now);
             let mut columns = self.series.columns[first..].iter_mut();
             let mut push = |value| {
                 if let Some((_, values)) = columns.next() {
                     values.push(value);
                 }
             };
-            for ((island, _), rtts) in islands.iter().zip(&mut rtts) {
-                engine.refresh(island.edge);
-                sample_flows(engine, island, rtts, &mut push);
-                sample_edge(engine, island, rtts.len(), now, &mut push);
+            for (island, rtts) in rtts.iter_mut().enumerate() {
+                let parts = graph.parts(island);
+                sample_flows(&parts, rtts, &mut push);
+                sample_edge(parts.edge, rtts.len(), now, &mut push);
             }
         }
-        engine.advance(end);
+        graph.advance(end);
     }
 
     pub(crate) fn series(self) -> Series {
@@ -132,35 +127,22 @@ impl Rtts {
     }
 }
 
-fn sample_flows<T: Tracer>(
-    engine: &Engine<Station, T>,
-    island: &Island,
-    rtts: &mut [Rtts],
-    push: &mut impl FnMut(f64),
-) {
-    let (servers, clients) = (engine.node(island.servers).host(), engine.node(island.clients).host());
+fn sample_flows(parts: &Parts<'_>, rtts: &mut [Rtts], push: &mut impl FnMut(f64)) {
     for (number, rtts) in rtts.iter_mut().enumerate() {
         let flow = FlowId(number as u32);
-        let sender = servers.and_then(|host| host.sender(flow));
+        let sender = parts.servers.sender(flow);
         let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
         push(sender.map_or(f64::NAN, |sender| sender.cwnd().into()));
         push(sender.and_then(Sender::ssthresh).map_or(f64::NAN, f64::from));
         push(ms(sender.and_then(Sender::srtt)));
         push(ms(sender.map(Sender::rto)));
         push(sender.map_or(f64::NAN, |sender| rtts.mean_since(&sender.stats().rtt)));
-        let receiver = clients.and_then(|host| host.receiver(flow));
+        let receiver = parts.clients.receiver(flow);
         push(receiver.map_or(f64::NAN, |receiver| receiver.delivered_bytes() as f64));
     }
 }
 
-fn sample_edge<T: Tracer>(
-    engine: &Engine<Station, T>,
-    island: &Island,
-    flows: usize,
-    now: Time,
-    push: &mut impl FnMut(f64),
-) {
-    let Some(edge) = engine.node(island.edge).edge() else { return };
+fn sample_edge(edge: &Edge, flows: usize, now: Time, push: &mut impl FnMut(f64)) {
     // The queue is shared by the flows, or there is one flow.
     let view = edge.view(now, FlowId(0));
     push(view.waiting.packets.into());

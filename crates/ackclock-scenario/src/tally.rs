@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use ackclock_core::results::{
     BottleneckResult, Distribution, EngineResult, FlowResult, LossCycles, Provenance, RunResult, UserResult,
 };
-use ackclock_core::{Engine, FlowId, Histogram, Rate, Span, Time, Tracer};
+use ackclock_core::{FlowId, Histogram, Rate, Span, Time};
 use ackclock_edge::Edge;
 use ackclock_tcp::{Receiver, Sender, SenderStats};
 
 use crate::Scenario;
-use crate::network::{Builder, FlowPlan, Group, Island, Station, name_of};
+use crate::network::{Builder, FlowPlan, Graph, Group, Parts, name_of};
 
 /// What is known of a run so far.
 pub(crate) struct Tally {
@@ -45,29 +45,19 @@ impl Tally {
     }
 
     /// Reads the counters of a graph that has come to its end.
-    pub(crate) fn read<T: Tracer>(
-        &mut self,
-        engine: &mut Engine<Station, T>,
-        islands: &[(Island, &[FlowPlan])],
-        groups: &[Group<'_>],
-    ) {
-        self.events += engine.events();
-        for (island, flows) in islands {
-            // Departures since the edge was last woken have happened too.
-            engine.refresh(island.edge);
-            let Some(edge) = engine.node(island.edge).edge() else { continue };
+    pub(crate) fn read(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], groups: &[Group<'_>]) {
+        for (island, flows) in islands.iter().enumerate() {
+            let Parts { servers, edge, clients } = graph.parts(island);
             self.read_edge(edge);
-            let (servers, clients) = (engine.node(island.servers).host(), engine.node(island.clients).host());
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
-                let ends =
-                    (servers.and_then(|host| host.sender(id)), clients.and_then(|host| host.receiver(id)));
-                if let (Some(sender), Some(receiver)) = ends {
+                if let (Some(sender), Some(receiver)) = (servers.sender(id), clients.receiver(id)) {
                     let flow = self.flow(plan, &groups[plan.group], (sender, receiver), edge, id);
                     self.read_flow(flow, receiver);
                 }
             }
         }
+        self.events += graph.events();
     }
 
     /// The results of everything that was read.
@@ -143,8 +133,8 @@ impl Tally {
             delivered_bytes: receiver.delivered_bytes(),
             segments_sent: stats.segments_sent,
             retransmits: stats.retransmits,
-            fast_retransmits: stats.fast_retransmits,
-            timeouts: stats.timeouts,
+            fast_retransmits: Some(stats.fast_retransmits),
+            timeouts: Some(stats.timeouts),
             spurious_timeouts: stats.spurious_timeouts,
             rtt_ms: Distribution::from(&stats.rtt),
             timed_rtt_ms: ms(stats.timed_rtt()),

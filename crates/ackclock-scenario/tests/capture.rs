@@ -151,7 +151,8 @@ fn a_connection_is_whole_and_its_times_are_ordered() {
 #[test]
 fn what_tshark_takes_for_repetitions_is_what_we_count() {
     let (capture, result) = capture(&[]);
-    let repeated = "ip.src == 192.0.2.1 && tcp.len > 0 && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
+    let repeated =
+        "ip.src == 192.0.2.1 && tcp.len > 0 && (tcp.analysis.retransmission || tcp.analysis.out_of_order)";
     let Some(lines) = tshark(&capture, &["-Y", repeated]) else {
         println!("skipped: tshark is not installed");
         return;

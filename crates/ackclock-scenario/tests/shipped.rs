@@ -21,7 +21,8 @@ fn every_ready_made_scenario_says_what_it_is_and_runs_at_every_point() {
         assert!(text.starts_with("# "), "{}", path.display());
         let mut sets = vec!["duration=5s".to_owned()];
         sets.extend(text.contains("count = 1000").then(|| "flow.count=3".to_owned()));
-        let scenario = Scenario::load(&path.to_string_lossy(), &text, &sets).unwrap_or_else(|error| panic!("{error}"));
+        let scenario =
+            Scenario::load(&path.to_string_lossy(), &text, &sets).unwrap_or_else(|error| panic!("{error}"));
         scenario.check(&files).unwrap_or_else(|error| panic!("{error}"));
         for point in scenario.points().unwrap() {
             let result = run(&point.scenario, 0, &files, RunOptions::default()).unwrap().result;
@@ -35,7 +36,8 @@ fn every_preset_is_a_scenario_by_itself_whose_sender_can_be_chosen() {
     for preset in PRESETS {
         for sets in [vec![], vec!["flow.sender=sack".to_owned()]] {
             let text = format!("preset = \"{}\"\n", preset.name);
-            let scenario = Scenario::load(preset.name, &text, &sets).unwrap_or_else(|error| panic!("{error}"));
+            let scenario =
+                Scenario::load(preset.name, &text, &sets).unwrap_or_else(|error| panic!("{error}"));
             let sender = &scenario.tables().flow[0].sender;
             // The options of the preset stay whichever sender is chosen.
             assert!(sender["handshake"].is_string(), "{}: {sender}", preset.name);
@@ -56,7 +58,12 @@ fn what_a_file_says_counts_more_than_its_preset_and_less_than_an_override() {
     assert_eq!(plain.duration.to_string(), "3600s");
     assert_eq!(plain.flow[0].sender["rto"]["min"], "2s");
     assert_eq!(plain.flow[0].sender["rto"]["tick"], "100ms");
-    let over = load(&["edge.buffer=7p", "flow.sender.rto.tick=500ms", "edge.regulator=ack-regulator", "edge.regulator.alpha=3"]);
+    let over = load(&[
+        "edge.buffer=7p",
+        "flow.sender.rto.tick=500ms",
+        "edge.regulator=ack-regulator",
+        "edge.regulator.alpha=3",
+    ]);
     assert_eq!(over.edge.buffer.to_string(), "7p");
     assert_eq!(over.flow[0].sender["rto"]["min"], "2s");
     assert_eq!(over.flow[0].sender["rto"]["tick"], "500ms");
@@ -87,6 +94,13 @@ fn scenarios_that_say_the_same_have_one_hash() {
     let hash = |text: &str| Scenario::load("x", text, &[]).unwrap().sha256();
     let short = hash("preset = \"cr02\"\n");
     assert_eq!(short, hash("preset = \"cr02\"\nseed = 1\n[edge]\nbuffer = \"10p\"\n"));
-    assert_eq!(short, hash("# a comment\n[edge]\nbuffer = \"10p\"\n[path]\n[[flow]]\n".replace("[edge]", "preset = \"cr02\"\n[edge]").as_str()));
+    assert_eq!(
+        short,
+        hash(
+            "# a comment\n[edge]\nbuffer = \"10p\"\n[path]\n[[flow]]\n"
+                .replace("[edge]", "preset = \"cr02\"\n[edge]")
+                .as_str()
+        )
+    );
     assert_ne!(short, hash("preset = \"cr02\"\nseed = 2\n"));
 }

@@ -16,7 +16,7 @@
 //! ## Validation
 //! `tests/host.rs`.
 
-use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Time, Wakes};
+use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 
 use crate::receiver::Receiver;
 use crate::sender::Sender;
@@ -95,18 +95,18 @@ impl Host {
             self.wakes.set(slot, Some(deadline).filter(|&time| time != Time::NEVER));
         }
     }
-}
 
-impl Node for Host {
-    fn receive(&mut self, now: Time, _: Port, message: &Message, out: &mut Outbox) {
-        let Message::Segment(segment) = message else { return };
+    /// Takes a segment that arrives.
+    #[inline]
+    pub fn take(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         let slot = segment.flow.index();
         let Some(Some(endpoint)) = self.endpoints.get_mut(slot) else { return };
         let deadline = endpoint.receive(now, segment, out);
         self.arm(slot, deadline);
     }
 
-    fn wake(&mut self, now: Time, out: &mut Outbox) {
+    /// Does whatever is due at `now`.
+    pub fn run(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((_, slot)) = self.wakes.first().filter(|(due, _)| *due <= now) {
             let deadline = match &mut self.endpoints[slot] {
                 Some(endpoint) => endpoint.wake(now, out),
@@ -116,27 +116,45 @@ impl Node for Host {
         }
     }
 
+    /// When something is next due; [`Time::NEVER`] where nothing is.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.wakes.first().map_or(Time::NEVER, |(due, _)| due)
+    }
+}
+
+impl Node for Host {
+    fn receive(&mut self, now: Time, _: Port, message: &Message, out: &mut Outbox) {
+        if let Message::Segment(segment) = message {
+            self.take(now, segment, out);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox) {
+        self.run(now, out);
+    }
+
     fn next_wake(&self) -> Option<Time> {
-        self.wakes.first().map(|(due, _)| due)
+        Some(self.due()).filter(|&time| time != Time::NEVER)
     }
 }
 
 impl Endpoint {
-    fn receive(&mut self, now: Time, segment: &Segment, out: &mut Outbox) -> Option<Time> {
+    fn receive(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) -> Option<Time> {
         match self {
             Self::Sender(sender) => sender.drive(now, Some(segment), WIRE, out),
             Self::Receiver(receiver) => {
-                receiver.on_segment(now, segment, &mut |seg| out.send(WIRE, Message::Segment(seg)));
+                receiver.on_segment(now, segment, &mut |seg: Segment| out.pass(WIRE, &seg));
                 receiver.poll_timeout()
             }
         }
     }
 
-    fn wake(&mut self, now: Time, out: &mut Outbox) -> Option<Time> {
+    fn wake(&mut self, now: Time, out: &mut impl Sink) -> Option<Time> {
         match self {
             Self::Sender(sender) => sender.drive(now, None, WIRE, out),
             Self::Receiver(receiver) => {
-                let mut send = |seg| out.send(WIRE, Message::Segment(seg));
+                let mut send = |seg: Segment| out.pass(WIRE, &seg);
                 receiver.start(now, &mut send);
                 receiver.on_timeout(now, &mut send);
                 receiver.poll_timeout()

@@ -23,7 +23,7 @@ mod input;
 mod output;
 mod timer;
 
-use ackclock_core::{FlowId, Message, Outbox, Port, Rate, Segment, Seq, Size, Span, Time};
+use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Size, Span, Time};
 
 use crate::cc::{CcContext, CongestionControl, Phase};
 use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, window_bytes};
@@ -54,13 +54,13 @@ pub trait Sender: Send {
 
     /// All of the above in one call, for hosts: takes in `seg`, or what is due at `now` where there is none, sends what
     /// there is to send out at `port`, and gives the next deadline.
-    fn drive(&mut self, now: Time, seg: Option<&Segment>, port: Port, out: &mut Outbox) -> Option<Time> {
+    fn drive(&mut self, now: Time, seg: Option<&Segment>, port: Port, out: &mut dyn Sink) -> Option<Time> {
         match seg {
             Some(seg) => self.on_segment(now, seg),
             None => self.on_timeout(now),
         }
         while let Some(segment) = self.poll_segment(now) {
-            out.send(port, Message::Segment(segment));
+            out.pass(port, &segment);
         }
         self.poll_timeout()
     }

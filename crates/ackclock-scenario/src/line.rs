@@ -1,0 +1,155 @@
+//! One island as a whole: servers - wires - edge - clients, in direct calls.
+//!
+//! The parts are the nodes of the graph, and what passes between them is the same and in the same order; but here each
+//! hands its segments straight to the next, where an engine would carry them as messages. That halves the cost of a
+//! packet. `tests/line.rs` runs both.
+
+use ackclock_core::{Port, Segment, Sink, Time};
+use ackclock_edge::{Edge, RADIO, WIRED};
+use ackclock_link::Path;
+use ackclock_link::path::SERVER;
+use ackclock_tcp::Host;
+
+use crate::network::{Graph, Parts};
+
+/// The parts of an island.
+pub(crate) struct Line {
+    pub(crate) servers: Host,
+    pub(crate) path: Path,
+    pub(crate) edge: Edge,
+    pub(crate) clients: Host,
+    /// What the clients have sent and the edge has not taken yet.
+    uplink: Vec<Segment>,
+    now: Time,
+    /// Instants at which a part had something to do, and segments handed on.
+    events: u64,
+}
+
+impl Line {
+    pub(crate) fn new(servers: Host, path: Path, edge: Edge, clients: Host) -> Self {
+        Self { servers, path, edge, clients, uplink: Vec::new(), now: Time::ZERO, events: 0 }
+    }
+}
+
+impl Graph for Line {
+    fn advance(&mut self, until: Time) {
+        loop {
+            let (servers, path, edge, clients) =
+                (self.servers.due(), self.path.due(), self.edge.due(), self.clients.due());
+            let now = servers.min(path).min(edge).min(clients);
+            if now > until {
+                self.now = until;
+                return;
+            }
+            self.events += 1;
+            // Ties go to the part that stands first, as they do to the lowest node of an engine.
+            if servers == now {
+                let Self { servers, path, events, .. } = self;
+                servers.run(now, &mut Wire { now, path, events });
+            } else if path == now {
+                self.arrive(now);
+            } else if edge == now {
+                self.run_edge(now);
+            } else {
+                self.clients.run(now, &mut Up(&mut self.uplink));
+                self.carry_up(now);
+            }
+        }
+    }
+
+    fn parts(&mut self, _: usize) -> Parts<'_> {
+        // Departures since the edge was last woken have happened too.
+        self.run_edge(self.now);
+        Parts { servers: &self.servers, edge: &self.edge, clients: &self.clients }
+    }
+
+    fn events(&self) -> u64 {
+        self.events
+    }
+}
+
+impl Line {
+    fn run_edge(&mut self, now: Time) {
+        let Self { path, edge, clients, uplink, events, .. } = self;
+        edge.run(now, &mut Radio { now, path, clients, uplink, events });
+        self.carry_up(now);
+    }
+
+    /// What has come through the wires.
+    fn arrive(&mut self, now: Time) {
+        while let Some((port, segment)) = self.path.leave(now) {
+            self.events += 1;
+            let Self { servers, path, edge, clients, uplink, events, .. } = self;
+            if port == SERVER {
+                servers.take(now, &segment, &mut Wire { now, path, events });
+            } else {
+                edge.take(now, WIRED, &segment, &mut Radio { now, path, clients, uplink, events });
+                self.carry_up(now);
+            }
+        }
+    }
+
+    /// What the clients have sent.
+    fn carry_up(&mut self, now: Time) {
+        let mut next = 0;
+        while let Some(&segment) = self.uplink.get(next) {
+            let Self { path, edge, clients, uplink, events, .. } = self;
+            edge.take(now, RADIO, &segment, &mut Radio { now, path, clients, uplink, events });
+            next += 1;
+        }
+        self.events += next as u64;
+        self.uplink.clear();
+    }
+}
+
+/// From the servers into the wires.
+struct Wire<'a> {
+    now: Time,
+    path: &'a mut Path,
+    events: &'a mut u64,
+}
+
+impl Sink for Wire<'_> {
+    #[inline]
+    fn pass(&mut self, _: Port, segment: &Segment) {
+        *self.events += 1;
+        self.path.enter(self.now, SERVER, segment);
+    }
+
+    fn discard(&mut self, _: &Segment) {}
+}
+
+/// From the edge to the clients and into the wires.
+struct Radio<'a> {
+    now: Time,
+    path: &'a mut Path,
+    clients: &'a mut Host,
+    uplink: &'a mut Vec<Segment>,
+    events: &'a mut u64,
+}
+
+impl Sink for Radio<'_> {
+    #[inline]
+    fn pass(&mut self, port: Port, segment: &Segment) {
+        *self.events += 1;
+        if port == RADIO {
+            self.clients.take(self.now, segment, &mut Up(self.uplink));
+        } else {
+            self.path.enter(self.now, ackclock_link::path::EDGE, segment);
+        }
+    }
+
+    fn discard(&mut self, _: &Segment) {}
+}
+
+/// From the clients towards the edge.
+struct Up<'a>(&'a mut Vec<Segment>);
+
+impl Sink for Up<'_> {
+    #[inline]
+    fn pass(&mut self, _: Port, segment: &Segment) {
+        self.0.push(*segment);
+    }
+
+    fn discard(&mut self, _: &Segment) {}
+}

@@ -1,0 +1,74 @@
+//! A run in direct calls and the same run in an engine give the same results.
+
+use ackclock_core::Span;
+use ackclock_scenario::{DiskFiles, RunOptions, Scenario, run};
+
+/// A capture runs the islands in one engine; without one each runs by itself.
+fn both_ways(text: &str) {
+    let scenario = Scenario::load("line.toml", text, &[]).expect("a scenario written here");
+    let files = DiskFiles::in_folder(".");
+    let options = |capture| RunOptions { series_interval: Some(Span::from_millis(500)), capture };
+    let direct = run(&scenario, 0, &files, options(None)).expect("it runs");
+    let engine = run(&scenario, 0, &files, options(Some(Box::new(std::io::sink())))).expect("it runs");
+    assert_eq!(
+        serde_json::to_string(&direct.result).unwrap(),
+        serde_json::to_string(&engine.result).unwrap()
+    );
+    // NaN stands for what does not exist, so the columns are compared as text.
+    assert_eq!(format!("{:?}", direct.series), format!("{:?}", engine.series));
+}
+
+#[test]
+fn one_flow_under_every_regulator() {
+    for regulator in ackclock_edge::REGULATORS.entries {
+        both_ways(&format!(
+            r#"
+            version = 1
+            preset = "cr02"
+            duration = "60s"
+            [edge]
+            buffer = "10p"
+            regulator = "{}"
+            [edge.down]
+            kind = "variable"
+            rate = "u(200kbit/s, 50kbit/s)"
+            delay = "e(100ms)"
+            loss = 0.01
+            [[flow]]
+            sender = "sack1"
+            "#,
+            regulator.name
+        ));
+    }
+}
+
+#[test]
+fn flows_that_share_a_channel_and_flows_that_do_not() {
+    for channel in ["shared", "dedicated"] {
+        both_ways(&format!(
+            r#"
+            version = 1
+            preset = "linux"
+            duration = "20s"
+            [path]
+            loss = 0.002
+            [edge]
+            buffer = "30p"
+            channel = "{channel}"
+            queue = "codel"
+            regulator = "ack-regulator"
+            [edge.down]
+            kind = "variable"
+            rate = "2Mbit/s"
+            delay = "e(20ms)"
+            [[flow]]
+            count = 3
+            stagger = "300ms"
+            sender = "cubic"
+            [[flow]]
+            sender = "bbr"
+            workload = {{ kind = "file", size = "200kB" }}
+            "#
+        ));
+    }
+}
