@@ -1,7 +1,7 @@
 //! Builds links as scenario files write them and drives them by hand.
 
 // Each test binary uses a part of this.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use ackclock_link::queue::{QUEUES, QueueContext};
 use ackclock_link::{
     BufferMeaning, Capacity, Cause, Departures, Files, LINKS, Link, LinkContext, LinkEvent, Nominal,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Files by name, made up.
 pub struct MadeUp;
@@ -45,6 +45,58 @@ pub fn unlimited(table: &Value, seed: u64) -> Box<dyn Link> {
 
 pub fn nominal(table: &Value) -> Nominal {
     LINKS.resolve(table).unwrap().nominal(&MadeUp).unwrap()
+}
+
+/// Tables of every link of the registry; one without tables of its own is tried with its defaults.
+pub fn every_link() -> Vec<Value> {
+    let tables = |name: &str| match name {
+        "constant" => {
+            vec![json!({"rate": "1Mbit/s", "delay": "3ms"}), json!({"rate": "1Mbit/s", "loss": 0.1})]
+        }
+        "variable" => vec![
+            json!({"rate": "u(1Mbit/s, 300kbit/s)", "delay": "1ms + e(5ms)"}),
+            json!({"rate": "u(1Mbit/s, 300kbit/s)", "delay": "e(5ms)", "redraw": "interval(7ms)", "loss": 0.1}),
+            json!({
+                "rate": "table(0kbit/s: 1, 2Mbit/s: 3)", "delay": "2ms", "redraw": "slot",
+                "outages": [{"at": "10ms", "for": "30ms", "every": "100ms"}]
+            }),
+            json!({"rate": "ln(1Mbit/s, 300kbit/s)", "delay": "2ms", "outages": [{"at": "20ms", "for": "50ms"}]}),
+        ],
+        "trace" => vec![
+            json!({"file": "bursts", "delay": "4ms"}),
+            json!({"file": "bursts", "accounting": "ip", "delay": "e(5ms)", "loss": 0.1}),
+            json!({"file": "rates"}),
+            json!({"file": "lossy"}),
+        ],
+        _ => vec![json!({})],
+    };
+    with_kinds(LINKS.entries.iter().map(|entry| entry.name), tables)
+}
+
+/// Tables of every queue of the registry; one without tables of its own is tried with its defaults.
+pub fn every_queue() -> Vec<Value> {
+    let tables = |name: &str| match name {
+        "drop-tail" | "drop-head" => vec![json!({}), json!({"per": "flow"})],
+        "codel" => vec![
+            json!({}),
+            json!({"target": "1ms", "interval": "10ms"}),
+            json!({"target": "1ms", "interval": "10ms", "ecn": true, "per": "flow"}),
+        ],
+        "pie" => {
+            vec![json!({}), json!({"burst": "0ms", "ecn": true}), json!({"burst": "0ms", "per": "user"})]
+        }
+        "fq-codel" => vec![json!({}), json!({"flows": 2, "target": "1ms", "interval": "10ms"})],
+        _ => vec![json!({})],
+    };
+    with_kinds(QUEUES.entries.iter().map(|entry| entry.name), tables)
+}
+
+fn with_kinds<'a>(names: impl Iterator<Item = &'a str>, tables: impl Fn(&str) -> Vec<Value>) -> Vec<Value> {
+    let with_kind = |name: &str, mut table: Value| {
+        table["kind"] = name.into();
+        table
+    };
+    names.flat_map(|name| tables(name).into_iter().map(move |table| with_kind(name, table))).collect()
 }
 
 /// A data segment of `bytes` on the wire, numbered by its sequence number.
@@ -103,7 +155,7 @@ pub fn drive(
         let asked = link.poll_timeout().unwrap_or(Time::NEVER);
         let arrives = arrivals.peek().map_or(Time::NEVER, |(at, _)| *at);
         let mut now = asked.min(arrives);
-        if now > until {
+        if now > until || now == Time::NEVER {
             return seen;
         }
         if let Polling::AlsoEvery(step) = polling

@@ -1,0 +1,202 @@
+//! Laws that every link keeps with every queue: poll invariance, conservation, order, honest deadlines, repeatability.
+
+mod common;
+
+use ackclock_core::{Ecn, Segment, Span, Time};
+use ackclock_link::{Capacity, Departures, Link, LinkEvent};
+use common::{Outcome, Polling, What, drive, every_link, every_queue, link, segment};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// Arrivals of up to three flows in bursts and gaps, some of them ECN-capable.
+fn arrivals() -> impl Strategy<Value = Vec<(Time, Segment)>> {
+    let gap = prop_oneof![3 => Just(0u64), 3 => 0u64..3_000, 1 => 0u64..200_000];
+    let arrival = (gap, 0u32..3, prop_oneof![Just(40u16), Just(1500), 40u16..1500], any::<bool>());
+    prop::collection::vec(arrival, 1..60).prop_map(|arrivals| {
+        let mut now = Time::ZERO;
+        let place = |(number, (gap, flow, bytes, ect)): (usize, (u64, u32, u16, bool))| {
+            now += Span::from_micros(gap);
+            let mut segment = segment(flow, number as u32, bytes);
+            segment.ecn = if ect { Ecn::Ect0 } else { Ecn::NotEct };
+            (now, segment)
+        };
+        arrivals.into_iter().enumerate().map(place).collect()
+    })
+}
+
+fn capacity() -> impl Strategy<Value = Capacity> {
+    prop_oneof![
+        Just(Capacity::Unlimited),
+        (1u32..12).prop_map(Capacity::Packets),
+        (1500u64..12_000).prop_map(Capacity::Bytes)
+    ]
+}
+
+/// Every link with every queue, under a name for messages.
+fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, &dyn Fn() -> Box<dyn Link>)) {
+    for table in every_link() {
+        for queue in every_queue() {
+            check(&format!("{table} behind {queue}"), &|| link(&table, &queue, capacity, seed));
+        }
+    }
+}
+
+fn play(
+    link: &mut dyn Link,
+    arrivals: &[(Time, Segment)],
+    departures: Departures,
+    polling: Polling,
+) -> Vec<Outcome> {
+    drive(link, arrivals, departures, polling, Time::NEVER)
+}
+
+/// Where every segment ended, in the order of their numbers: one end each.
+fn ends(seen: &[Outcome]) -> Vec<Outcome> {
+    let mut ends: Vec<_> = seen.iter().copied().filter(|outcome| outcome.what != What::Departed).collect();
+    ends.sort_by_key(|outcome| outcome.number);
+    ends
+}
+
+/// Asks only when told to, and looks whether anything happens before.
+fn deadlines_are_honest(
+    name: &str,
+    link: &mut dyn Link,
+    arrivals: &[(Time, Segment)],
+    departures: Departures,
+) {
+    link.watch(departures);
+    let mut reached = Time::ZERO;
+    for (at, segment) in arrivals {
+        while let Some(due) = link.poll_timeout().filter(|due| due <= at) {
+            reached = step(name, link, departures, reached, due);
+        }
+        let _ = link.enqueue(*at, *segment);
+        reached = *at;
+    }
+    while let Some(due) = link.poll_timeout() {
+        reached = step(name, link, departures, reached, due);
+    }
+}
+
+/// Goes from one instant to the next that the link has named.
+fn step(name: &str, link: &mut dyn Link, departures: Departures, reached: Time, due: Time) -> Time {
+    if due > reached {
+        let early = link.poll_event(due - Span::from_nanos(1));
+        // Where departures are not watched, drops inside the link may be told late.
+        let late = departures == Departures::Unwatched && matches!(early, Some((_, LinkEvent::Dropped(..))));
+        assert!(early.is_none() || late, "{name}: {early:?} before {due:?}");
+    }
+    // A drop that is told late has its instant in the past, to which nobody goes back.
+    let due = due.max(reached);
+    let mut told = 0;
+    while let Some((at, event)) = link.poll_event(due) {
+        assert!(at <= due, "{name}: {event:?} at {at:?} told at {due:?}");
+        told += 1;
+    }
+    let next = link.poll_timeout().unwrap_or(Time::NEVER);
+    assert!(told > 0 || next > due, "{name}: nothing happens at {due:?}");
+    due
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
+        let extra = Polling::AlsoEvery(Span::from_micros(step));
+        every_combination(capacity, seed, |name, build| {
+            for departures in [Departures::Watched, Departures::Unwatched] {
+                let plain = play(&mut *build(), &arrivals, departures, Polling::AsAsked);
+                let polled = play(&mut *build(), &arrivals, departures, extra);
+                assert_eq!(ends(&plain), ends(&polled), "{name}");
+                if departures == Departures::Watched {
+                    assert_eq!(plain, polled, "{name}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn watching_departures_changes_no_end(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
+        every_combination(capacity, seed, |name, build| {
+            let watched = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
+            let unwatched = play(&mut *build(), &arrivals, Departures::Unwatched, Polling::AsAsked);
+            assert_eq!(ends(&watched), ends(&unwatched), "{name}");
+        });
+    }
+
+    #[test]
+    fn every_segment_ends_once_in_order_and_time_goes_on(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
+        every_combination(capacity, seed, |name, build| {
+            let seen = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
+            let numbers: Vec<u32> = ends(&seen).iter().map(|outcome| outcome.number).collect();
+            assert_eq!(numbers, (0..arrivals.len() as u32).collect::<Vec<_>>(), "{name}: in = delivered + dropped");
+            let events: Vec<_> = seen.iter().filter(|outcome| !matches!(outcome.what, What::Refused(_))).collect();
+            assert!(events.is_sorted_by_key(|outcome| outcome.at), "{name}: instants decrease");
+            for what in [What::Departed, What::Delivered] {
+                for flow in 0..3 {
+                    let of_flow = seen.iter().filter(|outcome| outcome.flow == flow && outcome.what == what);
+                    assert!(of_flow.is_sorted_by_key(|outcome| outcome.number), "{name}: flow {flow} reordered");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
+        every_combination(capacity, seed, |name, build| {
+            for departures in [Departures::Watched, Departures::Unwatched] {
+                deadlines_are_honest(name, &mut *build(), &arrivals, departures);
+            }
+        });
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
+        every_combination(capacity, seed, |name, build| {
+            let run = || play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
+            assert_eq!(run(), run(), "{name}");
+        });
+    }
+}
+
+#[test]
+fn what_a_view_shows_is_what_is_inside() {
+    let packets: Vec<_> = (0..40).map(|number| (Time::ZERO, segment(number % 3, number, 1000))).collect();
+    every_combination(Capacity::Packets(8), 3, |name, build| {
+        let mut link = build();
+        let mut entered = 0;
+        for (at, segment) in &packets {
+            entered += u32::from(link.enqueue(*at, *segment).is_ok());
+        }
+        let mut dropped = 0;
+        while let Some((_, event)) = link.poll_event(Time::ZERO) {
+            dropped += u32::from(matches!(event, LinkEvent::Dropped(..)));
+        }
+        let views: Vec<_> = (0..3).map(|flow| link.view(Time::ZERO, ackclock_core::FlowId(flow))).collect();
+        let shown: u32 = views.iter().map(|view| view.waiting.packets).sum();
+        let apart = name.contains("per") && name.contains("flow");
+        let in_transmission = views[0].in_transmission.packets.max(views[1].in_transmission.packets);
+        if apart {
+            assert_eq!(shown + in_transmission, entered - dropped, "{name}");
+        } else if !name.contains("fq-codel") {
+            assert_eq!(views[0].waiting.packets + in_transmission, entered - dropped, "{name}");
+        }
+        assert_eq!(views[0].capacity, Capacity::Packets(8), "{name}");
+    });
+}
+
+/// Registry entries are built from their own defaults too, where these are complete.
+#[test]
+fn defaults_of_every_entry_are_accepted_or_say_what_is_missing() {
+    for entry in ackclock_link::LINKS.entries {
+        match (entry.parse)((entry.defaults)()) {
+            Ok(_) => {}
+            Err(error) => assert_eq!((entry.name, error.path.as_str()), ("trace", "file")),
+        }
+    }
+    for entry in ackclock_link::queue::QUEUES.entries {
+        assert!((entry.parse)((entry.defaults)()).is_ok(), "{}", entry.name);
+        assert!((entry.parse)(Value::Object(Default::default())).is_ok(), "{}", entry.name);
+    }
+}
