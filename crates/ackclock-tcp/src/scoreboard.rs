@@ -172,11 +172,15 @@ impl Scoreboard {
         let mut marks = Marks::default();
         while let Some(record) = self.sent.front() {
             if record.end().after(ack) {
-                acked.newest = acked.newest.max(self.acknowledge_part(ack, &mut acked.delivered));
+                if record.seq == ack {
+                    break;
+                }
+                self.acknowledge_part(ack, &mut acked, &mut marks);
                 break;
             }
             let record = *record;
-            acked.newest = acked.newest.max(Some(record.sent_at));
+            // Records that were sent once were sent in order.
+            acked.newest = Some(record.sent_at);
             marks = marks.with(record.marks);
             if record.marks.has(Marks::COUNTED) {
                 self.discount(&record, record.len, &mut acked.delivered);
@@ -284,19 +288,18 @@ impl Scoreboard {
         self.sacked_end = self.sent.first();
     }
 
-    /// The front record is acknowledged up to `ack`, which lies within it; gives when it was sent, if it was sent once.
-    fn acknowledge_part(&mut self, ack: Seq, delivered: &mut u32) -> Option<Time> {
+    /// The front record is acknowledged up to `ack`, which lies within it.
+    #[cold]
+    fn acknowledge_part(&mut self, ack: Seq, acked: &mut Acked, marks: &mut Marks) {
         let index = self.sent.first();
         let record = *self.sent.get(index);
-        if !record.seq.before(ack) {
-            return None;
-        }
         let len = ack.since(record.seq) as u16;
-        self.discount(&record, len, delivered);
+        self.discount(&record, len, &mut acked.delivered);
         let rest = self.sent.get_mut(index);
         rest.seq = ack;
         rest.len -= len;
-        (!record.marks.has(Marks::REPEATED)).then_some(record.sent_at)
+        acked.newest = Some(record.sent_at);
+        *marks = marks.with(record.marks);
     }
 
     /// Takes `len` acknowledged bytes of the front record out of the counts.

@@ -121,6 +121,7 @@ pub enum Next {
 
 /// The next segment in sequence, as senders without SACK choose it: of `usable` bytes, and the other limits, counted from
 /// the left edge.
+#[inline]
 pub(crate) fn in_sequence(window: &Window, usable: u32, board: &Scoreboard) -> Option<Next> {
     let usable = usable.min(window.limit);
     let index = board.next();

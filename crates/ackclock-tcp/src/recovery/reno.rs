@@ -119,6 +119,7 @@ impl Recovery for Reno {
         board.go_on();
     }
 
+    #[inline]
     fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
         if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
             return Some(Next::Again(board.sent().first()));

@@ -104,6 +104,7 @@ impl Recovery for Sack {
         board.go_on();
     }
 
+    #[inline]
     fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
         if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
             self.cursor = board.sent().first() + 1;

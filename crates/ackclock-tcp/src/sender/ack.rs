@@ -195,6 +195,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// Fast retransmit begins.
+    #[cold]
     fn enter(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
         self.reduce(now, Congestion::FastRetransmit);

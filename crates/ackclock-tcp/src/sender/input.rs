@@ -40,6 +40,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// SYN and RST.
+    #[cold]
     fn take_control(&mut self, now: Time, seg: &Segment) {
         if seg.flags.intersects(Flags::RST) {
             // RFC 5961 section 3.2.

@@ -62,6 +62,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// What must go out whatever the windows.
+    #[cold]
     fn take_due(&mut self, now: Time) -> Option<Segment> {
         match std::mem::replace(&mut self.due, Due::Nothing) {
             Due::Nothing => None,
@@ -154,17 +155,20 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Nothing can be sent: for want of data, or because the peer's window is closed and must be probed.
     fn on_quiet(&mut self, now: Time, window: &Window) {
-        let starved = self.unsent.at_most(1) == 0 && self.fin != Fin::Ahead;
-        if starved {
-            let in_flight = self.board.in_flight();
-            if in_flight < window.cwnd
-                && let Some(rate) = &mut self.rate
-            {
-                rate.on_app_limited(in_flight);
-            }
-        } else if self.board.sent().is_empty() && self.timer == Time::NEVER {
+        if self.timer == Time::NEVER && !self.is_starved() {
             self.timer = now + self.rtt.rto();
         }
+        if self.rate.is_some() && self.is_starved() {
+            let in_flight = self.board.in_flight();
+            if in_flight < window.cwnd && let Some(rate) = &mut self.rate {
+                rate.on_app_limited(in_flight);
+            }
+        }
+    }
+
+    /// Whether everything there is to send was sent.
+    fn is_starved(&self) -> bool {
+        self.unsent.at_most(1) == 0 && self.fin != Fin::Ahead
     }
 
     fn syn_ack(&mut self, now: Time) -> Segment {
