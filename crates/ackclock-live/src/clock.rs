@@ -1,0 +1,126 @@
+//! Time that passes of itself, and waiting in it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use ackclock_core::{Span, Time};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::port::Side;
+
+/// Something that tells the time and waits. The real one, or one that is made up.
+pub trait Clock {
+    /// The time since the run began.
+    fn now(&mut self) -> Time;
+
+    /// Waits until `until`, or until a port has something to read or the driver has an order. Returns at once where the time
+    /// has come already, and tells what is ready even then.
+    ///
+    /// # Errors
+    /// Where waiting is impossible.
+    fn wait(&mut self, until: Option<Time>) -> io::Result<Ready>;
+
+    /// How the time was spent.
+    fn waits(&self) -> Waits {
+        Waits::default()
+    }
+}
+
+/// What is ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Ports that have something to read, by [`Side`].
+    pub ports: [bool; 2],
+    /// The driver has an order.
+    pub order: bool,
+}
+
+impl Ready {
+    fn any(self) -> bool {
+        self.ports[0] || self.ports[1] || self.order
+    }
+}
+
+/// How the time was spent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waits {
+    /// Asleep.
+    pub slept: Span,
+    /// Awake, waiting for a deadline that was near.
+    pub spun: Span,
+}
+
+/// The monotonic clock of the machine.
+///
+/// A sleep ends some tens of microseconds late, so it ends early, by the span that is to be spun, and what is left is
+/// waited for awake. The ports are looked at all the while.
+pub struct RealClock {
+    start: Instant,
+    spin: Span,
+    /// Both ports, then the orders.
+    files: [OwnedFd; 3],
+    waits: Waits,
+}
+
+impl RealClock {
+    /// A clock that begins now and wakes for these files: both ports, by side, and the driver's orders.
+    ///
+    /// # Errors
+    /// Where the timer slack of the thread cannot be set, or there are too many open files.
+    #[allow(clippy::disallowed_methods, reason = "the live driver is where time comes from")]
+    pub fn new(ports: [BorrowedFd<'_>; 2], orders: BorrowedFd<'_>, spin: Span) -> io::Result<Self> {
+        // Sleeps of this thread may otherwise end 50 us late, so that the kernel can wake several threads at once.
+        nix::sys::prctl::set_timerslack(1)?;
+        let [wired, radio] = ports;
+        let files = [wired.try_clone_to_owned()?, radio.try_clone_to_owned()?, orders.try_clone_to_owned()?];
+        Ok(Self { start: Instant::now(), spin, files, waits: Waits::default() })
+    }
+
+    fn poll(&self, timeout: Option<Span>) -> io::Result<Ready> {
+        let mut files = self.files.each_ref().map(|file| PollFd::new(file.as_fd(), PollFlags::POLLIN));
+        let timeout =
+            timeout.map(|span| TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos())));
+        match ppoll(&mut files, timeout, None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        // An error or hang-up shows when the port is read.
+        let ready = |index: usize| files[index].revents().is_some_and(|events| !events.is_empty());
+        Ok(Ready { ports: Side::BOTH.map(|side| ready(side as usize)), order: ready(2) })
+    }
+}
+
+impl Clock for RealClock {
+    fn now(&mut self) -> Time {
+        // A run of 584 years would end it.
+        Time::from_nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn wait(&mut self, until: Option<Time>) -> io::Result<Ready> {
+        let began = self.now();
+        let Some(until) = until else {
+            let ready = self.poll(None)?;
+            let slept = self.now().since(began);
+            self.waits.slept += slept;
+            return Ok(ready);
+        };
+        let sleep = until.since(began).saturating_sub(self.spin);
+        let mut ready = self.poll(Some(sleep))?;
+        let awake = if sleep > Span::ZERO { self.now() } else { began };
+        self.waits.slept += awake.since(began);
+        let mut now = awake;
+        while now < until && !ready.any() {
+            ready = self.poll(Some(Span::ZERO))?;
+            now = self.now();
+        }
+        self.waits.spun += now.since(awake);
+        Ok(ready)
+    }
+
+    fn waits(&self) -> Waits {
+        self.waits
+    }
+}

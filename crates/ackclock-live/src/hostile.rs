@@ -1,0 +1,198 @@
+//! What must hold whatever the bytes. The fuzz targets and the quick property tests call the same functions.
+//!
+//! Each returns what it found wrong, so that a fuzzer stops and a property test shrinks.
+
+use ackclock_core::{Ecn, Flags, Segment, Seq, Span, Time};
+use ackclock_edge::EdgeConfig;
+use ackclock_link::Files;
+
+use crate::gso::{self, Header};
+use crate::parse::{Layout, parse};
+use crate::rewrite::rewrite;
+use crate::{Plane, PlaneConfig, Side};
+
+/// Reads a packet: its size is right, and what is not understood is opaque in every respect.
+///
+/// # Errors
+/// What is wrong.
+pub fn parsing(bytes: &[u8]) -> Result<(), String> {
+    let parsed = parse(bytes);
+    let size = parsed.segment.wire_bytes() as usize;
+    // An opaque segment has 16 bits for its size, which only a jumbogram exceeds.
+    if size != bytes.len() && (parsed.segment.is_tcp() || size != usize::from(u16::MAX)) {
+        return Err(format!("{} bytes count as {size}", bytes.len()));
+    }
+    match (parsed.layout, parsed.segment.is_tcp()) {
+        (Layout::Opaque, false) | (Layout::Ipv4(_) | Layout::Ipv6(_), true) => Ok(()),
+        (layout, tcp) => Err(format!("{layout:?}, and TCP is {tcp}")),
+    }
+}
+
+/// Changes a packet as a regulator may: `knobs` says what. What is opaque stays as it is; what is not reads back as the
+/// changed segment; without a change nothing changes.
+///
+/// # Errors
+/// What is wrong.
+pub fn rewriting(knobs: [u8; 8], bytes: &[u8]) -> Result<(), String> {
+    let parsed = parse(bytes);
+    let mut after = bytes.to_vec();
+    rewrite(&mut after, parsed.layout, &parsed.segment);
+    if after != bytes {
+        return Err("a packet changed although its segment did not".to_owned());
+    }
+    let changed = turn(knobs, parsed.segment);
+    rewrite(&mut after, parsed.layout, &changed);
+    if parsed.layout == Layout::Opaque {
+        return if after == bytes { Ok(()) } else { Err("an opaque packet changed".to_owned()) };
+    }
+    let read = parse(&after).segment;
+    if read == changed { Ok(()) } else { Err(format!("{changed:?} reads back as {read:?}")) }
+}
+
+/// Splits what a device might give: the parts hold no more than the whole, and each fits its buffer.
+///
+/// # Errors
+/// What is wrong.
+pub fn splitting(read: &[u8]) -> Result<(), String> {
+    let mut read = read.to_vec();
+    let whole = read.len();
+    let Some((header, packet)) = Header::split_off(&mut read) else { return Ok(()) };
+    let mut parts: Vec<Box<[u8]>> = (0..16).map(|_| vec![0; 256].into_boxed_slice()).collect();
+    let mut lengths = vec![0; parts.len()];
+    let Some(count) = gso::split(header, packet, &mut parts, &mut lengths) else { return Ok(()) };
+    let headers = 60 + 60;
+    let total: usize = lengths[..count].iter().sum();
+    if lengths[..count].iter().any(|&length| length > 256) || total > whole + count * (headers + whole) {
+        return Err(format!("{count} parts of {total} bytes from {whole}"));
+    }
+    Ok(())
+}
+
+/// Plays packets to a data plane, each behind two bytes that say where it comes in, how long it is and how much later; every
+/// packet departs, is discarded or is inside.
+///
+/// # Errors
+/// What is wrong.
+pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
+    let config = PlaneConfig { flows: 4, packets: 64, packet_bytes: 300, ..PlaneConfig::new(edge) };
+    let mut plane = Plane::new(&config, &NoFiles).map_err(|error| error.to_string())?;
+    let (mut now, mut arrived, mut departed) = (Time::ZERO, 0, 0);
+    while let [head, wait, rest @ ..] = script {
+        let side = if head & 0x80 == 0 { Side::Wired } else { Side::Radio };
+        let (packet, rest) = rest.split_at(usize::from(head & 0x7f).min(rest.len()));
+        now += Span::from_micros(u64::from(*wait) * 100);
+        let mut buffer = plane.pool().buffer();
+        buffer[..packet.len()].copy_from_slice(packet);
+        if let Some(packet) = plane.pool_mut().claim(&mut buffer, packet.len()) {
+            arrived += 1;
+            plane.arrive(now, side, packet);
+        }
+        while let Some(departure) = plane.poll_departure() {
+            departed += 1;
+            plane.release(departure.packet);
+        }
+        script = rest;
+    }
+    let (discarded, inside) = (plane.discarded(), plane.inside() as u64);
+    if arrived == departed + discarded + inside {
+        Ok(())
+    } else {
+        Err(format!("{arrived} arrived, {departed} departed, {discarded} discarded, {inside} inside"))
+    }
+}
+
+/// A segment as a regulator or a queue might change it.
+fn turn(knobs: [u8; 8], mut segment: Segment) -> Segment {
+    let [what, a, b, c, d, e, f, _] = knobs;
+    if what & 1 != 0 && segment.flags.contains(Flags::ACK) {
+        segment.ack = Seq(u32::from_be_bytes([a, b, c, d]));
+    }
+    if what & 2 != 0 {
+        segment.window = u16::from_be_bytes([e, f]);
+    }
+    if what & 4 != 0 {
+        segment.flags |= Flags::ECE;
+    }
+    if what & 8 != 0 {
+        segment.ecn = Ecn::Ce;
+    }
+    segment
+}
+
+/// A link that reads no files.
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
+        Err(format!("{path} is not read here"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A sound packet with a few of its bytes changed, which finds more than random bytes.
+    fn mutated() -> impl Strategy<Value = Vec<u8>> {
+        let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
+        (any::<bool>(), any::<[u8; 20]>(), prop::collection::vec(any::<u8>(), 0..40), changes).prop_map(
+            |(v6, options, payload, changes)| {
+                let ip = if v6 {
+                    etherparse::PacketBuilder::ipv6([1; 16], [2; 16], 64)
+                } else {
+                    etherparse::PacketBuilder::ipv4([1; 4], [2; 4], 64)
+                };
+                let mut bytes = Vec::new();
+                let tcp = ip.tcp(1, 2, 3, 4).ack(5).options_raw(&options).unwrap();
+                tcp.write(&mut bytes, &payload).unwrap();
+                for (index, value) in changes {
+                    let at = index.index(bytes.len());
+                    bytes[at] = value;
+                }
+                bytes
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn damaged_packets_are_read_and_rewritten_soundly(bytes in mutated(), knobs: [u8; 8]) {
+            prop_assert_eq!(parsing(&bytes), Ok(()));
+            prop_assert_eq!(rewriting(knobs, &bytes), Ok(()));
+        }
+
+        #[test]
+        fn random_bytes_are_read_and_rewritten_soundly(bytes in prop::collection::vec(any::<u8>(), 0..120), knobs: [u8; 8]) {
+            prop_assert_eq!(parsing(&bytes), Ok(()));
+            prop_assert_eq!(rewriting(knobs, &bytes), Ok(()));
+        }
+
+        #[test]
+        fn whatever_a_device_gives_is_split_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400), kind in 0u8..6) {
+            let mut bytes = bytes;
+            if let [_, gso_type, ..] = bytes.as_mut_slice() {
+                *gso_type = kind;
+            }
+            prop_assert_eq!(splitting(&bytes), Ok(()));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn no_packet_is_lost_from_the_books(packets in prop::collection::vec((mutated(), any::<bool>(), 0u8..50), 0..60), regulated: bool) {
+            let regulator = if regulated { "ack-regulator" } else { "none" };
+            let edge = EdgeConfig { regulator: regulator.into(), buffer: ackclock_core::Size::Packets(3), ..EdgeConfig::default() };
+            let mut script = Vec::new();
+            for (packet, up, wait) in packets {
+                script.extend([packet.len() as u8 | (u8::from(up) << 7), wait]);
+                script.extend(packet);
+            }
+            prop_assert_eq!(playing(&edge, &script), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! # Reading packets
+//!
+//! ## Source
+//! RFC 791, RFC 8200 (IPv6 and its extension headers), RFC 9293, RFC 7323, RFC 2018, RFC 3168.
+//!
+//! ## What it does
+//! Makes a [`Segment`] of the bytes of an IP packet: TCP with its options, or an opaque packet of a certain size. Says
+//! besides whose it is ([`Tuple`]) and where its TCP header stands ([`Layout`]), so that fields can be changed in place.
+//!
+//! Opaque, and so never changed, is everything that a regulator could not act on safely: what is not TCP; fragments;
+//! packets whose IP or TCP checksum is wrong (the receiver will throw them away, so what they say must not be believed);
+//! malformed headers or options; source routes with stops to go, whose pseudo-header names another destination; segments
+//! signed as a whole (TCP-MD5 and TCP-AO, IPsec), which a change would invalidate.
+//!
+//! ## Differences from the source
+//! Of four SACK blocks the first three are read. Jumbograms (RFC 2675) are opaque. A window scale above 14 counts as 14
+//! (RFC 7323 section 2.3).
+//!
+//! ## Validation
+//! Against an independent builder of packets (unit tests); random and mutated bytes (property tests, fuzz target
+//! `live_parse`).
+
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, SynOptions, Timestamps};
+use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, Ipv6ExtHeader, Ipv6Packet, TcpOption, TcpPacket};
+
+/// What was read of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// The segment; its flow and its raw packet are not set.
+    pub segment: Segment,
+    /// Whose it is; `None` where it is not IP.
+    pub tuple: Option<Tuple>,
+    /// Where its headers stand.
+    pub layout: Layout,
+}
+
+/// Addresses, ports and protocol of a packet; ports are 0 where there are none to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tuple {
+    /// Where it comes from.
+    pub source: End,
+    /// Where it goes.
+    pub destination: End,
+    /// Number of the protocol above IP.
+    pub protocol: u8,
+}
+
+/// An address and a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct End {
+    /// The address.
+    pub address: std::net::IpAddr,
+    /// The port.
+    pub port: u16,
+}
+
+/// Where the headers of a packet stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// Not understood: it is passed on as it came.
+    #[default]
+    Opaque,
+    /// TCP over IPv4, its header at this offset.
+    Ipv4(u16),
+    /// TCP over IPv6, its header at this offset.
+    Ipv6(u16),
+}
+
+/// Reads a packet. Never fails: what cannot be read is opaque.
+pub fn parse(bytes: &[u8]) -> Parsed {
+    let network = match bytes.first().map(|first| first >> 4) {
+        Some(4) => ipv4(bytes),
+        Some(6) => ipv6(bytes),
+        _ => None,
+    };
+    let opaque = Segment::opaque(FlowId::default(), u16::try_from(bytes.len()).unwrap_or(u16::MAX));
+    let Some(network) = network else {
+        return Parsed { segment: opaque, tuple: None, layout: Layout::Opaque };
+    };
+    let tuple = Some(network.tuple());
+    match network.tcp(bytes.len()) {
+        Some(segment) => Parsed { segment, tuple, layout: network.layout },
+        None => Parsed { segment: opaque, tuple, layout: Layout::Opaque },
+    }
+}
+
+/// What the IP header says.
+struct Network<'a> {
+    source: IpAddress,
+    destination: IpAddress,
+    protocol: IpProtocol,
+    ecn: Ecn,
+    /// What follows the IP headers; nothing that can be read of a fragment.
+    transport: &'a [u8],
+    layout: Layout,
+}
+
+fn ipv4(bytes: &[u8]) -> Option<Network<'_>> {
+    const LEAST_HEADER: u8 = 20;
+    let packet = Ipv4Packet::new_checked(bytes).ok()?;
+    if packet.header_len() < LEAST_HEADER || !packet.verify_checksum() {
+        return None;
+    }
+    let fragment = packet.more_frags() || packet.frag_offset() != 0;
+    Some(Network {
+        source: packet.src_addr().into(),
+        destination: packet.dst_addr().into(),
+        protocol: packet.next_header(),
+        ecn: ecn(packet.ecn()),
+        transport: if fragment { &[] } else { packet.payload() },
+        layout: Layout::Ipv4(packet.header_len().into()),
+    })
+}
+
+fn ipv6(bytes: &[u8]) -> Option<Network<'_>> {
+    let packet = Ipv6Packet::new_checked(bytes).ok()?;
+    let (protocol, skipped) = skip_extensions(packet.next_header(), packet.payload());
+    let transport = skipped.and_then(|skipped| packet.payload().get(skipped..)).unwrap_or_default();
+    // The offset fits: an IPv6 payload has at most 65535 bytes and is not empty where TCP will be found in it.
+    let offset = u16::try_from(packet.header_len() + skipped.unwrap_or(0)).ok()?;
+    Some(Network {
+        source: packet.src_addr().into(),
+        destination: packet.dst_addr().into(),
+        protocol,
+        ecn: ecn(packet.traffic_class() & 3),
+        transport,
+        layout: Layout::Ipv6(offset),
+    })
+}
+
+/// The protocol behind the extension headers, and how many bytes they take; none where what is behind them cannot be read.
+fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<usize>) {
+    // RFC 8200 section 4.1 has room for seven; a longer chain is not worth following.
+    const MOST: usize = 8;
+    let mut at = 0;
+    for _ in 0..MOST {
+        match next {
+            IpProtocol::HopByHop | IpProtocol::Ipv6Opts | IpProtocol::Ipv6Route => {}
+            IpProtocol::Ipv6Frag => return (next, None),
+            _ => return (next, Some(at)),
+        }
+        let rest = payload.get(at..).unwrap_or_default();
+        let Ok(header) = Ipv6ExtHeader::new_checked(rest) else { return (next, None) };
+        // RFC 8200 section 4.4: the fourth byte of a routing header counts the stops to go.
+        if next == IpProtocol::Ipv6Route && rest[3] != 0 {
+            return (next, None);
+        }
+        next = header.next_header();
+        at += (usize::from(header.header_len()) + 1) * 8;
+    }
+    (next, None)
+}
+
+const fn ecn(bits: u8) -> Ecn {
+    match bits & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+impl Network<'_> {
+    /// Whose packet it is. Ports stand first in the header of every protocol that has them.
+    fn tuple(&self) -> Tuple {
+        let port = |at: usize| match (self.protocol, self.transport.get(at..at + 2)) {
+            (IpProtocol::Tcp | IpProtocol::Udp, Some(&[high, low])) => u16::from_be_bytes([high, low]),
+            _ => 0,
+        };
+        Tuple {
+            source: End { address: self.source.into(), port: port(0) },
+            destination: End { address: self.destination.into(), port: port(2) },
+            protocol: self.protocol.into(),
+        }
+    }
+
+    /// The segment, where the packet is TCP and can be trusted.
+    fn tcp(&self, wire_bytes: usize) -> Option<Segment> {
+        if self.protocol != IpProtocol::Tcp {
+            return None;
+        }
+        let tcp = TcpPacket::new_checked(self.transport).ok()?;
+        if !tcp.verify_checksum(&self.source, &self.destination) {
+            return None;
+        }
+        let payload = u16::try_from(tcp.payload().len()).ok()?;
+        let header = u16::try_from(wire_bytes - usize::from(payload)).ok()?;
+        let mut segment = Segment::data(FlowId::default(), Seq(tcp.seq_number().0 as u32), payload, header);
+        segment.ack = Seq(tcp.ack_number().0 as u32);
+        segment.window = tcp.window_len();
+        segment.flags = Flags(self.transport[FLAGS]);
+        segment.ecn = self.ecn;
+        options(&mut segment, tcp.options())?;
+        Some(segment)
+    }
+}
+
+/// Reads the options into `segment`; `None` where they are malformed or sign the segment.
+fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
+    let mut syn = SynOptions::default();
+    while !rest.is_empty() {
+        let option;
+        (rest, option) = TcpOption::parse(rest).ok()?;
+        match option {
+            TcpOption::EndOfList => break,
+            TcpOption::NoOperation => {}
+            TcpOption::MaxSegmentSize(mss) => syn.mss = Some(mss),
+            TcpOption::WindowScale(shift) => syn.window_scale = Some(shift.min(MOST_SHIFT)),
+            TcpOption::SackPermitted => syn.sack_permitted = true,
+            TcpOption::SackRange(ranges) if !segment.flags.intersects(Flags::SYN) => {
+                for (left, right) in ranges.into_iter().flatten() {
+                    segment.push_sack(SackBlock { left: Seq(left), right: Seq(right) });
+                }
+            }
+            TcpOption::SackRange(_) => {}
+            TcpOption::TimeStamp { tsval, tsecr } => {
+                segment.set_timestamps(Timestamps { value: tsval, echo: tsecr });
+            }
+            TcpOption::Unknown { kind: MD5 | AO, .. } => return None,
+            TcpOption::Unknown { .. } => {}
+        }
+    }
+    if segment.flags.intersects(Flags::SYN) {
+        segment.set_syn_options(syn);
+    }
+    Some(())
+}
+
+/// Where the flags stand in a TCP header.
+const FLAGS: usize = 13;
+/// RFC 7323 section 2.3.
+const MOST_SHIFT: u8 = 14;
+/// TCP MD5 signature (RFC 2385).
+const MD5: u8 = 19;
+/// TCP authentication option (RFC 5925).
+const AO: u8 = 29;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::{IpNumber, Ipv6RawExtHeader, PacketBuilder, TcpOptionElement};
+    use proptest::prelude::*;
+
+    const A: [u8; 4] = [10, 0, 0, 1];
+    const B: [u8; 4] = [10, 0, 0, 2];
+
+    fn v4(options: &[TcpOptionElement], payload: &[u8]) -> Vec<u8> {
+        let builder = PacketBuilder::ipv4(A, B, 64).tcp(80, 4000, 1000, 500).ack(7).options(options).unwrap();
+        let mut bytes = Vec::new();
+        builder.write(&mut bytes, payload).unwrap();
+        bytes
+    }
+
+    fn v6_extended() -> Vec<u8> {
+        let (from, to) = ([1; 16], [2; 16]);
+        let mut bytes = Vec::new();
+        PacketBuilder::ipv6(from, to, 64).tcp(80, 4000, 1000, 500).write(&mut bytes, b"data").unwrap();
+        // A hop-by-hop and a destination header of 8 and 16 bytes go between; they do not touch the checksum.
+        let mut headers = Vec::new();
+        let hop = Ipv6RawExtHeader::new_raw(IpNumber::IPV6_DESTINATION_OPTIONS, &[1, 4, 0, 0, 0, 0]).unwrap();
+        let to_end =
+            Ipv6RawExtHeader::new_raw(IpNumber::TCP, &[1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        hop.write(&mut headers).unwrap();
+        to_end.write(&mut headers).unwrap();
+        bytes[6] = IpNumber::IPV6_HEADER_HOP_BY_HOP.0;
+        bytes.splice(40..40, headers);
+        let length = (bytes.len() - 40) as u16;
+        bytes[4..6].copy_from_slice(&length.to_be_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_data_segment_is_read_field_by_field() {
+        let blocks = [Some((20, 30)), Some((40, 50)), None];
+        let options = [
+            TcpOptionElement::Timestamp(111, 222),
+            TcpOptionElement::SelectiveAcknowledgement((2, 3), blocks),
+        ];
+        let parsed = parse(&v4(&options, b"hello"));
+        let Segment { seq, ack, window, flags, payload, .. } = parsed.segment;
+        assert_eq!((seq, ack, window, flags, payload), (Seq(1000), Seq(7), 500, Flags::ACK, 5));
+        assert_eq!(parsed.segment.timestamps(), Some(Timestamps { value: 111, echo: 222 }));
+        assert_eq!(parsed.segment.sack().len(), 3);
+        assert_eq!(parsed.segment.sack()[1], SackBlock { left: Seq(20), right: Seq(30) });
+        // 20 B IP, 20 B TCP, 10 + 26 B options in 36, 5 B payload
+        assert_eq!((parsed.segment.wire_bytes(), parsed.layout), (81, Layout::Ipv4(20)));
+        let tuple = parsed.tuple.unwrap();
+        assert_eq!((tuple.source.port, tuple.destination.port, tuple.protocol), (80, 4000, 6));
+    }
+
+    #[test]
+    fn a_syn_offers_its_options_and_its_scale_ends_at_14() {
+        let options = [
+            TcpOptionElement::MaximumSegmentSize(1460),
+            TcpOptionElement::WindowScale(200),
+            TcpOptionElement::SelectiveAcknowledgementPermitted,
+        ];
+        let mut bytes = Vec::new();
+        let builder = PacketBuilder::ipv4(A, B, 64).tcp(80, 4000, 1, 500).syn().options(&options).unwrap();
+        builder.write(&mut bytes, &[]).unwrap();
+        let offered = SynOptions { mss: Some(1460), window_scale: Some(14), sack_permitted: true };
+        assert_eq!(parse(&bytes).segment.syn_options(), Some(offered));
+    }
+
+    #[test]
+    fn tcp_is_found_behind_extension_headers() {
+        let parsed = parse(&v6_extended());
+        assert_eq!((parsed.layout, parsed.segment.payload), (Layout::Ipv6(64), 4));
+        assert_eq!(parsed.tuple.unwrap().source.address, std::net::IpAddr::from([1; 16]));
+    }
+
+    #[test]
+    fn what_a_regulator_could_not_act_on_is_opaque() {
+        let sound = v4(&[], b"hello");
+        let with = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = sound.clone();
+            change(&mut bytes);
+            // The IP checksum is made right again, so that the change itself is what is judged.
+            bytes[10..12].fill(0);
+            let sum = etherparse::checksum::Sum16BitWords::new().add_slice(&bytes[..20]).ones_complement();
+            bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
+            parse(&bytes)
+        };
+        assert!(with(&|_| {}).segment.is_tcp(), "the change is none");
+        let changes: [(&str, &dyn Fn(&mut Vec<u8>)); 6] = [
+            ("a checksum that is wrong", &|bytes| bytes[40] ^= 1),
+            ("a fragment", &|bytes| bytes[6] |= 0x20),
+            ("the rest of a fragment", &|bytes| bytes[7] = 1),
+            ("a header longer than the packet", &|bytes| bytes[32] = 0xf0),
+            ("a header shorter than it can be", &|bytes| bytes[32] = 0x40),
+            ("UDP", &|bytes| bytes[9] = 17),
+        ];
+        for (what, change) in changes {
+            let parsed = with(change);
+            assert!(!parsed.segment.is_tcp() && parsed.layout == Layout::Opaque, "{what}");
+            assert_eq!(parsed.segment.wire_bytes(), 45, "{what}");
+        }
+        assert_eq!(parse(&[]).tuple, None);
+        assert_eq!(parse(&sound[..19]).tuple, None, "truncated");
+        assert!(with(&|bytes| bytes[6] |= 0x20).tuple.unwrap().source.port == 0, "a fragment has no ports");
+    }
+
+    #[test]
+    fn malformed_and_signing_options_are_opaque() {
+        // kind, length: zero length, beyond the end, SACK of an odd length, MD5, AO
+        for option in [[8, 0], [8, 11], [5, 3], [19, 4], [29, 4]] {
+            let mut segment = Segment::data(FlowId(0), Seq(0), 0, 40);
+            assert_eq!(options(&mut segment, &[option[0], option[1], 0, 0]), None, "{option:?}");
+        }
+        let mut segment = Segment::data(FlowId(0), Seq(0), 0, 40);
+        assert_eq!(
+            options(&mut segment, &[1, 1, 253, 4, 0, 0, 0, 255]),
+            Some(()),
+            "unknown ones are skipped"
+        );
+    }
+
+    #[test]
+    fn a_route_with_stops_to_go_and_an_endless_chain_are_opaque() {
+        let mut bytes = v6_extended();
+        bytes[6] = 43;
+        bytes[43] = 1;
+        assert!(!parse(&bytes).segment.is_tcp());
+        assert_eq!(skip_extensions(IpProtocol::HopByHop, &[0; 100]).1, None);
+        assert_eq!(skip_extensions(IpProtocol::HopByHop, &[0; 7]).1, None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_bytes_the_size_is_right(bytes in prop::collection::vec(any::<u8>(), 0..200), version in prop::sample::select(vec![0x45u8, 0x4f, 0x60, 0x00])) {
+            let mut bytes = bytes;
+            if let Some(first) = bytes.first_mut() {
+                *first = version;
+            }
+            prop_assert_eq!(parse(&bytes).segment.wire_bytes() as usize, bytes.len());
+        }
+    }
+}

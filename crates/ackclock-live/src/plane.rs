@@ -1,0 +1,443 @@
+//! The data plane: raw packets in, the unchanged graph of the simulation, raw packets out. It has no clock and no devices.
+//!
+//! The graph is that of a scenario without its hosts: the extra delay of `[path]`, where there is one, and the edge. What
+//! reaches a port without a wire leaves for the world. Every packet that arrives departs, is discarded by the graph, or is
+//! inside it; [`Plane::inside`] counts those.
+
+use ackclock_core::results::{BottleneckResult, Distribution, EngineResult, Provenance, RunResult};
+use ackclock_core::{
+    ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, PacketId, Port, Rate, Segment, Span, Streams,
+    Time,
+};
+use ackclock_edge::{Edge, EdgeConfig, RADIO, Surroundings, WIRED};
+use ackclock_link::{Files, Path, path};
+
+use crate::flow::{Met, NO_FLOW};
+use crate::log::LinkLog;
+use crate::parse::{Layout, Parsed, parse};
+use crate::port::Side;
+use crate::rewrite::rewrite;
+use crate::template::Template;
+use crate::watch::{Seen, Watch};
+use crate::{FlowReport, FlowTable, Pool};
+
+/// What a data plane is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaneConfig<'a> {
+    /// The `[edge]` table.
+    pub edge: &'a EdgeConfig,
+    /// Extra delay one way between the wired side and the edge, `[path].delay`.
+    pub delay: Span,
+    /// Seed of the random streams.
+    pub seed: u64,
+    /// Most packets inside at a time.
+    pub packets: usize,
+    /// Largest packet on either side, bytes: the MTU.
+    pub packet_bytes: usize,
+    /// Most connections known at a time.
+    pub flows: usize,
+}
+
+impl<'a> PlaneConfig<'a> {
+    /// A plane for this edge: no extra delay, 65 536 packets of at most 1500 bytes, 16 384 connections.
+    pub const fn new(edge: &'a EdgeConfig) -> Self {
+        Self { edge, delay: Span::ZERO, seed: 1, packets: 1 << 16, packet_bytes: 1500, flows: 1 << 14 }
+    }
+}
+
+/// A packet that departs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When it is due.
+    pub at: Time,
+    /// Where it leaves.
+    pub side: Side,
+    /// Its bytes in the pool; they are to be released when it has been written.
+    pub packet: PacketId,
+}
+
+/// The graph with the packets inside it.
+pub struct Plane {
+    engine: Engine<Station, Watch>,
+    edge: NodeId,
+    path: Option<NodeId>,
+    pool: Pool,
+    /// What is known of each packet, by slot of the pool.
+    packets: Vec<Inside>,
+    flows: FlowTable,
+    /// What is known of each connection, by number; nothing of number 0.
+    connections: Vec<Option<Connection>>,
+    /// Connections that lost their number to another.
+    past: Vec<FlowReport>,
+    /// An unused buffer, for packets that are made here.
+    spare: Box<[u8]>,
+    capacity: Rate,
+    regulator: String,
+    logs: [Option<LinkLog>; 2],
+    discarded: u64,
+}
+
+/// A packet inside.
+#[derive(Clone, Copy, Debug, Default)]
+struct Inside {
+    flow: FlowId,
+    layout: Layout,
+    bytes: u32,
+    /// When it came to the link.
+    arrived: Time,
+    /// Where it came in.
+    from: Option<Side>,
+}
+
+#[derive(Clone, Debug)]
+struct Connection {
+    report: FlowReport,
+    /// What its packets look like, by the side that they come from.
+    templates: [Template; 2],
+}
+
+/// A node of the graph. An enum, so that hops between nodes are direct calls.
+#[allow(clippy::large_enum_variant, reason = "there are two to a graph")]
+enum Station {
+    Path(Path),
+    Edge(Edge),
+}
+
+impl Node for Station {
+    fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
+        match self {
+            Self::Path(path) => path.receive(now, port, message, out),
+            Self::Edge(edge) => edge.receive(now, port, message, out),
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox) {
+        match self {
+            Self::Path(path) => path.wake(now, out),
+            Self::Edge(edge) => edge.wake(now, out),
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        match self {
+            Self::Path(path) => path.next_wake(),
+            Self::Edge(edge) => edge.next_wake(),
+        }
+    }
+}
+
+/// Connections of the past of which rows are kept.
+const MOST_PAST: usize = 1 << 16;
+
+impl Plane {
+    /// Builds the graph.
+    ///
+    /// # Errors
+    /// Names the key of the `[edge]` table that is wrong.
+    pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
+        let streams = Streams::new(config.seed, 0);
+        let around =
+            Surroundings { wired_round_trip: config.delay * 2, packet_bytes: config.packet_bytes as u32 };
+        let edge = config.edge.build(&streams, files, around)?;
+        let capacity = config.edge.nominal(files)?.rate;
+        let mut engine = Engine::new(Watch::default());
+        let edge = engine.add(Station::Edge(edge));
+        let path = (config.delay > Span::ZERO).then(|| {
+            let wire = Path::new(Rate::from_bps(u64::MAX), config.delay, 0.0, &streams);
+            let path = engine.add(Station::Path(wire));
+            engine.connect((path, path::EDGE), (edge, WIRED));
+            path
+        });
+        engine.tracer_mut().at(edge, path);
+        let pool = Pool::new(config.packets, config.packet_bytes);
+        Ok(Self {
+            engine,
+            edge,
+            path,
+            packets: Vec::new(),
+            flows: FlowTable::new(config.flows),
+            connections: Vec::new(),
+            past: Vec::new(),
+            spare: pool.buffer(),
+            pool,
+            capacity,
+            regulator: name_of(&config.edge.regulator),
+            logs: [None, None],
+            discarded: 0,
+        })
+    }
+
+    /// A packet has come in at `from`. The pool's packet is the plane's from now on.
+    pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
+        let Some(bytes) = self.pool.bytes(packet) else { return };
+        let (Parsed { segment, tuple, layout }, length) = (parse(bytes), bytes.len());
+        let flow = self.flow(now, from, tuple.as_ref());
+        // What has no number is not regulated.
+        let (mut segment, layout) = match flow {
+            NO_FLOW => (Segment::opaque(NO_FLOW, u16::try_from(length).unwrap_or(u16::MAX)), Layout::Opaque),
+            _ => (segment, layout),
+        };
+        self.learn(now, from, flow, packet, layout, &segment);
+        segment.set_scale(self.flows.scale(flow, from));
+        (segment.flow, segment.packet) = (flow, packet);
+        let bytes = segment.wire_bytes();
+        self.note(packet, Inside { flow, layout, bytes, arrived: now, from: Some(from) });
+        let (node, port) = match (from, self.path) {
+            (Side::Wired, Some(path)) => (path, path::SERVER),
+            (Side::Wired, None) => (self.edge, WIRED),
+            (Side::Radio, _) => (self.edge, RADIO),
+        };
+        self.engine.inject(now, node, port, Message::Segment(segment));
+        self.settle();
+    }
+
+    /// Does everything that is due up to and at `now`.
+    pub fn advance(&mut self, now: Time) {
+        self.engine.advance(now);
+        self.settle();
+    }
+
+    /// When something is next due.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.engine.next_wake()
+    }
+
+    /// The next packet that departs, its bytes as they are to be written.
+    pub fn poll_departure(&mut self) -> Option<Departure> {
+        while let Some(egress) = self.engine.poll_egress() {
+            let Message::Segment(segment) = egress.message else { continue };
+            let down = egress.node == self.edge && egress.port == RADIO;
+            let side = if down { Side::Radio } else { Side::Wired };
+            if let Some(packet) = self.finish(&segment, side) {
+                if down || self.path.is_none() {
+                    self.log_left(egress.at, packet);
+                }
+                return Some(Departure { at: egress.at, side, packet });
+            }
+        }
+        None
+    }
+
+    /// The bytes of a packet.
+    pub fn bytes(&self, packet: PacketId) -> &[u8] {
+        self.pool.bytes(packet).unwrap_or_default()
+    }
+
+    /// Gives back the packet of a departure that has been written.
+    pub fn release(&mut self, packet: PacketId) {
+        if self.pool.release(packet) {
+            self.flows.leave(self.packets[packet.slot as usize].flow);
+        }
+    }
+
+    /// Where packets are read into.
+    pub fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Packets that arrived and have neither departed nor been discarded.
+    pub fn inside(&self) -> usize {
+        self.pool.in_use()
+    }
+
+    /// Packets that the graph lost, refused or discarded.
+    pub fn discarded(&self) -> u64 {
+        self.discarded
+    }
+
+    /// The edge, for reading its statistics.
+    pub fn edge(&self) -> &Edge {
+        match self.engine.node(self.edge) {
+            Station::Edge(edge) => edge,
+            Station::Path(_) => unreachable!("the node of this number was added as an edge"),
+        }
+    }
+
+    /// The edge, for changing it between packets.
+    pub fn edge_mut(&mut self) -> &mut Edge {
+        match self.engine.node_mut(self.edge) {
+            Station::Edge(edge) => edge,
+            Station::Path(_) => unreachable!("the node of this number was added as an edge"),
+        }
+    }
+
+    /// Lets a packet's way over the link be logged from now on: towards the side `to`.
+    pub fn log(&mut self, to: Side, log: LinkLog) {
+        self.engine.tracer_mut().watch();
+        self.logs[to as usize] = Some(log);
+    }
+
+    /// Ends the logs.
+    ///
+    /// # Errors
+    /// The first error met in writing one of them.
+    pub fn finish_logs(&mut self) -> std::io::Result<()> {
+        let now = self.engine.now();
+        self.logs.iter_mut().filter_map(Option::take).try_for_each(|log| log.finish(now))
+    }
+
+    /// What is known of every connection, those of the past first, in the order in which they came.
+    pub fn flow_reports(&self) -> Vec<FlowReport> {
+        let present = self.connections.iter().enumerate().filter_map(|(number, connection)| {
+            connection.as_ref().map(|connection| self.report(FlowId(number as u32), connection))
+        });
+        let mut reports: Vec<_> = self.past.iter().cloned().chain(present).collect();
+        reports.sort_by_key(|report| report.first);
+        reports
+    }
+
+    /// The results so far, in the form of a simulated run.
+    pub fn results(&self, scenario: &str, seed: u64, provenance: Provenance) -> RunResult {
+        let (duration, statistics) = (self.engine.now().as_secs_f64(), self.edge().statistics());
+        let rows = self.flow_reports().into_iter().enumerate();
+        let carried = statistics.delivered_bytes as f64 * 8.0;
+        let capacity_bps = self.capacity.as_bps() as f64;
+        let possible = duration * capacity_bps;
+        RunResult {
+            scenario: scenario.to_owned(),
+            seed,
+            run: 0,
+            duration_s: duration,
+            flows: rows.map(|(id, report)| report.result(id as u32, "real", &self.regulator)).collect(),
+            users: Vec::new(),
+            transfers: Vec::new(),
+            bottleneck: BottleneckResult {
+                capacity_bps,
+                utilisation: (possible > 0.0).then(|| carried / possible),
+                drops: statistics.dropped,
+                queue_ms: Distribution::from(self.edge().waits()),
+            },
+            engine: EngineResult { events: self.engine.events(), packets: statistics.delivered, cpu_s: None },
+            provenance,
+        }
+    }
+
+    /// The number of a packet's connection, which is opened where it is new.
+    fn flow(&mut self, now: Time, from: Side, tuple: Option<&crate::parse::Tuple>) -> FlowId {
+        let flow = match self.flows.meet(from, tuple) {
+            Met::Known(flow) => return flow,
+            Met::None => return NO_FLOW,
+            Met::New(flow) => flow,
+        };
+        if self.connections.len() <= flow.index() {
+            self.connections.resize(flow.index() + 1, None);
+        }
+        if let Some(old) = self.connections[flow.index()].take() {
+            if self.past.len() < MOST_PAST {
+                self.past.push(self.report(flow, &old));
+            }
+            self.edge_mut().forget(flow);
+        }
+        let report = self.flows.ends(flow).map(|ends| FlowReport::new(ends, now));
+        let templates = [Template::default(); 2];
+        self.connections[flow.index()] = report.map(|report| Connection { report, templates });
+        flow
+    }
+
+    /// Learns what a packet shows of its connection.
+    fn learn(
+        &mut self,
+        now: Time,
+        from: Side,
+        flow: FlowId,
+        packet: PacketId,
+        layout: Layout,
+        segment: &Segment,
+    ) {
+        let Some(connection) = self.connections.get_mut(flow.index()).and_then(Option::as_mut) else {
+            return;
+        };
+        connection.templates[from as usize].learn(self.pool.bytes(packet).unwrap_or_default(), layout);
+        connection.report.on_packet(now, from, segment);
+        self.flows.learn(flow, from, segment);
+    }
+
+    /// A connection's report with what only the edge knows.
+    fn report(&self, flow: FlowId, connection: &Connection) -> FlowReport {
+        let mut report = connection.report.clone();
+        if let Some(statistics) = self.edge().flow_statistics(flow) {
+            report.edge_rtt = statistics.edge_rtt.mean();
+            report.dropped = statistics.dropped;
+        }
+        report.held = self.edge().held(flow);
+        report
+    }
+
+    fn note(&mut self, packet: PacketId, inside: Inside) {
+        let slot = packet.slot as usize;
+        if self.packets.len() <= slot {
+            self.packets.resize(slot + 1, Inside::default());
+        }
+        self.packets[slot] = inside;
+        self.flows.enter(inside.flow);
+    }
+
+    /// Brings the bytes of a segment that departs up to date. `None` where it has none and they cannot be made.
+    fn finish(&mut self, segment: &Segment, side: Side) -> Option<PacketId> {
+        if segment.packet == PacketId::NONE {
+            return self.make(segment, side.other());
+        }
+        let layout = self.packets.get(segment.packet.slot as usize)?.layout;
+        rewrite(self.pool.bytes_mut(segment.packet)?, layout, segment);
+        Some(segment.packet)
+    }
+
+    /// Makes the packet of a segment that a regulator made; it comes as if from the side `from`.
+    fn make(&mut self, segment: &Segment, from: Side) -> Option<PacketId> {
+        let ends = self.flows.ends(segment.flow)?;
+        let connection = self.connections.get(segment.flow.index())?.as_ref()?;
+        let length = connection.templates[from as usize].build(segment, &ends, from, &mut self.spare)?;
+        let packet = self.pool.claim(&mut self.spare, length)?;
+        let (flow, bytes, arrived) = (segment.flow, length as u32, self.engine.now());
+        self.note(packet, Inside { flow, layout: Layout::Opaque, bytes, arrived, from: None });
+        Some(packet)
+    }
+
+    /// Gives back what the graph discarded, and logs what was seen on its wires.
+    fn settle(&mut self) {
+        while let Some(seen) = self.engine.tracer_mut().poll() {
+            self.log_seen(seen);
+        }
+        while let Some(packet) = self.engine.poll_discarded() {
+            self.discarded += 1;
+            let Inside { bytes, from, .. } = self.packets[packet.slot as usize];
+            let now = self.engine.now();
+            if let Some(log) = from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
+                log.dropped(now, bytes);
+            }
+            self.release(packet);
+        }
+    }
+
+    fn log_seen(&mut self, seen: Seen) {
+        match seen {
+            Seen::Arrived { at, packet } => {
+                let Some(inside) = self.packets.get_mut(packet.slot as usize) else { return };
+                inside.arrived = at;
+                if let Some(log) = inside.from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
+                    log.arrived(at, inside.bytes);
+                }
+            }
+            Seen::Left { at, packet } => self.log_left(at, packet),
+        }
+    }
+
+    fn log_left(&mut self, at: Time, packet: PacketId) {
+        let Some(&Inside { bytes, arrived, from, .. }) = self.packets.get(packet.slot as usize) else {
+            return;
+        };
+        if let Some(log) = from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
+            log.left(at, bytes, at.since(arrived));
+        }
+    }
+}
+
+/// What a component that was written as a name or as a table with `kind` is called.
+fn name_of(component: &serde_json::Value) -> String {
+    component.get("kind").unwrap_or(component).as_str().unwrap_or_default().to_owned()
+}

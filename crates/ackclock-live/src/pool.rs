@@ -1,0 +1,155 @@
+//! The packet pool: raw bytes by [`PacketId`], in buffers that are made once and used again.
+//!
+//! A slot is named with the generation of its use, so that a name that has outlived its packet finds nothing. Buffers are
+//! made in blocks as they are first needed; after that nothing is allocated for a packet. What is claimed must be given
+//! back: [`Pool::in_use`] is what the law of conservation is checked by.
+
+use ackclock_core::PacketId;
+
+/// Buffers made at a time.
+const BLOCK: usize = 256;
+
+/// Raw packets by number.
+#[derive(Debug)]
+pub struct Pool {
+    slots: Vec<Slot>,
+    /// Free slots, the one used last on top, whose bytes are the likeliest to be in the cache.
+    free: Vec<u32>,
+    slot_bytes: usize,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    buffer: Box<[u8]>,
+    length: usize,
+    generation: u32,
+    claimed: bool,
+}
+
+impl Pool {
+    /// A pool of at most `most` packets of at most `slot_bytes` bytes.
+    pub fn new(most: usize, slot_bytes: usize) -> Self {
+        let mut pool = Self { slots: Vec::new(), free: Vec::new(), slot_bytes, most };
+        pool.grow();
+        pool
+    }
+
+    /// Bytes that a packet may have.
+    pub const fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    /// Packets that are claimed.
+    pub const fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Takes a packet in by exchanging buffers: `buffer`, whose first `length` bytes are the packet, becomes the packet's
+    /// and an unused one of the same size stands in its place. `None` where the pool is full.
+    ///
+    /// # Panics
+    /// Where the buffer is not from [`Self::buffer`] or the packet is longer than it: a slip of the caller.
+    pub fn claim(&mut self, buffer: &mut Box<[u8]>, length: usize) -> Option<PacketId> {
+        assert!(buffer.len() == self.slot_bytes && length <= self.slot_bytes, "a buffer of another pool");
+        if self.free.is_empty() {
+            self.grow();
+        }
+        let number = self.free.pop()?;
+        let slot = &mut self.slots[number as usize];
+        std::mem::swap(&mut slot.buffer, buffer);
+        slot.length = length;
+        slot.claimed = true;
+        Some(PacketId { slot: number, generation: slot.generation })
+    }
+
+    /// A buffer for [`Self::claim`].
+    pub fn buffer(&self) -> Box<[u8]> {
+        vec![0; self.slot_bytes].into_boxed_slice()
+    }
+
+    /// The bytes of a packet, if it is still there.
+    pub fn bytes(&self, packet: PacketId) -> Option<&[u8]> {
+        self.slots
+            .get(packet.slot as usize)
+            .filter(|slot| slot.holds(packet))
+            .map(|slot| &slot.buffer[..slot.length])
+    }
+
+    /// The bytes of a packet for changing them in place.
+    pub fn bytes_mut(&mut self, packet: PacketId) -> Option<&mut [u8]> {
+        let slot = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet))?;
+        Some(&mut slot.buffer[..slot.length])
+    }
+
+    /// Gives a packet back; false where it was not there.
+    pub fn release(&mut self, packet: PacketId) -> bool {
+        let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) else {
+            return false;
+        };
+        slot.claimed = false;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(packet.slot);
+        true
+    }
+
+    fn grow(&mut self) {
+        let first = self.slots.len();
+        let last = (first + BLOCK).min(self.most);
+        self.slots.extend((first..last).map(|_| Slot {
+            buffer: vec![0; self.slot_bytes].into_boxed_slice(),
+            length: 0,
+            generation: 0,
+            claimed: false,
+        }));
+        self.free.extend((first as u32..last as u32).rev());
+    }
+}
+
+impl Slot {
+    const fn holds(&self, packet: PacketId) -> bool {
+        self.claimed && self.generation == packet.generation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(pool: &mut Pool, byte: u8) -> Option<PacketId> {
+        let mut buffer = pool.buffer();
+        buffer[0] = byte;
+        pool.claim(&mut buffer, 1)
+    }
+
+    #[test]
+    fn a_packet_keeps_its_bytes_until_it_is_released() {
+        let mut pool = Pool::new(10, 64);
+        let (a, b) = (claim(&mut pool, 1).unwrap(), claim(&mut pool, 2).unwrap());
+        assert_eq!((pool.bytes(a), pool.bytes(b)), (Some(&[1][..]), Some(&[2][..])));
+        assert_eq!(pool.in_use(), 2);
+        assert!(pool.release(a));
+        assert_eq!((pool.bytes(a), pool.in_use()), (None, 1));
+        assert!(!pool.release(a), "it is gone already");
+    }
+
+    #[test]
+    fn a_name_that_outlived_its_packet_does_not_find_the_next() {
+        let mut pool = Pool::new(10, 64);
+        let old = claim(&mut pool, 1).unwrap();
+        pool.release(old);
+        let new = claim(&mut pool, 2).unwrap();
+        assert_eq!((old.slot, pool.bytes(old)), (new.slot, None));
+        assert_eq!(pool.bytes_mut(new), Some(&mut [2][..]));
+        assert_eq!(pool.bytes(PacketId::NONE), None);
+    }
+
+    #[test]
+    fn a_full_pool_takes_nothing_and_makes_no_more_buffers() {
+        let mut pool = Pool::new(BLOCK + 3, 64);
+        let ids: Vec<_> = std::iter::from_fn(|| claim(&mut pool, 0)).collect();
+        assert_eq!(ids.len(), BLOCK + 3);
+        pool.release(ids[7]);
+        assert_eq!(claim(&mut pool, 9).unwrap().slot, ids[7].slot);
+    }
+}

@@ -1,0 +1,219 @@
+//! Live = simulated: one recording of arrivals through virtual time and through the driver, with a clock and ports that are
+//! made up, gives the same departures, byte for byte and nanosecond for nanosecond.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ackclock_core::{Size, Span, Streams, Time};
+use ackclock_edge::{EdgeConfig, REGULATORS};
+use ackclock_link::Files;
+use ackclock_link::queue::QUEUES;
+use ackclock_live::{Came, Clock, Driver, Orders, Plane, PlaneConfig, Pool, Port, Ready, Side, Went};
+use etherparse::{PacketBuilder, TcpOptionElement};
+use serde_json::json;
+
+/// When, where and what.
+type Event = (Time, Side, Vec<u8>);
+
+/// What has yet to arrive and what has departed.
+#[derive(Default)]
+struct World {
+    now: Time,
+    arrivals: VecDeque<Event>,
+    departures: Vec<Event>,
+}
+
+#[derive(Clone)]
+struct MadeUpClock(Rc<RefCell<World>>);
+
+impl Clock for MadeUpClock {
+    fn now(&mut self) -> Time {
+        self.0.borrow().now
+    }
+
+    fn wait(&mut self, until: Option<Time>) -> io::Result<Ready> {
+        let mut world = self.0.borrow_mut();
+        let next = world.arrivals.front().map_or(Time::NEVER, |&(at, ..)| at);
+        world.now = world.now.max(next.min(until.unwrap_or(Time::NEVER)));
+        let here =
+            |side| world.arrivals.iter().take_while(|(at, ..)| *at <= world.now).any(|event| event.1 == side);
+        Ok(Ready { ports: Side::BOTH.map(here), order: false })
+    }
+}
+
+struct MadeUpPort(Rc<RefCell<World>>, Side);
+
+impl Port for MadeUpPort {
+    fn read(&mut self, pool: &mut Pool, into: &mut Vec<ackclock_core::PacketId>) -> io::Result<Came> {
+        let mut world = self.0.borrow_mut();
+        let now = world.now;
+        let here =
+            world.arrivals.iter().take_while(|(at, ..)| *at <= now).position(|event| event.1 == self.1);
+        let Some((.., bytes)) = here.and_then(|index| world.arrivals.remove(index)) else {
+            return Ok(Came::Nothing);
+        };
+        into.extend(claim(pool, &bytes));
+        Ok(Came::Packets { lost: 0 })
+    }
+
+    fn write(&mut self, packet: &[u8]) -> io::Result<Went> {
+        let mut world = self.0.borrow_mut();
+        let event = (world.now, self.1, packet.to_vec());
+        world.departures.push(event);
+        Ok(Went::Out)
+    }
+}
+
+fn claim(pool: &mut Pool, bytes: &[u8]) -> Option<ackclock_core::PacketId> {
+    let mut buffer = pool.buffer();
+    buffer[..bytes.len()].copy_from_slice(bytes);
+    pool.claim(&mut buffer, bytes.len())
+}
+
+/// The engine jumps from arrival to arrival.
+fn in_virtual_time(mut plane: Plane, arrivals: &[Event], end: Time) -> Vec<Event> {
+    let mut departures = Vec::new();
+    for (at, side, bytes) in arrivals {
+        let packet = claim(plane.pool_mut(), bytes).expect("the pool is large");
+        plane.arrive(*at, *side, packet);
+    }
+    plane.advance(end);
+    while let Some(departure) = plane.poll_departure() {
+        departures.push((departure.at, departure.side, plane.bytes(departure.packet).to_vec()));
+        plane.release(departure.packet);
+    }
+    assert_eq!(plane.inside() + departures.len() + plane.discarded() as usize, arrivals.len());
+    departures
+}
+
+fn through_the_driver(plane: Plane, arrivals: &[Event], end: Time) -> Vec<Event> {
+    let world =
+        Rc::new(RefCell::new(World { arrivals: arrivals.iter().cloned().collect(), ..World::default() }));
+    let ports = Side::BOTH.map(|side| MadeUpPort(world.clone(), side));
+    let (orders, _remote) = Orders::new().unwrap();
+    let mut driver = Driver::new(plane, MadeUpClock(world.clone()), ports);
+    driver.run(&orders, Some(end)).unwrap();
+    let departures = std::mem::take(&mut world.borrow_mut().departures);
+    departures
+}
+
+/// Eight connections, each with its handshake, data down in bursts, ACKs up (some of them duplicates with SACK), an ECN pair
+/// among them; and UDP and noise in both directions.
+fn recording() -> Vec<Event> {
+    let mut chance = Streams::new(7, 0).stream("recording");
+    let mut events: Vec<Event> = Vec::new();
+    for flow in 0..8u8 {
+        let port = 5000 + u16::from(flow);
+        let mut at = Time::ZERO + Span::from_micros(chance.bits() % 50_000);
+        let build = |down: bool, syn: bool, seq: u32, ack: u32, sack: bool, payload: usize| {
+            let (from, to) =
+                if down { ([10, 0, 0, 1], [10, 0, 0, 2]) } else { ([10, 0, 0, 2], [10, 0, 0, 1]) };
+            let (source, destination) = if down { (80, port) } else { (port, 80) };
+            let ip = if flow % 2 == 0 {
+                PacketBuilder::ipv4(from, to, 64)
+            } else {
+                PacketBuilder::ipv6([from[3]; 16], [to[3]; 16], 64)
+            };
+            let mut options = vec![TcpOptionElement::Timestamp(seq, ack)];
+            options.extend(syn.then_some(TcpOptionElement::WindowScale(7)));
+            options.extend(
+                sack.then_some(TcpOptionElement::SelectiveAcknowledgement((ack + 9, ack + 99), [None; 3])),
+            );
+            let mut tcp = ip.tcp(source, destination, seq, 4000).options(&options).unwrap();
+            tcp = if syn { tcp.syn() } else { tcp };
+            tcp = if down || !syn { tcp.ack(ack) } else { tcp };
+            let mut bytes = Vec::new();
+            tcp.write(&mut bytes, &vec![flow; payload]).unwrap();
+            bytes
+        };
+        events.push((at, Side::Radio, build(false, true, 1, 0, false, 0)));
+        events.push((at + Span::from_millis(1), Side::Wired, build(true, true, 100, 2, false, 0)));
+        let (mut sent, mut acknowledged) = (101u32, 101u32);
+        for _ in 0..60 {
+            at += Span::from_micros(chance.bits() % 8_000);
+            if chance.chance(0.6) {
+                for _ in 0..chance.bits() % 5 {
+                    events.push((at, Side::Wired, build(true, false, sent, 2, false, 1000)));
+                    sent += 1000;
+                }
+            } else {
+                let news = !chance.chance(0.3);
+                acknowledged = if news { sent.min(acknowledged + 2000) } else { acknowledged };
+                events.push((at, Side::Radio, build(false, false, 2, acknowledged, !news, 0)));
+            }
+        }
+    }
+    for number in 0..100u8 {
+        let at = Time::ZERO + Span::from_micros(chance.bits() % 300_000);
+        let side = if number % 2 == 0 { Side::Wired } else { Side::Radio };
+        let mut bytes = Vec::new();
+        PacketBuilder::ipv4([9; 4], [8; 4], 1)
+            .udp(number.into(), 53)
+            .write(&mut bytes, &[number; 90])
+            .unwrap();
+        events.push((at, side, if number % 3 == 0 { vec![number; 70] } else { bytes }));
+    }
+    // What comes at one instant is taken from the wired side first.
+    events.sort_by_key(|&(at, side, _)| (at, side));
+    events
+}
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        Err(format!("{path} is not read here"))
+    }
+}
+
+fn check(edge: &EdgeConfig, delay: Span) -> Vec<Event> {
+    let plane = || {
+        let config = PlaneConfig { delay, ..PlaneConfig::new(edge) };
+        Plane::new(&config, &NoFiles).unwrap()
+    };
+    let (arrivals, end) = (recording(), Time::ZERO + Span::from_secs(20));
+    let simulated = in_virtual_time(plane(), &arrivals, end);
+    let live = through_the_driver(plane(), &arrivals, end);
+    assert_eq!(simulated.len(), live.len());
+    for (simulated, live) in simulated.iter().zip(&live) {
+        assert_eq!(simulated, live);
+    }
+    assert!(simulated.len() > arrivals.len() / 2, "{} of {}", simulated.len(), arrivals.len());
+    simulated
+}
+
+#[test]
+fn every_regulator_gives_the_same_departures_in_both_worlds() {
+    for entry in REGULATORS.entries {
+        let edge = EdgeConfig {
+            regulator: entry.name.into(),
+            buffer: Size::Packets(20),
+            down: json!({ "kind": "variable", "rate": "u(8Mbit/s, 2Mbit/s)", "delay": "e(10ms)", "loss": 0.02 }),
+            ..EdgeConfig::default()
+        };
+        check(&edge, Span::ZERO);
+        check(&edge, Span::from_millis(7));
+    }
+}
+
+#[test]
+fn every_queue_gives_the_same_departures_in_both_worlds() {
+    for entry in QUEUES.entries {
+        let edge =
+            EdgeConfig { queue: entry.name.into(), buffer: Size::Bytes(30_000), ..EdgeConfig::default() };
+        check(&edge, Span::ZERO);
+    }
+}
+
+#[test]
+fn without_a_regulator_every_packet_leaves_bit_for_bit_as_it_came() {
+    let edge = EdgeConfig { buffer: Size::Packets(100_000), ..EdgeConfig::default() };
+    let mut departed: Vec<Vec<u8>> = check(&edge, Span::ZERO).into_iter().map(|(.., bytes)| bytes).collect();
+    let mut arrived: Vec<Vec<u8>> = recording().into_iter().map(|(.., bytes)| bytes).collect();
+    departed.sort();
+    arrived.sort();
+    assert_eq!(departed, arrived);
+}
