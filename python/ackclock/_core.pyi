@@ -5,13 +5,16 @@ prints (file, line, key, what is allowed), a failed run `RuntimeError`, an unrea
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["RunOutcome", "Segment", "Sender", "__version__", "list_components", "run", "run_many", "sweep", "trace"]
+
 __version__: str
 
+@final
 class RunOutcome:
     """One finished run."""
 
@@ -23,8 +26,10 @@ class RunOutcome:
     def series(self) -> dict[str, NDArray[np.float64]]:
         """Time series, empty unless an interval was asked for; the arrays own the memory that Rust filled.
 
-        `time` in seconds, then for each flow `cwnd/0`, `ssthresh/0` (packets), `rate/0` (bit/s), `rtt/0` (seconds,
-        NaN before the first sample) with the flow's id behind the slash, and `queue` (packets that wait at the edge).
+        `time` in seconds, then for each flow `cwnd/0`, `ssthresh/0` (packets), `rate/0` (payload in order since the
+        sample before, bit/s), `rtt/0` (mean since the sample before), `srtt/0`, `rto/0` (seconds) with the flow's id
+        behind the slash; of the edge `queue` (packets that wait), `link_rate` (bit/s) and `held_acks`, with the flow's
+        id where each flow has a channel of its own. What does not exist at an instant is NaN.
         """
 
 def run(
@@ -69,6 +74,7 @@ def trace(path: str, *, interval: float = 1.0) -> dict[str, NDArray[np.float64]]
 def list_components() -> str:
     """The catalogue of links, queues, regulators, senders, ... as a JSON object of lists."""
 
+@final
 class Segment:
     """One segment that a sender wants on the wire."""
 
@@ -88,26 +94,29 @@ class Segment:
     def timestamp(self) -> int | None:
         """The timestamp option's value, where timestamps are on."""
 
+@final
 class Sender:
     """A TCP sender driven by hand: it has no clock, every call brings the time along."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         sender: str | Mapping[str, Any],
         *,
         mss: int,
-        max_window: int = ...,
-        initial_window: int = ...,
+        max_window: int | None = None,
+        initial_window: int | None = None,
         initial_seq: int = 0,
-    ) -> None:
+        **options: Any,
+    ) -> Self:
         """A sender with endless data.
 
         Args:
             sender: A row of the sender table (`"reno"`) or a table as in a scenario file (`{"kind": "reno", ...}`).
             mss: Payload bytes of a segment.
-            max_window: Largest window, bytes.
-            initial_window: First congestion window, bytes.
+            max_window: Largest window, bytes; 500 segments unless given.
+            initial_window: First congestion window, bytes; one segment unless given.
             initial_seq: Sequence number of the first byte.
+            **options: Further keys of the sender's table, such as `rto={"min": "200ms"}`.
         """
 
     def on_ack(
@@ -118,8 +127,12 @@ class Sender:
         *,
         sack: Sequence[tuple[int, int]] = (),
         ts: int | None = None,
+        ecn_echo: bool = False,
     ) -> None:
-        """Take an ACK: `window` in bytes, `sack` as (left, right) edges, `ts` the echoed timestamp."""
+        """Take an ACK: `window` in bytes, `sack` as (left, right) edges, `ts` the echoed timestamp.
+
+        A window beyond 65535 bytes is rounded up to what its header field with the smallest scale can say.
+        """
 
     def poll(self, now: float) -> list[Segment]:
         """The segments to send at `now`; an expired timer is served first."""
@@ -133,7 +146,11 @@ class Sender:
 
     @property
     def ssthresh(self) -> float:
-        """Slow-start threshold, bytes."""
+        """Slow-start threshold, bytes; infinite where the congestion control has none."""
+
+    @property
+    def flight(self) -> int:
+        """Bytes sent and not cumulatively acknowledged."""
 
     @property
     def rto(self) -> float:

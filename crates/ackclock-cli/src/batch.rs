@@ -106,7 +106,7 @@ fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failu
         jobs.iter().zip(ended).filter_map(|(job, end)| Some((job, end.as_ref().err()?))).collect();
     match failures.as_slice() {
         [] => lines.finish(),
-        [(_, error)] if jobs.len() == 1 => Err(Failure::Run(error.to_string())),
+        [(_, error)] if jobs.len() == 1 => Err(Failure::from((*error).clone())),
         failures => {
             for (job, error) in failures {
                 output::tell(&format!("{}: {error}", named(job)));

@@ -34,7 +34,11 @@ const FLOW: &[Measure<FlowResult>] = &[
     Measure { heading: "RTT mean ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.mean },
     Measure { heading: "RTT p95 ms", unit: Unit::Plain, of: |flow| flow.rtt_ms.p95 },
     Measure { heading: "retransmits", unit: Unit::Plain, of: |flow| Some(flow.retransmits as f64) },
-    Measure { heading: "fast retr.", unit: Unit::Plain, of: |flow| flow.fast_retransmits.map(|count| count as f64) },
+    Measure {
+        heading: "fast retr.",
+        unit: Unit::Plain,
+        of: |flow| flow.fast_retransmits.map(|count| count as f64),
+    },
     Measure { heading: "time-outs", unit: Unit::Plain, of: |flow| flow.timeouts.map(|count| count as f64) },
     Measure { heading: "done s", unit: Unit::Plain, of: |flow| flow.completion_s },
 ];
@@ -54,7 +58,11 @@ const POINT: &[Measure<RunResult>] = &[
     Measure { heading: "used %", unit: Unit::Share, of: |run| run.bottleneck.utilisation },
     Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
     Measure { heading: "retransmits", unit: Unit::Plain, of: |run| Some(sum(run, |flow| flow.retransmits)) },
-    Measure { heading: "time-outs", unit: Unit::Plain, of: |run| Some(sum(run, |flow| flow.timeouts.unwrap_or(0))) },
+    Measure {
+        heading: "time-outs",
+        unit: Unit::Plain,
+        of: |run| Some(sum(run, |flow| flow.timeouts.unwrap_or(0))),
+    },
 ];
 
 /// What the flows of one scenario got, and how the bottleneck fared; means over `runs` with their intervals.

@@ -29,6 +29,7 @@ pub(crate) struct RunOutcome {
 /// Run a scenario text, once for each of its `runs`.
 #[pyfunction]
 #[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), series_interval=None))]
+#[pyo3(text_signature = "(scenario, *, name='<python>', base_dir=None, set=(), series_interval=None)")]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: &str,
@@ -51,6 +52,9 @@ pub(crate) fn run(
 #[pyo3(signature = (
     scenario, *, name="<python>", base_dir=None, set=Vec::new(), progress=None, part=(0, 1), threads=None
 ))]
+#[pyo3(
+    text_signature = "(scenario, *, name='<python>', base_dir=None, set=(), progress=None, part=(0, 1), threads=None)"
+)]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn sweep(
     py: Python<'_>,

@@ -90,6 +90,7 @@ impl HandDrivenSender {
 
     /// Take an ACK.
     #[pyo3(signature = (now, ack, window, *, sack=Vec::new(), ts=None, ecn_echo=false))]
+    #[pyo3(text_signature = "($self, now, ack, window, *, sack=(), ts=None, ecn_echo=False)")]
     fn on_ack(
         &self,
         now: f64,

@@ -1,0 +1,183 @@
+//! What goes wrong: wrong input, full disks, readers that have gone, interruptions, a missing Python.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+
+use common::{Ended, Folder, SCENARIO};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+#[test]
+fn wrong_input_is_one_error_that_names_place_and_remedy() {
+    let folder = Folder::new();
+    let wrong = |from: &str, to: &str, expected: &[&str]| {
+        folder.write("wrong.toml", SCENARIO.replace(from, to));
+        let said = folder.complains(2, &["run", "wrong.toml"]);
+        assert!(expected.iter().all(|part| said.contains(part)), "{said}\n{expected:?}");
+    };
+    wrong("buffer = \"10p\"", "bufer = \"10p\"", &["wrong.toml:6", "bufer", "did you mean `buffer`"]);
+    wrong("200kbit/s", "200kbits", &["wrong.toml:9", "edge.down.rate", "200kbits", "kbit/s"]);
+    wrong("64kbit/s", "-64kbit/s", &["wrong.toml:13", "edge.up.rate", "negative"]);
+    wrong("\"reno\"\n", "\"quic\"\n", &["wrong.toml:17", "unknown sender `quic`", "reno"]);
+    wrong("sender = \"reno\"\n", "max_window = \"0p\"\n", &["wrong.toml:17", "flow", "max_window"]);
+    wrong("\"cr02\"", "\"cr99\"", &["wrong.toml:2", "unknown preset `cr99`", "cr02"]);
+    wrong("version = 1", "version = [", &["wrong.toml", "not TOML"]);
+    wrong("[\"4p\", \"10p\"]", "\"4p\"", &["wrong.toml:20", "sweep", "list"]);
+}
+
+#[test]
+fn a_wrong_point_of_a_sweep_is_found_before_anything_runs() {
+    let folder = Folder::new();
+    folder.write("wrong.toml", SCENARIO.replace("\"4p\", \"10p\"", "\"4p\", \"10\""));
+    let said = folder.complains(2, &["sweep", "wrong.toml", "--out", "out.jsonl"]);
+    assert!(said.contains("wrong.toml:20") && said.contains("edge.buffer"), "{said}");
+    assert_eq!(folder.names(), ["case.toml", "wrong.toml"]);
+}
+
+#[test]
+fn unreadable_files_are_named() {
+    let folder = Folder::new();
+    assert!(
+        folder.complains(2, &["run", "none.toml"]).starts_with("none.toml: cannot be read: No such file")
+    );
+    assert!(folder.complains(2, &["check", "."]).contains("Is a directory"));
+    folder.write("binary.toml", [b'a', 0xff, 0xfe]);
+    assert!(folder.complains(2, &["run", "binary.toml"]).contains("byte 1 is not UTF-8"));
+    assert!(folder.complains(2, &["run", "/dev/zero"]).contains("not a scenario"));
+    folder.write("empty.down", "");
+    folder.write("backward.down", "5\n4\n");
+    folder.write("binary.down", [b'1', b'\n', 0xff]);
+    for file in ["empty.down", "backward.down", "binary.down"] {
+        let said = folder.complains(2, &["trace", "info", file]);
+        assert!(said.starts_with(file), "{said}");
+        let set = format!("edge.down={{kind=\"trace\", file=\"{file}\"}}");
+        let said = folder.complains(2, &["run", "case.toml", "--set", &set]);
+        assert!(said.contains("edge.down") && said.contains(file), "{said}");
+    }
+}
+
+#[test]
+fn wrong_options_end_with_status_2() {
+    let folder = Folder::new();
+    for arguments in [
+        &["run", "case.toml", "--set", "edge.buffer"][..],
+        &["run", "case.toml", "--set", "edge.bufer=4p"],
+        &["compare", "case.toml", "--senders", "reno,,sack"],
+        &["compare", "case.toml", "--senders", "quic"],
+        &["list", "nothing"],
+        &["list", "links", "nothing"],
+    ] {
+        folder.complains(2, arguments);
+    }
+    for arguments in
+        [&["run"][..], &["simulate"], &["run", "case.toml", "--every", "0s"], &["run", "x", "--runs", "0"]]
+    {
+        assert_eq!(folder.run(arguments).status, 2, "{arguments:?}");
+    }
+    assert_eq!(folder.run(&["--help"]).status, 0);
+}
+
+#[test]
+fn a_full_disk_is_one_error_and_leaves_nothing_behind() {
+    let folder = Folder::new();
+    for arguments in [
+        &["sweep", "case.toml", "--out", "/dev/full", "--json"][..],
+        &["run", "case.toml", "--pcap", "/dev/full"],
+        &["run", "case.toml", "--series", "/dev/full"],
+        &["run", "case.toml", "--series", "no/such/folder.csv"],
+    ] {
+        let ended = folder.run(arguments);
+        assert_eq!(ended.status, 2, "{arguments:?}: {}", ended.err);
+        assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+        assert!(ended.err.contains("be written"), "{}", ended.err);
+    }
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let printed = folder.command(&["run", "case.toml", "--json"]).stdout(full).output().unwrap();
+    assert_eq!(printed.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&printed.stderr).starts_with("ackclock: standard output: cannot be written")
+    );
+    assert_eq!(folder.names(), ["case.toml"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["sweep", "case.toml", "--runs", "20", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""));
+}
+
+/// A sweep that takes hours unless it is stopped.
+fn endless(folder: &Folder, more: &[&str]) -> Child {
+    let asked = ["sweep", "case.toml", "--runs", "100000", "--set", "duration=1s"];
+    let mut command = folder.command(&[&asked[..], more].concat());
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn interrupt(child: Child) -> Ended {
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    Ended::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn an_interrupted_sweep_leaves_whole_lines_under_an_unfinished_name() {
+    let folder = Folder::new();
+    let child = endless(&folder, &["--out", "out.jsonl"]);
+    let partial = folder.path("out.jsonl.partial");
+    while fs::metadata(&partial).map_or(0, |data| data.len()) == 0 {
+        std::thread::yield_now();
+    }
+    let ended = interrupt(child);
+    assert_eq!(ended.status, 130);
+    assert!(ended.err.starts_with("ackclock: interrupted: "), "{}", ended.err);
+    assert!(ended.err.trim_end().ends_with("out.jsonl.partial"), "{}", ended.err);
+    assert_eq!(folder.names(), ["case.toml", "out.jsonl.partial"]);
+    let lines = folder.read("out.jsonl.partial");
+    assert!(lines.ends_with('\n'));
+    for line in lines.lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+}
+
+#[test]
+fn python_is_called_with_the_arguments_as_they_stand_and_its_status_is_passed_on() {
+    let folder = Folder::new();
+    folder.write("python", "#!/bin/sh\ncase \"$*\" in *importlib*) exit 0;; esac\necho \"$@\"\nexit 3\n");
+    fs::set_permissions(folder.path("python"), fs::Permissions::from_mode(0o755)).unwrap();
+    let called = |arguments: &[&str]| {
+        let mut command = folder.command(arguments);
+        Ended::from(command.env("ACKCLOCK_PYTHON", folder.path("python")).output().unwrap())
+    };
+    for (arguments, expected) in [
+        (&["paper", "cr02", "--json", "--out", "x"][..], "-P -m ackclock paper cr02 --json --out x\n"),
+        (&["paper", "--help"], "-P -m ackclock paper --help\n"),
+        (&["model", "pftk", "0.01", "0.2", "1"], "-P -m ackclock model pftk 0.01 0.2 1\n"),
+        (&["trace", "plot", "a.down"], "-P -m ackclock trace plot a.down\n"),
+        (
+            &["sweep", "case.toml", "--engine", "dask", "--runs", "2"],
+            "-P -m ackclock sweep case.toml --engine dask --set runs=2\n",
+        ),
+    ] {
+        let ended = called(arguments);
+        assert_eq!((ended.status, ended.out.as_str()), (3, expected), "{}", ended.err);
+    }
+    let report = called(&["run", "case.toml", "--report", "out.html"]);
+    assert_eq!(report.status, 1);
+    assert!(report.out.contains("-m ackclock report "), "{}", report.out);
+    assert!(report.err.contains("-m ackclock report` failed"), "{}", report.err);
+}
+
+#[test]
+fn without_the_python_package_it_says_how_to_get_it() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["paper", "cr02"]);
+    let ended = Ended::from(command.env("ACKCLOCK_PYTHON", "/bin/false").output().unwrap());
+    assert_eq!(ended.status, 1);
+    assert!(ended.err.contains("/bin/false") && ended.err.contains("pip install ackclock"), "{}", ended.err);
+}
