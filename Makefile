@@ -17,7 +17,7 @@ help: ## This list
 
 run: build ## Set up, build, and show what the Ack Regulator does on a link whose delay varies
 	@mkdir -p out
-	ackclock compare scenarios/demo.toml --report out/demo.html
+	ackclock compare scenarios/demo.toml --senders reno,sack --regulators none,ack-regulator --report out/demo.html
 	@echo "The same with a picture: out/demo.html"
 
 test: .venv/.module ## All tests: Rust, Python, the commands of README and docs

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::acks::ACKS;
 use crate::presets::PRESETS;
-use crate::{FlowTable, Tables};
+use crate::{FlowTable, RunResult, Tables};
 
 /// All components of one kind.
 #[derive(Clone, Debug)]
@@ -35,10 +35,13 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// The tables of a scenario file, and the links, queues, regulators, senders, acks, presets and workloads that they name.
+/// The tables of a scenario file and of a result, and the links, queues, regulators, senders, acks, presets and workloads that they name.
 pub fn catalogue() -> Vec<Kind> {
     vec![
-        Kind { name: "tables", components: vec![table::<Tables>("scenario"), table::<FlowTable>("flow")] },
+        Kind {
+            name: "tables",
+            components: vec![table::<Tables>("scenario"), table::<FlowTable>("flow"), result()],
+        },
         kind("links", &LINKS),
         kind("queues", &QUEUES),
         kind("regulators", &REGULATORS),
@@ -74,6 +77,12 @@ fn table<T: Default + Serialize + JsonSchema>(name: &'static str) -> Component {
     let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
     // Tables of strings, numbers and lists always serialise.
     described(name, schema, serde_json::to_value(T::default()).unwrap_or(Value::Null))
+}
+
+/// The object that a run gives, which has no defaults.
+fn result() -> Component {
+    let schema = SchemaGenerator::default().into_root_schema_for::<RunResult>().to_value();
+    described("result", schema, Value::Object(Map::new()))
 }
 
 fn described(name: &'static str, schema: Value, defaults: Value) -> Component {
