@@ -2,7 +2,7 @@
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
 
-use crate::{Departures, Link, LinkEvent, LinkView, Refused};
+use crate::{Departures, Link, LinkEvent, LinkView, Medium, Refused};
 
 /// Which way a segment travels over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +48,9 @@ pub trait Bearer: Send {
     fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
         None
     }
+
+    /// From `now` on a direction has another medium, as [`Link::exchange`].
+    fn exchange(&mut self, _now: Time, _direction: Direction, _medium: Box<dyn Medium>) {}
 
     /// Tells whose flow it is, for queues that are kept by user.
     fn assign(&mut self, _flow: FlowId, _user: u32) {}
@@ -109,6 +112,11 @@ impl Bearer for PlainBearer {
 
     fn waits(&self, direction: Direction) -> &Histogram {
         self.links[direction as usize].waits()
+    }
+
+    fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
+        self.links[direction as usize].exchange(now, medium);
+        self.note_due(direction);
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Segment, Time};
+use ackclock_core::{FlowId, Segment, Time};
 
 /// Packets under way; equal times in the order in which they were put in.
 ///
@@ -36,15 +36,26 @@ impl Flight {
         }
     }
 
-    /// Takes the next packet out, if it has arrived by `now`.
+    /// Takes the next packet out; [`due`](Self::due) says that there is one.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, Segment)> {
-        if self.due > now {
-            return None;
-        }
-        let arrived = self.ring.pop_front();
+    pub(crate) fn pop(&mut self) -> Segment {
+        let (_, segment) = self.ring[0];
+        self.ring.pop_front();
         self.due = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
-        arrived
+        segment
+    }
+
+    /// Takes out the last packet of `flow` that arrives at `arrives`.
+    pub(crate) fn remove(&mut self, arrives: Time, flow: FlowId) -> Option<Segment> {
+        let at = self.ring.iter().rposition(|(time, segment)| *time == arrives && segment.flow == flow)?;
+        let (_, segment) = self.ring.remove(at)?;
+        self.due = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+        Some(segment)
+    }
+
+    /// The packets under way and when they arrive, in that order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(Time, Segment)> {
+        self.ring.iter()
     }
 
     /// How many packets are under way.

@@ -2,6 +2,8 @@
 
 use ackclock_core::{FlowId, Histogram, Rate, Segment, Time};
 
+use crate::Medium;
+
 /// One direction of a channel. It owns its queue; whatever happens to a segment inside comes out as an event, with the
 /// instant at which it happened.
 ///
@@ -32,6 +34,16 @@ pub trait Link: Send {
 
     /// How long the segments that departed had waited, from their arrival until the link began to transmit them.
     fn waits(&self) -> &Histogram;
+
+    /// From `now` on the link has another medium: what waits stays where it is, what is in flight arrives when it would
+    /// have, and a packet in transmission sends its remaining bits over the new medium. Events that are due are drained
+    /// before. A link that is no queue in front of a medium stays as it is.
+    fn exchange(&mut self, _now: Time, _medium: Box<dyn Medium>) {}
+
+    /// The medium of a link that was built only for it; `None` where a link is no queue in front of a medium.
+    fn into_medium(self: Box<Self>) -> Option<Box<dyn Medium>> {
+        None
+    }
 
     /// Tells whose flow it is, for queues that are kept by user.
     fn assign(&mut self, _flow: FlowId, _user: u32) {}

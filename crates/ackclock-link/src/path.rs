@@ -72,18 +72,25 @@ impl Path {
         true
     }
 
-    /// The next segment that has arrived by `now`, with the port at which it leaves; first those towards the servers.
+    /// Takes out the next segment that leaves at `port`; [`due_at`](Self::due_at) says that there is one.
+    ///
+    /// # Panics
+    /// Where there is none.
     #[inline]
-    pub fn leave(&mut self, now: Time) -> Option<(Port, Segment)> {
-        [SERVER, EDGE]
-            .into_iter()
-            .find_map(|port| self.ways[usize::from(port)].flight.pop(now).map(|(_, segment)| (port, segment)))
+    pub fn leave(&mut self, port: Port) -> Segment {
+        self.ways[usize::from(port)].flight.pop()
     }
 
-    /// When the next segment arrives; [`Time::NEVER`] where none is under way.
+    /// When the next segment leaves at `port`; [`Time::NEVER`] where none is under way.
+    #[inline]
+    pub fn due_at(&self, port: Port) -> Time {
+        self.ways[usize::from(port)].flight.due()
+    }
+
+    /// When the next segment leaves; [`Time::NEVER`] where none is under way.
     #[inline]
     pub fn due(&self) -> Time {
-        self.ways[0].flight.due().min(self.ways[1].flight.due())
+        self.due_at(SERVER).min(self.due_at(EDGE))
     }
 }
 
@@ -109,8 +116,10 @@ impl Node for Path {
     }
 
     fn wake(&mut self, now: Time, out: &mut Outbox) {
-        while let Some((port, segment)) = self.leave(now) {
-            out.pass(port, &segment);
+        for port in [SERVER, EDGE] {
+            while self.due_at(port) <= now {
+                out.pass(port, &self.leave(port));
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Time};
 
+use crate::exchange::Current;
 use crate::flight::Flight;
 use crate::queue::Queue;
 use crate::{Cause, Departures, Link, LinkEvent, LinkView, Load, Refused};
@@ -90,7 +91,7 @@ pub enum BufferMeaning {
 
 /// A queue, a transmitter and the packets in flight.
 pub struct SerialLink<M, Q> {
-    medium: M,
+    medium: Current<M>,
     queue: Q,
     meaning: BufferMeaning,
     departures: Departures,
@@ -111,16 +112,32 @@ pub struct SerialLink<M, Q> {
 struct Serving {
     flow: FlowId,
     load: Load,
+    begun: Time,
     departs: Time,
+    /// When it arrives; never where it is lost.
+    arrives: Time,
+    /// Bytes that were to be sent from `begun` on.
+    bytes: u32,
     /// What is told of the departure.
     news: Option<LinkEvent>,
+}
+
+impl Serving {
+    /// Bytes that are not sent yet at `now`.
+    fn rest(&self, now: Time) -> u32 {
+        let (left, whole) = (self.departs.since(now).as_nanos(), self.departs.since(self.begun).as_nanos());
+        if self.departs == Time::NEVER || whole == 0 {
+            return self.bytes;
+        }
+        (u128::from(self.bytes) * u128::from(left)).div_ceil(u128::from(whole)) as u32
+    }
 }
 
 impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     /// An idle link.
     pub fn new(medium: M, queue: Q, meaning: BufferMeaning) -> Self {
         Self {
-            medium,
+            medium: Current::Built(medium),
             queue,
             meaning,
             departures: Departures::Unwatched,
@@ -180,12 +197,14 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
             (Fate::Arrives, Departures::Watched) => Some(LinkEvent::Departed(segment)),
             (Fate::Arrives, Departures::Unwatched) => None,
         };
+        let (flow, load, bytes) = (segment.flow, Load::of(&segment), segment.wire_bytes());
+        let mut arrives = Time::NEVER;
         // A lost packet holds nobody up.
         if fate == Fate::Arrives {
-            let arrives = self.arrival(segment.flow, departs + delay);
+            arrives = self.arrival(flow, departs + delay);
             self.flight.put(arrives, &segment);
         }
-        self.serving = Some(Serving { flow: segment.flow, load: Load::of(&segment), departs, news });
+        self.serving = Some(Serving { flow, load, begun: now, departs, arrives, bytes, news });
     }
 
     /// Keeps packets of a flow in order.
@@ -193,13 +212,32 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
         if !self.medium.varies() {
             return natural;
         }
-        let index = flow.index();
-        if self.last_arrival.len() <= index {
-            self.last_arrival.resize(index + 1, Time::ZERO);
+        note_arrival(&mut self.last_arrival, flow, natural)
+    }
+
+    /// Sends what is left of the packet in transmission over a medium that has just taken the place of another. Its fate
+    /// stays what it was.
+    fn resume(&mut self, now: Time, mut serving: Serving) {
+        let segment = match serving.news {
+            Some(LinkEvent::Dropped(segment, _)) => Some(segment),
+            _ => self.flight.remove(serving.arrives, serving.flow),
+        };
+        self.last_arrival.clear();
+        for &(arrives, ref segment) in self.flight.iter() {
+            note_arrival(&mut self.last_arrival, segment.flow, arrives);
         }
-        let arrives = natural.max(self.last_arrival[index]);
-        self.last_arrival[index] = arrives;
-        arrives
+        let Some(segment) = segment else { return };
+        serving.bytes = serving.rest(now).max(1);
+        serving.begun = self.medium.ready(now, Found::Idle);
+        // A packet as long as what is left to send.
+        let rest = Segment { header: 0, payload: serving.bytes as u16, ..segment };
+        let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
+        serving.departs = departs;
+        if !matches!(serving.news, Some(LinkEvent::Dropped(..))) {
+            serving.arrives = self.arrival(serving.flow, departs + delay);
+            self.flight.put(serving.arrives, &segment);
+        }
+        self.serving = Some(serving);
     }
 
     fn tell_drops(&mut self, at: Time) {
@@ -225,7 +263,19 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     }
 }
 
-impl<M: Medium, Q: Queue> Link for SerialLink<M, Q> {
+/// The arrival of a packet of `flow` that arrives at `natural` unless one before it arrives later.
+#[inline]
+fn note_arrival(last_arrival: &mut Vec<Time>, flow: FlowId, natural: Time) -> Time {
+    let index = flow.index();
+    if last_arrival.len() <= index {
+        last_arrival.resize(index + 1, Time::ZERO);
+    }
+    let arrives = natural.max(last_arrival[index]);
+    last_arrival[index] = arrives;
+    arrives
+}
+
+impl<M: Medium + 'static, Q: Queue> Link for SerialLink<M, Q> {
     fn enqueue(&mut self, now: Time, mut segment: Segment) -> Result<(), Refused> {
         self.advance(now);
         let mut begins = self.begins;
@@ -251,7 +301,10 @@ impl<M: Medium, Q: Queue> Link for SerialLink<M, Q> {
         if self.news.front().is_some_and(|&(at, _)| at <= arrives) {
             return self.news.pop_front();
         }
-        self.flight.pop(now).map(|(at, segment)| (at, LinkEvent::Delivered(segment)))
+        if arrives > now {
+            return None;
+        }
+        Some((arrives, LinkEvent::Delivered(self.flight.pop())))
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -293,6 +346,24 @@ impl<M: Medium, Q: Queue> Link for SerialLink<M, Q> {
 
     fn waits(&self) -> &Histogram {
         &self.waits
+    }
+
+    fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
+        self.advance(now);
+        self.medium = Current::Exchanged(medium);
+        if self.begins != Time::NEVER {
+            self.begins = self.medium.ready(now, Found::Idle);
+        }
+        if let Some(serving) = self.serving {
+            self.resume(now, serving);
+        }
+    }
+
+    fn into_medium(self: Box<Self>) -> Option<Box<dyn Medium>> {
+        Some(match self.medium {
+            Current::Built(medium) => Box::new(medium),
+            Current::Exchanged(medium) => medium,
+        })
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -1,0 +1,143 @@
+//! Another medium for a link that is running.
+
+use ackclock_core::{Rate, Segment, Span, Time};
+
+use crate::serial::{Fate, Found, Medium, Transmission};
+
+/// The medium with which a link was built, or the one that took its place. Links that never change pay a branch for it.
+pub(crate) enum Current<M> {
+    Built(M),
+    Exchanged(Box<dyn Medium>),
+}
+
+impl<M: Medium> Medium for Current<M> {
+    #[inline]
+    fn ready(&mut self, now: Time, found: Found) -> Time {
+        match self {
+            Self::Built(medium) => medium.ready(now, found),
+            Self::Exchanged(medium) => medium.ready(now, found),
+        }
+    }
+
+    #[inline]
+    fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
+        match self {
+            Self::Built(medium) => medium.transmit(arrived, start, segment),
+            Self::Exchanged(medium) => medium.transmit(arrived, start, segment),
+        }
+    }
+
+    fn rate(&self, now: Time) -> Rate {
+        match self {
+            Self::Built(medium) => medium.rate(now),
+            Self::Exchanged(medium) => medium.rate(now),
+        }
+    }
+
+    fn mean_rate(&self) -> Rate {
+        match self {
+            Self::Built(medium) => medium.mean_rate(),
+            Self::Exchanged(medium) => medium.mean_rate(),
+        }
+    }
+
+    /// Packets in flight were sent over another medium, so order must be kept even where the new one does not vary.
+    #[inline]
+    fn varies(&self) -> bool {
+        match self {
+            Self::Built(medium) => medium.varies(),
+            Self::Exchanged(_) => true,
+        }
+    }
+
+    fn least_delay(&self) -> Span {
+        match self {
+            Self::Built(medium) => medium.least_delay(),
+            Self::Exchanged(medium) => medium.least_delay(),
+        }
+    }
+}
+
+/// A medium that carries nothing until it is exchanged again; a packet in transmission waits in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Silence;
+
+impl Medium for Silence {
+    fn transmit(&mut self, _: Time, _: Time, _: &Segment) -> Transmission {
+        Transmission { departs: Time::NEVER, delay: Span::ZERO, fate: Fate::Arrives }
+    }
+
+    fn rate(&self, _: Time) -> Rate {
+        Rate::ZERO
+    }
+
+    fn mean_rate(&self) -> Rate {
+        Rate::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::{FlowId, Seq};
+
+    use super::*;
+    use crate::queue::DropTail;
+    use crate::{BufferMeaning, Capacity, Constant, Link, LinkEvent, SerialLink};
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    fn medium(kbit: u64, delay: u64) -> Constant {
+        Constant { rate: Rate::from_bps(kbit * 1000), delay: Span::from_millis(delay) }
+    }
+
+    /// A link with two packets of 1000 B that came at 0.
+    fn link(kbit: u64, delay: u64) -> impl Link {
+        let mut link = SerialLink::new(medium(kbit, delay), DropTail::new(Capacity::Unlimited), BufferMeaning::Waiting);
+        for number in 0..2 {
+            link.enqueue(Time::ZERO, Segment::data(FlowId(0), Seq(number), 960, 40)).unwrap();
+        }
+        link
+    }
+
+    fn deliveries(link: &mut impl Link) -> Vec<Time> {
+        let events = std::iter::from_fn(|| link.poll_event(ms(10_000)));
+        events.filter(|(_, event)| matches!(event, LinkEvent::Delivered(_))).map(|(at, _)| at).collect()
+    }
+
+    #[test]
+    fn a_packet_in_transmission_finishes_its_remaining_bits_at_the_new_rate() {
+        let mut link = link(800, 0);
+        // 8000 bit take 10 ms at 800 kbit/s. After 5 ms 4000 are left, which take 40 ms at 100 kbit/s; the next takes 80.
+        link.exchange(ms(5), Box::new(medium(100, 0)));
+        assert_eq!(link.view(ms(5), FlowId(0)).rate, Rate::from_bps(100_000));
+        assert_eq!(deliveries(&mut link), [ms(45), ms(125)]);
+    }
+
+    #[test]
+    fn an_outage_keeps_the_packet_in_transmission_and_its_remaining_bits() {
+        let mut link = link(800, 0);
+        link.exchange(ms(5), Box::new(Silence));
+        assert_eq!(link.poll_timeout(), None);
+        link.exchange(ms(20), Box::new(Silence));
+        link.exchange(ms(100), Box::new(medium(800, 0)));
+        assert_eq!(deliveries(&mut link), [ms(105), ms(115)]);
+    }
+
+    #[test]
+    fn a_packet_behind_a_shorter_delay_does_not_overtake_those_in_flight() {
+        let mut link = link(800, 100);
+        // The first left at 10 ms and arrives at 110; the second leaves at 20 ms and would arrive at 21.
+        link.exchange(ms(15), Box::new(medium(800, 1)));
+        assert_eq!(deliveries(&mut link), [ms(110), ms(110)]);
+    }
+
+    #[test]
+    fn an_idle_link_changes_for_what_comes_next() {
+        let mut link = SerialLink::new(medium(800, 0), DropTail::new(Capacity::Unlimited), BufferMeaning::Waiting);
+        link.exchange(ms(1), Box::new(medium(80, 0)));
+        link.enqueue(ms(2), Segment::data(FlowId(0), Seq(0), 960, 40)).unwrap();
+        assert_eq!(deliveries(&mut link), [ms(102)]);
+    }
+}
