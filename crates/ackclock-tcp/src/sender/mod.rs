@@ -118,7 +118,10 @@ pub enum State {
     Closed,
 }
 
-/// A sender of recovery `R` and congestion control `C`. Fields that every packet touches come first.
+/// A sender of recovery `R` and congestion control `C`.
+///
+/// What every packet touches comes first and lies together: with thousands of flows that is what a packet costs.
+#[repr(C)]
 pub struct TcpSender<R, C> {
     board: Scoreboard,
     /// Retransmission or persist timer; [`Time::NEVER`] while stopped.
@@ -127,44 +130,44 @@ pub struct TcpSender<R, C> {
     paced_until: Time,
     /// When pacing last held something back that it will let out; [`Time::NEVER`] otherwise.
     pacing_wake: Time,
+    /// When an established connection begins; [`Time::NEVER`] once it has.
+    start: Time,
     /// One past what the peer's window takes.
     peer_edge: Seq,
     /// The largest window that the peer has offered, bytes.
     peer_largest: u32,
     /// Configured bound of the window, bytes.
     max_window: u32,
-    /// Payload not sent yet.
-    unsent: Supply,
     /// Next number expected of the peer.
     peer_next: Seq,
+    /// Payload not sent yet.
+    unsent: Supply,
+    acknowledged: u64,
+    flow: FlowId,
     mss: u16,
     header: u16,
-    flow: FlowId,
     state: State,
     peer_scale: u8,
     timestamps: Switch,
-    ecn: Ecn,
     fin: Fin,
     /// What must go out before anything else.
     due: Due,
-    recovery: R,
-    cc: C,
-    rtt: RttEstimator,
-    rate: Option<Box<DeliveryRate>>,
-    stamps: Stamps,
-    stats: SenderStats,
-    detector: Detector,
-    undo: Box<dyn Undo>,
-    /// What the estimate starts again from, after a spurious timeout.
-    rtt_restart: Option<(Span, Span)>,
+    ecn: Ecn,
     /// The left edge at the last timeout, while it stands.
     timed_out_at: Option<Seq>,
-    acknowledged: u64,
+    recovery: R,
+    cc: C,
+    rate: Option<Box<DeliveryRate>>,
+    rtt: RttEstimator,
+    /// What the estimate starts again from, after a spurious timeout.
+    rtt_restart: Option<(Span, Span)>,
+    stats: SenderStats,
+    stamps: Stamps,
+    detector: Detector,
+    undo: Box<dyn Undo>,
     finished_at: Option<Time>,
     initial_window: u32,
     syn_timeouts: u32,
-    /// When an established connection begins; [`Time::NEVER`] once it has.
-    start: Time,
     params: FlowParams,
     config: SenderConfig,
 }

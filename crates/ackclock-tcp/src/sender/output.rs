@@ -160,7 +160,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
         if self.rate.is_some() && self.is_starved() {
             let in_flight = self.board.in_flight();
-            if in_flight < window.cwnd && let Some(rate) = &mut self.rate {
+            if in_flight < window.cwnd
+                && let Some(rate) = &mut self.rate
+            {
                 rate.on_app_limited(in_flight);
             }
         }
