@@ -111,7 +111,8 @@ fn a_bad_file_is_named_with_its_line() {
     );
 }
 
-/// The recording at `path` below the folder of public recordings, or none where that is not here.
+/// The recording at `path` below the folder of public recordings, or none where that is not here, with the reason told.
+#[allow(clippy::print_stderr)]
 fn shared(path: &str) -> Option<PathBuf> {
     match std::env::var_os("ACKCLOCK_SHARED") {
         Some(folder) => Some(PathBuf::from(folder).join("traces").join(path)),
