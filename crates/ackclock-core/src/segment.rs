@@ -72,18 +72,38 @@ impl std::ops::BitOrAssign for Flags {
 }
 
 /// ECN codepoint of the IP header (RFC 3168 section 5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Ecn {
+///
+/// Not an `enum`: its unused values would be taken to mark an absent segment, and a segment could then no longer be copied
+/// in whole words.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ecn(u8);
+
+#[allow(non_upper_case_globals)]
+impl Ecn {
     /// Not ECN-capable.
-    #[default]
-    NotEct = 0,
+    pub const NotEct: Self = Self(0);
     /// ECN-capable transport, codepoint 01.
-    Ect1 = 1,
+    pub const Ect1: Self = Self(1);
     /// ECN-capable transport, codepoint 10.
-    Ect0 = 2,
+    pub const Ect0: Self = Self(2);
     /// Congestion experienced.
-    Ce = 3,
+    pub const Ce: Self = Self(3);
+
+    /// The codepoint of these two bits; higher bits are not looked at.
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits & 3)
+    }
+
+    /// The two bits of the codepoint.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+impl std::fmt::Debug for Ecn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(["NotEct", "Ect1", "Ect0", "Ce"][usize::from(self.0)])
+    }
 }
 
 /// One SACK block: bytes `left..right` have arrived (RFC 2018).

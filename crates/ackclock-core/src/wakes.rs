@@ -19,11 +19,13 @@ pub struct Wakes {
     /// `levels[0]` are the deadlines; each level above has the earliest of every block below. The last has at most one
     /// block.
     levels: Vec<Vec<Time>>,
+    /// The earliest deadline and its slot.
+    first: (Time, usize),
 }
 
 impl Default for Wakes {
     fn default() -> Self {
-        Self { levels: vec![Vec::new()] }
+        Self { levels: vec![Vec::new()], first: (Time::NEVER, 0) }
     }
 }
 
@@ -56,6 +58,11 @@ impl Wakes {
         if self.levels.len() > 1 {
             self.carry(slot);
         }
+        if (time, slot) < self.first {
+            self.first = (time, slot);
+        } else if slot == self.first.1 {
+            self.first = self.search();
+        }
     }
 
     /// The deadline of `slot`.
@@ -66,11 +73,16 @@ impl Wakes {
     /// The earliest deadline and its slot.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
+        if self.first.0 == Time::NEVER { None } else { Some(self.first) }
+    }
+
+    /// Looks for the earliest deadline from the top down.
+    fn search(&self) -> (Time, usize) {
         let (mut time, mut at) = (Time::NEVER, 0);
         for level in self.levels.iter().rev() {
             (time, at) = earliest(block(level, at), at * BLOCK);
         }
-        if time == Time::NEVER { None } else { Some((time, at)) }
+        (time, at)
     }
 
     /// Brings the levels above a slot up to date, as far as they change.

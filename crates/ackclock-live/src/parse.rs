@@ -106,7 +106,7 @@ fn ipv4(bytes: &[u8]) -> Option<Network<'_>> {
         source: packet.src_addr().into(),
         destination: packet.dst_addr().into(),
         protocol: packet.next_header(),
-        ecn: ecn(packet.ecn()),
+        ecn: Ecn::from_bits(packet.ecn()),
         transport: if fragment { &[] } else { packet.payload() },
         layout: Layout::Ipv4(packet.header_len().into()),
     })
@@ -122,7 +122,7 @@ fn ipv6(bytes: &[u8]) -> Option<Network<'_>> {
         source: packet.src_addr().into(),
         destination: packet.dst_addr().into(),
         protocol,
-        ecn: ecn(packet.traffic_class() & 3),
+        ecn: Ecn::from_bits(packet.traffic_class()),
         transport,
         layout: Layout::Ipv6(offset),
     })
@@ -149,15 +149,6 @@ fn skip_extensions(mut next: IpProtocol, payload: &[u8]) -> (IpProtocol, Option<
         at += (usize::from(header.header_len()) + 1) * 8;
     }
     (next, None)
-}
-
-const fn ecn(bits: u8) -> Ecn {
-    match bits & 3 {
-        0 => Ecn::NotEct,
-        1 => Ecn::Ect1,
-        2 => Ecn::Ect0,
-        _ => Ecn::Ce,
-    }
 }
 
 impl Network<'_> {

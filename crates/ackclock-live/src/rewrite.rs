@@ -28,12 +28,12 @@ pub fn rewrite(bytes: &mut [u8], layout: Layout, segment: &Segment) {
     match layout {
         // The type of service shares its word with version and header length.
         Layout::Ipv4(_) => {
-            let word = (word(bytes, 0) & !0x0003) | segment.ecn as u16;
+            let word = (word(bytes, 0) & !0x0003) | u16::from(segment.ecn.bits());
             replace(bytes, 0, word, Some(IPV4_CHECKSUM));
         }
         // The traffic class lies across the first two bytes, and no checksum covers it.
         _ => {
-            let word = (word(bytes, 0) & !0x0030) | ((segment.ecn as u16) << 4);
+            let word = (word(bytes, 0) & !0x0030) | (u16::from(segment.ecn.bits()) << 4);
             replace(bytes, 0, word, None);
         }
     }

@@ -84,7 +84,7 @@ impl Template {
                 let mut packet = Ipv4Packet::new_unchecked(out.get_mut(..repr.buffer_len() + payload_len)?);
                 repr.emit(&mut packet, &ChecksumCapabilities::ignored());
                 packet.set_dscp(self.services);
-                packet.set_ecn(segment.ecn as u8);
+                packet.set_ecn(segment.ecn.bits());
                 packet.fill_checksum();
                 Some(repr.buffer_len())
             }
@@ -92,7 +92,7 @@ impl Template {
                 let repr = Ipv6Repr { src_addr, dst_addr, next_header, payload_len, hop_limit };
                 let mut packet = Ipv6Packet::new_unchecked(out.get_mut(..repr.buffer_len() + payload_len)?);
                 repr.emit(&mut packet);
-                packet.set_traffic_class((self.services << 2) | segment.ecn as u8);
+                packet.set_traffic_class((self.services << 2) | segment.ecn.bits());
                 packet.set_flow_label(self.flow_label);
                 Some(repr.buffer_len())
             }

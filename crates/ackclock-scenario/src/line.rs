@@ -7,7 +7,7 @@
 use ackclock_core::{Port, Segment, Sink, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
 use ackclock_link::Path;
-use ackclock_link::path::SERVER;
+use ackclock_link::path::{EDGE, SERVER};
 use ackclock_tcp::Host;
 
 use crate::network::{Graph, Parts};
@@ -77,15 +77,18 @@ impl Line {
 
     /// What has come through the wires.
     fn arrive(&mut self, now: Time) {
-        while let Some((port, segment)) = self.path.leave(now) {
+        while self.path.due_at(SERVER) <= now {
+            let segment = self.path.leave(SERVER);
             self.events += 1;
-            let Self { servers, path, edge, clients, uplink, events, .. } = self;
-            if port == SERVER {
-                servers.take(now, &segment, &mut Wire { now, path, events });
-            } else {
-                edge.take(now, WIRED, &segment, &mut Radio { now, path, clients, uplink, events });
-                self.carry_up(now);
-            }
+            let Self { servers, path, events, .. } = self;
+            servers.take(now, &segment, &mut Wire { now, path, events });
+        }
+        while self.path.due_at(EDGE) <= now {
+            let segment = self.path.leave(EDGE);
+            self.events += 1;
+            let Self { path, edge, clients, uplink, events, .. } = self;
+            edge.take(now, WIRED, &segment, &mut Radio { now, path, clients, uplink, events });
+            self.carry_up(now);
         }
     }
 
@@ -135,7 +138,7 @@ impl Sink for Radio<'_> {
         if port == RADIO {
             self.clients.take(self.now, segment, &mut Up(self.uplink));
         } else {
-            self.path.enter(self.now, ackclock_link::path::EDGE, segment);
+            self.path.enter(self.now, EDGE, segment);
         }
     }
 

@@ -123,12 +123,7 @@ fn client(flow: FlowId) -> [u8; 4] {
 }
 
 fn ecn(ecn: Ecn) -> IpEcn {
-    match ecn {
-        Ecn::NotEct => IpEcn::ZERO,
-        Ecn::Ect1 => IpEcn::ONE,
-        Ecn::Ect0 => IpEcn::TWO,
-        Ecn::Ce => IpEcn::THREE,
-    }
+    [IpEcn::ZERO, IpEcn::ONE, IpEcn::TWO, IpEcn::THREE][usize::from(ecn.bits())]
 }
 
 #[cfg(test)]

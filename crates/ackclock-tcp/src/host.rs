@@ -90,9 +90,9 @@ impl Host {
 
     /// Writes down when `slot` is next due, unless an earlier wake will find out.
     fn arm(&mut self, slot: usize, deadline: Option<Time>) {
-        let deadline = deadline.unwrap_or(Time::NEVER);
+        let Some(deadline) = deadline else { return };
         if self.wakes.deadline(slot).is_none_or(|armed| deadline < armed) {
-            self.wakes.set(slot, Some(deadline).filter(|&time| time != Time::NEVER));
+            self.wakes.set(slot, Some(deadline));
         }
     }
 
