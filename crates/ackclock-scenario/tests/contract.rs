@@ -1,0 +1,129 @@
+//! The object of a run: names and order of its keys, null for what does not exist, sums over users.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+use std::sync::Arc;
+
+use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, json_line, run};
+use serde_json::Value;
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        Err(format!("{path}: there are no files here"))
+    }
+}
+
+const TWO_USERS: &str = r#"
+preset = "cr02"
+duration = "60s"
+seed = 7
+[[flow]]
+sender = { kind = "reno" }
+user = 3
+[[flow]]
+count = 2
+user = 1
+sender = "sack"
+workload = { kind = "file", size = "50kB" }
+"#;
+
+fn result(number: u32) -> RunResult {
+    let scenario = Scenario::load("two.toml", TWO_USERS, &[]).unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, number, &NoFiles, RunOptions::default()).unwrap().result
+}
+
+/// The keys of nested objects in their order, as `flows.rtt_ms.mean`; of lists, those of the first item.
+fn keys(value: &Value, prefix: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(table) => {
+            for (key, value) in table {
+                let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                found.push(path.clone());
+                keys(value, &path, found);
+            }
+        }
+        Value::Array(items) => items.iter().take(1).for_each(|item| keys(item, prefix, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_object_of_a_run_has_these_keys_in_this_order() {
+    let line = json_line(&result(2), &[("edge.buffer".to_owned(), "4p".into())]);
+    assert!(!line.contains('\n'));
+    let object: Value = serde_json::from_str(&line).unwrap();
+    let mut found = Vec::new();
+    keys(&object, "", &mut found);
+    let top: Vec<_> = found.iter().filter(|key| !key.contains('.')).map(String::as_str).collect();
+    let contract = [
+        "scenario",
+        "seed",
+        "run",
+        "duration_s",
+        "flows",
+        "users",
+        "transfers",
+        "bottleneck",
+        "engine",
+        "provenance",
+        "point",
+    ];
+    assert_eq!(top, contract);
+    let of = |table: &str| -> Vec<String> {
+        let inside = |key: &String| key.strip_prefix(table)?.strip_prefix('.').map(str::to_owned);
+        found.iter().filter_map(inside).filter(|key| !key.contains('.')).collect()
+    };
+    let flow = [
+        "id",
+        "user",
+        "sender",
+        "goodput_bps",
+        "wire_goodput_bps",
+        "delivered_bytes",
+        "segments_sent",
+        "retransmits",
+        "fast_retransmits",
+        "timeouts",
+        "spurious_timeouts",
+        "rtt_ms",
+        "timed_rtt_ms",
+        "edge_rtt_ms",
+        "completion_s",
+        "regulator",
+        "rto_ms_mean",
+        "loss_cycles",
+    ];
+    assert_eq!(of("flows"), flow);
+    assert_eq!(of("flows.rtt_ms"), ["mean", "p50", "p95", "p99"]);
+    assert_eq!(of("bottleneck"), ["capacity_bps", "utilisation", "drops", "queue_ms"]);
+    assert_eq!(of("bottleneck.queue_ms"), ["mean", "p50", "p95", "p99"]);
+    assert_eq!(of("engine"), ["events", "packets", "cpu_s"]);
+    assert_eq!(of("provenance"), ["version", "commit", "scenario_sha256"]);
+    assert_eq!(object["point"]["edge.buffer"], "4p");
+    assert_eq!((&object["seed"], &object["run"]), (&Value::from(7), &Value::from(2)));
+}
+
+#[test]
+fn what_does_not_exist_is_null() {
+    let object: Value = serde_json::from_str(&json_line(&result(0), &[])).unwrap();
+    assert_eq!(object.get("point"), None);
+    assert!(object["engine"]["cpu_s"].is_null());
+    assert!(object["flows"][0]["completion_s"].is_null());
+    assert!(object["flows"][1]["completion_s"].is_number());
+    // Without timestamps a sender cannot tell.
+    assert!(object["flows"][0]["spurious_timeouts"].is_null());
+}
+
+#[test]
+fn users_are_the_sums_of_their_flows() {
+    let result = result(0);
+    let of_user = |id| result.users.iter().find(|user| user.id == id).unwrap();
+    assert_eq!(result.users.iter().map(|user| (user.id, user.flows)).collect::<Vec<_>>(), [(1, 2), (3, 1)]);
+    assert_eq!(of_user(3).delivered_bytes, result.flows[0].delivered_bytes);
+    assert_eq!(of_user(1).delivered_bytes, 100_000);
+    // 100 kB in 60 s.
+    assert!((of_user(1).goodput_bps - 100_000.0 * 8.0 / 60.0).abs() < 1e-6);
+    assert_eq!(result.flows.iter().map(|flow| flow.id).collect::<Vec<_>>(), [0, 1, 2]);
+}
