@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Edge, REGULATORS};
+use crate::{Edge, REGULATORS, Step};
 
 /// Between the wired network and the radio: a channel in each direction, a buffer, a queue discipline, a regulator.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +31,9 @@ pub struct EdgeConfig {
     pub down: Value,
     /// The link from the mobiles: a table with `kind`.
     pub up: Value,
+    /// What changes while the scenario runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<Step>,
 }
 
 /// Which packets count against the buffer.
@@ -75,6 +78,7 @@ impl Default for EdgeConfig {
             max_flows: 1 << 20,
             down: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
             up: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
+            at: Vec::new(),
         }
     }
 }
@@ -85,7 +89,7 @@ impl ackclock_core::Config for EdgeConfig {
         REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
         LINKS.resolve(&self.down).map_err(|error| error.under("down"))?;
         LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
-        Ok(())
+        self.check_steps()
     }
 }
 
@@ -114,7 +118,9 @@ impl EdgeConfig {
             &*drop_tail,
             Capacity::Unlimited,
         )?;
-        Ok(Edge::new(Box::new(PlainBearer::new(down, up)), regulator, self.max_flows as usize))
+        let mut edge = Edge::new(Box::new(PlainBearer::new(down, up)), regulator, self.max_flows as usize);
+        edge.expect(self.changes(streams, files)?);
+        Ok(edge)
     }
 
     /// What the channel is like in the mean: the rate downwards, and the delay of both directions.

@@ -5,9 +5,10 @@
 //! pool from leaking.
 
 use ackclock_core::{Ecn, Flags, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
-use ackclock_link::{Bearer, Cause, Direction, LinkEvent, LinkView};
+use ackclock_link::{Bearer, Cause, Direction, LinkEvent, LinkView, Medium};
 
 use crate::flow_table::FlowTable;
+use crate::step::Changes;
 use crate::{EdgeStatistics, FlowStatistics, Output, Regulator, RegulatorConfig, Verdict};
 
 /// The port towards the wired network.
@@ -23,8 +24,10 @@ pub struct Edge {
     timers: Wakes,
     /// Slots of `timers`.
     timed: usize,
-    /// When the bearer next has something to tell.
+    /// When the bearer next has something to tell, or changes.
     bearer_due: Time,
+    /// What the bearer will change to.
+    changes: Changes,
     statistics: EdgeStatistics,
 }
 
@@ -38,6 +41,7 @@ impl Edge {
             timers: Wakes::default(),
             timed: 0,
             bearer_due: Time::NEVER,
+            changes: Changes::default(),
             statistics: EdgeStatistics::default(),
         }
     }
@@ -70,6 +74,18 @@ impl Edge {
             self.timers.set(flow.index(), None);
         }
         self.bearer.forget(flow);
+    }
+
+    /// From `time` on, or at once where that has passed, a direction has another medium.
+    pub fn exchange(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
+        self.changes.add(time, direction, medium);
+        self.note_due();
+    }
+
+    /// Expects these changes.
+    pub(crate) fn expect(&mut self, changes: Changes) {
+        self.changes = changes;
+        self.note_due();
     }
 
     /// ACKs held for `flow`.
@@ -108,18 +124,24 @@ impl Edge {
         self.timers.first().map_or(self.bearer_due, |(deadline, _)| deadline.min(self.bearer_due))
     }
 
-    /// Takes in everything that the bearer did up to `now`.
+    /// Takes in everything that the bearer did up to `now`, and changes it where that is due.
     #[inline]
     fn drain(&mut self, now: Time, out: &mut impl Sink) {
         if self.bearer_due <= now {
-            self.drain_down(now, out);
-            self.drain_up(now, out);
-            while let Some(report) = self.bearer.poll_report(now) {
-                self.regulate(now, report.flow, out, |regulator, view| {
-                    regulator.on_report(now, &report, view)
-                });
+            while let Some((at, direction, medium)) = self.changes.take(now) {
+                self.drain_bearer(at, out);
+                self.bearer.exchange(at, direction, medium);
             }
+            self.drain_bearer(now, out);
             self.note_due();
+        }
+    }
+
+    fn drain_bearer(&mut self, now: Time, out: &mut impl Sink) {
+        self.drain_down(now, out);
+        self.drain_up(now, out);
+        while let Some(report) = self.bearer.poll_report(now) {
+            self.regulate(now, report.flow, out, |regulator, view| regulator.on_report(now, &report, view));
         }
     }
 
@@ -147,7 +169,7 @@ impl Edge {
     }
 
     fn note_due(&mut self) {
-        self.bearer_due = self.bearer.poll_timeout().unwrap_or(Time::NEVER);
+        self.bearer_due = self.bearer.poll_timeout().unwrap_or(Time::NEVER).min(self.changes.due());
     }
 
     /// A segment from the network: ask the regulator, then queue it.

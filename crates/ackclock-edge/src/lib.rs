@@ -11,12 +11,14 @@ mod flow_table;
 mod none;
 mod regulator;
 mod statistics;
+mod step;
 
 pub use ack_regulator::AckRegulator;
 pub use config::{Channel, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, WIRED};
 pub use regulator::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 pub use statistics::{EdgeStatistics, FlowStatistics};
+pub use step::Step;
 
 ackclock_core::registry! {
     /// Every regulator.

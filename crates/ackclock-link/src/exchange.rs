@@ -94,7 +94,8 @@ mod tests {
 
     /// A link with two packets of 1000 B that came at 0.
     fn link(kbit: u64, delay: u64) -> impl Link {
-        let mut link = SerialLink::new(medium(kbit, delay), DropTail::new(Capacity::Unlimited), BufferMeaning::Waiting);
+        let mut link =
+            SerialLink::new(medium(kbit, delay), DropTail::new(Capacity::Unlimited), BufferMeaning::Waiting);
         for number in 0..2 {
             link.enqueue(Time::ZERO, Segment::data(FlowId(0), Seq(number), 960, 40)).unwrap();
         }
@@ -135,7 +136,8 @@ mod tests {
 
     #[test]
     fn an_idle_link_changes_for_what_comes_next() {
-        let mut link = SerialLink::new(medium(800, 0), DropTail::new(Capacity::Unlimited), BufferMeaning::Waiting);
+        let mut link =
+            SerialLink::new(medium(800, 0), DropTail::new(Capacity::Unlimited), BufferMeaning::Waiting);
         link.exchange(ms(1), Box::new(medium(80, 0)));
         link.enqueue(ms(2), Segment::data(FlowId(0), Seq(0), 960, 40)).unwrap();
         assert_eq!(deliveries(&mut link), [ms(102)]);

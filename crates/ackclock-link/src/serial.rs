@@ -104,7 +104,26 @@ pub struct SerialLink<M, Q> {
     news: VecDeque<(Time, LinkEvent)>,
     /// Latest arrival of each flow, where delays vary.
     last_arrival: Vec<Time>,
+    flows: Flows,
     waits: Histogram,
+}
+
+/// Whose segments have come so far. Those of one flow cannot overtake each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flows {
+    None,
+    One(FlowId),
+    Several,
+}
+
+impl Flows {
+    fn note(&mut self, flow: FlowId) {
+        *self = match *self {
+            Self::None => Self::One(flow),
+            Self::One(other) if other == flow => return,
+            _ => Self::Several,
+        };
+    }
 }
 
 /// The packet in transmission.
@@ -146,6 +165,7 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
             flight: Flight::default(),
             news: VecDeque::new(),
             last_arrival: Vec::new(),
+            flows: Flows::None,
             waits: Histogram::default(),
         }
     }
@@ -230,7 +250,8 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
         serving.bytes = serving.rest(now).max(1);
         serving.begun = self.medium.ready(now, Found::Idle);
         // A packet as long as what is left to send.
-        let rest = Segment { header: 0, payload: serving.bytes as u16, ..segment };
+        let mut rest = segment;
+        (rest.header, rest.payload) = (0, serving.bytes as u16);
         let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
         serving.departs = departs;
         if !matches!(serving.news, Some(LinkEvent::Dropped(..))) {
@@ -278,6 +299,7 @@ fn note_arrival(last_arrival: &mut Vec<Time>, flow: FlowId, natural: Time) -> Ti
 impl<M: Medium + 'static, Q: Queue> Link for SerialLink<M, Q> {
     fn enqueue(&mut self, now: Time, mut segment: Segment) -> Result<(), Refused> {
         self.advance(now);
+        self.flows.note(segment.flow);
         let mut begins = self.begins;
         if self.serving.is_none() && begins == Time::NEVER {
             begins = self.medium.ready(now, Found::Idle);
@@ -309,7 +331,7 @@ impl<M: Medium + 'static, Q: Queue> Link for SerialLink<M, Q> {
 
     fn poll_timeout(&self) -> Option<Time> {
         // A waiting packet cannot arrive before the one in transmission, unless another flow's may overtake it.
-        let overtaking = self.last_arrival.len() > 1;
+        let overtaking = self.flows == Flows::Several && self.medium.varies();
         let serving = match &self.serving {
             Some(serving) if serving.news.is_some() || overtaking => serving.departs,
             Some(_) => Time::NEVER,

@@ -1,0 +1,228 @@
+//! Links that change while they run: the steps of `[[edge.at]]`, and what a running link is told.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{ConfigError, Rate, Span, Streams, Time};
+use ackclock_link::queue::QueueContext;
+use ackclock_link::{BufferMeaning, Capacity, Direction, Files, LINKS, LinkContext, Medium, Silence};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::EdgeConfig;
+
+/// What changes at an instant.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// When, since the start of the run.
+    pub time: Span,
+    /// Keys of the links and the values that they have from then on: `{ down.rate = "1Mbit/s" }`. A rate of 0 is an
+    /// outage.
+    pub set: Map<String, Value>,
+}
+
+/// Media that will take the places of others, in the order of their instants.
+#[derive(Default)]
+pub(crate) struct Changes(VecDeque<(Time, Direction, Box<dyn Medium>)>);
+
+impl Changes {
+    /// When the next one is due; [`Time::NEVER`] where there is none.
+    pub(crate) fn due(&self) -> Time {
+        self.0.front().map_or(Time::NEVER, |(time, ..)| *time)
+    }
+
+    /// Adds one behind those of the same instant.
+    pub(crate) fn add(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
+        let at = self.0.partition_point(|(other, ..)| *other <= time);
+        self.0.insert(at, (time, direction, medium));
+    }
+
+    /// Takes out the next one, if it is due at `now`.
+    pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Direction, Box<dyn Medium>)> {
+        if self.due() <= now { self.0.pop_front() } else { None }
+    }
+}
+
+impl EdgeConfig {
+    /// The table with another value at a key of a link: `down.rate`, or `down` with a table of several keys. A table with a
+    /// `kind` takes the place of the old one. Gives the direction too that has changed.
+    ///
+    /// # Errors
+    /// Names the key, and what can be changed.
+    pub fn with(&self, key: &str, value: &Value) -> Result<(Self, Direction), ConfigError> {
+        let (side, rest) = key.split_once('.').unwrap_or((key, ""));
+        let direction = match side {
+            "down" => Direction::Down,
+            "up" => Direction::Up,
+            _ => return Err(ConfigError::new(key, "only keys of `down` and `up` change while a link runs")),
+        };
+        let mut changed = self.clone();
+        let table = match direction {
+            Direction::Down => &mut changed.down,
+            Direction::Up => &mut changed.up,
+        };
+        lay(table, rest, value);
+        if !is_silent(table) {
+            LINKS.resolve(table).map_err(|error| error.under(side))?;
+        }
+        Ok((changed, direction))
+    }
+
+    /// The medium that the table of a direction describes, for a link that runs already. It draws from streams under
+    /// `name`.
+    ///
+    /// # Errors
+    /// Where the table is wrong, or names a link that cannot take another's place.
+    pub fn medium(
+        &self,
+        direction: Direction,
+        name: &str,
+        streams: &Streams,
+        files: &dyn Files,
+    ) -> Result<Box<dyn Medium>, ConfigError> {
+        let (side, table) = match direction {
+            Direction::Down => ("down", &self.down),
+            Direction::Up => ("up", &self.up),
+        };
+        if is_silent(table) {
+            return Ok(Box::new(Silence));
+        }
+        let under = |error: ConfigError| error.under(side);
+        let link = LINKS.resolve(table).map_err(under)?;
+        let queue = ackclock_link::queue::QUEUES.resolve(&"drop-tail".into())?;
+        let queue = queue.build(&QueueContext { capacity: Capacity::Unlimited, streams, name });
+        let context = LinkContext { queue, meaning: BufferMeaning::Waiting, streams, name, files };
+        let medium = link.build(context).map_err(under)?.into_medium();
+        medium.ok_or_else(|| ConfigError::new(side, "such a link cannot take the place of one that runs"))
+    }
+
+    /// Every change that `at` describes, with its instant.
+    pub(crate) fn changes(&self, streams: &Streams, files: &dyn Files) -> Result<Changes, ConfigError> {
+        let mut changes = Changes::default();
+        self.each_step(|number, time, direction, config| {
+            let side = if direction == Direction::Down { "down" } else { "up" };
+            let medium = config.medium(direction, &format!("{side}/at{number}"), streams, files)?;
+            changes.add(Time::ZERO + time, direction, medium);
+            Ok(())
+        })?;
+        Ok(changes)
+    }
+
+    /// Checks the steps without building anything.
+    pub(crate) fn check_steps(&self) -> Result<(), ConfigError> {
+        self.each_step(|_, _, _, _| Ok(()))
+    }
+
+    /// Gives each change of each step to `visit`: the number of the step, its instant, and the table as it then is.
+    fn each_step(
+        &self,
+        mut visit: impl FnMut(usize, Span, Direction, &Self) -> Result<(), ConfigError>,
+    ) -> Result<(), ConfigError> {
+        let (mut now, mut config) = (Span::ZERO, self.clone());
+        for (number, step) in self.at.iter().enumerate() {
+            let under = |error: ConfigError| error.under(&format!("at[{number}].set"));
+            if step.time < now {
+                let message = format!("{} is before the step above it", step.time);
+                return Err(ConfigError::new(format!("at[{number}].time"), message));
+            }
+            now = step.time;
+            for (key, value) in &step.set {
+                let direction;
+                (config, direction) = config.with(key, value).map_err(under)?;
+                visit(number, step.time, direction, &config).map_err(under)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lays a value on a table: at a key, or key by key.
+fn lay(table: &mut Value, key: &str, value: &Value) {
+    match (key, value) {
+        ("", Value::Object(keys)) if !keys.contains_key("kind") => {
+            keys.iter().for_each(|(key, value)| lay(table, key, value));
+        }
+        ("", whole) => *table = whole.clone(),
+        _ => {
+            if let Value::String(kind) = &*table {
+                *table = serde_json::json!({ "kind": kind });
+            }
+            if let Value::Object(keys) = table {
+                keys.insert(key.to_owned(), value.clone());
+            }
+        }
+    }
+}
+
+/// Whether a table has a rate of zero, which no link is built with, but a running one can come to.
+fn is_silent(table: &Value) -> bool {
+    table["rate"].as_str().is_some_and(|text| text.parse() == Ok(Rate::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RADIO, Surroundings, WIRED};
+    use ackclock_core::{Config, FlowId, Message, Node, Outbox, Segment, Seq};
+    use serde_json::json;
+
+    struct NoFiles;
+
+    impl Files for NoFiles {
+        fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
+            Err(format!("{path}: there are no files here"))
+        }
+    }
+
+    fn config(at: Value) -> EdgeConfig {
+        let link = json!({ "kind": "constant", "rate": "800kbit/s", "delay": "0ms" });
+        serde_json::from_value(json!({ "down": link, "up": link, "at": at })).unwrap()
+    }
+
+    #[test]
+    fn steps_change_the_rate_and_an_outage_keeps_what_waits() {
+        let config = config(json!([
+            { "time": "5ms", "set": { "down": { "rate": "100kbit/s" } } },
+            { "time": "45ms", "set": { "down.rate": "0kbit/s" } },
+            { "time": "1s", "set": { "down.rate": "800kbit/s" } },
+        ]));
+        config.check().unwrap();
+        let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
+        let mut edge = config.build(&Streams::new(1, 0), &NoFiles, around).unwrap();
+        let mut out = Outbox::for_one_node();
+        for number in 0..2 {
+            let segment = Message::Segment(Segment::data(FlowId(0), Seq(number), 960, 40));
+            edge.receive(Time::ZERO, WIRED, &segment, &mut out);
+        }
+        let mut left = Vec::new();
+        while let Some(next) = edge.next_wake() {
+            edge.wake(next, &mut out);
+            while let Some((port, _)) = out.take() {
+                assert_eq!(port, RADIO);
+                left.push(next.as_nanos() / 1_000_000);
+            }
+        }
+        // 4000 bit by 5 ms, 4000 more by 45 ms; the outage begins with the second packet, which takes 10 ms after it.
+        assert_eq!(left, [45, 1010]);
+    }
+
+    #[test]
+    fn what_cannot_change_is_named() {
+        for (at, path) in [
+            (json!([{ "time": "1s", "set": { "buffer": "4p" } }]), "at[0].set.buffer"),
+            (json!([{ "time": "1s", "set": { "down.rat": "1Mbit/s" } }]), "at[0].set.down.rat"),
+            (json!([{ "time": "2s", "set": {} }, { "time": "1s", "set": {} }]), "at[1].time"),
+        ] {
+            let error = config(at).check().unwrap_err();
+            assert!(error.path == path || error.message.contains("rat"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_table_with_a_kind_takes_the_place_of_the_old_one() {
+        let (changed, direction) =
+            config(json!([])).with("up", &json!({ "kind": "variable", "rate": "1Mbit/s" })).unwrap();
+        assert_eq!((direction, changed.up["delay"].is_null()), (Direction::Up, true));
+    }
+}
