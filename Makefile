@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check skeletons bench bench-criterion check-ns2 papers docs docs-reference fuzz clean tools build
+.PHONY: help run test check skeletons bench bench-criterion check-ns2 papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -48,16 +48,18 @@ check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 2
 papers: build ## Rerun every source document: claim tables, figures, reports in out/papers
 	ackclock paper all --out out/papers
 
-docs: .venv/.docs build ## The documentation as HTML in docs/_build, warnings are errors
-	sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+docs: .venv/docs/.packages build ## The documentation as HTML in docs/_build, warnings are errors
+	PYTHONPATH=python .venv/docs/bin/sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-docs-reference: build ## Write the generated pages of the reference again
+pages: build ## Write what pages show again: the generated reference, and the output below commands
 	python docs/reference/generate.py
+	ACKCLOCK_UPDATE_PAGES=1 pytest tests/commands
 
 FUZZ_SECONDS ?= 60
 fuzz: tools ## Fuzz the parsers and TCP, FUZZ_SECONDS (60) a target
 	@if $(CARGO) +nightly fuzz --version >/dev/null 2>&1; then \
+	    (cd fuzz && $(CARGO) +nightly fuzz build) || exit 1; \
 	    for target in $$(cd fuzz && $(CARGO) +nightly fuzz list); do \
 	        echo "fuzz $$target"; \
 	        (cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS)) || exit 1; \
@@ -86,8 +88,10 @@ build: .venv/bin/ackclock .venv/.module
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
-.venv/.docs: python/requirements/docs.txt .venv/.packages
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+# Sphinx has an environment of its own, so that its needs never change what the tests run on.
+.venv/docs/.packages: python/requirements/docs.txt | tools
+	$(PYTHON) -m venv .venv/docs
+	.venv/docs/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
 tools: # What cannot be installed from here; each line says the remedy

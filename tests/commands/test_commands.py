@@ -32,8 +32,8 @@ def take(step: Step, folder: Path, page: Path) -> None:
     match step:
         case WriteFile(name, text):
             (folder / name).write_text(text, encoding="utf-8")
-        case Command(line, _, _) if shlex.split(line)[0] in ELSEWHERE:
-            ELSEWHERE[shlex.split(line)[0]](shlex.split(line))
+        case Command(line, _, _) if shlex.split(line, comments=True)[0] in ELSEWHERE:
+            ELSEWHERE[shlex.split(line, comments=True)[0]](shlex.split(line, comments=True))
         case Command(line, shown, at):
             printed = run(["bash", "-euo", "pipefail", "-c", line], folder, f"{page.name}:{at}: {line}")
             if not matches(shown, printed):
@@ -100,6 +100,8 @@ def test_output_is_compared_but_for_dots() -> None:
 def test_a_block_in_another_shell_cannot_hide() -> None:
     with pytest.raises(AssertionError, match="console"):
         list(steps("```sh\nrm x\n```\n", "page"))
+    with pytest.raises(AssertionError, match="console"):
+        list(steps("```text\n$ rm x\n```\n", "page"))
     with pytest.raises(AssertionError, match="without a command"):
         list(steps("```console\n```\n", "page"))
     with pytest.raises(AssertionError, match="without a command"):
