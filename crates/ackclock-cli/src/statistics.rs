@@ -13,9 +13,10 @@ impl Estimate {
     /// The estimate from one value a run; `None` where there is no value.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
+        // About the first value, so that equal values have no interval at all.
+        let first = values.first()?;
+        let mean = first + values.iter().map(|value| value - first).sum::<f64>() / count;
         match values.len() {
-            0 => None,
             1 => Some(Self { mean, half_interval: None }),
             n => {
                 let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -77,6 +78,14 @@ mod tests {
         let estimate = Estimate::of(&[1.0, 2.0, 3.0]).unwrap();
         assert_eq!(estimate.mean, 2.0);
         assert!((estimate.half_interval.unwrap() - 4.3027 / 3f64.sqrt()).abs() < 1e-3);
+    }
+
+    #[test]
+    fn equal_runs_have_an_interval_of_nothing() {
+        // The sum of three of these is not three times one of them in floating point.
+        let value = 398.458_88;
+        let estimate = Estimate::of(&[value; 3]).unwrap();
+        assert_eq!((estimate.mean, estimate.half_interval), (value, Some(0.0)));
     }
 
     #[test]
