@@ -58,8 +58,11 @@ fn git_init(copy: &Path) -> Result<(), String> {
 fn cargo(root: &Path, copy: &Path, arguments: &[&str]) -> Result<(), String> {
     println!("cargo {}", arguments.join(" "));
     let mut command = Command::new(env!("CARGO"));
-    // What was built of other people's crates for the workspace serves its copy too.
-    command.args(arguments).env("CARGO_TARGET_DIR", root.join("target").join("skeletons-build")).env_remove("CARGO_MANIFEST_DIR");
+    // A build of its own: its crates have the names of the workspace's and would take their place.
+    command
+        .args(arguments)
+        .env("CARGO_TARGET_DIR", root.join("target").join("skeletons-build"))
+        .env_remove("CARGO_MANIFEST_DIR");
     run_in(copy, &mut command)
 }
 
