@@ -17,10 +17,13 @@ use crate::{Clock, Plane, Port, Punctuality, Side};
 /// Packets taken in from one port before the other's turn comes. A super-packet counts as one.
 const TRAIN: usize = 32;
 
+/// What is called with the plane, brought up to the instant.
+pub type Call = Box<dyn FnOnce(&mut Plane, Time) + Send>;
+
 /// Something to be done by the thread of the driver.
 pub enum Order {
     /// To look at the plane or change it, at an instant between packets.
-    Call(Box<dyn FnOnce(&mut Plane, Time) + Send>),
+    Call(Call),
     /// To stop; what is inside is lost.
     Stop,
 }

@@ -35,7 +35,7 @@ mod template;
 mod watch;
 
 pub use clock::{Clock, Ready, RealClock, Waits};
-pub use driver::{Driver, Order, Orders, Remote};
+pub use driver::{Call, Driver, Order, Orders, Remote};
 pub use flow::FlowTable;
 pub use plane::{Departure, Plane, PlaneConfig};
 pub use pool::Pool;

@@ -313,7 +313,8 @@ mod tests {
             parse(&bytes)
         };
         assert!(with(&|_| {}).segment.is_tcp(), "the change is none");
-        let changes: [(&str, &dyn Fn(&mut Vec<u8>)); 6] = [
+        type Change<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
+        let changes: [Change<'_>; 6] = [
             ("a checksum that is wrong", &|bytes| bytes[40] ^= 1),
             ("a fragment", &|bytes| bytes[6] |= 0x20),
             ("the rest of a fragment", &|bytes| bytes[7] = 1),

@@ -10,7 +10,7 @@ use ackclock_core::{
     Time,
 };
 use ackclock_edge::{Edge, EdgeConfig, RADIO, Surroundings, WIRED};
-use ackclock_link::{Files, Path, path};
+use ackclock_link::{Direction, Files, Medium, Path, path};
 
 use crate::flow::{Met, NO_FLOW};
 use crate::log::LinkLog;
@@ -266,6 +266,14 @@ impl Plane {
         }
     }
 
+    /// From now on a direction of the link has another medium.
+    pub fn exchange(&mut self, direction: Direction, medium: Box<dyn Medium>) {
+        let now = self.engine.now();
+        self.edge_mut().exchange(now, direction, medium);
+        self.engine.refresh(self.edge);
+        self.settle();
+    }
+
     /// Lets a packet's way over the link be logged from now on: towards the side `to`.
     pub fn log(&mut self, to: Side, log: LinkLog) {
         self.engine.tracer_mut().watch();
@@ -291,10 +299,11 @@ impl Plane {
         reports
     }
 
-    /// The results so far, in the form of a simulated run.
+    /// The results so far, in the form of a simulated run, with a row for each connection that has ports.
     pub fn results(&self, scenario: &str, seed: u64, provenance: Provenance) -> RunResult {
+        let connections = self.flow_reports().into_iter().filter(|report| report.ends.wired.port != 0);
+        let rows = connections.enumerate();
         let (duration, statistics) = (self.engine.now().as_secs_f64(), self.edge().statistics());
-        let rows = self.flow_reports().into_iter().enumerate();
         let carried = statistics.delivered_bytes as f64 * 8.0;
         let capacity_bps = self.capacity.as_bps() as f64;
         let possible = duration * capacity_bps;

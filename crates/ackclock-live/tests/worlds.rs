@@ -1,6 +1,8 @@
 //! Live = simulated: one recording of arrivals through virtual time and through the driver, with a clock and ports that are
 //! made up, gives the same departures, byte for byte and nanosecond for nanosecond.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
@@ -96,8 +98,7 @@ fn through_the_driver(plane: Plane, arrivals: &[Event], end: Time) -> Vec<Event>
     let (orders, _remote) = Orders::new().unwrap();
     let mut driver = Driver::new(plane, MadeUpClock(world.clone()), ports);
     driver.run(&orders, Some(end)).unwrap();
-    let departures = std::mem::take(&mut world.borrow_mut().departures);
-    departures
+    std::mem::take(&mut world.borrow_mut().departures)
 }
 
 /// Eight connections, each with its handshake, data down in bursts, ACKs up (some of them duplicates with SACK), an ECN pair
