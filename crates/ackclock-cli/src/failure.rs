@@ -12,6 +12,8 @@ pub(crate) enum Failure {
     Input(String),
     /// A run, or a program that the command called, failed: exit status 1.
     Run(String),
+    /// A program that the command called has said itself what there is to say: its exit status.
+    Told(u8),
     /// Whoever read standard output has gone, as `head` does: nothing to say, exit status 0.
     Unread,
 }
@@ -32,6 +34,7 @@ impl Failure {
         match self {
             Self::Input(_) => ExitCode::from(2),
             Self::Run(_) => ExitCode::from(1),
+            Self::Told(status) => ExitCode::from(*status),
             Self::Unread => ExitCode::SUCCESS,
         }
     }
@@ -40,7 +43,7 @@ impl Failure {
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Self::Input(message) | Self::Run(message) => Some(message),
-            Self::Unread => None,
+            Self::Told(_) | Self::Unread => None,
         }
     }
 }

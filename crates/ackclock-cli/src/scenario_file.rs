@@ -83,7 +83,7 @@ impl From<RunError> for Failure {
 }
 
 /// The text of a scenario file.
-fn read_text(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
     file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|error| Failure::reading(path, &error))?;

@@ -31,6 +31,12 @@ pub struct EdgeConfig {
     pub down: Value,
     /// The link from the mobiles: a table with `kind`.
     pub up: Value,
+    /// What the queue of the link from the mobiles holds; everything where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_buffer: Option<Size>,
+    /// Queue discipline of the link from the mobiles: a name, or a table with `kind`; "drop-tail" where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_queue: Option<Value>,
     /// What changes while the scenario runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<Step>,
@@ -78,6 +84,8 @@ impl Default for EdgeConfig {
             max_flows: 1 << 20,
             down: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
             up: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
+            up_buffer: None,
+            up_queue: None,
             at: Vec::new(),
         }
     }
@@ -86,6 +94,7 @@ impl Default for EdgeConfig {
 impl ackclock_core::Config for EdgeConfig {
     fn check(&self) -> Result<(), ConfigError> {
         QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
+        self.up_queue()?;
         REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
         LINKS.resolve(&self.down).map_err(|error| error.under("down"))?;
         LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
@@ -107,17 +116,13 @@ impl EdgeConfig {
         let regulator = REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
         let queue = QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
         let nominal = self.nominal(files)?;
-        let capacity = self.capacity(nominal, around);
+        let capacity = capacity_of(self.buffer, nominal, around);
         let down =
             build_link(&self.down, Side { streams, files, name: "down" }, self.meaning(), &*queue, capacity)?;
-        let drop_tail = QUEUES.resolve(&"drop-tail".into())?;
-        let up = build_link(
-            &self.up,
-            Side { streams, files, name: "up" },
-            BufferMeaning::Waiting,
-            &*drop_tail,
-            Capacity::Unlimited,
-        )?;
+        let upwards = Nominal { rate: nominal_of(&self.up, files)?.rate, ..nominal };
+        let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, upwards, around));
+        let side = Side { streams, files, name: "up" };
+        let up = build_link(&self.up, side, BufferMeaning::Waiting, &*self.up_queue()?, capacity)?;
         let mut edge = Edge::new(Box::new(PlainBearer::new(down, up)), regulator, self.max_flows as usize);
         edge.expect(self.changes(streams, files)?);
         Ok(edge)
@@ -133,24 +138,28 @@ impl EdgeConfig {
         Ok(Nominal { rate: down.rate, delay: down.delay + up.delay })
     }
 
-    fn capacity(&self, nominal: Nominal, around: Surroundings) -> Capacity {
-        let bytes_in =
-            |span: Span| Capacity::Bytes(nominal.rate.bytes_in(span).max(around.packet_bytes.into()));
-        match self.buffer {
-            Size::Packets(packets) => Capacity::Packets(packets),
-            Size::Bytes(bytes) => Capacity::Bytes(bytes),
-            Size::Time(span) => bytes_in(span),
-            Size::Bdp(factor) => {
-                let round_trip = round_trip(nominal, around);
-                bytes_in(Span::from_secs_f64(round_trip.as_secs_f64() * factor))
-            }
-        }
+    fn up_queue(&self) -> Result<Box<dyn QueueConfig>, ConfigError> {
+        let table = self.up_queue.clone().unwrap_or_else(|| "drop-tail".into());
+        QUEUES.resolve(&table).map_err(|error| error.under("up_queue"))
     }
 
     fn meaning(&self) -> BufferMeaning {
         match self.buffer_counts {
             BufferCounts::Waiting => BufferMeaning::Waiting,
             BufferCounts::WithTransmission => BufferMeaning::WithTransmission,
+        }
+    }
+}
+
+fn capacity_of(size: Size, nominal: Nominal, around: Surroundings) -> Capacity {
+    let bytes_in = |span: Span| Capacity::Bytes(nominal.rate.bytes_in(span).max(around.packet_bytes.into()));
+    match size {
+        Size::Packets(packets) => Capacity::Packets(packets),
+        Size::Bytes(bytes) => Capacity::Bytes(bytes),
+        Size::Time(span) => bytes_in(span),
+        Size::Bdp(factor) => {
+            let round_trip = round_trip(nominal, around);
+            bytes_in(Span::from_secs_f64(round_trip.as_secs_f64() * factor))
         }
     }
 }

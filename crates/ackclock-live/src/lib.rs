@@ -15,6 +15,7 @@
 //! back the buffers of what was lost. [`Driver`] does that in real time; with a [`Clock`] and [`Port`]s that are made up it
 //! does the same in no time at all, which is how equality with the simulation is tested.
 
+pub mod capture;
 mod clock;
 pub mod control;
 mod driver;

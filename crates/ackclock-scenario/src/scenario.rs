@@ -1,5 +1,6 @@
 //! A scenario: text and overrides in, checked tables and the points of its sweep out.
 
+use ackclock_core::results::Provenance;
 use ackclock_core::ConfigError;
 use ackclock_link::Files;
 use serde_json::{Map, Value};
@@ -142,6 +143,15 @@ impl Scenario {
     /// SHA-256 of [`Self::canonical`], in hexadecimal.
     pub fn sha256(&self) -> String {
         Sha256::digest(self.canonical().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Where results of this scenario come from.
+    pub fn provenance(&self) -> Provenance {
+        Provenance {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("ACKCLOCK_COMMIT").map(str::to_owned),
+            scenario_sha256: self.sha256(),
+        }
     }
 
     /// An error of a component at its place in the text.

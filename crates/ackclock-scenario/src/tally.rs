@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ackclock_core::results::{
-    BottleneckResult, Distribution, EngineResult, FlowResult, LossCycles, Provenance, RunResult, UserResult,
+    BottleneckResult, Distribution, EngineResult, FlowResult, LossCycles, RunResult, UserResult,
 };
 use ackclock_core::{FlowId, Histogram, Rate, Span, Time};
 use ackclock_edge::Edge;
@@ -79,11 +79,7 @@ impl Tally {
                 queue_ms: Distribution::from(&self.waits),
             },
             engine: EngineResult { events: self.events, packets: self.delivered, cpu_s: None },
-            provenance: Provenance {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                commit: option_env!("ACKCLOCK_COMMIT").map(str::to_owned),
-                scenario_sha256: scenario.sha256(),
-            },
+            provenance: scenario.provenance(),
         }
     }
 

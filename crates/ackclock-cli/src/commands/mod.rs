@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod link;
 mod list;
 mod model;
 mod paper;
@@ -23,6 +24,8 @@ pub(crate) enum Command {
     Compare(compare::Args),
     /// Simulate every point of a scenario's [sweep] on all cores.
     Sweep(sweep::Args),
+    /// Put a command, or a shell, behind an emulated link.
+    Link(Box<link::Args>),
     /// Rerun a source document and judge every number of it (Python).
     Paper(paper::Args),
     /// Throughput by formula (Python).
@@ -43,6 +46,7 @@ impl Command {
             Self::Run(args) => run::perform(&args),
             Self::Compare(args) => compare::perform(&args),
             Self::Sweep(args) => sweep::perform(&args),
+            Self::Link(args) => link::perform(&args),
             Self::Paper(args) => Err(paper::perform(&args)),
             Self::Model(args) => Err(model::perform(&args)),
             Self::Trace(command) => trace::perform(command),

@@ -1,0 +1,132 @@
+//! `ackclock link`: a shell or a command behind an emulated link.
+
+mod change;
+mod live;
+mod mahimahi;
+mod progress;
+mod text;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use ackclock_core::Span;
+use ackclock_live::metrics;
+use ackclock_scenario::{DiskFiles, Scenario};
+
+use self::mahimahi::Spelling;
+use crate::failure::Failure;
+use crate::output;
+
+/// Put a command, or a shell, behind an emulated link.
+///
+/// UP and DOWN are recordings (mahimahi, CSV, JSON) or rates (12mbit), seen from the command. Its network then is the
+/// link and what lies beyond it; the command ends the link, and its exit status is that of `ackclock`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    request: Option<change::Request>,
+    /// The link from the command: a recording or a rate.
+    #[arg(value_name = "UP", required_unless_present = "scenario")]
+    up: Option<OsString>,
+    /// The link to the command: a recording or a rate.
+    #[arg(value_name = "DOWN", required_unless_present = "scenario")]
+    down: Option<OsString>,
+    /// What to run; your shell where it is left out.
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+    /// Take [edge] and the delay of [path] from a scenario, in the place of UP and DOWN.
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// A value instead of the scenario's: `edge.buffer=4p`. Repeatable.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// What regulates ACKs at the edge (`ackclock list regulators`).
+    #[arg(long, value_name = "NAME")]
+    regulator: Option<String>,
+    /// What the queue towards the command holds: 50p, 30kB, 500ms, 2bdp.
+    #[arg(long, value_name = "SIZE")]
+    buffer: Option<String>,
+    /// The discipline of that queue (`ackclock list queues`).
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// Delay one way, in both directions.
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    delay: Option<Span>,
+    /// Share of packets lost, in both directions.
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario")]
+    loss: Option<f64>,
+    #[command(flatten)]
+    spelling: Spelling,
+    #[command(flatten)]
+    around: Around,
+    /// Print the equivalent scenario, and run nothing.
+    #[arg(long)]
+    generate: bool,
+}
+
+/// What surrounds a link.
+#[derive(Debug, clap::Args)]
+struct Around {
+    /// Run this server (a command line for the shell) at the other end of the link, in a network of its own that nothing
+    /// else reaches. The command finds it at $ACKCLOCK_BASE.
+    #[arg(long, value_name = "COMMAND LINE", conflicts_with = "closed")]
+    server: Option<OsString>,
+    /// Let the inside reach nothing but the other end of the link.
+    #[arg(long)]
+    closed: bool,
+    /// Seed of all chance.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print the results as one JSON object when the command has ended.
+    #[arg(long)]
+    json: bool,
+    /// Write the packets at both ends of the link into a pcapng file.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Serve metrics for Prometheus at this port of the loopback address, or at this address.
+    #[arg(long, value_name = "ADDR", value_parser = metrics::parse_address)]
+    metrics: Option<std::net::SocketAddr>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock link 1mbit 8mbit --delay 40ms
+  ackclock link umts.up umts.down -- curl -s https://example.org
+  ackclock link 64kbit 384kbit --delay 150ms --buffer 20p --regulator ack-regulator
+  ackclock link 1mbit 8mbit --server 'iperf3 -s' --json -- iperf3 -R -c '$ACKCLOCK_BASE'
+  ackclock link --scenario scenarios/first.toml -- ./program
+  ackclock link set down.rate=1mbit
+  mm-link's spelling:
+  ackclock link up.trace down.trace --downlink-queue=droptail --downlink-queue-args=packets=50 ./program
+
+Exit status: that of the command; 1 the link could not be made, 2 the input was wrong.";
+
+/// Makes the link and runs the command, or does what else is asked.
+pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    if let Some(request) = &args.request {
+        return change::perform(request);
+    }
+    let text = text::of(args)?;
+    if args.generate {
+        return output::print(&text.toml);
+    }
+    let scenario = Scenario::load(&text.name, &text.toml, &text.sets)?;
+    let files = DiskFiles::in_folder(&text.folder);
+    scenario.check(&files)?;
+    if let Some(ignored) = text.ignored() {
+        output::tell(&ignored);
+    }
+    if let Some(ignored) = args.spelling.ignored() {
+        output::tell(&ignored);
+    }
+    live::run(args, &text, &scenario, files)
+}
+
+impl Args {
+    /// The words of the command; with a scenario there is no UP and no DOWN.
+    fn words(&self) -> Vec<OsString> {
+        let links = if self.scenario.is_some() { [&self.up, &self.down] } else { [&None, &None] };
+        links.into_iter().flatten().cloned().chain(self.command.iter().cloned()).collect()
+    }
+}

@@ -1,0 +1,58 @@
+//! `ackclock link set` and `ackclock link show`: a running link is changed and looked at.
+
+use ackclock_live::control::{Addressee, Request as Asked, Unanswered, ask};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// What is asked of a running link.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Request {
+    /// Change a running link: down.rate=1mbit, up.delay=300ms, down.loss=0.01; a rate of 0kbit is an outage.
+    Set {
+        /// Keys of [edge.down] and [edge.up] with their new values.
+        #[arg(value_name = "KEY=VALUE", required = true)]
+        pairs: Vec<String>,
+        #[command(flatten)]
+        whom: Whom,
+    },
+    /// Print the results of a running link so far, as JSON.
+    Show {
+        #[command(flatten)]
+        whom: Whom,
+    },
+}
+
+/// Which link is meant.
+#[derive(Debug, clap::Args)]
+pub(super) struct Whom {
+    /// The link of this process; otherwise the one around you, or the only one there is.
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+}
+
+/// Asks and prints the answer.
+pub(super) fn perform(request: &Request) -> Result<(), Failure> {
+    let (asked, whom) = match request {
+        Request::Set { pairs, whom } => {
+            (Asked::Set(pairs.iter().map(|text| pair(text)).collect::<Result<_, _>>()?), whom)
+        }
+        Request::Show { whom } => (Asked::Show, whom),
+    };
+    let answer =
+        ask(whom.pid.map_or(Addressee::Nearest, Addressee::Process), &asked).map_err(
+            |error| match error {
+                Unanswered::Refused(_) => Failure::Input(error.to_string()),
+                Unanswered::Nobody(_) | Unanswered::Silent(_) => Failure::Run(error.to_string()),
+            },
+        )?;
+    if answer.is_empty() { Ok(()) } else { output::print(&format!("{answer}\n")) }
+}
+
+fn pair(text: &str) -> Result<(String, String), Failure> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| Failure::Input(format!("`{text}` is not KEY=VALUE, as down.rate=1mbit is")))?;
+    let key = key.trim();
+    Ok((key.strip_prefix("edge.").unwrap_or(key).to_owned(), value.trim().to_owned()))
+}

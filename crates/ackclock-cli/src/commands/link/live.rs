@@ -1,0 +1,370 @@
+//! A link while it runs: its threads, the wait for the command's end, the results.
+
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{env, io};
+
+use ackclock_core::results::RunResult;
+use ackclock_core::{Span, Streams};
+use ackclock_edge::EdgeConfig;
+use ackclock_link::Files;
+use ackclock_link::trace::Recording;
+use ackclock_live::capture::{Recorder, Tap};
+use ackclock_live::control::{self, Request};
+use ackclock_live::log::{LinkLog, LogHeader};
+use ackclock_live::namespace::{Ends, Outside, Plan, Sender, Signals, World};
+use ackclock_live::reach::Reach;
+use ackclock_live::{Driver, Orders, Plane, PlaneConfig, RealClock, Remote, Side, TunPort, metrics};
+use ackclock_scenario::{DiskFiles, Scenario, json_line};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::progress::{self, Progress, Snapshot};
+use super::text::Text;
+use super::{Args, Around};
+use crate::failure::Failure;
+use crate::output::{self, WholeFile};
+
+/// Whose thread the packets pass.
+type Thread = JoinHandle<io::Result<Driver<RealClock, Tap<TunPort>>>>;
+
+/// How long the driver waits awake before a deadline.
+const SPIN: Span = Span::from_micros(50);
+
+/// Makes the link, runs the command in it, and tells the results.
+pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: DiskFiles) -> Result<(), Failure> {
+    let command = command(args.words());
+    let shown = progress::Place::of(args.words().is_empty());
+    let outside = match &args.around {
+        Around { server: Some(server), .. } => Outside::Server(server.clone()),
+        Around { closed: true, .. } => Outside::Nothing,
+        Around { .. } => Outside::Machine,
+    };
+    // What can fail in this process fails before there is another.
+    let metrics = args.around.metrics.map(listen).transpose()?;
+    let capture = args.around.pcap.as_deref().map(WholeFile::create).transpose()?;
+    let plan = Plan { command, environment: Vec::new(), outside };
+    let (world, ends) = World::begin(&plan).map_err(|obstacle| Failure::Run(obstacle.to_string()))?;
+    say_reach(&world, args);
+    let signals =
+        Signals::take().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
+    let link = Link::start(args, text, scenario, files, ends, capture)?;
+    link.serve(metrics);
+    world.go().map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
+    let once = args.spelling.once.then(|| link.length()).flatten();
+    let status = attend(&world, &signals, &link, once, shown)?;
+    drop(world);
+    let results = link.finish()?;
+    if args.around.json {
+        output::print(&format!("{}\n", json_line(&results, &[])))?;
+    }
+    if status == 0 { Ok(()) } else { Err(Failure::Told(status)) }
+}
+
+fn command(words: Vec<OsString>) -> Vec<OsString> {
+    if words.is_empty() { vec![env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())] } else { words }
+}
+
+fn listen(address: std::net::SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).map_err(|error| Failure::Input(format!("--metrics {address}: {error}")))
+}
+
+fn say_reach(world: &World, args: &Args) {
+    if let Reach::Closed(why) = &world.reach
+        && args.around.server.is_none()
+        && !args.around.closed
+    {
+        output::tell(&format!("the inside reaches only {}: {why}", world.pair.base));
+    }
+}
+
+/// Waits for the command's end; signals go to it, and the status is shown.
+fn attend(
+    world: &World,
+    signals: &Signals,
+    link: &Link,
+    once: Option<Span>,
+    shown: progress::Place,
+) -> Result<u8, Failure> {
+    let begun = now();
+    let mut progress = Progress::begin(shown);
+    loop {
+        progress::wait(signals.as_fd(), PERIOD).map_err(|error| Failure::Run(format!("waiting: {error}")))?;
+        while let Some(received) = signals.next() {
+            let passed_on = !matches!(received.signal, Signal::SIGCHLD | Signal::SIGTTOU);
+            if passed_on && received.sender == Sender::Process {
+                world.signal(received.signal);
+            }
+        }
+        if let Some(status) = world.ended() {
+            return Ok(status);
+        }
+        if once.is_some_and(|length| begun.elapsed() >= Duration::from_nanos(length.as_nanos())) {
+            // As mm-link ends: the recording is over, and with it the command.
+            return Ok(0);
+        }
+        if progress.is_shown()
+            && let Some(snapshot) = link.shared.snapshot()
+        {
+            progress.show(&snapshot);
+        }
+    }
+}
+
+/// How often the status is shown, and the end of a recording looked for.
+const PERIOD: Duration = Duration::from_millis(250);
+
+#[allow(clippy::disallowed_methods)] // The command may ask a clock.
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// The driver in its thread, and what is asked of it.
+struct Link {
+    remote: Remote,
+    thread: Thread,
+    recorder: Option<Recorder>,
+    capture: Option<Captured>,
+    shared: Arc<Shared>,
+    controls: Mutex<Option<std::os::fd::OwnedFd>>,
+}
+
+/// What the threads of a link share.
+struct Shared {
+    remote: Remote,
+    scenario: Scenario,
+    seed: u64,
+    files: DiskFiles,
+    /// The table as it is now, and how often it was changed.
+    edge: Mutex<(EdgeConfig, u32)>,
+}
+
+impl Link {
+    fn start(
+        args: &Args,
+        text: &Text,
+        scenario: &Scenario,
+        files: DiskFiles,
+        ends: Ends,
+        capture: Option<WholeFile>,
+    ) -> Result<Self, Failure> {
+        let edge = scenario.tables().edge.clone();
+        let seed = args.around.seed.unwrap_or(scenario.tables().seed);
+        let config = PlaneConfig { delay: scenario.tables().path.delay, seed, ..PlaneConfig::new(&edge) };
+        let mut plane =
+            Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
+        add_logs(&mut plane, args, &edge, &files)?;
+        let capture = capture.map(Captured::new);
+        let recorder = capture.clone().map(|file| Recorder::start(Box::new(file)));
+        let failed = |error: io::Error| Failure::Run(format!("the link cannot be driven: {error}"));
+        let (orders, remote) = Orders::new().map_err(failed)?;
+        let Ends { outside, inside, control } = ends;
+        let wired = TunPort::new(outside, plane.pool()).map_err(failed)?;
+        let radio = TunPort::new(inside, plane.pool()).map_err(failed)?;
+        let ports = [
+            Tap::new(wired, Side::Wired, recorder.as_ref()),
+            Tap::new(radio, Side::Radio, recorder.as_ref()),
+        ];
+        let thread = thread::spawn(move || {
+            let [wired, radio] = &ports;
+            let clock = RealClock::new([wired.as_fd(), radio.as_fd()], orders.as_fd(), SPIN)?;
+            let mut driver = Driver::new(plane, clock, ports);
+            driver.run(&orders, None)?;
+            Ok(driver)
+        });
+        let shared = Shared {
+            remote: remote.clone(),
+            scenario: scenario.clone(),
+            seed,
+            files,
+            edge: Mutex::new((edge, 0)),
+        };
+        Ok(Self {
+            remote,
+            thread,
+            recorder,
+            capture,
+            shared: Arc::new(shared),
+            controls: Mutex::new(Some(control)),
+        })
+    }
+
+    /// Starts to answer at the control sockets and the address of the metrics.
+    fn serve(&self, metrics: Option<TcpListener>) {
+        let inside = self.controls.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Without it the link can only be changed from inside.
+        let outside = control::listen(std::process::id()).ok();
+        for listener in inside.map(Into::into).into_iter().chain(outside) {
+            let shared = Arc::clone(&self.shared);
+            thread::spawn(move || control::serve(&listener, |request| shared.answer(request)));
+        }
+        if let Some(listener) = metrics {
+            let shared = Arc::clone(&self.shared);
+            thread::spawn(move || {
+                metrics::serve(&listener, || {
+                    shared.snapshot().map_or_else(String::new, |all| progress::page(&all))
+                });
+            });
+        }
+    }
+
+    /// How long the shorter of the recordings lasts.
+    fn length(&self) -> Option<Span> {
+        let edge = &self.shared.scenario.tables().edge;
+        [&edge.up, &edge.down]
+            .into_iter()
+            .filter_map(|table| recording(table, &self.shared.files))
+            .map(|recording| match recording {
+                Recording::Opportunities(opportunities) => opportunities.length(),
+                Recording::Samples(samples) => samples.length(),
+            })
+            .min()
+    }
+
+    /// Stops the driver and gives the results.
+    fn finish(self) -> Result<RunResult, Failure> {
+        let results = self.shared.results();
+        self.remote.stop();
+        let failed = |error: &dyn std::fmt::Display| Failure::Run(format!("the link broke down: {error}"));
+        let driver = self.thread.join().map_err(|_| failed(&"its thread died"))?;
+        let mut driver = driver.map_err(|error| failed(&error))?;
+        let logged = driver.plane_mut().finish_logs();
+        drop(driver);
+        logged.map_err(|error| Failure::writing("a log of the link", &error))?;
+        if let Some(recorder) = self.recorder {
+            recorder
+                .finish()
+                .map_err(|error| Failure::Run(format!("the capture could not be written: {error}")))?;
+        }
+        self.capture.map_or(Ok(()), Captured::finish)?;
+        results.ok_or_else(|| failed(&"it does not answer"))
+    }
+}
+
+impl Shared {
+    fn answer(&self, request: &Request) -> Result<String, String> {
+        match request {
+            Request::Show => self
+                .results()
+                .map(|results| json_line(&results, &[]))
+                .ok_or_else(|| "the link has ended".to_owned()),
+            Request::Set(pairs) => self.set(pairs).map(|()| String::new()),
+        }
+    }
+
+    /// Changes all keys or none.
+    fn set(&self, pairs: &[(String, String)]) -> Result<(), String> {
+        let mut edge = self.edge.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut config, mut changes) = edge.clone();
+        let streams = Streams::new(self.seed, 0);
+        let mut media = Vec::new();
+        for (key, text) in pairs {
+            let (changed, direction) = config.with(key, &value(text)).map_err(|error| error.to_string())?;
+            changes += 1;
+            let medium = changed.medium(direction, &format!("set{changes}"), &streams, &self.files);
+            media.push((direction, medium.map_err(|error| error.to_string())?));
+            config = changed;
+        }
+        let exchange =
+            move |plane: &mut Plane, _| media.into_iter().for_each(|(to, medium)| plane.exchange(to, medium));
+        self.remote.ask(exchange).ok_or_else(|| "the link has ended".to_owned())?;
+        *edge = (config, changes);
+        Ok(())
+    }
+
+    fn results(&self) -> Option<RunResult> {
+        let (name, seed) = (self.scenario.name().to_owned(), self.seed);
+        let provenance = self.scenario.provenance();
+        self.remote.ask(move |plane, _| plane.results(&name, seed, provenance))
+    }
+
+    fn snapshot(&self) -> Option<Snapshot> {
+        let results = self.results()?;
+        self.remote.ask(move |plane, now| Snapshot::new(results, plane, now))
+    }
+}
+
+/// A value as it is written in TOML: a number, or else a string.
+fn value(text: &str) -> Value {
+    text.parse::<f64>().ok().and_then(serde_json::Number::from_f64).map_or_else(|| text.into(), Value::Number)
+}
+
+fn add_logs(plane: &mut Plane, args: &Args, edge: &EdgeConfig, files: &DiskFiles) -> Result<(), Failure> {
+    let words: Vec<_> = env::args().collect();
+    let prefix = env::var("MAHIMAHI_SHELL_PREFIX").ok();
+    let up = (
+        Side::Wired,
+        "uplink",
+        &args.spelling.uplink_log,
+        &edge.up,
+        edge.up_buffer.map(|size| size.to_string()),
+    );
+    let down =
+        (Side::Radio, "downlink", &args.spelling.downlink_log, &edge.down, Some(edge.buffer.to_string()));
+    for (to, link, path, table, buffer) in [up, down] {
+        let Some(path) = path else { continue };
+        let out = io::BufWriter::new(
+            std::fs::File::create(path).map_err(|error| Failure::writing(path.display(), &error))?,
+        );
+        let opportunities = match recording(table, files) {
+            Some(Recording::Opportunities(opportunities)) => Some(opportunities),
+            _ => None,
+        };
+        let queue = buffer.map_or_else(|| "infinite".to_owned(), |size| format!("droptail [{size}]"));
+        let header = LogHeader {
+            link,
+            recording: table["file"].as_str().or(table["rate"].as_str()).unwrap_or_default(),
+            log: &path.to_string_lossy(),
+            command_line: &words.join(" "),
+            queue: &queue,
+            began_ms: unix_ms(),
+            shell_prefix: prefix.as_deref(),
+        };
+        plane.log(to, LinkLog::new(Box::new(out), &header, opportunities));
+    }
+    Ok(())
+}
+
+#[allow(clippy::disallowed_methods)] // The command may ask a clock.
+fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// The recording that a link plays, if it plays one.
+fn recording(table: &Value, files: &DiskFiles) -> Option<Recording> {
+    let bytes = files.read(table["file"].as_str()?).ok()?;
+    Recording::parse(&bytes).ok()
+}
+
+/// The capture file, shared with the thread that writes it.
+#[derive(Clone)]
+struct Captured(Arc<Mutex<Option<WholeFile>>>);
+
+impl Captured {
+    fn new(file: WholeFile) -> Self {
+        Self(Arc::new(Mutex::new(Some(file))))
+    }
+
+    /// Gives the file its name.
+    fn finish(self) -> Result<(), Failure> {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        file.map_or(Ok(()), WholeFile::finish)
+    }
+}
+
+impl io::Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            Some(file) => file.write(bytes),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), io::Write::flush)
+    }
+}

@@ -1,0 +1,174 @@
+//! The options of mahimahi's mm-link, so that scripts written for it go on working.
+
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// Options as mm-link spells them.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "As mm-link spells it")]
+pub(super) struct Spelling {
+    /// Discipline of the queue upwards: infinite, droptail, drophead, codel, pie.
+    #[arg(long, value_name = "QUEUE")]
+    uplink_queue: Option<String>,
+    /// Discipline of the queue downwards.
+    #[arg(long, value_name = "QUEUE")]
+    downlink_queue: Option<String>,
+    /// What the queue upwards holds: packets=N, bytes=N; and parameters of codel and pie, in milliseconds.
+    #[arg(long, value_name = "ARGS")]
+    uplink_queue_args: Option<String>,
+    /// What the queue downwards holds.
+    #[arg(long, value_name = "ARGS")]
+    downlink_queue_args: Option<String>,
+    /// Log of every packet upwards, in mm-link's format.
+    #[arg(long, value_name = "FILE")]
+    pub(super) uplink_log: Option<PathBuf>,
+    /// Log of every packet downwards.
+    #[arg(long, value_name = "FILE")]
+    pub(super) downlink_log: Option<PathBuf>,
+    /// End the link, and the command, when a recording has been played once.
+    #[arg(long)]
+    pub(super) once: bool,
+    /// UP and DOWN are rates: 12M, 500K.
+    #[arg(long)]
+    cbr: bool,
+    #[arg(long, hide = true)]
+    meter_uplink: bool,
+    #[arg(long, hide = true)]
+    meter_downlink: bool,
+    #[arg(long, hide = true)]
+    meter_uplink_delay: bool,
+    #[arg(long, hide = true)]
+    meter_downlink_delay: bool,
+    #[arg(long, hide = true)]
+    meter_all: bool,
+}
+
+impl Spelling {
+    /// The queues as overrides of a scenario.
+    ///
+    /// # Errors
+    /// Names the option, what stands there and what is allowed.
+    pub(super) fn overrides(&self) -> Result<Vec<String>, Failure> {
+        let mut sets = queue(
+            ("--uplink-queue", self.uplink_queue.as_deref(), self.uplink_queue_args.as_deref()),
+            ("edge.up_queue", "edge.up_buffer"),
+        )?;
+        sets.extend(queue(
+            ("--downlink-queue", self.downlink_queue.as_deref(), self.downlink_queue_args.as_deref()),
+            ("edge.queue", "edge.buffer"),
+        )?);
+        Ok(sets)
+    }
+
+    /// A rate in our spelling.
+    pub(super) fn rate(&self, text: &str) -> String {
+        match text.strip_suffix(['K', 'M', 'G']) {
+            Some(number) if self.cbr => format!("{number}{}bit", text[number.len()..].to_lowercase()),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// Options that are accepted and do nothing, to be said once.
+    pub(super) fn ignored(&self) -> Option<String> {
+        let meters = [
+            ("--meter-uplink", self.meter_uplink),
+            ("--meter-downlink", self.meter_downlink),
+            ("--meter-uplink-delay", self.meter_uplink_delay),
+            ("--meter-downlink-delay", self.meter_downlink_delay),
+            ("--meter-all", self.meter_all),
+        ];
+        let given: Vec<_> = meters.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+        let list = given.join(", ");
+        (!given.is_empty())
+            .then(|| format!("{list}: there are no meters; the link shows its status, and --metrics"))
+    }
+}
+
+/// One queue: the option, its value and its arguments; the keys of discipline and size.
+fn queue(
+    (option, kind, args): (&str, Option<&str>, Option<&str>),
+    (discipline, size): (&str, &str),
+) -> Result<Vec<String>, Failure> {
+    let ours = match kind {
+        None | Some("infinite") => "drop-tail",
+        Some("droptail") => "drop-tail",
+        Some("drophead") => "drop-head",
+        Some(kind @ ("codel" | "pie")) => kind,
+        Some(other) => {
+            let known = "infinite, droptail, drophead, codel, pie";
+            return Err(Failure::Input(format!("{option}: `{other}` is not a queue; known are {known}")));
+        }
+    };
+    let mut sets = kind.map(|_| format!("{discipline}={ours}")).into_iter().collect::<Vec<_>>();
+    let wrong =
+        |what: &str| Failure::Input(format!("{option}-args: {what}; write packets=100 or bytes=150000"));
+    for part in args.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (key, value) =
+            part.split_once('=').ok_or_else(|| wrong(&format!("`{part}` is not KEY=NUMBER")))?;
+        let number: u64 =
+            value.trim().parse().map_err(|_| wrong(&format!("`{value}` is not a whole number")))?;
+        sets.push(match (ours, key.trim()) {
+            (_, "packets") => format!("{size}={number}p"),
+            (_, "bytes") => format!("{size}={number}B"),
+            ("codel", key @ ("target" | "interval")) => format!("{discipline}.{key}={number}ms"),
+            ("pie", "qdelay_ref") => format!("{discipline}.target={number}ms"),
+            ("pie", "max_burst") => format!("{discipline}.burst={number}ms"),
+            (_, other) => {
+                return Err(wrong(&format!("`{other}` means nothing to {}", kind.unwrap_or("infinite"))));
+            }
+        });
+    }
+    if matches!(ours, "codel" | "pie") || args.is_some() || kind.is_none() {
+        return Ok(sets);
+    }
+    if kind != Some("infinite") {
+        return Err(wrong("what the queue holds is missing"));
+    }
+    Ok(sets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sets(kind: Option<&str>, args: Option<&str>) -> Result<Vec<String>, Failure> {
+        queue(("--downlink-queue", kind, args), ("edge.queue", "edge.buffer"))
+    }
+
+    #[test]
+    fn queues_of_mm_link_are_queues_of_ours() {
+        for (kind, args, expected) in [
+            (None, None, vec![]),
+            (Some("infinite"), None, vec!["edge.queue=drop-tail"]),
+            (Some("droptail"), Some("packets=50"), vec!["edge.queue=drop-tail", "edge.buffer=50p"]),
+            (Some("drophead"), Some("bytes=3000"), vec!["edge.queue=drop-head", "edge.buffer=3000B"]),
+            (
+                Some("codel"),
+                Some("packets=9, target=5, interval=100"),
+                vec![
+                    "edge.queue=codel",
+                    "edge.buffer=9p",
+                    "edge.queue.target=5ms",
+                    "edge.queue.interval=100ms",
+                ],
+            ),
+        ] {
+            assert_eq!(sets(kind, args).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_queue_is_named() {
+        for (kind, args, expected) in [
+            ("fifo", None, "`fifo` is not a queue"),
+            ("droptail", None, "what the queue holds is missing"),
+            ("droptail", Some("packets"), "`packets` is not KEY=NUMBER"),
+            ("droptail", Some("packets=many"), "`many` is not a whole number"),
+            ("droptail", Some("target=5"), "`target` means nothing to droptail"),
+        ] {
+            let Err(Failure::Input(message)) = sets(Some(kind), args) else { panic!() };
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Between `ackclock` and the processes in the namespaces: one report with open files, then the word to go.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use nix::cmsg_space;
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recv, recvmsg, send,
+    sendmsg, socketpair,
+};
+use serde_json::{Value, json};
+
+use super::addresses::Pair;
+use super::obstacle::{Obstacle, Trying};
+use crate::reach::Reach;
+
+/// One end of the channel.
+#[derive(Debug)]
+pub(crate) struct Channel(OwnedFd);
+
+/// What the namespaces say when they stand.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) pair: Pair,
+    pub(crate) reach: Reach,
+    /// The TUN outside, the TUN inside, and the listener of the control socket inside.
+    pub(crate) files: [OwnedFd; FILES],
+}
+
+pub(crate) const FILES: usize = 3;
+const LONGEST: usize = 8192;
+
+impl Channel {
+    /// Both ends.
+    pub(crate) fn pair() -> io::Result<(Self, Self)> {
+        let (a, b) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        Ok((Self(a), Self(b)))
+    }
+
+    /// Tells that all stands, and hands the files over.
+    pub(crate) fn report(&self, pair: Pair, reach: &Reach, files: [RawFd; FILES]) -> Result<(), Obstacle> {
+        let text = json!({ "base": pair.base.to_string(), "inside": pair.inside.to_string(), "reach": reach.to_json() });
+        self.send(&text, &[ControlMessage::ScmRights(&files)]).map(drop).trying("reporting to ackclock")
+    }
+
+    /// Tells what stands in the way.
+    pub(crate) fn complain(&self, obstacle: &Obstacle) {
+        // Where nobody listens any more, nobody waits for the link either.
+        let _ = self.send(&json!({ "obstacle": obstacle.to_json() }), &[]);
+    }
+
+    /// Waits for the report.
+    pub(crate) fn await_report(&self) -> Result<Report, Obstacle> {
+        let mut bytes = vec![0; LONGEST];
+        let (length, files) = self.receive(&mut bytes).trying("hearing from the namespaces")?;
+        if length == 0 {
+            return Err(Obstacle::new("setting up the namespaces", "their first process died"));
+        }
+        let text: Value = serde_json::from_slice(&bytes[..length]).trying("hearing from the namespaces")?;
+        if let Some(obstacle) = text.get("obstacle") {
+            return Err(Obstacle::from_json(obstacle));
+        }
+        let address = |key: &str| text[key].as_str().and_then(|text| text.parse::<Ipv4Addr>().ok());
+        match (address("base"), address("inside"), files.try_into()) {
+            (Some(base), Some(inside), Ok(files)) => {
+                Ok(Report { pair: Pair { base, inside }, reach: Reach::from_json(&text["reach"]), files })
+            }
+            _ => Err(Obstacle::new("hearing from the namespaces", "the report is not whole")),
+        }
+    }
+
+    /// Gives the word to go.
+    pub(crate) fn go(&self) -> io::Result<()> {
+        send(self.0.as_raw_fd(), b"go", MsgFlags::MSG_NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// Waits for the word to go; false where it will never come.
+    pub(crate) fn await_go(&self) -> bool {
+        let mut word = [0; 2];
+        recv(self.0.as_raw_fd(), &mut word, MsgFlags::empty()).is_ok_and(|length| length > 0)
+    }
+
+    fn send(&self, text: &Value, with: &[ControlMessage<'_>]) -> nix::Result<usize> {
+        let text = text.to_string();
+        let text = [IoSlice::new(text.as_bytes())];
+        sendmsg::<()>(self.0.as_raw_fd(), &text, with, MsgFlags::MSG_NOSIGNAL, None)
+    }
+
+    #[allow(unsafe_code)]
+    fn receive(&self, bytes: &mut [u8]) -> nix::Result<(usize, Vec<OwnedFd>)> {
+        let mut space = cmsg_space!([RawFd; FILES]);
+        let mut into = [IoSliceMut::new(bytes)];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let message = recvmsg::<()>(self.0.as_raw_fd(), &mut into, Some(&mut space), flags)?;
+        let mut files = Vec::new();
+        for control in message.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(received) = control {
+                // SAFETY: the kernel has just given us these files, and nobody else knows their numbers.
+                files.extend(received.into_iter().map(|file| unsafe { OwnedFd::from_raw_fd(file) }));
+            }
+        }
+        Ok((message.bytes, files))
+    }
+}

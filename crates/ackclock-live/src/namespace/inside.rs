@@ -1,0 +1,78 @@
+//! The inside: a network namespace whose only way out is the link, and the command in it.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::sched::{CloneFlags, unshare};
+
+use super::addresses::Pair;
+use super::interface::{add_default_route, bring_loopback_up};
+use super::keeper::{FAILED, Setting, configure, number};
+use super::obstacle::{Obstacle, Trying};
+use super::resolver::{self, Resolver};
+use super::tun::Tun;
+use crate::control;
+use crate::reach::Reach;
+
+/// What the inside must know of the outside.
+pub(crate) struct Around<'a> {
+    pub(crate) pair: Pair,
+    pub(crate) reach: &'a Reach,
+    pub(crate) resolver: Resolver,
+    pub(crate) outside: &'a OwnedFd,
+}
+
+/// Becomes the command; returns the exit status where that is impossible.
+pub(crate) fn run(setting: &Setting<'_>, around: &Around<'_>) -> u8 {
+    if let Err(obstacle) = stand(setting, around) {
+        setting.channel.complain(&obstacle);
+        return FAILED;
+    }
+    if !setting.channel.await_go() {
+        return FAILED;
+    }
+    let error = command(setting, around.pair).exec();
+    let name = setting.plan.command.first().map(|name| name.display().to_string()).unwrap_or_default();
+    say(&format!("ackclock: {name}: cannot be started: {error}\n"));
+    // As a shell reports a command that is not there, or cannot be run.
+    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
+}
+
+/// Makes the namespace and hands both ends of the link over.
+fn stand(setting: &Setting<'_>, around: &Around<'_>) -> Result<(), Obstacle> {
+    unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS).trying("creating a network namespace")?;
+    bring_loopback_up().trying("bringing loopback up")?;
+    let tun = Tun::open("ackclock%d")?;
+    let pair = around.pair;
+    configure(&tun, (pair.inside.into(), pair.base.into()), (pair.v6().1.into(), pair.v6().0.into()))?;
+    add_default_route(tun.index, pair.base).trying("routing through the link")?;
+    // So that `ping` works without rights of its own; a kernel that refuses it is no obstacle.
+    let group = setting.group;
+    let _ = fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"));
+    resolver::install(around.resolver, pair)?;
+    let name = SocketAddr::from_abstract_name(control::NAME_INSIDE).trying("naming the control socket")?;
+    let control = UnixListener::bind_addr(&name).trying("binding the control socket")?;
+    let files = [number(around.outside), number(&tun.file), number(&control)];
+    setting.channel.report(pair, around.reach, files)
+}
+
+fn command(setting: &Setting<'_>, pair: Pair) -> Command {
+    let mut parts = setting.plan.command.iter();
+    let mut command = Command::new(parts.next().map(|name| name.as_os_str()).unwrap_or_default());
+    command.args(parts);
+    for name in ["ACKCLOCK_BASE", "MAHIMAHI_BASE"] {
+        command.env(name, pair.base.to_string());
+    }
+    command.envs(setting.plan.environment.iter().map(|(name, value)| (name, value)));
+    command
+}
+
+fn say(text: &str) {
+    use std::io::Write;
+    // There is nobody left to whom a failure could be told.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}

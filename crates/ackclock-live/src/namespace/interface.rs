@@ -1,0 +1,95 @@
+//! Interfaces of the namespace that the calling thread is in: up, addresses, routes.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+
+use nix::libc;
+
+use super::netlink::{CREATE, Message, Netlink, attributes};
+
+/// Brings an interface up.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn bring_up(index: u32) -> io::Result<()> {
+    let up = libc::IFF_UP as u32;
+    let mut body = [0; 16];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    // The flags, and which of them change.
+    body[8..12].copy_from_slice(&up.to_ne_bytes());
+    body[12..16].copy_from_slice(&up.to_ne_bytes());
+    Netlink::route()?.request(&[Message::new(libc::RTM_NEWLINK, 0, &body)])
+}
+
+/// Brings loopback up; its number is 1 in every namespace.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn bring_loopback_up() -> io::Result<()> {
+    bring_up(1)
+}
+
+/// Gives an interface an address and tells it who is at the other end.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
+    let (family, bits) = family(own);
+    let mut body = vec![family, bits, 0, 0];
+    body.extend(index.to_ne_bytes());
+    let message = Message::new(libc::RTM_NEWADDR, CREATE, &body)
+        .attribute(libc::IFA_LOCAL, &octets(own))
+        .attribute(libc::IFA_ADDRESS, &octets(peer));
+    Netlink::route()?.request(&[message])
+}
+
+/// Sends everything that has no better route to an interface.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn add_default_route(index: u32, gateway: Ipv4Addr) -> io::Result<()> {
+    let (protocol, universe) = (libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
+    let family = libc::AF_INET as u8;
+    let body = [family, 0, 0, 0, libc::RT_TABLE_MAIN, protocol, universe, libc::RTN_UNICAST, 0, 0, 0, 0];
+    let message = Message::new(libc::RTM_NEWROUTE, CREATE, &body)
+        .attribute(libc::RTA_GATEWAY, &gateway.octets())
+        .attribute(libc::RTA_OIF, &index.to_ne_bytes());
+    Netlink::route()?.request(&[message])
+}
+
+/// A range of addresses, by its first address and the length of the prefix.
+pub(crate) type Prefix = (Ipv4Addr, u8);
+
+/// Every IPv4 destination that some table routes, the default route left out.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn routed() -> io::Result<Vec<Prefix>> {
+    let mut prefixes = Vec::new();
+    let mut body = [0; ROUTE_BODY];
+    body[0] = libc::AF_INET as u8;
+    Netlink::route()?.list(libc::RTM_GETROUTE, &body, |route| {
+        let length = route.get(1).copied().unwrap_or(0);
+        let destination = attributes(route.get(ROUTE_BODY..).unwrap_or_default())
+            .find(|(kind, _)| *kind == libc::RTA_DST)
+            .and_then(|(_, value)| <[u8; 4]>::try_from(value).ok());
+        prefixes.extend(destination.map(|octets| (Ipv4Addr::from(octets), length)));
+    })?;
+    Ok(prefixes)
+}
+
+const ROUTE_BODY: usize = 12;
+
+fn family(address: IpAddr) -> (u8, u8) {
+    match address {
+        IpAddr::V4(_) => (libc::AF_INET as u8, 32),
+        IpAddr::V6(_) => (libc::AF_INET6 as u8, 128),
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}

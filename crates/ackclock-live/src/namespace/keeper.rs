@@ -1,0 +1,227 @@
+//! The keeper: process 1 of the link's process namespace. It makes the outside, starts what runs inside, passes signals on
+//! and ends with the command's status; with it ends every process of the namespace.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use nix::mount::{MsFlags, mount};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Gid, Pid, Uid, fork};
+
+use super::addresses::{Claim, claim};
+use super::channel::Channel;
+use super::inside;
+use super::interface::{add_address, bring_loopback_up, bring_up};
+use super::obstacle::{Obstacle, Trying};
+use super::resolver::{self, Resolver};
+use super::signals::{Sender, Signals};
+use super::tun::Tun;
+use super::users::{Rights, map_to_themselves};
+use super::world::{Outside, Plan};
+use crate::reach::{self, Way};
+
+/// What the keeper is given.
+pub(crate) struct Setting<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) channel: &'a Channel,
+    pub(crate) rights: Rights,
+    /// User and group before a user namespace was made.
+    pub(crate) user: Uid,
+    pub(crate) group: Gid,
+    /// Whether pasta is installed.
+    pub(crate) pasta: bool,
+}
+
+/// The outside end as it stands. What it holds lives as long as the keeper.
+struct End {
+    claim: Claim,
+    tun: Tun,
+    way: Way,
+}
+
+/// Does the keeper's work; the return value is its exit status.
+pub(crate) fn run(setting: &Setting<'_>) -> u8 {
+    match set_up(setting).and_then(|(signals, command, _end)| watch(&signals, command)) {
+        Ok(status) => status,
+        Err(obstacle) => {
+            setting.channel.complain(&obstacle);
+            FAILED
+        }
+    }
+}
+
+/// As `env` and `timeout` report that they failed themselves.
+pub(crate) const FAILED: u8 = 125;
+
+fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
+    // A new user namespace clears what was set before, so this comes in here.
+    set_pdeathsig(Signal::SIGKILL).trying("tying the namespaces to ackclock")?;
+    if setting.rights == Rights::User {
+        map_to_themselves(setting.user, setting.group)?;
+    }
+    own_mounts()?;
+    let signals = Signals::take().trying("collecting signals")?;
+    let end = outside(setting)?;
+    let resolver = resolver::choose(&end.way.reach);
+    if resolver == Resolver::Relay {
+        apart(|| resolver::relay(end.claim.pair.base))?;
+    }
+    if let Outside::Server(server) = &setting.plan.outside {
+        start_server(server, end.claim.pair)?;
+    }
+    let command = apart(|| {
+        let around =
+            inside::Around { pair: end.claim.pair, reach: &end.way.reach, resolver, outside: &end.tun.file };
+        inside::run(setting, &around)
+    })?;
+    Ok((signals, command, end))
+}
+
+/// Mounts of our own, with the processes of our own namespace under `/proc`.
+fn own_mounts() -> Result<(), Obstacle> {
+    let none = None::<&str>;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
+        .trying("keeping mounts to ourselves")?;
+    // A container may hide parts of /proc and then refuses a whole one; what is there then serves as well.
+    let _ = mount(
+        Some("proc"),
+        "/proc",
+        Some("proc"),
+        MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC,
+        none,
+    );
+    Ok(())
+}
+
+/// Makes the outside end of the link.
+fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
+    // Before a namespace of our own hides what is in use around us: links nest.
+    let claim = claim().trying("finding free addresses")?;
+    let machine = setting.plan.outside == Outside::Machine;
+    let own = setting.rights == Rights::User || !machine;
+    if own {
+        unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
+        bring_loopback_up().trying("bringing loopback up")?;
+    }
+    let tun = Tun::open("ackclock%d")?;
+    let pair = claim.pair;
+    configure(&tun, (pair.base.into(), pair.inside.into()), (pair.v6().0.into(), pair.v6().1.into()))?;
+    let way = match (machine, own) {
+        (true, false) => reach::through_machine(&tun, pair),
+        (true, true) => reach::through_pasta(&tun, pair, setting.pasta),
+        (false, _) => reach::nowhere(),
+    };
+    Ok(End { claim, tun, way })
+}
+
+/// Gives a TUN its own address and that of the other end, for IPv4 and, where the kernel has it, for IPv6.
+pub(crate) fn configure(
+    tun: &Tun,
+    (own, peer): (std::net::IpAddr, std::net::IpAddr),
+    (own6, peer6): (std::net::IpAddr, std::net::IpAddr),
+) -> Result<(), Obstacle> {
+    // Otherwise the kernel greets a neighbourhood that is not there, and the link carries the greetings. A kernel without
+    // IPv6 does not do it anyway.
+    let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", tun.name), "1");
+    bring_up(tun.index).trying("bringing the TUN device up")?;
+    add_address(tun.index, own, peer).trying("giving the TUN device its address")?;
+    // A kernel without IPv6 is no obstacle.
+    let _ = add_address(tun.index, own6, peer6);
+    Ok(())
+}
+
+/// Runs `work` in a process of its own, whose exit status it returns.
+#[allow(unsafe_code)]
+fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
+    // SAFETY: this process has one thread, so that the copy inherits no lock that another holds.
+    match unsafe { fork() }.trying("starting a process")? {
+        ForkResult::Child => std::process::exit(work().into()),
+        ForkResult::Parent { child } => Ok(child),
+    }
+}
+
+/// Starts the server and waits until it listens on a port, or has waited long enough: it may not be that kind.
+fn start_server(server: &OsStr, pair: super::Pair) -> Result<(), Obstacle> {
+    let mut child = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(server)
+        .env("ACKCLOCK_BASE", pair.base.to_string())
+        .stdin(Stdio::null())
+        .stdout(io::stderr().as_fd().try_clone_to_owned().map_or(Stdio::null(), Stdio::from))
+        .spawn()
+        .trying("starting the server")?;
+    for _ in 0..SERVER_LOOKS {
+        if listens() {
+            return Ok(());
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            return Err(Obstacle::new("starting the server", format!("it ended at once, {status}")));
+        }
+        pause(SERVER_LOOK);
+    }
+    Ok(())
+}
+
+const SERVER_LOOK: Duration = Duration::from_millis(20);
+const SERVER_LOOKS: u32 = 250;
+
+#[allow(clippy::disallowed_methods)] // The real world is waited for here; no model sleeps.
+fn pause(length: Duration) {
+    sleep(length);
+}
+
+/// Whether anybody in this network namespace waits for connections or datagrams.
+fn listens() -> bool {
+    // State 0A is a listening TCP socket, 07 an unconnected UDP one.
+    [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].iter().any(|(table, state)| {
+        let text = fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
+        text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
+    })
+}
+
+/// Waits for the command's end; meanwhile buries orphans and passes on what was sent to the link.
+fn watch(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
+    loop {
+        let mut waiting = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut waiting, PollTimeout::NONE) {
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error).trying("waiting for the command"),
+        }
+        while let Some(received) = signals.next() {
+            let passed_on = !matches!(received.signal, Signal::SIGCHLD | Signal::SIGTTOU);
+            if passed_on && received.sender == Sender::Process {
+                // Where it has just ended, its status follows.
+                let _ = kill(command, received.signal);
+            }
+        }
+        if let Some(status) = bury(command) {
+            return Ok(status);
+        }
+    }
+}
+
+/// Takes the status of every process that has ended; gives the command's, if it is among them.
+fn bury(command: Pid) -> Option<u8> {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(pid, status)) if pid == command => return Some(status as u8),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => return Some(128 + signal as u8),
+            Ok(WaitStatus::StillAlive) | Err(_) => return None,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// The number of a file, for handing it over.
+pub(crate) fn number(file: &impl AsRawFd) -> i32 {
+    file.as_raw_fd()
+}

@@ -1,0 +1,232 @@
+//! Netlink: how the kernel is asked for addresses, routes and firewall rules. Messages are built and acknowledged here.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::libc;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+
+const ACK: u16 = 0x4;
+const REQUEST: u16 = 0x1;
+const DUMP: u16 = 0x300;
+const NESTED: u16 = 0x8000;
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const HEADER: usize = 16;
+
+/// Create what does not exist yet, and fail where it does.
+pub(crate) const CREATE: u16 = 0x400 | 0x200;
+
+/// One request under construction.
+#[derive(Clone, Debug)]
+pub(crate) struct Message(Vec<u8>);
+
+impl Message {
+    /// A request of this kind with the fixed part of its body. It is acknowledged.
+    pub(crate) fn new(kind: u16, flags: u16, body: &[u8]) -> Self {
+        Self::bare(kind, flags | REQUEST | ACK, body)
+    }
+
+    /// A request that is not acknowledged: the brackets of a batch.
+    pub(crate) fn bracket(kind: u16, body: &[u8]) -> Self {
+        Self::bare(kind, REQUEST, body)
+    }
+
+    /// Adds an attribute.
+    pub(crate) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
+        let length = (value.len() + 4) as u16;
+        self.0.extend(length.to_ne_bytes());
+        self.0.extend(kind.to_ne_bytes());
+        self.0.extend(value);
+        self.pad();
+        self
+    }
+
+    /// Adds a number as the firewall writes it, in network order.
+    pub(crate) fn number(self, kind: u16, value: u32) -> Self {
+        self.attribute(kind, &value.to_be_bytes())
+    }
+
+    /// Adds a text, which ends in a zero byte.
+    pub(crate) fn text(self, kind: u16, value: &str) -> Self {
+        let mut bytes = value.as_bytes().to_vec();
+        bytes.push(0);
+        self.attribute(kind, &bytes)
+    }
+
+    /// Adds an attribute that holds attributes.
+    pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
+        let start = self.0.len();
+        self.0.extend([0; 2]);
+        self.0.extend((kind | NESTED).to_ne_bytes());
+        let mut filled = fill(self);
+        let length = (filled.0.len() - start) as u16;
+        filled.0[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        filled
+    }
+
+    fn bare(kind: u16, flags: u16, body: &[u8]) -> Self {
+        let mut message = Self(vec![0; HEADER]);
+        message.0[4..6].copy_from_slice(&kind.to_ne_bytes());
+        message.0[6..8].copy_from_slice(&flags.to_ne_bytes());
+        message.0.extend(body);
+        message.pad();
+        message
+    }
+
+    fn pad(&mut self) {
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+    }
+
+    fn wants_ack(&self) -> bool {
+        u16::from_ne_bytes([self.0[6], self.0[7]]) & ACK != 0
+    }
+
+    /// The bytes to send, with the length and a sequence number.
+    fn finished(&self, sequence: u32) -> Vec<u8> {
+        let mut bytes = self.0.clone();
+        bytes[0..4].copy_from_slice(&(self.0.len() as u32).to_ne_bytes());
+        bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        bytes
+    }
+}
+
+/// A socket of one netlink family in the network namespace in which it was opened.
+#[derive(Debug)]
+pub(crate) struct Netlink {
+    socket: OwnedFd,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// Interfaces, addresses and routes.
+    pub(crate) fn route() -> io::Result<Self> {
+        Self::open(SockProtocol::NetlinkRoute)
+    }
+
+    /// The firewall.
+    pub(crate) fn netfilter() -> io::Result<Self> {
+        Self::open(SockProtocol::NetlinkNetFilter)
+    }
+
+    /// Sends the messages together and waits until each is acknowledged.
+    ///
+    /// # Errors
+    /// The kernel's first refusal.
+    pub(crate) fn request(&mut self, messages: &[Message]) -> io::Result<()> {
+        self.send(messages)?;
+        let mut awaited = messages.iter().filter(|message| message.wants_ack()).count();
+        let mut buffer = vec![0; BUFFER];
+        while awaited > 0 {
+            for (kind, body) in replies(self.receive(&mut buffer)?) {
+                if kind == ERROR {
+                    refusal(body)?;
+                    awaited = awaited.saturating_sub(1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for a list, and gives the body of each entry to `entry`.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub(crate) fn list(&mut self, kind: u16, body: &[u8], mut entry: impl FnMut(&[u8])) -> io::Result<()> {
+        self.send(&[Message::bare(kind, REQUEST | DUMP, body)])?;
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            for (kind, body) in replies(self.receive(&mut buffer)?) {
+                match kind {
+                    DONE => return Ok(()),
+                    ERROR => refusal(body)?,
+                    _ => entry(body),
+                }
+            }
+        }
+    }
+
+    fn open(protocol: SockProtocol) -> io::Result<Self> {
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    fn send(&mut self, messages: &[Message]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for message in messages {
+            self.sequence += 1;
+            bytes.extend(message.finished(self.sequence));
+        }
+        send(self.socket.as_raw_fd(), &bytes, MsgFlags::empty())?;
+        Ok(())
+    }
+
+    fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+        let length = recv(self.socket.as_raw_fd(), buffer, MsgFlags::empty())?;
+        Ok(&buffer[..length])
+    }
+}
+
+/// More than the kernel puts into one datagram of a list.
+const BUFFER: usize = 64 << 10;
+
+/// Kind and body of each message in a datagram.
+fn replies(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = u32::from_ne_bytes(bytes.get(0..4)?.try_into().ok()?) as usize;
+        let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
+        let body = bytes.get(HEADER..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, body))
+    })
+}
+
+/// Kind and value of each attribute in the variable part of a message.
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(bytes.get(0..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);
+        let value = bytes.get(4..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & !NESTED, value))
+    })
+}
+
+/// The error that a reply carries; an acknowledgement is an error of zero.
+fn refusal(body: &[u8]) -> io::Result<()> {
+    let code = body.get(0..4).and_then(|bytes| bytes.try_into().ok()).map_or(-libc::EIO, i32::from_ne_bytes);
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-code)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_padded_and_nested_lengths_count_what_they_hold() {
+        let message =
+            Message::new(16, 0, &[7; 4]).nested(1, |inner| inner.text(2, "ab").number(3, 5)).finished(9);
+        // 16 header, 4 body, 4 nested header, 4 + 3 text padded to 8, 4 + 4 number
+        assert_eq!(message.len(), 40);
+        assert_eq!(u32::from_ne_bytes(message[0..4].try_into().unwrap()), 40);
+        let inside: Vec<_> = attributes(&message[20..]).collect();
+        assert_eq!((inside.len(), inside[0].0, inside[0].1.len()), (1, 1, 16));
+        let within: Vec<_> = attributes(inside[0].1).collect();
+        assert_eq!(within, [(2, b"ab\0".as_slice()), (3, &[0, 0, 0, 5])]);
+    }
+
+    #[test]
+    fn malformed_replies_end_the_list() {
+        assert_eq!(replies(&[1, 2, 3]).count(), 0);
+        assert_eq!(replies(&[255; 40]).count(), 0);
+        assert_eq!(attributes(&[0; 8]).count(), 0, "a length of zero is no attribute");
+    }
+
+    #[test]
+    fn the_kernel_lists_routes_without_any_privilege() {
+        let mut routes = 0;
+        let body = [libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        Netlink::route().unwrap().list(libc::RTM_GETROUTE, &body, |_| routes += 1).unwrap();
+        assert!(routes > 0, "even a fresh namespace has local routes once loopback is up");
+    }
+}

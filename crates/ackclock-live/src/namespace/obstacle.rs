@@ -1,0 +1,67 @@
+//! What stands in the way of a link, and what removes it.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// Something that this machine does not allow, with a remedy of one line where one is known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {why}{}", remedy.as_deref().map(|text| format!("; {text}")).unwrap_or_default())]
+pub struct Obstacle {
+    /// What was tried.
+    pub what: String,
+    /// Why it failed.
+    pub why: String,
+    /// What would help.
+    pub remedy: Option<String>,
+}
+
+impl Obstacle {
+    /// `what` failed with `why`.
+    pub fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
+        Self { what: what.into(), why: why.to_string(), remedy: None }
+    }
+
+    /// The same with something that would help.
+    #[must_use]
+    pub fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({ "what": self.what, "why": self.why, "remedy": self.remedy })
+    }
+
+    pub(crate) fn from_json(value: &Value) -> Self {
+        let text = |key: &str| value[key].as_str().map(str::to_owned);
+        Self {
+            what: text("what").unwrap_or_default(),
+            why: text("why").unwrap_or_default(),
+            remedy: text("remedy"),
+        }
+    }
+}
+
+/// Says what was tried when something fails.
+pub(crate) trait Trying<T> {
+    /// The obstacle that the error is.
+    fn trying(self, what: &str) -> Result<T, Obstacle>;
+}
+
+impl<T, E: fmt::Display> Trying<T> for Result<T, E> {
+    fn trying(self, what: &str) -> Result<T, Obstacle> {
+        self.map_err(|error| Obstacle::new(what, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_obstacle_survives_the_way_between_processes() {
+        let obstacle = Obstacle::new("opening /dev/net/tun", "Permission denied").remedy("chmod");
+        assert_eq!(Obstacle::from_json(&obstacle.to_json()), obstacle);
+        assert_eq!(obstacle.to_string(), "opening /dev/net/tun: Permission denied; chmod");
+    }
+}

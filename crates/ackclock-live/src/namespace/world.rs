@@ -1,0 +1,163 @@
+//! The namespaces of one link as the process sees that made them.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, clone};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getegid, geteuid};
+
+use super::addresses::Pair;
+use super::channel::Channel;
+use super::keeper;
+use super::obstacle::{Obstacle, Trying};
+use super::users::{self, Rights};
+use crate::reach::{Reach, pasta::Pasta};
+
+/// What is to run, and where the link ends.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The command with its arguments.
+    pub command: Vec<OsString>,
+    /// Variables of its environment beside those of this process.
+    pub environment: Vec<(String, OsString)>,
+    /// What lies beyond the link.
+    pub outside: Outside,
+}
+
+/// What lies beyond the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// The network of the machine, as far as the user's rights go.
+    Machine,
+    /// Nothing but the base address.
+    Nothing,
+    /// A host with this server, a command line for the shell.
+    Server(OsString),
+}
+
+/// Namespaces that stand, and the command that waits in them.
+#[derive(Debug)]
+pub struct World {
+    /// The addresses of the two ends.
+    pub pair: Pair,
+    /// How far the inside reaches.
+    pub reach: Reach,
+    channel: Channel,
+    keeper: Pid,
+    _pasta: Option<Pasta>,
+}
+
+/// The open files of a link.
+#[derive(Debug)]
+pub struct Ends {
+    /// The TUN on the wired side.
+    pub outside: OwnedFd,
+    /// The TUN on the mobile side.
+    pub inside: OwnedFd,
+    /// A listening stream socket inside, for the control of the link from there.
+    pub control: OwnedFd,
+}
+
+impl World {
+    /// Makes the namespaces. To be called before the process starts a thread: its memory is copied as by `fork`.
+    ///
+    /// # Errors
+    /// What this machine does not allow, with a remedy.
+    pub fn begin(plan: &Plan) -> Result<(Self, Ends), Obstacle> {
+        let (ours, theirs) = Channel::pair().trying("making a socket pair")?;
+        let pasta = Pasta::program();
+        let keeper = start_keeper(plan, &theirs, pasta.is_some())?;
+        drop(theirs);
+        let report = match ours.await_report() {
+            Ok(report) => report,
+            Err(obstacle) => {
+                // It ends by itself; its status says no more than the obstacle.
+                let _ = waitpid(keeper, None);
+                return Err(obstacle);
+            }
+        };
+        let attached = match (report.reach.clone(), pasta) {
+            (Reach::Pasta, Some(program)) => Pasta::attach(&program, keeper).map(Some),
+            _ => Ok(None),
+        };
+        let (reach, pasta) = match attached {
+            Ok(pasta) => (report.reach, pasta),
+            Err(obstacle) => (Reach::Closed(obstacle.to_string()), None),
+        };
+        let [outside, inside, control] = report.files;
+        let world = Self { pair: report.pair, reach, channel: ours, keeper, _pasta: pasta };
+        Ok((world, Ends { outside, inside, control }))
+    }
+
+    /// Lets the command run.
+    ///
+    /// # Errors
+    /// Where it has died already.
+    pub fn go(&self) -> io::Result<()> {
+        self.channel.go()
+    }
+
+    /// Passes a signal on to the command.
+    pub fn signal(&self, signal: Signal) {
+        // Where nobody is left to hear it, the end of the command is on its way.
+        let _ = kill(self.keeper, signal);
+    }
+
+    /// The exit status of the command, once it has ended; 128 and the number of a signal that ended it.
+    pub fn ended(&self) -> Option<u8> {
+        match waitpid(self.keeper, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(_, status)) => Some(status as u8),
+            Ok(WaitStatus::Signaled(_, signal, _)) => Some(128 + signal as u8),
+            Ok(_) => None,
+            Err(_) => Some(1),
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.ended().is_none() {
+            // Whoever drops a world that still runs gives it up, with everything in it.
+            let _ = kill(self.keeper, Signal::SIGKILL);
+            let _ = waitpid(self.keeper, None);
+        }
+    }
+}
+
+/// Starts the keeper with the rights of an administrator, or where these are missing in a user namespace.
+fn start_keeper(plan: &Plan, channel: &Channel, pasta: bool) -> Result<Pid, Obstacle> {
+    let base = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS;
+    match copy_process(plan, channel, pasta, Rights::Administrator, base) {
+        Err(Errno::EPERM) => {
+            let flags = base | CloneFlags::CLONE_NEWUSER;
+            copy_process(plan, channel, pasta, Rights::User, flags).map_err(users::forbidden)
+        }
+        outcome => outcome.trying("creating namespaces"),
+    }
+}
+
+#[allow(unsafe_code)]
+fn copy_process(
+    plan: &Plan,
+    channel: &Channel,
+    pasta: bool,
+    rights: Rights,
+    flags: CloneFlags,
+) -> nix::Result<Pid> {
+    let (user, group) = (geteuid(), getegid());
+    let mut stack = vec![0; STACK];
+    let run = || {
+        let setting = keeper::Setting { plan, channel, rights, user, group, pasta };
+        isize::from(keeper::run(&setting))
+    };
+    // SAFETY: without CLONE_VM the copy has memory and a stack of its own, as after fork; there is no other thread whose
+    // locks it could inherit.
+    unsafe { clone(Box::new(run), &mut stack, flags, Some(Signal::SIGCHLD as i32)) }
+}
+
+/// As large as the stack of a main thread usually is.
+const STACK: usize = 8 << 20;
