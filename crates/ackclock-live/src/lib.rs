@@ -20,6 +20,7 @@ mod clock;
 pub mod control;
 mod driver;
 pub mod flow;
+mod graph;
 pub mod gso;
 pub mod hostile;
 pub mod log;

@@ -1,24 +1,20 @@
 //! The data plane: raw packets in, the unchanged graph of the simulation, raw packets out. It has no clock and no devices.
 //!
-//! The graph is that of a scenario without its hosts: the extra delay of `[path]`, where there is one, and the edge. What
-//! reaches a port without a wire leaves for the world. Every packet that arrives departs, is discarded by the graph, or is
-//! inside it; [`Plane::inside`] counts those.
+//! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those.
 
 use ackclock_core::results::{BottleneckResult, Distribution, EngineResult, Provenance, RunResult};
-use ackclock_core::{
-    ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, PacketId, Port, Rate, Segment, Span, Streams,
-    Time,
-};
-use ackclock_edge::{Edge, EdgeConfig, RADIO, Surroundings, WIRED};
-use ackclock_link::{Direction, Files, Medium, Path, path};
+use ackclock_core::{ConfigError, FlowId, PacketId, Rate, Segment, Span, Time};
+use ackclock_edge::{Edge, EdgeConfig};
+use ackclock_link::{Direction, Files, Medium};
 
 use crate::flow::{Met, NO_FLOW};
+use crate::graph::Graph;
 use crate::log::LinkLog;
 use crate::parse::{Layout, Parsed, parse};
 use crate::port::Side;
 use crate::rewrite::rewrite;
 use crate::template::Template;
-use crate::watch::{Seen, Watch};
+use crate::watch::Seen;
 use crate::{FlowReport, FlowTable, Pool};
 
 /// What a data plane is built from.
@@ -58,9 +54,7 @@ pub struct Departure {
 
 /// The graph with the packets inside it.
 pub struct Plane {
-    engine: Engine<Station, Watch>,
-    edge: NodeId,
-    path: Option<NodeId>,
+    graph: Graph,
     pool: Pool,
     /// What is known of each packet, by slot of the pool.
     packets: Vec<Inside>,
@@ -96,36 +90,6 @@ struct Connection {
     templates: [Template; 2],
 }
 
-/// A node of the graph. An enum, so that hops between nodes are direct calls.
-#[allow(clippy::large_enum_variant, reason = "there are two to a graph")]
-enum Station {
-    Path(Path),
-    Edge(Edge),
-}
-
-impl Node for Station {
-    fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
-        match self {
-            Self::Path(path) => path.receive(now, port, message, out),
-            Self::Edge(edge) => edge.receive(now, port, message, out),
-        }
-    }
-
-    fn wake(&mut self, now: Time, out: &mut Outbox) {
-        match self {
-            Self::Path(path) => path.wake(now, out),
-            Self::Edge(edge) => edge.wake(now, out),
-        }
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        match self {
-            Self::Path(path) => path.next_wake(),
-            Self::Edge(edge) => edge.next_wake(),
-        }
-    }
-}
-
 /// Connections of the past of which rows are kept.
 const MOST_PAST: usize = 1 << 16;
 
@@ -135,32 +99,16 @@ impl Plane {
     /// # Errors
     /// Names the key of the `[edge]` table that is wrong.
     pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
-        let streams = Streams::new(config.seed, 0);
-        let around =
-            Surroundings { wired_round_trip: config.delay * 2, packet_bytes: config.packet_bytes as u32 };
-        let edge = config.edge.build(&streams, files, around)?;
-        let capacity = config.edge.nominal(files)?.rate;
-        let mut engine = Engine::new(Watch::default());
-        let edge = engine.add(Station::Edge(edge));
-        let path = (config.delay > Span::ZERO).then(|| {
-            let wire = Path::new(Rate::from_bps(u64::MAX), config.delay, 0.0, &streams);
-            let path = engine.add(Station::Path(wire));
-            engine.connect((path, path::EDGE), (edge, WIRED));
-            path
-        });
-        engine.tracer_mut().at(edge, path);
         let pool = Pool::new(config.packets, config.packet_bytes);
         Ok(Self {
-            engine,
-            edge,
-            path,
+            graph: Graph::new(config, files)?,
             packets: Vec::new(),
             flows: FlowTable::new(config.flows),
             connections: Vec::new(),
             past: Vec::new(),
             spare: pool.buffer(),
             pool,
-            capacity,
+            capacity: config.edge.nominal(files)?.rate,
             regulator: name_of(&config.edge.regulator),
             logs: [None, None],
             discarded: 0,
@@ -182,37 +130,29 @@ impl Plane {
         (segment.flow, segment.packet) = (flow, packet);
         let bytes = segment.wire_bytes();
         self.note(packet, Inside { flow, layout, bytes, arrived: now, from: Some(from) });
-        let (node, port) = match (from, self.path) {
-            (Side::Wired, Some(path)) => (path, path::SERVER),
-            (Side::Wired, None) => (self.edge, WIRED),
-            (Side::Radio, _) => (self.edge, RADIO),
-        };
-        self.engine.inject(now, node, port, Message::Segment(segment));
+        self.graph.inject(now, from, segment);
         self.settle();
     }
 
     /// Does everything that is due up to and at `now`.
     pub fn advance(&mut self, now: Time) {
-        self.engine.advance(now);
+        self.graph.advance(now);
         self.settle();
     }
 
     /// When something is next due.
     pub fn next_wake(&self) -> Option<Time> {
-        self.engine.next_wake()
+        self.graph.next_wake()
     }
 
     /// The next packet that departs, its bytes as they are to be written.
     pub fn poll_departure(&mut self) -> Option<Departure> {
-        while let Some(egress) = self.engine.poll_egress() {
-            let Message::Segment(segment) = egress.message else { continue };
-            let down = egress.node == self.edge && egress.port == RADIO;
-            let side = if down { Side::Radio } else { Side::Wired };
+        while let Some((at, side, segment)) = self.graph.poll_left() {
             if let Some(packet) = self.finish(&segment, side) {
-                if down || self.path.is_none() {
-                    self.log_left(egress.at, packet);
+                if self.graph.ends_with_link(side) {
+                    self.log_left(at, packet);
                 }
-                return Some(Departure { at: egress.at, side, packet });
+                return Some(Departure { at, side, packet });
             }
         }
         None
@@ -252,31 +192,23 @@ impl Plane {
 
     /// The edge, for reading its statistics.
     pub fn edge(&self) -> &Edge {
-        match self.engine.node(self.edge) {
-            Station::Edge(edge) => edge,
-            Station::Path(_) => unreachable!("the node of this number was added as an edge"),
-        }
+        self.graph.edge()
     }
 
     /// The edge, for changing it between packets.
     pub fn edge_mut(&mut self) -> &mut Edge {
-        match self.engine.node_mut(self.edge) {
-            Station::Edge(edge) => edge,
-            Station::Path(_) => unreachable!("the node of this number was added as an edge"),
-        }
+        self.graph.edge_mut()
     }
 
     /// From now on a direction of the link has another medium.
     pub fn exchange(&mut self, direction: Direction, medium: Box<dyn Medium>) {
-        let now = self.engine.now();
-        self.edge_mut().exchange(now, direction, medium);
-        self.engine.refresh(self.edge);
+        self.graph.exchange(direction, medium);
         self.settle();
     }
 
     /// Lets a packet's way over the link be logged from now on: towards the side `to`.
     pub fn log(&mut self, to: Side, log: LinkLog) {
-        self.engine.tracer_mut().watch();
+        self.graph.watch();
         self.logs[to as usize] = Some(log);
     }
 
@@ -285,7 +217,7 @@ impl Plane {
     /// # Errors
     /// The first error met in writing one of them.
     pub fn finish_logs(&mut self) -> std::io::Result<()> {
-        let now = self.engine.now();
+        let now = self.graph.now();
         self.logs.iter_mut().filter_map(Option::take).try_for_each(|log| log.finish(now))
     }
 
@@ -303,7 +235,7 @@ impl Plane {
     pub fn results(&self, scenario: &str, seed: u64, provenance: Provenance) -> RunResult {
         let connections = self.flow_reports().into_iter().filter(|report| report.ends.wired.port != 0);
         let rows = connections.enumerate();
-        let (duration, statistics) = (self.engine.now().as_secs_f64(), self.edge().statistics());
+        let (duration, statistics) = (self.graph.now().as_secs_f64(), self.edge().statistics());
         let carried = statistics.delivered_bytes as f64 * 8.0;
         let capacity_bps = self.capacity.as_bps() as f64;
         let possible = duration * capacity_bps;
@@ -321,7 +253,7 @@ impl Plane {
                 drops: statistics.dropped,
                 queue_ms: Distribution::from(self.edge().waits()),
             },
-            engine: EngineResult { events: self.engine.events(), packets: statistics.delivered, cpu_s: None },
+            engine: EngineResult { events: self.graph.events(), packets: statistics.delivered, cpu_s: None },
             provenance,
         }
     }
@@ -402,20 +334,20 @@ impl Plane {
         let connection = self.connections.get(segment.flow.index())?.as_ref()?;
         let length = connection.templates[from as usize].build(segment, &ends, from, &mut self.spare)?;
         let packet = self.pool.claim(&mut self.spare, length)?;
-        let (flow, bytes, arrived) = (segment.flow, length as u32, self.engine.now());
+        let (flow, bytes, arrived) = (segment.flow, length as u32, self.graph.now());
         self.note(packet, Inside { flow, layout: Layout::Opaque, bytes, arrived, from: None });
         Some(packet)
     }
 
     /// Gives back what the graph discarded, and logs what was seen on its wires.
     fn settle(&mut self) {
-        while let Some(seen) = self.engine.tracer_mut().poll() {
+        while let Some(seen) = self.graph.poll_seen() {
             self.log_seen(seen);
         }
-        while let Some(packet) = self.engine.poll_discarded() {
+        while let Some(packet) = self.graph.poll_discarded() {
             self.discarded += 1;
             let Inside { bytes, from, .. } = self.packets[packet.slot as usize];
-            let now = self.engine.now();
+            let now = self.graph.now();
             if let Some(log) = from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
                 log.dropped(now, bytes);
             }

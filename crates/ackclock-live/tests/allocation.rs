@@ -1,0 +1,89 @@
+//! After warm-up no packet costs an allocation, from the port to the port.
+
+// An allocator can only be written in unsafe code; this one counts and hands on.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use ackclock_core::{Size, Span, Time};
+use ackclock_edge::{EdgeConfig, REGULATORS};
+use ackclock_link::Files;
+use ackclock_live::{Plane, PlaneConfig, Side};
+use etherparse::PacketBuilder;
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        Err(format!("{path} is not read here"))
+    }
+}
+
+fn packet(down: bool, port: u16, seq: u32, ack: u32, payload: usize) -> Vec<u8> {
+    let (from, to) = if down { ([1; 4], [2; 4]) } else { ([2; 4], [1; 4]) };
+    let (source, destination) = if down { (80, port) } else { (port, 80) };
+    let mut bytes = Vec::new();
+    let tcp = PacketBuilder::ipv4(from, to, 64).tcp(source, destination, seq, 4000).ack(ack);
+    tcp.write(&mut bytes, &vec![0; payload]).unwrap();
+    bytes
+}
+
+/// Data of three connections down and their acknowledgements up, each 20 ms later, somewhat faster than the link.
+fn carry(plane: &mut Plane, buffer: &mut Box<[u8]>, packets: &[(Side, Vec<u8>)], from: u64) {
+    for (number, (side, bytes)) in packets.iter().enumerate() {
+        let now = Time::ZERO + Span::from_micros(900) * (from + number as u64);
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        let packet = plane.pool_mut().claim(buffer, bytes.len()).unwrap();
+        plane.arrive(now, *side, packet);
+        while let Some(departure) = plane.poll_departure() {
+            plane.release(departure.packet);
+        }
+    }
+}
+
+#[test]
+fn no_packet_allocates_after_warm_up() {
+    for entry in REGULATORS.entries {
+        let edge =
+            EdgeConfig { regulator: entry.name.into(), buffer: Size::Packets(10), ..EdgeConfig::default() };
+        let mut plane = Plane::new(&PlaneConfig::new(&edge), &NoFiles).unwrap();
+        let mut buffer = plane.pool().buffer();
+        let packets: Vec<_> = (0..12_000u32)
+            .map(|number| {
+                let (port, round) = (1000 + (number / 2 % 3) as u16, number / 6);
+                let seq = round * 1000;
+                match number % 2 {
+                    0 => (Side::Wired, packet(true, port, seq, 1, 1000)),
+                    _ => (Side::Radio, packet(false, port, 1, seq.saturating_sub(4000), 0)),
+                }
+            })
+            .collect();
+        carry(&mut plane, &mut buffer, &packets[..10_000], 0);
+        let before = COUNT.with(Cell::get);
+        carry(&mut plane, &mut buffer, &packets[10_000..], 10_000);
+        assert_eq!(COUNT.with(Cell::get) - before, 0, "{}", entry.name);
+    }
+}
