@@ -74,13 +74,18 @@ def sweep(
     scenario: Annotated[Path, typer.Argument(help="A scenario file with a [sweep].")],
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.LOCAL,
     set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, instead of the file's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write the lines into instead of printing them.")] = None,
 ) -> None:
     """Run a sweep and print one JSON object a run, a line each."""
     from ackclock import simulate
     from ackclock.scenario import source
 
-    for line in simulate.sweep_lines(source(scenario), set_ or [], engine.value):
-        print(line)
+    lines = simulate.sweep_lines(source(scenario), set_ or [], engine.value)
+    text = "".join(f"{line}\n" for line in lines)
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(out, text)
 
 
 @trace.command("plot")

@@ -29,7 +29,7 @@ pub(crate) fn become_module<I: AsRef<OsStr>>(command: &[&str], arguments: &[I]) 
 /// Runs `python -m ackclock ARGUMENTS` and waits for it.
 ///
 /// # Errors
-/// Says how to get the package where no interpreter has it; names the command where it failed.
+/// Says how to get the package where no interpreter has it. Where the command fails it has said why.
 pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
     let python = interpreter()?;
     let status = Command::new(&python)
@@ -38,11 +38,15 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
         .stdin(Stdio::null())
         .status()
         .map_err(|error| Failure::Run(format!("{}: cannot be started: {error}", python.display())))?;
-    if status.success() {
-        return Ok(());
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(1) => Err(Failure::Told(1)),
+        Some(2) => Err(Failure::Told(2)),
+        _ => {
+            let command = arguments.first().map_or_else(String::new, |name| name.display().to_string());
+            Err(Failure::Run(format!("`{} -m ackclock {command}` failed ({status})", python.display())))
+        }
     }
-    let command = arguments.first().map_or_else(String::new, |name| name.display().to_string());
-    Err(Failure::Run(format!("`{} -m ackclock {command}` failed ({status})", python.display())))
 }
 
 /// The interpreter that `$ACKCLOCK_PYTHON` names, else the first that has the package: beside this binary, on the path.

@@ -1,5 +1,7 @@
 //! The commands: what they print, in which order, and how they end.
 
+#![allow(clippy::unwrap_used, reason = "it is part of tests")]
+
 mod common;
 
 use common::{Folder, SCENARIO};

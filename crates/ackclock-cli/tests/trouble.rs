@@ -1,5 +1,7 @@
 //! What goes wrong: wrong input, full disks, readers that have gone, interruptions, a missing Python.
 
+#![allow(clippy::unwrap_used, reason = "it is part of tests")]
+
 mod common;
 
 use std::fs;

@@ -2,6 +2,7 @@
 
 mod change;
 mod live;
+mod logs;
 mod mahimahi;
 mod progress;
 mod text;

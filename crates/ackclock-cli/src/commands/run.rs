@@ -102,15 +102,15 @@ fn write_series(path: &Path, series: &Series) -> Result<(), Failure> {
 
 /// The capture file, shared with the run that writes it.
 #[derive(Clone)]
-struct Capture(Arc<Mutex<Option<WholeFile>>>);
+pub(super) struct Capture(Arc<Mutex<Option<WholeFile>>>);
 
 impl Capture {
-    fn create(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         Ok(Self(Arc::new(Mutex::new(Some(WholeFile::create(path)?)))))
     }
 
     /// Gives the file its name, now that the run has written it.
-    fn finish(self) -> Result<(), Failure> {
+    pub(super) fn finish(self) -> Result<(), Failure> {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         file.map_or(Ok(()), WholeFile::finish)
     }

@@ -1,7 +1,6 @@
 //! The command as its users call it: in a folder of its own, with what it wrote and how it ended.
 
 #![allow(dead_code, reason = "each test file uses its part of it")]
-#![allow(clippy::unwrap_used, reason = "it is part of tests")]
 
 use std::fs;
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use std::{env, io};
 
 use ackclock_core::results::RunResult;
@@ -15,7 +15,6 @@ use ackclock_link::Files;
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, Request};
-use ackclock_live::log::{LinkLog, LogHeader};
 use ackclock_live::namespace::{Ends, Outside, Plan, Sender, Signals, World};
 use ackclock_live::reach::Reach;
 use ackclock_live::{Driver, Orders, Plane, PlaneConfig, RealClock, Remote, Side, TunPort, metrics};
@@ -25,9 +24,10 @@ use serde_json::Value;
 
 use super::progress::{self, Progress, Snapshot};
 use super::text::Text;
-use super::{Args, Around};
+use super::{Args, Around, logs};
+use crate::commands::run::Capture;
 use crate::failure::Failure;
-use crate::output::{self, WholeFile};
+use crate::output;
 
 /// Whose thread the packets pass.
 type Thread = JoinHandle<io::Result<Driver<RealClock, Tap<TunPort>>>>;
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: DiskFile
     };
     // What can fail in this process fails before there is another.
     let metrics = args.around.metrics.map(listen).transpose()?;
-    let capture = args.around.pcap.as_deref().map(WholeFile::create).transpose()?;
+    let capture = args.around.pcap.as_deref().map(Capture::create).transpose()?;
     let plan = Plan { command, environment: Vec::new(), outside };
     let (world, ends) = World::begin(&plan).map_err(|obstacle| Failure::Run(obstacle.to_string()))?;
     say_reach(&world, args);
@@ -128,7 +128,7 @@ struct Link {
     remote: Remote,
     thread: Thread,
     recorder: Option<Recorder>,
-    capture: Option<Captured>,
+    capture: Option<Capture>,
     shared: Arc<Shared>,
     controls: Mutex<Option<std::os::fd::OwnedFd>>,
 }
@@ -150,15 +150,14 @@ impl Link {
         scenario: &Scenario,
         files: DiskFiles,
         ends: Ends,
-        capture: Option<WholeFile>,
+        capture: Option<Capture>,
     ) -> Result<Self, Failure> {
         let edge = scenario.tables().edge.clone();
         let seed = args.around.seed.unwrap_or(scenario.tables().seed);
         let config = PlaneConfig { delay: scenario.tables().path.delay, seed, ..PlaneConfig::new(&edge) };
         let mut plane =
             Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
-        add_logs(&mut plane, args, &edge, &files)?;
-        let capture = capture.map(Captured::new);
+        logs::add(&mut plane, args, &edge, &files)?;
         let recorder = capture.clone().map(|file| Recorder::start(Box::new(file)));
         let failed = |error: io::Error| Failure::Run(format!("the link cannot be driven: {error}"));
         let (orders, remote) = Orders::new().map_err(failed)?;
@@ -240,7 +239,7 @@ impl Link {
                 .finish()
                 .map_err(|error| Failure::Run(format!("the capture could not be written: {error}")))?;
         }
-        self.capture.map_or(Ok(()), Captured::finish)?;
+        self.capture.map_or(Ok(()), Capture::finish)?;
         results.ok_or_else(|| failed(&"it does not answer"))
     }
 }
@@ -293,78 +292,8 @@ fn value(text: &str) -> Value {
     text.parse::<f64>().ok().and_then(serde_json::Number::from_f64).map_or_else(|| text.into(), Value::Number)
 }
 
-fn add_logs(plane: &mut Plane, args: &Args, edge: &EdgeConfig, files: &DiskFiles) -> Result<(), Failure> {
-    let words: Vec<_> = env::args().collect();
-    let prefix = env::var("MAHIMAHI_SHELL_PREFIX").ok();
-    let up = (
-        Side::Wired,
-        "uplink",
-        &args.spelling.uplink_log,
-        &edge.up,
-        edge.up_buffer.map(|size| size.to_string()),
-    );
-    let down =
-        (Side::Radio, "downlink", &args.spelling.downlink_log, &edge.down, Some(edge.buffer.to_string()));
-    for (to, link, path, table, buffer) in [up, down] {
-        let Some(path) = path else { continue };
-        let out = io::BufWriter::new(
-            std::fs::File::create(path).map_err(|error| Failure::writing(path.display(), &error))?,
-        );
-        let opportunities = match recording(table, files) {
-            Some(Recording::Opportunities(opportunities)) => Some(opportunities),
-            _ => None,
-        };
-        let queue = buffer.map_or_else(|| "infinite".to_owned(), |size| format!("droptail [{size}]"));
-        let header = LogHeader {
-            link,
-            recording: table["file"].as_str().or(table["rate"].as_str()).unwrap_or_default(),
-            log: &path.to_string_lossy(),
-            command_line: &words.join(" "),
-            queue: &queue,
-            began_ms: unix_ms(),
-            shell_prefix: prefix.as_deref(),
-        };
-        plane.log(to, LinkLog::new(Box::new(out), &header, opportunities));
-    }
-    Ok(())
-}
-
-#[allow(clippy::disallowed_methods)] // The command may ask a clock.
-fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
-
 /// The recording that a link plays, if it plays one.
-fn recording(table: &Value, files: &DiskFiles) -> Option<Recording> {
+pub(super) fn recording(table: &Value, files: &DiskFiles) -> Option<Recording> {
     let bytes = files.read(table["file"].as_str()?).ok()?;
     Recording::parse(&bytes).ok()
-}
-
-/// The capture file, shared with the thread that writes it.
-#[derive(Clone)]
-struct Captured(Arc<Mutex<Option<WholeFile>>>);
-
-impl Captured {
-    fn new(file: WholeFile) -> Self {
-        Self(Arc::new(Mutex::new(Some(file))))
-    }
-
-    /// Gives the file its name.
-    fn finish(self) -> Result<(), Failure> {
-        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        file.map_or(Ok(()), WholeFile::finish)
-    }
-}
-
-impl io::Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            Some(file) => file.write(bytes),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), io::Write::flush)
-    }
 }

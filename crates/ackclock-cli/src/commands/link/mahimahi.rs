@@ -61,6 +61,18 @@ impl Spelling {
         Ok(sets)
     }
 
+    /// The queues as the logs of mm-link name them: upwards, downwards.
+    pub(super) fn queue_names(&self) -> [String; 2] {
+        let name = |kind: &Option<String>, args: &Option<String>| {
+            let kind = kind.as_deref().unwrap_or("infinite");
+            args.as_ref().map_or_else(|| kind.to_owned(), |args| format!("{kind} [{args}]"))
+        };
+        [
+            name(&self.uplink_queue, &self.uplink_queue_args),
+            name(&self.downlink_queue, &self.downlink_queue_args),
+        ]
+    }
+
     /// A rate in our spelling.
     pub(super) fn rate(&self, text: &str) -> String {
         match text.strip_suffix(['K', 'M', 'G']) {
