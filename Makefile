@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check skeletons bench bench-criterion check-ns2 papers docs pages fuzz clean tools build
+.PHONY: help run test check skeletons bench bench-criterion bench-live check-ns2 papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -20,8 +20,12 @@ run: build ## Set up, build, and show what the Ack Regulator does on a link whos
 	ackclock compare scenarios/demo.toml --senders reno,sack --regulators none,ack-regulator --report out/demo.html
 	@echo "The same with a picture: out/demo.html"
 
-test: .venv/.module ## All tests: Rust, Python, the commands of README and docs
-	$(CARGO) test --workspace --locked --quiet
+test: build ## All tests: Rust, Python, the commands of README and docs
+	@mkdir -p out
+	$(CARGO) test --workspace --locked --quiet --no-run
+	@# Passing tests say why they were skipped; the whole output is shown where one fails.
+	$(CARGO) test --workspace --locked --quiet -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
+	@grep -E '^(skipped: |test result: )' out/test.log
 	pytest tests
 
 check: .venv/.module ## Formatting, lints, types, house rules
@@ -38,6 +42,9 @@ skeletons: tools ## What `cargo xtask new` writes compiles and keeps the laws (b
 
 bench: build ## Speed and memory beside ns-2 and ns-3, in one run; optional peers are left out where missing
 	python benches/compare.py --out out/bench.json
+
+bench-live: tools ## Real packets: how well time is kept and how much is carried, beside kernel forwarding; needs root
+	$(CARGO) run --release --locked --quiet --package ackclock-live --example bench_live
 
 bench-criterion: tools ## The engine under criterion
 	$(CARGO) bench --workspace --locked
@@ -80,7 +87,7 @@ build: .venv/bin/ackclock .venv/.module
 	install -m 755 target/release/ackclock $@
 
 .venv/.module: $(RUST_SOURCES) pyproject.toml .venv/.packages
-	maturin develop --release --locked --quiet
+	PIP_QUIET=1 maturin develop --release --locked --quiet
 	@touch $@
 
 .venv/.packages: python/requirements/dev.txt | tools

@@ -53,7 +53,8 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     peers = Peers(given.out.parent / "peers", given.best_of)
     rows = [*peers.one_hour(1, 8, 120), *peers.one_hour(4, 80, 80), *peers.bottlenecks(given.bottlenecks, 100)]
-    rows += [*scaling("dedicated", given.best_of), *scaling("shared", given.best_of), *memory()]
+    for channel in ("dedicated", "shared"):
+        rows += [*scaling(channel, given.best_of), *memory(channel)]
     show(rows)
     machine = {"machine": platform.machine(), "cores": os.cpu_count(), "rows": [asdict(row) for row in rows]}
     given.out.write_text(json.dumps(machine, indent=1) + "\n")
@@ -126,15 +127,15 @@ def many_flows(channel: str, flows: int, seconds: float) -> list[str]:
     return ackclock("shared.toml", seconds, {"flow.count": flows, "edge.buffer": f"{10 * flows}p", **scaled})
 
 
-def memory() -> list[Row]:
+def memory(channel: str) -> list[Row]:
     """Bytes a flow, and whether a hundred thousand flows fit."""
-    few, many, crowd = 20_000, 40_000, 100_000
-    peak = {flows: usage(many_flows("dedicated", flows, 30)).peak_bytes for flows in (few, many)}
+    few, many = 25_000, 100_000
+    peak = {flows: usage(many_flows(channel, flows, 30)).peak_bytes for flows in (few, many)}
     each = (peak[many] - peak[few]) / (many - few)
-    whole = usage(many_flows("dedicated", crowd, 10)).peak_bytes / GIB
+    note = f"peak at {many} less peak at {few} flows, 30 s"
     return [
-        Row("memory a flow", each / 1024, "KiB", 4, "less", f"peak at {many} less peak at {few} flows, 30 s"),
-        Row(f"memory of {crowd} flows", whole, "GiB", 1, "less", "peak of the process, 10 s"),
+        Row(f"memory a flow, {channel}", each / 1024, "KiB", 4, "less", note),
+        Row(f"memory of {many} flows, {channel}", peak[many] / GIB, "GiB", 1, "less", "peak of the process, 30 s"),
     ]
 
 

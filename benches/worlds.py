@@ -46,7 +46,7 @@ ITEMS = {
 def ackclock(scenario: str, seconds: float, sets: Mapping[str, object] | list[str] = (), seed: int = 1) -> list[str]:
     """One run of a scenario of this folder."""
     pairs = sets if isinstance(sets, list) else [f"{key}={value}" for key, value in dict(sets).items()]
-    pairs = [f"duration={seconds * 1000:g}ms", *pairs]
+    pairs = [f"duration={seconds:.3f}s", *pairs]
     options = [word for pair in pairs for word in ("--set", pair)]
     return ["ackclock", "run", str(SCENARIOS / scenario), "--json", "--seed", str(seed), *options]
 
