@@ -113,6 +113,11 @@ impl FlowTable {
         *inside = inside.saturating_sub(1);
     }
 
+    /// Packets of the flow inside the graph.
+    pub fn inside(&self, flow: FlowId) -> u32 {
+        self.entries[flow.index()].inside
+    }
+
     /// The ends of a connection.
     pub fn ends(&self, flow: FlowId) -> Option<Ends> {
         self.entries.get(flow.index()).and_then(|entry| entry.ends)

@@ -10,7 +10,7 @@ use ackclock_link::{Direction, Files, Medium};
 use crate::flow::{Met, NO_FLOW};
 use crate::graph::Graph;
 use crate::log::LinkLog;
-use crate::parse::{Layout, Parsed, parse};
+use crate::parse::{Layout, Parsed, Tuple, parse};
 use crate::port::Side;
 use crate::rewrite::rewrite;
 use crate::template::Template;
@@ -119,7 +119,7 @@ impl Plane {
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
         let Some(bytes) = self.pool.bytes(packet) else { return };
         let (Parsed { segment, tuple, layout }, length) = (parse(bytes), bytes.len());
-        let flow = self.flow(now, from, tuple.as_ref());
+        let flow = self.flow(now, from, tuple.as_ref(), &segment);
         // What has no number is not regulated.
         let (mut segment, layout) = match flow {
             NO_FLOW => (Segment::opaque(NO_FLOW, u16::try_from(length).unwrap_or(u16::MAX)), Layout::Opaque),
@@ -259,12 +259,25 @@ impl Plane {
     }
 
     /// The number of a packet's connection, which is opened where it is new.
-    fn flow(&mut self, now: Time, from: Side, tuple: Option<&crate::parse::Tuple>) -> FlowId {
-        let flow = match self.flows.meet(from, tuple) {
-            Met::Known(flow) => return flow,
-            Met::None => return NO_FLOW,
-            Met::New(flow) => flow,
-        };
+    fn flow(&mut self, now: Time, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
+        match self.flows.meet(from, tuple) {
+            Met::None => NO_FLOW,
+            Met::New(flow) => {
+                self.open(now, flow);
+                flow
+            }
+            Met::Known(flow) => {
+                let connection = self.connections[flow.index()].as_ref();
+                if connection.is_some_and(|connection| connection.report.is_over_with(from, segment)) {
+                    self.open(now, flow);
+                }
+                flow
+            }
+        }
+    }
+
+    /// Begins a connection under a number, and ends the one that had it.
+    fn open(&mut self, now: Time, flow: FlowId) {
         if self.connections.len() <= flow.index() {
             self.connections.resize(flow.index() + 1, None);
         }
@@ -272,12 +285,14 @@ impl Plane {
             if self.past.len() < MOST_PAST {
                 self.past.push(self.report(flow, &old));
             }
-            self.edge_mut().forget(flow);
+            // The last packets of a connection between the same ends may still be inside; the edge then goes on with it.
+            if self.flows.inside(flow) == 0 {
+                self.edge_mut().forget(flow);
+            }
         }
         let report = self.flows.ends(flow).map(|ends| FlowReport::new(ends, now));
         let templates = [Template::default(); 2];
         self.connections[flow.index()] = report.map(|report| Connection { report, templates });
-        flow
     }
 
     /// Learns what a packet shows of its connection.

@@ -42,6 +42,8 @@ pub struct Way {
     pub header_bytes: u64,
     /// Payload that the receiver has acknowledged, bytes.
     pub delivered_bytes: u64,
+    /// Where the first segment began.
+    first: Option<Seq>,
     /// The byte after the last that was sent.
     highest: Option<Seq>,
     /// The byte after the last that was acknowledged.
@@ -70,7 +72,13 @@ impl FlowReport {
         }
     }
 
-    /// Towards which side most of its payload went; the mobile's, where neither got more.
+    /// Whether a segment begins another connection between the same ends: a SYN that is no repetition of the first.
+    pub(crate) fn is_over_with(&self, from: Side, segment: &Segment) -> bool {
+        let opens = segment.flags.intersects(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        opens && self.ways[from as usize].first.is_some_and(|first| first != segment.seq)
+    }
+
+    /// The side from which most of its payload came; the wired one, where neither sent more.
     pub fn sender(&self) -> Side {
         let [wired, radio] = &self.ways;
         if radio.payload_bytes > wired.payload_bytes { Side::Radio } else { Side::Wired }
@@ -112,6 +120,7 @@ impl Way {
             return;
         }
         let end = segment.end();
+        self.first.get_or_insert(segment.seq);
         let highest = *self.highest.get_or_insert(segment.seq);
         self.acknowledged.get_or_insert(segment.seq);
         let new = end.since(highest);
@@ -207,6 +216,22 @@ mod tests {
         report.on_packet(at(3), Side::Wired, &Segment::pure_ack(FlowId(1), Seq(151), 40));
         let row = report.result(0, "kernel", "none");
         assert_eq!((report.sender(), row.segments_sent, row.delivered_bytes), (Side::Radio, 1, 50));
+    }
+
+    #[test]
+    fn another_syn_between_the_same_ends_is_another_connection_and_a_repeated_one_is_not() {
+        let mut report = report();
+        let syn = |seq| {
+            let mut segment = data(seq, 0);
+            segment.flags = Flags::SYN;
+            segment
+        };
+        assert!(!report.is_over_with(Side::Radio, &syn(99)));
+        report.on_packet(at(0), Side::Radio, &syn(99));
+        assert!(!report.is_over_with(Side::Radio, &syn(99)));
+        report.on_packet(at(1), Side::Radio, &data(100, 50));
+        assert!(report.is_over_with(Side::Radio, &syn(7_000)));
+        assert!(!report.is_over_with(Side::Radio, &data(7_000, 1)));
     }
 
     #[test]
