@@ -104,20 +104,33 @@ fn record(out: Box<dyn Write + Send>, seen: &Receiver<Seen>) -> Result<(), PcapE
             InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
             InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
         ];
-        let interface = InterfaceDescriptionBlock { linktype: DataLink::RAW, snaplen: 0, options };
+        let interface = InterfaceDescriptionBlock { linktype: DataLink::NULL, snaplen: 0, options };
         writer.write_pcapng_block(interface)?;
     }
     for Seen { at, side, bytes } in seen {
+        let framed = framed(&bytes);
         writer.write_pcapng_block(EnhancedPacketBlock {
             interface_id: side as u32,
             timestamp: at,
-            original_len: bytes.len() as u32,
-            data: Cow::Owned(bytes),
+            original_len: framed.len() as u32,
+            data: Cow::Owned(framed),
             options: Vec::new(),
         })?;
     }
     writer.into_inner().flush().map_err(PcapError::IoError)
 }
+
+/// A packet behind the address family that the link type `NULL` puts before it. The type `RAW` has nothing there, but
+/// libpcap reads only one interface of that.
+fn framed(packet: &[u8]) -> Vec<u8> {
+    let six = packet.first().is_some_and(|first| first >> 4 == 6);
+    let family = if six { FAMILY_6 } else { FAMILY_4 };
+    [&family.to_le_bytes(), packet].concat()
+}
+
+/// Address families as BSD, where the link type comes from, numbers them.
+const FAMILY_4: u32 = 2;
+const FAMILY_6: u32 = 24;
 
 /// Times are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
@@ -175,6 +188,6 @@ mod tests {
                 packets.push((packet.interface_id, packet.data.to_vec()));
             }
         }
-        assert_eq!(packets, [(1, vec![0x45, 1, 2, 3]), (1, vec![0x60, 9])]);
+        assert_eq!(packets, [(1, vec![2, 0, 0, 0, 0x45, 1, 2, 3]), (1, vec![24, 0, 0, 0, 0x60, 9])]);
     }
 }

@@ -69,7 +69,6 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
         map_to_themselves(setting.user, setting.group)?;
     }
     own_mounts()?;
-    let signals = Signals::take().trying("collecting signals")?;
     let end = outside(setting)?;
     let resolver = resolver::choose(&end.way.reach);
     if resolver == Resolver::Relay {
@@ -83,6 +82,8 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
             inside::Around { pair: end.claim.pair, reach: &end.way.reach, resolver, outside: &end.tun.file };
         inside::run(setting, &around)
     })?;
+    // Last, because programs inherit which signals are blocked.
+    let signals = Signals::take().trying("collecting signals")?;
     Ok((signals, command, end))
 }
 
@@ -191,6 +192,9 @@ fn listens() -> bool {
 /// Waits for the command's end; meanwhile buries orphans and passes on what was sent to the link.
 fn watch(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
     loop {
+        if let Some(status) = bury(command) {
+            return Ok(status);
+        }
         let mut waiting = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         match poll(&mut waiting, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
@@ -202,9 +206,6 @@ fn watch(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
                 // Where it has just ended, its status follows.
                 let _ = kill(command, received.signal);
             }
-        }
-        if let Some(status) = bury(command) {
-            return Ok(status);
         }
     }
 }

@@ -8,12 +8,14 @@
 //!                iif != TUN ip daddr INSIDE ct direction reply dup to INSIDE device TUN drop }
 //!   chain base { type nat hook prerouting priority dstnat
 //!                ip daddr BASE meta l4proto != icmp iif TUN dnat to MACHINE }
+//!   chain strays { type filter hook prerouting priority dstnat + 10; ct state invalid drop }
 //! }
 //! ```
 //! `back` stands only where the machine does not forward what its other interfaces receive. A reply, once its address has
 //! been changed back, would then be dropped; so it is sent on from here, and no setting of an interface that is not ours
-//! need be touched. `base` stands where the base address is not the machine's: a server on the machine is found there all
-//! the same.
+//! need be touched. `base` and `strays` stand where the base address is not the machine's: a server on the machine is found there all
+//! the same, and what pasta sends without an ACK flag, which no address is changed back in, is not taken for this host's and
+//! answered by a reset.
 
 use std::fs;
 use std::io;
@@ -64,7 +66,9 @@ pub(crate) fn install(tun: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
     match help {
         Help::None => {}
         Help::Replies => messages.extend(back(&name, tun, pair)),
-        Help::Base(machine) => messages.extend(base(&name, tun, pair, machine)),
+        Help::Base(machine) => {
+            messages.extend(base(&name, tun, pair, machine).into_iter().chain(strays(&name)))
+        }
     }
     messages.push(bracket(BATCH_END));
     let mut socket = Netlink::netfilter()?;
@@ -93,6 +97,14 @@ fn base(name: &str, tun: u32, pair: Pair, machine: Ipv4Addr) -> [Message; 2] {
         })
     });
     [chain(name, "base", "nat", (libc::NF_INET_PRE_ROUTING, DSTNAT)), rule]
+}
+
+fn strays(name: &str) -> [Message; 2] {
+    let rule = rule(name, "strays", |list| {
+        let load = |data: Message| data.number(1, REGISTER).number(2, libc::NFT_CT_STATE as u32);
+        drop_it(compare(list, ("ct", load), libc::NFT_CMP_EQ, &CT_INVALID.to_ne_bytes()))
+    });
+    [chain(name, "strays", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT)), rule]
 }
 
 fn bracket(kind: u16) -> Message {
@@ -167,16 +179,19 @@ fn set(list: Message, register: u32, value: &[u8]) -> Message {
 /// A copy to the TUN, and nothing of the original.
 fn send_on(list: Message, tun: u32, pair: Pair) -> Message {
     let list = set(list, REGISTER, &pair.inside.octets());
-    set(list, SECOND_REGISTER, &tun.to_ne_bytes())
-        .nested(ELEMENT, |it| {
-            expression(it, "dup", |data| data.number(1, REGISTER).number(2, SECOND_REGISTER))
+    let list = set(list, SECOND_REGISTER, &tun.to_ne_bytes());
+    drop_it(list.nested(ELEMENT, |it| {
+        expression(it, "dup", |data| data.number(1, REGISTER).number(2, SECOND_REGISTER))
+    }))
+}
+
+fn drop_it(list: Message) -> Message {
+    list.nested(ELEMENT, |it| {
+        expression(it, "immediate", |data| {
+            data.number(1, libc::NFT_REG_VERDICT as u32)
+                .nested(2, |holder| holder.nested(2, |verdict| verdict.number(1, libc::NF_DROP as u32)))
         })
-        .nested(ELEMENT, |it| {
-            expression(it, "immediate", |data| {
-                data.number(1, libc::NFT_REG_VERDICT as u32)
-                    .nested(2, |holder| holder.nested(2, |verdict| verdict.number(1, libc::NF_DROP as u32)))
-            })
-        })
+    })
 }
 
 const BATCH_BEGIN: u16 = libc::NFNL_MSG_BATCH_BEGIN as u16;
@@ -193,6 +208,8 @@ const IP_SOURCE: u32 = 12;
 const IP_DESTINATION: u32 = 16;
 /// The direction of packets that answer those by which a connection began.
 const REPLY: u8 = 1;
+/// The state of packets that belong to no connection.
+const CT_INVALID: u32 = 1;
 const ICMP: u8 = libc::IPPROTO_ICMP as u8;
 const NAT_DESTINATION: u32 = 1;
 /// Where addresses of senders are changed.

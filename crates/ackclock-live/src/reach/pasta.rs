@@ -69,7 +69,7 @@ impl Drop for Pasta {
 /// end of its input any more, whatever that process died of.
 fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
     Command::new("/bin/sh")
-        .args(["-c", "\"$@\" & read -r _; kill $!; wait", "sh"])
+        .args(["-c", "\"$@\" & read -r _; kill -KILL $!; wait", "sh"])
         .arg(program)
         // No port of the machine is opened inside, and none of the inside on the machine.
         .args([

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::TcpListener;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -52,8 +52,9 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: DiskFile
     say_reach(&world, args);
     let signals =
         Signals::take().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
-    let link = Link::start(args, text, scenario, files, ends, capture)?;
-    link.serve(metrics);
+    let Ends { outside, inside, control } = ends;
+    let link = Link::start(args, text, scenario, files, [outside, inside], capture)?;
+    link.serve(control, metrics);
     world.go().map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
     let once = args.spelling.once.then(|| link.length()).flatten();
     let status = attend(&world, &signals, &link, once, shown)?;
@@ -125,12 +126,10 @@ fn now() -> Instant {
 
 /// The driver in its thread, and what is asked of it.
 struct Link {
-    remote: Remote,
     thread: Thread,
     recorder: Option<Recorder>,
     capture: Option<Capture>,
     shared: Arc<Shared>,
-    controls: Mutex<Option<std::os::fd::OwnedFd>>,
 }
 
 /// What the threads of a link share.
@@ -144,12 +143,13 @@ struct Shared {
 }
 
 impl Link {
+    /// Drives packets between two TUN devices, the one outside first.
     fn start(
         args: &Args,
         text: &Text,
         scenario: &Scenario,
         files: DiskFiles,
-        ends: Ends,
+        tuns: [OwnedFd; 2],
         capture: Option<Capture>,
     ) -> Result<Self, Failure> {
         let edge = scenario.tables().edge.clone();
@@ -159,45 +159,18 @@ impl Link {
             Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
         logs::add(&mut plane, args, &edge, &files)?;
         let recorder = capture.clone().map(|file| Recorder::start(Box::new(file)));
-        let failed = |error: io::Error| Failure::Run(format!("the link cannot be driven: {error}"));
-        let (orders, remote) = Orders::new().map_err(failed)?;
-        let Ends { outside, inside, control } = ends;
-        let wired = TunPort::new(outside, plane.pool()).map_err(failed)?;
-        let radio = TunPort::new(inside, plane.pool()).map_err(failed)?;
-        let ports = [
-            Tap::new(wired, Side::Wired, recorder.as_ref()),
-            Tap::new(radio, Side::Radio, recorder.as_ref()),
-        ];
-        let thread = thread::spawn(move || {
-            let [wired, radio] = &ports;
-            let clock = RealClock::new([wired.as_fd(), radio.as_fd()], orders.as_fd(), SPIN)?;
-            let mut driver = Driver::new(plane, clock, ports);
-            driver.run(&orders, None)?;
-            Ok(driver)
-        });
-        let shared = Shared {
-            remote: remote.clone(),
-            scenario: scenario.clone(),
-            seed,
-            files,
-            edge: Mutex::new((edge, 0)),
-        };
-        Ok(Self {
-            remote,
-            thread,
-            recorder,
-            capture,
-            shared: Arc::new(shared),
-            controls: Mutex::new(Some(control)),
-        })
+        let (remote, thread) = drive(plane, tuns, recorder.as_ref())
+            .map_err(|error| Failure::Run(format!("the link cannot be driven: {error}")))?;
+        let scenario = scenario.clone();
+        let shared = Shared { remote, scenario, seed, files, edge: Mutex::new((edge, 0)) };
+        Ok(Self { thread, recorder, capture, shared: Arc::new(shared) })
     }
 
     /// Starts to answer at the control sockets and the address of the metrics.
-    fn serve(&self, metrics: Option<TcpListener>) {
-        let inside = self.controls.lock().unwrap_or_else(PoisonError::into_inner).take();
+    fn serve(&self, inside: OwnedFd, metrics: Option<TcpListener>) {
         // Without it the link can only be changed from inside.
         let outside = control::listen(std::process::id()).ok();
-        for listener in inside.map(Into::into).into_iter().chain(outside) {
+        for listener in [inside.into()].into_iter().chain(outside) {
             let shared = Arc::clone(&self.shared);
             thread::spawn(move || control::serve(&listener, |request| shared.answer(request)));
         }
@@ -227,7 +200,7 @@ impl Link {
     /// Stops the driver and gives the results.
     fn finish(self) -> Result<RunResult, Failure> {
         let results = self.shared.results();
-        self.remote.stop();
+        self.shared.remote.stop();
         let failed = |error: &dyn std::fmt::Display| Failure::Run(format!("the link broke down: {error}"));
         let driver = self.thread.join().map_err(|_| failed(&"its thread died"))?;
         let mut driver = driver.map_err(|error| failed(&error))?;
@@ -242,6 +215,21 @@ impl Link {
         self.capture.map_or(Ok(()), Capture::finish)?;
         results.ok_or_else(|| failed(&"it does not answer"))
     }
+}
+
+/// Starts the driver in a thread of its own.
+fn drive(plane: Plane, tuns: [OwnedFd; 2], recorder: Option<&Recorder>) -> io::Result<(Remote, Thread)> {
+    let (orders, remote) = Orders::new()?;
+    let [outside, inside] = tuns;
+    let wired = Tap::new(TunPort::new(outside, plane.pool())?, Side::Wired, recorder);
+    let radio = Tap::new(TunPort::new(inside, plane.pool())?, Side::Radio, recorder);
+    let thread = thread::spawn(move || {
+        let clock = RealClock::new([wired.as_fd(), radio.as_fd()], orders.as_fd(), SPIN)?;
+        let mut driver = Driver::new(plane, clock, [wired, radio]);
+        driver.run(&orders, None)?;
+        Ok(driver)
+    });
+    Ok((remote, thread))
 }
 
 impl Shared {

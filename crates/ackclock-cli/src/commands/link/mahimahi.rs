@@ -102,9 +102,10 @@ fn queue(
     (option, kind, args): (&str, Option<&str>, Option<&str>),
     (discipline, size): (&str, &str),
 ) -> Result<Vec<String>, Failure> {
+    let wrong =
+        |what: &str| Failure::Input(format!("{option}-args: {what}; write packets=100 or bytes=150000"));
     let ours = match kind {
-        None | Some("infinite") => "drop-tail",
-        Some("droptail") => "drop-tail",
+        None | Some("infinite" | "droptail") => "drop-tail",
         Some("drophead") => "drop-head",
         Some(kind @ ("codel" | "pie")) => kind,
         Some(other) => {
@@ -112,32 +113,28 @@ fn queue(
             return Err(Failure::Input(format!("{option}: `{other}` is not a queue; known are {known}")));
         }
     };
-    let mut sets = kind.map(|_| format!("{discipline}={ours}")).into_iter().collect::<Vec<_>>();
-    let wrong =
-        |what: &str| Failure::Input(format!("{option}-args: {what}; write packets=100 or bytes=150000"));
-    for part in args.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let (key, value) =
-            part.split_once('=').ok_or_else(|| wrong(&format!("`{part}` is not KEY=NUMBER")))?;
-        let number: u64 =
-            value.trim().parse().map_err(|_| wrong(&format!("`{value}` is not a whole number")))?;
-        sets.push(match (ours, key.trim()) {
-            (_, "packets") => format!("{size}={number}p"),
-            (_, "bytes") => format!("{size}={number}B"),
-            ("codel", key @ ("target" | "interval")) => format!("{discipline}.{key}={number}ms"),
-            ("pie", "qdelay_ref") => format!("{discipline}.target={number}ms"),
-            ("pie", "max_burst") => format!("{discipline}.burst={number}ms"),
-            (_, other) => {
-                return Err(wrong(&format!("`{other}` means nothing to {}", kind.unwrap_or("infinite"))));
-            }
-        });
-    }
-    if matches!(ours, "codel" | "pie") || args.is_some() || kind.is_none() {
-        return Ok(sets);
-    }
-    if kind != Some("infinite") {
+    if matches!(kind, Some("droptail" | "drophead")) && args.is_none() {
         return Err(wrong("what the queue holds is missing"));
     }
+    let mut sets = kind.map(|_| format!("{discipline}={ours}")).into_iter().collect::<Vec<_>>();
+    for part in args.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        sets.push(argument(ours, part, (discipline, size)).map_err(|what| wrong(&what))?);
+    }
     Ok(sets)
+}
+
+/// One argument of a queue as an override.
+fn argument(queue: &str, part: &str, (discipline, size): (&str, &str)) -> Result<String, String> {
+    let (key, value) = part.split_once('=').ok_or_else(|| format!("`{part}` is not KEY=NUMBER"))?;
+    let number: u64 = value.trim().parse().map_err(|_| format!("`{value}` is not a whole number"))?;
+    Ok(match (queue, key.trim()) {
+        (_, "packets") => format!("{size}={number}p"),
+        (_, "bytes") => format!("{size}={number}B"),
+        ("codel", key @ ("target" | "interval")) => format!("{discipline}.{key}={number}ms"),
+        ("pie", "qdelay_ref") => format!("{discipline}.target={number}ms"),
+        ("pie", "max_burst") => format!("{discipline}.burst={number}ms"),
+        (_, other) => return Err(format!("`{other}` means nothing to {queue}")),
+    })
 }
 
 #[cfg(test)]
@@ -177,7 +174,7 @@ mod tests {
             ("droptail", None, "what the queue holds is missing"),
             ("droptail", Some("packets"), "`packets` is not KEY=NUMBER"),
             ("droptail", Some("packets=many"), "`many` is not a whole number"),
-            ("droptail", Some("target=5"), "`target` means nothing to droptail"),
+            ("droptail", Some("target=5"), "`target` means nothing to drop-tail"),
         ] {
             let Err(Failure::Input(message)) = sets(Some(kind), args) else { panic!() };
             assert!(message.contains(expected), "{message}");
