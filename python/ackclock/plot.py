@@ -7,6 +7,7 @@ it to a file, `svg` gives it as text for a report.
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,7 +98,8 @@ def curves(lines: Mapping[str, Curve], xlabel: str, ylabel: str, title: str = ""
 def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit: float = 1.0) -> Figure:
     """A column of `Results.flows` over one swept key; the others make the curves.
 
-    The key of the axis is one whose values are numbers, such as a buffer, or else the one with the most values.
+    The key of the axis is one whose values are numbers, such as a buffer, or else the one with the most values; the
+    marks of values without an order are not joined.
 
     Args:
         results: Runs of a sweep.
@@ -123,7 +125,8 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
         lines[", ".join(names) or "mean"] = Curve(
             [position[tick] for tick in there], [unit * by_value.get_group(tick) for tick in there]
         )
-    figure = curves(lines, over, ylabel or column)
+    draw = curves if _numbers(ticks) is not None else _marks
+    figure = draw(lines, over, ylabel or column)
     figure.axes[0].set_xticks(list(position.values()), ticks)
     return figure
 
@@ -132,7 +135,7 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
     """What `compare` ran: further up and to the left is better.
 
     A colour for each value of the first key (the sender), a marker for each of the others (the regulator); a line joins
-    the buffers of a variant, which are written at its marks.
+    the buffers of a variant, which are written at its first and last mark.
 
     Args:
         results: Runs of `compare`, or of any sweep.
@@ -158,12 +161,12 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
                 color=colour, marker=marker, linestyle="-" if marker == MARKERS[0] else "--", linewidth=1.1,
                 label=", ".join(names),
             )  # fmt: skip
-            for (buffer, _), at_x, at_y in zip(points, x, y, strict=True):
+            for i in sorted({0, len(points) - 1}):
                 axes.annotate(
-                    "".join(buffer), (at_x.mean(), at_y.mean()), xytext=(4, -11), textcoords="offset points",
+                    "".join(points[i][0]), (x[i].mean(), y[i].mean()), xytext=(4, -11), textcoords="offset points",
                     fontsize=8, color=colour,
                 )  # fmt: skip
-        axes.set_ylim(bottom=0)
+        axes.margins(0.08)
         _log_if_wide(axes)
         _legend_above(figure)
     return figure
@@ -250,6 +253,22 @@ def svg(figure: Figure, name: str) -> str:
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
+def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str) -> Figure:
+    """Means with their intervals beside each other, where neighbours on the axis have nothing between them."""
+    with panel(xlabel, ylabel) as (figure, axes):
+        for i, (label, curve) in enumerate(lines.items()):
+            mean, half = _mean_and_interval(curve)
+            beside = np.asarray(curve.x) + 0.12 * (i - (len(lines) - 1) / 2)
+            axes.errorbar(
+                beside, mean, yerr=half, color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)],
+                linestyle="none", capsize=4, label=label,
+            )  # fmt: skip
+        axes.margins(x=0.2)
+        axes.grid(visible=False, axis="x")
+        _legend_above(figure)
+    return figure
+
+
 @contextmanager
 def _reproducible(name: str) -> Iterator[None]:
     """Equal figures give equal bytes."""
@@ -294,7 +313,9 @@ def _positions(ticks: Sequence[str]) -> dict[str, float]:
 def _legend_above(figure: Figure) -> None:
     """A legend that cannot hide data."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    columns = next(n for n in (5, 4, 3, 2, 1) if n * max(map(len, labels)) < 70 or n == 1)
+    most = next(n for n in (5, 4, 3, 2, 1) if n * max(map(len, labels)) < 70 or n == 1)
+    rows = math.ceil(len(labels) / most)
+    columns = math.ceil(len(labels) / rows)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=10)
 
 

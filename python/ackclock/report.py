@@ -10,7 +10,7 @@ import jinja2
 
 from ackclock import __version__, plot
 from ackclock.paper import Figure, JudgedRow, Outcome, Verdict
-from ackclock.paper.readme import ours, printed
+from ackclock.paper.readme import ours, printed, with_spread
 from ackclock.results import Results, half_interval
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ BOTTLENECK_COLUMNS = (
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a report; its first `keys` columns name the row."""
+    """A table of a report; its first `keys` columns name the row. Numbers that no run has make no column."""
 
     title: str
     columns: Sequence[str]
@@ -68,6 +68,7 @@ def of_runs(results: Results, title: str = "ackclock runs") -> str:
     return _TEMPLATES.get_template("runs.html.j2").render(
         title=title,
         version=__version__,
+        findings=findings(results),
         runs=len(results),
         figures=_inline(_figures(results)),
         tables=[
@@ -76,6 +77,42 @@ def of_runs(results: Results, title: str = "ackclock runs") -> str:
         ],
         provenance=sorted({_provenance(run) for run in results.objects}),
     )
+
+
+def findings(results: Results) -> list[str]:
+    """What a comparison shows, in two sentences: the most goodput, and what the regulators give and cost."""
+    if not {"flow.sender", "edge.regulator"} & set(results.swept):
+        return []
+    goodput, rtt = results.summary("goodput_bps") / 1e3, results.summary("rtt_ms.mean")
+    first = int(goodput["mean"].argmax())
+    best = goodput.iloc[first]
+    name = goodput.index[first]
+    combination = " + ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    found = [
+        f"Of {len(goodput)} combinations, {combination} has the most goodput: "
+        f"{with_spread(best['mean'], best['high'] - best['mean'])} kbit/s at a mean round trip time of "
+        f"{rtt['mean'].iloc[first]:.0f} ms."
+    ]
+    gains, costs = _against_none(goodput["mean"]), _against_none(rtt["mean"])
+    told = [f"{name} changes goodput by {gains[name]} and the round trip time by {costs[name]}" for name in gains]
+    return [*found, f"Beside the same link without a regulator, {'; '.join(told)}."] if told else found
+
+
+def _against_none(means: pd.Series[float]) -> dict[str, str]:
+    """By how many percent each regulator changes a mean, beside the same point without one."""
+    if "edge.regulator" not in means.index.names:
+        return {}
+    # The level added keeps one where the regulator is all that was swept.
+    table = means.to_frame().assign(all="").set_index("all", append=True)["mean"].unstack("edge.regulator")
+    if "none" not in table:
+        return {}
+    changes = 100 * table.drop(columns="none").div(table["none"], axis=0) - 100
+    return {str(name): _range(changes[name]) for name in changes}
+
+
+def _range(percent: pd.Series[float]) -> str:
+    low, high = f"{percent.min():+.0f} %", f"{percent.max():+.0f} %"
+    return low if low == high else f"{low} to {high}"
 
 
 def _claim(judged: JudgedRow) -> dict[str, str]:
@@ -99,23 +136,28 @@ def _inline(figures: Iterable[Figure]) -> list[dict[str, str]]:
 def _figures(results: Results) -> Iterator[Figure]:
     if {"flow.sender", "edge.regulator"} & set(results.swept):
         yield Figure(
-            "goodput-against-delay", "Further up and to the left is better.", plot.goodput_against_delay(results)
+            "goodput-against-delay",
+            "Further up and to the left is better; the bars are 95 % confidence intervals.",
+            plot.goodput_against_delay(results),
         )
     if results.swept:
         for column, label, unit in FLOW_COLUMNS[:2]:
             yield Figure(
-                f"sweep-{column}", f"Mean {label} with its interval.", plot.sweep(results, column, label, unit)
+                f"sweep-{column}",
+                f"{label[0].upper()}{label[1:]}: mean over the runs, with its 95 % confidence interval.",
+                plot.sweep(results, column, label, unit),
             )
     for i, series in enumerate(results.series):
         yield Figure(f"series-{i}", f"Run {i + 1}, flow 0.", plot.time_series(series))
 
 
 def _flow_keys(results: Results) -> list[str]:
-    return [*results.swept, "id", *([] if "flow.sender" in results.swept else ["sender"])]
+    several = ["id"] if results.flows["id"].nunique() > 1 else []
+    return [*results.swept, *several, *([] if "flow.sender" in results.swept else ["sender"])]
 
 
 def _table(title: str, data: pd.DataFrame, keys: Sequence[str], columns: Sequence[tuple[str, str, float]]) -> Table:
-    there = [column for column in columns if column[0] in data]
+    there = [column for column in columns if column[0] in data and data[column[0]].notna().any()]
     rows = []
     for _, group in data.groupby([data[key].astype(str) for key in keys], sort=False):
         names = [str(group[key].iloc[0]) for key in keys]
@@ -124,13 +166,9 @@ def _table(title: str, data: pd.DataFrame, keys: Sequence[str], columns: Sequenc
 
 
 def _cell(values: pd.Series[Any]) -> str:
-    """Mean and interval; `-` where no run has the number."""
+    """Mean and interval; `-` where no run of the point has the number."""
     known = values.dropna().astype(float)
-    if known.empty:
-        return "-"
-    mean = float(known.mean())
-    half = half_interval(known.to_numpy())
-    return f"{mean:,.4g}" if half == 0 else f"{mean:,.4g} ± {half:.2g}"
+    return "-" if known.empty else with_spread(float(known.mean()), half_interval(known.to_numpy()))
 
 
 def _provenance(run: Mapping[str, Any]) -> str:

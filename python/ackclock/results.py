@@ -104,13 +104,23 @@ def half_interval(values: ArrayLike) -> float:
     from scipy.stats import t
 
     array = np.asarray(values, dtype=float)
-    if array.size < 2:
+    # The deviation of equal values would be what rounding leaves of their mean.
+    if array.size < 2 or np.ptp(array) == 0:
         return 0.0
     return float(t.ppf(0.975, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
 
 
 def _identity(run: Run) -> dict[str, Any]:
-    return {key: run.get(key) for key in ("scenario", "seed", "run", "duration_s")} | dict(run.get("point") or {})
+    known = {key: run.get(key) for key in ("scenario", "seed", "run", "duration_s")}
+    return known | {key: _label(value) for key, value in (run.get("point") or {}).items()}
+
+
+def _label(value: Any) -> Any:
+    """A swept value as a cell: a table such as `{ kind = "ack-regulator", alpha = 3 }` becomes text."""
+    if not isinstance(value, Mapping):
+        return value
+    others = [f"{key} {_label(inner)}" for key, inner in value.items() if key != "kind"]
+    return " ".join([*([str(value["kind"])] if "kind" in value else []), *others])
 
 
 def _flat(name: str, value: Any) -> dict[str, Any]:

@@ -37,6 +37,10 @@ def test_one_value_has_no_interval():
     assert half_interval([3.0]) == 0
 
 
+def test_equal_values_have_no_interval():
+    assert half_interval([398.5 / 3] * 3) == 0
+
+
 def test_series_are_not_copied(series):
     results = Results([run_object()], [series])
     assert results.series[0]["cwnd/0"] is series["cwnd/0"]

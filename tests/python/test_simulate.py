@@ -1,13 +1,16 @@
-"""The engine from Python: runs, sweeps, comparisons, series and a sender driven by hand."""
+"""The engine from Python: runs, sweeps, comparisons and series."""
+
+import json
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
 
 import ackclock
 from ackclock import _core
-
-if not hasattr(_core, "run"):
-    pytest.skip("the compiled module is not built; `maturin develop` builds it", allow_module_level=True)
+from ackclock.cluster import interleaved
 
 SCENARIO = """
 version = 1
@@ -42,8 +45,6 @@ def test_a_run_stays_below_the_capacity():
 
 
 def test_a_mapping_runs_as_the_text_does():
-    import tomllib
-
     assert (
         ackclock.run(tomllib.loads(SCENARIO)).flows["goodput_bps"].equals(ackclock.run(SCENARIO).flows["goodput_bps"])
     )
@@ -65,6 +66,33 @@ def test_series_have_one_clock():
     assert series["queue"].max() <= 10
 
 
+def test_series_are_the_engines_own_memory():
+    (outcome,) = _core.run(SCENARIO, set=["runs=1"], series_interval=0.5)
+    (series,) = ackclock.Results([], [outcome.series]).series
+    for name, array in outcome.series.items():
+        assert array.dtype == np.float64
+        assert type(array.base).__name__ == "PySliceContainer"  # a Rust vector; NumPy copied nothing
+        assert np.shares_memory(array, series[name])
+
+
+def test_two_threads_run_side_by_side():
+    # Both are inside the engine's call at once: the first progress of each waits for that of the other.
+    both = Barrier(2, timeout=60)
+    met = []
+
+    def swept(buffer: str) -> list[str]:
+        def progress(done: int, total: int) -> None:
+            if done == 1:
+                met.append(both.wait())
+
+        return _core.sweep(SCENARIO, set=[f"edge.buffer={buffer}"], progress=progress, threads=1)
+
+    with ThreadPoolExecutor(2) as threads:
+        together = list(threads.map(swept, ["4p", "10p"]))
+    assert sorted(met) == [0, 1]
+    assert together == [_core.sweep(SCENARIO, set=[f"edge.buffer={buffer}"]) for buffer in ("4p", "10p")]
+
+
 def test_a_run_without_an_interval_keeps_no_series():
     assert ackclock.run(SCENARIO).series == []
 
@@ -79,8 +107,6 @@ def test_a_sweep_gives_every_point_and_run_in_order():
 def test_the_parts_of_a_sweep_are_the_sweep():
     text = SCENARIO + '[sweep]\n"edge.buffer" = ["4p", "10p", "20p"]\n'
     parts = [_core.sweep(text, part=(i, 4), threads=1) for i in range(4)]
-    from ackclock.cluster import interleaved
-
     assert interleaved(parts) == _core.sweep(text)
 
 
@@ -126,46 +152,6 @@ def test_a_wrong_scenario_is_a_value_error_that_names_it(tmp_path, wrong, messag
 
 
 def test_the_catalogue_lists_what_scenarios_may_name():
-    import json
-
     catalogue = json.dumps(json.loads(_core.list_components()))
     for name in ("reno", "newreno", "sack1", "cubic", "ack-regulator", "drop-tail", "codel", "variable", "trace"):
         assert f'"{name}"' in catalogue
-
-
-def test_a_sender_by_hand_doubles_in_slow_start():
-    sender = ackclock.Sender("reno", mss=1000, initial_window=1000, max_window=64_000)
-    (first,) = sender.poll(0.0)
-    assert (first.seq, first.len, first.retransmission) == (0, 1000, False)
-    assert sender.poll(0.0) == []
-    sender.on_ack(0.1, 1000, 64_000)
-    assert sender.cwnd == 2000
-    assert [segment.seq for segment in sender.poll(0.1)] == [1000, 2000]
-    assert sender.srtt == pytest.approx(0.1)
-
-
-def test_a_sender_by_hand_retransmits_when_its_timer_expires():
-    sender = ackclock.Sender("reno", mss=1000, initial_window=2000, max_window=64_000)
-    assert len(sender.poll(0.0)) == 2
-    deadline = sender.timeout()
-    assert deadline is not None
-    (again,) = sender.poll(deadline)
-    assert (again.seq, again.retransmission) == (0, True)
-    assert sender.cwnd == 1000
-
-
-def test_a_sender_by_hand_retransmits_at_the_third_duplicate():
-    sender = ackclock.Sender("reno", mss=1000, initial_window=8000, max_window=64_000)
-    assert len(sender.poll(0.0)) == 8
-    for i in range(2):
-        sender.on_ack(0.1 + i / 100, 0, 64_000)
-        assert not any(segment.retransmission for segment in sender.poll(0.1 + i / 100))
-    sender.on_ack(0.13, 0, 64_000)
-    sent = sender.poll(0.13)
-    assert (sent[0].seq, sent[0].retransmission) == (0, True)
-    assert sender.ssthresh == 4000
-
-
-def test_an_unknown_sender_is_a_value_error_that_names_the_known():
-    with pytest.raises(ValueError, match="newreno"):
-        ackclock.Sender("rhino", mss=1000)

@@ -23,9 +23,11 @@ def update(path: Path, outcome: Outcome) -> None:
 
 
 def claim_table(outcome: Outcome) -> str:
-    """Summary and table in Markdown."""
+    """Summary, what was tried for each miss, and the table, in Markdown."""
+    misses = "".join(_miss(row) for row in outcome.rows if row.verdict is Verdict.NOT_REPRODUCED)
+    parted = f"Not reproduced, and what was tried:\n\n{misses}\n" if misses else ""
     head = "| id | config | metric | printed | ours | tolerance | verdict | note |\n" + "| --- " * 8 + "|\n"
-    return f"{summary(outcome)}\n\n{head}" + "".join(_line(row) for row in outcome.rows)
+    return f"{summary(outcome)}\n\n{parted}{head}" + "".join(_line(row) for row in outcome.rows)
 
 
 def summary(outcome: Outcome) -> str:
@@ -39,7 +41,7 @@ def ours(judged: JudgedRow) -> str:
     if not judged.claim.values:
         return {True: "holds", False: "does not hold", None: ""}[judged.claim.ordering]
     pairs = zip(judged.claim.means, judged.claim.spreads, strict=True)
-    return " / ".join(_with_spread(mean, sd) for mean, sd in pairs)
+    return " / ".join(with_spread(mean, sd) for mean, sd in pairs)
 
 
 def printed(row: Row) -> str:
@@ -47,15 +49,21 @@ def printed(row: Row) -> str:
     return f"{row.value} {row.unit}".strip()
 
 
-def _with_spread(mean: float, sd: float) -> str:
+def with_spread(mean: float, spread: float) -> str:
+    """A mean to the digit that its spread leaves certain; four digits where there is no spread."""
     if math.isnan(mean):
         return "none"
-    if not sd > 0:
-        return f"{mean:.4g}"
-    decimals = max(0, 1 - math.floor(math.log10(sd)))
+    if not spread > 0:
+        return f"{mean:.0f}" if abs(mean) >= 10_000 else f"{mean:.4g}"
+    decimals = max(0, 1 - math.floor(math.log10(spread)))
     if abs(mean) >= 10_000:
         decimals = 0
-    return f"{mean:.{decimals}f} ± {sd:.{decimals}f}"
+    return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
+
+
+def _miss(judged: JudgedRow) -> str:
+    row = judged.row
+    return f"- **{row.id}**, {row.metric}: printed {printed(row)}, ours {ours(judged)}. {judged.note}.\n"
 
 
 def _line(judged: JudgedRow) -> str:
@@ -68,6 +76,6 @@ def _line(judged: JudgedRow) -> str:
         ours(judged),
         row.tolerance,
         judged.verdict.value,
-        judged.note,
+        judged.claim.note if judged.verdict is Verdict.NOT_REPRODUCED else judged.note,
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"

@@ -1,0 +1,162 @@
+"""A sender driven by hand, segment by segment: what goes in is written beside what must come out.
+
+Segments have 1000 bytes; sequence numbers are counted in segments, so that 3 is the fourth one.
+"""
+
+import pytest
+
+from ackclock import Sender
+
+MSS = 1000
+WINDOW = 64 * MSS
+
+
+class Connection:
+    """A sender and what it has put on the wire."""
+
+    def __init__(self, sender: str, initial_window: int = 1, **options) -> None:
+        self.tcp = Sender(sender, mss=MSS, initial_window=initial_window * MSS, max_window=WINDOW, **options)
+        self.now = 0.0
+
+    def sent(self) -> list[int]:
+        """Numbers of the segments that go out now; a retransmission is written as its bitwise complement."""
+        segments = self.tcp.poll(self.now)
+        assert {segment.len for segment in segments} <= {MSS}
+        return [~(s.seq // MSS) if s.retransmission else s.seq // MSS for s in segments]
+
+    def ack(self, at: float, number: int, *sack: tuple[int, int], window: int = WINDOW) -> list[int]:
+        """Take an ACK for everything before segment `number` and give what it calls forth."""
+        self.now = at
+        blocks = [(left * MSS, right * MSS) for left, right in sack]
+        self.tcp.on_ack(at, number * MSS, window, sack=blocks)
+        return self.sent()
+
+    def expire(self) -> list[int]:
+        """Wait for the timer and give what it calls forth."""
+        deadline = self.tcp.timeout()
+        assert deadline is not None
+        assert deadline > self.now
+        self.now = deadline
+        return self.sent()
+
+    @property
+    def window(self) -> float:
+        return self.tcp.cwnd / MSS
+
+
+def test_slow_start_doubles_every_round_trip():
+    tcp = Connection("reno")
+    assert tcp.sent() == [0]
+    assert tcp.sent() == []
+    assert tcp.ack(0.1, 1) == [1, 2]
+    assert tcp.tcp.srtt == pytest.approx(0.1)
+    assert tcp.ack(0.2, 2) == [3, 4]
+    assert tcp.ack(0.2, 3) == [5, 6]
+    assert tcp.window == 4
+    assert tcp.tcp.flight == 4 * MSS
+
+
+def test_the_receivers_window_holds_the_sender():
+    tcp = Connection("reno", initial_window=8)
+    assert tcp.sent() == list(range(8))
+    # Acknowledged 4, room for 4: exactly what is in flight.
+    assert tcp.ack(0.1, 4, window=4 * MSS) == []
+    assert tcp.ack(0.1, 4, window=6 * MSS) == [8, 9]
+
+
+def test_the_third_duplicate_calls_forth_the_segment_and_halves_the_window():
+    tcp = Connection("reno", initial_window=8)
+    assert tcp.sent() == list(range(8))
+    assert tcp.ack(0.10, 0) == []
+    assert tcp.ack(0.11, 0) == []
+    assert tcp.ack(0.12, 0) == [~0]
+    assert tcp.tcp.ssthresh == 4 * MSS
+    # RFC 5681 3.2: half of 8, told without its inflation by the 3 duplicates; each further one inflates by a segment,
+    # and the ninth segment goes out at 4 + 5.
+    assert tcp.window == 4
+    assert tcp.ack(0.13, 0) == []
+    assert tcp.ack(0.14, 0) == [8]
+    # Deflated to 4, and a quarter for the ACK itself; segment 8 is in flight.
+    assert tcp.ack(0.2, 8) == [9, 10, 11]
+    assert tcp.window == 4.25
+
+
+def test_reno_leaves_recovery_at_a_partial_ack():
+    tcp = Connection("reno", initial_window=8)
+    tcp.sent()
+    for i in range(3):
+        tcp.ack(0.10 + i / 100, 0)
+    # 0 and 2 were lost: the ACK moves to 2 only, the window is 4 + 1/4 and 6 are in flight; nothing is retransmitted.
+    assert tcp.ack(0.2, 2) == []
+    assert tcp.window == 4.25
+    # The duplicates begin anew and halve it once more: two losses, two halvings (CR02 figure 5a).
+    assert [tcp.ack(0.3 + i / 100, 2) for i in range(3)] == [[], [], [~2]]
+    assert tcp.tcp.ssthresh == 2 * MSS
+
+
+def test_newreno_retransmits_the_next_hole_at_a_partial_ack():
+    tcp = Connection("newreno", initial_window=8)
+    tcp.sent()
+    for i in range(3):
+        last = tcp.ack(0.10 + i / 100, 0)
+    assert last == [~0]
+    assert ~2 in tcp.ack(0.2, 2)
+    assert tcp.tcp.ssthresh == 4 * MSS  # halved once for both
+    # RFC 6582 3.2 step 3 (1): min(ssthresh, max(in flight, 1) + 1); nothing is in flight any more.
+    assert tcp.ack(0.3, 8) == [8, 9]
+    assert tcp.window == 2
+
+
+def test_sack_retransmits_the_holes_and_nothing_else():
+    tcp = Connection("sack", initial_window=8)
+    assert tcp.sent() == list(range(8))
+    wire = tcp.ack(0.10, 0, (1, 2)) + tcp.ack(0.11, 0, (3, 4), (1, 2)) + tcp.ack(0.12, 0, (3, 5), (1, 2))
+    wire += tcp.ack(0.13, 0, (3, 6), (1, 2)) + tcp.ack(0.14, 0, (3, 7), (1, 2)) + tcp.ack(0.15, 0, (3, 8), (1, 2))
+    assert [number for number in wire if number < 0] == [~0, ~2]
+
+
+def test_the_timer_backs_off_and_a_new_sample_ends_it():
+    tcp = Connection("reno", initial_window=2)
+    assert tcp.sent() == [0, 1]
+    # RFC 6298 (2.1): 1 s before the first sample; (5.5): doubled at each expiry.
+    waits = []
+    for _ in range(4):
+        before = tcp.now
+        assert tcp.expire() == [~0]
+        waits.append(tcp.now - before)
+        assert tcp.window == 1
+    assert waits == pytest.approx([1, 2, 4, 8])
+    assert tcp.tcp.ssthresh == 2 * MSS
+    # Karn: the ACK of a retransmitted segment is no sample, and the backoff stays.
+    assert tcp.tcp.srtt is None
+    tcp.ack(tcp.now + 0.1, 2)
+    assert tcp.tcp.srtt is None
+    assert tcp.tcp.rto == pytest.approx(16)
+    tcp.ack(tcp.now + 0.1, 3)
+    # (2.2): srtt R, rttvar R/2, so rto = R + 4 R/2 = 0.3 s, rounded up to the least, 1 s.
+    assert tcp.tcp.srtt == pytest.approx(0.1)
+    assert tcp.tcp.rto == pytest.approx(1)
+
+
+def test_what_was_lost_is_sent_again_after_a_timeout():
+    tcp = Connection("reno", initial_window=4)
+    assert tcp.sent() == [0, 1, 2, 3]
+    assert tcp.expire() == [~0]
+    assert tcp.ack(tcp.now + 0.1, 1) == [~1, ~2]
+    assert tcp.ack(tcp.now + 0.1, 4)[0] == 4
+
+
+def test_an_idle_sender_without_data_in_flight_has_no_timer():
+    assert Connection("reno").tcp.timeout() in (None, 0.0)
+
+
+def test_sequence_numbers_wrap():
+    sender = Sender("reno", mss=MSS, initial_window=4 * MSS, max_window=WINDOW, initial_seq=2**32 - 1500)
+    assert [s.seq for s in sender.poll(0.0)] == [2**32 - 1500, 2**32 - 500, 500, 1500]
+    sender.on_ack(0.1, 500, WINDOW)
+    assert sender.flight == 2 * MSS
+
+
+def test_an_unknown_sender_is_a_value_error_that_names_the_known():
+    with pytest.raises(ValueError, match="newreno"):
+        Sender("rhino", mss=MSS)
