@@ -233,8 +233,10 @@ def command_page() -> str:
 def commands() -> Iterator[str]:
     """The commands, and those below them, as the help lists them."""
     for name in listed(output("ackclock", "--help")):
-        below = listed(output("ackclock", name, "--help"))
-        yield from [f"{name} {one}" for one in below] or [name]
+        text = output("ackclock", name, "--help")
+        below = [f"{name} {one}" for one in listed(text)]
+        # `link` has commands below it and work of its own.
+        yield from below if below and "\nArguments:\n" not in text else [name, *below]
 
 
 def listed(text: str) -> list[str]:

@@ -19,9 +19,6 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Put a command, or a shell, behind an emulated link.
-///
-/// UP and DOWN are recordings (mahimahi, CSV, JSON) or rates (12mbit), seen from the command. Its network then is the
-/// link and what lies beyond it; the command ends the link, and its exit status is that of `ackclock`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -57,13 +54,13 @@ pub(crate) struct Args {
     /// Share of packets lost, in both directions.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario")]
     loss: Option<f64>,
-    #[command(flatten)]
-    spelling: Spelling,
-    #[command(flatten)]
-    around: Around,
     /// Print the equivalent scenario, and run nothing.
     #[arg(long)]
     generate: bool,
+    #[command(flatten)]
+    around: Around,
+    #[command(flatten)]
+    spelling: Spelling,
 }
 
 /// What surrounds a link.
@@ -95,7 +92,7 @@ Examples:
   ackclock link 1mbit 8mbit --delay 40ms
   ackclock link umts.up umts.down -- curl -s https://example.org
   ackclock link 64kbit 384kbit --delay 150ms --buffer 20p --regulator ack-regulator
-  ackclock link 1mbit 8mbit --server 'iperf3 -s' --json -- iperf3 -R -c '$ACKCLOCK_BASE'
+  ackclock link 1mbit 8mbit --server 'iperf3 -s' --json -- sh -c 'iperf3 -R -c $ACKCLOCK_BASE'
   ackclock link --scenario scenarios/first.toml -- ./program
   ackclock link set down.rate=1mbit
   mm-link's spelling:
