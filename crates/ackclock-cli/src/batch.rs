@@ -58,27 +58,15 @@ pub(crate) fn simulate(
 ) -> Result<Finished, Failure> {
     let interrupted = on_interrupt()?;
     let bar = progress::bar(title, jobs.len());
-    let capture = std::sync::Mutex::new(extras.capture);
-    let work = |index: usize| {
-        // Only a batch of one job has a capture.
-        let capture = capture.lock().map_or(None, |mut capture| capture.take());
-        simulate_one(
-            &jobs[index],
-            files,
-            RunOptions { series_interval: extras.series, capture },
-            extras.timing,
-        )
-    };
     let mut ended: Vec<Option<Ended>> = jobs.iter().map(|_| None).collect();
     let mut lines = Some(lines);
-    let flow = in_parallel(jobs.len(), None, work, |news| {
+    let flow = in_parallel(jobs.len(), None, worker(jobs, files, extras), |news| {
         let Some(open) = &mut lines else { return ControlFlow::Continue(()) };
         if let News::Done(index, result) = news {
             bar.inc(1);
-            let line =
-                result.as_ref().ok().map(|outcome| json_line(&outcome.result, &jobs[index].point.labels));
+            let put = put_line(open, index, &jobs[index], &result);
             ended[index] = Some(result);
-            if let Err(failure) = open.put(index, line) {
+            if let Err(failure) = put {
                 return ControlFlow::Break(failure);
             }
         }
@@ -91,13 +79,32 @@ pub(crate) fn simulate(
         ControlFlow::Continue(())
     });
     bar.finish_and_clear();
-    match flow.map_err(Failure::Run)? {
-        ControlFlow::Break(failure) => return Err(failure),
-        ControlFlow::Continue(()) => {}
+    if let ControlFlow::Break(failure) = flow.map_err(Failure::Run)? {
+        return Err(failure);
     }
     let ended: Vec<Ended> = ended.into_iter().flatten().collect();
     let verdict = lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines));
     Ok(Finished { ended, verdict })
+}
+
+/// Writes the line of a job that went well.
+fn put_line(lines: &mut Lines, index: usize, job: &Job<'_>, ended: &Ended) -> Result<(), Failure> {
+    lines.put(index, ended.as_ref().ok().map(|outcome| json_line(&outcome.result, &job.point.labels)))
+}
+
+/// The work of the batch's threads.
+fn worker<'a>(
+    jobs: &'a [Job<'a>],
+    files: &'a (dyn Files + Sync),
+    extras: Extras,
+) -> impl Fn(usize) -> Ended + Sync + 'a {
+    // Only a batch of one job has a capture.
+    let capture = std::sync::Mutex::new(extras.capture);
+    move |index| {
+        let capture = capture.lock().map_or(None, |mut capture| capture.take());
+        let options = RunOptions { series_interval: extras.series, capture };
+        simulate_one(&jobs[index], files, options, extras.timing)
+    }
 }
 
 /// Closes the lines; where a run failed, a file keeps its unfinished name.

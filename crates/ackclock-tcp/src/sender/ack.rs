@@ -33,9 +33,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.board.sent().is_empty() {
             self.timer = Time::NEVER;
             if self.fin == Fin::Sent {
-                self.finished_at = Some(now);
+                self.past.finished_at = Some(now);
                 // The FIN takes a number and is no payload.
-                self.acknowledged -= 1;
+                self.past.acknowledged -= 1;
                 self.close();
             }
         }
@@ -45,7 +45,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn read(&mut self, now: Time, seg: &Segment) -> News {
         let acked =
             if seg.ack == self.board.una() { Acked::default() } else { self.board.acknowledge(seg.ack) };
-        self.acknowledged += u64::from(acked.bytes);
+        self.past.acknowledged += u64::from(acked.bytes);
         if acked.bytes > 0
             && let Some(rate) = &mut self.rate
         {
@@ -76,7 +76,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     fn on_advance(&mut self, now: Time, seg: &Segment, news: &mut News) {
-        self.timed_out_at = None;
+        self.past.timed_out_at = None;
         self.measure(now, seg, news);
         if self.timestamps == Switch::On {
             self.undo_if_spurious(now, seg, news);
@@ -139,7 +139,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             });
         }
         let Some(rtt) = news.rtt else { return };
-        match self.rtt_restart.take() {
+        match self.past.rtt_restart.take() {
             Some(previous) => {
                 self.stats.rtt.record(rtt);
                 self.rtt.restart_from(previous, rtt);
@@ -229,7 +229,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             // transmit may exceed it too (RFC 5681 section 3.2 step 2).
             flight: self.board.outstanding().min(cwnd),
             window: cwnd.min(self.limit()).max(u32::from(self.mss)),
-            repeated_timeout: cause == Congestion::Timeout && self.timed_out_at == Some(una),
+            repeated_timeout: cause == Congestion::Timeout && self.past.timed_out_at == Some(una),
         }
     }
 
@@ -258,7 +258,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                 if let Some((window, ssthresh)) = window {
                     self.cc.adopt(window, ssthresh);
                 }
-                self.rtt_restart = rtt.filter(|_| cause == Congestion::Timeout);
+                self.past.rtt_restart = rtt.filter(|_| cause == Congestion::Timeout);
             }
             _ => self.cc.on_spurious(now, cause),
         }

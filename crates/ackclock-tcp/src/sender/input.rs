@@ -44,7 +44,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn take_control(&mut self, now: Time, seg: &Segment) {
         if seg.flags.intersects(Flags::RST) {
             // RFC 5961 section 3.2.
-            if self.state != State::Idle && seg.seq == self.peer_next {
+            if self.state != State::Idle && seg.seq == self.peer.next {
                 self.close();
             }
             return;
@@ -52,7 +52,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let asks = !seg.flags.intersects(Flags::ACK);
         match self.state {
             State::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
-            State::SynReceived if asks && seg.seq + 1 == self.peer_next => self.due = Due::SynAck,
+            State::SynReceived if asks && seg.seq + 1 == self.peer.next => self.due = Due::SynAck,
             _ => {}
         }
     }
@@ -60,10 +60,10 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Agrees with what the peer's SYN offers.
     fn answer_syn(&mut self, now: Time, syn: &Segment) {
         let offer = syn.syn_options().unwrap_or_default();
-        self.peer_next = syn.seq + 1;
-        self.peer_scale = offer.window_scale.unwrap_or(0).min(LARGEST_SCALE);
-        self.peer_edge = self.params.first + u32::from(syn.window);
-        self.peer_largest = u32::from(syn.window);
+        self.peer.next = syn.seq + 1;
+        self.peer.scale = offer.window_scale.unwrap_or(0).min(LARGEST_SCALE);
+        self.peer.edge = self.params.first + u32::from(syn.window);
+        self.peer.largest = u32::from(syn.window);
         match syn.timestamps().filter(|_| self.timestamps == Switch::On) {
             Some(stamps) => self.stamps.recent = stamps.value,
             None => self.without_timestamps(),
@@ -104,7 +104,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if let Some(sent_at) = acked.newest {
             self.take_rtt(now.since(sent_at));
         }
-        if self.syn_timeouts > 0 {
+        if self.past.syn_timeouts > 0 {
             // RFC 5681 section 3.1: the initial window is then one segment.
             self.cc.adopt(u32::from(self.mss), self.cc.ssthresh());
             let initial = self.config.rto.initial.max(AFTER_LOST_SYN);
@@ -122,7 +122,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.stamps.seen && Seq(stamps.value).before(Seq(self.stamps.recent)) {
             return true;
         }
-        if seg.seq.at_or_before(self.peer_next) {
+        if seg.seq.at_or_before(self.peer.next) {
             self.stamps.recent = stamps.value;
             self.stamps.seen = true;
         }
@@ -131,8 +131,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// The peer sends no data, but its FIN must be acknowledged.
     fn take_peer_data(&mut self, seg: &Segment) {
-        if seg.seq == self.peer_next && seg.flags.intersects(Flags::FIN) {
-            self.peer_next = seg.end();
+        if seg.seq == self.peer.next && seg.flags.intersects(Flags::FIN) {
+            self.peer.next = seg.end();
         }
         if seg.has_data() {
             self.due = Due::Ack;
@@ -141,11 +141,11 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Takes over the peer's window; whether it was closed before.
     fn take_window(&mut self, seg: &Segment) -> bool {
-        let scale = seg.scale().unwrap_or(self.peer_scale).min(LARGEST_SCALE);
+        let scale = seg.scale().unwrap_or(self.peer.scale).min(LARGEST_SCALE);
         let window = u32::from(seg.window) << scale;
-        let was_closed = self.peer_edge.at_or_before(self.board.una());
-        self.peer_edge = seg.ack + window;
-        self.peer_largest = self.peer_largest.max(window);
+        let was_closed = self.peer.edge.at_or_before(self.board.una());
+        self.peer.edge = seg.ack + window;
+        self.peer.largest = self.peer.largest.max(window);
         was_closed || window == 0
     }
 

@@ -132,44 +132,56 @@ pub struct TcpSender<R, C> {
     pacing_wake: Time,
     /// When an established connection begins; [`Time::NEVER`] once it has.
     start: Time,
-    /// One past what the peer's window takes.
-    peer_edge: Seq,
-    /// The largest window that the peer has offered, bytes.
-    peer_largest: u32,
+    peer: Peer,
     /// Configured bound of the window, bytes.
     max_window: u32,
-    /// Next number expected of the peer.
-    peer_next: Seq,
     /// Payload not sent yet.
     unsent: Supply,
-    acknowledged: u64,
+    past: Past,
     flow: FlowId,
     mss: u16,
     header: u16,
     state: State,
-    peer_scale: u8,
     timestamps: Switch,
     fin: Fin,
     /// What must go out before anything else.
     due: Due,
     ecn: Ecn,
-    /// The left edge at the last timeout, while it stands.
-    timed_out_at: Option<Seq>,
     recovery: R,
     cc: C,
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
-    /// What the estimate starts again from, after a spurious timeout.
-    rtt_restart: Option<(Span, Span)>,
     stats: SenderStats,
     stamps: Stamps,
     detector: Detector,
     undo: Box<dyn Undo>,
-    finished_at: Option<Time>,
     initial_window: u32,
-    syn_timeouts: u32,
     params: FlowParams,
     config: SenderConfig,
+}
+
+/// What the peer has said of itself.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    /// One past what its window takes.
+    edge: Seq,
+    /// The largest window that it has offered, bytes.
+    largest: u32,
+    /// Next number expected of it.
+    next: Seq,
+    scale: u8,
+}
+
+/// What has happened on the connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    /// What the estimate of the round-trip time starts again from, after a spurious timeout.
+    rtt_restart: Option<(Span, Span)>,
+    /// The left edge at the last timeout, while it stands.
+    timed_out_at: Option<Seq>,
+    acknowledged: u64,
+    finished_at: Option<Time>,
+    syn_timeouts: u32,
 }
 
 /// Where the end of the data stands.
@@ -253,25 +265,20 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let context = context(config, &params, mss);
         let max_window = window_in_bytes(params.max_window, mss);
         let cc = C::build(config, &context, config.halves.unwrap_or(R::HALVES));
-        let told = match timestamps {
-            Switch::On => Some(0),
-            Switch::Off => None,
-        };
+        let told = (timestamps == Switch::On).then_some(0);
+        let waits_for_syn = config.handshake == Switch::On;
         Self {
             board: Scoreboard::new(params.first),
             timer: Time::NEVER,
             paced_until: Time::ZERO,
             pacing_wake: Time::NEVER,
-            peer_edge: params.first + max_window,
-            peer_largest: 0,
+            peer: Peer { edge: params.first + max_window, largest: 0, next: Seq(1), scale: 0 },
             max_window,
             unsent: Supply::Bytes(0),
-            peer_next: Seq(1),
             mss,
             header,
             flow: params.flow,
             state: State::Idle,
-            peer_scale: 0,
             timestamps,
             ecn: Ecn { enabled: config.ecn, reacted: None, cwr: false },
             fin: Fin::Absent,
@@ -284,16 +291,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             stats: SenderStats::new(told, config.loss_cycle_gap),
             detector: Detector::default(),
             undo: undo::build(config.undo.unwrap_or(defaults.undo), config),
-            rtt_restart: None,
-            timed_out_at: None,
-            acknowledged: 0,
-            finished_at: None,
+            past: Past::default(),
             initial_window: context.initial_window,
-            syn_timeouts: 0,
-            start: match config.handshake {
-                Switch::On => Time::NEVER,
-                Switch::Off => params.start,
-            },
+            start: if waits_for_syn { Time::NEVER } else { params.start },
             params,
             config: config.clone(),
         }
@@ -365,11 +365,11 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
     }
 
     fn acknowledged(&self) -> u64 {
-        self.acknowledged
+        self.past.acknowledged
     }
 
     fn finished_at(&self) -> Option<Time> {
-        self.finished_at
+        self.past.finished_at
     }
 
     fn stats(&self) -> &SenderStats {

@@ -39,7 +39,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Bytes above the left edge that the peer and the configuration allow.
     pub(super) fn limit(&self) -> u32 {
-        self.max_window.min(self.peer_edge.since(self.board.una()))
+        self.max_window.min(self.peer.edge.since(self.board.una()))
     }
 
     fn window(&self) -> Window {
@@ -49,7 +49,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Payload of the next new segment, one for a lone FIN; zero where there is none or the peer's window is too small.
     fn fresh(&self) -> u32 {
-        let usable = self.peer_edge.since(self.board.max());
+        let usable = self.peer.edge.since(self.board.max());
         let payload = self.unsent.at_most(self.mss.into());
         if payload == 0 {
             return u32::from(self.fin == Fin::Ahead && usable > 0);
@@ -58,7 +58,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             return payload;
         }
         // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered.
-        if usable > 0 && usable >= self.peer_largest / 2 { usable } else { 0 }
+        if usable > 0 && usable >= self.peer.largest / 2 { usable } else { 0 }
     }
 
     /// What must go out whatever the windows.
@@ -90,7 +90,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let seq = self.board.max();
         let ends = self.fin == Fin::Ahead
             && self.unsent.ends_with(payload)
-            && (payload == 0 || self.peer_edge.since(seq) > payload);
+            && (payload == 0 || self.peer.edge.since(seq) > payload);
         self.unsent.take(payload);
         let len = payload as u16 + u16::from(ends);
         self.board.push(now, len, if ends { Marks::FIN } else { Marks::default() });
@@ -119,7 +119,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// RFC 9293 section 3.8.6.1: a closed window is probed with one byte; one too small to be filled is filled.
     fn probe(&mut self, now: Time) -> Segment {
         if self.board.sent().is_empty() {
-            let usable = self.peer_edge.since(self.board.max()).max(1);
+            let usable = self.peer.edge.since(self.board.max()).max(1);
             let payload = self.unsent.at_most(usable.min(self.mss.into()));
             return self.push(now, payload);
         }
@@ -194,7 +194,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// A segment with everything that all have.
     fn segment(&self, now: Time, seq: Seq, payload: u16) -> Segment {
         let mut segment = Segment::data(self.flow, seq, payload, self.header);
-        segment.ack = self.peer_next;
+        segment.ack = self.peer.next;
         segment.window = OWN_WINDOW;
         segment.set_scale(Some(0));
         if self.timestamps == Switch::On {

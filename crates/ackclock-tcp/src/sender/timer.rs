@@ -25,11 +25,11 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Nothing may be sent, or nothing is outstanding because the peer's window is too small.
     fn is_closed_by_peer(&self) -> bool {
-        self.board.sent().is_empty() || self.peer_edge.at_or_before(self.board.una())
+        self.board.sent().is_empty() || self.peer.edge.at_or_before(self.board.una())
     }
 
     fn on_syn_timeout(&mut self, now: Time) {
-        self.syn_timeouts += 1;
+        self.past.syn_timeouts += 1;
         let first = self.board.sent().first();
         self.board.touch(first);
         self.back_off(now);
@@ -45,7 +45,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn on_retransmission_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         self.reduce(now, Congestion::Timeout);
-        self.timed_out_at = Some(self.board.una());
+        self.past.timed_out_at = Some(self.board.una());
         self.recovery.on_timeout(&mut self.board);
         self.paced_until = self.paced_until.min(now);
         self.back_off(now);

@@ -1,0 +1,62 @@
+//! Runs of SACKed records: each holds its length at both ends.
+
+use super::Scoreboard;
+use crate::sent::{Index, Marks, Record};
+
+impl Scoreboard {
+    /// The front record leaves: the run that it began, if any, begins at the next one.
+    pub(super) fn shorten_run(&mut self, record: &Record) {
+        let index = self.sent.first();
+        if !record.marks.has(Marks::SACKED) {
+            return;
+        }
+        if record.run <= 1 {
+            if index >= self.edge {
+                self.above_runs -= 1;
+            }
+            return;
+        }
+        let last = index + u64::from(record.run) - 1;
+        self.sent.get_mut(index + 1).run = record.run - 1;
+        self.sent.get_mut(last).run = record.run - 1;
+    }
+
+    /// How many records to pass over from a SACKed one: its whole run where it is the first of it.
+    pub(super) fn run_from(&self, index: Index) -> u64 {
+        if index == self.sent.first() || !self.is_sacked(index - 1) {
+            u64::from(self.sent.get(index).run)
+        } else {
+            1
+        }
+    }
+
+    pub(super) fn mark_sacked(&mut self, index: Index) {
+        let left = if index > self.sent.first() && self.is_sacked(index - 1) {
+            self.sent.get(index - 1).run
+        } else {
+            0
+        };
+        let right = if self.is_sacked(index + 1) { self.sent.get(index + 1).run } else { 0 };
+        let record = self.sent.get_mut(index);
+        let (len, marks) = (u32::from(record.len), record.marks);
+        record.marks.set(Marks::SACKED);
+        record.marks.clear(Marks::LOST.with(Marks::AGAIN));
+        self.sacked += len;
+        if marks.has(Marks::LOST) {
+            self.lost -= len;
+        }
+        if marks.has(Marks::AGAIN) {
+            self.again -= len;
+        }
+        let run = left + 1 + right;
+        self.sent.get_mut(index - u64::from(left)).run = run;
+        self.sent.get_mut(index + u64::from(right)).run = run;
+        self.sacked_end = self.sacked_end.max(index + 1);
+        if index >= self.edge {
+            self.above_bytes += len;
+            // A run that reaches below the edge was passed there and is no longer counted above it.
+            let joins_left = left > 0 && index > self.edge;
+            self.above_runs = self.above_runs + 1 - u32::from(joins_left) - u32::from(right > 0);
+        }
+    }
+}
