@@ -21,7 +21,7 @@ import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from matplotlib.typing import RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
@@ -183,7 +183,7 @@ def time_series(series: Series, flow: int = 0, span: tuple[float, float] | None 
     rows = (
         ("window\n(packets)", (f"cwnd/{flow}", f"ssthresh/{flow}"), 1.0),
         ("queue\n(packets)", ("queue",), 1.0),
-        ("rate\n(kbit/s)", (f"rate/{flow}",), 1e-3),
+        ("rate over 1 s\n(kbit/s)", (f"rate/{flow}",), 1e-3),
         ("RTT\n(ms)", (f"rtt/{flow}",), 1e3),
     )
     kept = _within(series["time"], span)
@@ -193,9 +193,14 @@ def time_series(series: Series, flow: int = 0, span: tuple[float, float] | None 
         panels = figure.subplots(len(rows), 1, sharex=True)
         for axes, (ylabel, names, unit) in zip(panels, rows, strict=True):
             for name in names:
-                axes.plot(time, series[name][kept] * unit, linewidth=1.1, label=name.split("/")[0])
+                values = series[name][kept] * unit
+                if name.startswith("rate/"):
+                    values = _over_a_second(time, values)
+                there = np.isfinite(values)  # an instant without a sample does not break the line
+                axes.plot(time[there], values[there], linewidth=1.1, label=name.split("/")[0])
             axes.set_ylabel(ylabel)
             axes.set_ylim(bottom=0)
+            axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
             if len(names) > 1:
                 axes.set_ylim(top=1.1 * np.nanmax(series[names[0]][kept]))  # the first threshold is the largest window
                 axes.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.98))
@@ -279,6 +284,16 @@ def _reproducible(name: str) -> Iterator[None]:
 def _mean_and_interval(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     arrays = [np.atleast_1d(np.asarray(value, dtype=float)) for value in curve.values]
     return np.array([array.mean() for array in arrays]), np.array([half_interval(array) for array in arrays])
+
+
+def _over_a_second(time: NDArray[np.float64], rate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Running mean: the end of a recovery delivers a whole window in order at one instant."""
+    if time.size < 2:
+        return rate
+    samples = min(time.size, max(1, round(1 / float(time[1] - time[0]))))
+    window = np.ones(samples)
+    sums: NDArray[np.float64] = np.convolve(np.nan_to_num(rate), window, mode="same")
+    return sums / np.convolve(np.ones(time.size), window, mode="same")
 
 
 def _within(time: NDArray[np.float64], span: tuple[float, float] | None) -> slice:

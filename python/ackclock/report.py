@@ -57,7 +57,7 @@ def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
         version=__version__,
         counts={verdict.value: outcome.count(verdict) for verdict in Verdict},
         share=outcome.share,
-        misses=[row for row in rows if row["verdict"] == Verdict.NOT_REPRODUCED.value],
+        misses=[{**_claim(row), "note": row.note} for row in outcome.rows if row.verdict is Verdict.NOT_REPRODUCED],
         rows=rows,
         figures=_inline(figures),
     )
@@ -125,7 +125,8 @@ def _claim(judged: JudgedRow) -> dict[str, str]:
         "ours": ours(judged),
         "tolerance": row.tolerance.replace("+-", "±"),
         "verdict": judged.verdict.value,
-        "note": judged.note,
+        # What was tried stands above the table.
+        "note": judged.claim.note if judged.verdict is Verdict.NOT_REPRODUCED else judged.note,
     }
 
 

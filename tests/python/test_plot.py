@@ -43,8 +43,25 @@ def test_goodput_against_delay_names_every_variant():
 
 def test_time_series_show_four_panels_of_the_span(series):
     figure = plot.time_series(series, span=(10, 20))
-    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes] == ["window", "queue", "rate", "RTT"]
+    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes] == ["window", "queue", "rate over 1 s", "RTT"]
     assert figure.axes[-1].get_xlim() == pytest.approx((10, 20), abs=0.11)
+
+
+def test_a_burst_is_spread_over_a_second_and_missing_samples_break_no_line(series):
+    burst = np.zeros_like(series["time"])
+    burst[300] = 2e6  # a tenth of a second at 2 Mbit/s is a second at 200 kbit/s
+    rtt = np.where(np.arange(burst.size) % 2, np.nan, 0.5)
+    figure = plot.time_series(series | {"rate/0": burst, "rtt/0": rtt})
+    rate, delay = (axes.lines[0].get_ydata() for axes in figure.axes[2:])
+    assert rate.max() == pytest.approx(200)
+    assert np.isfinite(delay).all()
+
+
+def test_marks_of_values_without_an_order_are_not_joined():
+    runs = [run_object(point={"flow.sender": sender}) for sender in ("reno", "sack")]
+    (axes,) = plot.sweep(Results(runs), "goodput_bps").axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["reno", "sack"]
+    assert {line.get_linestyle() for line in axes.lines} == {"None"}
 
 
 def test_the_window_keeps_to_the_span(series):
