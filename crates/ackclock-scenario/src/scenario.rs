@@ -1,7 +1,7 @@
 //! A scenario: text and overrides in, checked tables and the points of its sweep out.
 
-use ackclock_core::results::Provenance;
 use ackclock_core::ConfigError;
+use ackclock_core::results::Provenance;
 use ackclock_link::Files;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
