@@ -39,7 +39,7 @@ fn edge(regulator: &str, rate: Rate, delay: Span) -> Edge {
         Box::new(SerialLink::new(Constant { rate, delay }, DropTail::new(capacity), BufferMeaning::Waiting))
     };
     let bearer = PlainBearer::new(link(rate, Capacity::Packets(4)), link(rate, Capacity::Unlimited));
-    Edge::new(Box::new(bearer), REGULATORS.resolve(&regulator.into()).unwrap(), 64)
+    Edge::new(Box::new(bearer), REGULATORS.resolve(&regulator.into()).expect("a name of the registry"), 64)
 }
 
 /// The number of the next packet of each flow, and the messages that operations make of it.
