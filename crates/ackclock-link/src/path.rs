@@ -28,6 +28,7 @@ pub struct Path {
     rate: Rate,
     delay: Span,
     loss: f64,
+    streams: Streams,
     /// Indexed by the port at which packets leave.
     ways: [Way; 2],
 }
@@ -37,7 +38,9 @@ struct Way {
     /// When each flow's wire is free again.
     free: Vec<Time>,
     flight: Flight,
-    chance: Stream,
+    name: &'static str,
+    /// Each flow's luck, so that one flow more changes no other's; filled only where packets are lost.
+    chance: Vec<Stream>,
     lost: u64,
 }
 
@@ -45,8 +48,14 @@ impl Path {
     /// Wires of this rate and one-way delay that lose each packet with probability `loss`.
     pub fn new(rate: Rate, delay: Span, loss: f64, streams: &Streams) -> Self {
         let way =
-            |name| Way { free: Vec::new(), flight: Flight::default(), chance: streams.stream(name), lost: 0 };
-        Self { rate, delay, loss, ways: [way("path/up/loss"), way("path/down/loss")] }
+            |name| Way { name, free: Vec::new(), flight: Flight::default(), chance: Vec::new(), lost: 0 };
+        Self {
+            rate,
+            delay,
+            loss,
+            streams: streams.clone(),
+            ways: [way("path/up/loss"), way("path/down/loss")],
+        }
     }
 
     /// Packets lost in both directions.
@@ -63,7 +72,7 @@ impl Path {
     #[inline]
     pub fn enter(&mut self, now: Time, port: Port, segment: &Segment) -> bool {
         let way = &mut self.ways[usize::from(port == SERVER)];
-        if self.loss > 0.0 && way.chance.chance(self.loss) {
+        if self.loss > 0.0 && way.loses(segment.flow, self.loss, &self.streams) {
             way.lost += 1;
             return false;
         }
@@ -95,6 +104,14 @@ impl Path {
 }
 
 impl Way {
+    /// Whether a packet of `flow` is lost.
+    fn loses(&mut self, flow: FlowId, probability: f64, streams: &Streams) -> bool {
+        for number in self.chance.len()..=flow.index() {
+            self.chance.push(streams.stream(&format!("{}/{number}", self.name)));
+        }
+        self.chance[flow.index()].chance(probability)
+    }
+
     /// When `flow`'s wire has taken a packet that needs `transmission`, offered at `now`.
     #[inline]
     fn leaves(&mut self, now: Time, flow: FlowId, transmission: Span) -> Time {
@@ -171,6 +188,21 @@ mod tests {
         path.receive(Time::ZERO, SERVER, &data(0, 1), &mut out);
         // 40 B take 3.2 us.
         assert_eq!(arrivals(&mut path, &mut out), [(1_003_200, SERVER, 0), (1_080_000, EDGE, 1)]);
+    }
+
+    #[test]
+    fn one_flow_more_does_not_change_the_luck_of_another() {
+        let run = |others: bool| {
+            let (mut path, mut out) = (path(0.3), Outbox::for_one_node());
+            for seq in 0..200 {
+                path.receive(Time::ZERO, SERVER, &data(0, seq), &mut out);
+                if others {
+                    path.receive(Time::ZERO, SERVER, &data(1, 1000), &mut out);
+                }
+            }
+            arrivals(&mut path, &mut out).into_iter().filter(|&(_, _, seq)| seq < 1000).collect::<Vec<_>>()
+        };
+        assert_eq!(run(false), run(true));
     }
 
     #[test]
