@@ -148,11 +148,6 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         &mut self.tracer
     }
 
-    /// Ends the graph and gives its tracer back.
-    pub fn into_tracer(self) -> T {
-        self.tracer
-    }
-
     /// Takes messages to the ends of their wires until none is left: all that were sent, then all that those called
     /// forth, and so on.
     fn settle(&mut self, now: Time) {
