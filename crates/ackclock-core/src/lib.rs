@@ -30,5 +30,5 @@ pub use seq::Seq;
 pub use streams::{Stream, Streams};
 pub use time::{Span, Time};
 pub use tracer::{CountingTracer, NullTracer, Tracer};
-pub use units::{Rate, Size};
+pub use units::{Pace, Rate, Size};
 pub use wakes::Wakes;

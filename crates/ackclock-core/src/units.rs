@@ -61,6 +61,37 @@ impl Rate {
     }
 }
 
+/// A rate at which packets are sent that are nearly all of one size: it remembers the time of the last size, because a
+/// division costs as much as everything else that a wire does.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    rate: Rate,
+    bytes: u32,
+    time: Span,
+}
+
+impl Pace {
+    /// Packets at this rate.
+    pub const fn new(rate: Rate) -> Self {
+        Self { rate, bytes: 0, time: rate.time_for(0) }
+    }
+
+    /// The rate.
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// As [`Rate::time_for`].
+    #[inline]
+    pub const fn time_for(&mut self, bytes: u32) -> Span {
+        if bytes != self.bytes {
+            self.bytes = bytes;
+            self.time = self.rate.time_for(bytes as u64);
+        }
+        self.time
+    }
+}
+
 /// How much a buffer or window holds, in the unit in which it was written.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {

@@ -70,6 +70,20 @@ impl Wakes {
         Some(self.levels[0][slot]).filter(|&time| time != Time::NEVER)
     }
 
+    /// Sets the deadline of `slot`, unless an earlier one stands there.
+    #[inline]
+    pub fn hasten(&mut self, slot: usize, deadline: Time) {
+        if deadline < self.levels[0][slot] {
+            self.set(slot, Some(deadline));
+        }
+    }
+
+    /// The earliest deadline; [`Time::NEVER`] where no slot has one.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.first.0
+    }
+
     /// The earliest deadline and its slot.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {

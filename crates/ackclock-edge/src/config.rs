@@ -3,7 +3,7 @@
 use ackclock_core::{ConfigError, Rate, Size, Span, Streams};
 use ackclock_link::queue::{QUEUES, QueueConfig, QueueContext};
 use ackclock_link::{
-    BufferMeaning, Capacity, Files, LINKS, Link, LinkConfig, LinkContext, Nominal, PlainBearer,
+    AnyLink, BufferMeaning, Capacity, Files, LINKS, LinkConfig, LinkContext, Nominal, PlainBearer,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,7 @@ impl EdgeConfig {
         let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, upwards, around));
         let side = Side { streams, files, name: "up" };
         let up = build_link(&self.up, side, BufferMeaning::Waiting, &*self.up_queue()?, capacity)?;
-        let mut edge = Edge::new(Box::new(PlainBearer::new(down, up)), regulator, self.max_flows as usize);
+        let mut edge = Edge::new(PlainBearer::new(down, up), regulator, self.max_flows as usize);
         edge.expect(self.changes(streams, files)?);
         Ok(edge)
     }
@@ -190,7 +190,7 @@ fn build_link(
     meaning: BufferMeaning,
     queue: &dyn QueueConfig,
     capacity: Capacity,
-) -> Result<Box<dyn Link>, ConfigError> {
+) -> Result<AnyLink, ConfigError> {
     let link: Box<dyn LinkConfig> = LINKS.resolve(table).map_err(|error| error.under(side.name))?;
     let queue =
         queue.build(&QueueContext { capacity, streams: side.streams, name: &format!("{}/queue", side.name) });

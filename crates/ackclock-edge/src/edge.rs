@@ -5,7 +5,7 @@
 //! pool from leaking.
 
 use ackclock_core::{Ecn, Flags, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
-use ackclock_link::{Bearer, Cause, Direction, LinkEvent, LinkView, Medium};
+use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Medium};
 
 use crate::flow_table::FlowTable;
 use crate::step::Changes;
@@ -18,7 +18,7 @@ pub const RADIO: Port = 1;
 
 /// A bearer and the regulators beside it.
 pub struct Edge {
-    bearer: Box<dyn Bearer>,
+    bearer: AnyBearer,
     flows: FlowTable,
     /// Deadlines of the regulators, by flow.
     timers: Wakes,
@@ -33,7 +33,8 @@ pub struct Edge {
 
 impl Edge {
     /// An edge over `bearer` that regulates at most `most_flows` flows at a time.
-    pub fn new(mut bearer: Box<dyn Bearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
+    pub fn new(bearer: impl Into<AnyBearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
+        let mut bearer = bearer.into();
         bearer.watch(regulator.departures());
         Self {
             bearer,
@@ -98,8 +99,8 @@ impl Edge {
     pub fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
         self.drain(now, out);
         if port == WIRED {
-            self.came_down(now, *segment, out);
-        } else if self.bearer.enqueue(now, Direction::Up, *segment).is_err() {
+            self.came_down(now, segment, out);
+        } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
             self.dropped_up(segment, out);
         }
         self.note_due();
@@ -121,19 +122,26 @@ impl Edge {
     /// When something is next due; [`Time::NEVER`] where nothing is.
     #[inline]
     pub fn due(&self) -> Time {
-        self.timers.first().map_or(self.bearer_due, |(deadline, _)| deadline.min(self.bearer_due))
+        self.timers.due().min(self.bearer_due)
     }
 
     /// Takes in everything that the bearer did up to `now`, and changes it where that is due.
     #[inline]
     fn drain(&mut self, now: Time, out: &mut impl Sink) {
         if self.bearer_due <= now {
-            while let Some((at, direction, medium)) = self.changes.take(now) {
-                self.drain_bearer(at, out);
-                self.bearer.exchange(at, direction, medium);
+            if self.changes.due() <= now {
+                self.change(now, out);
             }
             self.drain_bearer(now, out);
             self.note_due();
+        }
+    }
+
+    #[cold]
+    fn change(&mut self, now: Time, out: &mut impl Sink) {
+        while let Some((at, direction, medium)) = self.changes.take(now) {
+            self.drain_bearer(at, out);
+            self.bearer.exchange(at, direction, medium);
         }
     }
 
@@ -145,47 +153,55 @@ impl Edge {
         }
     }
 
+    #[inline]
     fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Down) {
             match event {
-                LinkEvent::Departed(segment) => self.departed(at, segment, out),
+                LinkEvent::Departed(segment) => self.departed(at, &segment, out),
                 LinkEvent::Delivered(segment) => {
                     self.delivered(&segment);
                     out.pass(RADIO, &segment);
                 }
-                LinkEvent::Dropped(segment, cause) => self.dropped(at, segment, cause, out),
+                LinkEvent::Dropped(segment, cause) => self.dropped(at, &segment, cause, out),
             }
         }
     }
 
+    #[inline]
     fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {
             match event {
                 LinkEvent::Departed(_) => {}
-                LinkEvent::Delivered(segment) => self.came_up(at, segment, out),
+                LinkEvent::Delivered(segment) => self.came_up(at, &segment, out),
                 LinkEvent::Dropped(segment, _) => self.dropped_up(&segment, out),
             }
         }
     }
 
+    #[inline]
     fn note_due(&mut self) {
         self.bearer_due = self.bearer.poll_timeout().unwrap_or(Time::NEVER).min(self.changes.due());
     }
 
     /// A segment from the network: ask the regulator, then queue it.
-    fn came_down(&mut self, now: Time, mut segment: Segment, out: &mut impl Sink) {
+    #[inline]
+    fn came_down(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         self.statistics.entered += 1;
         let flow = self.flows.open(now, segment.flow);
-        if !segment.is_tcp() || flow.regulator.is_none() {
-            if segment.has_data() {
-                flow.on_data(&segment);
-                flow.statistics.edge_rtt.on_data(now, &segment);
-            }
-            self.enqueue(now, segment, out);
-            return;
+        let regulated = segment.is_tcp() && flow.regulator.is_some();
+        if regulated || segment.has_data() {
+            flow.on_data(segment);
+            flow.statistics.edge_rtt.on_data(now, segment);
         }
-        flow.on_data(&segment);
-        flow.statistics.edge_rtt.on_data(now, &segment);
+        if regulated {
+            self.came_to_regulator(now, *segment, out);
+        } else {
+            self.enqueue(now, segment, out);
+        }
+    }
+
+    /// A segment of a regulated flow.
+    fn came_to_regulator(&mut self, now: Time, mut segment: Segment, out: &mut impl Sink) {
         let mut verdict = Verdict::Forward;
         self.regulate(now, segment.flow, out, |regulator, view| {
             verdict = regulator.on_data(now, &segment, view)
@@ -200,7 +216,7 @@ impl Edge {
             }
         }
         let flow = segment.flow;
-        if self.enqueue(now, segment, out) {
+        if self.enqueue(now, &segment, out) {
             self.regulate(now, flow, out, |regulator, view| regulator.on_queued(now, &segment, view));
         }
         self.close_if_over(now, &segment, out);
@@ -210,36 +226,39 @@ impl Edge {
     }
 
     /// Puts a segment into the bearer; a refusal is a drop.
-    fn enqueue(&mut self, now: Time, segment: Segment, out: &mut impl Sink) -> bool {
+    #[inline]
+    fn enqueue(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) -> bool {
         match self.bearer.enqueue(now, Direction::Down, segment) {
             Ok(()) => true,
-            Err(refused) => {
-                self.dropped(now, refused.segment, refused.cause, out);
+            Err(cause) => {
+                self.dropped(now, segment, cause, out);
                 false
             }
         }
     }
 
-    fn departed(&mut self, at: Time, segment: Segment, out: &mut impl Sink) {
+    fn departed(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         self.regulate(at, segment.flow, out, |regulator, view| {
-            regulator.on_departed(at, &segment, view);
+            regulator.on_departed(at, segment, view);
             if view.is_idle() {
                 regulator.on_idle(at, view);
             }
         });
     }
 
+    #[inline]
     fn delivered(&mut self, segment: &Segment) {
         self.statistics.delivered += 1;
         self.statistics.delivered_bytes += u64::from(segment.wire_bytes());
     }
 
-    fn dropped(&mut self, at: Time, segment: Segment, cause: Cause, out: &mut impl Sink) {
+    #[cold]
+    fn dropped(&mut self, at: Time, segment: &Segment, cause: Cause, out: &mut impl Sink) {
         self.statistics.dropped += 1;
-        out.discard(&segment);
+        out.discard(segment);
         self.flows.open(at, segment.flow).statistics.dropped += 1;
         self.regulate(at, segment.flow, out, |regulator, view| {
-            regulator.on_dropped(at, &segment, cause, view)
+            regulator.on_dropped(at, segment, cause, view)
         });
     }
 
@@ -249,18 +268,19 @@ impl Edge {
     }
 
     /// A segment from a mobile: its ACK is the regulator's business.
-    fn came_up(&mut self, at: Time, segment: Segment, out: &mut impl Sink) {
+    #[inline]
+    fn came_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         let flow = self.flows.open(at, segment.flow);
         let is_ack = segment.is_tcp() && segment.flags.contains(Flags::ACK);
         if is_ack {
             flow.statistics.edge_rtt.on_ack(at, segment.ack);
         }
         if !is_ack || flow.regulator.is_none() {
-            out.pass(WIRED, &segment);
+            out.pass(WIRED, segment);
             return;
         }
-        self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, segment, view));
-        self.close_if_over(at, &segment, out);
+        self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, *segment, view));
+        self.close_if_over(at, segment, out);
     }
 
     /// Calls the regulator of `flow`, if it has one, and does what it wants.

@@ -4,8 +4,8 @@ use ackclock_core::{
     Ecn, Flags, FlowId, Message, Node, Outbox, Port, Rate, SackBlock, Segment, Seq, Span, Time,
 };
 use ackclock_edge::{Edge, RADIO, REGULATORS, WIRED};
-use ackclock_link::queue::DropTail;
-use ackclock_link::{BufferMeaning, Capacity, Constant, Link, PlainBearer, SerialLink};
+use ackclock_link::queue::{DropTail, Queue};
+use ackclock_link::{BufferMeaning, Capacity, Constant, PlainBearer, SerialLink};
 use proptest::prelude::*;
 
 const PAYLOAD: u32 = 960;
@@ -35,11 +35,11 @@ fn operations() -> impl Strategy<Value = Vec<(u32, Operation)>> {
 }
 
 fn edge(regulator: &str, rate: Rate, delay: Span) -> Edge {
-    let link = |rate, capacity| -> Box<dyn Link> {
-        Box::new(SerialLink::new(Constant { rate, delay }, DropTail::new(capacity), BufferMeaning::Waiting))
+    let link = |rate, capacity| {
+        SerialLink::new(Constant::new(rate, delay), DropTail::new(capacity).any(), BufferMeaning::Waiting)
     };
     let bearer = PlainBearer::new(link(rate, Capacity::Packets(4)), link(rate, Capacity::Unlimited));
-    Edge::new(Box::new(bearer), REGULATORS.resolve(&regulator.into()).expect("a name of the registry"), 64)
+    Edge::new(bearer, REGULATORS.resolve(&regulator.into()).expect("a name of the registry"), 64)
 }
 
 /// The number of the next packet of each flow, and the messages that operations make of it.

@@ -2,7 +2,7 @@
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
 
-use crate::{Departures, Link, LinkEvent, LinkView, Medium, Refused};
+use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Medium};
 
 /// Which way a segment travels over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,11 +20,11 @@ impl Direction {
 
 /// Both directions of a radio channel. As [`Link`], with a [`Direction`].
 pub trait Bearer: Send {
-    /// Takes a segment at `now`, or gives it back. Events that are due are drained before.
+    /// Takes a segment at `now`, or refuses it. Events that are due are drained before.
     ///
     /// # Errors
-    /// [`Refused`] where the queue of that direction does not take it.
-    fn enqueue(&mut self, now: Time, direction: Direction, segment: Segment) -> Result<(), Refused>;
+    /// The cause, where the queue of that direction does not take it.
+    fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
 
     /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction.
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
@@ -61,38 +61,45 @@ pub trait Bearer: Send {
 
 /// Two links that know nothing of each other.
 pub struct PlainBearer {
-    links: [Box<dyn Link>; 2],
+    links: [AnyLink; 2],
     /// The next event of each link, so that a link is asked only when it has something to say.
     due: [Time; 2],
 }
 
 impl PlainBearer {
     /// A bearer of two links.
-    pub fn new(down: Box<dyn Link>, up: Box<dyn Link>) -> Self {
-        Self { links: [down, up], due: [Time::NEVER; 2] }
+    pub fn new(down: impl Into<AnyLink>, up: impl Into<AnyLink>) -> Self {
+        Self { links: [down.into(), up.into()], due: [Time::NEVER; 2] }
     }
 
+    /// Asks a link that may have something to say.
+    #[inline(never)]
+    fn ask(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
+        let event = self.links[direction as usize].poll_event(now);
+        self.note_due(direction);
+        event
+    }
+
+    #[inline]
     fn note_due(&mut self, direction: Direction) {
         self.due[direction as usize] = self.links[direction as usize].poll_timeout().unwrap_or(Time::NEVER);
     }
 }
 
 impl Bearer for PlainBearer {
-    fn enqueue(&mut self, now: Time, direction: Direction, segment: Segment) -> Result<(), Refused> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         let taken = self.links[direction as usize].enqueue(now, segment);
         self.note_due(direction);
         taken
     }
 
+    #[inline]
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
-        if self.due[direction as usize] > now {
-            return None;
-        }
-        let event = self.links[direction as usize].poll_event(now);
-        self.note_due(direction);
-        event
+        if self.due[direction as usize] > now { None } else { self.ask(now, direction) }
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Time> {
         Some(self.due[0].min(self.due[1])).filter(|&time| time != Time::NEVER)
     }
@@ -102,6 +109,7 @@ impl Bearer for PlainBearer {
         self.note_due(Direction::Down);
     }
 
+    #[inline]
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
         self.links[direction as usize].view(now, flow)
     }
@@ -125,5 +133,112 @@ impl Bearer for PlainBearer {
 
     fn forget(&mut self, flow: FlowId) {
         self.links.iter_mut().for_each(|link| link.forget(flow));
+    }
+}
+
+/// A bearer as an edge holds it: two links in place, because that is the usual one and a call through a pointer would be
+/// much of its cost; every other behind a pointer.
+// There is one to an edge, so it does not matter that one kind is larger than the other.
+#[allow(clippy::large_enum_variant)]
+pub enum AnyBearer {
+    /// Two links.
+    Plain(PlainBearer),
+    /// Any other.
+    Other(Box<dyn Bearer>),
+}
+
+impl From<PlainBearer> for AnyBearer {
+    fn from(bearer: PlainBearer) -> Self {
+        Self::Plain(bearer)
+    }
+}
+
+impl From<Box<dyn Bearer>> for AnyBearer {
+    fn from(bearer: Box<dyn Bearer>) -> Self {
+        Self::Other(bearer)
+    }
+}
+
+impl Bearer for AnyBearer {
+    #[inline]
+    fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
+        match self {
+            Self::Plain(bearer) => bearer.enqueue(now, direction, segment),
+            Self::Other(bearer) => bearer.enqueue(now, direction, segment),
+        }
+    }
+
+    #[inline]
+    fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
+        match self {
+            Self::Plain(bearer) => bearer.poll_event(now, direction),
+            Self::Other(bearer) => bearer.poll_event(now, direction),
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            Self::Plain(bearer) => bearer.poll_timeout(),
+            Self::Other(bearer) => bearer.poll_timeout(),
+        }
+    }
+
+    fn watch(&mut self, departures: Departures) {
+        match self {
+            Self::Plain(bearer) => bearer.watch(departures),
+            Self::Other(bearer) => bearer.watch(departures),
+        }
+    }
+
+    #[inline]
+    fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
+        match self {
+            Self::Plain(bearer) => bearer.view(now, direction, flow),
+            Self::Other(bearer) => bearer.view(now, direction, flow),
+        }
+    }
+
+    fn mean_rate(&self, direction: Direction) -> Rate {
+        match self {
+            Self::Plain(bearer) => bearer.mean_rate(direction),
+            Self::Other(bearer) => bearer.mean_rate(direction),
+        }
+    }
+
+    fn waits(&self, direction: Direction) -> &Histogram {
+        match self {
+            Self::Plain(bearer) => bearer.waits(direction),
+            Self::Other(bearer) => bearer.waits(direction),
+        }
+    }
+
+    #[inline]
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        match self {
+            Self::Plain(bearer) => bearer.poll_report(now),
+            Self::Other(bearer) => bearer.poll_report(now),
+        }
+    }
+
+    fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
+        match self {
+            Self::Plain(bearer) => bearer.exchange(now, direction, medium),
+            Self::Other(bearer) => bearer.exchange(now, direction, medium),
+        }
+    }
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        match self {
+            Self::Plain(bearer) => bearer.assign(flow, user),
+            Self::Other(bearer) => bearer.assign(flow, user),
+        }
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        match self {
+            Self::Plain(bearer) => bearer.forget(flow),
+            Self::Other(bearer) => bearer.forget(flow),
+        }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use ackclock_core::{ConfigError, Rate, Span, Streams};
 
-use crate::queue::Queue;
-use crate::{BufferMeaning, Link};
+use crate::queue::AnyQueue;
+use crate::{AnyLink, BufferMeaning};
 
 /// Reads the files that a scenario names. Links themselves open nothing.
 pub trait Files {
@@ -28,7 +28,7 @@ pub struct Nominal {
 /// What a link is built from, beside its own table.
 pub struct LinkContext<'a> {
     /// The queue in front of it.
-    pub queue: Box<dyn Queue>,
+    pub queue: AnyQueue,
     /// Which packets count against the queue's capacity.
     pub meaning: BufferMeaning,
     /// Random streams of the run.
@@ -51,5 +51,5 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Where a file that it names is unreadable or malformed.
-    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError>;
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError>;
 }

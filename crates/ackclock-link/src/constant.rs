@@ -12,13 +12,13 @@
 //! ## Validation
 //! A saturated link carries exactly its rate (unit test); CR02 Table 1 item 1.
 
-use ackclock_core::{Config, ConfigError, Rate, Segment, Span, Time};
+use ackclock_core::{Config, ConfigError, Pace, Rate, Segment, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::{Loss, assemble};
-use crate::serial::{Fate, Medium, Transmission};
-use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
+use crate::medium::{AnyMedium, Fate, Medium, Transmission};
+use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// A link of fixed rate and fixed delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -56,32 +56,38 @@ impl LinkConfig for ConstantConfig {
         Ok(Nominal { rate: self.rate, delay: self.delay })
     }
 
-    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
-        Ok(assemble(Constant { rate: self.rate, delay: self.delay }, self.loss, context))
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
+        Ok(assemble(Constant::new(self.rate, self.delay), self.loss, context))
     }
 }
 
 /// A fixed rate and a fixed delay.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant {
-    /// Rate of the transmitter.
-    pub rate: Rate,
-    /// Propagation delay, one way.
-    pub delay: Span,
+    pace: Pace,
+    delay: Span,
+}
+
+impl Constant {
+    /// A medium of this rate and this propagation delay, one way.
+    pub const fn new(rate: Rate, delay: Span) -> Self {
+        Self { pace: Pace::new(rate), delay }
+    }
 }
 
 impl Medium for Constant {
+    #[inline]
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
-        let departs = start + self.rate.time_for(segment.wire_bytes().into());
+        let departs = start + self.pace.time_for(segment.wire_bytes());
         Transmission { departs, delay: self.delay, fate: Fate::Arrives }
     }
 
     fn rate(&self, _: Time) -> Rate {
-        self.rate
+        self.pace.rate()
     }
 
     fn mean_rate(&self) -> Rate {
-        self.rate
+        self.pace.rate()
     }
 
     fn varies(&self) -> bool {
@@ -90,5 +96,9 @@ impl Medium for Constant {
 
     fn least_delay(&self) -> Span {
         self.delay
+    }
+
+    fn any(self) -> AnyMedium {
+        AnyMedium::Constant(self)
     }
 }

@@ -2,61 +2,7 @@
 
 use ackclock_core::{Rate, Segment, Span, Time};
 
-use crate::serial::{Fate, Found, Medium, Transmission};
-
-/// The medium with which a link was built, or the one that took its place. Links that never change pay a branch for it.
-pub(crate) enum Current<M> {
-    Built(M),
-    Exchanged(Box<dyn Medium>),
-}
-
-impl<M: Medium> Medium for Current<M> {
-    #[inline]
-    fn ready(&mut self, now: Time, found: Found) -> Time {
-        match self {
-            Self::Built(medium) => medium.ready(now, found),
-            Self::Exchanged(medium) => medium.ready(now, found),
-        }
-    }
-
-    #[inline]
-    fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
-        match self {
-            Self::Built(medium) => medium.transmit(arrived, start, segment),
-            Self::Exchanged(medium) => medium.transmit(arrived, start, segment),
-        }
-    }
-
-    fn rate(&self, now: Time) -> Rate {
-        match self {
-            Self::Built(medium) => medium.rate(now),
-            Self::Exchanged(medium) => medium.rate(now),
-        }
-    }
-
-    fn mean_rate(&self) -> Rate {
-        match self {
-            Self::Built(medium) => medium.mean_rate(),
-            Self::Exchanged(medium) => medium.mean_rate(),
-        }
-    }
-
-    /// Packets in flight were sent over another medium, so order must be kept even where the new one does not vary.
-    #[inline]
-    fn varies(&self) -> bool {
-        match self {
-            Self::Built(medium) => medium.varies(),
-            Self::Exchanged(_) => true,
-        }
-    }
-
-    fn least_delay(&self) -> Span {
-        match self {
-            Self::Built(medium) => medium.least_delay(),
-            Self::Exchanged(medium) => medium.least_delay(),
-        }
-    }
-}
+use crate::medium::{Fate, Medium, Transmission};
 
 /// A medium that carries nothing until it is exchanged again; a packet in transmission waits in it.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +27,7 @@ mod tests {
     use ackclock_core::{FlowId, Seq};
 
     use super::*;
-    use crate::queue::DropTail;
+    use crate::queue::{DropTail, Queue};
     use crate::{BufferMeaning, Capacity, Constant, Link, LinkEvent, SerialLink};
 
     fn ms(n: u64) -> Time {
@@ -89,15 +35,18 @@ mod tests {
     }
 
     fn medium(kbit: u64, delay: u64) -> Constant {
-        Constant { rate: Rate::from_bps(kbit * 1000), delay: Span::from_millis(delay) }
+        Constant::new(Rate::from_bps(kbit * 1000), Span::from_millis(delay))
     }
 
     /// A link with two packets of 1000 B that came at 0.
     fn link(kbit: u64, delay: u64) -> impl Link {
-        let mut link =
-            SerialLink::new(medium(kbit, delay), DropTail::new(Capacity::Unlimited), BufferMeaning::Waiting);
+        let mut link = SerialLink::new(
+            medium(kbit, delay),
+            DropTail::new(Capacity::Unlimited).any(),
+            BufferMeaning::Waiting,
+        );
         for number in 0..2 {
-            link.enqueue(Time::ZERO, Segment::data(FlowId(0), Seq(number), 960, 40)).unwrap();
+            link.enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(number), 960, 40)).unwrap();
         }
         link
     }
@@ -137,9 +86,9 @@ mod tests {
     #[test]
     fn an_idle_link_changes_for_what_comes_next() {
         let mut link =
-            SerialLink::new(medium(800, 0), DropTail::new(Capacity::Unlimited), BufferMeaning::Waiting);
+            SerialLink::new(medium(800, 0), DropTail::new(Capacity::Unlimited).any(), BufferMeaning::Waiting);
         link.exchange(ms(1), Box::new(medium(80, 0)));
-        link.enqueue(ms(2), Segment::data(FlowId(0), Seq(0), 960, 40)).unwrap();
+        link.enqueue(ms(2), &Segment::data(FlowId(0), Seq(0), 960, 40)).unwrap();
         assert_eq!(deliveries(&mut link), [ms(102)]);
     }
 }

@@ -11,6 +11,7 @@ mod exchange;
 mod flight;
 mod link;
 mod loss;
+mod medium;
 mod outage;
 pub mod path;
 mod pieces;
@@ -19,15 +20,16 @@ mod serial;
 pub mod trace;
 mod variable;
 
-pub use bearer::{Bearer, Direction, PlainBearer};
+pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
 pub use config::{Files, LinkConfig, LinkContext, Nominal};
 pub use constant::{Constant, ConstantConfig};
 pub use exchange::Silence;
-pub use link::{Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Refused};
+pub use link::{AnyLink, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load};
 pub use loss::{Loss, Lossy};
+pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
 pub use outage::Outage;
 pub use path::Path;
-pub use serial::{BufferMeaning, Fate, Found, Medium, SerialLink, Transmission};
+pub use serial::{BufferMeaning, SerialLink};
 pub use variable::{Redraw, VariableConfig};
 
 ackclock_core::registry! {

@@ -2,7 +2,7 @@
 
 use ackclock_core::{FlowId, Histogram, Rate, Segment, Time};
 
-use crate::Medium;
+use crate::{Medium, SerialLink};
 
 /// One direction of a channel. It owns its queue; whatever happens to a segment inside comes out as an event, with the
 /// instant at which it happened.
@@ -10,11 +10,11 @@ use crate::Medium;
 /// The caller drains the events that are due before it [`enqueue`](Self::enqueue)s. Asking at other instants than
 /// [`poll_timeout`](Self::poll_timeout) names changes nothing.
 pub trait Link: Send {
-    /// Takes a segment at `now`, or gives it back.
+    /// Takes a segment at `now`, or refuses it.
     ///
     /// # Errors
-    /// [`Refused`] with the segment and the cause, where the queue does not take it.
-    fn enqueue(&mut self, now: Time, segment: Segment) -> Result<(), Refused>;
+    /// The cause, where the queue does not take it.
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
 
     /// The next event with an instant of at most `now`; instants never decrease.
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
@@ -40,16 +40,114 @@ pub trait Link: Send {
     /// before. A link that is no queue in front of a medium stays as it is.
     fn exchange(&mut self, _now: Time, _medium: Box<dyn Medium>) {}
 
-    /// The medium of a link that was built only for it; `None` where a link is no queue in front of a medium.
-    fn into_medium(self: Box<Self>) -> Option<Box<dyn Medium>> {
-        None
-    }
-
     /// Tells whose flow it is, for queues that are kept by user.
     fn assign(&mut self, _flow: FlowId, _user: u32) {}
 
     /// The flow has ended: give back what was kept for it.
     fn forget(&mut self, _flow: FlowId) {}
+}
+
+/// A link as bearers hold it: a queue in front of a medium in place, because nearly every link is one and a call through a
+/// pointer would be much of its cost; every other behind a pointer.
+// There are two to a bearer, so it does not matter that one kind is larger than the other.
+#[allow(clippy::large_enum_variant)]
+pub enum AnyLink {
+    /// A queue in front of a medium.
+    Serial(SerialLink),
+    /// Any other.
+    Other(Box<dyn Link>),
+}
+
+impl AnyLink {
+    /// The medium of a link that was built only for it; `None` where a link is no queue in front of a medium.
+    pub fn into_medium(self) -> Option<Box<dyn Medium>> {
+        match self {
+            Self::Serial(link) => Some(link.into_medium()),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl From<SerialLink> for AnyLink {
+    fn from(link: SerialLink) -> Self {
+        Self::Serial(link)
+    }
+}
+
+impl Link for AnyLink {
+    #[inline]
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        match self {
+            Self::Serial(link) => link.enqueue(now, segment),
+            Self::Other(link) => link.enqueue(now, segment),
+        }
+    }
+
+    #[inline]
+    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        match self {
+            Self::Serial(link) => link.poll_event(now),
+            Self::Other(link) => link.poll_event(now),
+        }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            Self::Serial(link) => link.poll_timeout(),
+            Self::Other(link) => link.poll_timeout(),
+        }
+    }
+
+    fn watch(&mut self, departures: Departures) {
+        match self {
+            Self::Serial(link) => link.watch(departures),
+            Self::Other(link) => link.watch(departures),
+        }
+    }
+
+    #[inline]
+    fn view(&self, now: Time, flow: FlowId) -> LinkView {
+        match self {
+            Self::Serial(link) => link.view(now, flow),
+            Self::Other(link) => link.view(now, flow),
+        }
+    }
+
+    fn mean_rate(&self) -> Rate {
+        match self {
+            Self::Serial(link) => link.mean_rate(),
+            Self::Other(link) => link.mean_rate(),
+        }
+    }
+
+    fn waits(&self) -> &Histogram {
+        match self {
+            Self::Serial(link) => link.waits(),
+            Self::Other(link) => link.waits(),
+        }
+    }
+
+    fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
+        match self {
+            Self::Serial(link) => link.exchange(now, medium),
+            Self::Other(link) => link.exchange(now, medium),
+        }
+    }
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        match self {
+            Self::Serial(link) => link.assign(flow, user),
+            Self::Other(link) => link.assign(flow, user),
+        }
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        match self {
+            Self::Serial(link) => link.forget(flow),
+            Self::Other(link) => link.forget(flow),
+        }
+    }
 }
 
 /// Whether departures are events of a link.
@@ -84,15 +182,6 @@ pub enum Cause {
     Medium,
     /// The radio was in outage for too long.
     Outage,
-}
-
-/// A segment that a link did not take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The segment.
-    pub segment: Segment,
-    /// Why.
-    pub cause: Cause,
 }
 
 /// An amount of traffic.

@@ -19,8 +19,8 @@ use ackclock_core::{Rate, Segment, Span, Stream, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::serial::{Fate, Found, Medium, SerialLink, Transmission};
-use crate::{Link, LinkContext};
+use crate::medium::{Fate, Found, Medium, Transmission};
+use crate::{AnyLink, LinkContext, SerialLink};
 
 /// The probability with which a packet is lost, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -108,15 +108,11 @@ impl<M: Medium> Medium for Lossy<M> {
 }
 
 /// A link of this medium, with the loss that every link table can ask for.
-pub(crate) fn assemble<M: Medium + 'static>(
-    medium: M,
-    loss: Loss,
-    context: LinkContext<'_>,
-) -> Box<dyn Link> {
+pub(crate) fn assemble<M: Medium + 'static>(medium: M, loss: Loss, context: LinkContext<'_>) -> AnyLink {
     let LinkContext { queue, meaning, streams, name, .. } = context;
     if loss == Loss::NONE {
-        return Box::new(SerialLink::new(medium, queue, meaning));
+        return SerialLink::new(medium, queue, meaning).into();
     }
     let stream = streams.stream(&format!("{name}/loss"));
-    Box::new(SerialLink::new(Lossy::new(medium, loss, stream), queue, meaning))
+    SerialLink::new(Lossy::new(medium, loss, stream), queue, meaning).into()
 }

@@ -14,7 +14,9 @@
 //! ## Validation
 //! Arrival times by hand (unit tests); conservation and poll invariance.
 
-use ackclock_core::{FlowId, Message, Node, Outbox, Port, Rate, Segment, Sink, Span, Stream, Streams, Time};
+use ackclock_core::{
+    FlowId, Message, Node, Outbox, Pace, Port, Rate, Segment, Sink, Span, Stream, Streams, Time,
+};
 
 use crate::flight::Flight;
 
@@ -25,7 +27,6 @@ pub const EDGE: Port = 1;
 
 /// The wired part between servers and edge.
 pub struct Path {
-    rate: Rate,
     delay: Span,
     loss: f64,
     streams: Streams,
@@ -35,6 +36,7 @@ pub struct Path {
 
 /// One direction of all wires.
 struct Way {
+    pace: Pace,
     /// When each flow's wire is free again.
     free: Vec<Time>,
     flight: Flight,
@@ -47,15 +49,15 @@ struct Way {
 impl Path {
     /// Wires of this rate and one-way delay that lose each packet with probability `loss`.
     pub fn new(rate: Rate, delay: Span, loss: f64, streams: &Streams) -> Self {
-        let way =
-            |name| Way { name, free: Vec::new(), flight: Flight::default(), chance: Vec::new(), lost: 0 };
-        Self {
-            rate,
-            delay,
-            loss,
-            streams: streams.clone(),
-            ways: [way("path/up/loss"), way("path/down/loss")],
-        }
+        let way = |name| Way {
+            pace: Pace::new(rate),
+            free: Vec::new(),
+            flight: Flight::default(),
+            name,
+            chance: Vec::new(),
+            lost: 0,
+        };
+        Self { delay, loss, streams: streams.clone(), ways: [way("path/up/loss"), way("path/down/loss")] }
     }
 
     /// Packets lost in both directions.
@@ -76,7 +78,8 @@ impl Path {
             way.lost += 1;
             return false;
         }
-        let leaves = way.leaves(now, segment.flow, self.rate.time_for(segment.wire_bytes().into()));
+        let transmission = way.pace.time_for(segment.wire_bytes());
+        let leaves = way.leaves(now, segment.flow, transmission);
         way.flight.put(leaves + self.delay, segment);
         true
     }

@@ -1,7 +1,7 @@
 //! A link that transmits one packet after the other: a queue, a transmitter and the packets in flight.
 //!
 //! What differs between constant, variable and trace-driven links is only how long a transmission takes and how long
-//! the packet then travels. That is the [`Medium`]; everything else is here, once.
+//! the packet then travels. That is the [`Medium`](crate::Medium); everything else is here, once.
 //!
 //! **The buffer.** "B packets" are B *waiting*; one more may be in transmission ([`BufferMeaning::Waiting`], settled in
 //! `links.md` section 1 against CR02 Table 1). Counting the packet in transmission inside B is the other reading.
@@ -14,70 +14,12 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Time};
+use ackclock_core::{FlowId, Histogram, Rate, Segment, Seq, Span, Time};
 
-use crate::exchange::Current;
 use crate::flight::Flight;
-use crate::queue::Queue;
-use crate::{Cause, Departures, Link, LinkEvent, LinkView, Load, Refused};
-
-/// How long transmissions take and packets travel.
-pub trait Medium: Send {
-    /// The first instant, `now` or later, at which the transmitter can take the next packet. Asked when a packet finds the
-    /// transmitter free, and when one has left and others wait; nothing else moves such instants.
-    fn ready(&mut self, now: Time, _found: Found) -> Time {
-        now
-    }
-
-    /// Transmits the next packet, which had arrived at `arrived` and is at the head of the queue since `start`. Called
-    /// once a packet, in order, so a medium may draw by packet.
-    fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission;
-
-    /// The rate at `now`.
-    fn rate(&self, now: Time) -> Rate;
-
-    /// The long-run mean rate.
-    fn mean_rate(&self) -> Rate;
-
-    /// Whether delays differ from packet to packet, so that order must be kept by the link.
-    fn varies(&self) -> bool {
-        true
-    }
-
-    /// No packet travels for less.
-    fn least_delay(&self) -> Span {
-        Span::ZERO
-    }
-}
-
-/// How a packet finds the transmitter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Free, with nothing waiting.
-    Idle,
-    /// Busy until this instant, with this packet waiting.
-    Busy,
-}
-
-/// What becomes of one packet on the medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transmission {
-    /// When its last byte has left.
-    pub departs: Time,
-    /// How long it then travels.
-    pub delay: Span,
-    /// Whether it arrives.
-    pub fate: Fate,
-}
-
-/// Whether a transmitted packet arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It does.
-    Arrives,
-    /// The medium loses it on the way.
-    Lost,
-}
+use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
+use crate::queue::{AnyQueue, Queue};
+use crate::{Cause, Departures, Link, LinkEvent, LinkView, Load};
 
 /// Which packets count against the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -90,22 +32,37 @@ pub enum BufferMeaning {
 }
 
 /// A queue, a transmitter and the packets in flight.
-pub struct SerialLink<M, Q> {
-    medium: Current<M>,
-    queue: Q,
-    meaning: BufferMeaning,
-    departures: Departures,
+pub struct SerialLink {
+    /// The packet in transmission.
     serving: Option<Serving>,
     /// When the packet at the head of the queue begins, where the medium makes it wait for that; never otherwise.
     begins: Time,
     /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
     flight: Flight,
+    queue: AnyQueue,
+    medium: AnyMedium,
+    order: Order,
+    /// No packet travels for less.
+    least_delay: Span,
     /// Departures and drops that have happened and were not told yet.
     news: VecDeque<(Time, LinkEvent)>,
     /// Latest arrival of each flow, where delays vary.
     last_arrival: Vec<Time>,
     flows: Flows,
+    departures: Departures,
+    meaning: BufferMeaning,
     waits: Histogram,
+    /// The packet in transmission, where its departure or loss will be told.
+    served: Segment,
+}
+
+/// Whether packets leave the medium in the order in which they entered it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// They do by themselves.
+    Kept,
+    /// The link must see to it, flow by flow.
+    Enforced,
 }
 
 /// Whose segments have come so far. Those of one flow cannot overtake each other.
@@ -129,16 +86,24 @@ impl Flows {
 /// The packet in transmission.
 #[derive(Clone, Copy)]
 struct Serving {
-    flow: FlowId,
-    load: Load,
-    begun: Time,
     departs: Time,
+    begun: Time,
     /// When it arrives; never where it is lost.
     arrives: Time,
+    flow: FlowId,
+    /// Its bytes on the wire.
+    size: u32,
     /// Bytes that were to be sent from `begun` on.
     bytes: u32,
-    /// What is told of the departure.
-    news: Option<LinkEvent>,
+    told: Told,
+}
+
+/// What is told when a transmission ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Departure,
+    Loss,
 }
 
 impl Serving {
@@ -152,45 +117,59 @@ impl Serving {
     }
 }
 
-impl<M: Medium, Q: Queue> SerialLink<M, Q> {
+impl SerialLink {
     /// An idle link.
-    pub fn new(medium: M, queue: Q, meaning: BufferMeaning) -> Self {
+    pub fn new(medium: impl Medium + 'static, queue: AnyQueue, meaning: BufferMeaning) -> Self {
+        let order = if medium.varies() { Order::Enforced } else { Order::Kept };
         Self {
-            medium: Current::Built(medium),
-            queue,
-            meaning,
-            departures: Departures::Unwatched,
             serving: None,
             begins: Time::NEVER,
             flight: Flight::default(),
+            queue,
+            order,
+            least_delay: medium.least_delay(),
+            medium: medium.any(),
             news: VecDeque::new(),
             last_arrival: Vec::new(),
             flows: Flows::None,
+            departures: Departures::Unwatched,
+            meaning,
             waits: Histogram::default(),
+            served: Segment::pure_ack(FlowId(0), Seq(0), 0),
         }
     }
 
+    /// The medium of a link that was built only for it.
+    pub(crate) fn into_medium(self) -> Box<dyn Medium> {
+        match self.medium {
+            AnyMedium::Constant(medium) => Box::new(medium),
+            AnyMedium::Other(medium) => medium,
+        }
+    }
+
+    /// When the transmitter ends what it does, or begins.
+    #[inline]
+    fn changes(&self) -> Time {
+        self.serving.as_ref().map_or(self.begins, |serving| serving.departs)
+    }
+
     /// Brings the transmitter up to `now`: ends the transmissions that are over and begins the next.
+    #[inline]
     fn advance(&mut self, now: Time) {
-        loop {
-            match self.serving {
-                Some(ref serving) if serving.departs <= now => {
-                    let serving = *serving;
-                    self.depart(serving);
-                }
-                None if self.begins <= now => self.begin(self.begins),
-                _ => return,
+        while self.changes() <= now {
+            match self.serving.take() {
+                Some(serving) => self.depart(&serving),
+                None => self.begin(self.begins),
             }
         }
     }
 
     /// Ends a transmission, and begins the next where the medium is ready for it.
-    fn depart(&mut self, serving: Serving) {
+    fn depart(&mut self, serving: &Serving) {
         let at = serving.departs;
-        if let Some(news) = serving.news {
-            self.news.push_back((at, news));
+        if serving.told != Told::Nothing {
+            self.news.push_back((at, self.news_of(serving)));
         }
-        self.serving = None;
         if !self.queue.is_empty() {
             self.begins = self.medium.ready(at, Found::Busy);
             if self.begins <= at {
@@ -199,47 +178,60 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
         }
     }
 
+    /// What is told of a transmission that ends.
+    fn news_of(&self, serving: &Serving) -> LinkEvent {
+        match serving.told {
+            Told::Loss => LinkEvent::Dropped(self.served, Cause::Medium),
+            _ => LinkEvent::Departed(self.served),
+        }
+    }
+
     /// Takes the packet at the head of the queue into the transmitter.
     fn begin(&mut self, at: Time) {
         self.begins = Time::NEVER;
         if let Some((arrived, next)) = self.queue.dequeue(at) {
-            self.serve(at, arrived, next);
+            self.serve(at, arrived, &next);
         }
         self.tell_drops(at);
     }
 
     /// Moves a segment into the transmitter.
-    fn serve(&mut self, now: Time, arrived: Time, segment: Segment) {
+    #[inline]
+    fn serve(&mut self, now: Time, arrived: Time, segment: &Segment) {
         self.waits.record(now.since(arrived));
-        let Transmission { departs, delay, fate } = self.medium.transmit(arrived, now, &segment);
-        let news = match (fate, self.departures) {
-            (Fate::Lost, _) => Some(LinkEvent::Dropped(segment, Cause::Medium)),
-            (Fate::Arrives, Departures::Watched) => Some(LinkEvent::Departed(segment)),
-            (Fate::Arrives, Departures::Unwatched) => None,
+        let Transmission { departs, delay, fate } = self.medium.transmit(arrived, now, segment);
+        let told = match (fate, self.departures) {
+            (Fate::Lost, _) => Told::Loss,
+            (Fate::Arrives, Departures::Watched) => Told::Departure,
+            (Fate::Arrives, Departures::Unwatched) => Told::Nothing,
         };
-        let (flow, load, bytes) = (segment.flow, Load::of(&segment), segment.wire_bytes());
+        if told != Told::Nothing {
+            self.served = *segment;
+        }
+        let (flow, size) = (segment.flow, segment.wire_bytes());
         let mut arrives = Time::NEVER;
         // A lost packet holds nobody up.
         if fate == Fate::Arrives {
             arrives = self.arrival(flow, departs + delay);
-            self.flight.put(arrives, &segment);
+            self.flight.put(arrives, segment);
         }
-        self.serving = Some(Serving { flow, load, begun: now, departs, arrives, bytes, news });
+        self.serving = Some(Serving { departs, begun: now, arrives, flow, size, bytes: size, told });
     }
 
     /// Keeps packets of a flow in order.
+    #[inline]
     fn arrival(&mut self, flow: FlowId, natural: Time) -> Time {
-        if !self.medium.varies() {
-            return natural;
+        match self.order {
+            Order::Kept => natural,
+            Order::Enforced => note_arrival(&mut self.last_arrival, flow, natural),
         }
-        note_arrival(&mut self.last_arrival, flow, natural)
     }
 
     /// Sends what is left of the packet in transmission over a medium that has just taken the place of another. Its fate
     /// stays what it was.
     fn resume(&mut self, now: Time, mut serving: Serving) {
-        let segment = match serving.news {
-            Some(LinkEvent::Dropped(segment, _)) => Some(segment),
+        let segment = match serving.told {
+            Told::Loss => Some(self.served),
             _ => self.flight.remove(serving.arrives, serving.flow),
         };
         self.last_arrival.clear();
@@ -254,13 +246,14 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
         (rest.header, rest.payload) = (0, serving.bytes as u16);
         let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
         serving.departs = departs;
-        if !matches!(serving.news, Some(LinkEvent::Dropped(..))) {
+        if serving.told != Told::Loss {
             serving.arrives = self.arrival(serving.flow, departs + delay);
             self.flight.put(serving.arrives, &segment);
         }
         self.serving = Some(serving);
     }
 
+    #[inline]
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.queue.poll_dropped() {
             self.news.push_back((at, LinkEvent::Dropped(segment, cause)));
@@ -268,6 +261,7 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     }
 
     /// What counts against the capacity of `flow`'s part of the queue without waiting there.
+    #[inline]
     fn beside(&self, flow: FlowId) -> Load {
         match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(flow),
@@ -278,7 +272,9 @@ impl<M: Medium, Q: Queue> SerialLink<M, Q> {
     /// What is in transmission and came from `flow`'s part of the queue.
     fn in_transmission(&self, flow: FlowId) -> Load {
         match &self.serving {
-            Some(serving) if self.queue.together(serving.flow, flow) => serving.load,
+            Some(serving) if self.queue.together(serving.flow, flow) => {
+                Load { packets: 1, bytes: serving.size.into() }
+            }
             _ => Load::NONE,
         }
     }
@@ -296,15 +292,16 @@ fn note_arrival(last_arrival: &mut Vec<Time>, flow: FlowId, natural: Time) -> Ti
     arrives
 }
 
-impl<M: Medium + 'static, Q: Queue> Link for SerialLink<M, Q> {
-    fn enqueue(&mut self, now: Time, mut segment: Segment) -> Result<(), Refused> {
+impl Link for SerialLink {
+    #[inline]
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         self.advance(now);
         self.flows.note(segment.flow);
         let mut begins = self.begins;
         if self.serving.is_none() && begins == Time::NEVER {
             begins = self.medium.ready(now, Found::Idle);
             if begins <= now {
-                self.queue.pass(now, &mut segment);
+                self.queue.pass(now, segment);
                 self.serve(now, now, segment);
                 return Ok(());
             }
@@ -317,6 +314,7 @@ impl<M: Medium + 'static, Q: Queue> Link for SerialLink<M, Q> {
         taken
     }
 
+    #[inline]
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         self.advance(now);
         let arrives = self.flight.due();
@@ -329,14 +327,15 @@ impl<M: Medium + 'static, Q: Queue> Link for SerialLink<M, Q> {
         Some((arrives, LinkEvent::Delivered(self.flight.pop())))
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<Time> {
         // A waiting packet cannot arrive before the one in transmission, unless another flow's may overtake it.
-        let overtaking = self.flows == Flows::Several && self.medium.varies();
+        let overtaking = self.flows == Flows::Several && self.order == Order::Enforced;
         let serving = match &self.serving {
-            Some(serving) if serving.news.is_some() || overtaking => serving.departs,
+            Some(serving) if serving.told != Told::Nothing || overtaking => serving.departs,
             Some(_) => Time::NEVER,
             None if self.departures == Departures::Watched => self.begins,
-            None => self.begins + self.medium.least_delay(),
+            None => self.begins + self.least_delay,
         };
         let arrives = self.flight.due();
         let news = self.news.front().map_or(Time::NEVER, |&(time, _)| time);
@@ -358,12 +357,12 @@ impl<M: Medium + 'static, Q: Queue> Link for SerialLink<M, Q> {
             in_transmission,
             unacknowledged: Load::NONE,
             capacity: self.queue.capacity(flow),
-            rate: self.medium.rate(now),
+            rate: self.medium.get().rate(now),
         }
     }
 
     fn mean_rate(&self) -> Rate {
-        self.medium.mean_rate()
+        self.medium.get().mean_rate()
     }
 
     fn waits(&self) -> &Histogram {
@@ -372,20 +371,16 @@ impl<M: Medium + 'static, Q: Queue> Link for SerialLink<M, Q> {
 
     fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
         self.advance(now);
-        self.medium = Current::Exchanged(medium);
+        self.least_delay = medium.least_delay();
+        self.medium = AnyMedium::Other(medium);
+        // Packets in flight were sent over another medium, so order must be kept even where the new one does not vary.
+        self.order = Order::Enforced;
         if self.begins != Time::NEVER {
             self.begins = self.medium.ready(now, Found::Idle);
         }
         if let Some(serving) = self.serving {
             self.resume(now, serving);
         }
-    }
-
-    fn into_medium(self: Box<Self>) -> Option<Box<dyn Medium>> {
-        Some(match self.medium {
-            Current::Built(medium) => Box::new(medium),
-            Current::Exchanged(medium) => medium,
-        })
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -32,10 +32,10 @@ use serde::{Deserialize, Serialize};
 use crate::constant::Constant;
 use crate::delay::Delays;
 use crate::loss::{Loss, assemble};
+use crate::medium::{Fate, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, finish};
-use crate::serial::{Fate, Medium, Transmission};
-use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
+use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// A link whose rate and delay are drawn anew for every packet, interval or slot.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -169,13 +169,13 @@ impl LinkConfig for VariableConfig {
         Ok(Nominal { rate: Rate::from_bps_f64(rate.as_bps() as f64 * share_on), delay: self.delay.mean() })
     }
 
-    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let outages = Outages::new(&self.outages)?;
         if let (Some(rate), Some(delay), true) =
             (self.rate.constant(), self.delay.constant(), outages.is_empty())
         {
             // Nothing varies: the constant link is the same and costs less.
-            return Ok(assemble(Constant { rate, delay }, self.loss, context));
+            return Ok(assemble(Constant::new(rate, delay), self.loss, context));
         }
         let mean = self.nominal(context.files)?.rate;
         let mut rates = context.streams.stream(&format!("{}/rate", context.name));

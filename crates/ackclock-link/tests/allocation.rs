@@ -37,7 +37,7 @@ fn offer(link: &mut dyn Link, from: u32, rounds: u32) {
     for round in from..from + rounds {
         let now = Time::ZERO + Span::from_millis(4) * u64::from(round);
         while link.poll_event(now).is_some() {}
-        let _ = link.enqueue(now, segment(round % 3, round, 1000));
+        let _ = link.enqueue(now, &segment(round % 3, round, 1000));
     }
 }
 

@@ -70,7 +70,7 @@ fn deadlines_are_honest(
         while let Some(due) = link.poll_timeout().filter(|due| due <= at) {
             reached = step(name, link, departures, reached, due);
         }
-        let _ = link.enqueue(*at, *segment);
+        let _ = link.enqueue(*at, segment);
         reached = *at;
     }
     while let Some(due) = link.poll_timeout() {
@@ -183,7 +183,7 @@ fn what_a_view_shows_is_what_is_inside() {
         let mut link = build();
         let mut entered = 0;
         for (at, segment) in &packets {
-            entered += u32::from(link.enqueue(*at, *segment).is_ok());
+            entered += u32::from(link.enqueue(*at, segment).is_ok());
         }
         let mut dropped = 0;
         while let Some((_, event)) = link.poll_event(Time::ZERO) {

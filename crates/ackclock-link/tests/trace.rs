@@ -74,9 +74,9 @@ fn the_head_of_the_queue_counts_against_the_buffer_until_its_first_byte_goes() {
     // Three come in the gap before 30 ms and two fit. At 30 the first goes with 1000 of its 1500 bytes taken by it and
     // 500 by the second, which is begun then and makes room.
     for number in 0..2 {
-        assert!(link.enqueue(micros(8_000), segment(0, number, 1000)).is_ok());
+        assert!(link.enqueue(micros(8_000), &segment(0, number, 1000)).is_ok());
     }
-    assert!(link.enqueue(micros(8_000), segment(0, 2, 1000)).is_err());
+    assert!(link.enqueue(micros(8_000), &segment(0, 2, 1000)).is_err());
     assert_eq!(link.view(micros(8_000), ackclock_core::FlowId(0)).waiting.packets, 2);
     while link.poll_event(micros(30_000)).is_some() {}
     let view = link.view(micros(30_000), ackclock_core::FlowId(0));

@@ -90,9 +90,8 @@ impl Host {
 
     /// Writes down when `slot` is next due, unless an earlier wake will find out.
     fn arm(&mut self, slot: usize, deadline: Option<Time>) {
-        let Some(deadline) = deadline else { return };
-        if self.wakes.deadline(slot).is_none_or(|armed| deadline < armed) {
-            self.wakes.set(slot, Some(deadline));
+        if let Some(deadline) = deadline {
+            self.wakes.hasten(slot, deadline);
         }
     }
 
@@ -119,7 +118,7 @@ impl Host {
     /// When something is next due; [`Time::NEVER`] where nothing is.
     #[inline]
     pub fn due(&self) -> Time {
-        self.wakes.first().map_or(Time::NEVER, |(due, _)| due)
+        self.wakes.due()
     }
 }
 

@@ -22,8 +22,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{Per, Queue, QueueConfig, QueueContext, is_ect};
-use crate::{Capacity, Cause, Load, Refused};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect};
+use crate::{Capacity, Cause, Load};
 
 /// Controlled delay (RFC 8289).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -53,10 +53,10 @@ impl Config for CodelConfig {
 }
 
 impl QueueConfig for CodelConfig {
-    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+    fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         let settings = Settings { target: self.target, interval: self.interval, ecn: self.ecn };
         let capacity = context.capacity;
-        self.per.build(capacity, move |_| Box::new(Codel::new(settings, capacity)))
+        self.per.build(capacity, move |_| Codel::new(settings, capacity).any())
     }
 }
 
@@ -224,9 +224,9 @@ impl Codel {
 }
 
 impl Queue for Codel {
-    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
-        if !self.capacity.admits(self.fifo.load() + beside, &segment) {
-            return Err(Refused { segment, cause: Cause::Full });
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+            return Err(Cause::Full);
         }
         self.fifo.push(now, segment);
         Ok(())
@@ -237,7 +237,7 @@ impl Queue for Codel {
         self.control.dequeue(&self.settings, now, from)
     }
 
-    fn pass(&mut self, _: Time, segment: &mut Segment) {
+    fn pass(&mut self, _: Time, segment: &Segment) {
         self.control.pass(segment);
     }
 
@@ -279,7 +279,7 @@ mod tests {
 
     /// Puts 1000 packets in at time zero and takes one out every 10 ms: what left with which mark, and which was dropped when.
     fn drain(queue: &mut Codel, ecn: Ecn, until: u64) -> (Vec<(u64, Ecn)>, Vec<u64>) {
-        (0..1000).for_each(|seq| queue.enqueue(Time::ZERO, segment(seq, ecn), Load::NONE).unwrap());
+        (0..1000).for_each(|seq| queue.enqueue(Time::ZERO, &segment(seq, ecn), Load::NONE).unwrap());
         let (mut left, mut drops) = (Vec::new(), Vec::new());
         for now in (0..until).step_by(10) {
             left.extend(queue.dequeue(ms(now)).map(|(_, segment)| (now, segment.ecn)));
@@ -321,7 +321,7 @@ mod tests {
     fn the_last_packet_is_never_dropped() {
         let mut queue = codel(false);
         for n in 0..100 {
-            queue.enqueue(ms(1000 * n), segment(n as u32, Ecn::NotEct), Load::NONE).unwrap();
+            queue.enqueue(ms(1000 * n), &segment(n as u32, Ecn::NotEct), Load::NONE).unwrap();
             assert!(queue.dequeue(ms(1000 * n + 900)).is_some());
         }
         assert!(queue.poll_dropped().is_none());

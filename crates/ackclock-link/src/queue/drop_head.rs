@@ -20,8 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{Per, Queue, QueueConfig, QueueContext};
-use crate::{Capacity, Cause, Load, Refused};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext};
+use crate::{Capacity, Cause, Load};
 
 /// First in, first out; an arrival that does not fit pushes out the oldest.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -34,9 +34,9 @@ pub struct DropHeadConfig {
 impl Config for DropHeadConfig {}
 
 impl QueueConfig for DropHeadConfig {
-    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+    fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         let capacity = context.capacity;
-        self.per.build(capacity, move |_| Box::new(DropHead::new(capacity)))
+        self.per.build(capacity, move |_| DropHead::new(capacity).any())
     }
 }
 
@@ -56,11 +56,11 @@ impl DropHead {
 }
 
 impl Queue for DropHead {
-    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
-        if !self.capacity.admits(beside, &segment) {
-            return Err(Refused { segment, cause: Cause::Full });
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(beside, segment) {
+            return Err(Cause::Full);
         }
-        while !self.capacity.admits(self.fifo.load() + beside, &segment) {
+        while !self.capacity.admits(self.fifo.load() + beside, segment) {
             self.dropped.extend(self.fifo.pop().map(|(_, oldest)| oldest));
         }
         self.fifo.push(now, segment);
@@ -101,12 +101,12 @@ mod tests {
     fn an_arrival_pushes_out_as_many_of_the_oldest_as_it_needs() {
         let mut queue = DropHead::new(Capacity::Bytes(1500));
         for seq in 0..3 {
-            queue.enqueue(Time::ZERO, segment(seq, 500), Load::NONE).unwrap();
+            queue.enqueue(Time::ZERO, &segment(seq, 500), Load::NONE).unwrap();
         }
-        queue.enqueue(Time::ZERO, segment(3, 700), Load::NONE).unwrap();
+        queue.enqueue(Time::ZERO, &segment(3, 700), Load::NONE).unwrap();
         let dropped: Vec<u32> = std::iter::from_fn(|| queue.poll_dropped()).map(|(s, _)| s.seq.0).collect();
         assert_eq!(dropped, [0, 1], "700 B need the room of two");
         assert_eq!(queue.waiting(FlowId(0)), Load { packets: 2, bytes: 1200 });
-        assert_eq!(queue.enqueue(Time::ZERO, segment(4, 1501), Load::NONE).unwrap_err().segment.seq, Seq(4));
+        assert_eq!(queue.enqueue(Time::ZERO, &segment(4, 1501), Load::NONE), Err(Cause::Full));
     }
 }

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{Per, Queue, QueueConfig, QueueContext};
-use crate::{Capacity, Cause, Load, Refused};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext};
+use crate::{Capacity, Cause, Load};
 
 /// First in, first out; an arrival that does not fit is lost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -31,9 +31,9 @@ pub struct DropTailConfig {
 impl Config for DropTailConfig {}
 
 impl QueueConfig for DropTailConfig {
-    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+    fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         let capacity = context.capacity;
-        self.per.build(capacity, move |_| Box::new(DropTail::new(capacity)))
+        self.per.build(capacity, move |_| DropTail::new(capacity).any())
     }
 }
 
@@ -52,18 +52,21 @@ impl DropTail {
 }
 
 impl Queue for DropTail {
-    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
-        if !self.capacity.admits(self.fifo.load() + beside, &segment) {
-            return Err(Refused { segment, cause: Cause::Full });
+    #[inline]
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+            return Err(Cause::Full);
         }
         self.fifo.push(now, segment);
         Ok(())
     }
 
+    #[inline]
     fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
         self.fifo.pop()
     }
 
+    #[inline]
     fn is_empty(&self) -> bool {
         self.fifo.is_empty()
     }
@@ -74,6 +77,10 @@ impl Queue for DropTail {
 
     fn capacity(&self, _: FlowId) -> Capacity {
         self.capacity
+    }
+
+    fn any(self) -> AnyQueue {
+        AnyQueue::DropTail(self)
     }
 }
 
@@ -90,10 +97,10 @@ mod tests {
     fn a_full_queue_refuses_and_keeps_order() {
         let mut queue = DropTail::new(Capacity::Packets(2));
         for seq in 0..2 {
-            queue.enqueue(Time::ZERO, segment(seq), Load::NONE).unwrap();
+            queue.enqueue(Time::ZERO, &segment(seq), Load::NONE).unwrap();
         }
-        let refused = queue.enqueue(Time::ZERO, segment(2), Load::NONE).unwrap_err();
-        assert_eq!((refused.segment.seq, refused.cause), (Seq(2), Cause::Full));
+        let refused = queue.enqueue(Time::ZERO, &segment(2), Load::NONE).unwrap_err();
+        assert_eq!(refused, Cause::Full);
         assert_eq!(queue.waiting(FlowId(0)), Load { packets: 2, bytes: 2000 });
         assert_eq!(queue.dequeue(Time::ZERO).unwrap().1.seq, Seq(0));
     }
@@ -101,7 +108,7 @@ mod tests {
     #[test]
     fn what_counts_beside_the_queue_takes_room() {
         let mut queue = DropTail::new(Capacity::Bytes(1500));
-        assert!(queue.enqueue(Time::ZERO, segment(0), Load { packets: 1, bytes: 501 }).is_err());
-        assert!(queue.enqueue(Time::ZERO, segment(0), Load { packets: 1, bytes: 500 }).is_ok());
+        assert!(queue.enqueue(Time::ZERO, &segment(0), Load { packets: 1, bytes: 501 }).is_err());
+        assert!(queue.enqueue(Time::ZERO, &segment(0), Load { packets: 1, bytes: 500 }).is_ok());
     }
 }

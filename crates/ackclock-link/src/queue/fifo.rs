@@ -14,11 +14,13 @@ pub(super) struct Fifo {
 }
 
 impl Fifo {
-    pub(super) fn push(&mut self, now: Time, segment: Segment) {
-        self.load += Load::of(&segment);
-        self.segments.push_back((now, segment));
+    #[inline]
+    pub(super) fn push(&mut self, now: Time, segment: &Segment) {
+        self.load += Load::of(segment);
+        self.segments.push_back((now, *segment));
     }
 
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<(Time, Segment)> {
         let (arrived, segment) = self.segments.pop_front()?;
         self.load -= Load::of(&segment);
@@ -29,6 +31,7 @@ impl Fifo {
         self.load
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }

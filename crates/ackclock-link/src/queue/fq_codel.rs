@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::codel::{Backlog, Control, Settings};
 use super::fifo::Fifo;
-use super::{Queue, QueueConfig, QueueContext};
-use crate::{Capacity, Cause, Load, Refused};
+use super::{AnyQueue, Queue, QueueConfig, QueueContext};
+use crate::{Capacity, Cause, Load};
 
 /// Flow queueing with controlled delay (RFC 8290).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -69,8 +69,8 @@ impl FqCodelConfig {
 }
 
 impl QueueConfig for FqCodelConfig {
-    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
-        Box::new(FqCodel::new(self, context.capacity, context.streams.stream(context.name).bits()))
+    fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
+        FqCodel::new(self, context.capacity, context.streams.stream(context.name).bits()).any()
     }
 }
 
@@ -151,14 +151,14 @@ impl FqCodel {
 }
 
 impl Queue for FqCodel {
-    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
-        if !self.capacity.admits(beside, &segment) {
-            return Err(Refused { segment, cause: Cause::Full });
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(beside, segment) {
+            return Err(Cause::Full);
         }
         let index = self.bucket(segment.flow);
         let bucket = &mut self.buckets[index];
         bucket.fifo.push(now, segment);
-        self.total += Load::of(&segment);
+        self.total += Load::of(segment);
         if bucket.list == List::None {
             bucket.list = List::New;
             bucket.credit = self.quantum;
@@ -199,7 +199,7 @@ impl Queue for FqCodel {
         None
     }
 
-    fn pass(&mut self, _: Time, segment: &mut Segment) {
+    fn pass(&mut self, _: Time, segment: &Segment) {
         let index = self.bucket(segment.flow);
         self.buckets[index].control.pass(segment);
     }
@@ -245,10 +245,10 @@ mod tests {
     #[test]
     fn a_flow_that_begins_goes_before_those_that_have_been_at_it() {
         let mut queue = queue(Capacity::Unlimited);
-        (0..10).for_each(|seq| queue.enqueue(Time::ZERO, segment(0, seq), Load::NONE).unwrap());
+        (0..10).for_each(|seq| queue.enqueue(Time::ZERO, &segment(0, seq), Load::NONE).unwrap());
         // The quantum of 1514 covers two packets of 1000 B, the second by going into debt.
         assert_eq!(order(&mut queue, 3), [0, 0, 0]);
-        queue.enqueue(Time::ZERO, segment(1, 0), Load::NONE).unwrap();
+        queue.enqueue(Time::ZERO, &segment(1, 0), Load::NONE).unwrap();
         assert_eq!(order(&mut queue, 2), [1, 0]);
     }
 
@@ -256,7 +256,7 @@ mod tests {
     fn flows_share_alike() {
         let mut queue = queue(Capacity::Unlimited);
         for seq in 0..300 {
-            (0..3).for_each(|flow| queue.enqueue(Time::ZERO, segment(flow, seq), Load::NONE).unwrap());
+            (0..3).for_each(|flow| queue.enqueue(Time::ZERO, &segment(flow, seq), Load::NONE).unwrap());
         }
         let served = order(&mut queue, 300);
         for flow in 0..3 {
@@ -268,8 +268,8 @@ mod tests {
     #[test]
     fn the_fattest_flow_pays_for_an_overload() {
         let mut queue = queue(Capacity::Packets(10));
-        (0..9).for_each(|seq| queue.enqueue(Time::ZERO, segment(0, seq), Load::NONE).unwrap());
-        (0..3).for_each(|seq| queue.enqueue(Time::ZERO, segment(1, seq), Load::NONE).unwrap());
+        (0..9).for_each(|seq| queue.enqueue(Time::ZERO, &segment(0, seq), Load::NONE).unwrap());
+        (0..3).for_each(|seq| queue.enqueue(Time::ZERO, &segment(1, seq), Load::NONE).unwrap());
         let dropped: Vec<_> =
             std::iter::from_fn(|| queue.poll_dropped()).map(|(s, _)| (s.flow.0, s.seq.0)).collect();
         assert_eq!(dropped, [(0, 0), (0, 1)], "its oldest, two for two arrivals too many");

@@ -17,7 +17,7 @@ pub use separate::{Per, Separate};
 
 use ackclock_core::{Ecn, FlowId, Segment, Time};
 
-use crate::{Capacity, Cause, Load, Refused};
+use crate::{Capacity, Cause, Load};
 
 /// A queue in front of a transmitter. The transmitter takes one segment at a time.
 pub trait Queue: Send {
@@ -25,15 +25,15 @@ pub trait Queue: Send {
     /// here (the head of a link that keeps it in its buffer).
     ///
     /// # Errors
-    /// [`Refused`] where the segment is not taken.
-    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused>;
+    /// The cause, where the segment is not taken.
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
 
     /// Gives the next segment to transmit, if any is left, with the instant at which it had arrived. Segments that the discipline drops
     /// at this moment come out of [`poll_dropped`](Self::poll_dropped).
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
 
     /// A segment found the transmitter idle and goes straight through; it counts as having waited for no time.
-    fn pass(&mut self, _now: Time, _segment: &mut Segment) {}
+    fn pass(&mut self, _now: Time, _segment: &Segment) {}
 
     /// Whether nothing waits.
     fn is_empty(&self) -> bool;
@@ -59,47 +59,106 @@ pub trait Queue: Send {
 
     /// The flow has ended.
     fn forget(&mut self, _flow: FlowId) {}
+
+    /// As links hold it.
+    fn any(self) -> AnyQueue
+    where
+        Self: Sized + 'static,
+    {
+        AnyQueue::Other(Box::new(self))
+    }
 }
 
-impl Queue for Box<dyn Queue> {
-    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
-        (**self).enqueue(now, segment, beside)
+/// A queue as links hold it: the plainest in place, because it stands before most links and a call through a pointer would
+/// be much of its cost; every other behind a pointer.
+pub enum AnyQueue {
+    /// First in, first out, refusing what does not fit.
+    DropTail(DropTail),
+    /// Any other.
+    Other(Box<dyn Queue>),
+}
+
+impl Queue for AnyQueue {
+    #[inline]
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        match self {
+            Self::DropTail(queue) => queue.enqueue(now, segment, beside),
+            Self::Other(queue) => queue.enqueue(now, segment, beside),
+        }
     }
 
+    #[inline]
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
-        (**self).dequeue(now)
+        match self {
+            Self::DropTail(queue) => queue.dequeue(now),
+            Self::Other(queue) => queue.dequeue(now),
+        }
     }
 
-    fn pass(&mut self, now: Time, segment: &mut Segment) {
-        (**self).pass(now, segment);
+    #[inline]
+    fn pass(&mut self, now: Time, segment: &Segment) {
+        match self {
+            Self::DropTail(queue) => queue.pass(now, segment),
+            Self::Other(queue) => queue.pass(now, segment),
+        }
     }
 
+    #[inline]
     fn is_empty(&self) -> bool {
-        (**self).is_empty()
+        match self {
+            Self::DropTail(queue) => queue.is_empty(),
+            Self::Other(queue) => queue.is_empty(),
+        }
     }
 
+    #[inline]
     fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        (**self).poll_dropped()
+        match self {
+            Self::DropTail(queue) => queue.poll_dropped(),
+            Self::Other(queue) => queue.poll_dropped(),
+        }
     }
 
+    #[inline]
     fn waiting(&self, flow: FlowId) -> Load {
-        (**self).waiting(flow)
+        match self {
+            Self::DropTail(queue) => queue.waiting(flow),
+            Self::Other(queue) => queue.waiting(flow),
+        }
     }
 
+    #[inline]
     fn together(&self, a: FlowId, b: FlowId) -> bool {
-        (**self).together(a, b)
+        match self {
+            Self::DropTail(queue) => queue.together(a, b),
+            Self::Other(queue) => queue.together(a, b),
+        }
     }
 
+    #[inline]
     fn capacity(&self, flow: FlowId) -> Capacity {
-        (**self).capacity(flow)
+        match self {
+            Self::DropTail(queue) => queue.capacity(flow),
+            Self::Other(queue) => queue.capacity(flow),
+        }
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {
-        (**self).assign(flow, user);
+        match self {
+            Self::DropTail(queue) => queue.assign(flow, user),
+            Self::Other(queue) => queue.assign(flow, user),
+        }
     }
 
     fn forget(&mut self, flow: FlowId) {
-        (**self).forget(flow);
+        match self {
+            Self::DropTail(queue) => queue.forget(flow),
+            Self::Other(queue) => queue.forget(flow),
+        }
+    }
+
+    fn any(self) -> AnyQueue {
+        self
     }
 }
 
@@ -116,7 +175,7 @@ pub struct QueueContext<'a> {
 /// The table of a queue discipline in a scenario file.
 pub trait QueueConfig: std::fmt::Debug + Send + Sync {
     /// Builds the queue.
-    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue>;
+    fn build(&self, context: &QueueContext<'_>) -> AnyQueue;
 }
 
 ackclock_core::registry! {

@@ -22,8 +22,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{Per, Queue, QueueConfig, QueueContext, is_ect};
-use crate::{Capacity, Cause, Load, Refused};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect};
+use crate::{Capacity, Cause, Load};
 
 /// Proportional integral controller enhanced (RFC 8033).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -64,11 +64,11 @@ impl Config for PieConfig {
 }
 
 impl QueueConfig for PieConfig {
-    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+    fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         let (config, capacity) = (self.clone(), context.capacity);
         let (streams, name) = (context.streams.clone(), context.name.to_owned());
         self.per.build(capacity, move |number| {
-            Box::new(Pie::new(config.clone(), capacity, streams.stream(&format!("{name}/{number}"))))
+            Pie::new(config.clone(), capacity, streams.stream(&format!("{name}/{number}"))).any()
         })
     }
 }
@@ -162,16 +162,19 @@ impl Pie {
 }
 
 impl Queue for Pie {
-    fn enqueue(&mut self, now: Time, mut segment: Segment, beside: Load) -> Result<(), Refused> {
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
         self.advance(now);
-        if !self.capacity.admits(self.fifo.load() + beside, &segment) {
-            return Err(Refused { segment, cause: Cause::Full });
+        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+            return Err(Cause::Full);
         }
         if self.drops_early() {
-            if !(self.config.ecn && is_ect(&segment) && self.probability <= MARK_UP_TO) {
-                return Err(Refused { segment, cause: Cause::Policy });
+            if !(self.config.ecn && is_ect(segment) && self.probability <= MARK_UP_TO) {
+                return Err(Cause::Policy);
             }
-            segment.ecn = Ecn::Ce;
+            let mut marked = *segment;
+            marked.ecn = Ecn::Ce;
+            self.fifo.push(now, &marked);
+            return Ok(());
         }
         self.fifo.push(now, segment);
         Ok(())
@@ -184,7 +187,7 @@ impl Queue for Pie {
         Some((arrived, segment))
     }
 
-    fn pass(&mut self, now: Time, _: &mut Segment) {
+    fn pass(&mut self, now: Time, _: &Segment) {
         self.advance(now);
         self.delay = Span::ZERO;
     }
@@ -244,7 +247,7 @@ mod tests {
         for tick in 0..60_000u64 {
             let now = Time::from_nanos(tick * 1_000_000);
             for _ in 0..1 + tick % 2 {
-                refused += u32::from(pie.enqueue(now, segment(), Load::NONE).is_err());
+                refused += u32::from(pie.enqueue(now, &segment(), Load::NONE).is_err());
             }
             if let Some((arrived, _)) = pie.dequeue(now)
                 && tick > 30_000
@@ -261,6 +264,6 @@ mod tests {
     fn a_burst_after_a_calm_time_passes() {
         let mut pie = pie();
         let now = Time::ZERO + Span::from_secs(10);
-        assert!((0..500).all(|_| pie.enqueue(now, segment(), Load::NONE).is_ok()));
+        assert!((0..500).all(|_| pie.enqueue(now, &segment(), Load::NONE).is_ok()));
     }
 }

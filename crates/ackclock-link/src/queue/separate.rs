@@ -22,8 +22,8 @@ use ackclock_core::{FlowId, Segment, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Queue;
-use crate::{Capacity, Cause, Load, Refused};
+use super::{AnyQueue, Queue};
+use crate::{Capacity, Cause, Load};
 
 /// Whose packets share a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,18 +39,18 @@ pub enum Per {
 }
 
 /// Builds the queue of a given number.
-type Factory = Box<dyn Fn(u32) -> Box<dyn Queue> + Send>;
+type Factory = Box<dyn Fn(u32) -> AnyQueue + Send>;
 
 impl Per {
     /// One queue, number 0, or one for each flow or user, by its number; each holds `capacity`.
     pub(super) fn build(
         self,
         capacity: Capacity,
-        factory: impl Fn(u32) -> Box<dyn Queue> + Send + 'static,
-    ) -> Box<dyn Queue> {
+        factory: impl Fn(u32) -> AnyQueue + Send + 'static,
+    ) -> AnyQueue {
         match self {
             Self::Shared => factory(0),
-            Self::Flow | Self::User => Box::new(Separate::new(self, capacity, Box::new(factory))),
+            Self::Flow | Self::User => Separate::new(self, capacity, Box::new(factory)).any(),
         }
     }
 }
@@ -71,7 +71,7 @@ pub struct Separate {
 }
 
 struct Part {
-    queue: Box<dyn Queue>,
+    queue: AnyQueue,
     credit: i64,
     /// Stands in `turns`.
     active: bool,
@@ -138,7 +138,7 @@ impl Separate {
 }
 
 impl Queue for Separate {
-    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
         let number = self.number(segment.flow);
         let part = self.part(number);
         part.queue.enqueue(now, segment, beside)?;
@@ -173,7 +173,7 @@ impl Queue for Separate {
         None
     }
 
-    fn pass(&mut self, now: Time, segment: &mut Segment) {
+    fn pass(&mut self, now: Time, segment: &Segment) {
         let number = self.number(segment.flow);
         self.part(number).queue.pass(now, segment);
     }
@@ -230,17 +230,17 @@ mod tests {
         Segment::data(FlowId(flow), Seq(0), bytes - 40, 40)
     }
 
-    fn separate(per: Per, packets: u32) -> Box<dyn Queue> {
+    fn separate(per: Per, packets: u32) -> AnyQueue {
         let capacity = Capacity::Packets(packets);
-        per.build(capacity, move |_| Box::new(DropTail::new(capacity)))
+        per.build(capacity, move |_| DropTail::new(capacity).any())
     }
 
     #[test]
     fn flows_get_equal_bytes_whatever_their_packets() {
         let mut queue = separate(Per::Flow, 1000);
         for _ in 0..1000 {
-            queue.enqueue(Time::ZERO, segment(0, 1500), Load::NONE).unwrap();
-            queue.enqueue(Time::ZERO, segment(1, 100), Load::NONE).unwrap();
+            queue.enqueue(Time::ZERO, &segment(0, 1500), Load::NONE).unwrap();
+            queue.enqueue(Time::ZERO, &segment(1, 100), Load::NONE).unwrap();
         }
         let mut bytes = [0u32; 2];
         for _ in 0..500 {
@@ -255,9 +255,9 @@ mod tests {
     fn each_flow_has_the_whole_capacity_and_sees_only_its_own() {
         let mut queue = separate(Per::Flow, 2);
         for flow in [0, 0, 1] {
-            queue.enqueue(Time::ZERO, segment(flow, 1000), Load::NONE).unwrap();
+            queue.enqueue(Time::ZERO, &segment(flow, 1000), Load::NONE).unwrap();
         }
-        assert!(queue.enqueue(Time::ZERO, segment(0, 1000), Load::NONE).is_err());
+        assert!(queue.enqueue(Time::ZERO, &segment(0, 1000), Load::NONE).is_err());
         assert_eq!(queue.waiting(FlowId(1)), Load { packets: 1, bytes: 1000 });
         assert_eq!(queue.waiting(FlowId(7)), Load::NONE);
         assert_eq!(queue.capacity(FlowId(7)), Capacity::Packets(2));
@@ -269,17 +269,17 @@ mod tests {
         for (flow, user) in [(0, 0), (1, 1), (2, 1)] {
             queue.assign(FlowId(flow), user);
         }
-        queue.enqueue(Time::ZERO, segment(1, 1000), Load::NONE).unwrap();
-        queue.enqueue(Time::ZERO, segment(2, 1000), Load::NONE).unwrap();
-        assert!(queue.enqueue(Time::ZERO, segment(1, 1000), Load::NONE).is_err());
-        assert!(queue.enqueue(Time::ZERO, segment(0, 1000), Load::NONE).is_ok());
+        queue.enqueue(Time::ZERO, &segment(1, 1000), Load::NONE).unwrap();
+        queue.enqueue(Time::ZERO, &segment(2, 1000), Load::NONE).unwrap();
+        assert!(queue.enqueue(Time::ZERO, &segment(1, 1000), Load::NONE).is_err());
+        assert!(queue.enqueue(Time::ZERO, &segment(0, 1000), Load::NONE).is_ok());
         assert!(queue.together(FlowId(1), FlowId(2)) && !queue.together(FlowId(0), FlowId(1)));
     }
 
     #[test]
     fn a_flow_that_ended_gives_its_queue_back_once_it_is_drained() {
         let mut queue = separate(Per::Flow, 2);
-        queue.enqueue(Time::ZERO, segment(0, 1000), Load::NONE).unwrap();
+        queue.enqueue(Time::ZERO, &segment(0, 1000), Load::NONE).unwrap();
         queue.forget(FlowId(0));
         assert!(queue.dequeue(Time::ZERO).is_some());
         assert!(queue.dequeue(Time::ZERO).is_none());

@@ -26,9 +26,9 @@ use super::samples::Playhead;
 use super::{Recording, TraceError};
 use crate::delay::Delays;
 use crate::loss::{Loss, assemble};
+use crate::medium::{Fate, Medium, Transmission};
 use crate::pieces::{NANOBITS_PER_BYTE, finish};
-use crate::serial::{Fate, Medium, Transmission};
-use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
+use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// A link that plays a recording: a mahimahi file, or CSV or JSON with rates.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -114,7 +114,7 @@ impl LinkConfig for TraceConfig {
         Ok(self.nominal_of(&self.recording(files)?))
     }
 
-    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let recording = self.recording(context.files)?;
         let mean = self.nominal_of(&recording).rate;
         let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));

@@ -13,7 +13,7 @@ use ackclock_core::{Rate, Segment, Span, Time};
 
 use super::Opportunities;
 use crate::delay::Delays;
-use crate::serial::{Fate, Found, Medium, Transmission};
+use crate::medium::{Fate, Found, Medium, Transmission};
 
 /// How much an opportunity carries and how much a packet counts.
 #[derive(Clone, Copy, Debug)]

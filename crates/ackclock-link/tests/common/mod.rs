@@ -35,7 +35,7 @@ pub fn link(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> Box<
     let queue = QUEUES.resolve(queue).unwrap().build(&context);
     let (meaning, files) = (BufferMeaning::Waiting, &MadeUp);
     let context = LinkContext { queue, meaning, streams: &streams, name: "down", files };
-    LINKS.resolve(table).unwrap().build(context).unwrap()
+    Box::new(LINKS.resolve(table).unwrap().build(context).unwrap())
 }
 
 /// A link with an unlimited drop-tail queue.
@@ -169,9 +169,9 @@ pub fn drive(
         }
         if arrives == now
             && let Some((_, segment)) = arrivals.next()
-            && let Err(refused) = link.enqueue(now, *segment)
+            && let Err(cause) = link.enqueue(now, segment)
         {
-            let what = What::Refused(refused.cause);
+            let what = What::Refused(cause);
             seen.push(Outcome { at: now, flow: segment.flow.0, number: segment.seq.0, what });
         }
     }

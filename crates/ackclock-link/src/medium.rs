@@ -1,0 +1,106 @@
+//! The medium: how long transmissions take and packets travel.
+
+use ackclock_core::{Rate, Segment, Span, Time};
+
+use crate::Constant;
+
+/// How long transmissions take and packets travel.
+pub trait Medium: Send {
+    /// The first instant, `now` or later, at which the transmitter can take the next packet. Asked when a packet finds the
+    /// transmitter free, and when one has left and others wait; nothing else moves such instants.
+    fn ready(&mut self, now: Time, _found: Found) -> Time {
+        now
+    }
+
+    /// Transmits the next packet, which had arrived at `arrived` and is at the head of the queue since `start`. Called
+    /// once a packet, in order, so a medium may draw by packet.
+    fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission;
+
+    /// The rate at `now`.
+    fn rate(&self, now: Time) -> Rate;
+
+    /// The long-run mean rate.
+    fn mean_rate(&self) -> Rate;
+
+    /// Whether delays differ from packet to packet, so that order must be kept by the link.
+    fn varies(&self) -> bool {
+        true
+    }
+
+    /// No packet travels for less.
+    fn least_delay(&self) -> Span {
+        Span::ZERO
+    }
+
+    /// As links hold it.
+    fn any(self) -> AnyMedium
+    where
+        Self: Sized + 'static,
+    {
+        AnyMedium::Other(Box::new(self))
+    }
+}
+
+/// A medium as links hold it: the plainest in place, because it stands on most hops and a call through a pointer would be
+/// much of its cost; every other behind a pointer.
+pub enum AnyMedium {
+    /// A fixed rate and a fixed delay.
+    Constant(Constant),
+    /// Any other.
+    Other(Box<dyn Medium>),
+}
+
+impl AnyMedium {
+    #[inline]
+    pub(crate) fn ready(&mut self, now: Time, found: Found) -> Time {
+        match self {
+            Self::Constant(medium) => medium.ready(now, found),
+            Self::Other(medium) => medium.ready(now, found),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
+        match self {
+            Self::Constant(medium) => medium.transmit(arrived, start, segment),
+            Self::Other(medium) => medium.transmit(arrived, start, segment),
+        }
+    }
+
+    /// Itself, for what is asked rarely.
+    pub(crate) fn get(&self) -> &dyn Medium {
+        match self {
+            Self::Constant(medium) => medium,
+            Self::Other(medium) => &**medium,
+        }
+    }
+}
+
+/// How a packet finds the transmitter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Free, with nothing waiting.
+    Idle,
+    /// Busy until this instant, with this packet waiting.
+    Busy,
+}
+
+/// What becomes of one packet on the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// When its last byte has left.
+    pub departs: Time,
+    /// How long it then travels.
+    pub delay: Span,
+    /// Whether it arrives.
+    pub fate: Fate,
+}
+
+/// Whether a transmitted packet arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It does.
+    Arrives,
+    /// The medium loses it on the way.
+    Lost,
+}
