@@ -1,21 +1,35 @@
 //! Packets under way, by time of arrival.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use ackclock_core::{FlowId, Segment, Time};
 
+use crate::ring;
+
 /// Packets under way; equal times in the order in which they were put in.
 ///
-/// Nearly every packet arrives behind all others, so the ring is only looked through where one overtakes.
+/// Nearly every packet arrives behind all others: those stand in a ring. One that overtakes goes into a heap beside it.
 #[derive(Debug)]
 pub(crate) struct Flight {
     ring: VecDeque<(Time, Segment)>,
+    ahead: BinaryHeap<Reverse<Overtaker>>,
+    /// Packets that have overtaken so far.
+    overtaken: u64,
     due: Time,
+}
+
+/// A packet that arrives before one that was put in earlier.
+#[derive(Debug)]
+struct Overtaker {
+    arrives: Time,
+    number: u64,
+    segment: Segment,
 }
 
 impl Default for Flight {
     fn default() -> Self {
-        Self { ring: VecDeque::new(), due: Time::NEVER }
+        Self { ring: VecDeque::new(), ahead: BinaryHeap::new(), overtaken: 0, due: Time::NEVER }
     }
 }
 
@@ -31,14 +45,17 @@ impl Flight {
     pub(crate) fn put(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
         match self.ring.back() {
-            Some(&(last, _)) if last > arrives => self.put_between(arrives, segment),
-            _ => self.ring.push_back((arrives, *segment)),
+            Some(&(last, _)) if last > arrives => self.put_ahead(arrives, segment),
+            _ => ring::push(&mut self.ring, arrives, segment),
         }
     }
 
     /// Takes the next packet out; [`due`](Self::due) says that there is one.
     #[inline]
     pub(crate) fn pop(&mut self) -> Segment {
+        if !self.ahead.is_empty() {
+            return self.pop_earlier();
+        }
         let (_, segment) = self.ring[0];
         self.ring.pop_front();
         self.due = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
@@ -47,24 +64,103 @@ impl Flight {
 
     /// Takes out the last packet of `flow` that arrives at `arrives`.
     pub(crate) fn remove(&mut self, arrives: Time, flow: FlowId) -> Option<Segment> {
-        let at = self.ring.iter().rposition(|(time, segment)| *time == arrives && segment.flow == flow)?;
-        let (_, segment) = self.ring.remove(at)?;
-        self.due = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+        let mut all: Vec<_> = self.iter().map(|(time, segment)| (time, *segment)).collect();
+        let at = all.iter().rposition(|(time, segment)| *time == arrives && segment.flow == flow)?;
+        let (_, segment) = all.remove(at);
+        self.ahead.clear();
+        self.ring = all.into();
+        self.note_due();
         Some(segment)
     }
 
     /// The packets under way and when they arrive, in that order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &(Time, Segment)> {
-        self.ring.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, &Segment)> {
+        let mut all: Vec<_> = self.ring.iter().map(|(time, segment)| (*time, 0, segment)).collect();
+        all.extend(self.ahead.iter().map(|Reverse(one)| (one.arrives, 1 + one.number, &one.segment)));
+        all.sort_by_key(|&(time, number, _)| (time, number));
+        all.into_iter().map(|(time, _, segment)| (time, segment))
     }
 
     /// How many packets are under way.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        self.ring.len() + self.ahead.len()
     }
 
-    fn put_between(&mut self, arrives: Time, segment: &Segment) {
-        let at = self.ring.partition_point(|&(time, _)| time <= arrives);
-        self.ring.insert(at, (arrives, *segment));
+    fn put_ahead(&mut self, arrives: Time, segment: &Segment) {
+        self.ahead.push(Reverse(Overtaker { arrives, number: self.overtaken, segment: *segment }));
+        self.overtaken += 1;
+    }
+
+    /// Takes out what arrives first in ring and heap. Of equal times the ring's was put in first: what came into the ring
+    /// after an overtaker arrives later than that.
+    fn pop_earlier(&mut self) -> Segment {
+        let first = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+        let segment = if self.ahead.peek().is_some_and(|Reverse(one)| one.arrives < first) {
+            self.ahead.pop().map(|Reverse(one)| one.segment)
+        } else {
+            self.ring.pop_front().map(|(_, segment)| segment)
+        };
+        self.note_due();
+        segment.expect("a packet is due only where there is one")
+    }
+
+    fn note_due(&mut self) {
+        let first = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+        self.due = self.ahead.peek().map_or(first, |Reverse(one)| one.arrives.min(first));
+    }
+}
+
+impl Overtaker {
+    fn key(&self) -> (Time, u64) {
+        (self.arrives, self.number)
+    }
+}
+
+impl PartialEq for Overtaker {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Overtaker {}
+
+impl PartialOrd for Overtaker {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Overtaker {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::Seq;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a list that is kept sorted: by time, and by order of entry among equal times.
+        #[test]
+        fn packets_leave_by_time_and_among_equals_as_they_came(operations in prop::collection::vec((0u64..12, prop::bool::ANY), 1..200)) {
+            let (mut flight, mut list) = (Flight::default(), Vec::<(Time, u32)>::new());
+            for (number, (nanos, takes)) in operations.into_iter().enumerate() {
+                if takes && !list.is_empty() {
+                    prop_assert_eq!(flight.due(), list[0].0);
+                    prop_assert_eq!(flight.pop().seq, Seq(list.remove(0).1));
+                } else {
+                    let (arrives, number) = (Time::from_nanos(nanos), number as u32);
+                    flight.put(arrives, &Segment::data(FlowId(0), Seq(number), 960, 40));
+                    let at = list.partition_point(|&(time, _)| time <= arrives);
+                    list.insert(at, (arrives, number));
+                }
+                let under_way: Vec<_> = flight.iter().map(|(time, segment)| (time, segment.seq.0)).collect();
+                prop_assert_eq!(&under_way, &list);
+                prop_assert_eq!(flight.len(), list.len());
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@ mod outage;
 pub mod path;
 mod pieces;
 pub mod queue;
+mod ring;
 mod serial;
 pub mod trace;
 mod variable;
@@ -24,12 +25,12 @@ pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
 pub use config::{Files, LinkConfig, LinkContext, Nominal};
 pub use constant::{Constant, ConstantConfig};
 pub use exchange::Silence;
-pub use link::{AnyLink, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load};
+pub use link::{AnyLink, BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load};
 pub use loss::{Loss, Lossy};
 pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
 pub use outage::Outage;
 pub use path::Path;
-pub use serial::{BufferMeaning, SerialLink};
+pub use serial::SerialLink;
 pub use variable::{Redraw, VariableConfig};
 
 ackclock_core::registry! {

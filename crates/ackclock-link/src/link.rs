@@ -277,6 +277,16 @@ impl Capacity {
     }
 }
 
+/// Which packets count against the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum BufferMeaning {
+    /// Those waiting; the one in transmission does not count.
+    #[default]
+    Waiting,
+    /// Those waiting and the one in transmission.
+    WithTransmission,
+}
+
 /// What an edge sees of a link's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {

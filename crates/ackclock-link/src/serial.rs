@@ -19,17 +19,7 @@ use ackclock_core::{FlowId, Histogram, Rate, Segment, Seq, Span, Time};
 use crate::flight::Flight;
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
 use crate::queue::{AnyQueue, Queue};
-use crate::{Cause, Departures, Link, LinkEvent, LinkView, Load};
-
-/// Which packets count against the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum BufferMeaning {
-    /// Those waiting; the one in transmission does not count.
-    #[default]
-    Waiting,
-    /// Those waiting and the one in transmission.
-    WithTransmission,
-}
+use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load};
 
 /// A queue, a transmitter and the packets in flight.
 pub struct SerialLink {
@@ -156,6 +146,13 @@ impl SerialLink {
     /// Brings the transmitter up to `now`: ends the transmissions that are over and begins the next.
     #[inline]
     fn advance(&mut self, now: Time) {
+        if self.changes() <= now {
+            self.catch_up(now);
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up(&mut self, now: Time) {
         while self.changes() <= now {
             match self.serving.take() {
                 Some(serving) => self.depart(&serving),
@@ -165,6 +162,7 @@ impl SerialLink {
     }
 
     /// Ends a transmission, and begins the next where the medium is ready for it.
+    #[inline]
     fn depart(&mut self, serving: &Serving) {
         let at = serving.departs;
         if serving.told != Told::Nothing {
@@ -187,6 +185,7 @@ impl SerialLink {
     }
 
     /// Takes the packet at the head of the queue into the transmitter.
+    #[inline]
     fn begin(&mut self, at: Time) {
         self.begins = Time::NEVER;
         if let Some((arrived, next)) = self.queue.dequeue(at) {
@@ -235,7 +234,7 @@ impl SerialLink {
             _ => self.flight.remove(serving.arrives, serving.flow),
         };
         self.last_arrival.clear();
-        for &(arrives, ref segment) in self.flight.iter() {
+        for (arrives, segment) in self.flight.iter() {
             note_arrival(&mut self.last_arrival, segment.flow, arrives);
         }
         let Some(segment) = segment else { return };

@@ -122,6 +122,7 @@ impl Sent {
     }
 
     /// Adds the record that follows the last one.
+    #[inline]
     pub fn push(&mut self, record: Record) {
         if (self.end - self.first) as usize == self.slots.len() {
             self.grow();
@@ -161,6 +162,7 @@ impl Sent {
         index as usize & (self.slots.len() - 1)
     }
 
+    #[cold]
     fn grow(&mut self) {
         const SMALLEST: usize = 16;
         const EMPTY: Record = Record { sent_at: Time::ZERO, seq: Seq(0), run: 0, len: 0, marks: Marks(0) };

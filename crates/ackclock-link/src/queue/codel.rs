@@ -310,7 +310,7 @@ mod tests {
     fn a_packet_that_waited_briefly_ends_dropping() {
         let mut queue = codel(false);
         drain(&mut queue, Ecn::NotEct, 200);
-        queue.pass(ms(200), &mut segment(0, Ecn::NotEct));
+        queue.pass(ms(200), &segment(0, Ecn::NotEct));
         for now in (200..300).step_by(10) {
             queue.dequeue(ms(now));
             assert!(queue.poll_dropped().is_none(), "at {now} ms an interval has not passed");

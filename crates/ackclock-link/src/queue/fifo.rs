@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Time};
 
-use crate::Load;
+use crate::{Load, ring};
 
 /// Segments in the order of their arrival, with its instants, and how much they are.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ impl Fifo {
     #[inline]
     pub(super) fn push(&mut self, now: Time, segment: &Segment) {
         self.load += Load::of(segment);
-        self.segments.push_back((now, *segment));
+        ring::push(&mut self.segments, now, segment);
     }
 
     #[inline]

@@ -72,6 +72,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
     }
 
+    #[inline]
     fn send_new(&mut self, now: Time) -> Segment {
         let payload = if self.unsent.at_most(1) == 0 { 0 } else { self.fresh() };
         let mut segment = self.push(now, payload);
@@ -86,6 +87,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// Sends `payload` bytes of new data, and the FIN where they are the last and the peer's window takes it.
+    #[inline]
     fn push(&mut self, now: Time, payload: u32) -> Segment {
         let seq = self.board.max();
         let ends = self.fin == Fin::Ahead
@@ -117,6 +119,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// RFC 9293 section 3.8.6.1: a closed window is probed with one byte; one too small to be filled is filled.
+    #[cold]
     fn probe(&mut self, now: Time) -> Segment {
         if self.board.sent().is_empty() {
             let usable = self.peer.edge.since(self.board.max()).max(1);
@@ -135,6 +138,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         segment
     }
 
+    #[inline]
     fn on_sent(&mut self, now: Time, segment: &Segment) {
         self.stats.segments_sent += 1;
         if self.timer == Time::NEVER {
@@ -192,6 +196,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// A segment with everything that all have.
+    #[inline]
     fn segment(&self, now: Time, seq: Seq, payload: u16) -> Segment {
         let mut segment = Segment::data(self.flow, seq, payload, self.header);
         segment.ack = self.peer.next;
