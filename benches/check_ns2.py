@@ -13,12 +13,11 @@ from statistics import fmean
 
 import worlds
 from measure import Command, usage
-from rich.console import Console
-from rich.table import Table
 from worlds import ITEMS, ackclock
 
 HOUR = 3600.0
 SENDERS = {"reno": "Reno", "sack1": "Sack1"}
+LINE = "{:7} {:>4} {:>6} {:>8} {:>8} {:>6} {:>9} {:>6} {:>8}"
 
 
 @dataclass(frozen=True)
@@ -61,23 +60,27 @@ def main() -> int:
         return 0
     cases = [Case(*case) for case in product(given.senders, given.items, given.buffers)]
     seeds = range(1, given.seeds + 1)
+    print(LINE.format("sender", "item", "buffer", "kbit/s", "ns-2", "%", "timeouts", "ns-2", "done"))
     with ThreadPoolExecutor(given.jobs) as pool:
-        ours = list(pool.map(lambda case: mean([ours_of(case.ours(seed)) for seed in seeds]), cases))
-        theirs = list(pool.map(lambda case: mean([theirs_of(case.theirs(seed)) for seed in seeds]), cases))
-    missed = show(cases, ours, theirs)
+        # A line as soon as it is there: all of them take a quarter of an hour.
+        compared = zip(cases, pool.map(lambda case: compare(case, seeds), cases), strict=True)
+        missed = 0
+        for done, (case, means) in enumerate(compared, 1):
+            missed += show(case, *means, f"{done}/{len(cases)}")
     print(f"{len(cases) - missed} of {len(cases)} cases agree over {given.seeds} seeds")
     return 1 if missed else 0
 
 
-def ours_of(command: Command) -> Outcome:
-    """Read the result of ackclock."""
-    flow = usage(command).result()["flows"][0]
-    return Outcome(flow["wire_goodput_bps"], flow["timeouts"])
+def compare(case: Case, seeds: Sequence[int]) -> tuple[Outcome, Outcome]:
+    """Run a case in both."""
+    ours = mean([outcome(case.ours(seed)) for seed in seeds])
+    return ours, mean([outcome(case.theirs(seed)) for seed in seeds])
 
 
-def theirs_of(command: Command) -> Outcome:
-    """Read the result of ns-2."""
-    flow = usage(command).result()
+def outcome(command: Command) -> Outcome:
+    """Read the result of a run: ours has a row for each flow, that of ns-2 is the row."""
+    result = usage(command).result()
+    flow = result["flows"][0] if "flows" in result else result
     return Outcome(flow["wire_goodput_bps"], flow["timeouts"])
 
 
@@ -93,18 +96,14 @@ def agree(ours: Outcome, theirs: Outcome) -> bool:
     return goodput and (apart <= 10 or apart <= 0.2 * theirs.timeouts)
 
 
-def show(cases: Sequence[Case], ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> int:
-    """Print the table and count the misses."""
-    table = Table("sender", "item", "buffer", "kbit/s", "ns-2", "%", "timeouts", "ns-2", "")
-    missed = 0
-    for case, our, their in zip(cases, ours, theirs, strict=True):
-        fine = agree(our, their)
-        missed += not fine
-        goodput = [f"{our.goodput_bps / 1e3:.1f}", f"{their.goodput_bps / 1e3:.1f}"]
-        goodput.append(f"{100 * (our.goodput_bps / their.goodput_bps - 1):+.2f}")
-        timeouts = [f"{our.timeouts:.1f}", f"{their.timeouts:.1f}"]
-        table.add_row(case.sender, str(case.item), str(case.buffer), *goodput, *timeouts, "" if fine else "MISSED")
-    Console(width=100).print(table)
+def show(case: Case, ours: Outcome, theirs: Outcome, done: str) -> bool:
+    """Print the line of a case; whether it misses."""
+    missed = not agree(ours, theirs)
+    goodput = [f"{ours.goodput_bps / 1e3:.1f}", f"{theirs.goodput_bps / 1e3:.1f}"]
+    goodput.append(f"{100 * (ours.goodput_bps / theirs.goodput_bps - 1):+.2f}")
+    timeouts = [f"{ours.timeouts:.1f}", f"{theirs.timeouts:.1f}"]
+    line = LINE.format(case.sender, case.item, case.buffer, *goodput, *timeouts, done)
+    print(f"{line} MISSED" if missed else line, flush=True)
     return missed
 
 
