@@ -6,12 +6,19 @@
 
 mod ack_regulator;
 mod config;
+mod dequeued;
 mod edge;
 mod flow_table;
 mod none;
 mod regulator;
 mod statistics;
 mod step;
+#[cfg(test)]
+mod window_bench;
+mod window_law;
+mod wrb;
+mod wrd;
+mod wrs;
 
 pub use ack_regulator::AckRegulator;
 pub use config::{Channel, EdgeConfig, Surroundings};
@@ -25,5 +32,8 @@ ackclock_core::registry! {
     pub static REGULATORS: dyn RegulatorConfig = "regulator" {
         "none" => none::None,
         "ack-regulator" => ack_regulator::Config,
+        "wrs" => wrs::Config,
+        "wrd" => wrd::Config,
+        "wrb" => wrb::Config,
     }
 }

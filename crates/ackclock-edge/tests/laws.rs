@@ -67,6 +67,8 @@ impl Traffic {
             }
             Operation::Ack { flow, behind, sack } => {
                 let mut ack = Segment::pure_ack(FlowId(flow.into()), self.acked(flow, behind), 40);
+                ack.window = 500;
+                ack.set_scale(Some(7));
                 if sack {
                     let left = ack.ack + PAYLOAD;
                     ack.push_sack(SackBlock { left, right: left + PAYLOAD });

@@ -1,0 +1,232 @@
+//! How far a flow's data has left the queue: the accounts of the Window Regulators.
+//!
+//! CR04 counts `Y`, the packets that left the queue and whose ACK has not come back, and advertises `Y + B`. A count drifts:
+//! a delayed ACK takes one for two, a packet lost on the air is never taken, one sent again for nothing is added and taken
+//! at different times. The bytes of a flow are numbered, though. With `D` the highest number that left the queue,
+//! `Y = D - ack` whatever happened in between, and `ack + Y + B` is `D + B`: the right edge needs no count at all, so there
+//! is nothing to drift and nothing to bring back into step.
+//!
+//! Bytes that wait to be sent again take room in the queue beside those above `D`. They are kept apart, and the edge stands
+//! still until they have left.
+
+use ackclock_core::{Flags, Segment, Seq};
+use ackclock_link::{Cause, LinkView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the bytes that left the queue and are not acknowledged are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Count {
+    /// By their sequence numbers.
+    #[default]
+    Exact,
+    /// As the source prints it: one more for each packet that leaves the queue, one less for each ACK.
+    Printed,
+}
+
+/// What an ACK from the mobile says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It acknowledges more than any before.
+    Advance,
+    /// It repeats the last one while data is outstanding, with the window that the receiver gave before (RFC 5681
+    /// section 2).
+    Duplicate,
+    /// Something else: an older number, or another window.
+    Other,
+}
+
+/// The accounts of one flow.
+#[derive(Debug)]
+pub(crate) struct Dequeued {
+    count: Count,
+    /// The end of the data that came to the queue, refused or not.
+    arrived: Option<Seq>,
+    /// The end of the data that it took.
+    queued: Option<Seq>,
+    /// `D`: the end of the data that left the queue.
+    left: Option<Seq>,
+    /// The highest ACK that came from the mobile.
+    acked: Option<Seq>,
+    /// The window field that came with it.
+    offered: u16,
+    /// Packets of this flow in the queue and its transmitter.
+    inside: u32,
+    /// The ends of those of them whose bytes had been in the queue before.
+    again: Vec<Seq>,
+    /// The first byte of a packet that has come and that the queue has not answered for.
+    arriving: Option<Seq>,
+    /// `Y` of the source, packets.
+    printed: u32,
+    /// Largest payload seen, and its headers: a full packet.
+    payload: u32,
+    header: u32,
+    /// Largest segment that the source's SYN speaks of.
+    mss: u32,
+    /// `B` in bytes of payload; `None` while it is not known, or not limited.
+    buffer: Option<u32>,
+}
+
+impl Dequeued {
+    pub(crate) fn new(count: Count) -> Self {
+        Self {
+            count,
+            arrived: None,
+            queued: None,
+            left: None,
+            acked: None,
+            offered: 0,
+            inside: 0,
+            again: Vec::new(),
+            arriving: None,
+            printed: 0,
+            payload: 0,
+            header: 0,
+            mss: 0,
+            buffer: None,
+        }
+    }
+
+    /// A packet comes from the network, and may be refused.
+    pub(crate) fn on_data(&mut self, segment: &Segment, view: LinkView) {
+        if !segment.has_data() {
+            return;
+        }
+        if segment.flags.intersects(Flags::SYN) {
+            *self = Self::new(self.count);
+            let mss = segment.syn_options().and_then(|options| options.mss);
+            self.mss = mss.unwrap_or(LEAST_MSS).into();
+        } else if u32::from(segment.payload) > self.payload {
+            (self.payload, self.header) = (segment.payload.into(), segment.header.into());
+        }
+        self.arriving = Some(segment.seq);
+        self.arrived = later(self.arrived, segment.end());
+        self.see(view);
+    }
+
+    /// It is in the queue.
+    pub(crate) fn on_queued(&mut self, segment: &Segment) {
+        if self.arriving.take().is_none() {
+            return;
+        }
+        self.inside += 1;
+        if self.queued.is_some_and(|queued| segment.end().at_or_before(queued)) {
+            self.again.push(segment.end());
+        }
+        self.queued = later(self.queued, segment.end());
+    }
+
+    /// It was refused, or lost in the queue or on the medium: all but the first leave the queue.
+    pub(crate) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
+        let refused = self.arriving.take().is_some_and(|first| first == segment.seq);
+        if !refused || cause == Cause::Medium {
+            self.on_left(segment, view);
+        }
+    }
+
+    /// It left the queue.
+    pub(crate) fn on_left(&mut self, segment: &Segment, view: LinkView) {
+        if !segment.has_data() {
+            return;
+        }
+        self.inside = self.inside.saturating_sub(1);
+        self.printed = self.printed.saturating_add(1);
+        let end = segment.end();
+        // Where a packet and its repetition both wait, the first to leave is the one that came first.
+        match self.left {
+            Some(left) if end.at_or_before(left) => {
+                if let Some(at) = self.again.iter().position(|&other| other == end) {
+                    self.again.remove(at);
+                }
+            }
+            _ => self.left = Some(end),
+        }
+        self.see(view);
+    }
+
+    /// Nothing is in the queue, of this flow or any other.
+    pub(crate) fn on_idle(&mut self) {
+        self.inside = 0;
+        self.again.clear();
+    }
+
+    /// An ACK comes from the mobile.
+    pub(crate) fn on_ack(&mut self, ack: &Segment, view: LinkView) -> News {
+        self.see(view);
+        self.printed = self.printed.saturating_sub(1);
+        let offered = std::mem::replace(&mut self.offered, ack.window);
+        if self.acked.is_none_or(|acked| ack.ack.after(acked)) {
+            self.acked = Some(ack.ack);
+            // What is acknowledged has left the queue, seen or not.
+            self.left = later(self.left, ack.ack);
+            return News::Advance;
+        }
+        let repeats = self.acked == Some(ack.ack) && offered == ack.window && ack.is_pure_ack();
+        let outstanding = self.arrived.is_some_and(|arrived| arrived.after(ack.ack));
+        if repeats && outstanding { News::Duplicate } else { News::Other }
+    }
+
+    /// Whether the mobile has acknowledged all of a segment.
+    pub(crate) fn has_acknowledged(&self, segment: &Segment) -> bool {
+        self.acked.is_some_and(|acked| segment.end().at_or_before(acked))
+    }
+
+    /// Whether nothing of this flow is in the queue.
+    pub(crate) fn queue_is_empty(&self) -> bool {
+        self.inside == 0
+    }
+
+    /// Whether everything that left the queue is acknowledged.
+    pub(crate) fn air_is_empty(&self) -> bool {
+        self.left == self.acked
+    }
+
+    /// `B` in bytes of payload; `None` where there is no limit or no packet to measure it by.
+    pub(crate) fn buffer(&self) -> Option<u32> {
+        self.buffer
+    }
+
+    /// Payload of a full packet, bytes; what the SYN speaks of until there is one.
+    pub(crate) fn payload(&self) -> u32 {
+        if self.payload > 0 { self.payload } else { self.mss }
+    }
+
+    /// The window in bytes that `packets` take. None of them is smaller than what the source calls a full one: it would
+    /// wait for room for that.
+    pub(crate) fn window_of(&self, packets: u32) -> u32 {
+        packets.saturating_mul(self.payload.max(self.mss)).min(LARGEST)
+    }
+
+    /// How far the source may send, told by an ACK for `ack` with `held` more ACKs behind it: `D + B`, less what waits to
+    /// be sent again. Counted as printed, `ack + (Y + B + Ba)` packets.
+    pub(crate) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
+        let buffer = self.buffer?;
+        Some(match self.count {
+            Count::Exact => self.left? + buffer - self.waiting_again(),
+            Count::Printed => {
+                ack + buffer + self.printed.saturating_add(held).saturating_mul(self.payload()).min(LARGEST)
+            }
+        })
+    }
+
+    /// Bytes that wait to be sent again, a full packet each.
+    fn waiting_again(&self) -> u32 {
+        (self.again.len() as u32).saturating_mul(self.payload()).min(LARGEST)
+    }
+
+    fn see(&mut self, view: LinkView) {
+        let packets = view.capacity.packets(self.payload() + self.header);
+        let known = self.payload() > 0 && packets != u32::MAX;
+        self.buffer = known.then(|| packets.saturating_mul(self.payload()).min(LARGEST));
+    }
+}
+
+fn later(one: Option<Seq>, other: Seq) -> Option<Seq> {
+    Some(one.map_or(other, |one| one.max(other)))
+}
+
+/// RFC 9293 section 3.7.1: what a SYN without the option means.
+const LEAST_MSS: u16 = 536;
+/// No window is larger (RFC 7323 section 2.3).
+const LARGEST: u32 = 1 << 30;

@@ -1,0 +1,187 @@
+//! Writing the window of an ACK so that the source sends up to a right edge and no further.
+//!
+//! The window is never enlarged beyond what the receiver offers, the right edge never moves to the left of where the
+//! regulator had put it (RFC 9293 section 3.8.6 discourages it), and the window is zero only where the receiver said so.
+//! It is a field in units of `2^s` bytes: it is rounded down, and up only where rounding down would move the edge left.
+
+use ackclock_core::{ConfigError, Segment, Seq};
+
+use crate::dequeued::News;
+
+/// What has been advertised to the source of one flow.
+#[derive(Debug)]
+pub(crate) struct WindowLaw {
+    /// Shift of windows where the handshake was not seen; without one such windows are left alone.
+    assumed_scale: Option<u8>,
+    /// The furthest right edge advertised.
+    edge: Option<Seq>,
+    /// The last ACK that was written, and its field.
+    last: Option<(Seq, u16)>,
+    /// The last window before it was rounded, bytes.
+    window: u32,
+}
+
+impl WindowLaw {
+    pub(crate) fn new(assumed_scale: Option<u8>) -> Self {
+        Self { assumed_scale, edge: None, last: None, window: 0 }
+    }
+
+    /// Whether the window of `ack` can be written: its scale is known and it is no zero of the receiver's.
+    pub(crate) fn applies(&self, ack: &Segment) -> bool {
+        self.scale(ack).is_some() && ack.window > 0
+    }
+
+    /// The window in bytes, not rounded, with which the source may send up to `target`, or `least` bytes if that is more.
+    pub(crate) fn window_for(&self, ack: &Segment, target: Seq, least: u32) -> u32 {
+        let offered = u32::from(ack.window) << self.scale(ack).unwrap_or(0);
+        target.since(ack.ack).max(least).min(offered)
+    }
+
+    /// The last window, bytes.
+    pub(crate) fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// Writes the window of an ACK that says `news`, so that the source may send up to `target`; leaves it alone where that
+    /// is not known.
+    pub(crate) fn write(&mut self, ack: &mut Segment, news: News, target: Option<Seq>, least: u32) {
+        match target {
+            Some(target) if news == News::Duplicate => self.repeat(ack, target, least),
+            Some(target) => self.advertise(ack, target, least),
+            None => {}
+        }
+    }
+
+    fn advertise(&mut self, ack: &mut Segment, target: Seq, least: u32) {
+        let Some(scale) = self.scale(ack).filter(|_| self.applies(ack)) else { return };
+        self.window = self.window_for(ack, target, least);
+        let kept = self.edge.map_or(0, |edge| edge.since(ack.ack)).div_ceil(1 << scale);
+        let field = (self.window >> scale).max(kept).max(1).min(ack.window.into());
+        // At most the field that was there.
+        self.put(ack, field as u16, scale);
+    }
+
+    /// A duplicate has the field of the ACK that it repeats: a window that differs would make it none (RFC 5681 section 2).
+    fn repeat(&mut self, ack: &mut Segment, target: Seq, least: u32) {
+        match (self.last, self.scale(ack)) {
+            (Some((number, field)), Some(scale)) if number == ack.ack && self.applies(ack) => {
+                self.put(ack, field.min(ack.window), scale);
+            }
+            _ => self.advertise(ack, target, least),
+        }
+    }
+
+    fn put(&mut self, ack: &mut Segment, field: u16, scale: u8) {
+        ack.window = field;
+        self.last = Some((ack.ack, field));
+        let edge = ack.ack + (u32::from(field) << scale);
+        self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+    }
+
+    fn scale(&self, ack: &Segment) -> Option<u8> {
+        ack.scale().or(self.assumed_scale)
+    }
+}
+
+/// RFC 7323 section 2.3.
+const LARGEST_SCALE: u8 = 14;
+
+/// Checks what every Window Regulator may be told: the scale of windows, and the least window in packets.
+pub(crate) fn check(assumed_scale: Option<u8>, min_window: u32) -> Result<(), ConfigError> {
+    if let Some(scale) = assumed_scale.filter(|&scale| scale > LARGEST_SCALE) {
+        return Err(ConfigError::new("assumed_scale", format!("{scale} is more than {LARGEST_SCALE}")));
+    }
+    if !(1..=1000).contains(&min_window) {
+        return Err(ConfigError::new("min_window", format!("{min_window} is not 1 to 1000 packets")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::FlowId;
+
+    fn ack(number: u32, window: u16, scale: Option<u8>) -> Segment {
+        let mut ack = Segment::pure_ack(FlowId(0), Seq(number), 40);
+        ack.window = window;
+        ack.set_scale(scale);
+        ack
+    }
+
+    /// The field that goes out with an advancing ACK.
+    fn advertised(law: &mut WindowLaw, mut ack: Segment, target: u32) -> u16 {
+        law.write(&mut ack, News::Advance, Some(Seq(target)), 0);
+        ack.window
+    }
+
+    #[test]
+    fn the_field_is_rounded_down_to_its_unit() {
+        // 10 000 bytes in units of 128: 78.1.
+        let mut law = WindowLaw::new(None);
+        assert_eq!(advertised(&mut law, ack(0, 500, Some(7)), 10_000), 78);
+    }
+
+    #[test]
+    fn it_is_rounded_up_where_the_edge_would_move_left() {
+        let mut law = WindowLaw::new(None);
+        // 10 units of 128 reach to 1280.
+        assert_eq!(advertised(&mut law, ack(0, 500, Some(7)), 1300), 10);
+        // From 100 on 1180 bytes are owed: 9.2 units; 1200 wanted would be 9.4.
+        assert_eq!(advertised(&mut law, ack(100, 500, Some(7)), 1300), 10);
+        // The edge is at 100 + 1280 now and stays there, whatever is wanted.
+        assert_eq!(advertised(&mut law, ack(228, 500, Some(7)), 1000), 9);
+    }
+
+    #[test]
+    fn the_window_of_the_receiver_is_never_enlarged() {
+        let mut law = WindowLaw::new(None);
+        assert_eq!(advertised(&mut law, ack(0, 5000, Some(0)), 10_000), 5000);
+        // The receiver itself moves its edge left.
+        assert_eq!(advertised(&mut law, ack(1000, 3000, Some(0)), 10_000), 3000);
+    }
+
+    #[test]
+    fn zero_is_said_only_where_the_receiver_said_it() {
+        let mut law = WindowLaw::new(None);
+        assert_eq!(advertised(&mut law, ack(0, 0, Some(0)), 10_000), 0);
+        assert_eq!(advertised(&mut law, ack(0, 500, Some(14)), 10_000), 1, "one unit is 16 KiB");
+        assert_eq!(
+            advertised(&mut law, ack(50_000, 500, Some(14)), 10_000),
+            1,
+            "the edge lies behind the ACK"
+        );
+    }
+
+    #[test]
+    fn without_a_scale_a_window_is_left_alone_unless_one_is_assumed() {
+        assert_eq!(advertised(&mut WindowLaw::new(None), ack(0, 5000, None), 1000), 5000);
+        assert_eq!(advertised(&mut WindowLaw::new(Some(2)), ack(0, 5000, None), 1000), 250);
+    }
+
+    #[test]
+    fn a_duplicate_has_the_field_of_the_ack_that_it_repeats() {
+        let mut law = WindowLaw::new(None);
+        assert_eq!(advertised(&mut law, ack(0, 50_000, Some(0)), 10_000), 10_000);
+        let mut duplicate = ack(0, 50_000, Some(0));
+        law.write(&mut duplicate, News::Duplicate, Some(Seq(12_000)), 0);
+        assert_eq!(duplicate.window, 10_000);
+        // What follows makes up for it.
+        assert_eq!(advertised(&mut law, ack(1000, 50_000, Some(0)), 13_000), 12_000);
+    }
+
+    #[test]
+    fn the_least_window_is_told_whatever_the_edge() {
+        let mut law = WindowLaw::new(None);
+        let mut ack = ack(5000, 50_000, Some(0));
+        law.write(&mut ack, News::Advance, Some(Seq(5500)), 2920);
+        assert_eq!(ack.window, 2920);
+    }
+
+    #[test]
+    fn scales_and_least_windows_that_make_no_sense_are_named() {
+        assert_eq!(check(Some(15), 2).unwrap_err().path, "assumed_scale");
+        assert_eq!(check(Some(14), 0).unwrap_err().path, "min_window");
+        assert!(check(None, 1).is_ok());
+    }
+}

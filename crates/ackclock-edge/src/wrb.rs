@@ -1,0 +1,435 @@
+//! # Window Regulator with an ACK buffer (WRB)
+//!
+//! ## Source
+//! CR04; `window-regulator.md` section 4.
+//!
+//! ## What it does
+//! As the dynamic Window Regulator, the right edge is what has left the queue and `B` packets more. An ACK that would tell
+//! the source a smaller window than the last is held, and goes when packets that leave the queue have made up for it. When
+//! the radio speeds up, every packet that leaves takes a held ACK with it, and the source hears of the new room at once
+//! instead of a round trip over the radio later.
+//!
+//! ## Differences from the source
+//! The slides do not show how `Ba`, the number of held ACKs, falls: here before the window is computed, so that the edge
+//! stays where it belongs (`reading = "printed"` computes it before, one packet further). ACKs leave in the order in which
+//! they came. A duplicate takes all held ACKs with it and keeps the window of the one that it repeats; so do data, FIN and
+//! RST of the mobile. `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts).
+//!
+//! Holding ACKs serves nobody when the queue is empty, or when the source sends again what they acknowledge: they are then
+//! released (`empty = "hold"` waits until the air is empty as well). One that nothing releases is released by a safety timer.
+//!
+//! ## Validation
+//! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04 and no drop
+//! on any channel (`crates/ackclock-scenario/tests/windows.rs`).
+
+use std::collections::VecDeque;
+
+use ackclock_core::{ConfigError, Flags, Segment, Seq, Span, Time};
+use ackclock_link::{Cause, LinkView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::dequeued::{Count, Dequeued, News};
+use crate::window_law::{self, WindowLaw};
+use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+
+/// As `wrd`, but ACKs that would make the window smaller are held until packets leave the queue.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// How the packets on the air are found.
+    pub(crate) count: Count,
+    /// Whether an ACK that leaves the buffer still counts in the window that it carries.
+    pub(crate) reading: Reading,
+    /// How many ACKs go when one may.
+    pub(crate) release: Release,
+    /// What happens to held ACKs when nothing of the flow is in the queue.
+    pub(crate) empty: Empty,
+    /// The oldest ACK is released when it, and the one before it, have waited for so long; 0s is never.
+    pub(crate) safety: Span,
+    /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
+    pub(crate) min_window: u32,
+    /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) assumed_scale: Option<u8>,
+}
+
+/// Whether an ACK that leaves the buffer still counts in the window that it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Reading {
+    /// It does not: the right edge is what has left the queue and the buffer.
+    Strict,
+    /// It does, as the source prints it: the right edge is one packet further.
+    Printed,
+}
+
+/// How many ACKs go when one may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Release {
+    /// The oldest, and as many as the window allows.
+    Fifo,
+    /// All of them.
+    All,
+}
+
+/// What happens to held ACKs when nothing of the flow is in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Empty {
+    /// They are released.
+    Release,
+    /// They are held while packets are on the air.
+    Hold,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            count: Count::Exact,
+            reading: Reading::Strict,
+            release: Release::Fifo,
+            empty: Empty::Release,
+            safety: Span::from_secs(1),
+            min_window: 2,
+            assumed_scale: None,
+        }
+    }
+}
+
+impl ackclock_core::Config for Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        window_law::check(self.assumed_scale, self.min_window)
+    }
+}
+
+impl RegulatorConfig for Config {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(WindowRegulator::new(self.clone())))
+    }
+}
+
+/// Most ACKs that are held; a receiver that acknowledges byte by byte must not fill the memory.
+const MOST_HELD: usize = 4096;
+
+/// The Window Regulator of one flow.
+struct WindowRegulator {
+    accounts: Dequeued,
+    law: WindowLaw,
+    held: VecDeque<Segment>,
+    /// When the oldest held ACK came, or the one before it went.
+    waiting_since: Time,
+    output: VecDeque<Output>,
+    config: Config,
+}
+
+/// Why held ACKs may go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Ack,
+    Departure,
+}
+
+impl WindowRegulator {
+    fn new(config: Config) -> Self {
+        Self {
+            accounts: Dequeued::new(config.count),
+            law: WindowLaw::new(config.assumed_scale),
+            held: VecDeque::new(),
+            waiting_since: Time::ZERO,
+            output: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Section 4: held ACKs go while the window that goes with them is no smaller than the last.
+    fn release(&mut self, now: Time, reason: Reason) {
+        while let Some(head) = self.held.front() {
+            let least = self.accounts.window_of(self.config.min_window);
+            let window = self
+                .accounts
+                .right_edge(head.ack, self.held.len() as u32 - 1)
+                .map_or(u32::MAX, |edge| self.law.window_for(head, edge, least));
+            if window < self.law.window() && !self.is_starving() {
+                return;
+            }
+            match self.config.release {
+                Release::Fifo => self.release_head(now, reason),
+                Release::All => self.release_all(now),
+            }
+        }
+    }
+
+    /// Whether holding ACKs serves nobody.
+    fn is_starving(&self) -> bool {
+        let empty = self.accounts.queue_is_empty();
+        let full = self.held.len() > MOST_HELD;
+        full || empty && (self.config.empty == Empty::Release || self.accounts.air_is_empty())
+    }
+
+    fn release_head(&mut self, now: Time, reason: Reason) {
+        let Some(mut ack) = self.held.pop_front() else { return };
+        let printed = self.config.reading == Reading::Printed && reason == Reason::Departure;
+        let overrun = if printed { self.accounts.payload() } else { 0 };
+        let edge = self.accounts.right_edge(ack.ack, self.held.len() as u32).map(|edge| edge + overrun);
+        self.write(&mut ack, News::Advance, edge);
+        self.output.push_back(Output::ToSender(ack));
+        self.waiting_since = now;
+    }
+
+    fn release_all(&mut self, now: Time) {
+        while !self.held.is_empty() {
+            self.release_head(now, Reason::Ack);
+        }
+    }
+
+    fn write(&mut self, ack: &mut Segment, news: News, edge: Option<Seq>) {
+        self.law.write(ack, news, edge, self.accounts.window_of(self.config.min_window));
+    }
+
+    /// Holds an ACK that says something new; all else goes at once, and takes what is held with it.
+    fn take(&mut self, now: Time, mut ack: Segment, news: News) {
+        let regulated = self.law.applies(&ack) && self.accounts.buffer().is_some();
+        if news == News::Advance && ack.is_pure_ack() && regulated {
+            if self.held.is_empty() {
+                self.waiting_since = now;
+            }
+            self.held.push_back(ack);
+            self.release(now, Reason::Ack);
+            return;
+        }
+        self.release_all(now);
+        let edge = self.accounts.right_edge(ack.ack, 0);
+        self.write(&mut ack, news, edge);
+        self.output.push_back(Output::ToSender(ack));
+    }
+}
+
+impl Regulator for WindowRegulator {
+    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
+        let anew = segment.flags.intersects(Flags::SYN);
+        // A source that sends again what is acknowledged has waited for it in vain.
+        if anew || (segment.has_data() && self.accounts.has_acknowledged(segment)) {
+            self.release_all(now);
+        }
+        if anew {
+            self.law = WindowLaw::new(self.config.assumed_scale);
+        }
+        self.accounts.on_data(segment, view);
+        Verdict::Forward
+    }
+
+    fn on_queued(&mut self, _: Time, segment: &Segment, _: LinkView) {
+        self.accounts.on_queued(segment);
+    }
+
+    fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
+        self.accounts.on_dropped(segment, cause, view);
+        self.release(now, Reason::Departure);
+    }
+
+    fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        self.accounts.on_left(segment, view);
+        self.release(now, Reason::Departure);
+    }
+
+    fn on_idle(&mut self, now: Time, _: LinkView) {
+        self.accounts.on_idle();
+        self.release(now, Reason::Departure);
+    }
+
+    fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
+        // The window of a SYN has no scale, that of a RST no meaning.
+        if ack.flags.intersects(Flags::SYN | Flags::RST) {
+            self.release_all(now);
+            self.output.push_back(Output::ToSender(ack));
+            return;
+        }
+        let news = self.accounts.on_ack(&ack, view);
+        self.take(now, ack, news);
+    }
+
+    fn handle_timeout(&mut self, now: Time, _: LinkView) {
+        if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            self.release_head(now, Reason::Ack);
+        }
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let waits = !self.held.is_empty() && self.config.safety > Span::ZERO;
+        waits.then(|| self.waiting_since + self.config.safety)
+    }
+
+    fn close(&mut self, now: Time) {
+        self.release_all(now);
+    }
+
+    fn held(&self) -> usize {
+        self.held.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window_bench::Bench;
+
+    const NOTHING: [(u32, u32); 0] = [];
+
+    fn bench(capacity: u32, config: Config) -> Bench {
+        Bench::new(Box::new(WindowRegulator::new(config)), capacity)
+    }
+
+    /// Buffer 8; packets 0..8 came and three of them are on the air, of which the source heard: window 3 + 8.
+    fn loaded(config: Config) -> Bench {
+        let mut bench = bench(8, config);
+        bench.arrive_all(0..8);
+        (0..3).for_each(|_| bench.depart());
+        bench.ack(0);
+        assert_eq!(bench.sent(), [(0, 11)]);
+        bench
+    }
+
+    #[test]
+    fn an_ack_that_would_make_the_window_smaller_waits_for_a_departure() {
+        let mut bench = loaded(Config::default());
+        bench.ack(1);
+        bench.ack(2);
+        assert_eq!((bench.sent(), bench.regulator.held()), (NOTHING.to_vec(), 2));
+        // Each departure moves the edge by one and takes one ACK with it: 4 + 8 = 1 + 11.
+        bench.depart();
+        assert_eq!(bench.sent(), [(1, 11)]);
+        bench.depart();
+        assert_eq!(bench.sent(), [(2, 11)]);
+        // None is held now. One more is on the air, and the next ACK makes up for it at once.
+        bench.depart();
+        bench.ack(3);
+        assert_eq!(bench.sent(), [(3, 11)]);
+    }
+
+    #[test]
+    fn as_printed_a_departure_tells_an_edge_one_packet_further() {
+        let mut bench = loaded(Config { reading: Reading::Printed, ..Config::default() });
+        bench.ack(1);
+        bench.depart();
+        // 4 + 8 and one more.
+        assert_eq!(bench.sent(), [(1, 12)]);
+    }
+
+    #[test]
+    fn a_delayed_ack_waits_for_as_many_departures_as_it_covers() {
+        let mut bench = loaded(Config::default());
+        bench.ack(2);
+        bench.depart();
+        assert_eq!(bench.sent(), NOTHING);
+        bench.depart();
+        assert_eq!(bench.sent(), [(2, 11)]);
+    }
+
+    #[test]
+    fn where_one_may_go_all_may() {
+        let mut bench = loaded(Config { release: Release::All, ..Config::default() });
+        bench.ack(1);
+        bench.ack(2);
+        bench.depart();
+        assert_eq!(bench.sent(), [(1, 11), (2, 10)]);
+    }
+
+    #[test]
+    fn duplicates_take_held_acks_with_them_and_keep_the_window() {
+        let mut bench = loaded(Config::default());
+        bench.ack(1);
+        bench.ack(2);
+        bench.ack(2);
+        bench.ack(2);
+        assert_eq!(bench.sent(), [(1, 10), (2, 9), (2, 9), (2, 9)]);
+    }
+
+    #[test]
+    fn nothing_is_held_when_the_queue_is_empty() {
+        let mut bench = loaded(Config::default());
+        bench.ack(1);
+        bench.ack(2);
+        (0..5).for_each(|_| bench.depart());
+        // Two go with departures, and the last departure finds none held.
+        assert_eq!(bench.sent(), [(1, 11), (2, 11)]);
+        bench.ack(4);
+        bench.ack(5);
+        // Five more had left by then, and the source hears of them as it did before: 8 + 8.
+        assert_eq!(bench.sent(), [(4, 12), (5, 11)]);
+    }
+
+    #[test]
+    fn as_printed_acks_are_held_until_the_air_is_empty_as_well() {
+        let mut bench = loaded(Config { empty: Empty::Hold, ..Config::default() });
+        (0..5).for_each(|_| bench.depart());
+        bench.ack(1);
+        assert_eq!(bench.sent(), [(1, 15)]);
+        (2..8).for_each(|packets| bench.ack(packets));
+        assert_eq!((bench.sent(), bench.regulator.held()), (NOTHING.to_vec(), 6));
+        bench.ack(8);
+        // Or the source would wait for ever: all held ACKs go, with the one edge 8 + 8.
+        let edges: Vec<_> = bench.sent().into_iter().map(|(ack, window)| ack + window).collect();
+        assert_eq!((edges, bench.regulator.held()), (vec![16; 7], 0));
+    }
+
+    #[test]
+    fn a_source_that_sends_again_what_is_acknowledged_gets_its_acks() {
+        let mut bench = loaded(Config::default());
+        bench.ack(1);
+        bench.arrive(4);
+        assert_eq!(bench.sent(), NOTHING, "packet 4 is not acknowledged");
+        bench.arrive(0);
+        assert_eq!(bench.sent(), [(1, 10)]);
+    }
+
+    #[test]
+    fn the_safety_timer_releases_one_at_a_time() {
+        let mut bench = loaded(Config::default());
+        bench.ack(1);
+        bench.ack(2);
+        let second = Time::ZERO + Span::from_secs(1);
+        assert_eq!(bench.regulator.poll_timeout(), Some(second));
+        bench.now = Time::ZERO + Span::from_millis(999);
+        bench.expire();
+        assert_eq!(bench.sent(), NOTHING, "early calls change nothing");
+        bench.now = second;
+        bench.expire();
+        bench.expire();
+        assert_eq!(bench.sent(), [(1, 10)]);
+        assert_eq!(bench.regulator.poll_timeout(), Some(second + Span::from_secs(1)));
+        let mut never = loaded(Config { safety: Span::ZERO, ..Config::default() });
+        never.ack(1);
+        assert_eq!((never.regulator.held(), never.regulator.poll_timeout()), (1, None));
+    }
+
+    #[test]
+    fn what_cannot_be_regulated_passes() {
+        let mut bench = loaded(Config::default());
+        let mut unscaled = Bench::pure_ack(1);
+        unscaled.set_scale(None);
+        bench.handle(unscaled);
+        let mut closed = Bench::pure_ack(2);
+        closed.window = 0;
+        bench.handle(closed);
+        let mut fin = Bench::pure_ack(3);
+        fin.flags |= Flags::FIN;
+        bench.handle(fin);
+        assert_eq!(bench.sent(), [(1, 60), (2, 0), (3, 8)]);
+        assert_eq!(bench.regulator.held(), 0);
+    }
+
+    #[test]
+    fn closing_gives_everything_back_in_order() {
+        let mut bench = loaded(Config::default());
+        bench.ack(1);
+        bench.ack(2);
+        bench.regulator.close(bench.now);
+        assert_eq!(bench.sent(), [(1, 10), (2, 9)]);
+    }
+}

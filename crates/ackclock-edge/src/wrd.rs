@@ -1,0 +1,249 @@
+//! # Window Regulator, dynamic (WRD)
+//!
+//! ## Source
+//! CR04; `window-regulator.md` section 3.
+//!
+//! ## What it does
+//! Every ACK tells the source a window of `Wr = Y + B`, where `Y` packets have left the queue and are not acknowledged yet.
+//! So the right edge is what has left the queue and `B` packets more: the queue cannot overflow, and it can run empty only if
+//! more than `B` packets leave it between two ACKs.
+//!
+//! ## Differences from the source
+//! `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts). The window is in bytes, a
+//! packet being the largest seen; a source that sends smaller ones can have more of them in the queue. Packets that are sent
+//! again take room as well. A duplicate keeps the window of the ACK that it repeats. What the header of a real packet asks
+//! for is in `window_law.rs`.
+//!
+//! ## Validation
+//! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04 and no drop
+//! on any channel (`crates/ackclock-scenario/tests/windows.rs`).
+
+use ackclock_core::{ConfigError, Flags, Segment, Time};
+use ackclock_link::{Cause, LinkView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::dequeued::{Count, Dequeued};
+use crate::window_law::{self, WindowLaw};
+use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+
+/// Every ACK tells the source a window of the buffer and what is on the air.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// How the packets on the air are found.
+    pub(crate) count: Count,
+    /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
+    pub(crate) min_window: u32,
+    /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) assumed_scale: Option<u8>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { count: Count::Exact, min_window: 2, assumed_scale: None }
+    }
+}
+
+impl ackclock_core::Config for Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        window_law::check(self.assumed_scale, self.min_window)
+    }
+}
+
+impl RegulatorConfig for Config {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(WindowRegulator::new(self.clone())))
+    }
+}
+
+/// The dynamic Window Regulator of one flow.
+struct WindowRegulator {
+    accounts: Dequeued,
+    law: WindowLaw,
+    output: Option<Output>,
+    config: Config,
+}
+
+impl WindowRegulator {
+    fn new(config: Config) -> Self {
+        Self {
+            accounts: Dequeued::new(config.count),
+            law: WindowLaw::new(config.assumed_scale),
+            output: None,
+            config,
+        }
+    }
+}
+
+impl Regulator for WindowRegulator {
+    fn on_data(&mut self, _: Time, segment: &Segment, view: LinkView) -> Verdict {
+        if segment.flags.intersects(Flags::SYN) {
+            self.law = WindowLaw::new(self.config.assumed_scale);
+        }
+        self.accounts.on_data(segment, view);
+        Verdict::Forward
+    }
+
+    fn on_queued(&mut self, _: Time, segment: &Segment, _: LinkView) {
+        self.accounts.on_queued(segment);
+    }
+
+    fn on_dropped(&mut self, _: Time, segment: &Segment, cause: Cause, view: LinkView) {
+        self.accounts.on_dropped(segment, cause, view);
+    }
+
+    fn on_departed(&mut self, _: Time, segment: &Segment, view: LinkView) {
+        self.accounts.on_left(segment, view);
+    }
+
+    fn on_idle(&mut self, _: Time, _: LinkView) {
+        self.accounts.on_idle();
+    }
+
+    fn handle_ack(&mut self, _: Time, mut ack: Segment, view: LinkView) {
+        // The window of a SYN has no scale, that of a RST no meaning.
+        if !ack.flags.intersects(Flags::SYN | Flags::RST) {
+            let news = self.accounts.on_ack(&ack, view);
+            let edge = self.accounts.right_edge(ack.ack, 0);
+            self.law.write(&mut ack, news, edge, self.accounts.window_of(self.config.min_window));
+        }
+        self.output = Some(Output::ToSender(ack));
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.output.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window_bench::Bench;
+
+    fn bench(capacity: u32, config: Config) -> Bench {
+        Bench::new(Box::new(WindowRegulator::new(config)), capacity)
+    }
+
+    /// The right edges told, packets.
+    fn edges(bench: &mut Bench) -> Vec<u32> {
+        bench.sent().into_iter().map(|(ack, window)| ack + window).collect()
+    }
+
+    #[test]
+    fn the_window_is_what_is_on_the_air_and_the_buffer() {
+        let mut bench = bench(5, Config::default());
+        bench.arrive_all(0..5);
+        bench.ack(0);
+        assert_eq!(bench.sent(), [(0, 5)]);
+        bench.depart();
+        bench.depart();
+        bench.depart();
+        bench.ack(1);
+        // Two on the air: 1 + (2 + 5) = 3 + 5.
+        assert_eq!(bench.sent(), [(1, 7)]);
+    }
+
+    #[test]
+    fn a_delayed_ack_takes_off_what_it_covers() {
+        let count = |count| {
+            let mut bench = bench(5, Config { count, ..Config::default() });
+            bench.arrive_all(0..6);
+            (0..4).for_each(|_| bench.depart());
+            bench.ack(2);
+            bench.ack(4);
+            edges(&mut bench)
+        };
+        assert_eq!(count(Count::Exact), [9, 9], "4 + 5");
+        // Counted as printed the air never empties: 4 - 2 = 2 packets too many.
+        assert_eq!(count(Count::Printed), [10, 11]);
+    }
+
+    #[test]
+    fn duplicates_and_packets_lost_on_the_air_leave_nothing_behind() {
+        let mut bench = bench(5, Config::default());
+        bench.arrive_all(0..5);
+        bench.ack(0);
+        bench.lose();
+        (0..3).for_each(|_| bench.depart());
+        for _ in 0..3 {
+            bench.ack(0);
+        }
+        // The window of the duplicates is that of the ACK that they repeat.
+        assert_eq!(bench.sent(), [(0, 5); 4]);
+        bench.arrive_all(0..1);
+        bench.depart();
+        bench.depart();
+        bench.ack(5);
+        // All of 0..5 has left the queue and is acknowledged: nothing is on the air.
+        assert_eq!(bench.sent(), [(5, 5)]);
+    }
+
+    #[test]
+    fn a_spurious_timeout_leaves_nothing_behind() {
+        // Six packets are on the air or in the queue when the source goes back to the first, for nothing.
+        let after = |count| {
+            let mut bench = bench(8, Config { count, ..Config::default() });
+            bench.arrive_all(0..6);
+            bench.ack(0);
+            (0..3).for_each(|_| bench.depart());
+            bench.arrive_all(0..3);
+            bench.ack(1);
+            (0..3).for_each(|_| bench.depart());
+            // The ACKs of the originals, and one for all three that came twice.
+            (2..=6).for_each(|packets| bench.ack(packets));
+            (0..3).for_each(|_| bench.depart());
+            bench.ack(6);
+            bench.arrive_all(6..7);
+            bench.depart();
+            bench.ack(7);
+            bench.sent().pop()
+        };
+        assert_eq!(after(Count::Exact), Some((7, 8)));
+        // Ten have left and eight ACKs came: two too many for ever.
+        assert_eq!(after(Count::Printed), Some((7, 10)));
+    }
+
+    #[test]
+    fn packets_that_wait_to_be_sent_again_take_room() {
+        let mut bench = bench(5, Config::default());
+        bench.arrive_all(0..4);
+        bench.ack(0);
+        bench.arrive_all(0..2);
+        bench.depart();
+        bench.ack(1);
+        // 1 + 5 - 2, which is left of the 5 that was told.
+        assert_eq!(edges(&mut bench), [5, 5]);
+        (0..3).for_each(|_| bench.depart());
+        bench.ack(4);
+        assert_eq!(edges(&mut bench), [7], "4 + 5 - 2");
+        bench.depart();
+        bench.depart();
+        bench.ack(4);
+        assert_eq!(edges(&mut bench), [9], "no duplicate, for nothing is outstanding");
+    }
+
+    #[test]
+    fn a_refused_packet_has_not_left_the_queue() {
+        let mut bench = bench(2, Config::default());
+        bench.arrive_all(0..3);
+        assert!(!bench.arrive(3));
+        bench.ack(0);
+        bench.depart();
+        bench.ack(1);
+        assert_eq!(edges(&mut bench), [2, 3]);
+    }
+
+    #[test]
+    fn data_of_the_mobile_tells_the_edge_and_control_passes() {
+        let mut bench = bench(5, Config::default());
+        bench.arrive_all(0..2);
+        let mut reply = Bench::pure_ack(0);
+        reply.payload = 100;
+        bench.handle(reply);
+        reply.flags |= Flags::SYN;
+        bench.handle(reply);
+        assert_eq!(bench.sent(), [(0, 5), (0, 60)]);
+    }
+}

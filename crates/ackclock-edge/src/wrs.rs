@@ -1,0 +1,133 @@
+//! # Window Regulator, static (WRS)
+//!
+//! ## Source
+//! CR04; `window-regulator.md` section 2.
+//!
+//! ## What it does
+//! Every ACK tells the source a window of the buffer, `Wr = B`. The queue never overflows, whatever the radio does, and runs
+//! empty whenever `B` packets or more are beyond it: the flow carries at most `B` packets a round trip.
+//!
+//! ## Differences from the source
+//! The window is in bytes, `B` times the largest packet seen; a source that sends smaller ones can have more of them in the
+//! queue. What the header of a real packet asks for is in `window_law.rs`.
+//!
+//! ## Validation
+//! The window by hand (tests below); one buffer a round trip, and no drop on any channel
+//! (`crates/ackclock-scenario/tests/windows.rs`).
+
+use ackclock_core::{ConfigError, Flags, Segment, Time};
+use ackclock_link::{Departures, LinkView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::dequeued::{Count, Dequeued};
+use crate::window_law::{self, WindowLaw};
+use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+
+/// Every ACK tells the source a window as large as the buffer.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
+    pub(crate) min_window: u32,
+    /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) assumed_scale: Option<u8>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { min_window: 2, assumed_scale: None }
+    }
+}
+
+impl ackclock_core::Config for Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        window_law::check(self.assumed_scale, self.min_window)
+    }
+}
+
+impl RegulatorConfig for Config {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(WindowRegulator::new(self)))
+    }
+
+    fn departures(&self) -> Departures {
+        Departures::Unwatched
+    }
+}
+
+/// The static Window Regulator of one flow.
+struct WindowRegulator {
+    min_window: u32,
+    assumed_scale: Option<u8>,
+    accounts: Dequeued,
+    law: WindowLaw,
+    output: Option<Output>,
+}
+
+impl WindowRegulator {
+    fn new(config: &Config) -> Self {
+        Self {
+            min_window: config.min_window,
+            assumed_scale: config.assumed_scale,
+            accounts: Dequeued::new(Count::Exact),
+            law: WindowLaw::new(config.assumed_scale),
+            output: None,
+        }
+    }
+}
+
+impl Regulator for WindowRegulator {
+    fn on_data(&mut self, _: Time, segment: &Segment, view: LinkView) -> Verdict {
+        if segment.flags.intersects(Flags::SYN) {
+            self.law = WindowLaw::new(self.assumed_scale);
+        }
+        self.accounts.on_data(segment, view);
+        Verdict::Forward
+    }
+
+    fn handle_ack(&mut self, _: Time, mut ack: Segment, view: LinkView) {
+        // The window of a SYN has no scale, that of a RST no meaning.
+        if !ack.flags.intersects(Flags::SYN | Flags::RST) {
+            let news = self.accounts.on_ack(&ack, view);
+            let edge = self.accounts.buffer().map(|buffer| ack.ack + buffer);
+            self.law.write(&mut ack, news, edge, self.accounts.window_of(self.min_window));
+        }
+        self.output = Some(Output::ToSender(ack));
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.output.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window_bench::Bench;
+
+    fn bench(capacity: u32) -> Bench {
+        Bench::new(Box::new(WindowRegulator::new(&Config::default())), capacity)
+    }
+
+    #[test]
+    fn every_ack_carries_the_buffer() {
+        let mut bench = bench(5);
+        bench.arrive_all(0..5);
+        bench.ack(0);
+        bench.depart();
+        bench.ack(1);
+        bench.ack(1);
+        bench.ack(3);
+        assert_eq!(bench.sent(), [(0, 5), (1, 5), (1, 5), (3, 5)]);
+    }
+
+    #[test]
+    fn a_buffer_of_one_packet_leaves_room_for_two() {
+        let mut bench = bench(1);
+        bench.arrive_all(0..1);
+        bench.ack(0);
+        assert_eq!(bench.sent(), [(0, 2)]);
+    }
+}

@@ -1,0 +1,251 @@
+//! What the Window Regulators promise, against a source that sends up to the right edge it was told and no further.
+
+use ackclock_core::{FlowId, Message, Node, Outbox, Rate, Segment, Seq, Span, Time};
+use ackclock_edge::{Edge, RADIO, REGULATORS, WIRED};
+use ackclock_link::queue::DropTail;
+use ackclock_link::{BufferMeaning, Capacity, Constant, Link, PlainBearer, SerialLink};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::collections::{BTreeSet, VecDeque};
+
+const PAYLOAD: u32 = 1000;
+/// Packets of a download, and of one more that follows when everything is quiet.
+const LENGTH: u32 = 150;
+const MORE: u32 = 5;
+
+/// What happens in one step of the world.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    gap: Span,
+    /// Most packets that the source sends, and most ACKs that reach the edge.
+    sends: usize,
+    acks: usize,
+    /// Whether the receiver gets what leaves the edge.
+    lost: bool,
+    /// Whether the source sends everything again that it has no ACK for.
+    go_back: bool,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0u64..25, 0usize..8, 0usize..6, prop::bool::weighted(0.1), prop::bool::weighted(0.05));
+    let step = step.prop_map(|(gap, sends, acks, lost, go_back)| Step {
+        gap: Span::from_millis(gap),
+        sends,
+        acks,
+        lost,
+        go_back,
+    });
+    prop::collection::vec(step, 0..400)
+}
+
+/// An edge with a download through it. Packets are counted from 0; 8 ms each on the radio, and nothing of delay.
+struct World {
+    edge: Edge,
+    out: Outbox,
+    now: Time,
+    scale: u8,
+    /// The source: what there is to send, what it has no ACK for, what it sends next, how far it may.
+    length: u32,
+    unacknowledged: u32,
+    next: u32,
+    right_edge: u32,
+    /// The receiver: what it expects, what came ahead of that, how many ACKs it owes, and its ACKs under way.
+    expects: u32,
+    ahead: BTreeSet<u32>,
+    owes: usize,
+    delayed: usize,
+    acks: VecDeque<u32>,
+    /// The end of what has left the edge, bytes.
+    left: u32,
+}
+
+/// What one ACK told the source, bytes.
+struct Told {
+    ack: u32,
+    edge: u32,
+    left: u32,
+}
+
+impl World {
+    fn new(regulator: &Value, buffer: u32, scale: u8, delayed: usize) -> Self {
+        let link = |rate, capacity| -> Box<dyn Link> {
+            let medium = Constant { rate: Rate::from_bps(rate), delay: Span::ZERO };
+            Box::new(SerialLink::new(medium, DropTail::new(capacity), BufferMeaning::Waiting))
+        };
+        let down = link(1_040_000, Capacity::Packets(buffer));
+        let bearer = PlainBearer::new(down, link(1_000_000_000, Capacity::Unlimited));
+        Self {
+            edge: Edge::new(
+                Box::new(bearer),
+                REGULATORS.resolve(regulator).expect("a name of the registry"),
+                64,
+            ),
+            out: Outbox::for_one_node(),
+            now: Time::ZERO,
+            scale,
+            length: LENGTH,
+            unacknowledged: 0,
+            next: 0,
+            right_edge: 2 * PAYLOAD,
+            expects: 0,
+            ahead: BTreeSet::new(),
+            owes: 0,
+            delayed,
+            acks: VecDeque::new(),
+            left: 0,
+        }
+    }
+
+    fn step(&mut self, step: Step) -> Vec<Told> {
+        let until = self.now + step.gap;
+        let mut told = Vec::new();
+        while let Some(due) = self.edge.next_wake().filter(|&due| due <= until) {
+            self.now = due;
+            self.edge.wake(due, &mut self.out);
+            self.collect(step.lost, &mut told);
+        }
+        self.now = until;
+        if step.go_back {
+            self.next = self.unacknowledged;
+        }
+        for _ in 0..step.sends {
+            if self.next < self.length && (self.next + 1) * PAYLOAD <= self.right_edge {
+                let data = Segment::data(FlowId(0), Seq(self.next * PAYLOAD), PAYLOAD as u16, 40);
+                self.next += 1;
+                self.edge.receive(self.now, WIRED, &Message::Segment(data), &mut self.out);
+                self.collect(step.lost, &mut told);
+            }
+        }
+        for ack in self.acks.drain(..step.acks.min(self.acks.len())).collect::<Vec<_>>() {
+            let mut ack = Segment::pure_ack(FlowId(0), Seq(ack * PAYLOAD), 40);
+            ack.set_scale(Some(self.scale));
+            ack.window = 60_000;
+            self.edge.receive(self.now, RADIO, &Message::Segment(ack), &mut self.out);
+            self.collect(step.lost, &mut told);
+        }
+        told
+    }
+
+    /// What came out of the edge at one instant: data to the receiver first, which left before its ACKs were released.
+    fn collect(&mut self, lost: bool, told: &mut Vec<Told>) {
+        let mut acks = Vec::new();
+        while let Some((port, message)) = self.out.take() {
+            let Message::Segment(segment) = message else { continue };
+            if port == WIRED {
+                acks.push(segment);
+                continue;
+            }
+            self.left = self.left.max(segment.end().0);
+            if !lost {
+                self.arrives(segment.seq.0 / PAYLOAD);
+            }
+        }
+        for ack in acks {
+            let edge = ack.ack.0 + (u32::from(ack.window) << self.scale);
+            assert!((1..=60_000).contains(&ack.window), "{} is no window of the receiver's", ack.window);
+            told.push(Told { ack: ack.ack.0, edge, left: self.left });
+            self.unacknowledged = self.unacknowledged.max(ack.ack.0 / PAYLOAD);
+            self.next = self.next.max(self.unacknowledged);
+            self.right_edge = self.right_edge.max(edge);
+        }
+    }
+
+    fn arrives(&mut self, number: u32) {
+        let in_order = number == self.expects;
+        if number >= self.expects {
+            self.ahead.insert(number);
+        }
+        while self.ahead.remove(&self.expects) {
+            self.expects += 1;
+        }
+        self.owes += 1;
+        if !in_order || self.owes >= self.delayed || self.expects == self.length {
+            self.acks.push_back(self.expects);
+            self.owes = 0;
+        }
+    }
+
+    /// Nothing hinders it any more; the source goes back where nothing moves for a second, and the receiver's ACK is late.
+    fn finish(&mut self) -> bool {
+        let (mut before, mut still) = (self.unacknowledged, 0);
+        for round in 0..400 * self.length {
+            if self.unacknowledged == self.length {
+                return true;
+            }
+            if round % 10 == 0 && self.owes > 0 {
+                self.acks.push_back(self.expects);
+                self.owes = 0;
+            }
+            still = if before == self.unacknowledged { still + 1 } else { 0 };
+            before = self.unacknowledged;
+            let gap = Span::from_millis(10);
+            self.step(Step { gap, sends: 8, acks: 8, lost: false, go_back: still % 100 == 99 });
+        }
+        false
+    }
+
+    /// Finishes, waits until everything is quiet, and has more to send.
+    fn finish_twice(&mut self) -> bool {
+        let finished = self.finish();
+        for _ in 0..2 {
+            self.step(Step { gap: Span::from_secs(10), sends: 0, acks: 100, lost: false, go_back: false });
+        }
+        self.length += MORE;
+        finished && self.finish()
+    }
+}
+
+const NAMES: [&str; 3] = ["wrs", "wrd", "wrb"];
+
+proptest! {
+    #[test]
+    fn the_right_edge_is_what_left_the_queue_and_the_buffer(
+        steps in steps(), buffer in 1u32..12, delayed in 1usize..3,
+    ) {
+        for name in NAMES {
+            let mut world = World::new(&name.into(), buffer, 0, delayed);
+            let room = buffer * PAYLOAD;
+            for step in &steps {
+                for told in world.step(Step { lost: false, go_back: false, ..*step }) {
+                    // Two packets are the least window.
+                    let from = if name == "wrs" { told.ack } else { told.left };
+                    let most = (from + room).max(told.ack + 2 * PAYLOAD);
+                    prop_assert!(told.edge <= most, "{name}: {} of {most}", told.edge);
+                    prop_assert!(told.edge >= told.ack + room.min(2 * PAYLOAD), "{name}");
+                }
+                prop_assert_eq!(world.edge.statistics().dropped, 0, "{}", name);
+            }
+            prop_assert!(world.finish_twice(), "{} stalls", name);
+            prop_assert_eq!((world.edge.statistics().dropped, world.edge.held(FlowId(0))), (0, 0), "{}", name);
+            // Everything has left the queue: the edge is where it ought to be, to the byte.
+            prop_assert_eq!(world.right_edge, (LENGTH + MORE) * PAYLOAD + room.max(2 * PAYLOAD), "{}", name);
+        }
+    }
+
+    #[test]
+    fn losses_and_timeouts_for_nothing_neither_move_it_left_nor_leave_anything_behind(
+        steps in steps(), buffer in 1u32..12, delayed in 1usize..3, scale in 0u8..12,
+        options in prop::sample::select(vec![json!({}), json!({ "empty": "hold" }), json!({ "release": "all" })]),
+    ) {
+        for name in NAMES {
+            let mut regulator = json!({ "kind": name });
+            if let (true, Some(table), Some(more)) = (name == "wrb", regulator.as_object_mut(), options.as_object()) {
+                table.extend(more.clone());
+            }
+            let mut world = World::new(&regulator, buffer, scale, delayed);
+            let mut edge = 0;
+            for step in &steps {
+                for told in world.step(*step) {
+                    prop_assert!(told.edge >= edge, "{regulator}: {} after {edge}", told.edge);
+                    edge = told.edge;
+                }
+            }
+            prop_assert!(world.finish_twice(), "{} stalls", regulator);
+            prop_assert_eq!(world.edge.held(FlowId(0)), 0, "{}", regulator);
+            // One unit of 2^s may be lost to rounding, and one added for each ACK of a window without departures.
+            let expected = (LENGTH + MORE) * PAYLOAD + (buffer * PAYLOAD).max(2 * PAYLOAD);
+            let slack = (buffer + 12) << scale;
+            prop_assert!(world.right_edge.abs_diff(expected) <= slack, "{regulator}: {} of {expected}", world.right_edge);
+        }
+    }
+}
