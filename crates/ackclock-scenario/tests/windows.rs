@@ -1,0 +1,172 @@
+//! The Window Regulators in whole systems, each number beside what theory says of it.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
+#![allow(clippy::print_stdout, reason = "a skipped test says why")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, run};
+
+/// The recordings, where there are any.
+struct Recordings(Option<PathBuf>);
+
+impl Files for Recordings {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        let folder = self.0.as_ref().ok_or("there are no files here")?;
+        std::fs::read(folder.join(path)).map(Into::into).map_err(|error| format!("{path}: {error}"))
+    }
+}
+
+/// Chan and Ramjee 2004, but for the radio: a rate that is drawn again every 50 ms.
+const FADING: &str = r#"
+preset = "cr04"
+duration = "300s"
+[edge.down]
+rate = "ln(700kbit/s, 600kbit/s)"
+redraw = "interval(50ms)"
+delay = "u(75ms, 30ms)"
+[edge.up]
+rate = "64kbit/s"
+delay = "u(125ms, 15ms)"
+[[flow]]
+sender = "reno"
+"#;
+
+const STEADY: &str = "preset = \"cr04\"\n[[flow]]\nsender = \"reno\"\n";
+
+fn result(text: &str, sets: &[String], files: &Recordings) -> RunResult {
+    let scenario = Scenario::load("windows.toml", text, sets).unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, files, RunOptions::default()).unwrap().result
+}
+
+fn with(text: &str, regulator: &str, buffer: &str, more: &[&str]) -> RunResult {
+    let mut sets = vec![format!("edge.regulator={regulator}"), format!("edge.buffer={buffer}")];
+    sets.extend(more.iter().map(|&set| set.to_owned()));
+    result(text, &sets, &Recordings(None))
+}
+
+/// Share of the capacity, headers counted.
+fn used(result: &RunResult) -> f64 {
+    result.bottleneck.utilisation.unwrap()
+}
+
+/// 200 + 200 ms of radio, 2 ms of wire, 40 ms for 1000 B at 200 kbit/s and 5 ms for 40 B at 64: 447 ms of round trip, in
+/// which the link could carry 11 packets.
+#[test]
+fn the_static_window_carries_one_buffer_a_round_trip() {
+    for buffer in [2.0, 5.0, 10.0] {
+        let result = with(STEADY, "wrs", &format!("{buffer}p"), &[]);
+        let expected = buffer * 8000.0 / 0.447;
+        let rate = result.flows[0].wire_goodput_bps.unwrap();
+        assert!((rate - expected).abs() < 0.01 * expected, "{buffer}: {rate} of {expected}");
+    }
+}
+
+/// On a link whose rate does not change, packets leave as fast as ACKs come, and a few packets are buffer enough. The queue
+/// holds B packets at most: B times 40 ms. A drop-tail queue needs 11 packets and a saw-tooth of losses for as much.
+#[test]
+fn the_dynamic_window_fills_a_steady_link_with_few_packets() {
+    for regulator in ["wrd", "wrb"] {
+        let result = with(STEADY, regulator, "5p", &[]);
+        let queue = result.bottleneck.queue_ms.p95.unwrap();
+        assert!(used(&result) > 0.99 && queue < 1.02 * 200.0, "{regulator}: {} {queue}", used(&result));
+        assert_eq!((result.bottleneck.drops, result.flows[0].retransmits), (0, 0), "{regulator}");
+    }
+    assert!(used(&with(STEADY, "none", "5p", &[])) < 0.9);
+}
+
+#[test]
+fn nothing_is_dropped_however_the_rate_changes() {
+    for regulator in ["wrs", "wrd", "wrb"] {
+        for sender in ["reno", "sack1", "cubic", "bbr"] {
+            for buffer in ["3p", "20p"] {
+                let sender = format!("flow.sender={sender}");
+                let result = with(FADING, regulator, buffer, &[&sender, "duration=100s"]);
+                assert_eq!(result.bottleneck.drops, 0, "{regulator} {sender} {buffer}");
+            }
+        }
+    }
+}
+
+/// CR04 figure 7: small buffers. What the source claims is an order.
+#[test]
+fn small_buffers_are_used_best_by_the_one_that_holds_acks() {
+    for seed in ["seed=1", "seed=2", "seed=3"] {
+        for buffer in ["5p", "10p"] {
+            let used = |regulator| used(&with(FADING, regulator, buffer, &[seed]));
+            let [none, ack, fixed, dynamic, held] =
+                ["none", "ack-regulator", "wrs", "wrd", "wrb"].map(used);
+            let text = format!("{seed} {buffer}: {none} {ack} {fixed} {dynamic} {held}");
+            assert!(held > dynamic && dynamic > ack && ack > none && ack > fixed, "{text}");
+            assert!(held > 0.97, "{text}");
+        }
+    }
+}
+
+/// What a dynamic window lets go is in the queue or on the wire, at most B packets: no more than B in twice the delay of
+/// the wire, while a source whose queue may overflow has as much on the wire as its window allows.
+#[test]
+fn a_long_wire_takes_the_dynamic_windows_more_than_the_others() {
+    for (delay, seconds) in [("path.delay=200ms", 0.4), ("path.delay=400ms", 0.8)] {
+        for regulator in ["wrd", "wrb"] {
+            let result = with(FADING, regulator, "20p", &[delay]);
+            let most = 20.0 * 8000.0 / seconds;
+            let rate = result.flows[0].wire_goodput_bps.unwrap();
+            assert!(rate < most, "{regulator} {delay}: {rate} of {most}");
+            let none = with(FADING, "none", "20p", &[delay]);
+            assert!(seconds < 0.8 || used(&none) > used(&result), "{regulator} {delay}");
+        }
+    }
+}
+
+/// Every packet lost on the air and every timeout must leave the window what it was: where it leaked, the flow would carry
+/// less from minute to minute, or overflow the queue.
+#[test]
+fn losses_leave_nothing_behind_in_the_window() {
+    for regulator in ["wrs", "wrd", "wrb"] {
+        for sender in ["reno", "sack1", "cubic"] {
+            let sender = format!("flow.sender={sender}");
+            let long = ["edge.down.loss=0.01", "flow.acks=delayed", &sender, "duration=1500s"];
+            let result = with(STEADY, regulator, "10p", &long);
+            let lost = 0.01 * result.engine.packets as f64;
+            assert!(f64::from(result.flows[0].timeouts.unwrap() as u32) < lost / 2.0, "{regulator} {sender}");
+            // What is dropped was sent again for nothing.
+            let drops = result.bottleneck.drops as f64 - lost;
+            assert!(drops < 0.2 * lost, "{regulator} {sender}: {drops} dropped, {lost} lost");
+        }
+    }
+}
+
+/// A recording with outages of up to 11 s, in which timers expire for nothing: what a count of the packets on the air does
+/// not survive.
+#[test]
+fn outages_of_seconds_leave_nothing_behind_either() {
+    let Some(shared) = std::env::var_os("ACKCLOCK_SHARED") else {
+        println!("skipped: ACKCLOCK_SHARED is not set");
+        return;
+    };
+    let files = Recordings(Some(PathBuf::from(shared).join("traces/mahimahi-3g-lte")));
+    let run = |regulator: &str, acks: &str| {
+        let sets = [
+            format!("edge.regulator={regulator}"),
+            format!("flow.acks={acks}"),
+            "flow.packet=1500B".into(),
+            "edge.buffer=20p".into(),
+            "path.delay=50ms".into(),
+            "duration=1062s".into(),
+            r#"edge.down={ kind = "trace", file = "Verizon-EVDO-driving.down" }"#.into(),
+            r#"edge.up={ kind = "trace", file = "Verizon-EVDO-driving.up" }"#.into(),
+        ];
+        used(&result(STEADY, &sets, &files))
+    };
+    for acks in ["every", "delayed"] {
+        let [none, fixed, dynamic, held] = ["none", "wrs", "wrd", "wrb"].map(|name| run(name, acks));
+        let text = format!("{acks}: {none} {fixed} {dynamic} {held}");
+        assert!(held > 0.8 && held > dynamic && held > fixed && held > none, "{text}");
+        println!("{text}");
+    }
+    // Where an ACK covers two packets, the count as printed never comes down, and regulates nothing any more.
+    let printed = run(r#"{ kind = "wrb", count = "printed" }"#, "delayed");
+    assert!(printed < run("wrb", "delayed") - 0.05, "{printed}");
+}
