@@ -3,11 +3,13 @@
 //! CR04 counts `Y`, the packets that left the queue and whose ACK has not come back, and advertises `Y + B`. A count drifts:
 //! a delayed ACK takes one for two, a packet lost on the air is never taken, one sent again for nothing is added and taken
 //! at different times. The bytes of a flow are numbered, though. With `D` the highest number that left the queue,
-//! `Y = D - ack` whatever happened in between, and `ack + Y + B` is `D + B`: the right edge needs no count at all, so there
+//! `Y = D - ack` whatever happened in between, and `ack + Y + B` is `D + B`: the right edge needs no count of the air, so there
 //! is nothing to drift and nothing to bring back into step.
 //!
-//! Bytes that wait to be sent again take room in the queue beside those above `D`. They are kept apart, and the edge stands
-//! still until they have left.
+//! `D + B` is also the end of what came to the queue and the places that are free in it, and so it is computed: a packet that
+//! waits to be sent again, or is smaller than others, takes a place too.
+
+use std::collections::VecDeque;
 
 use ackclock_core::{Flags, Segment, Seq};
 use ackclock_link::{Cause, LinkView};
@@ -51,10 +53,8 @@ pub(crate) struct Dequeued {
     acked: Option<Seq>,
     /// The window field that came with it.
     offered: u16,
-    /// Packets of this flow in the queue and its transmitter.
-    inside: u32,
-    /// The ends of those of them whose bytes had been in the queue before.
-    again: Vec<Seq>,
+    /// Packets of this flow in the queue and its transmitter, first and last byte.
+    inside: VecDeque<(Seq, Seq)>,
     /// The first byte of a packet that has come and that the queue has not answered for.
     arriving: Option<Seq>,
     /// `Y` of the source, packets.
@@ -77,8 +77,7 @@ impl Dequeued {
             left: None,
             acked: None,
             offered: 0,
-            inside: 0,
-            again: Vec::new(),
+            inside: VecDeque::new(),
             arriving: None,
             printed: 0,
             payload: 0,
@@ -110,10 +109,7 @@ impl Dequeued {
         if self.arriving.take().is_none() {
             return;
         }
-        self.inside += 1;
-        if self.queued.is_some_and(|queued| segment.end().at_or_before(queued)) {
-            self.again.push(segment.end());
-        }
+        self.inside.push_back((segment.seq, segment.end()));
         self.queued = later(self.queued, segment.end());
     }
 
@@ -130,25 +126,19 @@ impl Dequeued {
         if !segment.has_data() {
             return;
         }
-        self.inside = self.inside.saturating_sub(1);
-        self.printed = self.printed.saturating_add(1);
-        let end = segment.end();
-        // Where a packet and its repetition both wait, the first to leave is the one that came first.
-        match self.left {
-            Some(left) if end.at_or_before(left) => {
-                if let Some(at) = self.again.iter().position(|&other| other == end) {
-                    self.again.remove(at);
-                }
-            }
-            _ => self.left = Some(end),
+        // The first, but where a queue drops what is behind it, or the flow was met in mid-stream.
+        let packet = (segment.seq, segment.end());
+        if let Some(at) = self.inside.iter().position(|&other| other == packet) {
+            self.inside.remove(at);
         }
+        self.printed = self.printed.saturating_add(1);
+        self.left = later(self.left, segment.end());
         self.see(view);
     }
 
     /// Nothing is in the queue, of this flow or any other.
     pub(crate) fn on_idle(&mut self) {
-        self.inside = 0;
-        self.again.clear();
+        self.inside.clear();
     }
 
     /// An ACK comes from the mobile.
@@ -174,7 +164,7 @@ impl Dequeued {
 
     /// Whether nothing of this flow is in the queue.
     pub(crate) fn queue_is_empty(&self) -> bool {
-        self.inside == 0
+        self.inside.is_empty()
     }
 
     /// Whether everything that left the queue is acknowledged.
@@ -198,27 +188,27 @@ impl Dequeued {
         packets.saturating_mul(self.payload.max(self.mss)).min(LARGEST)
     }
 
-    /// How far the source may send, told by an ACK for `ack` with `held` more ACKs behind it: `D + B`, less what waits to
-    /// be sent again. Counted as printed, `ack + (Y + B + Ba)` packets.
+    /// How far the source may send, told by an ACK for `ack` with `held` more ACKs behind it: `D + B`, as what came and the
+    /// places that are free. Counted as printed, `ack + (Y + B + Ba)` packets.
     pub(crate) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
         let buffer = self.buffer?;
         Some(match self.count {
-            Count::Exact => self.left? + buffer - self.waiting_again(),
-            Count::Printed => {
-                ack + buffer + self.printed.saturating_add(held).saturating_mul(self.payload()).min(LARGEST)
+            Count::Exact => {
+                later(self.queued, self.acked?)? + buffer - self.bytes_of(self.inside.len() as u32)
             }
+            Count::Printed => ack + buffer + self.bytes_of(self.printed.saturating_add(held)),
         })
     }
 
-    /// Bytes that wait to be sent again, a full packet each.
-    fn waiting_again(&self) -> u32 {
-        (self.again.len() as u32).saturating_mul(self.payload()).min(LARGEST)
+    /// Bytes of payload of so many full packets.
+    fn bytes_of(&self, packets: u32) -> u32 {
+        packets.saturating_mul(self.payload()).min(LARGEST)
     }
 
     fn see(&mut self, view: LinkView) {
         let packets = view.capacity.packets(self.payload() + self.header);
         let known = self.payload() > 0 && packets != u32::MAX;
-        self.buffer = known.then(|| packets.saturating_mul(self.payload()).min(LARGEST));
+        self.buffer = known.then(|| self.bytes_of(packets));
     }
 }
 

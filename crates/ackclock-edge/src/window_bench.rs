@@ -12,7 +12,7 @@ const PAYLOAD: u32 = 1000;
 pub(crate) struct Bench {
     pub(crate) regulator: Box<dyn Regulator>,
     /// The queue, whose head is in transmission.
-    queue: VecDeque<u32>,
+    queue: VecDeque<Segment>,
     capacity: u32,
     pub(crate) now: Time,
     /// ACK numbers and windows that went to the source.
@@ -51,13 +51,24 @@ impl Bench {
 
     /// Packet `number` arrives; whether it was queued.
     pub(crate) fn arrive(&mut self, number: u32) -> bool {
-        let segment = Self::data(number);
+        self.take(Self::data(number))
+    }
+
+    /// Packets of half the size arrive, the first of them where packet `number` begins.
+    pub(crate) fn arrive_small(&mut self, number: u32, count: u32) {
+        let half = PAYLOAD / 2;
+        for small in 0..count {
+            self.take(Segment::data(FlowId(0), Seq(number * PAYLOAD + small * half), half as u16, 40));
+        }
+    }
+
+    fn take(&mut self, segment: Segment) -> bool {
         self.regulator.on_data(self.now, &segment, self.view());
         if self.queue.len() as u32 > self.capacity {
             self.regulator.on_dropped(self.now, &segment, Cause::Full, self.view());
             return false;
         }
-        self.queue.push_back(number);
+        self.queue.push_back(segment);
         self.regulator.on_queued(self.now, &segment, self.view());
         true
     }
@@ -70,8 +81,8 @@ impl Bench {
 
     /// The head of the queue leaves it.
     pub(crate) fn depart(&mut self) {
-        let Some(number) = self.queue.pop_front() else { return };
-        self.regulator.on_departed(self.now, &Self::data(number), self.view());
+        let Some(segment) = self.queue.pop_front() else { return };
+        self.regulator.on_departed(self.now, &segment, self.view());
         if self.queue.is_empty() {
             self.regulator.on_idle(self.now, self.view());
         }
@@ -79,8 +90,8 @@ impl Bench {
 
     /// The head of the queue leaves it and is lost on the air.
     pub(crate) fn lose(&mut self) {
-        let Some(number) = self.queue.pop_front() else { return };
-        self.regulator.on_dropped(self.now, &Self::data(number), Cause::Medium, self.view());
+        let Some(segment) = self.queue.pop_front() else { return };
+        self.regulator.on_dropped(self.now, &segment, Cause::Medium, self.view());
     }
 
     /// An ACK for the first `packets` packets comes.

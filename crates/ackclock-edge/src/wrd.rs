@@ -10,8 +10,8 @@
 //!
 //! ## Differences from the source
 //! `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts). The window is in bytes, a
-//! packet being the largest seen; a source that sends smaller ones can have more of them in the queue. Packets that are sent
-//! again take room as well. A duplicate keeps the window of the ACK that it repeats. What the header of a real packet asks
+//! packet being the largest seen; smaller ones, and those that are sent again, take a place in the queue as well, of which
+//! the regulator knows when they come: of a few at a time, the last may be dropped. A duplicate keeps the window of the ACK that it repeats. What the header of a real packet asks
 //! for is in `window_law.rs`.
 //!
 //! ## Validation
@@ -222,6 +222,21 @@ mod tests {
         bench.depart();
         bench.ack(4);
         assert_eq!(edges(&mut bench), [9], "no duplicate, for nothing is outstanding");
+    }
+
+    #[test]
+    fn small_packets_take_a_place_each() {
+        let mut bench = bench(5, Config::default());
+        bench.arrive_all(0..2);
+        bench.arrive_small(2, 2);
+        bench.ack(0);
+        // Of 500 bytes each they end at 2.5 and 3; one place of five is free.
+        assert_eq!(edges(&mut bench), [4]);
+        bench.depart();
+        bench.depart();
+        bench.ack(2);
+        // 3 and three places; in bytes alone it would be 2 + 5.
+        assert_eq!(edges(&mut bench), [6]);
     }
 
     #[test]
