@@ -127,7 +127,7 @@ fn a_long_wire_takes_the_dynamic_windows_more_than_the_others() {
 #[test]
 fn losses_leave_nothing_behind_in_the_window() {
     for regulator in ["wrs", "wrd", "wrb"] {
-        for sender in ["reno", "sack1", "cubic"] {
+        for sender in ["reno", "cubic"] {
             let sender = format!("flow.sender={sender}");
             let lasting = |duration| {
                 with(
@@ -140,13 +140,6 @@ fn losses_leave_nothing_behind_in_the_window() {
             let (first, whole) = (lasting("duration=3000s"), lasting("duration=15000s"));
             let rate = |result: &RunResult| result.flows[0].wire_goodput_bps.unwrap();
             let change = rate(&whole) / rate(&first) - 1.0;
-            println!(
-                "{regulator} {sender} {change} {} {} {} {:?}",
-                rate(&whole),
-                whole.bottleneck.drops,
-                whole.flows[0].segments_sent,
-                whole.flows[0].timeouts
-            );
             assert!(change.abs() < 0.1, "{regulator} {sender}: {change}");
             // No more are lost than the air loses, five standard deviations apart.
             let sent = whole.flows[0].segments_sent as f64;
