@@ -2,8 +2,8 @@
 
 use ackclock_core::{FlowId, Message, Node, Outbox, Rate, Segment, Seq, Span, Time};
 use ackclock_edge::{Edge, RADIO, REGULATORS, WIRED};
-use ackclock_link::queue::DropTail;
-use ackclock_link::{BufferMeaning, Capacity, Constant, Link, PlainBearer, SerialLink};
+use ackclock_link::queue::{DropTail, Queue};
+use ackclock_link::{BufferMeaning, Capacity, Constant, PlainBearer, SerialLink};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
@@ -68,18 +68,14 @@ struct Told {
 
 impl World {
     fn new(regulator: &Value, buffer: u32, scale: u8, delayed: usize) -> Self {
-        let link = |rate, capacity| -> Box<dyn Link> {
-            let medium = Constant { rate: Rate::from_bps(rate), delay: Span::ZERO };
-            Box::new(SerialLink::new(medium, DropTail::new(capacity), BufferMeaning::Waiting))
+        let link = |rate, capacity| {
+            let medium = Constant::new(Rate::from_bps(rate), Span::ZERO);
+            SerialLink::new(medium, DropTail::new(capacity).any(), BufferMeaning::Waiting)
         };
         let down = link(1_040_000, Capacity::Packets(buffer));
         let bearer = PlainBearer::new(down, link(1_000_000_000, Capacity::Unlimited));
         Self {
-            edge: Edge::new(
-                Box::new(bearer),
-                REGULATORS.resolve(regulator).expect("a name of the registry"),
-                64,
-            ),
+            edge: Edge::new(bearer, REGULATORS.resolve(regulator).expect("a name of the registry"), 64),
             out: Outbox::for_one_node(),
             now: Time::ZERO,
             scale,
