@@ -2,7 +2,9 @@
 //!
 //! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those.
 
-use ackclock_core::results::{BottleneckResult, Distribution, EngineResult, Provenance, RunResult};
+use ackclock_core::results::{
+    BottleneckResult, Distribution, EngineResult, FairnessResult, Provenance, RunResult,
+};
 use ackclock_core::{ConfigError, FlowId, PacketId, Rate, Segment, Span, Time};
 use ackclock_edge::{Edge, EdgeConfig};
 use ackclock_link::{Direction, Files, Medium};
@@ -239,12 +241,15 @@ impl Plane {
         let carried = statistics.delivered_bytes as f64 * 8.0;
         let capacity_bps = self.capacity.as_bps() as f64;
         let possible = duration * capacity_bps;
+        let flows: Vec<_> =
+            rows.map(|(id, report)| report.result(id as u32, "real", &self.regulator)).collect();
         RunResult {
             scenario: scenario.to_owned(),
             seed,
             run: 0,
             duration_s: duration,
-            flows: rows.map(|(id, report)| report.result(id as u32, "real", &self.regulator)).collect(),
+            fairness: FairnessResult::of(&[], &flows),
+            flows,
             users: Vec::new(),
             transfers: Vec::new(),
             bottleneck: BottleneckResult {
