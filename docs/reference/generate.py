@@ -208,10 +208,16 @@ def fields(schema: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str
         if is_list:
             inner, path = resolved(of["items"], root), path + "[]"
         if "properties" in inner:
-            yield path, "list of objects" if is_list else "object", said
+            yield path, "list of objects" if is_list else "object" + or_null(of), said
             yield from fields(inner, root, path + ".")
         else:
-            yield path, allowed(of, root), said
+            yield path, allowed(of, root) + or_null(of), said
+
+
+def or_null(schema: Schema) -> str:
+    """Whether a field may be null."""
+    choices = [schema, *schema.get("anyOf", [])]
+    return " or null" if any("null" in (choice.get("type") or ()) for choice in choices) else ""
 
 
 def not_null(schema: Schema, root: Schema) -> Schema:

@@ -61,12 +61,16 @@ def report(
     runs: Annotated[Path, typer.Argument(help="Lines of `--json`.")],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")],
     title: Annotated[str, typer.Option(help="Heading of the report.")] = "ackclock runs",
+    series: Annotated[Path | None, typer.Option(help="Time series of the first run (of `run --series`).")] = None,
 ) -> None:
     """Write a report of finished runs."""
     from ackclock import report as reports
-    from ackclock.results import Results
+    from ackclock.results import Results, read_series
 
-    write_text(out, reports.of_runs(Results.read(runs), title))
+    results = Results.read(runs)
+    if series is not None:
+        results.series = [read_series(series)]
+    write_text(out, reports.of_runs(results, title))
 
 
 @app.command()
@@ -149,12 +153,16 @@ def _throughput(packets_per_second: float) -> None:
     print(f"{packets_per_second:.4g} packets/s, {8 * packets_per_second:.4g} kbit/s at 1000 bytes a packet")
 
 
+# What the system says of a slip in a path; what else it says, as of a full disk, is a failure.
+_NO_SUCH_PLACE = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+
+
 @contextmanager
 def _status() -> Iterator[None]:
-    """Errors become one line and an exit status: 2 the input was wrong, 1 the run failed."""
+    """Errors become one line and an exit status: 2 the input was wrong, 1 the run failed or a result found no room."""
     try:
         yield
-    except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+    except (ValueError, *_NO_SUCH_PLACE) as error:
         print(f"ackclock: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     except (RuntimeError, OSError, ImportError) as error:

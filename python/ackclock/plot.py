@@ -172,25 +172,68 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
     return figure
 
 
+def latency_by_size(results: Results) -> Figure:
+    """Latency of transfers by their size: mean over the runs with its 95 % confidence interval.
+
+    The swept keys, or else the users, make the curves; each class of size stands at its largest size.
+
+    Args:
+        results: Runs of workloads whose flows come and go.
+
+    Raises:
+        ValueError: if there are no transfers.
+    """
+    transfers = results.transfers
+    if transfers.empty:
+        raise ValueError("these runs have no transfers by size")
+    together = transfers[transfers["user"].isna()]
+    # Users are told apart where nothing else is.
+    single = transfers[transfers["user"].notna()].copy()
+    single["user"] = ["user " + str(int(user)) for user in single["user"]]
+    by_user = not results.swept and 0 < single["user"].nunique() <= len(COLOURS)
+    shown, keys = (single, ["user"]) if by_user else (together, results.swept)
+    classes = sorted({int(size) for size in shown["from_bytes"]})
+    lines = {}
+    for names, group in _grouped(shown[shown["latency_ms.mean"].notna()], keys):
+        by_class = group.groupby("from_bytes", sort=True)["latency_ms.mean"]
+        there = [size for size in classes if size in by_class.groups]
+        lines[", ".join(names) or "mean"] = Curve(
+            [float(classes.index(size)) for size in there], [by_class.get_group(size) for size in there]
+        )
+    figure = curves(lines, "size (KB)", "latency (ms)")
+    axes = figure.axes[0]
+    axes.set_xticks(range(len(classes)), [_class_name(shown, size) for size in classes])
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    return figure
+
+
+def _class_name(transfers: pd.DataFrame, first: int) -> str:
+    """A class of size in KB, by its largest size."""
+    largest = transfers.loc[transfers["from_bytes"] == first, "to_bytes"].iloc[0]
+    return f"> {(first - 1) / 1e3:g}" if np.isnan(float(largest)) else f"≤ {float(largest) / 1e3:g}"
+
+
 def time_series(series: Series, flow: int = 0, span: tuple[float, float] | None = None) -> Figure:
     """Window and threshold, queue, rate and round trip time of a flow over time.
 
     Args:
         series: One entry of `Results.series`.
-        flow: The flow's id.
+        flow: The flow's id; of a flow that has none of these only the queue is drawn.
         span: First and last second to show.
     """
-    rows = (
+    every = (
         ("window\n(packets)", (f"cwnd/{flow}", f"ssthresh/{flow}"), 1.0),
         ("queue\n(packets)", ("queue",), 1.0),
         ("rate over 1 s\n(kbit/s)", (f"rate/{flow}",), 1e-3),
         ("RTT\n(ms)", (f"rtt/{flow}",), 1e3),
     )
+    rows = [row for row in every if row[1][0] in series]
     kept = _within(series["time"], span)
     time = series["time"][kept]
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.6, 7.2), layout="constrained")
-        panels = figure.subplots(len(rows), 1, sharex=True)
+        figure = Figure(figsize=(7.6, 1.8 * len(rows)), layout="constrained")
+        panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (ylabel, names, unit) in zip(panels, rows, strict=True):
             for name in names:
                 values = series[name][kept] * unit

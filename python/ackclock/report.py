@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jinja2
+import numpy as np
 
 from ackclock import __version__, plot
 from ackclock.paper import Figure, JudgedRow, Outcome, Verdict
@@ -36,7 +37,26 @@ BOTTLENECK_COLUMNS = (
     ("bottleneck.drops", "drops", 1.0),
     ("bottleneck.queue_ms.mean", "queue mean (ms)", 1.0),
     ("bottleneck.queue_ms.p95", "queue p95 (ms)", 1.0),
+    ("fairness.jain_users", "Jain index of users", 1.0),
+    ("fairness.jain_flows", "Jain index of flows", 1.0),
 )
+USER_COLUMNS = (
+    ("goodput_bps", "goodput (kbit/s)", 1e-3),
+    ("flows", "flows", 1.0),
+    ("retransmits", "retransmits", 1.0),
+    ("timeouts", "time-outs", 1.0),
+)
+TRANSFER_COLUMNS = (
+    ("count", "transfers", 1.0),
+    ("unfinished", "unfinished", 1.0),
+    ("latency_ms.mean", "latency mean (ms)", 1.0),
+    ("latency_ms.p50", "latency p50 (ms)", 1.0),
+    ("latency_ms.p95", "latency p95 (ms)", 1.0),
+    ("latency_ms.p99", "latency p99 (ms)", 1.0),
+    ("goodput_bps", "goodput (kbit/s)", 1e-3),
+)
+# Users are listed one by one up to this many.
+MOST_USERS = 50
 
 
 @dataclass(frozen=True)
@@ -71,17 +91,14 @@ def of_runs(results: Results, title: str = "ackclock runs") -> str:
         findings=findings(results),
         runs=len(results),
         figures=_inline(_figures(results)),
-        tables=[
-            _table("Flows", results.flows, _flow_keys(results), FLOW_COLUMNS),
-            _table("Bottleneck", results.runs, results.swept or ["scenario"], BOTTLENECK_COLUMNS),
-        ],
+        tables=list(_tables(results)),
         provenance=sorted({_provenance(run) for run in results.objects}),
     )
 
 
 def findings(results: Results) -> list[str]:
     """What a comparison shows, in two sentences: the most goodput, and what the regulators give and cost."""
-    if not {"flow.sender", "edge.regulator"} & set(results.swept):
+    if results.flows.empty or not {"flow.sender", "edge.regulator"} & set(results.swept):
         return []
     goodput, rtt = results.summary("goodput_bps") / 1e3, results.summary("rtt_ms.mean")
     first = int(goodput["mean"].argmax())
@@ -134,7 +151,50 @@ def _inline(figures: Iterable[Figure]) -> list[dict[str, str]]:
     return [{"svg": plot.svg(figure.drawing, figure.name), "caption": figure.caption} for figure in figures]
 
 
+def _tables(results: Results) -> Iterator[Table]:
+    if not results.flows.empty:
+        yield _table("Flows", results.flows, _flow_keys(results), FLOW_COLUMNS)
+    users = 0 if results.users.empty else results.users["id"].nunique()
+    if 1 < users <= MOST_USERS or (users and results.flows.empty):
+        several = ["id"] if 1 < users <= MOST_USERS else []
+        yield _table("Users", results.users, [*results.swept, *several] or ["scenario"], USER_COLUMNS)
+    if not results.transfers.empty:
+        yield _transfers(results, users)
+    yield _table("Bottleneck", results.runs, results.swept or ["scenario"], BOTTLENECK_COLUMNS)
+
+
+def _transfers(results: Results, users: int) -> Table:
+    """Transfers by size: of all users, and of each where they are few."""
+    transfers = results.transfers
+    if users > MOST_USERS:
+        transfers = transfers[transfers["user"].isna()]
+    named = transfers.assign(
+        user=["all" if np.isnan(user) else str(int(user)) for user in transfers["user"].astype(float)],
+        bytes=[
+            f"{first:,} to {last:,.0f}" if last == last else f"from {first:,}"
+            for first, last in zip(transfers["from_bytes"], transfers["to_bytes"].astype(float), strict=True)
+        ],
+    )
+    several = ["user"] if named["user"].nunique() > 1 else []
+    return _table("Transfers by size", named, [*results.swept, *several, "bytes"], TRANSFER_COLUMNS)
+
+
 def _figures(results: Results) -> Iterator[Figure]:
+    if not results.transfers.empty:
+        yield Figure(
+            "latency-by-size",
+            "From the request to the last byte: mean over the runs, with its 95 % confidence interval.",
+            plot.latency_by_size(results),
+        )
+    if not results.flows.empty:
+        yield from _figures_of_flows(results)
+    for i, series in enumerate(results.series):
+        flow = next((int(name.removeprefix("cwnd/")) for name in series if name.startswith("cwnd/")), 0)
+        said = f"Run {i + 1}, flow {flow}." if f"cwnd/{flow}" in series else f"Run {i + 1}."
+        yield Figure(f"series-{i}", said, plot.time_series(series, flow))
+
+
+def _figures_of_flows(results: Results) -> Iterator[Figure]:
     if {"flow.sender", "edge.regulator"} & set(results.swept):
         yield Figure(
             "goodput-against-delay",
@@ -148,8 +208,6 @@ def _figures(results: Results) -> Iterator[Figure]:
                 f"{label[0].upper()}{label[1:]}: mean over the runs, with its 95 % confidence interval.",
                 plot.sweep(results, column, label, unit),
             )
-    for i, series in enumerate(results.series):
-        yield Figure(f"series-{i}", f"Run {i + 1}, flow 0.", plot.time_series(series))
 
 
 def _flow_keys(results: Results) -> list[str]:

@@ -61,17 +61,40 @@ class Results:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a run: its point of a sweep, seed and what was measured at the bottleneck."""
-        return _table([{**_identity(run), **_flat("bottleneck", run.get("bottleneck") or {})} for run in self.objects])
+        """One row a run: its point of a sweep, seed, what was measured at the bottleneck, and how fair shares were."""
+        return _table(
+            [
+                {**_identity(run), **{k: v for part in _OF_RUN for k, v in _flat(part, run.get(part) or {}).items()}}
+                for run in self.objects
+            ]
+        )
 
     @cached_property
     def flows(self) -> pd.DataFrame:
         """One row a flow and run; nested fields get dotted names such as `rtt_ms.p95`."""
+        return self._rows("flows")
+
+    @cached_property
+    def users(self) -> pd.DataFrame:
+        """One row a user and run: what all flows of the user got together."""
+        return self._rows("users")
+
+    @cached_property
+    def transfers(self) -> pd.DataFrame:
+        """One row a class of size and run, of workloads whose flows come and go.
+
+        The column `user` is missing (NaN) in the rows of all users together; those of single users stand beside them
+        where there are several.
+        """
+        return self._rows("transfers")
+
+    def _rows(self, name: str) -> pd.DataFrame:
+        """The objects of a list as rows; nested fields get dotted names."""
         return _table(
             [
-                {**_identity(run), **{k: v for field in flow for k, v in _flat(field, flow[field]).items()}}
+                {**_identity(run), **{k: v for field in one for k, v in _flat(field, one[field]).items()}}
                 for run in self.objects
-                for flow in run["flows"]
+                for one in run.get(name) or []
             ]
         )
 
@@ -99,6 +122,47 @@ class Results:
         return pd.DataFrame(columns)
 
 
+# A column of the command's series, its name here and the factor to the unit of this one.
+_COLUMNS = {
+    "cwnd_bytes": ("cwnd", 1.0),
+    "ssthresh_bytes": ("ssthresh", 1.0),
+    "srtt_ms": ("srtt", 1e-3),
+    "rto_ms": ("rto", 1e-3),
+    "rtt_ms": ("rtt", 1e-3),
+    "delivered_bytes": ("rate", 8.0),
+    "queue_packets": ("queue", 1.0),
+    "rate_bps": ("link_rate", 1.0),
+    "held_acks": ("held_acks", 1.0),
+}
+
+
+def read_series(path: str | os.PathLike[str]) -> Series:
+    """The time series of a run as `ackclock run --series` writes it, with the names and units of `Results.series`.
+
+    Raises:
+        ValueError: naming the file, if it is not such a series.
+    """
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path)
+        series = {"time": table.pop("t_s").to_numpy(dtype=float)}
+        for name in table:
+            place, column = str(name).split(".")
+            stem, factor = _COLUMNS.get(column, ("", 1.0))
+            number = place.lstrip("abcdefghijklmnopqrstuvwxyz")
+            values = factor * table[name].to_numpy(dtype=float)
+            if column in ("cwnd_bytes", "ssthresh_bytes"):
+                values = values / table[f"{place}.mss_bytes"].to_numpy(dtype=float)
+            elif column == "delivered_bytes":
+                values = np.diff(values, prepend=np.nan) / np.diff(series["time"], prepend=np.nan)
+            if stem:
+                series[f"{stem}/{number}" if number else stem] = values
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)}: not a time series of `ackclock run --series`: {error}") from None
+    return series
+
+
 def half_interval(values: ArrayLike) -> float:
     """Half the width of the mean's 95 % confidence interval by Student's law; 0 for one value, which shows none."""
     from scipy.stats import t
@@ -108,6 +172,10 @@ def half_interval(values: ArrayLike) -> float:
     if array.size < 2 or np.ptp(array) == 0:
         return 0.0
     return float(t.ppf(0.975, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
+
+
+# What the object of a run says of the run as a whole.
+_OF_RUN = ("bottleneck", "fairness")
 
 
 def _identity(run: Run) -> dict[str, Any]:

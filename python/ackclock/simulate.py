@@ -1,5 +1,6 @@
 """Run scenarios: once, over a sweep, or under several senders and regulators."""
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -61,22 +62,22 @@ def compare(
     set: Values | None = None,  # noqa: A002
     engine: Engine = "local",
 ) -> Results:
-    """Run one scenario under every sender, regulator and buffer asked for.
+    """Run one scenario under every sender, regulator and buffer asked for; under all regulators where nothing is.
 
-    `Results.runs` and `.flows` then carry the columns `flow.sender`, `edge.regulator`, `edge.buffer`, and
-    `plot.goodput_against_delay` draws them.
-
-    Raises:
-        ValueError: if the scenario brings a `[sweep]` of its own.
+    A `[sweep]` in the scenario is not looked at. `Results.runs` and `.flows` then carry the columns `flow.sender`,
+    `edge.regulator`, `edge.buffer`, and `plot.goodput_against_delay` draws them.
     """
     asked = {"flow.sender": senders, "edge.regulator": regulators, "edge.buffer": buffers}
     axes = {key: list(values) for key, values in asked.items() if values}
+    if not axes:
+        axes["edge.regulator"] = [one["name"] for one in json.loads(_core.list_components())["regulators"]]
     text = source(scenario)
-    if axes:
-        if "sweep" in tomllib.loads(text.text):
-            raise ValueError(f"{text.name}: `compare` makes its own sweep; use `sweep`, or take [sweep] out")
-        # Written behind the text, so that messages about the rest keep their line numbers.
-        text = replace(text, text=text.text.rstrip("\n") + "\n\n" + tomli_w.dumps({"sweep": axes}))
+    # Written behind the text, so that messages about the rest keep their line numbers.
+    own = text.text.rstrip("\n") + "\n\n"
+    tables = tomllib.loads(text.text)
+    if tables.pop("sweep", None) is not None:
+        own = tomli_w.dumps(tables) + "\n"
+    text = replace(text, text=own + tomli_w.dumps({"sweep": axes}))
     return Results.from_lines(sweep_lines(text, overrides(set or {}), engine))
 
 

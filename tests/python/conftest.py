@@ -45,6 +45,31 @@ def run_object(goodput: float = 150e3, *, seed: int = 1, point: dict[str, Any] |
     return run if point is None else {**run, "point": point}
 
 
+def web_object(*, seed: int = 1, point: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The object of a run of two users whose flows come and go; larger transfers take longer."""
+    classes = ((1, 5_000, 100.0), (5_001, 15_000, 200.0), (1_000_001, None, 9e3))
+    run = run_object(seed=seed, point=point)
+    run["flows"] = []
+    run["users"] = [
+        {"id": user, "flows": 40, "goodput_bps": 1e4 * (user + 1), "retransmits": 3, "timeouts": 1} for user in (0, 1)
+    ]
+    run["transfers"] = [
+        {
+            "user": user,
+            "from_bytes": first,
+            "to_bytes": last,
+            "count": 10,
+            "unfinished": 1,
+            "latency_ms": dict.fromkeys(("mean", "p50", "p95", "p99"), latency + seed),
+            "goodput_bps": 5e4,
+        }
+        for user in (None, 0, 1)
+        for first, last, latency in classes
+    ]
+    run["fairness"] = {"jain_users": 0.9, "jain_flows": None}
+    return run
+
+
 def swept_objects() -> list[dict[str, Any]]:
     """Two senders x three buffers x two runs, as `sweep` gives them."""
     return [

@@ -53,6 +53,33 @@ def test_a_report_is_written_whole(monkeypatch, tmp_path):
     assert [path.name for path in out.parent.iterdir()] == ["report.html"]
 
 
+SERIES = """\
+t_s,flow3.cwnd_bytes,flow3.ssthresh_bytes,flow3.rtt_ms,flow3.delivered_bytes,flow3.mss_bytes,edge.queue_packets
+0,960,9600,,0,960,0
+0.5,1920,9600,400,1000,960,1
+1,3840,9600,500,4000,960,2
+"""
+
+
+def test_a_report_draws_the_series_that_the_command_wrote(monkeypatch, tmp_path):
+    runs, series, out = tmp_path / "runs.jsonl", tmp_path / "run.csv", tmp_path / "report.html"
+    runs.write_text(json.dumps(run_object()))
+    series.write_text(SERIES)
+    assert command(monkeypatch, "report", str(runs), "--out", str(out), "--series", str(series)) == 0
+    assert "Run 1, flow 3." in out.read_text()
+    series.write_text("a,b\n1,2\n")
+    assert command(monkeypatch, "report", str(runs), "--out", str(out), "--series", str(series)) == 2
+
+
+def test_a_disk_without_room_is_a_run_that_failed(monkeypatch, tmp_path, capsys):
+    runs = tmp_path / "runs.jsonl"
+    runs.write_text(json.dumps(run_object()))
+    assert command(monkeypatch, "report", str(runs), "--out", "/dev/full") == 1
+    (error,) = capsys.readouterr().err.splitlines()
+    assert "No space left" in error
+    assert command(monkeypatch, "report", str(runs), "--out", str(runs / "report.html")) == 2  # in a file
+
+
 def test_a_bad_line_leaves_no_report(monkeypatch, tmp_path, capsys):
     runs, out = tmp_path / "runs.jsonl", tmp_path / "report.html"
     runs.write_text(json.dumps(run_object()) + "\n{}")

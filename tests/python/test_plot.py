@@ -7,7 +7,7 @@ import pytest
 
 from ackclock import plot
 from ackclock.results import Results
-from conftest import run_object, swept_objects
+from conftest import run_object, swept_objects, web_object
 
 
 def test_curves_have_units_and_a_band_as_wide_as_the_interval():
@@ -87,3 +87,20 @@ def test_svg_stands_alone_and_is_reproducible(series):
 def test_a_picture_is_written(tmp_path, series):
     plot.save(plot.window(series), tmp_path / "w.png")
     assert (tmp_path / "w.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_latency_by_size_has_a_curve_a_user_or_a_point():
+    figure = plot.latency_by_size(Results([web_object(), web_object(seed=2)]))
+    (axes,) = figure.axes
+    assert [line.get_label() for line in axes.lines] == ["user 0", "user 1"]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["≤ 5", "≤ 15", "> 1000"]
+    assert list(axes.lines[0].get_ydata()) == [101.5, 201.5, 9001.5]
+    swept = [web_object(point={"flow.sender": sender}) for sender in ("reno", "sack")]
+    assert [line.get_label() for line in plot.latency_by_size(Results(swept)).axes[0].lines] == ["reno", "sack"]
+    with pytest.raises(ValueError, match="no transfers"):
+        plot.latency_by_size(Results([run_object()]))
+
+
+def test_a_series_without_flows_shows_the_queue(series):
+    figure = plot.time_series({name: series[name] for name in ("time", "queue")})
+    assert len(figure.axes) == 1

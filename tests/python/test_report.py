@@ -6,7 +6,7 @@ from ackclock import report
 from ackclock.paper import Outcome, Runs, load
 from ackclock.papers.cr02 import grid
 from ackclock.results import Results
-from conftest import run_object, swept_objects
+from conftest import run_object, swept_objects, web_object
 
 
 def needs_nothing_else(html: str) -> bool:
@@ -34,6 +34,25 @@ def test_a_number_that_some_runs_lack_is_shown_as_such():
         )
     )
     assert rows == {"reno": "-", "sack": "3"}
+
+
+def test_flows_that_come_and_go_are_shown_by_user_and_by_size():
+    html = report.of_runs(Results([web_object(), web_object(seed=2)]))
+    assert "<h2>Flows</h2>" not in html
+    assert "<h2>Users</h2>" in html
+    assert "latency p95 (ms)" in html
+    assert '<td>all</td><td>5,001 to 15,000</td><td class="n">10' in html
+    assert "<td>1</td><td>from 1,000,001</td>" in html
+    assert html.count("<figure>") == 1  # latency by size
+    assert "Jain index of users" in html
+    assert "Jain index of flows" not in html  # null in all runs
+
+
+def test_a_comparison_of_flows_that_come_and_go_needs_no_rows_of_flows():
+    runs = [web_object(seed=seed, point={"flow.sender": sender}) for sender in ("reno", "sack") for seed in (1, 2)]
+    html = report.of_runs(Results(runs))
+    assert "<td>sack</td><td>all</td><td>1 to 5,000</td>" in html
+    assert html.count("<figure>") == 1
 
 
 def test_a_comparison_says_what_it_shows():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ackclock.results import Results, half_interval
-from conftest import run_object, swept_objects
+from ackclock.results import Results, half_interval, read_series
+from conftest import run_object, swept_objects, web_object
 
 
 def test_flows_have_dotted_columns_and_their_point():
@@ -21,6 +21,32 @@ def test_runs_carry_the_bottleneck():
     runs = Results([run_object()]).runs
     assert runs.loc[0, "bottleneck.queue_ms.mean"] == 90
     assert runs.loc[0, "seed"] == 1
+
+
+def test_users_and_transfers_are_tables():
+    results = Results([web_object(), web_object(seed=2)])
+    assert list(results.users["id"]) == [0, 1, 0, 1]
+    transfers = results.transfers
+    assert len(transfers) == 18
+    together = transfers[transfers["user"].isna()]
+    assert list(together["latency_ms.mean"]) == [101, 201, 9001, 102, 202, 9002]
+    assert results.flows.empty
+    assert results.runs.loc[0, "fairness.jain_users"] == 0.9
+    assert Results([run_object()]).transfers.empty
+
+
+def test_a_series_of_the_command_is_read_in_the_units_of_the_package(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text(
+        "t_s,flow0.cwnd_bytes,flow0.rtt_ms,flow0.delivered_bytes,flow0.mss_bytes,edge.queue_packets\n"
+        "0,960,,0,960,0\n0.5,2880,400,1000,960,3\n"
+    )
+    series = read_series(path)
+    assert list(series) == ["time", "cwnd/0", "rtt/0", "rate/0", "queue"]
+    assert list(series["cwnd/0"]) == [1, 3]
+    assert (series["rtt/0"][1], series["queue"][1]) == (0.4, 3)
+    assert series["rate/0"][1] == 16_000  # 1000 bytes in half a second
+    assert np.isnan([series["rtt/0"][0], series["rate/0"][0]]).all()
 
 
 def test_the_summary_has_students_interval():

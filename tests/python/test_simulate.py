@@ -129,9 +129,16 @@ def test_a_comparison_crosses_senders_regulators_and_buffers():
     assert results.swept == ["flow.sender", "edge.regulator", "edge.buffer"]
 
 
-def test_a_comparison_refuses_a_sweep_of_its_own():
-    with pytest.raises(ValueError, match=r"take \[sweep\] out"):
-        ackclock.compare(SCENARIO + '[sweep]\n"edge.buffer" = ["4p"]\n', senders=["reno"])
+def test_a_comparison_does_not_look_at_the_sweep_of_the_scenario():
+    swept = SCENARIO + '[sweep]\n"edge.buffer" = ["4p", "7p", "9p"]\n'
+    results = ackclock.compare(swept, senders=["reno"])
+    assert results.swept == ["flow.sender"]
+    assert results.objects == ackclock.compare(SCENARIO, senders=["reno"]).objects
+
+
+def test_a_comparison_of_nothing_is_one_of_all_regulators():
+    names = [one["name"] for one in json.loads(_core.list_components())["regulators"]]
+    assert list(ackclock.compare(SCENARIO).runs["edge.regulator"].unique()) == names
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
 //! What can go wrong, and the exit status that says so.
 
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Why the command ends before its work is done.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The input is wrong or cannot be read, or a result cannot be written: exit status 2.
+    /// The input is wrong or cannot be read, or names a place where nothing can be written: exit status 2.
     Input(String),
-    /// A run, or a program that the command called, failed: exit status 1.
+    /// A run failed, or a program that the command called, or there was no room for a result: exit status 1.
     Run(String),
     /// A program that the command called has said itself what there is to say: its exit status.
     Told(u8),
@@ -24,9 +24,16 @@ impl Failure {
         Self::Input(format!("{}: cannot be read: {error}", path.display()))
     }
 
-    /// A file or stream that cannot be written.
+    /// A file or stream that cannot be written: a slip where there is no such place, else a failure, as of a full disk.
     pub(crate) fn writing(what: impl fmt::Display, error: &io::Error) -> Self {
-        Self::Input(format!("{what}: cannot be written: {error}"))
+        let message = format!("{what}: cannot be written: {error}");
+        match error.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::IsADirectory
+            | ErrorKind::NotADirectory => Self::Input(message),
+            _ => Self::Run(message),
+        }
     }
 
     /// The exit status.

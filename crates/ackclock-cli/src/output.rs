@@ -160,7 +160,7 @@ mod tests {
     fn a_full_disk_is_one_error_and_the_device_stays() {
         let mut file = WholeFile::create(Path::new("/dev/full")).unwrap();
         let written = file.write_all(&[0; 100_000]).map_err(|error| file.failure(&error));
-        let Err(Failure::Input(message)) = written else { panic!("{written:?}") };
+        let Err(Failure::Run(message)) = written else { panic!("{written:?}") };
         assert!(message.starts_with("/dev/full: cannot be written: No space left"), "{message}");
     }
 

@@ -15,7 +15,7 @@ use crate::scenario_file::ScenarioFile;
 /// A finished run and what was varied for it.
 pub(crate) type Labelled<'a> = (&'a RunResult, &'a [(String, Value)]);
 
-/// Writes the report of some runs to `path`.
+/// Writes the report of some runs to `path`, with the pictures of a time series where the file of one is given.
 ///
 /// # Errors
 /// Where Python's part is not installed or fails.
@@ -23,11 +23,12 @@ pub(crate) fn write<'a>(
     path: &Path,
     scenario: &ScenarioFile,
     runs: impl Iterator<Item = Labelled<'a>>,
+    series: Option<&Path>,
 ) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::writing("a temporary folder", &error))?;
     let lines = folder.path().join("runs.jsonl");
     write_lines(&lines, runs).map_err(|error| Failure::writing(lines.display(), &error))?;
-    let arguments: [OsString; 6] = [
+    let mut arguments: Vec<OsString> = vec![
         "report".into(),
         lines.into(),
         "--out".into(),
@@ -35,6 +36,7 @@ pub(crate) fn write<'a>(
         "--title".into(),
         scenario.path().file_name().unwrap_or_default().to_owned(),
     ];
+    arguments.extend(series.into_iter().flat_map(|series| ["--series".into(), series.into()]));
     python::call_module(&arguments)
 }
 

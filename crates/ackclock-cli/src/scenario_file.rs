@@ -75,9 +75,10 @@ impl From<ScenarioError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        // What a run depends on was wrong after all, or its capture found no room: neither is a failure of the run.
         match error {
-            RunError::Scenario(_) | RunError::Capture(_) => Self::Input(error.to_string()),
+            // What a run depends on was wrong after all.
+            RunError::Scenario(_) => Self::Input(error.to_string()),
+            RunError::Capture(_) => Self::Run(error.to_string()),
         }
     }
 }

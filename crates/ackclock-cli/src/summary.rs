@@ -1,8 +1,8 @@
 //! Results as tables for people.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ackclock_core::results::{FlowResult, RunResult, TransferResult};
+use ackclock_core::results::{FlowResult, RunResult, TransferResult, UserResult};
 use serde_json::Value;
 
 use crate::statistics::Estimate;
@@ -49,30 +49,45 @@ const BOTTLENECK: &[Measure<RunResult>] = &[
     Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
     Measure { heading: "queue mean ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.mean },
     Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.p95 },
+    Measure { heading: "Jain users", unit: Unit::Plain, of: |run| run.fairness.jain_users },
+    Measure { heading: "Jain flows", unit: Unit::Plain, of: |run| run.fairness.jain_flows },
+];
+
+const USER: &[Measure<UserResult>] = &[
+    Measure { heading: "goodput", unit: Unit::Rate, of: |user| Some(user.goodput_bps) },
+    Measure { heading: "flows", unit: Unit::Plain, of: |user| Some(user.flows.into()) },
+    Measure { heading: "retransmits", unit: Unit::Plain, of: |user| Some(user.retransmits as f64) },
+    Measure { heading: "time-outs", unit: Unit::Plain, of: |user| Some(user.timeouts as f64) },
 ];
 
 const POINT: &[Measure<RunResult>] = &[
     Measure { heading: "goodput", unit: Unit::Rate, of: goodput },
     Measure { heading: "RTT mean ms", unit: Unit::Plain, of: mean_rtt },
+    Measure { heading: "latency mean ms", unit: Unit::Plain, of: mean_latency },
     Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.p95 },
     Measure { heading: "used %", unit: Unit::Share, of: |run| run.bottleneck.utilisation },
     Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
-    Measure { heading: "retransmits", unit: Unit::Plain, of: |run| Some(sum(run, |flow| flow.retransmits)) },
-    Measure {
-        heading: "time-outs",
-        unit: Unit::Plain,
-        of: |run| Some(sum(run, |flow| flow.timeouts.unwrap_or(0))),
-    },
+    Measure { heading: "retransmits", unit: Unit::Plain, of: |run| Some(sum(run, |user| user.retransmits)) },
+    Measure { heading: "time-outs", unit: Unit::Plain, of: |run| Some(sum(run, |user| user.timeouts)) },
 ];
 
 /// What the flows of one scenario got, and how the bottleneck fared; means over `runs` with their intervals.
 pub(crate) fn of_runs(runs: &[&RunResult]) -> String {
     let width = terminal_width();
-    let flows = table(&["flow", "sender", "regulator"], &flow_rows(runs), FLOW).render(width);
-    let bottleneck = table(&[], &[(Vec::new(), runs.to_vec())], BOTTLENECK).render(width);
-    let transfers = transfers(runs).map_or_else(String::new, |table| format!("\n{}", table.render(width)));
+    let mut tables = Vec::new();
+    let flows = flow_rows(runs);
+    if !flows.is_empty() {
+        tables.push(table(&["flow", "sender", "regulator"], &flows, FLOW));
+    }
+    let users = user_rows(runs);
+    if flows.is_empty() || users.len() > 1 {
+        tables.push(table(&["user"], &users, USER));
+    }
+    tables.push(table(&[], &[(Vec::new(), runs.to_vec())], BOTTLENECK));
+    tables.extend(transfers(runs));
+    let tables: Vec<_> = tables.iter().map(|table| table.render(width)).collect();
     let note = if runs.len() > 1 { interval_note(runs.len()) } else { String::new() };
-    format!("{flows}\n{bottleneck}{transfers}{note}")
+    tables.join("\n") + &note
 }
 
 /// A point of a sweep or comparison, and its finished runs.
@@ -143,10 +158,22 @@ fn undominated(points: &[PointRuns<'_>]) -> BTreeSet<usize> {
         .collect()
 }
 
-/// Payload delivered to all flows together, bit/s.
+/// Payload delivered, bit/s: the sum over the flows, each from its start to its end, or what all users got in the whole
+/// run, where flows come and go.
 fn goodput(run: &RunResult) -> Option<f64> {
+    if !run.transfers.is_empty() {
+        return Some(run.users.iter().map(|user| user.goodput_bps).sum());
+    }
     let rates: Vec<f64> = run.flows.iter().filter_map(|flow| flow.goodput_bps).collect();
     (!rates.is_empty()).then(|| rates.iter().sum())
+}
+
+/// Mean latency of all transfers, ms.
+fn mean_latency(run: &RunResult) -> Option<f64> {
+    let all = || run.transfers.iter().filter(|class| class.user.is_none());
+    let count: u64 = all().map(|class| class.count).sum();
+    let sum: f64 = all().filter_map(|class| Some(class.latency_ms.mean? * class.count as f64)).sum();
+    (count > 0).then(|| sum / count as f64)
 }
 
 /// Mean of the flows' mean round-trip times, ms.
@@ -155,22 +182,35 @@ fn mean_rtt(run: &RunResult) -> Option<f64> {
     Estimate::of(&times).map(|estimate| estimate.mean)
 }
 
-fn sum(run: &RunResult, of: fn(&FlowResult) -> u64) -> f64 {
-    run.flows.iter().map(of).sum::<u64>() as f64
+fn sum(run: &RunResult, of: fn(&UserResult) -> u64) -> f64 {
+    run.users.iter().map(of).sum::<u64>() as f64
 }
 
 const TRANSFER: &[Measure<TransferResult>] = &[
     Measure { heading: "transfers", unit: Unit::Plain, of: |class| Some(class.count as f64) },
+    Measure { heading: "unfinished", unit: Unit::Plain, of: |class| Some(class.unfinished as f64) },
     Measure { heading: "latency mean ms", unit: Unit::Plain, of: |class| class.latency_ms.mean },
     Measure { heading: "latency p95 ms", unit: Unit::Plain, of: |class| class.latency_ms.p95 },
+    Measure { heading: "goodput", unit: Unit::Rate, of: |class| class.goodput_bps },
 ];
 
-/// Transfers by class of size; `None` where the workload has none.
+/// Transfers by user and class of size, of all users alone where there are many; `None` where the workload has none.
 fn transfers(runs: &[&RunResult]) -> Option<Table> {
-    let classes = runs.iter().map(|run| run.transfers.len()).max().filter(|&classes| classes > 0)?;
-    let of_class = |class: usize| runs.iter().filter_map(|run| run.transfers.get(class)).collect::<Vec<_>>();
-    let rows: Vec<_> = (0..classes).map(of_class).map(|of| (vec![size_of(of[0])], of)).collect();
-    Some(table(&["bytes"], &rows, TRANSFER))
+    let many = runs.iter().any(|run| run.users.len() > MOST_FLOWS_SHOWN);
+    let mut classes: BTreeMap<_, Vec<&TransferResult>> = BTreeMap::new();
+    for class in runs.iter().flat_map(|run| &run.transfers).filter(|class| class.user.is_none() || !many) {
+        classes.entry((class.user, class.from_bytes)).or_default().push(class);
+    }
+    let of_user = classes.keys().any(|(user, _)| user.is_some());
+    let rows: Vec<_> = classes
+        .into_values()
+        .map(|of| {
+            let user = of_user.then(|| of[0].user.map_or("all".to_owned(), |user| user.to_string()));
+            (user.into_iter().chain([size_of(of[0])]).collect(), of)
+        })
+        .collect();
+    let names: &[&str] = if of_user { &["user", "bytes"] } else { &["bytes"] };
+    (!rows.is_empty()).then(|| table(names, &rows, TRANSFER))
 }
 
 fn size_of(class: &TransferResult) -> String {
@@ -179,6 +219,20 @@ fn size_of(class: &TransferResult) -> String {
         Some(to) => format!("{} to {}", count(class.from_bytes), count(to)),
         None => format!("from {}", count(class.from_bytes)),
     }
+}
+
+/// Users one by one, each over all runs; many users in one row.
+fn user_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a UserResult>)> {
+    let one_by_one = runs.iter().all(|run| run.users.len() <= MOST_FLOWS_SHOWN);
+    let mut users: BTreeMap<Option<u32>, Vec<&UserResult>> = BTreeMap::new();
+    for user in runs.iter().flat_map(|run| &run.users) {
+        users.entry(one_by_one.then_some(user.id)).or_default().push(user);
+    }
+    let name = |id: Option<u32>, users: &[_]| match id {
+        Some(id) => id.to_string(),
+        None => format!("{} users", crate::table::count((users.len() / runs.len()) as u64)),
+    };
+    users.into_iter().map(|(id, users)| (vec![name(id, &users)], users)).collect()
 }
 
 /// Flows one by one, each over all runs; many flows by what they have in common.

@@ -32,6 +32,7 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
             "flows",
             "users",
             "transfers",
+            "fairness",
             "bottleneck",
             "engine",
             "provenance"

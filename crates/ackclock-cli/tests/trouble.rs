@@ -85,20 +85,21 @@ fn wrong_options_end_with_status_2() {
 #[test]
 fn a_full_disk_is_one_error_and_leaves_nothing_behind() {
     let folder = Folder::new();
-    for arguments in [
-        &["sweep", "case.toml", "--out", "/dev/full", "--json"][..],
-        &["run", "case.toml", "--pcap", "/dev/full"],
-        &["run", "case.toml", "--series", "/dev/full"],
-        &["run", "case.toml", "--series", "no/such/folder.csv"],
+    // No room is a run that failed; a place that does not exist is wrong input.
+    for (arguments, status) in [
+        (&["sweep", "case.toml", "--out", "/dev/full", "--json"][..], 1),
+        (&["run", "case.toml", "--pcap", "/dev/full"], 1),
+        (&["run", "case.toml", "--series", "/dev/full"], 1),
+        (&["run", "case.toml", "--series", "no/such/folder.csv"], 2),
     ] {
         let ended = folder.run(arguments);
-        assert_eq!(ended.status, 2, "{arguments:?}: {}", ended.err);
+        assert_eq!(ended.status, status, "{arguments:?}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
         assert!(ended.err.contains("be written"), "{}", ended.err);
     }
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let printed = folder.command(&["run", "case.toml", "--json"]).stdout(full).output().unwrap();
-    assert_eq!(printed.status.code(), Some(2));
+    assert_eq!(printed.status.code(), Some(1));
     assert!(
         String::from_utf8_lossy(&printed.stderr).starts_with("ackclock: standard output: cannot be written")
     );
@@ -169,8 +170,10 @@ fn python_is_called_with_the_arguments_as_they_stand_and_its_status_is_passed_on
         let ended = called(arguments);
         assert_eq!((ended.status, ended.out.as_str()), (3, expected), "{}", ended.err);
     }
-    let report = called(&["run", "case.toml", "--report", "out.html"]);
+    let report = called(&["run", "case.toml", "--report", "out.html", "--series", "out.csv"]);
     assert_eq!(report.status, 1);
+    assert!(report.out.trim_end().ends_with("--title case.toml --series out.csv"), "{}", report.out);
+    assert!(folder.names().contains(&"out.csv".to_owned()), "{:?}", folder.names());
     assert!(report.out.contains("-m ackclock report "), "{}", report.out);
     assert!(report.err.contains("-m ackclock report` failed"), "{}", report.err);
 }

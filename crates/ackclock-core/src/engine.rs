@@ -138,7 +138,13 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         &self.nodes[id]
     }
 
-    /// The nodes by number, for changing them between events.
+    /// Asks a node that was changed between events when it next wants to be woken.
+    pub fn note_wake(&mut self, node: NodeId) {
+        self.wakes.set(node, self.nodes[node].next_wake());
+    }
+
+    /// The nodes by number, for changing them between events; where that may make one due earlier,
+    /// [`note_wake`](Self::note_wake) follows.
     pub fn node_mut(&mut self, id: NodeId) -> &mut N {
         &mut self.nodes[id]
     }

@@ -19,12 +19,15 @@ pub struct RunResult {
     pub run: u32,
     /// Simulated time, seconds.
     pub duration_s: f64,
-    /// One row a flow.
+    /// One row a flow; those of workloads whose flows come and go have none.
     pub flows: Vec<FlowResult>,
     /// One row a user.
     pub users: Vec<UserResult>,
-    /// Completed transfers by size, of workloads that have many.
+    /// Transfers by size, of workloads whose flows come and go: first those of all users together, then, where there are
+    /// several, those of each. Classes without transfers are left out.
     pub transfers: Vec<TransferResult>,
+    /// How alike shares are.
+    pub fairness: FairnessResult,
     /// The queue and the link towards the mobiles.
     pub bottleneck: BottleneckResult,
     /// What the run took.
@@ -95,7 +98,7 @@ pub struct LossCycles {
 pub struct UserResult {
     /// Number of the user.
     pub id: u32,
-    /// Its flows.
+    /// Its flows, those that came and went included.
     pub flows: u32,
     /// Payload delivered in order, bit/s over the whole run.
     pub goodput_bps: f64,
@@ -103,19 +106,56 @@ pub struct UserResult {
     pub wire_goodput_bps: f64,
     /// Payload delivered in order, bytes.
     pub delivered_bytes: u64,
+    /// Data segments sent, repetitions included.
+    pub segments_sent: u64,
+    /// Data segments sent again.
+    pub retransmits: u64,
+    /// Expiries of retransmission timers.
+    pub timeouts: u64,
 }
 
-/// Completed transfers of one class of size.
+/// Transfers of one class of size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransferResult {
+    /// Their user; null for those of all users together.
+    pub user: Option<u32>,
     /// Smallest size of the class, bytes.
     pub from_bytes: u64,
-    /// The size beyond the largest, bytes; null for the last class.
+    /// Largest size of the class, bytes; null for the last class, which has none.
     pub to_bytes: Option<u64>,
-    /// Transfers completed.
+    /// Transfers whose last byte arrived.
     pub count: u64,
-    /// Their durations, ms.
+    /// Transfers that were under way at the end of the run.
+    pub unfinished: u64,
+    /// From the request, at which the connection's first packet leaves where it is new, until the last byte arrived, ms.
     pub latency_ms: Distribution,
+    /// Mean of the transfers' own rates, size by latency, bit/s; null where none was completed.
+    pub goodput_bps: Option<f64>,
+}
+
+/// Jain's index, (sum x)^2 / (n sum x^2): 1 where all get the same, 1/n where one gets everything.
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FairnessResult {
+    /// Over the goodputs of the users; null for fewer than two, or where nothing was delivered.
+    pub jain_users: Option<f64>,
+    /// Over the goodputs of the flows that have rows; null as above.
+    pub jain_flows: Option<f64>,
+}
+
+impl FairnessResult {
+    /// The indices of users and flows.
+    pub fn of(users: &[UserResult], flows: &[FlowResult]) -> Self {
+        let flows: Vec<f64> = flows.iter().filter_map(|flow| flow.goodput_bps).collect();
+        let users: Vec<f64> = users.iter().map(|user| user.goodput_bps).collect();
+        Self { jain_users: jain_index(&users), jain_flows: jain_index(&flows) }
+    }
+}
+
+/// Jain's index of at least two shares that are not all zero.
+fn jain_index(shares: &[f64]) -> Option<f64> {
+    let (sum, squares) =
+        shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
+    (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
 /// The queue and the link towards the mobiles.
@@ -177,6 +217,15 @@ impl From<&Histogram> for Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fairness_of_shares_is_jains_index() {
+        assert_eq!(jain_index(&[5.0, 5.0, 5.0]), Some(1.0));
+        assert_eq!(jain_index(&[0.0, 0.0, 0.0, 7.0]), Some(0.25));
+        // (1 + 2 + 3)^2 / (3 (1 + 4 + 9)) = 36/42
+        assert_eq!(jain_index(&[1.0, 2.0, 3.0]), Some(36.0 / 42.0));
+        assert_eq!((jain_index(&[1.0]), jain_index(&[0.0, 0.0])), (None, None));
+    }
 
     #[test]
     fn what_was_not_measured_is_null() {

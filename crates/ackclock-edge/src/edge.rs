@@ -67,6 +67,11 @@ impl Edge {
         self.bearer.view(now, Direction::Down, flow)
     }
 
+    /// Tells whose flow it is, for what is kept by user.
+    pub fn assign(&mut self, flow: FlowId, user: u32) {
+        self.bearer.assign(flow, user);
+    }
+
     /// Gives up a flow and all that is known of it, because its number goes to another. Nothing of it may be in the bearer
     /// or with its regulator, which is not asked to give anything back.
     pub fn forget(&mut self, flow: FlowId) {

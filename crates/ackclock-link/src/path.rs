@@ -60,6 +60,19 @@ impl Path {
         Self { delay, loss, streams: streams.clone(), ways: [way("path/up/loss"), way("path/down/loss")] }
     }
 
+    /// The number of a flow goes to another connection, which has new wires and luck of its own, chosen by `name`.
+    pub fn renew(&mut self, flow: FlowId, name: &str) {
+        let Self { loss, streams, ways, .. } = self;
+        for way in ways {
+            way.reach(flow);
+            way.free[flow.index()] = Time::ZERO;
+            if *loss > 0.0 {
+                way.draw_for(flow, streams);
+                way.chance[flow.index()] = streams.stream(&format!("{}/{name}", way.name));
+            }
+        }
+    }
+
     /// Packets lost in both directions.
     pub fn lost(&self) -> u64 {
         self.ways.iter().map(|way| way.lost).sum()
@@ -109,17 +122,30 @@ impl Path {
 impl Way {
     /// Whether a packet of `flow` is lost.
     fn loses(&mut self, flow: FlowId, probability: f64, streams: &Streams) -> bool {
+        self.draw_for(flow, streams);
+        self.chance[flow.index()].chance(probability)
+    }
+
+    /// Sees to it that `flow` has luck.
+    fn draw_for(&mut self, flow: FlowId, streams: &Streams) {
         for number in self.chance.len()..=flow.index() {
             self.chance.push(streams.stream(&format!("{}/{number}", self.name)));
         }
-        self.chance[flow.index()].chance(probability)
+    }
+
+    /// Sees to it that `flow` has a wire.
+    #[cold]
+    fn reach(&mut self, flow: FlowId) {
+        if self.free.len() <= flow.index() {
+            self.free.resize(flow.index() + 1, Time::ZERO);
+        }
     }
 
     /// When `flow`'s wire has taken a packet that needs `transmission`, offered at `now`.
     #[inline]
     fn leaves(&mut self, now: Time, flow: FlowId, transmission: Span) -> Time {
         let Some(free) = self.free.get_mut(flow.index()) else {
-            self.free.resize(flow.index() + 1, Time::ZERO);
+            self.reach(flow);
             return self.leaves(now, flow, transmission);
         };
         *free = now.max(*free) + transmission;

@@ -234,22 +234,23 @@ impl Plane {
     /// The results so far, in the form of a simulated run, with a row for each connection that has ports.
     pub fn results(&self, scenario: &str, seed: u64, provenance: Provenance) -> RunResult {
         let connections = self.flow_reports().into_iter().filter(|report| report.ends.wired.port != 0);
-        let rows = connections.enumerate();
         let (duration, statistics) = (self.graph.now().as_secs_f64(), self.edge().statistics());
-        let carried = statistics.delivered_bytes as f64 * 8.0;
-        let capacity_bps = self.capacity.as_bps() as f64;
-        let possible = duration * capacity_bps;
+        let (carried, capacity_bps) =
+            (statistics.delivered_bytes as f64 * 8.0, self.capacity.as_bps() as f64);
+        let row = |(id, report): (usize, FlowReport)| report.result(id as u32, "real", &self.regulator);
+        let flows: Vec<_> = connections.enumerate().map(row).collect();
         RunResult {
             scenario: scenario.to_owned(),
             seed,
             run: 0,
             duration_s: duration,
-            flows: rows.map(|(id, report)| report.result(id as u32, "real", &self.regulator)).collect(),
+            fairness: ackclock_core::results::FairnessResult::of(&[], &flows),
+            flows,
             users: Vec::new(),
             transfers: Vec::new(),
             bottleneck: BottleneckResult {
                 capacity_bps,
-                utilisation: (possible > 0.0).then(|| carried / possible),
+                utilisation: (duration * capacity_bps > 0.0).then(|| carried / duration / capacity_bps),
                 drops: statistics.dropped,
                 queue_ms: Distribution::from(self.edge().waits()),
             },

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{BufWriter, Write};
 use std::time::Duration;
 
-use ackclock_core::{MAX_PORTS, Message, Port, Time, Tracer};
+use ackclock_core::{FlowId, MAX_PORTS, Message, Port, Time, Tracer};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -22,8 +22,31 @@ pub(crate) struct Tap {
     pub(crate) port: Port,
     pub(crate) interface: Interface,
     pub(crate) source: Source,
-    /// Number of the first flow of the island.
-    pub(crate) first_flow: u32,
+    pub(crate) numbers: Numbers,
+}
+
+/// What the flows of an island, which are numbered from zero in it, are called in a capture of all islands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    /// Number of its first flow in the run.
+    pub(crate) first: u32,
+    /// Its flows that the scenario names; others come and go.
+    pub(crate) planned: u32,
+    /// Flows of all islands that the scenario names.
+    pub(crate) all: u32,
+    /// How many islands there are.
+    pub(crate) islands: u32,
+}
+
+impl Numbers {
+    /// The number of the island's flow `flow`. Those that come and go stand behind all others, those of one island
+    /// between those of the others, since nobody knows how many they will be. Islands of several flows are alone.
+    fn in_capture(self, flow: FlowId) -> FlowId {
+        match flow.0.checked_sub(self.planned) {
+            None => FlowId(self.first + flow.0),
+            Some(number) => FlowId(self.all + number * self.islands + self.first / self.planned),
+        }
+    }
 }
 
 /// Writes what crosses its taps.
@@ -72,7 +95,7 @@ impl<W: Write + Send> Tracer for Capture<W> {
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
         let Some(Some(tap)) = self.taps.get(place(node, port)) else { return };
         let (Message::Segment(mut segment), Ok(writer)) = (*message, &mut self.writer) else { return };
-        segment.flow.0 += tap.first_flow;
+        segment.flow = tap.numbers.in_capture(segment.flow);
         let packet = packet(&segment, tap.source, tap.interface, self.packets as u16);
         self.packets += 1;
         let block = EnhancedPacketBlock {

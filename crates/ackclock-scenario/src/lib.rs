@@ -18,6 +18,8 @@ mod scenario;
 mod series;
 mod tables;
 mod tally;
+mod traffic;
+mod transfers;
 mod tree;
 
 pub use ackclock_core::results::RunResult;

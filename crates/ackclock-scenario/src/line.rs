@@ -11,6 +11,7 @@ use ackclock_link::path::{EDGE, SERVER};
 use ackclock_tcp::Host;
 
 use crate::network::{Graph, Parts};
+use crate::traffic::{Boxes, Traffic};
 
 /// The parts of an island.
 pub(crate) struct Line {
@@ -18,6 +19,7 @@ pub(crate) struct Line {
     pub(crate) path: Path,
     pub(crate) edge: Edge,
     pub(crate) clients: Host,
+    pub(crate) traffic: Traffic,
     /// What the clients have sent and the edge has not taken yet.
     uplink: Vec<Segment>,
     now: Time,
@@ -26,13 +28,39 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn new(servers: Host, path: Path, edge: Edge, clients: Host) -> Self {
-        Self { servers, path, edge, clients, uplink: Vec::new(), now: Time::ZERO, events: 0 }
+    pub(crate) fn new(servers: Host, path: Path, edge: Edge, clients: Host, traffic: Traffic) -> Self {
+        let (uplink, now) = (Vec::new(), Time::ZERO);
+        Self { servers, path, edge, clients, traffic, uplink, now, events: 0 }
     }
 }
 
 impl Graph for Line {
     fn advance(&mut self, until: Time) {
+        loop {
+            self.run(until.min(self.traffic.due()));
+            let Self { servers, path, edge, clients, traffic, now, .. } = self;
+            let served = traffic.serve(*now, &mut Apart { servers, path, edge, clients });
+            if !served && *now == until {
+                return;
+            }
+        }
+    }
+
+    fn parts(&mut self, _: usize) -> Parts<'_> {
+        // Departures since the edge was last woken have happened too.
+        self.run_edge(self.now);
+        let Self { servers, edge, clients, traffic, .. } = self;
+        Parts { servers, edge, clients, traffic }
+    }
+
+    fn events(&self) -> u64 {
+        self.events
+    }
+}
+
+impl Line {
+    /// Does everything that is due up to and at `until`, or at the instant at which a host has news.
+    fn run(&mut self, mut until: Time) {
         loop {
             let (servers, path, edge, clients) =
                 (self.servers.due(), self.path.due(), self.edge.due(), self.clients.due());
@@ -46,29 +74,23 @@ impl Graph for Line {
             if servers == now {
                 let Self { servers, path, events, .. } = self;
                 servers.run(now, &mut Wire { now, path, events });
+                if self.servers.has_news() {
+                    until = now;
+                }
             } else if path == now {
                 self.arrive(now);
             } else if edge == now {
                 self.run_edge(now);
             } else {
                 self.clients.run(now, &mut Up(&mut self.uplink));
+                if self.clients.has_news() {
+                    until = now;
+                }
                 self.carry_up(now);
             }
         }
     }
 
-    fn parts(&mut self, _: usize) -> Parts<'_> {
-        // Departures since the edge was last woken have happened too.
-        self.run_edge(self.now);
-        Parts { servers: &self.servers, edge: &self.edge, clients: &self.clients }
-    }
-
-    fn events(&self) -> u64 {
-        self.events
-    }
-}
-
-impl Line {
     fn run_edge(&mut self, now: Time) {
         let Self { path, edge, clients, uplink, events, .. } = self;
         edge.run(now, &mut Radio { now, path, clients, uplink, events });
@@ -102,6 +124,32 @@ impl Line {
         }
         self.events += next as u64;
         self.uplink.clear();
+    }
+}
+
+/// The boxes beside the traffic.
+struct Apart<'a> {
+    servers: &'a mut Host,
+    path: &'a mut Path,
+    edge: &'a mut Edge,
+    clients: &'a mut Host,
+}
+
+impl Boxes for Apart<'_> {
+    fn servers(&mut self) -> &mut Host {
+        self.servers
+    }
+
+    fn path(&mut self) -> &mut Path {
+        self.path
+    }
+
+    fn edge(&mut self) -> &mut Edge {
+        self.edge
+    }
+
+    fn clients(&mut self) -> &mut Host {
+        self.clients
     }
 }
 

@@ -4,6 +4,8 @@
 //! they can be run one after the other: memory does not grow with the number of flows, and a flow's chance does not depend
 //! on how others behave.
 
+use std::sync::Arc;
+
 use ackclock_core::{
     ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, Port, Seq, Streams, Time, Tracer,
 };
@@ -11,14 +13,14 @@ use ackclock_edge::{Edge, Surroundings};
 use ackclock_link::{Files, Path, path};
 use ackclock_tcp::config::{Switch, window_bytes};
 use ackclock_tcp::receiver::Opening;
-use ackclock_tcp::{Host, Receiver, ReceiverConfig, Sender, SenderRow, Workload, host};
+use ackclock_tcp::{Course, Host, Place, Receiver, ReceiverConfig, Sender, SenderRow, Workload, host};
 
 use crate::Tables;
-use crate::acks::Acks;
-use crate::capture::Tap;
+use crate::capture::{Numbers, Tap};
 use crate::line::Line;
 use crate::packet::{Interface, Source};
 use crate::tables::FlowTable;
+use crate::traffic::{Boxes, Traffic};
 
 /// A node of the graph. An enum, so that hops between nodes are direct calls.
 // There are four to a graph, so it does not matter that some are larger than others.
@@ -46,21 +48,36 @@ pub(crate) struct Parts<'a> {
     pub(crate) servers: &'a Host,
     pub(crate) edge: &'a Edge,
     pub(crate) clients: &'a Host,
+    pub(crate) traffic: &'a Traffic,
 }
 
 /// Islands in one engine, with a tracer on their wires.
 pub(crate) struct Wired<T: Tracer> {
     pub(crate) engine: Engine<Station, T>,
     pub(crate) islands: Vec<Island>,
+    /// Of each island.
+    pub(crate) traffic: Vec<Traffic>,
 }
 
 impl<T: Tracer> Graph for Wired<T> {
     fn advance(&mut self, until: Time) {
-        self.engine.advance(until);
+        if self.traffic.iter().all(Traffic::is_empty) {
+            self.engine.advance(until);
+            return;
+        }
+        loop {
+            let due = self.traffic.iter().map(Traffic::due).fold(until, Time::min);
+            let now = self.engine.next_wake().map_or(due, |wake| wake.min(due));
+            self.engine.advance(now);
+            if !self.serve(now) && now == until {
+                return;
+            }
+        }
     }
 
-    fn parts(&mut self, island: usize) -> Parts<'_> {
-        let island = self.islands[island];
+    fn parts(&mut self, number: usize) -> Parts<'_> {
+        let island = self.islands[number];
+        let traffic = &self.traffic[number];
         self.engine.refresh(island.edge);
         let (servers, edge, clients) = (
             self.engine.node(island.servers),
@@ -69,9 +86,9 @@ impl<T: Tracer> Graph for Wired<T> {
         );
         match (servers, edge, clients) {
             (Station::Host(servers), Station::Edge(edge), Station::Host(clients)) => {
-                Parts { servers, edge, clients }
+                Parts { servers, edge, clients, traffic }
             }
-            _ => unreachable!("an island is built in this file, with these kinds of nodes"),
+            _ => unreachable!("{STRANGE}"),
         }
     }
 
@@ -80,24 +97,83 @@ impl<T: Tracer> Graph for Wired<T> {
     }
 }
 
-/// One flow of a run.
+impl<T: Tracer> Wired<T> {
+    /// Lets the traffic of all islands act; whether there was any.
+    fn serve(&mut self, now: Time) -> bool {
+        let mut served = false;
+        for (traffic, &island) in self.traffic.iter_mut().zip(&self.islands) {
+            if traffic.serve(now, &mut Within { engine: &mut self.engine, island }) {
+                served = true;
+                for node in [island.servers, island.path, island.edge, island.clients] {
+                    self.engine.note_wake(node);
+                }
+            }
+        }
+        served
+    }
+}
+
+/// An island within an engine.
+struct Within<'a, T: Tracer> {
+    engine: &'a mut Engine<Station, T>,
+    island: Island,
+}
+
+const STRANGE: &str = "an island is built in this file, with these kinds of nodes";
+
+impl<T: Tracer> Within<'_, T> {
+    fn host(&mut self, node: NodeId) -> &mut Host {
+        match self.engine.node_mut(node) {
+            Station::Host(host) => host,
+            _ => unreachable!("{STRANGE}"),
+        }
+    }
+}
+
+impl<T: Tracer> Boxes for Within<'_, T> {
+    fn servers(&mut self) -> &mut Host {
+        self.host(self.island.servers)
+    }
+
+    fn path(&mut self) -> &mut Path {
+        match self.engine.node_mut(self.island.path) {
+            Station::Path(path) => path,
+            _ => unreachable!("{STRANGE}"),
+        }
+    }
+
+    fn edge(&mut self) -> &mut Edge {
+        match self.engine.node_mut(self.island.edge) {
+            Station::Edge(edge) => edge,
+            _ => unreachable!("{STRANGE}"),
+        }
+    }
+
+    fn clients(&mut self) -> &mut Host {
+        self.host(self.island.clients)
+    }
+}
+
+/// One flow of a run, or one client whose flows come and go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowPlan {
     /// Its number in the run.
     pub(crate) id: u32,
     /// Its group.
     pub(crate) group: usize,
+    /// Its number in the group.
+    pub(crate) number: u32,
     /// When it begins.
     pub(crate) start: Time,
 }
 
 /// A group of flows with its components read.
-pub(crate) struct Group<'a> {
-    pub(crate) table: &'a FlowTable,
-    pub(crate) sender: Box<dyn SenderRow>,
+pub(crate) struct Group {
+    pub(crate) table: FlowTable,
     pub(crate) sender_name: String,
+    sender: Box<dyn SenderRow>,
+    receiver: ReceiverConfig,
     workload: Box<dyn Workload>,
-    acks: Box<dyn Acks>,
 }
 
 /// The nodes of one island.
@@ -112,27 +188,34 @@ pub(crate) struct Island {
 /// Where islands get what they are built from.
 pub(crate) struct Builder<'a> {
     pub(crate) tables: &'a Tables,
-    pub(crate) groups: Vec<Group<'a>>,
+    pub(crate) groups: Vec<Arc<Group>>,
     pub(crate) files: &'a dyn Files,
+    /// What clients draw from, whatever island they are in.
+    clients: Streams,
 }
 
 impl<'a> Builder<'a> {
     /// Reads the components of all flows.
-    pub(crate) fn new(tables: &'a Tables, files: &'a dyn Files) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        tables: &'a Tables,
+        files: &'a dyn Files,
+        streams: &Streams,
+    ) -> Result<Self, ConfigError> {
         let group = |(index, table): (usize, &'a FlowTable)| {
-            Group::new(table).map_err(|error| error.under(&format!("flow.{index}")))
+            Group::new(table).map(Arc::new).map_err(|error| error.under(&format!("flow.{index}")))
         };
         let groups = tables.flow.iter().enumerate().map(group).collect::<Result<_, _>>()?;
-        Ok(Self { tables, groups, files })
+        Ok(Self { tables, groups, files, clients: streams.within("clients") })
     }
 
     /// Every flow by number.
     pub(crate) fn flows(&self) -> Vec<FlowPlan> {
         let mut plans = Vec::new();
-        for (group, Group { table, .. }) in self.groups.iter().enumerate() {
-            for number in 0..table.count {
-                let start = Time::ZERO + table.start + table.stagger * u64::from(number);
-                plans.push(FlowPlan { id: plans.len() as u32, group, start });
+        for (index, group) in self.groups.iter().enumerate() {
+            let FlowTable { count, start, stagger, .. } = group.table;
+            for number in 0..count {
+                let start = Time::ZERO + start + stagger * u64::from(number);
+                plans.push(FlowPlan { id: plans.len() as u32, group: index, number, start });
             }
         }
         plans
@@ -140,19 +223,32 @@ impl<'a> Builder<'a> {
 
     /// Builds the island of `flows`. Within it they are numbered from zero in their order.
     pub(crate) fn line(&self, flows: &[FlowPlan], streams: &Streams) -> Result<Line, ConfigError> {
-        let (mut servers, mut clients) = (Host::new(), Host::new());
-        for (number, flow) in flows.iter().enumerate() {
-            let id = FlowId(number as u32);
-            let under = |error: ConfigError| error.under(&format!("flow.{}", flow.group));
-            let (sender, receiver) = self.groups[flow.group].connection(id, flow.start).map_err(under)?;
-            servers.add_sender(id, sender);
-            clients.add_receiver(id, flow.start, receiver);
-        }
         let wires = &self.tables.path;
         let path = Path::new(wires.rate, wires.delay, wires.loss, streams);
         let edge = self.tables.edge.build(streams, self.files, self.surroundings());
-        let edge = edge.map_err(|error| error.under("edge"))?;
-        Ok(Line::new(servers, path, edge, clients))
+        let mut edge = edge.map_err(|error| error.under("edge"))?;
+        let (mut servers, mut clients) = (Host::new(), Host::new());
+        let mut traffic = Traffic::beside(flows.len());
+        for (number, flow) in flows.iter().enumerate() {
+            let (id, group) = (FlowId(number as u32), &self.groups[flow.group]);
+            let name = format!("{}.{}", flow.group, flow.number);
+            let place = Place {
+                streams: self.clients.within(&name),
+                start: flow.start,
+                payload: group.receiver.mss.into(),
+            };
+            match group.workload.course(&place) {
+                Course::Connection(supply) => {
+                    let (mut sender, receiver) = group.connection(id, flow.start, FIRST);
+                    sender.supply(supply);
+                    edge.assign(id, group.table.user);
+                    servers.add_sender(id, sender);
+                    clients.add_receiver(id, flow.start, receiver);
+                }
+                Course::Client(client) => traffic.add(client, Arc::clone(group), name),
+            }
+        }
+        Ok(Line::new(servers, path, edge, clients, traffic))
     }
 
     /// Builds the island of `flows` into `engine`.
@@ -161,8 +257,8 @@ impl<'a> Builder<'a> {
         engine: &mut Engine<Station, T>,
         flows: &[FlowPlan],
         streams: &Streams,
-    ) -> Result<Island, ConfigError> {
-        let Line { servers, path, edge, clients, .. } = self.line(flows, streams)?;
+    ) -> Result<(Island, Traffic), ConfigError> {
+        let Line { servers, path, edge, clients, traffic, .. } = self.line(flows, streams)?;
         let island = Island {
             servers: engine.add(Station::Host(servers)),
             path: engine.add(Station::Path(path)),
@@ -172,11 +268,11 @@ impl<'a> Builder<'a> {
         engine.connect((island.servers, host::WIRE), (island.path, path::SERVER));
         engine.connect((island.path, path::EDGE), (island.edge, ackclock_edge::WIRED));
         engine.connect((island.edge, ackclock_edge::RADIO), (island.clients, host::WIRE));
-        Ok(island)
+        Ok((island, traffic))
     }
 
     fn surroundings(&self) -> Surroundings {
-        let packet = |group: &Group<'_>| match group.table.packet {
+        let packet = |group: &Arc<Group>| match group.table.packet {
             ackclock_core::Size::Bytes(bytes) => bytes as u32,
             // `check` lets only bytes pass.
             _ => 0,
@@ -188,52 +284,60 @@ impl<'a> Builder<'a> {
     }
 }
 
-impl<'a> Group<'a> {
-    fn new(table: &'a FlowTable) -> Result<Self, ConfigError> {
+/// First sequence number of data; a handshake has the one before.
+const FIRST: Seq = Seq(1);
+
+impl Group {
+    fn new(table: &FlowTable) -> Result<Self, ConfigError> {
+        let sender = table.sender()?;
+        let mss = sender.build(table.params(FlowId(0), Time::ZERO, FIRST)?)?.mss();
         Ok(Self {
-            table,
-            sender: table.sender()?,
+            table: table.clone(),
             sender_name: name_of(&table.sender),
+            receiver: receiver(table, &*sender, mss)?,
+            sender,
             workload: table.workload()?,
-            acks: table.acks()?,
         })
     }
 
-    /// Both ends of one connection.
-    fn connection(&self, id: FlowId, start: Time) -> Result<(Box<dyn Sender>, Receiver), ConfigError> {
-        let mut sender = self.sender.build(self.table.params(id, start)?)?;
-        sender.supply(self.workload.supply());
-        let receiver = Receiver::new(self.receiver(sender.mss())?, id);
-        Ok((sender, receiver))
+    /// Both ends of a connection whose data begins with the number `first`; what it sends is not said yet.
+    pub(crate) fn connection(&self, id: FlowId, start: Time, first: Seq) -> (Box<dyn Sender>, Receiver) {
+        let params = self.table.params(id, start, first);
+        let sender = params.and_then(|params| self.sender.build(params));
+        let opening = match self.receiver.opening {
+            Opening::Established(_) => Opening::Established(first),
+            Opening::Handshake => Opening::Handshake,
+        };
+        let receiver = Receiver::new(ReceiverConfig { opening, ..self.receiver }, id);
+        (sender.expect("the group was read by building one with the same options"), receiver)
     }
+}
 
-    fn receiver(&self, mss: u32) -> Result<ReceiverConfig, ConfigError> {
-        let options = self.sender.config();
-        let on = |switch: Option<Switch>| switch == Some(Switch::On);
-        // A packet has at most 65535 bytes.
-        let mss = mss as u16;
-        Ok(ReceiverConfig {
-            opening: match options.handshake {
-                Switch::On => Opening::Handshake,
-                Switch::Off => Opening::Established(Seq(1)),
-            },
-            acks: self.acks.policy(),
-            ack_size: self.table.ack_size.0,
-            max_window: window_bytes(self.table.max_window, mss)
-                .map_err(|error| error.under("max_window"))?,
-            mss,
-            sack: self.sender.uses_sack(),
-            dsack: on(Some(self.table.dsack)),
-            timestamps: on(options.timestamps),
-            ecn: on(Some(options.ecn)),
-        })
-    }
+fn receiver(table: &FlowTable, sender: &dyn SenderRow, mss: u32) -> Result<ReceiverConfig, ConfigError> {
+    let options = sender.config();
+    let on = |switch: Option<Switch>| switch == Some(Switch::On);
+    // A packet has at most 65535 bytes.
+    let mss = mss as u16;
+    Ok(ReceiverConfig {
+        opening: match options.handshake {
+            Switch::On => Opening::Handshake,
+            Switch::Off => Opening::Established(FIRST),
+        },
+        acks: table.acks()?.policy(),
+        ack_size: table.ack_size.0,
+        max_window: window_bytes(table.max_window, mss).map_err(|error| error.under("max_window"))?,
+        mss,
+        sack: sender.uses_sack(),
+        dsack: on(Some(table.dsack)),
+        timestamps: on(options.timestamps),
+        ecn: on(Some(options.ecn)),
+    })
 }
 
 impl Island {
     /// Where a capture listens: at the servers' and at the clients' interfaces.
-    pub(crate) fn taps(&self, first_flow: u32) -> [Tap; 4] {
-        let tap = |node, port, interface, source| Tap { node, port, interface, source, first_flow };
+    pub(crate) fn taps(&self, numbers: Numbers) -> [Tap; 4] {
+        let tap = |node, port, interface, source| Tap { node, port, interface, source, numbers };
         [
             tap(self.path, path::SERVER, Interface::Server, Source::Server),
             tap(self.servers, host::WIRE, Interface::Server, Source::Client),

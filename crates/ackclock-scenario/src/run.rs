@@ -7,7 +7,7 @@ use ackclock_core::{Engine, Span, Streams, Time};
 use ackclock_edge::Channel;
 use ackclock_link::Files;
 
-use crate::capture::Capture;
+use crate::capture::{Capture, Numbers};
 use crate::network::{Builder, FlowPlan, Graph, Wired};
 use crate::series::{Recorder, Series};
 use crate::tally::Tally;
@@ -42,7 +42,8 @@ pub fn run(
     options: RunOptions,
 ) -> Result<Outcome, RunError> {
     let tables = scenario.tables();
-    let builder = Builder::new(tables, files).map_err(|error| scenario.error(&error))?;
+    let streams = Streams::new(tables.seed, run.into());
+    let builder = Builder::new(tables, files, &streams).map_err(|error| scenario.error(&error))?;
     let nominal = tables.edge.nominal(files).map_err(|error| scenario.error(&error.under("edge")))?;
     let flows = builder.flows();
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
@@ -51,7 +52,7 @@ pub fn run(
     };
     let mut course = Course {
         scenario,
-        streams: Streams::new(tables.seed, run.into()),
+        streams,
         tally: Tally::new(&builder, nominal.rate, parts.len()),
         recorder: options
             .series_interval
@@ -84,15 +85,16 @@ struct Course<'a> {
 impl Course<'_> {
     /// Runs the islands of `parts` in one engine and writes what crosses their wires.
     fn captured(&mut self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<(), RunError> {
-        let mut graph =
-            Wired { engine: Engine::new(Capture::new(writer)), islands: Vec::with_capacity(parts.len()) };
+        let engine = Engine::new(Capture::new(writer));
+        let mut graph = Wired { engine, islands: Vec::new(), traffic: Vec::new() };
         for flows in parts {
             let island = self.builder.wire(&mut graph.engine, flows, &self.streams_of(flows));
-            let island = island.map_err(|error| self.scenario.error(&error))?;
-            for tap in island.taps(flows[0].id) {
+            let (island, traffic) = island.map_err(|error| self.scenario.error(&error))?;
+            for tap in island.taps(numbers_of(flows, parts)) {
                 graph.engine.tracer_mut().listen(tap);
             }
             graph.islands.push(island);
+            graph.traffic.push(traffic);
         }
         self.take(&mut graph, parts);
         graph.engine.tracer_mut().finish()
@@ -115,4 +117,10 @@ impl Course<'_> {
             Channel::Dedicated => self.streams.within(&format!("flow {}", flows[0].id)),
         }
     }
+}
+
+/// What a capture calls the flows of an island of several.
+fn numbers_of(flows: &[FlowPlan], parts: &[&[FlowPlan]]) -> Numbers {
+    let all = parts.iter().map(|flows| flows.len()).sum::<usize>() as u32;
+    Numbers { first: flows[0].id, planned: flows.len() as u32, all, islands: parts.len() as u32 }
 }

@@ -14,7 +14,8 @@ pub struct Series {
     /// Names and values; the first column is `t_s`, the time in seconds.
     ///
     /// Each flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the samples
-    /// since the row before), `.delivered_bytes` (payload in order). The edge has `edge.queue_packets`, `.queue_bytes`
+    /// since the row before), `.delivered_bytes` (payload in order), `.mss_bytes` (payload of a full packet, for windows in
+    /// packets); connections that come and go have none. The edge has `edge.queue_packets`, `.queue_bytes`
     /// (waiting), `.rate_bps` and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on.
     pub columns: Vec<(String, Vec<f64>)>,
 }
@@ -58,7 +59,8 @@ pub(crate) struct Recorder {
 /// Most rows of a series: beyond it the interval is a slip.
 const MOST_SAMPLES: u64 = 100_000_000;
 
-const FLOW: [&str; 6] = ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes"];
+const FLOW: [&str; 7] =
+    ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes", "mss_bytes"];
 const EDGE: [&str; 4] = ["queue_packets", "queue_bytes", "rate_bps", "held_acks"];
 
 impl Recorder {
@@ -73,10 +75,17 @@ impl Recorder {
     /// Lets the time of `graph` pass up to `end`, with samples of all its islands on the way.
     pub(crate) fn record(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], end: Time) {
         let first = self.series.columns.len();
-        let names = islands.iter().flat_map(|flows| self.names(flows)).collect::<Vec<_>>();
-        let room = self.samples as usize;
+        // Clients whose connections come and go have no columns.
+        let lasting = |graph: &mut _, island, flows: &[FlowPlan]| -> Vec<FlowId> {
+            let servers = Graph::parts(graph, island).servers;
+            (0..flows.len() as u32).map(FlowId).filter(|&flow| servers.sender(flow).is_some()).collect()
+        };
+        let lasting: Vec<_> =
+            islands.iter().enumerate().map(|(island, flows)| lasting(graph, island, flows)).collect();
+        let names = islands.iter().zip(&lasting).flat_map(|(flows, lasting)| self.names(flows, lasting));
+        let (names, room) = (names.collect::<Vec<_>>(), self.samples as usize);
         self.series.columns.extend(names.into_iter().map(|name| (name, Vec::with_capacity(room))));
-        let mut rtts: Vec<_> = islands.iter().map(|flows| vec![Rtts::default(); flows.len()]).collect();
+        let mut rtts: Vec<_> = lasting.iter().map(|flows| vec![Rtts::default(); flows.len()]).collect();
         for sample in 0..self.samples {
             let now = Time::ZERO + self.interval * sample;
             graph.advance(now);
@@ -86,10 +95,10 @@ impl Recorder {
                     values.push(value);
                 }
             };
-            for (island, rtts) in rtts.iter_mut().enumerate() {
+            for (island, (flows, rtts)) in lasting.iter().zip(&mut rtts).enumerate() {
                 let parts = graph.parts(island);
-                sample_flows(&parts, rtts, &mut push);
-                sample_edge(parts.edge, rtts.len(), now, &mut push);
+                sample_flows(&parts, flows, rtts, &mut push);
+                sample_edge(parts.edge, parts.servers.flows(), now, &mut push);
             }
         }
         graph.advance(end);
@@ -100,9 +109,9 @@ impl Recorder {
     }
 
     /// The columns of one island, in the order in which they are sampled.
-    fn names(&self, flows: &[FlowPlan]) -> Vec<String> {
-        let of_flow = |flow: &FlowPlan| FLOW.map(|name| format!("flow{}.{name}", flow.id));
-        let mut names: Vec<_> = flows.iter().flat_map(of_flow).collect();
+    fn names(&self, flows: &[FlowPlan], lasting: &[FlowId]) -> Vec<String> {
+        let of_flow = |flow: &FlowId| FLOW.map(|name| format!("flow{}.{name}", flows[flow.index()].id));
+        let mut names: Vec<_> = lasting.iter().flat_map(of_flow).collect();
         names.extend(EDGE.map(|name| match self.channel {
             Channel::Shared => format!("edge.{name}"),
             Channel::Dedicated => format!("edge{}.{name}", flows[0].id),
@@ -127,9 +136,8 @@ impl Rtts {
     }
 }
 
-fn sample_flows(parts: &Parts<'_>, rtts: &mut [Rtts], push: &mut impl FnMut(f64)) {
-    for (number, rtts) in rtts.iter_mut().enumerate() {
-        let flow = FlowId(number as u32);
+fn sample_flows(parts: &Parts<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &mut impl FnMut(f64)) {
+    for (&flow, rtts) in flows.iter().zip(rtts) {
         let sender = parts.servers.sender(flow);
         let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
         push(sender.map_or(f64::NAN, |sender| sender.cwnd().into()));
@@ -139,11 +147,12 @@ fn sample_flows(parts: &Parts<'_>, rtts: &mut [Rtts], push: &mut impl FnMut(f64)
         push(sender.map_or(f64::NAN, |sender| rtts.mean_since(&sender.stats().rtt)));
         let receiver = parts.clients.receiver(flow);
         push(receiver.map_or(f64::NAN, |receiver| receiver.delivered_bytes() as f64));
+        push(sender.map_or(f64::NAN, |sender| sender.mss().into()));
     }
 }
 
 fn sample_edge(edge: &Edge, flows: usize, now: Time, push: &mut impl FnMut(f64)) {
-    // The queue is shared by the flows, or there is one flow.
+    // The queue is shared by the flows, or there is one flow or client.
     let view = edge.view(now, FlowId(0));
     push(view.waiting.packets.into());
     push(view.waiting.bytes as f64);

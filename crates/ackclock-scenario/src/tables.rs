@@ -54,7 +54,7 @@ pub struct PathTable {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowTable {
-    /// How many.
+    /// How many; of a workload whose connections come and go, how many clients.
     pub count: u32,
     /// When the first begins.
     pub start: Span,
@@ -76,7 +76,7 @@ pub struct FlowTable {
     pub acks: Value,
     /// Whether the receiver of a sender with SACK reports what arrived twice (RFC 2883).
     pub dsack: Switch,
-    /// What is sent: "bulk", or a table with `kind`.
+    /// What is sent: "bulk", "web", "ftp", or a table with `kind`.
     pub workload: Value,
 }
 
@@ -204,7 +204,7 @@ impl FlowTable {
         if self.count == 0 {
             return Err(ConfigError::new("count", "0 is not above 0"));
         }
-        self.sender()?.build(self.params(FlowId(0), Time::ZERO)?)?;
+        self.sender()?.build(self.params(FlowId(0), Time::ZERO, Seq(1))?)?;
         self.workload()?;
         self.acks().map(drop)
     }
@@ -224,8 +224,9 @@ impl FlowTable {
         ACKS.resolve(&self.acks).map_err(|error| error.under("acks"))
     }
 
-    /// What one flow of the group says of its sender. An error is a `packet` that IP cannot carry.
-    pub(crate) fn params(&self, flow: FlowId, start: Time) -> Result<FlowParams, ConfigError> {
+    /// What one flow of the group says of its sender, whose data begins with the number `first`. An error is a `packet`
+    /// that IP cannot carry.
+    pub(crate) fn params(&self, flow: FlowId, start: Time, first: Seq) -> Result<FlowParams, ConfigError> {
         let packet = match self.packet {
             Size::Bytes(bytes @ 1..=65_535) => bytes as u16,
             other => {
@@ -240,7 +241,7 @@ impl FlowTable {
             header: self.ack_size.0,
             max_window: self.max_window,
             initial_window: self.initial_window,
-            first: Seq(1),
+            first,
         })
     }
 }

@@ -1,9 +1,11 @@
 //! Reads the counters of a finished graph into results.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ackclock_core::results::{
-    BottleneckResult, Distribution, EngineResult, FlowResult, LossCycles, RunResult, UserResult,
+    BottleneckResult, Distribution, EngineResult, FairnessResult, FlowResult, LossCycles, RunResult,
+    UserResult,
 };
 use ackclock_core::{FlowId, Histogram, Rate, Span, Time};
 use ackclock_edge::Edge;
@@ -11,6 +13,8 @@ use ackclock_tcp::{Receiver, Sender, SenderStats};
 
 use crate::Scenario;
 use crate::network::{Builder, FlowPlan, Graph, Group, Parts, name_of};
+use crate::traffic::Counts;
+use crate::transfers::Transfers;
 
 /// What is known of a run so far.
 pub(crate) struct Tally {
@@ -19,7 +23,8 @@ pub(crate) struct Tally {
     /// Long-run rate of all channels together.
     capacity_bps: f64,
     flows: Vec<FlowResult>,
-    users: BTreeMap<u32, UserResult>,
+    users: BTreeMap<u32, Counts>,
+    transfers: Transfers,
     waits: Histogram,
     drops: u64,
     delivered: u64,
@@ -35,7 +40,8 @@ impl Tally {
             regulator: name_of(&builder.tables.edge.regulator),
             capacity_bps: rate.as_bps() as f64 * channels as f64,
             flows: Vec::new(),
-            users: BTreeMap::new(),
+            users: builder.groups.iter().map(|group| (group.table.user, Counts::default())).collect(),
+            transfers: Transfers::default(),
             waits: Histogram::default(),
             drops: 0,
             delivered: 0,
@@ -45,15 +51,20 @@ impl Tally {
     }
 
     /// Reads the counters of a graph that has come to its end.
-    pub(crate) fn read(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], groups: &[Group<'_>]) {
+    pub(crate) fn read(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], groups: &[Arc<Group>]) {
         for (island, flows) in islands.iter().enumerate() {
-            let Parts { servers, edge, clients } = graph.parts(island);
+            let Parts { servers, edge, clients, traffic } = graph.parts(island);
             self.read_edge(edge);
+            self.transfers.merge(&traffic.transfers());
+            for (user, counts) in traffic.counts(servers, clients) {
+                self.users.entry(user).or_default().add(&counts);
+            }
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
                 if let (Some(sender), Some(receiver)) = (servers.sender(id), clients.receiver(id)) {
                     let flow = self.flow(plan, &groups[plan.group], (sender, receiver), edge, id);
-                    self.read_flow(flow, receiver);
+                    self.users.entry(flow.user).or_default().add(&Counts::of(sender, receiver));
+                    self.flows.push(flow);
                 }
             }
         }
@@ -64,14 +75,16 @@ impl Tally {
     pub(crate) fn result(self, scenario: &Scenario, run: u32) -> RunResult {
         let seconds = self.duration.as_secs_f64();
         let carried = self.delivered_bytes as f64 * 8.0 / seconds;
+        let users: Vec<_> = self.users.iter().map(|(&id, counts)| user(id, counts, seconds)).collect();
         RunResult {
             scenario: scenario.name().to_owned(),
             seed: scenario.tables().seed,
             run,
             duration_s: seconds,
+            fairness: FairnessResult::of(&users, &self.flows),
             flows: self.flows,
-            users: self.users.into_values().collect(),
-            transfers: Vec::new(),
+            users,
+            transfers: self.transfers.rows(),
             bottleneck: BottleneckResult {
                 capacity_bps: self.capacity_bps,
                 utilisation: (self.capacity_bps > 0.0).then(|| carried / self.capacity_bps),
@@ -91,26 +104,10 @@ impl Tally {
         self.delivered_bytes += statistics.delivered_bytes;
     }
 
-    fn read_flow(&mut self, flow: FlowResult, receiver: &Receiver) {
-        let seconds = self.duration.as_secs_f64();
-        let user = self.users.entry(flow.user).or_insert_with(|| UserResult {
-            id: flow.user,
-            flows: 0,
-            goodput_bps: 0.0,
-            wire_goodput_bps: 0.0,
-            delivered_bytes: 0,
-        });
-        user.flows += 1;
-        user.delivered_bytes += flow.delivered_bytes;
-        user.goodput_bps += flow.delivered_bytes as f64 * 8.0 / seconds;
-        user.wire_goodput_bps += receiver.delivered_wire_bytes() as f64 * 8.0 / seconds;
-        self.flows.push(flow);
-    }
-
     fn flow(
         &self,
         plan: &FlowPlan,
-        group: &Group<'_>,
+        group: &Group,
         (sender, receiver): (&dyn Sender, &Receiver),
         edge: &Edge,
         at_edge: FlowId,
@@ -140,6 +137,21 @@ impl Tally {
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
         }
+    }
+}
+
+/// What a user got, over a run of so many seconds.
+fn user(id: u32, counts: &Counts, seconds: f64) -> UserResult {
+    let per_second = |bytes: u64| bytes as f64 * 8.0 / seconds;
+    UserResult {
+        id,
+        flows: counts.flows,
+        goodput_bps: per_second(counts.delivered_bytes),
+        wire_goodput_bps: per_second(counts.delivered_wire_bytes),
+        delivered_bytes: counts.delivered_bytes,
+        segments_sent: counts.segments_sent,
+        retransmits: counts.retransmits,
+        timeouts: counts.timeouts,
     }
 }
 

@@ -65,6 +65,7 @@ fn the_object_of_a_run_has_these_keys_in_this_order() {
         "flows",
         "users",
         "transfers",
+        "fairness",
         "bottleneck",
         "engine",
         "provenance",
@@ -97,12 +98,54 @@ fn the_object_of_a_run_has_these_keys_in_this_order() {
     ];
     assert_eq!(of("flows"), flow);
     assert_eq!(of("flows.rtt_ms"), ["mean", "p50", "p95", "p99"]);
+    let user = [
+        "id",
+        "flows",
+        "goodput_bps",
+        "wire_goodput_bps",
+        "delivered_bytes",
+        "segments_sent",
+        "retransmits",
+        "timeouts",
+    ];
+    assert_eq!(of("users"), user);
+    assert_eq!(of("fairness"), ["jain_users", "jain_flows"]);
     assert_eq!(of("bottleneck"), ["capacity_bps", "utilisation", "drops", "queue_ms"]);
     assert_eq!(of("bottleneck.queue_ms"), ["mean", "p50", "p95", "p99"]);
     assert_eq!(of("engine"), ["events", "packets", "cpu_s"]);
     assert_eq!(of("provenance"), ["version", "commit", "scenario_sha256"]);
     assert_eq!(object["point"]["edge.buffer"], "4p");
     assert_eq!((&object["seed"], &object["run"]), (&Value::from(7), &Value::from(2)));
+}
+
+#[test]
+fn a_class_of_transfers_has_these_keys_in_this_order() {
+    let text = "duration = \"100s\"\n[[flow]]\nworkload = \"web\"";
+    let scenario = Scenario::load("web.toml", text, &[]).unwrap();
+    let result = run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result;
+    let object: Value = serde_json::from_str(&json_line(&result, &[])).unwrap();
+    assert_eq!(object["flows"], Value::Array(Vec::new()));
+    let mut found = Vec::new();
+    keys(&object["transfers"], "", &mut found);
+    let expected = [
+        "user",
+        "from_bytes",
+        "to_bytes",
+        "count",
+        "unfinished",
+        "latency_ms",
+        "latency_ms.mean",
+        "latency_ms.p50",
+        "latency_ms.p95",
+        "latency_ms.p99",
+        "goodput_bps",
+    ];
+    assert_eq!(found, expected);
+    // One user has nobody to be compared with, and no flow has a row.
+    assert_eq!(
+        (&object["fairness"]["jain_users"], &object["fairness"]["jain_flows"]),
+        (&Value::Null, &Value::Null)
+    );
 }
 
 #[test]
@@ -126,4 +169,13 @@ fn users_are_the_sums_of_their_flows() {
     // 100 kB in 60 s.
     assert!((of_user(1).goodput_bps - 100_000.0 * 8.0 / 60.0).abs() < 1e-6);
     assert_eq!(result.flows.iter().map(|flow| flow.id).collect::<Vec<_>>(), [0, 1, 2]);
+    let segments = |user| {
+        result.flows.iter().filter(|flow| flow.user == user).map(|flow| flow.segments_sent).sum::<u64>()
+    };
+    assert_eq!((of_user(1).segments_sent, of_user(3).segments_sent), (segments(1), segments(3)));
+    // By hand: (a + b)^2 / (2 (a^2 + b^2)) for the two users.
+    let (a, b) = (of_user(1).goodput_bps, of_user(3).goodput_bps);
+    let jain = (a + b) * (a + b) / (2.0 * (a * a + b * b));
+    assert!((result.fairness.jain_users.unwrap() - jain).abs() < 1e-12);
+    assert!(result.fairness.jain_flows.is_some());
 }

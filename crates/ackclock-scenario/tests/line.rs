@@ -74,3 +74,36 @@ fn flows_that_share_a_channel_and_flows_that_do_not() {
         ));
     }
 }
+
+#[test]
+fn flows_that_come_and_go_over_a_shared_and_over_dedicated_channels() {
+    for (channel, per) in [("shared", "object"), ("dedicated", "page")] {
+        both_ways(&format!(
+            r#"
+            version = 1
+            preset = "linux"
+            duration = "200s"
+            [path]
+            loss = 0.01
+            [edge]
+            buffer = "20p"
+            channel = "{channel}"
+            queue = {{ kind = "drop-tail", per = "flow" }}
+            regulator = "ack-regulator"
+            [edge.down]
+            kind = "variable"
+            rate = "1Mbit/s"
+            delay = "e(30ms)"
+            [[flow]]
+            count = 3
+            workload = {{ kind = "web", page_time = "e(5s)", connection_per = "{per}", page_time_from = "end" }}
+            [[flow]]
+            user = 1
+            workload = {{ kind = "ftp", interval = "40s" }}
+            [[flow]]
+            user = 2
+            sender = "reno"
+            "#
+        ));
+    }
+}

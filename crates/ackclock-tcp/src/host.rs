@@ -7,6 +7,10 @@
 //!
 //! ## What it does
 //! Holds the endpoint of each flow, sender or receiver, hands it what arrives, and sends what it has to send at port 0.
+//! Connections may also come and go: their ends are *watched*, which means that the host tells as [`News`] what becomes of
+//! them, and they are removed. News come at the instant at which they happen, and their flow is due then: who runs a host
+//! need look for news only where something was due.
+//!
 //! A deadline that moves later, as a retransmission timer does at every ACK, is not written down again: the early wake
 //! finds nothing due and sets the true one.
 //!
@@ -16,10 +20,13 @@
 //! ## Validation
 //! `tests/host.rs`.
 
+use std::collections::VecDeque;
+
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 
 use crate::receiver::Receiver;
-use crate::sender::Sender;
+use crate::sender::{Sender, State};
+use crate::workload::Supply;
 
 /// The port of the wire.
 pub const WIRE: Port = 0;
@@ -30,12 +37,32 @@ pub struct Host {
     endpoints: Vec<Option<Endpoint>>,
     /// One slot a flow.
     wakes: Wakes,
+    news: VecDeque<News>,
+}
+
+/// What becomes of a watched end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum News {
+    /// The receiver has delivered everything up to the first mark that was not reached yet.
+    Reached(FlowId),
+    /// Everything that the sender sent is acknowledged, or its peer gave up: it has nothing more to do. May be told again
+    /// until the end is removed.
+    Closed(FlowId),
 }
 
 /// One end of a connection.
 enum Endpoint {
     Sender(Box<dyn Sender>),
     Receiver(Box<Receiver>),
+    WatchedSender(Box<dyn Sender>),
+    WatchedReceiver(Box<Download>),
+}
+
+/// A receiver and what it is watched for.
+struct Download {
+    receiver: Receiver,
+    /// Payload in order, bytes, at which there is news.
+    marks: VecDeque<u64>,
 }
 
 impl Host {
@@ -61,10 +88,62 @@ impl Host {
         self.add(flow, Endpoint::Receiver(Box::new(receiver)), Some(start));
     }
 
+    /// Adds the sender of a connection that will be removed; [`News::Closed`] tells when.
+    ///
+    /// # Panics
+    /// As [`Self::add_sender`].
+    pub fn watch_sender(&mut self, flow: FlowId, sender: Box<dyn Sender>) {
+        let deadline = sender.poll_timeout();
+        self.add(flow, Endpoint::WatchedSender(sender), deadline);
+    }
+
+    /// Adds the receiver of a connection that will be removed; [`Self::mark`] says what is news of it.
+    ///
+    /// # Panics
+    /// As [`Self::add_sender`].
+    pub fn watch_receiver(&mut self, flow: FlowId, start: Time, receiver: Receiver) {
+        let download = Box::new(Download { receiver, marks: VecDeque::new() });
+        self.add(flow, Endpoint::WatchedReceiver(download), Some(start));
+    }
+
+    /// It is news of a watched receiver when it has so many bytes in order, which are more than at marks before.
+    pub fn mark(&mut self, flow: FlowId, bytes: u64) {
+        if let Some(Some(Endpoint::WatchedReceiver(download))) = self.endpoints.get_mut(flow.index()) {
+            download.marks.push_back(bytes);
+        }
+    }
+
+    /// Gives a watched sender more to send, at `now`.
+    pub fn supply(&mut self, now: Time, flow: FlowId, supply: Supply) {
+        if let Some(Some(Endpoint::WatchedSender(sender))) = self.endpoints.get_mut(flow.index()) {
+            sender.supply(supply);
+            self.arm(flow.index(), Some(now));
+        }
+    }
+
+    /// Removes the end of a connection; what still arrives for it is left alone.
+    pub fn remove(&mut self, flow: FlowId) {
+        if let Some(place) = self.endpoints.get_mut(flow.index()) {
+            *place = None;
+            self.wakes.set(flow.index(), None);
+        }
+    }
+
+    /// Whether there is news.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
+    /// The next news, in the order in which it happened.
+    pub fn poll_news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
     /// The sender of `flow`, if it is here.
     pub fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
         match self.endpoints.get(flow.index()) {
-            Some(Some(Endpoint::Sender(sender))) => Some(&**sender),
+            Some(Some(Endpoint::Sender(sender) | Endpoint::WatchedSender(sender))) => Some(&**sender),
             _ => None,
         }
     }
@@ -73,8 +152,14 @@ impl Host {
     pub fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
         match self.endpoints.get(flow.index()) {
             Some(Some(Endpoint::Receiver(receiver))) => Some(receiver),
+            Some(Some(Endpoint::WatchedReceiver(download))) => Some(&download.receiver),
             _ => None,
         }
+    }
+
+    /// One more than the highest number of a flow that ever had an end here.
+    pub fn flows(&self) -> usize {
+        self.endpoints.len()
     }
 
     fn add(&mut self, flow: FlowId, endpoint: Endpoint, deadline: Option<Time>) {
@@ -108,7 +193,10 @@ impl Host {
     pub fn run(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((_, slot)) = self.wakes.first().filter(|(due, _)| *due <= now) {
             let deadline = match &mut self.endpoints[slot] {
-                Some(endpoint) => endpoint.wake(now, out),
+                Some(endpoint) => {
+                    endpoint.tell(FlowId(slot as u32), &mut self.news);
+                    endpoint.wake(now, out)
+                }
                 None => None,
             };
             self.wakes.set(slot, deadline);
@@ -146,18 +234,53 @@ impl Endpoint {
                 receiver.on_segment(now, segment, &mut |seg: Segment| out.pass(WIRE, &seg));
                 receiver.poll_timeout()
             }
+            // What is news makes the flow due at once.
+            Self::WatchedSender(sender) => sender
+                .drive(now, Some(segment), WIRE, out)
+                .or_else(|| (sender.state() == State::Closed).then_some(now)),
+            Self::WatchedReceiver(download) => {
+                download.receiver.on_segment(now, segment, &mut |seg: Segment| out.pass(WIRE, &seg));
+                if download.is_reached() { Some(now) } else { download.receiver.poll_timeout() }
+            }
         }
     }
 
     fn wake(&mut self, now: Time, out: &mut impl Sink) -> Option<Time> {
         match self {
-            Self::Sender(sender) => sender.drive(now, None, WIRE, out),
-            Self::Receiver(receiver) => {
-                let mut send = |seg: Segment| out.pass(WIRE, &seg);
-                receiver.start(now, &mut send);
-                receiver.on_timeout(now, &mut send);
-                receiver.poll_timeout()
+            Self::Sender(sender) | Self::WatchedSender(sender) => sender.drive(now, None, WIRE, out),
+            Self::Receiver(receiver) => wake(receiver, now, out),
+            Self::WatchedReceiver(download) => wake(&mut download.receiver, now, out),
+        }
+    }
+
+    /// Tells what is news of a watched end.
+    fn tell(&mut self, flow: FlowId, news: &mut VecDeque<News>) {
+        match self {
+            Self::Sender(_) | Self::Receiver(_) => {}
+            Self::WatchedSender(sender) => {
+                if sender.state() == State::Closed {
+                    news.push_back(News::Closed(flow));
+                }
+            }
+            Self::WatchedReceiver(download) => {
+                while download.is_reached() {
+                    download.marks.pop_front();
+                    news.push_back(News::Reached(flow));
+                }
             }
         }
     }
+}
+
+impl Download {
+    fn is_reached(&self) -> bool {
+        self.marks.front().is_some_and(|&mark| self.receiver.delivered_bytes() >= mark)
+    }
+}
+
+fn wake(receiver: &mut Receiver, now: Time, out: &mut impl Sink) -> Option<Time> {
+    let mut send = |seg: Segment| out.pass(WIRE, &seg);
+    receiver.start(now, &mut send);
+    receiver.on_timeout(now, &mut send);
+    receiver.poll_timeout()
 }

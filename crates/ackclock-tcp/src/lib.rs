@@ -22,9 +22,9 @@ pub mod undo;
 pub mod workload;
 
 pub use config::{FlowParams, HeaderSize, SenderConfig};
-pub use host::Host;
+pub use host::{Host, News};
 pub use receiver::{AckPolicy, Receiver, ReceiverConfig};
 pub use sender::Sender;
 pub use senders::{SENDERS, SenderRow};
 pub use stats::{LossCycles, SenderStats};
-pub use workload::{Supply, WORKLOADS, Workload};
+pub use workload::{Client, Course, Place, Request, Supply, Then, WORKLOADS, Workload};

@@ -76,7 +76,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     finished.verdict?;
     let runs = of_points.iter().flat_map(|point| point.runs.iter().map(|run| (*run, point.labels)));
-    args.report.as_ref().map_or(Ok(()), |path| report::write(path, &args.scenario, runs))
+    args.report.as_ref().map_or(Ok(()), |path| report::write(path, &args.scenario, runs, None))
 }
 
 /// A key of the scenario and the values that it takes in turn.

@@ -78,15 +78,13 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     finished.verdict?;
     capture.map_or(Ok(()), Capture::finish)?;
-    if let Some(path) = &args.report {
-        report::write(
-            path,
-            &args.scenario,
-            finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..])),
-        )?;
+    let series = finished.ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
+    if let (Some(path), Some(series)) = (&args.series, series) {
+        write_series(path, series)?;
     }
-    let series = finished.ended.into_iter().flatten().find_map(|outcome| outcome.series);
-    args.series.as_ref().zip(series).map_or(Ok(()), |(path, series)| write_series(path, &series))
+    let runs = finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..]));
+    let report = |path: &PathBuf| report::write(path, &args.scenario, runs, args.series.as_deref());
+    args.report.as_ref().map_or(Ok(()), report)
 }
 
 /// Where finished runs are saved if Ctrl-C comes before the table.

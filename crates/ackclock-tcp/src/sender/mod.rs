@@ -65,7 +65,8 @@ pub trait Sender: Send {
         self.poll_timeout()
     }
 
-    /// What is to be sent. To be called once, before anything else.
+    /// What is to be sent. To be called before anything else, and again where the supply is [`Supply::Open`]: what
+    /// follows is sent behind what is left, from the next [`poll_segment`](Self::poll_segment) on.
     fn supply(&mut self, supply: Supply);
 
     /// The state of the connection.
@@ -324,7 +325,7 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
     }
 
     fn supply(&mut self, supply: Supply) {
-        self.unsent = supply;
+        self.unsent = supply.behind(self.unsent);
         self.fin = if let Supply::Bytes(1..) = supply { Fin::Ahead } else { Fin::Absent };
     }
 

@@ -19,6 +19,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             return Some(segment);
         }
         if self.state != State::Established {
+            // A connection that ended while pacing held the next segment back has none.
+            self.pacing_wake = Time::NEVER;
             return None;
         }
         if now < self.paced_until {
