@@ -4,8 +4,8 @@
 //! CR04; `window-regulator.md` section 2.
 //!
 //! ## What it does
-//! Every ACK tells the source a window of the buffer, `Wr = B`. New data never overflows the queue, whatever the radio does; it runs
-//! empty whenever `B` packets or more are beyond it: the flow carries at most `B` packets a round trip.
+//! Every ACK tells the source a window of the buffer, `Wr = B`. New data never overflows the queue, whatever the
+//! radio does; it runs empty whenever `B` packets or more are beyond it: the flow carries at most `B` packets a round trip.
 //!
 //! ## Differences from the source
 //! The window is in bytes, `B` times the largest packet seen; a source that sends smaller ones can have more of them in the
