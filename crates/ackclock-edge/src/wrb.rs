@@ -19,8 +19,8 @@
 //! released (`empty = "hold"` waits until the air is empty as well). One that nothing releases is released by a safety timer.
 //!
 //! ## Validation
-//! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04 and no drop
-//! on any channel (`crates/ackclock-scenario/tests/windows.rs`).
+//! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04, and no
+//! drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
 
 use std::collections::VecDeque;
 

@@ -5,18 +5,18 @@
 //!
 //! ## What it does
 //! Every ACK tells the source a window of `Wr = Y + B`, where `Y` packets have left the queue and are not acknowledged yet.
-//! So the right edge is what has left the queue and `B` packets more: the queue cannot overflow, and it can run empty only if
-//! more than `B` packets leave it between two ACKs.
+//! So the right edge is what has left the queue and `B` packets more: new data in full packets cannot
+//! overflow the queue, and it can run empty only if more than `B` packets leave it between two ACKs.
 //!
 //! ## Differences from the source
 //! `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts). The window is in bytes, a
 //! packet being the largest seen; smaller ones, and those that are sent again, take a place in the queue as well, of which
-//! the regulator knows when they come: of a few at a time, the last may be dropped. A duplicate keeps the window of the ACK that it repeats. What the header of a real packet asks
-//! for is in `window_law.rs`.
+//! the regulator knows when they come: of a few at a time, the last may be dropped. A duplicate keeps the window of the
+//! ACK that it repeats. What the header of a real packet asks for is in `window_law.rs`.
 //!
 //! ## Validation
-//! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04 and no drop
-//! on any channel (`crates/ackclock-scenario/tests/windows.rs`).
+//! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04, and no
+//! drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Flags, Segment, Time};
 use ackclock_link::{Cause, LinkView};

@@ -4,15 +4,15 @@
 //! CR04; `window-regulator.md` section 2.
 //!
 //! ## What it does
-//! Every ACK tells the source a window of the buffer, `Wr = B`. The queue never overflows, whatever the radio does, and runs
-//! empty whenever `B` packets or more are beyond it: the flow carries at most `B` packets a round trip.
+//! Every ACK tells the source a window of the buffer, `Wr = B`. New data never overflows the queue, whatever the
+//! radio does; it runs empty whenever `B` packets or more are beyond it: the flow carries at most `B` packets a round trip.
 //!
 //! ## Differences from the source
 //! The window is in bytes, `B` times the largest packet seen; a source that sends smaller ones can have more of them in the
 //! queue. What the header of a real packet asks for is in `window_law.rs`.
 //!
 //! ## Validation
-//! The window by hand (tests below); one buffer a round trip, and no drop on any channel
+//! The window by hand (tests below); one buffer a round trip, and no drop where the rate changes but does not stop
 //! (`crates/ackclock-scenario/tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Flags, Segment, Time};
