@@ -1,9 +1,10 @@
 //! The `[edge]` table of a scenario file, and the edge that is built from it. The live world reads the same table.
 
 use ackclock_core::{ConfigError, Rate, Size, Span, Streams};
-use ackclock_link::queue::{QUEUES, QueueConfig, QueueContext};
+use ackclock_link::queue::{QUEUES, QueueConfig};
 use ackclock_link::{
-    AnyLink, BufferMeaning, Capacity, Files, LINKS, LinkConfig, LinkContext, Nominal, PlainBearer,
+    AnyLink, BufferMeaning, Capacity, CellUser, Files, LINKS, LinkConfig, LinkContext, Nominal, PerUser,
+    PlainBearer, QueuePlan,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,10 +28,13 @@ pub struct EdgeConfig {
     pub channel: Channel,
     /// Most flows that are regulated at a time; the longest quiet one is given up beyond it.
     pub max_flows: u32,
-    /// The link towards the mobiles: a table with `kind`.
+    /// The link towards the mobiles: a table with `kind`. A cell serves the users of `user`, and each flow has a buffer and a
+    /// queue of its own in it.
     pub down: Value,
-    /// The link from the mobiles: a table with `kind`.
+    /// The link from the mobiles: a table with `kind`. Beside a cell each user has one of its own.
     pub up: Value,
+    /// The users of a cell, in groups of equal ones.
+    pub user: Vec<CellUser>,
     /// What the queue of the link from the mobiles holds; everything where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_buffer: Option<Size>,
@@ -84,6 +88,7 @@ impl Default for EdgeConfig {
             max_flows: 1 << 20,
             down: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
             up: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
+            user: vec![CellUser::default()],
             up_buffer: None,
             up_queue: None,
             at: Vec::new(),
@@ -96,8 +101,15 @@ impl ackclock_core::Config for EdgeConfig {
         QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
         self.up_queue()?;
         REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
-        LINKS.resolve(&self.down).map_err(|error| error.under("down"))?;
-        LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
+        let down = self.downlink()?;
+        if LINKS.resolve(&self.up).map_err(|error| error.under("up"))?.users().is_some() {
+            return Err(ConfigError::new("up.kind", "a cell is the link towards the mobiles, `down`"));
+        }
+        if down.users().is_some() {
+            self.check_cell()?;
+        } else if self.user != Self::default().user {
+            return Err(ConfigError::new("user", "only a cell has users: down.kind = \"cell\""));
+        }
         self.check_steps()
     }
 }
@@ -114,15 +126,12 @@ impl EdgeConfig {
         around: Surroundings,
     ) -> Result<Edge, ConfigError> {
         let regulator = REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
+        let side = |name| Side { streams, files, name };
         let queue = QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
-        let nominal = self.nominal(files)?;
-        let capacity = capacity_of(self.buffer, nominal, around);
-        let down =
-            build_link(&self.down, Side { streams, files, name: "down" }, self.meaning(), &*queue, capacity)?;
-        let upwards = Nominal { rate: nominal_of(&self.up, files)?.rate, ..nominal };
-        let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, upwards, around));
-        let side = Side { streams, files, name: "up" };
-        let up = build_link(&self.up, side, BufferMeaning::Waiting, &*self.up_queue()?, capacity)?;
+        let down = self.downlink()?;
+        let capacity = capacity_of(self.buffer, self.of_user(self.nominal(files)?), around);
+        let up = self.uplinks(side("up"), down.users().is_some(), around)?;
+        let down = side("down").build(&*down, self.meaning(), queue, capacity)?;
         let mut edge = Edge::new(PlainBearer::new(down, up), regulator, self.max_flows as usize);
         edge.expect(self.changes(streams, files)?);
         Ok(edge)
@@ -133,9 +142,69 @@ impl EdgeConfig {
     /// # Errors
     /// Where a link is wrong or a file that it names is.
     pub fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
-        let down = nominal_of(&self.down, files).map_err(|error| error.under("down"))?;
+        let down = self.downlink()?.nominal(files).map_err(|error| error.under("down"))?;
         let up = nominal_of(&self.up, files).map_err(|error| error.under("up"))?;
         Ok(Nominal { rate: down.rate, delay: down.delay + up.delay })
+    }
+
+    /// The users of a cell, in groups; `None` where the channel is no cell.
+    ///
+    /// # Errors
+    /// Where the link towards the mobiles is wrong.
+    pub fn cell_users(&self) -> Result<Option<&[CellUser]>, ConfigError> {
+        Ok(self.downlink()?.users().is_some().then_some(self.user.as_slice()))
+    }
+
+    /// The link towards the mobiles, which knows its users where it is a cell.
+    pub(crate) fn downlink(&self) -> Result<Box<dyn LinkConfig>, ConfigError> {
+        let mut link = LINKS.resolve(&self.down).map_err(|error| error.under("down"))?;
+        link.serve(&self.user)?;
+        Ok(link)
+    }
+
+    /// The link from the mobiles: one for all, or one for each user of a cell.
+    fn uplinks(&self, side: Side<'_>, cell: bool, around: Surroundings) -> Result<AnyLink, ConfigError> {
+        let config = LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
+        let nominal = Nominal { rate: nominal_of(&self.up, side.files)?.rate, ..self.nominal(side.files)? };
+        let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
+        if !cell {
+            return side.build(&*config, BufferMeaning::Waiting, self.up_queue()?, capacity);
+        }
+        let build = |user| {
+            let side = Side { name: &format!("{}/{user}", side.name), ..side };
+            side.build(&*config, BufferMeaning::Waiting, self.up_queue()?, capacity)
+        };
+        Ok(PerUser::new((0..self.users()).map(build).collect::<Result<_, _>>()?).into())
+    }
+
+    /// How many users a cell has.
+    fn users(&self) -> u32 {
+        self.user.iter().map(|user| user.count).sum()
+    }
+
+    /// What the channel is like for one user: in a cell, whose buffers are a user's or a flow's, a share of it.
+    fn of_user(&self, nominal: Nominal) -> Nominal {
+        Nominal { rate: Rate::from_bps(nominal.rate.as_bps() / u64::from(self.users().max(1))), ..nominal }
+    }
+
+    /// Checks what a cell does not go together with.
+    fn check_cell(&self) -> Result<(), ConfigError> {
+        if self.channel == Channel::Dedicated {
+            let message = "\"dedicated\" gives each flow a channel of its own; a cell is shared by its users";
+            return Err(ConfigError::new("channel", message));
+        }
+        if self.buffer == Size::Packets(0) {
+            return Err(ConfigError::new(
+                "buffer",
+                "0p: in a cell a packet waits for its slot, \"1p\" at least",
+            ));
+        }
+        if self.queue.get("per").and_then(Value::as_str) == Some("user") {
+            let message = "in a cell each flow has a queue of its own; `down.buffer_per = \"user\"` lets those of a \
+                           user share a buffer";
+            return Err(ConfigError::new("queue.per", message));
+        }
+        Ok(())
     }
 
     fn up_queue(&self) -> Result<Box<dyn QueueConfig>, ConfigError> {
@@ -178,22 +247,25 @@ fn nominal_of(table: &Value, files: &dyn Files) -> Result<Nominal, ConfigError> 
 }
 
 /// Where a link draws and reads from.
+#[derive(Clone, Copy)]
 struct Side<'a> {
     streams: &'a Streams,
     files: &'a dyn Files,
     name: &'a str,
 }
 
-fn build_link(
-    table: &Value,
-    side: Side<'_>,
-    meaning: BufferMeaning,
-    queue: &dyn QueueConfig,
-    capacity: Capacity,
-) -> Result<AnyLink, ConfigError> {
-    let link: Box<dyn LinkConfig> = LINKS.resolve(table).map_err(|error| error.under(side.name))?;
-    let queue =
-        queue.build(&QueueContext { capacity, streams: side.streams, name: &format!("{}/queue", side.name) });
-    let context = LinkContext { queue, meaning, streams: side.streams, name: side.name, files: side.files };
-    link.build(context).map_err(|error| error.under(side.name))
+impl Side<'_> {
+    fn build(
+        self,
+        link: &dyn LinkConfig,
+        meaning: BufferMeaning,
+        queue: Box<dyn QueueConfig>,
+        capacity: Capacity,
+    ) -> Result<AnyLink, ConfigError> {
+        let Self { streams, files, name } = self;
+        let queue = QueuePlan::new(queue, capacity, streams, format!("{name}/queue"));
+        let context = LinkContext { queue, meaning, streams, name, files };
+        // Only the side is a key of the table; further parts of the name are those of a user.
+        link.build(context).map_err(|error| error.under(name.split('/').next().unwrap_or(name)))
+    }
 }

@@ -67,7 +67,7 @@ impl Edge {
         self.bearer.view(now, Direction::Down, flow)
     }
 
-    /// Tells whose flow it is, for what is kept by user.
+    /// Tells whose flow it is, before its first segment comes: a user of a cell, or of queues that are kept by user.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
     }

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use ackclock_core::{ConfigError, Rate, Span, Streams, Time};
-use ackclock_link::queue::QueueContext;
-use ackclock_link::{BufferMeaning, Capacity, Direction, Files, LINKS, LinkContext, Medium, Silence};
+use ackclock_link::queue::QUEUES;
+use ackclock_link::{
+    BufferMeaning, Capacity, Direction, Files, LINKS, LinkContext, Medium, QueuePlan, Silence,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -57,6 +59,9 @@ impl EdgeConfig {
             "up" => Direction::Up,
             _ => return Err(ConfigError::new(key, "only keys of `down` and `up` change while a link runs")),
         };
+        if self.cell_users()?.is_some() {
+            return Err(ConfigError::new(key, "the links of a cell do not change while it runs"));
+        }
         let mut changed = self.clone();
         let table = match direction {
             Direction::Down => &mut changed.down,
@@ -90,8 +95,7 @@ impl EdgeConfig {
         }
         let under = |error: ConfigError| error.under(side);
         let link = LINKS.resolve(table).map_err(under)?;
-        let queue = ackclock_link::queue::QUEUES.resolve(&"drop-tail".into())?;
-        let queue = queue.build(&QueueContext { capacity: Capacity::Unlimited, streams, name });
+        let queue = QueuePlan::new(QUEUES.resolve(&"drop-tail".into())?, Capacity::Unlimited, streams, name);
         let context = LinkContext { queue, meaning: BufferMeaning::Waiting, streams, name, files };
         let medium = link.build(context).map_err(under)?.into_medium();
         medium.ok_or_else(|| ConfigError::new(side, "such a link cannot take the place of one that runs"))

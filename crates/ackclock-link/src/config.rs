@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use ackclock_core::{ConfigError, Rate, Span, Streams};
+use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
 
-use crate::queue::AnyQueue;
-use crate::{AnyLink, BufferMeaning};
+use crate::queue::{AnyQueue, QueueConfig, QueueContext};
+use crate::{AnyLink, BufferMeaning, Capacity, CellUser};
 
 /// Reads the files that a scenario names. Links themselves open nothing.
 pub trait Files {
@@ -27,8 +27,8 @@ pub struct Nominal {
 
 /// What a link is built from, beside its own table.
 pub struct LinkContext<'a> {
-    /// The queue in front of it.
-    pub queue: AnyQueue,
+    /// The queue in front of it, or those of its flows.
+    pub queue: QueuePlan,
     /// Which packets count against the queue's capacity.
     pub meaning: BufferMeaning,
     /// Random streams of the run.
@@ -37,6 +37,43 @@ pub struct LinkContext<'a> {
     pub name: &'a str,
     /// Files that its table names.
     pub files: &'a dyn Files,
+}
+
+/// A queue that is yet to be built, as often as a link needs one.
+#[derive(Debug)]
+pub struct QueuePlan {
+    config: Box<dyn QueueConfig>,
+    capacity: Capacity,
+    streams: Streams,
+    name: String,
+}
+
+impl QueuePlan {
+    /// Queues of this table that hold `capacity` and draw from streams under `name`, as `down/queue`.
+    pub fn new(
+        config: Box<dyn QueueConfig>,
+        capacity: Capacity,
+        streams: &Streams,
+        name: impl Into<String>,
+    ) -> Self {
+        Self { config, capacity, streams: streams.clone(), name: name.into() }
+    }
+
+    /// How much a queue holds.
+    pub const fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// The only queue of a link.
+    pub fn build(&self) -> AnyQueue {
+        self.config.build(&QueueContext { capacity: self.capacity, streams: &self.streams, name: &self.name })
+    }
+
+    /// The queue of a flow, which draws from streams of its own.
+    pub fn build_for(&self, capacity: Capacity, flow: FlowId) -> AnyQueue {
+        let name = format!("{}/{}", self.name, flow.0);
+        self.config.build(&QueueContext { capacity, streams: &self.streams, name: &name })
+    }
 }
 
 /// The table of a link in a scenario file.
@@ -52,4 +89,17 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// # Errors
     /// Where a file that it names is unreadable or malformed.
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError>;
+
+    /// Tells a cell who its users are.
+    ///
+    /// # Errors
+    /// Where they are wrong.
+    fn serve(&mut self, _users: &[CellUser]) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    /// The users of a cell; `None` for every other link.
+    fn users(&self) -> Option<&[CellUser]> {
+        None
+    }
 }

@@ -1,28 +1,34 @@
 //! # ackclock-link
 //!
-//! What a segment meets between two boxes: links (one direction), bearers (both directions of a radio channel) and the
-//! queue disciplines in front of them. One file a model; the registries [`LINKS`] and [`queue::QUEUES`] name them.
+//! What a segment meets between two boxes: links (one direction), bearers (both directions of a radio channel), the
+//! queue disciplines in front of them and the schedulers of cells. One file a model; the registries [`LINKS`],
+//! [`queue::QUEUES`] and [`scheduler::SCHEDULERS`] name them.
 
 mod bearer;
+pub mod cell;
 mod config;
 mod constant;
 mod delay;
 mod exchange;
+pub mod fading;
 mod flight;
 mod link;
 mod loss;
 mod medium;
 mod outage;
 pub mod path;
+mod per_user;
 mod pieces;
 pub mod queue;
 mod ring;
+pub mod scheduler;
 mod serial;
 pub mod trace;
 mod variable;
 
 pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
-pub use config::{Files, LinkConfig, LinkContext, Nominal};
+pub use cell::{Cell, CellConfig, CellUser};
+pub use config::{Files, LinkConfig, LinkContext, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
 pub use exchange::Silence;
 pub use link::{AnyLink, BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load};
@@ -30,6 +36,7 @@ pub use loss::{Loss, Lossy};
 pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
 pub use outage::Outage;
 pub use path::Path;
+pub use per_user::PerUser;
 pub use serial::SerialLink;
 pub use variable::{Redraw, VariableConfig};
 
@@ -39,5 +46,6 @@ ackclock_core::registry! {
         "constant" => ConstantConfig,
         "variable" => VariableConfig,
         "trace" => trace::TraceConfig,
+        "cell" => CellConfig,
     }
 }

@@ -110,6 +110,7 @@ impl<M: Medium> Medium for Lossy<M> {
 /// A link of this medium, with the loss that every link table can ask for.
 pub(crate) fn assemble<M: Medium + 'static>(medium: M, loss: Loss, context: LinkContext<'_>) -> AnyLink {
     let LinkContext { queue, meaning, streams, name, .. } = context;
+    let queue = queue.build();
     if loss == Loss::NONE {
         return SerialLink::new(medium, queue, meaning).into();
     }

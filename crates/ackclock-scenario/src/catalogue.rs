@@ -4,6 +4,7 @@ use ackclock_core::{Entry, Registry};
 use ackclock_edge::REGULATORS;
 use ackclock_link::LINKS;
 use ackclock_link::queue::QUEUES;
+use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_tcp::{SENDERS, WORKLOADS};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
@@ -35,7 +36,7 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// The tables of a scenario file and of a result, and the links, queues, regulators, senders, acks, presets and workloads that they name.
+/// The tables of a scenario file and of a result, and the links, queues, schedulers, regulators, senders, acks, presets and workloads that they name.
 pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
@@ -44,6 +45,7 @@ pub fn catalogue() -> Vec<Kind> {
         },
         kind("links", &LINKS),
         kind("queues", &QUEUES),
+        kind("schedulers", &SCHEDULERS),
         kind("regulators", &REGULATORS),
         kind("senders", &SENDERS),
         kind("acks", &ACKS),

@@ -10,7 +10,7 @@ use ackclock_core::{
     ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, Port, Seq, Streams, Time, Tracer,
 };
 use ackclock_edge::{Edge, Surroundings};
-use ackclock_link::{Files, Path, path};
+use ackclock_link::{CellUser, Files, Path, path};
 use ackclock_tcp::config::{Switch, window_bytes};
 use ackclock_tcp::receiver::Opening;
 use ackclock_tcp::{Course, Host, Place, Receiver, ReceiverConfig, Sender, SenderRow, Workload, host};
@@ -163,6 +163,8 @@ pub(crate) struct FlowPlan {
     pub(crate) group: usize,
     /// Its number in the group.
     pub(crate) number: u32,
+    /// Its user.
+    pub(crate) user: u32,
     /// When it begins.
     pub(crate) start: Time,
 }
@@ -209,16 +211,18 @@ impl<'a> Builder<'a> {
     }
 
     /// Every flow by number.
-    pub(crate) fn flows(&self) -> Vec<FlowPlan> {
+    pub(crate) fn flows(&self) -> Result<Vec<FlowPlan>, ConfigError> {
+        let users = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
         let mut plans = Vec::new();
         for (index, group) in self.groups.iter().enumerate() {
-            let FlowTable { count, start, stagger, .. } = group.table;
+            let FlowTable { count, start, stagger, user, .. } = group.table;
             for number in 0..count {
                 let start = Time::ZERO + start + stagger * u64::from(number);
-                plans.push(FlowPlan { id: plans.len() as u32, group: index, number, start });
+                let user = users.map_or(user, |users| user_in_cell(users, user as usize, number));
+                plans.push(FlowPlan { id: plans.len() as u32, group: index, number, user, start });
             }
         }
-        plans
+        Ok(plans)
     }
 
     /// Builds the island of `flows`. Within it they are numbered from zero in their order.
@@ -241,11 +245,11 @@ impl<'a> Builder<'a> {
                 Course::Connection(supply) => {
                     let (mut sender, receiver) = group.connection(id, flow.start, FIRST);
                     sender.supply(supply);
-                    edge.assign(id, group.table.user);
+                    edge.assign(id, flow.user);
                     servers.add_sender(id, sender);
                     clients.add_receiver(id, flow.start, receiver);
                 }
-                Course::Client(client) => traffic.add(client, Arc::clone(group), name),
+                Course::Client(client) => traffic.add(client, Arc::clone(group), flow.user, name),
             }
         }
         Ok(Line::new(servers, path, edge, clients, traffic))
@@ -371,6 +375,12 @@ impl Node for Station {
             Self::Edge(node) => node.next_wake(),
         }
     }
+}
+
+/// The user of flow number `number` of a group that names the table of users at `table`: they are taken in turn.
+fn user_in_cell(users: &[CellUser], table: usize, number: u32) -> u32 {
+    let before: u32 = users[..table].iter().map(|user| user.count).sum();
+    before + number % users[table].count
 }
 
 /// The name of a component as written.

@@ -45,7 +45,7 @@ pub fn run(
     let streams = Streams::new(tables.seed, run.into());
     let builder = Builder::new(tables, files, &streams).map_err(|error| scenario.error(&error))?;
     let nominal = tables.edge.nominal(files).map_err(|error| scenario.error(&error.under("edge")))?;
-    let flows = builder.flows();
+    let flows = builder.flows().map_err(|error| scenario.error(&error))?;
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
         Channel::Shared => vec![&flows],
         Channel::Dedicated => flows.chunks(1).collect(),
@@ -53,7 +53,7 @@ pub fn run(
     let mut course = Course {
         scenario,
         streams,
-        tally: Tally::new(&builder, nominal.rate, parts.len()),
+        tally: Tally::new(&builder, &flows, nominal.rate, parts.len()),
         recorder: options
             .series_interval
             .map(|interval| Recorder::new(interval, tables.duration, tables.edge.channel)),

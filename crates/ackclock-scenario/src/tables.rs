@@ -60,7 +60,7 @@ pub struct FlowTable {
     pub start: Span,
     /// How much later each further one begins.
     pub stagger: Span,
-    /// The user to whom they belong.
+    /// The user to whom they belong. In a cell it is the number of a table `[[edge.user]]`, whose users get them in turn.
     pub user: u32,
     /// Row of the sender table: a name, or a table with `kind` and options.
     pub sender: Value,
@@ -177,13 +177,31 @@ impl Tables {
         self.path.check().map_err(|error| error.under("path"))?;
         self.edge.check().map_err(|error| error.under("edge"))?;
         for (index, flow) in self.flow.iter().enumerate() {
-            flow.check().map_err(|error| error.under(&format!("flow.{index}")))?;
+            let checked = flow.check().and_then(|()| self.check_user(flow));
+            checked.map_err(|error| error.under(&format!("flow.{index}")))?;
         }
         match self.flow.iter().map(|flow| u64::from(flow.count)).sum::<u64>() {
             0 => Err(ConfigError::new("flow", "there is no flow")),
             1..=MOST_FLOWS => Ok(()),
             many => Err(ConfigError::new("flow", format!("{many} flows are more than {MOST_FLOWS}"))),
         }
+    }
+
+    /// In a cell a flow belongs to users that there are.
+    fn check_user(&self, flow: &FlowTable) -> Result<(), ConfigError> {
+        let Some(users) = self.edge.cell_users().map_err(|error| error.under("edge"))? else { return Ok(()) };
+        if (flow.user as usize) < users.len() {
+            return Ok(());
+        }
+        let message = match users.len() {
+            1 => format!("{} is not a table [[edge.user]]: there is one, number 0", flow.user),
+            many => format!(
+                "{} is not a table [[edge.user]]: there are {many}, from 0 to {}",
+                flow.user,
+                many - 1
+            ),
+        };
+        Err(ConfigError::new("user", message))
     }
 }
 

@@ -33,14 +33,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Nothing counted yet, on so many channels of this long-run rate.
-    pub(crate) fn new(builder: &Builder<'_>, rate: Rate, channels: usize) -> Self {
+    /// Nothing counted yet of these flows, on so many channels of this long-run rate.
+    pub(crate) fn new(builder: &Builder<'_>, flows: &[FlowPlan], rate: Rate, channels: usize) -> Self {
         Self {
             duration: builder.tables.duration,
             regulator: name_of(&builder.tables.edge.regulator),
             capacity_bps: rate.as_bps() as f64 * channels as f64,
             flows: Vec::new(),
-            users: builder.groups.iter().map(|group| (group.table.user, Counts::default())).collect(),
+            users: flows.iter().map(|flow| (flow.user, Counts::default())).collect(),
             transfers: Transfers::default(),
             waits: Histogram::default(),
             drops: 0,
@@ -119,7 +119,7 @@ impl Tally {
         let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
         FlowResult {
             id: plan.id,
-            user: group.table.user,
+            user: plan.user,
             sender: group.sender_name.clone(),
             goodput_bps: per_second(receiver.delivered_bytes()),
             wire_goodput_bps: per_second(receiver.delivered_wire_bytes()),

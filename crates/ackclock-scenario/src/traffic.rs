@@ -48,6 +48,7 @@ pub(crate) struct Traffic {
 struct Visitor {
     client: Box<dyn Client>,
     group: Arc<Group>,
+    user: u32,
     /// What the luck of its packets is called.
     name: String,
     /// Connections that it has opened.
@@ -127,11 +128,11 @@ impl Traffic {
         Self { first: flows as u32, ..Self::default() }
     }
 
-    /// Adds a client, whose packets have luck called `name`.
-    pub(crate) fn add(&mut self, client: Box<dyn Client>, group: Arc<Group>, name: String) {
+    /// Adds a client of a user, whose packets have luck called `name`.
+    pub(crate) fn add(&mut self, client: Box<dyn Client>, group: Arc<Group>, user: u32, name: String) {
         let slot = self.wakes.add();
         self.wakes.set(slot, Some(client.due()));
-        self.visitors.push(Visitor { client, group, name, opened: 0, reused: Vec::new() });
+        self.visitors.push(Visitor { client, group, user, name, opened: 0, reused: Vec::new() });
     }
 
     /// Whether there is nobody.
@@ -190,7 +191,7 @@ impl Traffic {
     }
 
     fn user(&self, visitor: usize) -> u32 {
-        self.visitors[visitor].group.table.user
+        self.visitors[visitor].user
     }
 
     fn note_due(&mut self, visitor: usize) {
@@ -220,9 +221,9 @@ impl Traffic {
     /// Makes a connection.
     fn open(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut impl Boxes) -> FlowId {
         let (flow, first) = self.number(now, boxes);
-        let Visitor { group, name, opened, reused, .. } = &mut self.visitors[visitor];
+        let Visitor { group, user, name, opened, reused, .. } = &mut self.visitors[visitor];
         boxes.path().renew(flow, &format!("{name}/{opened}"));
-        boxes.edge().assign(flow, group.table.user);
+        boxes.edge().assign(flow, *user);
         let (sender, receiver) = group.connection(flow, now, first);
         boxes.servers().watch_sender(flow, sender);
         boxes.clients().watch_receiver(flow, now, receiver);
@@ -303,7 +304,8 @@ mod tests {
         let scenario = Scenario::load("web.toml", text, &[]).expect("a scenario written here");
         let (files, streams) = (DiskFiles::in_folder("."), Streams::new(1, 0));
         let builder = Builder::new(scenario.tables(), &files, &streams).expect("it was checked");
-        let mut line = builder.line(&builder.flows(), &streams).expect("it was checked");
+        let mut line =
+            builder.line(&builder.flows().expect("it was checked"), &streams).expect("it was checked");
         line.advance(Time::ZERO + Span::from_secs(3600));
         let parts = line.parts(0);
         let opened = parts.traffic.counts(parts.servers, parts.clients)[&0].flows;

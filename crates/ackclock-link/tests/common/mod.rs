@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use ackclock_core::{FlowId, Segment, Seq, Span, Streams, Time};
-use ackclock_link::queue::{QUEUES, QueueContext};
+use ackclock_link::queue::QUEUES;
 use ackclock_link::{
-    BufferMeaning, Capacity, Cause, Departures, Files, LINKS, Link, LinkContext, LinkEvent, Nominal,
+    BufferMeaning, Capacity, Cause, CellUser, Departures, Files, LINKS, Link, LinkContext, LinkEvent,
+    Nominal, QueuePlan,
 };
 use serde_json::{Value, json};
 
@@ -28,14 +29,25 @@ impl Files for MadeUp {
     }
 }
 
-/// A link named `down` from its table, with a queue from its own.
+/// A link named `down` from its table, with a queue from its own. A cell has its users under `users`; flow n belongs to the
+/// n-th of them, as long as there are so many.
 pub fn link(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> Box<dyn Link> {
     let streams = Streams::new(seed, 0);
-    let context = QueueContext { capacity, streams: &streams, name: "down/queue" };
-    let queue = QUEUES.resolve(queue).unwrap().build(&context);
+    let mut table = table.clone();
+    let users = table.as_object_mut().unwrap().remove("users");
+    let mut config = LINKS.resolve(&table).unwrap();
+    let mut count = 0;
+    if let Some(users) = users {
+        let users: Vec<CellUser> = serde_json::from_value(users).unwrap();
+        count = users.iter().map(|user| user.count).sum();
+        config.serve(&users).unwrap();
+    }
+    let queue = QueuePlan::new(QUEUES.resolve(queue).unwrap(), capacity, &streams, "down/queue");
     let (meaning, files) = (BufferMeaning::Waiting, &MadeUp);
     let context = LinkContext { queue, meaning, streams: &streams, name: "down", files };
-    Box::new(LINKS.resolve(table).unwrap().build(context).unwrap())
+    let mut link = config.build(context).unwrap();
+    (0..count).for_each(|user| link.assign(FlowId(user), user));
+    Box::new(link)
 }
 
 /// A link with an unlimited drop-tail queue.
@@ -67,6 +79,19 @@ pub fn every_link() -> Vec<Value> {
             json!({"file": "bursts", "accounting": "ip", "delay": "e(5ms)", "loss": 0.1}),
             json!({"file": "rates"}),
             json!({"file": "lossy"}),
+        ],
+        "cell" => vec![
+            json!({}),
+            json!({"users": [{"count": 2, "doppler": 100.0}, {"fading": "jakes"}], "delay": "2ms", "loss": 0.1}),
+            json!({
+                "users": [{"fading": "table"}, {"mean_snr": 5.0}], "scheduler": "pf-rp", "order": "sfp",
+                "short_flow": {"bytes": "3kB", "idle": "50ms"}, "drc_delay": 2, "delay": "e(5ms)"
+            }),
+            json!({
+                "users": [{"fading": "none", "mean_snr": 0.0, "count": 2}], "scheduler": "round-robin",
+                "buffer_per": "user", "remainder": "waste", "slots": 1000, "delay": "0ms"
+            }),
+            json!({"users": [{"count": 3}], "scheduler": "pf-sp", "transport": "packets", "delay": "1ms + e(2ms)"}),
         ],
         _ => vec![json!({})],
     };

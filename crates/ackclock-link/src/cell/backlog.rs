@@ -1,0 +1,247 @@
+//! What waits in a cell: a queue for each flow, and for each user the order in which its flows are served.
+//!
+//! Queues are those of any discipline. Every packet takes a ticket when it enters; the flow whose oldest packet has the
+//! lowest ticket is the one that came first.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{FlowId, Segment, Time};
+
+use super::config::{BufferPer, IntraUser};
+use super::short::{Account, CountsAt, ShortFlows};
+use crate::queue::{AnyQueue, Queue};
+use crate::scheduler::Class;
+use crate::{Capacity, Cause, Load, QueuePlan};
+
+/// All queues of a cell.
+pub(super) struct Backlog {
+    rules: Rules,
+    /// By number of the flow.
+    flows: Vec<Option<FlowQueue>>,
+    /// Whose flow it is; user 0 where nothing was said.
+    user_of: Vec<u32>,
+    users: Vec<UserQueue>,
+    next_ticket: u64,
+    dropped: VecDeque<(Segment, Cause)>,
+}
+
+/// How packets are kept and served.
+pub(super) struct Rules {
+    pub(super) plan: QueuePlan,
+    pub(super) order: IntraUser,
+    pub(super) buffer: BufferPer,
+    pub(super) short: ShortFlows,
+}
+
+struct FlowQueue {
+    user: u32,
+    queue: AnyQueue,
+    tickets: VecDeque<u64>,
+    account: Account,
+    /// The flow is over: this goes when it is drained.
+    ended: bool,
+}
+
+#[derive(Clone, Default)]
+struct UserQueue {
+    /// Flows of which something waits; long ones are served from the front in turn.
+    active: Vec<u32>,
+    load: Load,
+}
+
+impl Backlog {
+    pub(super) fn new(users: usize, rules: Rules) -> Self {
+        Self {
+            rules,
+            flows: Vec::new(),
+            user_of: Vec::new(),
+            users: vec![UserQueue::default(); users],
+            next_ticket: 0,
+            dropped: VecDeque::new(),
+        }
+    }
+
+    /// Takes a segment; `beside` is what counts against the capacity without waiting here.
+    pub(super) fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        let id = segment.flow;
+        self.open(id);
+        let (ticket, rules) = (self.next_ticket, &self.rules);
+        let Some(flow) = &mut self.flows[id.index()] else { return Ok(()) };
+        flow.account.on_arrival(now, &rules.short);
+        flow.queue.enqueue(now, segment, beside)?;
+        flow.account.count(CountsAt::Enqueued, segment.wire_bytes(), &rules.short);
+        flow.ended = false;
+        flow.tickets.push_back(ticket);
+        self.next_ticket += 1;
+        let user = &mut self.users[flow.user as usize];
+        user.load += Load::of(segment);
+        if !user.active.contains(&id.0) {
+            user.active.push(id.0);
+        }
+        let number = flow.user;
+        self.settle(id.0);
+        if self.rules.buffer == BufferPer::User {
+            self.drop_surplus(now, number, beside);
+        }
+        Ok(())
+    }
+
+    /// Takes out the next packet of a user, with the instant of its arrival.
+    pub(super) fn take(&mut self, now: Time, user: u32) -> Option<(Time, Segment)> {
+        loop {
+            let id = self.head(now, user)?;
+            let Some(flow) = &mut self.flows[id as usize] else { return None };
+            let next = flow.queue.dequeue(now);
+            if let Some((_, segment)) = &next {
+                flow.tickets.pop_front();
+                flow.account.count(CountsAt::Dequeued, segment.wire_bytes(), &self.rules.short);
+                let user = &mut self.users[user as usize];
+                user.load -= Load::of(segment);
+                // To the end of the turn.
+                user.active.retain(|&other| other != id);
+                user.active.push(id);
+            }
+            self.settle(id);
+            if next.is_some() {
+                return next;
+            }
+        }
+    }
+
+    /// Class of the packet that a user would send next; of `flow`, where it has begun to send one.
+    pub(super) fn class(&self, now: Time, user: u32, begun: Option<FlowId>) -> Class {
+        let id = begun.map(|flow| flow.0).or_else(|| self.head(now, user));
+        id.map_or(Class::Short, |id| self.class_of(now, id))
+    }
+
+    /// Whether nothing of a user waits.
+    pub(super) fn is_empty(&self, user: u32) -> bool {
+        self.users[user as usize].active.is_empty()
+    }
+
+    /// The next segment that was dropped after it had been accepted.
+    pub(super) fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
+        self.dropped.pop_front()
+    }
+
+    /// What waits and counts against the capacity that `flow` has.
+    pub(super) fn waiting(&self, flow: FlowId) -> Load {
+        match (self.rules.buffer, self.flows.get(flow.index()).and_then(Option::as_ref)) {
+            (BufferPer::User, _) => self.users[self.user(flow) as usize].load,
+            (BufferPer::Flow, Some(of)) => of.queue.waiting(flow),
+            (BufferPer::Flow, None) => Load::NONE,
+        }
+    }
+
+    pub(super) fn capacity(&self) -> Capacity {
+        self.rules.plan.capacity()
+    }
+
+    /// Whether the packets of both flows count against one capacity.
+    pub(super) fn together(&self, a: FlowId, b: FlowId) -> bool {
+        match self.rules.buffer {
+            BufferPer::Flow => a == b,
+            BufferPer::User => self.user(a) == self.user(b),
+        }
+    }
+
+    pub(super) fn user(&self, flow: FlowId) -> u32 {
+        self.user_of.get(flow.index()).copied().unwrap_or(0)
+    }
+
+    /// Tells whose flow it is, before the first of its segments comes.
+    pub(super) fn assign(&mut self, flow: FlowId, user: u32) {
+        if self.user_of.len() <= flow.index() {
+            self.user_of.resize(flow.index() + 1, 0);
+        }
+        self.user_of[flow.index()] = user.min(self.users.len() as u32 - 1);
+    }
+
+    /// The flow has ended: what waits is still sent.
+    pub(super) fn forget(&mut self, flow: FlowId) {
+        if let Some(slot) = self.flows.get_mut(flow.index()) {
+            match slot {
+                Some(of) if !of.tickets.is_empty() => of.ended = true,
+                _ => *slot = None,
+            }
+        }
+    }
+
+    /// Makes the queue of a flow, where it has none.
+    fn open(&mut self, id: FlowId) {
+        if self.flows.len() <= id.index() {
+            self.flows.resize_with(id.index() + 1, || None);
+        }
+        let (user, plan) = (self.user(id), &self.rules.plan);
+        self.flows[id.index()].get_or_insert_with(|| FlowQueue {
+            user,
+            queue: match self.rules.buffer {
+                BufferPer::Flow => plan.build_for(plan.capacity(), id),
+                BufferPer::User => plan.build_for(Capacity::Unlimited, id),
+            },
+            tickets: VecDeque::new(),
+            account: Account::default(),
+            ended: false,
+        });
+    }
+
+    /// The flow of a user that is served next.
+    fn head(&self, now: Time, user: u32) -> Option<u32> {
+        let active = &self.users[user as usize].active;
+        let oldest = |flows: &mut dyn Iterator<Item = u32>| flows.min_by_key(|&id| self.ticket(id));
+        match (active.as_slice(), self.rules.order) {
+            ([] | [_], _) => active.first().copied(),
+            (_, IntraUser::Fifo) => oldest(&mut active.iter().copied()),
+            (_, IntraUser::Sfp) => {
+                let mut short = active.iter().copied().filter(|&id| self.class_of(now, id) == Class::Short);
+                oldest(&mut short).or_else(|| active.first().copied())
+            }
+        }
+    }
+
+    fn ticket(&self, id: u32) -> u64 {
+        let flow = self.flows[id as usize].as_ref();
+        flow.and_then(|flow| flow.tickets.front().copied()).unwrap_or(u64::MAX)
+    }
+
+    fn class_of(&self, now: Time, id: u32) -> Class {
+        let flow = self.flows[id as usize].as_ref();
+        flow.map_or(Class::Short, |flow| flow.account.class(now, &self.rules.short))
+    }
+
+    /// Takes note of what the queue of a flow has dropped, and of its end.
+    fn settle(&mut self, id: u32) {
+        let Some(flow) = &mut self.flows[id as usize] else { return };
+        let user = &mut self.users[flow.user as usize];
+        while let Some(dropped) = flow.queue.poll_dropped() {
+            flow.tickets.pop_front();
+            user.load -= Load::of(&dropped.0);
+            self.dropped.push_back(dropped);
+        }
+        if flow.queue.is_empty() {
+            user.active.retain(|&other| other != id);
+            if flow.ended {
+                self.flows[id as usize] = None;
+            }
+        }
+    }
+
+    /// Drops from the head of the longest queue of a user until the rest fits; among equals from the lowest flow.
+    fn drop_surplus(&mut self, now: Time, user: u32, beside: Load) {
+        while !self.rules.plan.capacity().holds(self.users[user as usize].load + beside) {
+            let active = &self.users[user as usize].active;
+            let bytes =
+                |id: u32| self.flows[id as usize].as_ref().map_or(0, |of| of.queue.waiting(FlowId(id)).bytes);
+            let longest = active.iter().copied().max_by_key(|&id| (bytes(id), std::cmp::Reverse(id)));
+            let Some(id) = longest else { return };
+            if let Some(flow) = &mut self.flows[id as usize]
+                && let Some((_, segment)) = flow.queue.dequeue(now)
+            {
+                flow.tickets.pop_front();
+                self.users[user as usize].load -= Load::of(&segment);
+                self.dropped.push_back((segment, Cause::Full));
+            }
+            self.settle(id);
+        }
+    }
+}

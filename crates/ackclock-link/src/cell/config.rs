@@ -1,0 +1,316 @@
+//! The table of a cell and the tables of its users.
+
+use ackclock_core::{Config, ConfigError, Law, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::channel::shares;
+use super::rates::{self, RateRow};
+use super::short::ShortFlows;
+use super::{Cell, Parts};
+use crate::scheduler::{SCHEDULERS, SchedulerConfig};
+use crate::{AnyLink, Files, LinkConfig, LinkContext, Loss, Nominal};
+
+/// A cell: many users over one channel that fades for each of them, and a scheduler that serves one in a slot. The users are
+/// `[[edge.user]]`, each with queues of its own, one a flow; the link from the mobiles is one for each user.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CellConfig {
+    /// Scheduler: a name, or a table with `kind`.
+    pub scheduler: Value,
+    /// Order in which the packets of a user are served.
+    pub order: IntraUser,
+    /// What makes a flow short.
+    pub short_flow: ShortFlows,
+    /// Whose packets share a buffer of the size that `edge.buffer` gives.
+    pub buffer_per: BufferPer,
+    /// Law of the delay behind the transmitter, one way. Packets of a user do not overtake each other.
+    pub delay: Law<Span>,
+    /// Share of packets that the radio loses, each by itself.
+    pub loss: Loss,
+    /// Slots of a second.
+    pub slots: u32,
+    /// Slots from the measurement of a user's channel until it can be served at the rate found.
+    pub drc_delay: u32,
+    /// How packets are cut into slots.
+    pub transport: Transport,
+    /// What becomes of the rest of a slot in which a packet ends.
+    pub remainder: Remainder,
+    /// Rates and the SNR that each needs, rising.
+    pub rates: Vec<RateRow>,
+    /// The users, as the edge tells them; one where it tells nothing.
+    #[serde(skip)]
+    users: Vec<CellUser>,
+}
+
+/// Users of a cell, in a group of equal ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CellUser {
+    /// How many.
+    pub count: u32,
+    /// Mean SNR of each one's channel, dB.
+    pub mean_snr: f64,
+    /// Largest Doppler frequency, Hz.
+    pub doppler: f64,
+    /// How the channel fades.
+    pub fading: FadingKind,
+}
+
+/// How the channel of a user fades.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FadingKind {
+    /// Rayleigh fading, after Zheng and Xiao.
+    #[default]
+    Rayleigh,
+    /// Rayleigh fading, after Jakes.
+    Jakes,
+    /// Not in time: the rate of each slot is drawn from the probabilities of the rate table.
+    Table,
+    /// Not at all: the SNR is always its mean.
+    None,
+}
+
+/// Order in which the packets of a user are served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntraUser {
+    /// As they came.
+    #[default]
+    Fifo,
+    /// Short flows first, as they came; then long flows in turn.
+    Sfp,
+}
+
+/// Whose packets share a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferPer {
+    /// Those of a flow.
+    #[default]
+    Flow,
+    /// Those of a user's flows; where it is full the longest queue loses its head.
+    User,
+}
+
+/// How packets are cut into slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// A slot carries as many bits as its rate gives.
+    #[default]
+    Bits,
+    /// Whoever is served sends one physical packet of the row's `bits`, and holds the rate for its `slots`.
+    Packets,
+}
+
+/// What becomes of the rest of a slot in which a packet ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Remainder {
+    /// It carries the head of the user's next packet.
+    #[default]
+    Next,
+    /// Nothing.
+    Waste,
+}
+
+/// Most users of a cell.
+const MOST_USERS: u64 = 100_000;
+
+impl Default for CellConfig {
+    /// 1xEV-DO with proportional fair scheduling.
+    fn default() -> Self {
+        Self {
+            scheduler: "pf".into(),
+            order: IntraUser::Fifo,
+            short_flow: ShortFlows::default(),
+            buffer_per: BufferPer::Flow,
+            delay: "u(75ms, 30ms)".parse().expect("a law written here and tested"),
+            loss: Loss::NONE,
+            slots: 600,
+            drc_delay: 0,
+            transport: Transport::Bits,
+            remainder: Remainder::Next,
+            rates: rates::evdo(),
+            users: vec![CellUser::default()],
+        }
+    }
+}
+
+impl Default for CellUser {
+    /// The mean SNR at which the shares of rates are those of CR02 Table 4.
+    fn default() -> Self {
+        Self { count: 1, mean_snr: 2.3, doppler: 30.0, fading: FadingKind::Rayleigh }
+    }
+}
+
+impl Config for CellConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.scheduler()?;
+        self.short_flow.check()?;
+        rates::check(&self.rates)?;
+        if !(1..=1_000_000).contains(&self.slots) {
+            return Err(ConfigError::new(
+                "slots",
+                format!("{} is not from 1 to 1000000 a second", self.slots),
+            ));
+        }
+        let incomplete = self.rates.iter().position(|row| row.bits.is_none() || row.slots.is_none());
+        match (self.transport, incomplete) {
+            (Transport::Packets, Some(row)) => Err(ConfigError::new(
+                format!("rates[{row}]"),
+                "has no `bits` and `slots`, which transport = \"packets\" needs",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl CellUser {
+    fn check(&self, cell: &CellConfig) -> Result<(), ConfigError> {
+        let nyquist = f64::from(cell.slots) / 2.0;
+        if self.count == 0 {
+            return Err(ConfigError::new("count", "0 is not above 0"));
+        }
+        if !(-100.0..=100.0).contains(&self.mean_snr) {
+            return Err(ConfigError::new(
+                "mean_snr",
+                format!("{} is not from -100 to 100 dB", self.mean_snr),
+            ));
+        }
+        if !(0.0..=nyquist).contains(&self.doppler) {
+            let message =
+                format!("{} is not from 0 to {nyquist} Hz, half the slots of a second", self.doppler);
+            return Err(ConfigError::new("doppler", message));
+        }
+        let without = cell.rates.iter().position(|row| row.probability.is_none());
+        if let (FadingKind::Table, Some(row)) = (self.fading, without) {
+            let message = format!("\"table\" draws by probability, and rates[{row}] has none");
+            return Err(ConfigError::new("fading", message));
+        }
+        let served = shares(self, &cell.rates)[0] < 1.0 - 1e-9;
+        if !served {
+            return Err(ConfigError::new(
+                "mean_snr",
+                format!("at {} dB the user never has a rate", self.mean_snr),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl LinkConfig for CellConfig {
+    fn serve(&mut self, users: &[CellUser]) -> Result<(), ConfigError> {
+        for (index, user) in users.iter().enumerate() {
+            user.check(self).map_err(|error| error.under(&format!("user.{index}")))?;
+        }
+        match users.iter().map(|user| u64::from(user.count)).sum::<u64>() {
+            0 => return Err(ConfigError::new("user", "a cell has at least one user")),
+            1..=MOST_USERS => {}
+            many => return Err(ConfigError::new("user", format!("{many} users are more than {MOST_USERS}"))),
+        }
+        self.users = users.to_vec();
+        Ok(())
+    }
+
+    fn users(&self) -> Option<&[CellUser]> {
+        Some(&self.users)
+    }
+
+    fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
+        Ok(Nominal { rate: self.capacity(), delay: self.delay.mean() })
+    }
+
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
+        let mean_rates: Vec<f64> = self.each_user().map(|user| self.mean_rate(user)).collect();
+        let scheduler =
+            self.scheduler()?.build(crate::scheduler::SchedulerContext { mean_rates: &mean_rates });
+        let users: Vec<&CellUser> = self.each_user().collect();
+        Ok(Cell::new(self, Parts { users: &users, scheduler, mean: self.capacity() }, context).into())
+    }
+}
+
+impl CellConfig {
+    fn scheduler(&self) -> Result<Box<dyn SchedulerConfig>, ConfigError> {
+        SCHEDULERS.resolve(&self.scheduler).map_err(|error| error.under("scheduler"))
+    }
+
+    fn each_user(&self) -> impl Iterator<Item = &CellUser> {
+        self.users.iter().flat_map(|user| std::iter::repeat_n(user, user.count as usize))
+    }
+
+    /// Mean rate of a user's channel, bit/s.
+    fn mean_rate(&self, user: &CellUser) -> f64 {
+        let shares = shares(user, &self.rates);
+        self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
+    }
+
+    /// The mean of the highest of all users' rates: no scheduler carries more. P(highest <= r) is the product of the users'.
+    fn capacity(&self) -> Rate {
+        let mut below = vec![1.0; self.rates.len() + 1];
+        for user in &self.users {
+            let mut sum = 0.0;
+            for (below, share) in below.iter_mut().zip(shares(user, &self.rates)) {
+                sum += share;
+                *below *= libm::pow(sum.min(1.0), f64::from(user.count));
+            }
+        }
+        let share = |row: usize| below[row + 1] - below[row];
+        let rate = self.rates.iter().enumerate().map(|(row, of)| of.rate.as_bps() as f64 * share(row)).sum();
+        Rate::from_bps_f64(rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(users: &[CellUser]) -> CellConfig {
+        let mut cell = CellConfig::default();
+        cell.serve(users).unwrap();
+        cell
+    }
+
+    #[test]
+    fn the_shares_of_rates_are_those_of_table_4() {
+        let cell = cell(&[CellUser { mean_snr: 2.27, ..CellUser::default() }]);
+        // links.md section 4: the least-squares fit, no rate first.
+        let fit = [0.033, 0.032, 0.016, 0.044, 0.023, 0.063, 0.165, 0.175, 0.143, 0.262, 0.040, 0.005];
+        for (got, expected) in shares(&cell.users[0], &cell.rates).iter().zip(fit) {
+            assert!((got - expected).abs() < 0.0011, "{got} against {expected}");
+        }
+        let table = CellUser { fading: FadingKind::Table, ..CellUser::default() };
+        let printed = shares(&table, &cell.rates);
+        assert!((printed[0] - 0.028).abs() < 1e-9 && (printed[9] - 0.260).abs() < 1e-9, "{printed:?}");
+    }
+
+    #[test]
+    fn the_capacity_is_the_mean_of_the_highest_rate() {
+        // schedulers.md section 11: 721 for one user at 2.3 dB, 227 at -4 dB. With more users proportional fair comes near the
+        // highest rate of all.
+        for (snr, kbps) in [(2.3, 721.0), (-4.0, 227.0), (-1.5, 383.0), (0.0, 505.0), (4.0, 917.0)] {
+            let got =
+                cell(&[CellUser { mean_snr: snr, ..CellUser::default() }]).capacity().as_bps() as f64 / 1e3;
+            // The computed values are those of a simulation, good to half a percent.
+            assert!((got / kbps - 1.0).abs() < 0.005, "{snr} dB: {got}");
+        }
+        let four = cell(&[CellUser { count: 4, ..CellUser::default() }]).capacity();
+        let apart = cell(&vec![CellUser::default(); 4]).capacity();
+        assert_eq!(four, apart);
+        assert!((four.as_bps() as f64 / 1239e3 - 1.0).abs() < 0.03, "{four}");
+    }
+
+    #[test]
+    fn users_that_cannot_be_are_refused() {
+        let refused = |user: CellUser| CellConfig::default().serve(&[user]).unwrap_err().path;
+        let user = CellUser::default();
+        assert_eq!(refused(CellUser { count: 0, ..user.clone() }), "user.0.count");
+        assert_eq!(refused(CellUser { doppler: 301.0, ..user.clone() }), "user.0.doppler");
+        assert_eq!(refused(CellUser { mean_snr: f64::NAN, ..user.clone() }), "user.0.mean_snr");
+        let dead = CellUser { mean_snr: -20.0, fading: FadingKind::None, ..user };
+        assert_eq!(refused(dead), "user.0.mean_snr");
+    }
+}

@@ -1,0 +1,388 @@
+//! # Cell
+//!
+//! ## Source
+//! CR02 sections 2 and 6.4-6.5 and CR04: 1xEV-DO (HDR), where a base station serves one user in each slot of 1/600 s at the
+//! rate that its channel then carries; `links.md` section 4, `schedulers.md`.
+//!
+//! ## What it does
+//! Each flow has a queue, each user the queues of its flows. In every slot with something to send the channel of each user
+//! who has something to send is looked at, a scheduler chooses one of them, and that user sends rate x slot bits. Packets
+//! are cut over slots; what leaves in a slot has left at its end, and then travels for a delay drawn for each packet.
+//!
+//! A packet that arrives is eligible from the next slot on. It is in transmission, and no longer waits, from the slot in
+//! which its first byte goes; a packet that has begun is finished before its user sends another. Slots in which nobody has
+//! anything to send are jumped over.
+//!
+//! Draws come from `NAME/fading/USER`, `NAME/delay/USER` and `NAME/loss/USER`, so that one user more changes no other's luck.
+//!
+//! ## Differences from the source
+//! What a user asks for arrives: there are no errors of rate prediction and no early termination. Doppler frequency, DRC
+//! delay and packetisation, which the source does not state, are parameters.
+//!
+//! ## Validation
+//! Shares of rates as in CR02 Table 4, totals of users without end of data under proportional fair, maximum rate and round
+//! robin against computed values (`tests/cell.rs`, unit tests of the table).
+
+mod backlog;
+mod channel;
+mod config;
+mod rates;
+mod short;
+mod slots;
+
+pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Remainder, Transport};
+pub use rates::RateRow;
+pub use short::{CountsAt, ShortFlows};
+
+use std::collections::VecDeque;
+
+use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Stream, Time};
+
+use crate::delay::Delays;
+use crate::flight::Flight;
+use crate::scheduler::{Candidate, Scheduler, Service};
+use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss};
+use backlog::{Backlog, Rules};
+use channel::Channel;
+use slots::Slots;
+
+/// Many users, one channel that fades for each of them, and a scheduler.
+pub struct Cell {
+    slots: Slots,
+    drc_delay: u64,
+    remainder: Remainder,
+    loss: Loss,
+    meaning: BufferMeaning,
+    mean: Rate,
+    /// What each state of a channel carries; the first is no rate.
+    grants: Vec<Grant>,
+    members: Vec<Member>,
+    backlog: Backlog,
+    scheduler: Box<dyn Scheduler>,
+    /// Users who have something to send, in the order of their numbers.
+    busy: Vec<u32>,
+    /// Scratch space of a decision.
+    candidates: Vec<Candidate>,
+    /// The slot that is decided next.
+    next: u64,
+    air: Air,
+    departures: Departures,
+    flight: Flight,
+    /// Departures and drops that have happened and were not told yet.
+    news: VecDeque<(Time, LinkEvent)>,
+    waits: Histogram,
+}
+
+/// What a cell is built from beside its table.
+struct Parts<'a> {
+    users: &'a [&'a CellUser],
+    scheduler: Box<dyn Scheduler>,
+    mean: Rate,
+}
+
+/// What a user gets who is served. Work is counted in bits by the slots of a second, so that it is whole.
+#[derive(Clone, Copy, Debug)]
+struct Grant {
+    rate: Rate,
+    work: u64,
+    slots: u64,
+}
+
+/// One user.
+struct Member {
+    channel: Channel,
+    delays: Delays,
+    chance: Stream,
+    /// The packet that has begun to be sent and has not ended.
+    begun: Option<Fragment>,
+    last_arrival: Time,
+    /// State of the channel in the slot decided last, and that slot.
+    state: (u64, usize),
+}
+
+#[derive(Clone, Copy)]
+struct Fragment {
+    segment: Segment,
+    /// Work that is left.
+    left: u64,
+}
+
+/// The slots that are being sent.
+struct Air {
+    /// Whose; of no meaning once they have ended.
+    user: u32,
+    ends: Time,
+    /// Packets of which the last byte is among them.
+    last: Vec<Segment>,
+}
+
+impl Cell {
+    fn new(config: &CellConfig, parts: Parts<'_>, context: LinkContext<'_>) -> Self {
+        let LinkContext { queue, meaning, streams, name, .. } = context;
+        let slots = Slots::new(config.slots);
+        let member = |(number, user): (usize, &&CellUser)| {
+            let stream = |what: &str| streams.stream(&format!("{name}/{what}/{number}"));
+            let fading = format!("{name}/fading/{number}");
+            Member {
+                channel: Channel::new(user, &config.rates, f64::from(config.slots), streams, &fading),
+                delays: Delays::new(config.delay.clone(), stream("delay")),
+                chance: stream("loss"),
+                begun: None,
+                last_arrival: Time::ZERO,
+                state: (u64::MAX, 0),
+            }
+        };
+        let rules = Rules {
+            plan: queue,
+            order: config.order,
+            buffer: config.buffer_per,
+            short: config.short_flow.clone(),
+        };
+        Self {
+            slots,
+            drc_delay: config.drc_delay.into(),
+            remainder: config.remainder,
+            loss: config.loss,
+            meaning,
+            mean: parts.mean,
+            grants: grants(config, slots),
+            members: parts.users.iter().enumerate().map(member).collect(),
+            backlog: Backlog::new(parts.users.len(), rules),
+            scheduler: parts.scheduler,
+            busy: Vec::new(),
+            candidates: Vec::new(),
+            next: 0,
+            air: Air { user: 0, ends: Time::NEVER, last: Vec::new() },
+            departures: Departures::Unwatched,
+            flight: Flight::default(),
+            news: VecDeque::new(),
+            waits: Histogram::default(),
+        }
+    }
+
+    /// Decides every slot that begins up to `now`, and ends those that are over.
+    fn advance(&mut self, now: Time) {
+        loop {
+            if self.air.ends <= now {
+                self.land();
+            } else if self.air.ends == Time::NEVER
+                && !self.busy.is_empty()
+                && self.slots.start(self.next) <= now
+            {
+                self.decide();
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Who is served in the next slot?
+    fn decide(&mut self) {
+        let (slot, start) = (self.next, self.slots.start(self.next));
+        let measured = slot.saturating_sub(self.drc_delay);
+        self.candidates.clear();
+        for &user in &self.busy {
+            let member = &mut self.members[user as usize];
+            let state = member.channel.state(measured);
+            member.state = (slot, state);
+            let begun = member.begun.as_ref().map(|fragment| fragment.segment.flow);
+            let class = self.backlog.class(start, user, begun);
+            let rate = self.grants[state].rate.as_bps() as f64;
+            self.candidates.push(Candidate { user, rate, class });
+        }
+        match self.scheduler.choose(slot, &self.candidates) {
+            Some(chosen) => self.serve(start, self.candidates[chosen].user),
+            None => self.next += 1,
+        }
+    }
+
+    /// Sends what fits into the slots that a user was given.
+    fn serve(&mut self, start: Time, user: u32) {
+        let member = &mut self.members[user as usize];
+        let grant = self.grants[member.state.1];
+        let mut room = grant.work;
+        while room > 0 {
+            let begun = member.begun.take().or_else(|| {
+                let (arrived, segment) = self.backlog.take(start, user)?;
+                self.waits.record(start.since(arrived));
+                let left = u64::from(segment.wire_bytes()) * 8 * self.slots.per_second();
+                Some(Fragment { segment, left })
+            });
+            let Some(mut fragment) = begun else { break };
+            if fragment.left > room {
+                fragment.left -= std::mem::take(&mut room);
+                member.begun = Some(fragment);
+                break;
+            }
+            room -= fragment.left;
+            self.air.last.push(fragment.segment);
+            if self.remainder == Remainder::Waste {
+                break;
+            }
+        }
+        let idle = member.begun.is_none() && self.backlog.is_empty(user);
+        let rate = grant.rate.as_bps() as f64;
+        let served = rate * ((grant.work - room) as f64 / grant.work as f64);
+        self.scheduler.served(Service { user, slot: self.next, slots: grant.slots, rate, served });
+        self.next += grant.slots;
+        self.air = Air { user, ends: self.slots.start(self.next), last: std::mem::take(&mut self.air.last) };
+        if idle && let Ok(at) = self.busy.binary_search(&user) {
+            self.busy.remove(at);
+        }
+        self.tell_drops(start);
+    }
+
+    /// The slots that were being sent are over.
+    fn land(&mut self) {
+        let at = std::mem::replace(&mut self.air.ends, Time::NEVER);
+        let member = &mut self.members[self.air.user as usize];
+        for segment in self.air.last.drain(..) {
+            // Both are drawn for every packet, so that the luck of the next does not hang on the fate of this one.
+            let (lost, delay) = (member.chance.chance(self.loss.probability()), member.delays.draw());
+            if lost {
+                self.news.push_back((at, LinkEvent::Dropped(segment, Cause::Medium)));
+                continue;
+            }
+            if self.departures == Departures::Watched {
+                self.news.push_back((at, LinkEvent::Departed(segment)));
+            }
+            // Packets of a user do not overtake each other, and users do not hold each other up.
+            member.last_arrival = member.last_arrival.max(at + delay);
+            self.flight.put(member.last_arrival, &segment);
+        }
+    }
+
+    fn tell_drops(&mut self, at: Time) {
+        while let Some((segment, cause)) = self.backlog.poll_dropped() {
+            self.news.push_back((at, LinkEvent::Dropped(segment, cause)));
+        }
+    }
+
+    /// What is in transmission and came from the part of the buffer that serves `flow`.
+    fn in_transmission(&self, flow: FlowId) -> Load {
+        let begun =
+            self.members[self.backlog.user(flow) as usize].begun.iter().map(|fragment| &fragment.segment);
+        let of_flow = |segment: &&Segment| self.backlog.together(segment.flow, flow);
+        begun.chain(&self.air.last).filter(of_flow).fold(Load::NONE, |sum, segment| sum + Load::of(segment))
+    }
+
+    /// No packet travels for less.
+    fn least_delay(&self) -> Span {
+        self.members[0].delays.least()
+    }
+
+    /// When something next happens in a slot: those that are being sent end, or the next is decided.
+    fn next_change(&self) -> Time {
+        if self.busy.is_empty() { self.air.ends } else { self.air.ends.min(self.slots.start(self.next)) }
+    }
+
+    /// No packet leaves earlier, once everything due was done.
+    fn next_departure(&self) -> Time {
+        if self.busy.is_empty() || !self.air.last.is_empty() {
+            return self.air.ends;
+        }
+        // Nothing ends with the slots that are being sent.
+        self.slots.start(self.next + 1)
+    }
+}
+
+/// What each state of a channel carries.
+fn grants(config: &CellConfig, slots: Slots) -> Vec<Grant> {
+    let grant = |row: &RateRow| match (config.transport, row.bits, row.slots) {
+        (Transport::Packets, Some(bits), Some(count)) => {
+            Grant { rate: row.rate, work: u64::from(bits) * slots.per_second(), slots: count.into() }
+        }
+        _ => Grant { rate: row.rate, work: row.rate.as_bps(), slots: 1 },
+    };
+    let none = Grant { rate: Rate::ZERO, work: 0, slots: 1 };
+    std::iter::once(none).chain(config.rates.iter().map(grant)).collect()
+}
+
+impl From<Cell> for AnyLink {
+    fn from(cell: Cell) -> Self {
+        Self::Other(Box::new(cell))
+    }
+}
+
+impl Link for Cell {
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.advance(now);
+        let beside = match self.meaning {
+            BufferMeaning::WithTransmission => self.in_transmission(segment.flow),
+            BufferMeaning::Waiting => Load::NONE,
+        };
+        let user = self.backlog.user(segment.flow);
+        let taken = self.backlog.enqueue(now, segment, beside);
+        self.tell_drops(now);
+        if !self.backlog.is_empty(user)
+            && let Err(at) = self.busy.binary_search(&user)
+        {
+            if self.busy.is_empty() {
+                self.next = self.next.max(self.slots.after(now));
+            }
+            self.busy.insert(at, user);
+        }
+        taken
+    }
+
+    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        self.advance(now);
+        let arrives = self.flight.due();
+        if self.news.front().is_some_and(|&(at, _)| at <= arrives) {
+            return self.news.pop_front();
+        }
+        if arrives > now {
+            return None;
+        }
+        Some((arrives, LinkEvent::Delivered(self.flight.pop())))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let next = match self.departures {
+            Departures::Watched => self.next_change(),
+            Departures::Unwatched => self.next_departure() + self.least_delay(),
+        };
+        let news = self.news.front().map_or(Time::NEVER, |&(time, _)| time);
+        Some(next.min(self.flight.due()).min(news)).filter(|&time| time != Time::NEVER)
+    }
+
+    fn watch(&mut self, departures: Departures) {
+        self.departures = departures;
+    }
+
+    fn view(&self, now: Time, flow: FlowId) -> LinkView {
+        let mut waiting = self.backlog.waiting(flow);
+        let mut in_transmission = self.in_transmission(flow);
+        if self.meaning == BufferMeaning::WithTransmission {
+            waiting += std::mem::take(&mut in_transmission);
+        }
+        let (member, slot) = (&self.members[self.backlog.user(flow) as usize], self.slots.at(now));
+        let state = match member.state {
+            (known, state) if known == slot => state,
+            _ => member.channel.peek(slot.saturating_sub(self.drc_delay)),
+        };
+        LinkView {
+            waiting,
+            in_transmission,
+            unacknowledged: Load::NONE,
+            capacity: self.backlog.capacity(),
+            rate: self.grants[state].rate,
+        }
+    }
+
+    fn mean_rate(&self) -> Rate {
+        self.mean
+    }
+
+    fn waits(&self) -> &Histogram {
+        &self.waits
+    }
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        self.backlog.assign(flow, user);
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        self.backlog.forget(flow);
+    }
+}

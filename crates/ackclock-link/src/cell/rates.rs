@@ -1,0 +1,94 @@
+//! Which rate which channel carries: the rows of a table, each with the SNR that it needs.
+
+use ackclock_core::{ConfigError, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A rate and what it takes to be received.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateRow {
+    /// The rate.
+    pub rate: Rate,
+    /// SNR that it needs, dB.
+    pub snr: f64,
+    /// Share of the slots in which a user with `fading = "table"` has this rate. What all rows leave of 1 is no rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Bits of a physical packet, for `transport = "packets"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bits: Option<u32>,
+    /// Slots of a physical packet, for `transport = "packets"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<u32>,
+}
+
+/// 1xEV-DO (`links.md` section 4): rate in units of 100 bit/s, SNR, share of slots after CR02 Table 4, bits and slots of a
+/// physical packet.
+const EVDO: [(u64, f64, f64, u32, u32); 11] = [
+    (384, -12.5, 0.033, 1024, 16),
+    (768, -9.5, 0.015, 1024, 8),
+    (1024, -8.5, 0.043, 1024, 6),
+    (1536, -6.5, 0.023, 1024, 4),
+    (2048, -5.7, 0.060, 1024, 3),
+    (3072, -4.0, 0.168, 1024, 2),
+    (6144, -1.0, 0.172, 1024, 1),
+    (9216, 1.3, 0.145, 3072, 2),
+    (12288, 3.0, 0.260, 2048, 1),
+    (18432, 7.2, 0.042, 3072, 1),
+    (24576, 9.5, 0.011, 4096, 1),
+];
+
+/// The rows of 1xEV-DO.
+pub(super) fn evdo() -> Vec<RateRow> {
+    let row = |&(hundreds, snr, probability, bits, slots)| RateRow {
+        rate: Rate::from_bps(hundreds * 100),
+        snr,
+        probability: Some(probability),
+        bits: Some(bits),
+        slots: Some(slots),
+    };
+    EVDO.iter().map(row).collect()
+}
+
+/// A ratio of powers from decibels.
+pub(super) fn linear(decibels: f64) -> f64 {
+    libm::pow(10.0, decibels / 10.0)
+}
+
+/// Checks a table: at least one row, rates and SNRs rising.
+pub(super) fn check(rows: &[RateRow]) -> Result<(), ConfigError> {
+    let error = |row: usize, key: &str, message: String| {
+        Err(ConfigError::new(format!("rates[{row}].{key}"), message))
+    };
+    if rows.is_empty() || rows.len() > MOST_ROWS {
+        return Err(ConfigError::new("rates", format!("{} rows; a table has 1 to {MOST_ROWS}", rows.len())));
+    }
+    for (number, row) in rows.iter().enumerate() {
+        if !(-100.0..=100.0).contains(&row.snr) {
+            return error(number, "snr", format!("{} is not between -100 and 100 dB", row.snr));
+        }
+        if row.rate == Rate::ZERO {
+            return error(number, "rate", "a rate is above 0; below the first SNR there is none".into());
+        }
+        if row.probability.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            return error(number, "probability", "is a number from 0 to 1".into());
+        }
+        if row.slots.is_some_and(|slots| !(1..=1000).contains(&slots)) {
+            return error(number, "slots", "a physical packet takes 1 to 1000 slots".into());
+        }
+        if row.bits == Some(0) {
+            return error(number, "bits", "a physical packet has bits".into());
+        }
+        let above = number.checked_sub(1).map(|above| &rows[above]);
+        if above.is_some_and(|above| above.rate >= row.rate || above.snr >= row.snr) {
+            return error(number, "rate", format!("{}: rates and their SNRs rise from row to row", row.rate));
+        }
+    }
+    if rows.iter().filter_map(|row| row.probability).sum::<f64>() > 1.0 + 1e-9 {
+        return Err(ConfigError::new("rates", "the probabilities add up to more than 1"));
+    }
+    Ok(())
+}
+
+const MOST_ROWS: usize = 1000;

@@ -1,0 +1,126 @@
+//! A link for each user: circuits that do not disturb each other, as a cell has them from its mobiles.
+
+use ackclock_core::{FlowId, Histogram, Rate, Segment, Time, Wakes};
+
+use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView};
+
+/// One link a user, chosen by whose flow a segment is.
+pub struct PerUser {
+    links: Vec<AnyLink>,
+    /// When each link next has something to tell.
+    due: Wakes,
+    /// Whose flow it is; user 0 where nothing was said.
+    user_of: Vec<u32>,
+}
+
+impl PerUser {
+    /// A link for each user, in the order of their numbers; there is at least one.
+    pub fn new(links: Vec<AnyLink>) -> Self {
+        let mut due = Wakes::default();
+        for _ in &links {
+            due.add();
+        }
+        Self { links, due, user_of: Vec::new() }
+    }
+
+    fn user(&self, flow: FlowId) -> usize {
+        self.user_of.get(flow.index()).map_or(0, |&user| user as usize)
+    }
+
+    fn note_due(&mut self, user: usize) {
+        self.due.set(user, self.links[user].poll_timeout());
+    }
+}
+
+impl From<PerUser> for AnyLink {
+    fn from(links: PerUser) -> Self {
+        Self::Other(Box::new(links))
+    }
+}
+
+impl Link for PerUser {
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        let user = self.user(segment.flow);
+        let taken = self.links[user].enqueue(now, segment);
+        self.note_due(user);
+        taken
+    }
+
+    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        // Each is asked at its own deadline, so that instants of all of them come in order.
+        while let Some((deadline, user)) = self.due.first().filter(|&(deadline, _)| deadline <= now) {
+            let event = self.links[user].poll_event(deadline);
+            self.note_due(user);
+            if event.is_some() {
+                return event;
+            }
+        }
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.due.first().map(|(deadline, _)| deadline)
+    }
+
+    fn watch(&mut self, departures: Departures) {
+        for user in 0..self.links.len() {
+            self.links[user].watch(departures);
+            self.note_due(user);
+        }
+    }
+
+    fn view(&self, now: Time, flow: FlowId) -> LinkView {
+        self.links[self.user(flow)].view(now, flow)
+    }
+
+    fn mean_rate(&self) -> Rate {
+        self.links[0].mean_rate()
+    }
+
+    /// Those of the first user: each link counts its own.
+    fn waits(&self) -> &Histogram {
+        self.links[0].waits()
+    }
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        if self.user_of.len() <= flow.index() {
+            self.user_of.resize(flow.index() + 1, 0);
+        }
+        self.user_of[flow.index()] = user.min(self.links.len() as u32 - 1);
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        let user = self.user(flow);
+        self.links[user].forget(flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{DropTail, Queue};
+    use crate::{BufferMeaning, Capacity, Constant, SerialLink};
+    use ackclock_core::{Seq, Span};
+
+    #[test]
+    fn users_do_not_wait_for_each_other() {
+        let medium = Constant { rate: Rate::from_bps(64_000), delay: Span::from_millis(1) };
+        let circuit = || {
+            let queue = DropTail::new(Capacity::Unlimited);
+            AnyLink::from(SerialLink::new(medium, queue.any(), BufferMeaning::Waiting))
+        };
+        let mut links = PerUser::new(vec![circuit(), circuit()]);
+        links.assign(FlowId(2), 1);
+        for (number, flow) in [0, 1, 2].into_iter().enumerate() {
+            links.enqueue(Time::ZERO, &Segment::pure_ack(FlowId(flow), Seq(number as u32), 40)).unwrap();
+        }
+        let mut seen = Vec::new();
+        while let Some((at, LinkEvent::Delivered(segment))) =
+            links.poll_event(Time::from_nanos(1_000_000_000))
+        {
+            seen.push((at.as_nanos() / 1_000_000, segment.flow.0));
+        }
+        // 40 B at 64 kbit/s take 5 ms: flows 0 and 1 of user 0 follow each other, flow 2 has a circuit of its own.
+        assert_eq!(seen, [(6, 0), (6, 2), (11, 1)]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Schedulers of a cell: which user is served in a slot.
+
+mod average;
+mod max_rate;
+mod pf;
+mod pf_rp;
+mod pf_sp;
+mod round_robin;
+
+pub use average::{Average, Counts, IdleUsers};
+pub use max_rate::MaxRateConfig;
+pub use pf::PfConfig;
+pub use pf_rp::PfRpConfig;
+pub use pf_sp::PfSpConfig;
+pub use round_robin::RoundRobinConfig;
+
+/// A user who has something to send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// Number of the user.
+    pub user: u32,
+    /// Rate at which the user can be served in this slot, bit/s; zero is no rate at all.
+    pub rate: f64,
+    /// Class of the packet that would be sent next.
+    pub class: Class,
+}
+
+/// Whether a flow counts as short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// It has sent little.
+    Short,
+    /// It has sent more than that.
+    Long,
+}
+
+/// What a user got.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Service {
+    /// Number of the user.
+    pub user: u32,
+    /// First slot of the service.
+    pub slot: u64,
+    /// How many slots it took.
+    pub slots: u64,
+    /// Rate at which the user could be served, bit/s.
+    pub rate: f64,
+    /// Rate at which it was, bit/s: less where its queue ran dry.
+    pub served: f64,
+}
+
+/// Decides who is served. Slots come in increasing order; those in which nobody has anything to send do not come.
+pub trait Scheduler: Send {
+    /// The index of the candidate who is served; `None` where nobody has a rate. Candidates are in the order of their numbers.
+    fn choose(&mut self, slot: u64, candidates: &[Candidate]) -> Option<usize>;
+
+    /// The user just chosen was served.
+    fn served(&mut self, service: Service);
+}
+
+/// What a scheduler is built from, beside its own table.
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulerContext<'a> {
+    /// Mean rate of each user's channel, bit/s.
+    pub mean_rates: &'a [f64],
+}
+
+/// The table of a scheduler in a scenario file.
+pub trait SchedulerConfig: std::fmt::Debug + Send + Sync {
+    /// Builds the scheduler.
+    fn build(&self, context: SchedulerContext<'_>) -> Box<dyn Scheduler>;
+}
+
+ackclock_core::registry! {
+    /// Schedulers by the name that scenario files give them.
+    pub static SCHEDULERS: dyn SchedulerConfig = "scheduler" {
+        "round-robin" => RoundRobinConfig,
+        "max-rate" => MaxRateConfig,
+        "pf" => PfConfig,
+        "pf-sp" => PfSpConfig,
+        "pf-rp" => PfRpConfig,
+    }
+}
+
+/// Whose turn it is: users in the order of their numbers, beginning behind the one served last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    next: u32,
+}
+
+impl Turn {
+    /// How many turns a user has to wait, if there were as many users as numbers.
+    fn of(self, user: u32) -> u32 {
+        user.wrapping_sub(self.next)
+    }
+
+    fn served(&mut self, user: u32) {
+        self.next = user + 1;
+    }
+}
+
+/// The candidate with the highest rate; among equals the one whose turn it is.
+fn fastest(turn: Turn, candidates: impl Iterator<Item = (usize, Candidate)>) -> Option<(usize, Candidate)> {
+    candidates
+        .filter(|(_, candidate)| candidate.rate > 0.0)
+        .min_by(|(_, a), (_, b)| b.rate.total_cmp(&a.rate).then(turn.of(a.user).cmp(&turn.of(b.user))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Candidates 0, 1 and so on with these rates and long flows.
+    pub(super) fn candidates(rates: &[f64]) -> Vec<Candidate> {
+        with_short(rates, &[])
+    }
+
+    /// The same, where these users have short flows.
+    pub(super) fn with_short(rates: &[f64], short: &[u32]) -> Vec<Candidate> {
+        let class = |user| if short.contains(&user) { Class::Short } else { Class::Long };
+        (0..).zip(rates).map(|(user, &rate)| Candidate { user, rate, class: class(user) }).collect()
+    }
+
+    /// Who is served in the first slots.
+    pub(super) fn play(
+        scheduler: &mut dyn Scheduler,
+        slots: u64,
+        candidates: impl Fn(u64) -> Vec<Candidate>,
+    ) -> Vec<u32> {
+        let serve = |slot| {
+            let candidates = candidates(slot);
+            let Candidate { user, rate, .. } = candidates[scheduler.choose(slot, &candidates).unwrap()];
+            scheduler.served(Service { user, slot, slots: 1, rate, served: rate });
+            user
+        };
+        (0..slots).map(serve).collect()
+    }
+}

@@ -1,0 +1,86 @@
+//! # Proportional fair
+//!
+//! ## Source
+//! CR02 section 6.4, after Jalali, Padovani and Pankaj, "Data throughput of CDMA-HDR", VTC 2000; `schedulers.md` section 2.
+//!
+//! ## What it does
+//! Serves the user whose present rate is highest beside its average: argmax R/A. The averages of all users then move by
+//! 1/tc towards what they got. Ties go to the lowest average, then in turn.
+//!
+//! ## Differences from the source
+//! The source leaves open what becomes of users without backlog, where averages begin, and what a slot counts in which the
+//! queue ran dry; [`Average`] has each as an option.
+//!
+//! ## Validation
+//! Totals of 1, 4 and 8 users without end of data against `schedulers.md` section 11 (`tests/cell.rs`).
+
+use ackclock_core::{Config, ConfigError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::average::Averages;
+use super::{Average, Candidate, Scheduler, SchedulerConfig, SchedulerContext, Service};
+
+/// Proportional fair: the user whose present rate is highest beside its average.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfConfig {
+    /// How averages are taken.
+    pub average: Average,
+}
+
+impl Config for PfConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.average.check()
+    }
+}
+
+impl SchedulerConfig for PfConfig {
+    fn build(&self, context: SchedulerContext<'_>) -> Box<dyn Scheduler> {
+        Box::new(Pf(self.average.build(context)))
+    }
+}
+
+#[derive(Debug)]
+struct Pf(Averages);
+
+impl Scheduler for Pf {
+    fn choose(&mut self, slot: u64, candidates: &[Candidate]) -> Option<usize> {
+        self.0.advance(slot, candidates);
+        self.0.fairest(candidates.iter().copied().enumerate()).map(|(index, _)| index)
+    }
+
+    fn served(&mut self, service: Service) {
+        self.0.serve(service);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{candidates, play};
+    use super::*;
+
+    fn pf() -> Pf {
+        Pf(Average::default().build(SchedulerContext { mean_rates: &[4e5, 4e5, 4e5] }))
+    }
+
+    #[test]
+    fn whoever_is_better_than_usual_is_served() {
+        // Equal averages: the highest rate first.
+        assert_eq!(pf().choose(0, &candidates(&[1e5, 3e5, 2e5])), Some(1));
+        // Without fading users get equal times whatever their rates: after 3000 slots within a few of 1000 each.
+        let served = play(&mut pf(), 30_000, |_| candidates(&[1e5, 3e5, 9e5]));
+        for user in 0..3 {
+            let got = served[20_000..].iter().filter(|&&other| other == user).count();
+            assert!(got.abs_diff(3333) < 40, "user {user}: {got}");
+        }
+    }
+
+    #[test]
+    fn equal_users_are_served_in_turn() {
+        let mut pf = pf();
+        let served = play(&mut pf, 6, |_| candidates(&[1e5, 1e5, 1e5]));
+        assert_eq!(served, [0, 1, 2, 0, 1, 2]);
+        assert_eq!(pf.choose(6, &candidates(&[0.0])), None);
+    }
+}

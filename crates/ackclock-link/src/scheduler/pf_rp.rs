@@ -1,0 +1,76 @@
+//! # Proportional fair with rate priority for short flows (PF-RP)
+//!
+//! ## Source
+//! CR04, slides on scheduling; `schedulers.md` section 4.
+//!
+//! ## What it does
+//! Let i be the choice of proportional fair among all users, and j that of PF-SP. User i is served where its rate is
+//! higher than j's, otherwise j: a user with a short flow goes first unless that would waste a better channel.
+//!
+//! ## Differences from the source
+//! None known.
+//!
+//! ## Validation
+//! Choices by hand (unit tests).
+
+use ackclock_core::{Config, ConfigError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::average::Averages;
+use super::pf_sp::short_first;
+use super::{Average, Candidate, Scheduler, SchedulerConfig, SchedulerContext, Service};
+
+/// Users with short flows first unless proportional fair would serve one with a better channel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfRpConfig {
+    /// How averages are taken.
+    pub average: Average,
+}
+
+impl Config for PfRpConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.average.check()
+    }
+}
+
+impl SchedulerConfig for PfRpConfig {
+    fn build(&self, context: SchedulerContext<'_>) -> Box<dyn Scheduler> {
+        Box::new(PfRp(self.average.build(context)))
+    }
+}
+
+#[derive(Debug)]
+struct PfRp(Averages);
+
+impl Scheduler for PfRp {
+    fn choose(&mut self, slot: u64, candidates: &[Candidate]) -> Option<usize> {
+        self.0.advance(slot, candidates);
+        let (fair, i) = self.0.fairest(candidates.iter().copied().enumerate())?;
+        let (short, j) = short_first(&self.0, candidates)?;
+        Some(if i.rate > j.rate { fair } else { short })
+    }
+
+    fn served(&mut self, service: Service) {
+        self.0.serve(service);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::with_short;
+    use super::*;
+
+    #[test]
+    fn a_short_flow_goes_first_unless_the_fair_choice_is_faster() {
+        let mut pf_rp = PfRp(Average::default().build(SchedulerContext { mean_rates: &[4e5, 4e5, 8e6] }));
+        let mut chosen = |users: &[Candidate]| pf_rp.choose(0, users);
+        assert_eq!(chosen(&with_short(&[1e5, 3e5], &[0])), Some(1), "3e5 against 1e5");
+        assert_eq!(chosen(&with_short(&[3e5, 3e5], &[1])), Some(1), "equal rates");
+        // User 2 is fast, but not for its average: proportional fair would choose user 1, who is slower than user 0.
+        assert_eq!(chosen(&with_short(&[5e5, 6e5, 4e5], &[2])), Some(1));
+        assert_eq!(chosen(&with_short(&[2e5, 3e5, 4e5], &[2])), Some(2), "the short one is the faster");
+        assert_eq!(chosen(&with_short(&[0.0, 0.0], &[1])), None);
+    }
+}

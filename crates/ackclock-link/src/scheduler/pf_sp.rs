@@ -1,0 +1,77 @@
+//! # Proportional fair with strict priority for short flows (PF-SP)
+//!
+//! ## Source
+//! CR04, slides on scheduling; `schedulers.md` section 3.
+//!
+//! ## What it does
+//! Where the next packet of some user belongs to a short flow, the fastest of these users is served; otherwise
+//! proportional fair decides. Averages cover short and long flows together.
+//!
+//! ## Differences from the source
+//! A user without a rate is not eligible, so that long flows are served while every user with a short one fades.
+//!
+//! ## Validation
+//! Choices by hand (unit tests).
+
+use ackclock_core::{Config, ConfigError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::average::Averages;
+use super::{Average, Candidate, Class, Scheduler, SchedulerConfig, SchedulerContext, Service, fastest};
+
+/// Users with short flows first, the fastest among them; otherwise proportional fair.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfSpConfig {
+    /// How averages are taken.
+    pub average: Average,
+}
+
+impl Config for PfSpConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.average.check()
+    }
+}
+
+impl SchedulerConfig for PfSpConfig {
+    fn build(&self, context: SchedulerContext<'_>) -> Box<dyn Scheduler> {
+        Box::new(PfSp(self.average.build(context)))
+    }
+}
+
+#[derive(Debug)]
+struct PfSp(Averages);
+
+impl Scheduler for PfSp {
+    fn choose(&mut self, slot: u64, candidates: &[Candidate]) -> Option<usize> {
+        self.0.advance(slot, candidates);
+        short_first(&self.0, candidates).map(|(index, _)| index)
+    }
+
+    fn served(&mut self, service: Service) {
+        self.0.serve(service);
+    }
+}
+
+/// The choice of PF-SP among candidates whose averages are those of this slot.
+pub(super) fn short_first(averages: &Averages, candidates: &[Candidate]) -> Option<(usize, Candidate)> {
+    let of = |class| candidates.iter().copied().enumerate().filter(move |(_, user)| user.class == class);
+    fastest(averages.turn(), of(Class::Short)).or_else(|| averages.fairest(of(Class::Long)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{candidates, with_short};
+    use super::*;
+
+    #[test]
+    fn the_fastest_user_with_a_short_flow_goes_first() {
+        let averages = Average::default().build(SchedulerContext { mean_rates: &[4e5, 4e5, 8e5] });
+        let chosen = |users: &[Candidate]| short_first(&averages, users).map(|(index, _)| index);
+        assert_eq!(chosen(&with_short(&[1e5, 2e5, 9e5], &[0, 1])), Some(1));
+        assert_eq!(chosen(&with_short(&[0.0, 2e5, 9e5], &[0])), Some(2), "a short flow that fades");
+        // Long ones by their share: 3e5 of 4e5 is more than 5e5 of 8e5.
+        assert_eq!(chosen(&candidates(&[1e5, 3e5, 5e5])), Some(1));
+    }
+}
