@@ -1,12 +1,13 @@
 //! Laws that every regulator of the registry keeps, whatever the traffic.
 
 use ackclock_core::{
-    Ecn, Flags, FlowId, Message, Node, Outbox, Port, Rate, SackBlock, Segment, Seq, Span, Time,
+    Ecn, Flags, FlowId, Message, Node, Outbox, Port, Rate, SackBlock, Segment, Seq, Span, Streams, Time,
 };
-use ackclock_edge::{Edge, RADIO, REGULATORS, WIRED};
+use ackclock_edge::{Edge, EdgeConfig, RADIO, REGULATORS, Surroundings, WIRED};
 use ackclock_link::queue::{DropTail, Queue};
-use ackclock_link::{BufferMeaning, Capacity, Constant, PlainBearer, SerialLink};
+use ackclock_link::{BufferMeaning, Capacity, Constant, Files, PlainBearer, SerialLink};
 use proptest::prelude::*;
+use serde_json::json;
 
 const PAYLOAD: u32 = 960;
 
@@ -40,6 +41,30 @@ fn edge(regulator: &str, rate: Rate, delay: Span) -> Edge {
     };
     let bearer = PlainBearer::new(link(rate, Capacity::Packets(4)), link(rate, Capacity::Unlimited));
     Edge::new(bearer, REGULATORS.resolve(&regulator.into()).expect("a name of the registry"), 64)
+}
+
+/// An edge over a cell of two users, one flow each.
+fn cell_edge(regulator: &str) -> Edge {
+    let config = json!({
+        "buffer": "4p", "regulator": regulator,
+        "down": {"kind": "cell", "scheduler": "pf-rp", "delay": "2ms + e(3ms)", "loss": 0.05},
+        "up": {"kind": "variable", "rate": "64kbit/s", "delay": "e(5ms)"},
+        "user": [{"doppler": 60.0}, {"mean_snr": 6.0, "fading": "jakes"}],
+    });
+    let config: EdgeConfig = serde_json::from_value(config).expect("the keys of the table");
+    let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
+    let mut edge =
+        config.build(&Streams::new(3, 0), &NoFiles, around).expect("what was written above is right");
+    (0..2).for_each(|flow| edge.assign(FlowId(flow), flow));
+    edge
+}
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
+        Err(path.to_owned())
+    }
 }
 
 /// The number of the next packet of each flow, and the messages that operations make of it.
@@ -141,23 +166,27 @@ proptest! {
             let build = || edge(entry.name, Rate::from_bps(1_000_000), Span::from_millis(20));
             let (mut once, mut often) = (build(), build());
             prop_assert_eq!(run(&mut once, &operations, 0), run(&mut often, &operations, 7), "{}", entry.name);
+            let (mut once, mut often) = (cell_edge(entry.name), cell_edge(entry.name));
+            prop_assert_eq!(run(&mut once, &operations, 0), run(&mut often, &operations, 7), "{} in a cell", entry.name);
         }
     }
 
     #[test]
     fn every_segment_is_delivered_dropped_discarded_or_held(operations in operations()) {
         for entry in REGULATORS.entries {
-            let mut edge = edge(entry.name, Rate::from_bps(1_000_000), Span::from_millis(20));
-            let seen = run(&mut edge, &operations, 0);
-            let came = |port| {
-                let mut traffic = Traffic::default();
-                operations.iter().filter(|(_, operation)| traffic.message(*operation).0 == port).count()
-            };
-            let left = |port| seen.iter().filter(|(_, p, _)| *p == port).count();
-            let counts = edge.statistics();
-            prop_assert_eq!(came(WIRED), left(RADIO) + counts.dropped as usize, "{} downwards", entry.name);
-            let held: usize = (0..2).map(|flow| edge.held(FlowId(flow))).sum();
-            prop_assert_eq!(came(RADIO), left(WIRED) + held + counts.discarded as usize, "{} upwards", entry.name);
+            let plain = edge(entry.name, Rate::from_bps(1_000_000), Span::from_millis(20));
+            for mut edge in [plain, cell_edge(entry.name)] {
+                let seen = run(&mut edge, &operations, 0);
+                let came = |port| {
+                    let mut traffic = Traffic::default();
+                    operations.iter().filter(|(_, operation)| traffic.message(*operation).0 == port).count()
+                };
+                let left = |port| seen.iter().filter(|(_, p, _)| *p == port).count();
+                let counts = edge.statistics();
+                prop_assert_eq!(came(WIRED), left(RADIO) + counts.dropped as usize, "{} downwards", entry.name);
+                let held: usize = (0..2).map(|flow| edge.held(FlowId(flow))).sum();
+                prop_assert_eq!(came(RADIO), left(WIRED) + held + counts.discarded as usize, "{} upwards", entry.name);
+            }
         }
     }
 

@@ -46,6 +46,6 @@ ackclock_core::registry! {
         "constant" => ConstantConfig,
         "variable" => VariableConfig,
         "trace" => trace::TraceConfig,
-        "cell" => CellConfig,
+        "cell" => cell::CellConfig,
     }
 }

@@ -236,3 +236,70 @@ fn a_file_that_vanishes_before_the_run_fails_the_run() {
     let error = run(&scenario, 0, &Shelf(BTreeMap::new()), RunOptions::default()).unwrap_err();
     assert!(error.to_string().starts_with("case.toml:4: edge.down.file: "), "{error}");
 }
+
+#[test]
+fn users_of_a_cell_and_their_flows_are_checked() {
+    let cell = "[edge.down]\nkind = \"cell\"\n";
+    let user = |line: &str| format!("{cell}[[edge.user]]\n{line}\n");
+    assert_says(cell, &[], &["no error"]);
+    let two = format!("{}[[edge.user]]\n[[flow]]\nuser = 2\n", user("count = 3"));
+    assert_says(
+        &two,
+        &[],
+        &["case.toml:7: flow.0.user: 2 is not a table [[edge.user]]: there are 2, from 0 to 1"],
+    );
+    assert_says(cell, &["flow.user=1"], &["flow.0.user: 1 is not a table [[edge.user]]: there is one"]);
+    assert_says(&user("count = 0"), &[], &["case.toml:4: edge.user.0.count: 0 is not above 0"]);
+    assert_says(&user("count = 100001"), &[], &["edge.user: 100001 users are more than 100000"]);
+    assert_says(
+        &user("doppler = 400"),
+        &[],
+        &["case.toml:4: edge.user.0.doppler: 400 is not from 0 to 300 Hz"],
+    );
+    assert_says(
+        &user("mean_snr = -200"),
+        &[],
+        &["case.toml:4: edge.user.0.mean_snr: -200 is not from -100 to 100 dB"],
+    );
+    assert_says(&user("fading = \"rician\""), &[], &["case.toml:4: edge.user", "`rician`", "`jakes`"]);
+    assert_says(
+        &user("dopler = 10"),
+        &[],
+        &["case.toml:4: edge.user", "unknown field `dopler`", "`doppler`"],
+    );
+    assert_says("[[edge.user]]\ncount = 2", &[], &["edge.user: only a cell has users"]);
+}
+
+#[test]
+fn what_does_not_go_with_a_cell_is_refused() {
+    let with = |line: &str| format!("[edge.down]\nkind = \"cell\"\n{line}\n");
+    let says = |line: &str, parts: &[&str]| assert_says(&with(line), &[], parts);
+    says(
+        "scheduler = \"fastest\"",
+        &["case.toml:3: edge.down.scheduler: unknown scheduler `fastest`; known are round-robin"],
+    );
+    says("scheduler = { kind = \"pf\", average = { tc = 0 } }", &["edge.down.scheduler.average.tc: 0 slots"]);
+    says("rates = []", &["case.toml:3: edge.down.rates: 0 rows"]);
+    says(
+        "rates = [{ rate = \"1Mbit/s\", snr = 3 }, { rate = \"2Mbit/s\", snr = 1 }]",
+        &["edge.down.rates", "rates and their SNRs rise from row to row"],
+    );
+    says(
+        "transport = \"packets\"\nrates = [{ rate = \"1Mbit/s\", snr = 3 }]",
+        &["edge.down.rates", "has no `bits` and `slots`"],
+    );
+    says("short_flow = { bytes = \"15p\" }", &["edge.down.short_flow.bytes: 15p is not in bytes"]);
+    says("slots = 0", &["case.toml:3: edge.down.slots: 0 is not from 1"]);
+    let set = |set: &str, parts: &[&str]| assert_says(&with(""), &[set], parts);
+    set("edge.channel=dedicated", &["edge.channel: \"dedicated\" gives each flow a channel of its own"]);
+    set("edge.buffer=0p", &["edge.buffer: 0p: in a cell a packet waits for its slot"]);
+    set(
+        "edge.queue={ kind = \"drop-tail\", per = \"user\" }",
+        &["edge.queue.per: in a cell each flow has a queue"],
+    );
+    set("edge.up={ kind = \"cell\" }", &["edge.up.kind: a cell is the link towards the mobiles"]);
+    set(
+        "edge.at=[{ time = \"1s\", set = { \"down.loss\" = 0.1 } }]",
+        &["the links of a cell do not change while it runs"],
+    );
+}

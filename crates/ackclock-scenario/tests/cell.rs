@@ -1,0 +1,108 @@
+//! Cells in whole scenarios: users and their flows, equal bytes, capacity, many users and many cells.
+
+use std::sync::Arc;
+
+use ackclock_core::Span;
+use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, json_line, run};
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        Err(format!("{path}: there are no files here"))
+    }
+}
+
+const CELL: &str = r#"
+preset = "cr04"
+duration = "30s"
+[[edge.user]]
+count = 2
+doppler = 60
+[[edge.user]]
+mean_snr = 6
+[[flow]]
+count = 3
+user = 0
+[[flow]]
+user = 1
+sender = "cubic"
+"#;
+
+fn result_of(text: &str, sets: &[&str], options: RunOptions) -> RunResult {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load("cell.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, &NoFiles, options).unwrap_or_else(|error| panic!("{error}")).result
+}
+
+fn result(sets: &[&str]) -> RunResult {
+    result_of(CELL, sets, RunOptions::default())
+}
+
+#[test]
+fn flows_go_to_the_users_of_their_table_in_turn() {
+    let result = result(&[]);
+    let users: Vec<u32> = result.flows.iter().map(|flow| flow.user).collect();
+    assert_eq!(users, [0, 1, 0, 2]);
+    assert_eq!(result.users.len(), 3);
+    assert!(result.flows.iter().all(|flow| flow.delivered_bytes > 100_000), "{:?}", result.users);
+    // No scheduler carries more than the mean of the highest rate; 30 s of fading leave some chance.
+    let utilisation = result.bottleneck.utilisation.unwrap();
+    assert!((0.7..1.1).contains(&utilisation), "{utilisation}");
+}
+
+#[test]
+fn equal_cells_print_equal_bytes_and_looking_changes_nothing() {
+    for regulator in ["edge.regulator=none", "edge.regulator=ack-regulator"] {
+        let plain = json_line(&result(&[regulator]), &[]);
+        assert_eq!(json_line(&result(&[regulator]), &[]), plain);
+        for interval in [Span::from_millis(1), Span::from_micros(777_777)] {
+            let looking = RunOptions { series_interval: Some(interval), ..RunOptions::default() };
+            assert_eq!(
+                json_line(&result_of(CELL, &[regulator], looking), &[]),
+                plain,
+                "{regulator} {interval}"
+            );
+        }
+        let captured = RunOptions { capture: Some(Box::new(std::io::sink())), ..RunOptions::default() };
+        assert_eq!(result_of(CELL, &[regulator], captured).flows, result(&[regulator]).flows);
+    }
+}
+
+#[test]
+fn a_download_alone_fills_its_channel_and_the_ack_regulator_needs_less_buffer_for_it() {
+    let alone = |buffer: &str, regulator: &str| {
+        let text = "preset = \"cr04\"\nduration = \"100s\"\n[[edge.user]]\ndoppler = 60\n";
+        let result = result_of(text, &[buffer, regulator], RunOptions::default());
+        result.flows[0].wire_goodput_bps.unwrap() / 723_500.0
+    };
+    // ack-regulator.md section 10, Reno at 60 Hz in kbit/s of 725: 539 and 690 at 20 packets, 625 and 693 at 40.
+    let (plain, regulated) = (
+        alone("edge.buffer=10p", "edge.regulator=none"),
+        alone("edge.buffer=10p", "edge.regulator=ack-regulator"),
+    );
+    assert!(regulated > plain * 1.1 && regulated < 1.1, "{plain} and {regulated}");
+    assert!(alone("edge.buffer=200p", "edge.regulator=none") > 0.9);
+}
+
+#[test]
+fn schedulers_differ_as_they_should() {
+    let run = |scheduler: &str| {
+        let text = "preset = \"cr04\"\nduration = \"60s\"\n[[edge.user]]\ncount = 4\n[[flow]]\ncount = 4\n";
+        let result = result_of(text, &[scheduler, "edge.buffer=100p"], RunOptions::default());
+        result.users.iter().map(|user| user.wire_goodput_bps).sum::<f64>()
+    };
+    let (turns, fair) = (run("edge.down.scheduler=round-robin"), run("edge.down.scheduler=pf"));
+    // schedulers.md section 11: 1239 for four users under proportional fair, and 748 in turn.
+    assert!(fair > 1.3 * turns && fair < 1.35e6, "{turns} and {fair}");
+}
+
+#[test]
+fn a_thousand_users_share_one_cell() {
+    let text = "preset = \"cr04\"\nduration = \"20s\"\n[[edge.user]]\ncount = 1000\n[[flow]]\ncount = 1000\nmax_window = \"4p\"\n";
+    let result = result_of(text, &[], RunOptions::default());
+    assert_eq!(result.users.len(), 1000);
+    // The best of a thousand users nearly always has the highest rate, 2457.6 kbit/s.
+    assert!(result.bottleneck.capacity_bps > 2.4e6);
+    assert!(result.bottleneck.utilisation.unwrap() > 0.8, "{:?}", result.bottleneck);
+}
