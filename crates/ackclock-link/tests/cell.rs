@@ -2,7 +2,7 @@
 
 mod common;
 
-use ackclock_core::{FlowId, Span, Time};
+use ackclock_core::{FlowId, Segment, Span, Time};
 use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent, Load};
 use common::{link, micros, segment};
 use serde_json::{Value, json};
@@ -14,6 +14,10 @@ fn secs(n: u64) -> Time {
 fn cell(mut table: Value, capacity: Capacity, seed: u64) -> Box<dyn Link> {
     table["kind"] = "cell".into();
     link(&table, &"drop-tail".into(), capacity, seed)
+}
+
+fn offer(link: &mut dyn Link, now: Time, segment: Segment) {
+    assert!(link.enqueue(now, segment).is_ok(), "there is room");
 }
 
 /// Bytes that each of so many users gets in so many seconds, where each has one flow that never ends.
@@ -30,7 +34,7 @@ fn saturated(link: &mut dyn Link, users: u32, seconds: u64) -> Vec<u64> {
         for user in 0..users {
             // 100 ms carry at most 31 kB.
             while link.view(now, FlowId(user)).waiting.packets < 40 {
-                link.enqueue(now, segment(user, number, 1000)).unwrap();
+                offer(link, now, segment(user, number, 1000));
                 number += 1;
             }
         }
@@ -145,13 +149,13 @@ fn three_flows(order: &str) -> Vec<(u32, u32)> {
     let mut link = cell(table, Capacity::Unlimited, 1);
     link.watch(Departures::Watched);
     for number in 0..10 {
-        link.enqueue(Time::ZERO, segment(0, number, 1000)).unwrap();
+        offer(&mut *link, Time::ZERO, segment(0, number, 1000));
     }
-    link.enqueue(Time::ZERO, segment(1, 100, 1000)).unwrap();
-    link.enqueue(Time::ZERO, segment(2, 200, 1000)).unwrap();
+    offer(&mut *link, Time::ZERO, segment(1, 100, 1000));
+    offer(&mut *link, Time::ZERO, segment(2, 200, 1000));
     // Slot 1 begins; packet 0, or the first short one, is in transmission.
     link.poll_event(micros(1_700));
-    link.enqueue(micros(1_700), segment(1, 101, 1000)).unwrap();
+    offer(&mut *link, micros(1_700), segment(1, 101, 1000));
     departures(&mut *link, secs(10))
 }
 
@@ -170,7 +174,7 @@ fn long_flows_of_a_user_are_served_in_turn() {
     let mut link = cell(table, Capacity::Unlimited, 1);
     link.watch(Departures::Watched);
     for flow in [0, 0, 0, 1, 1, 2] {
-        link.enqueue(Time::ZERO, segment(flow, 0, 1000)).unwrap();
+        offer(&mut *link, Time::ZERO, segment(flow, 0, 1000));
     }
     let flows: Vec<u32> = departures(&mut *link, secs(10)).into_iter().map(|(flow, _)| flow).collect();
     assert_eq!(flows, [0, 1, 2, 0, 1, 0]);
@@ -181,7 +185,7 @@ fn a_full_shared_buffer_drops_from_the_longest_queue() {
     let table = json!({"users": [{"fading": "none"}], "buffer_per": "user"});
     let mut link = cell(table, Capacity::Packets(4), 1);
     for flow in [0, 0, 0, 1, 1] {
-        link.enqueue(Time::ZERO, segment(flow, flow, 1000)).unwrap();
+        offer(&mut *link, Time::ZERO, segment(flow, flow, 1000));
     }
     let event = link.poll_event(Time::ZERO);
     assert!(
@@ -198,7 +202,7 @@ fn packets_are_cut_over_slots_and_share_them_or_waste_the_rest() {
         let table = json!({"users": user, "remainder": remainder, "transport": transport, "delay": "0ms"});
         let mut link = cell(table, Capacity::Unlimited, 1);
         for number in 0..21 {
-            link.enqueue(Time::ZERO, segment(0, number, 1000)).unwrap();
+            offer(&mut *link, Time::ZERO, segment(0, number, 1000));
         }
         let mut slots = Vec::new();
         while let Some((at, _)) = link.poll_event(secs(1)) {
@@ -215,7 +219,7 @@ fn packets_are_cut_over_slots_and_share_them_or_waste_the_rest() {
     let table =
         json!({"users": [{"fading": "none", "mean_snr": -12.0}], "transport": "packets", "delay": "0ms"});
     let mut link = cell(table, Capacity::Unlimited, 1);
-    link.enqueue(Time::ZERO, segment(0, 0, 1000)).unwrap();
+    offer(&mut *link, Time::ZERO, segment(0, 0, 1000));
     let (at, _) = link.poll_event(secs(1)).unwrap();
     assert_eq!(at.as_nanos() / 1_000, 129 * 1_000_000 / 600);
 }
@@ -226,7 +230,7 @@ fn an_idle_cell_asks_for_nothing_and_a_day_costs_as_much_as_a_slot() {
     assert_eq!(link.poll_timeout(), None);
     let later = secs(1_000_000_000);
     assert_eq!(link.poll_event(later), None);
-    link.enqueue(later, segment(1, 0, 1000)).unwrap();
+    offer(&mut *link, later, segment(1, 0, 1000));
     let (at, _) = link.poll_event(later + Span::from_secs(10)).unwrap();
     assert!(at > later && at < later + Span::from_secs(10));
     assert_eq!(link.poll_timeout(), None);

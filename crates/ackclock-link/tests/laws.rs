@@ -193,7 +193,7 @@ fn what_a_view_shows_is_what_is_inside() {
         let shown: u32 = views.iter().map(|view| view.waiting.packets).sum();
         // In a cell flows are apart too, unless those of a user share a buffer: there are two users, and flow 2 is of the first.
         let pooled = name.contains("buffer_per");
-        let apart = name.contains("\"per\":\"flow\"") || name.contains("\"cell\"") && !pooled;
+        let apart = !pooled && (name.contains("\"per\":\"flow\"") || name.contains("\"cell\""));
         let in_transmission = views[0].in_transmission.packets.max(views[1].in_transmission.packets);
         if apart {
             assert_eq!(shown + in_transmission, entered - dropped, "{name}");

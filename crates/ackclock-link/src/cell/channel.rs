@@ -1,6 +1,6 @@
 //! The channel of one user: which row of the rate table it carries in a slot.
 
-use ackclock_core::Streams;
+use ackclock_core::{Stream, Streams};
 
 use super::config::{CellUser, FadingKind};
 use super::rates::{RateRow, linear};
@@ -18,9 +18,8 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    /// The channel of a user who draws from `NAME/fading/USER`.
-    pub(super) fn new(user: &CellUser, rows: &[RateRow], slots: f64, streams: &Streams, name: &str) -> Self {
-        let mut stream = streams.stream(name);
+    /// The channel of a user whose luck comes from `stream`.
+    pub(super) fn new(user: &CellUser, rows: &[RateRow], slots: f64, mut stream: Stream) -> Self {
         match user.fading {
             FadingKind::Rayleigh => {
                 Self::faded(Fading::rayleigh(user.doppler, slots, &mut stream), user, rows)

@@ -36,7 +36,7 @@ pub use short::{CountsAt, ShortFlows};
 
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Stream, Time};
+use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Stream, Streams, Time};
 
 use crate::delay::Delays;
 use crate::flight::Flight;
@@ -100,6 +100,20 @@ struct Member {
     state: (u64, usize),
 }
 
+impl Member {
+    fn new(config: &CellConfig, number: u32, user: &CellUser, streams: &Streams, name: &str) -> Self {
+        let stream = |what: &str| streams.stream(&format!("{name}/{what}/{number}"));
+        Self {
+            channel: Channel::new(user, &config.rates, config.slots.into(), stream("fading")),
+            delays: Delays::new(config.delay.clone(), stream("delay")),
+            chance: stream("loss"),
+            begun: None,
+            last_arrival: Time::ZERO,
+            state: (u64::MAX, 0),
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Fragment {
     segment: Segment,
@@ -120,18 +134,6 @@ impl Cell {
     fn new(config: &CellConfig, parts: Parts<'_>, context: LinkContext<'_>) -> Self {
         let LinkContext { queue, meaning, streams, name, .. } = context;
         let slots = Slots::new(config.slots);
-        let member = |(number, user): (usize, &&CellUser)| {
-            let stream = |what: &str| streams.stream(&format!("{name}/{what}/{number}"));
-            let fading = format!("{name}/fading/{number}");
-            Member {
-                channel: Channel::new(user, &config.rates, f64::from(config.slots), streams, &fading),
-                delays: Delays::new(config.delay.clone(), stream("delay")),
-                chance: stream("loss"),
-                begun: None,
-                last_arrival: Time::ZERO,
-                state: (u64::MAX, 0),
-            }
-        };
         let rules = Rules {
             plan: queue,
             order: config.order,
@@ -146,7 +148,10 @@ impl Cell {
             meaning,
             mean: parts.mean,
             grants: grants(config, slots),
-            members: parts.users.iter().enumerate().map(member).collect(),
+            members: (0..)
+                .zip(parts.users)
+                .map(|(number, user)| Member::new(config, number, user, streams, name))
+                .collect(),
             backlog: Backlog::new(parts.users.len(), rules),
             scheduler: parts.scheduler,
             busy: Vec::new(),
