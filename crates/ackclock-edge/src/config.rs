@@ -64,7 +64,7 @@ pub enum Channel {
     /// One channel, one link in each direction, for all flows.
     #[default]
     Shared,
-    /// Each flow has a channel of its own with these properties, as over dedicated bearers.
+    /// Each flow has a channel of its own with these properties, as over dedicated bearers; where it is a cell, a whole cell.
     Dedicated,
 }
 
@@ -189,10 +189,6 @@ impl EdgeConfig {
 
     /// Checks what a cell does not go together with.
     fn check_cell(&self) -> Result<(), ConfigError> {
-        if self.channel == Channel::Dedicated {
-            let message = "\"dedicated\" gives each flow a channel of its own; a cell is shared by its users";
-            return Err(ConfigError::new("channel", message));
-        }
         if self.buffer == Size::Packets(0) {
             return Err(ConfigError::new(
                 "buffer",

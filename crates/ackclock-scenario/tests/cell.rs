@@ -71,18 +71,18 @@ fn equal_cells_print_equal_bytes_and_looking_changes_nothing() {
 
 #[test]
 fn a_download_alone_fills_its_channel_and_the_ack_regulator_needs_less_buffer_for_it() {
-    let alone = |buffer: &str, regulator: &str| {
-        let text = "preset = \"cr04\"\nduration = \"100s\"\n[[edge.user]]\ndoppler = 60\n";
-        let result = result_of(text, &[buffer, regulator], RunOptions::default());
-        result.flows[0].wire_goodput_bps.unwrap() / 723_500.0
+    let share = |buffer: &str, regulator: &str| {
+        let text = "preset = \"cr04\"\nduration = \"200s\"\n[[edge.user]]\ndoppler = 60\n";
+        let sets = ["flow.sender=reno", buffer, regulator];
+        result_of(text, &sets, RunOptions::default()).flows[0].wire_goodput_bps.unwrap() / 723_500.0
     };
-    // ack-regulator.md section 10, Reno at 60 Hz in kbit/s of 725: 539 and 690 at 20 packets, 625 and 693 at 40.
-    let (plain, regulated) = (
-        alone("edge.buffer=10p", "edge.regulator=none"),
-        alone("edge.buffer=10p", "edge.regulator=ack-regulator"),
-    );
-    assert!(regulated > plain * 1.1 && regulated < 1.1, "{plain} and {regulated}");
-    assert!(alone("edge.buffer=200p", "edge.regulator=none") > 0.9);
+    // ack-regulator.md section 10 for Reno at 60 Hz, kbit/s of 725 without and with the regulator: 437 and 588 at 10 packets,
+    // 625 and 693 at 40, one seed of 300 s each; that is about 60, 81, 86 and 96 %.
+    for (buffer, plain, regulated) in [("edge.buffer=10p", 0.60, 0.81), ("edge.buffer=40p", 0.86, 0.96)] {
+        let got = (share(buffer, "edge.regulator=none"), share(buffer, "edge.regulator=ack-regulator"));
+        assert!((got.0 - plain).abs() < 0.09 && (got.1 - regulated).abs() < 0.09, "{buffer}: {got:?}");
+        assert!(got.1 > got.0 + 0.03, "{buffer}: {got:?}");
+    }
 }
 
 #[test]
@@ -106,4 +106,13 @@ fn a_thousand_users_share_one_cell() {
     assert!(result.bottleneck.capacity_bps > 2.4e6);
     // Proportional fair gives each a turn, also those who never reach it in so short a time.
     assert!(result.bottleneck.utilisation.unwrap() > 0.4, "{:?}", result.bottleneck);
+}
+
+#[test]
+fn a_hundred_cells_do_not_know_of_each_other() {
+    let text = "preset = \"cr04\"\nduration = \"5s\"\n[edge]\nchannel = \"dedicated\"\n";
+    let cells = |count: &str| result_of(text, &[count], RunOptions::default()).flows;
+    let many = cells("flow.count=100");
+    assert_eq!(many[..3], cells("flow.count=3")[..]);
+    assert!(many.iter().all(|flow| flow.delivered_bytes > 0) && many[0] != many[1]);
 }

@@ -291,7 +291,6 @@ fn what_does_not_go_with_a_cell_is_refused() {
     says("short_flow = { bytes = \"15p\" }", &["edge.down.short_flow.bytes: 15p is not in bytes"]);
     says("slots = 0", &["case.toml:3: edge.down.slots: 0 is not from 1"]);
     let set = |set: &str, parts: &[&str]| assert_says(&with(""), &[set], parts);
-    set("edge.channel=dedicated", &["edge.channel: \"dedicated\" gives each flow a channel of its own"]);
     set("edge.buffer=0p", &["edge.buffer: 0p: in a cell a packet waits for its slot"]);
     set(
         "edge.queue={ kind = \"drop-tail\", per = \"user\" }",
