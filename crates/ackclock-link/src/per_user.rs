@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn users_do_not_wait_for_each_other() {
-        let medium = Constant { rate: Rate::from_bps(64_000), delay: Span::from_millis(1) };
+        let medium = Constant::new(Rate::from_bps(64_000), Span::from_millis(1));
         let circuit = || {
             let queue = DropTail::new(Capacity::Unlimited);
             AnyLink::from(SerialLink::new(medium, queue.any(), BufferMeaning::Waiting))

@@ -17,7 +17,7 @@ fn cell(mut table: Value, capacity: Capacity, seed: u64) -> Box<dyn Link> {
 }
 
 fn offer(link: &mut dyn Link, now: Time, segment: Segment) {
-    assert!(link.enqueue(now, segment).is_ok(), "there is room");
+    assert!(link.enqueue(now, &segment).is_ok(), "there is room");
 }
 
 /// Bytes that each of so many users gets in so many seconds, where each has one flow that never ends.
