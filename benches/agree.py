@@ -1,7 +1,8 @@
 """How well the worlds agree (`make agree`): the kernel's senders over `ackclock link` beside ours in the simulator.
 
-Both read the same scenario file. Runs of the kernel take real time, several at once; each is kept under out/agree/runs and
-not made again, so an interrupted measurement goes on where it stood. They need root, for settings of their own namespaces.
+Both read the same scenario file. Runs of the kernel take real time, several at once; each is kept under out/agree/runs
+and not made again, so an interrupted measurement goes on where it stood. They need root, for the settings of their own
+namespaces.
 """
 
 import argparse
@@ -24,6 +25,8 @@ from rich.console import Console
 
 # What both worlds print of a run.
 Result = dict[str, Any]
+# By how much the beginnings of simulated runs lie around the kernel's.
+SHIFTS_MS = range(-70, 80, 20)
 BULK = Path(__file__).with_name("bulk.py")
 
 
@@ -36,7 +39,12 @@ class Sender:
     sack: int
 
 
-SENDERS = [Sender("sack", "reno", 1), Sender("newreno", "reno", 0), Sender("cubic", "cubic", 1), Sender("bbr", "bbr", 1)]
+SENDERS = [
+    Sender("sack", "reno", 1),
+    Sender("newreno", "reno", 0),
+    Sender("cubic", "cubic", 1),
+    Sender("bbr", "bbr", 1),
+]
 
 
 @dataclass(frozen=True)
@@ -116,10 +124,21 @@ class Worlds:
             kept.write_text(json.dumps(result) + "\n")
         return json.loads(kept.read_text())
 
-    def simulated(self, job: Job, real: Result) -> Result:
-        """Our sender, which begins as much later than the link as the kernel's programs did."""
+    def simulated(self, job: Job, real: Result) -> list[Result]:
+        """Our sender, which begins as much later than the link as the kernel's programs did, give or take some ms.
+
+        On a recording a few milliseconds decide what an outage meets: one beginning would say little.
+        """
         late = real["duration_s"] - self.seconds
-        sets = {"flow.sender": job.sender.ours, "flow.start": f"{late:.3f}s", "duration": f"{self.seconds + late:.3f}s"}
+        return [self.simulate(job, max(0.0, late + shift / 1000)) for shift in SHIFTS_MS]
+
+    def simulate(self, job: Job, start: float) -> Result:
+        """Our sender from `start` on, in seconds."""
+        sets = {
+            "flow.sender": job.sender.ours,
+            "flow.start": f"{start:.3f}s",
+            "duration": f"{self.seconds + start:.3f}s",
+        }
         options = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
         return run(["ackclock", "run", str(self.scenario(job.cell)), "--json", "--seed", str(job.seed), *options])
 
@@ -140,13 +159,14 @@ def outcome(result: Result) -> Outcome:
 
 
 def pair(
-    cells: Sequence[Cell], senders: Sequence[Sender], real: dict[Job, Result], simulated: dict[Job, Result]
+    cells: Sequence[Cell], senders: Sequence[Sender], real: dict[Job, Result], simulated: dict[Job, list[Result]]
 ) -> Iterator[Pair]:
     """Means over the runs, side by side."""
     for cell in cells:
         for sender in senders:
             jobs = [job for job in real if (job.cell, job.sender) == (cell, sender)]
-            kernel, ours = ([outcome(of[job]) for job in jobs] for of in (real, simulated))
+            kernel = [outcome(real[job]) for job in jobs]
+            ours = [outcome(result) for job in jobs for result in simulated[job]]
             yield Pair((cell.link, cell.buffer, cell.regulator), sender.ours, kernel, ours)
 
 

@@ -92,7 +92,9 @@ def summary(pairs: Sequence[Pair]) -> str:
         cell = " ".join((*where.cell, where.sender))
         lines.append(f"{name}: median {median(a for a, _ in apart):.1f} %, worst {worst:.1f} % ({cell})")
     beyond = sum(abs(pair.difference("goodput_bps")) > WORST for pair in pairs)
-    lines.append(f"goodput more than {WORST:g} % apart in {beyond} of {len(pairs)}; the aim is a median of {MEDIAN:g} %")
+    lines.append(
+        f"goodput more than {WORST:g} % apart in {beyond} of {len(pairs)}; the aim is a median of {MEDIAN:g} %"
+    )
     return "\n".join(lines)
 
 
