@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check skeletons bench bench-criterion bench-live check-ns2 papers docs pages fuzz clean tools build
+.PHONY: help run test check skeletons bench bench-criterion bench-live agree check-ns2 papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -45,6 +45,9 @@ bench: build ## Speed and memory beside ns-2 and ns-3, in one run; optional peer
 
 bench-live: tools ## Real packets: how well time is kept and how much is carried, beside kernel forwarding; needs root
 	$(CARGO) run --release --locked --quiet --package ackclock-live --example bench_live
+
+agree: build ## How well the worlds agree: the kernel's senders beside ours, over the same scenarios; needs root, takes 25 minutes
+	python benches/agree.py
 
 bench-criterion: tools ## The engine under criterion
 	$(CARGO) bench --workspace --locked

@@ -330,6 +330,7 @@ fn receiver(table: &FlowTable, sender: &dyn SenderRow, mss: u32) -> Result<Recei
         acks: table.acks()?.policy(),
         ack_size: table.ack_size.0,
         max_window: window_bytes(table.max_window, mss).map_err(|error| error.under("max_window"))?,
+        window: table.receive_window,
         mss,
         sack: sender.uses_sack(),
         dsack: on(Some(table.dsack)),

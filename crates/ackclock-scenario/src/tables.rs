@@ -6,6 +6,7 @@
 use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_tcp::config::Switch;
+use ackclock_tcp::receiver::WindowPolicy;
 use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, SenderRow, WORKLOADS, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,8 @@ pub struct FlowTable {
     pub ack_size: AckSize,
     /// Largest window, in packets or bytes of payload.
     pub max_window: Size,
+    /// Whether the receiver advertises the largest window from the beginning, or lets it grow as data arrives.
+    pub receive_window: WindowPolicy,
     /// First window, in packets or bytes of payload.
     pub initial_window: Size,
     /// When the receiver acknowledges: "every" or "delayed".
@@ -140,6 +143,7 @@ impl Default for FlowTable {
             packet: Size::Bytes(1000),
             ack_size: AckSize(HeaderSize::Fixed(40)),
             max_window: Size::Packets(500),
+            receive_window: WindowPolicy::Whole,
             initial_window: Size::Packets(1),
             acks: "every".into(),
             dsack: Switch::Off,

@@ -7,6 +7,7 @@ use ackclock_core::{Config, ConfigError, FlowId, Seq, Size, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cc::bbr::BbrConfig;
 use crate::cc::cubic::CubicConfig;
 use crate::rtt::RtoConfig;
 use crate::scoreboard::SackMemory;
@@ -25,6 +26,12 @@ pub struct SenderConfig {
     pub limited_transmit: Switch,
     /// sack, cubic, bbr: whether SACK marks outlive a timeout.
     pub sack_memory: SackMemory,
+    /// newreno, sack, cubic, bbr: how losses are told and repaired.
+    pub repair: Repair,
+    /// Spread a reduction over the recovery (PRR, RFC 6937); bbr has a way of its own.
+    pub prr: Switch,
+    /// reno, newreno, sack, sack1, eifel, cubic: what slow start and congestion avoidance count.
+    pub growth: Growth,
     /// reno, newreno, sack, sack1: what is halved at a loss. The default is the row's.
     pub halves: Option<Halves>,
     /// Initial slow-start threshold; the largest window by default.
@@ -43,6 +50,8 @@ pub struct SenderConfig {
     pub response: Response,
     /// Options of CUBIC.
     pub cubic: CubicConfig,
+    /// Options of BBR.
+    pub bbr: BbrConfig,
     /// Statistics: losses further apart than this belong to different cycles.
     pub loss_cycle_gap: Span,
 }
@@ -55,6 +64,9 @@ impl Default for SenderConfig {
             partial_ack_timer: PartialAckTimer::Impatient,
             limited_transmit: Switch::Off,
             sack_memory: SackMemory::Keep,
+            repair: Repair::Rfc,
+            prr: Switch::Off,
+            growth: Growth::Acks,
             halves: None,
             initial_ssthresh: None,
             timestamps: None,
@@ -64,6 +76,7 @@ impl Default for SenderConfig {
             undo: None,
             response: Response::Rfc4015,
             cubic: CubicConfig::default(),
+            bbr: BbrConfig::default(),
             loss_cycle_gap: Span::from_millis(2500),
         }
     }
@@ -71,6 +84,7 @@ impl Default for SenderConfig {
 
 impl Config for SenderConfig {
     fn check(&self) -> Result<(), ConfigError> {
+        self.bbr.check().map_err(|error| error.under("bbr"))?;
         self.rto.check().map_err(|error| error.under("rto"))?;
         if self.timestamp_tick == Span::ZERO {
             return Err(ConfigError::new("timestamp_tick", "0s is not above 0"));
@@ -107,6 +121,28 @@ pub enum PartialAckTimer {
     Slow,
 }
 
+/// How losses are told and repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// As the RFC of the row says: RFC 6582 or RFC 6675.
+    #[default]
+    Rfc,
+    /// As Linux does: with SACK by time (RACK-TLP, RFC 8985), without by counted duplicates, with F-RTO in both.
+    Linux,
+}
+
+/// What the growth of a window counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// Acknowledgements that advance, a segment each.
+    #[default]
+    Acks,
+    /// What they deliver, while the window is what limits the sender (RFC 3465 without a limit, as Linux does).
+    Bytes,
+}
+
 /// What a loss halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -115,6 +151,8 @@ pub enum Halves {
     Window,
     /// What is outstanding (RFC 5681 equation (4)); held when the same segment times out again.
     Flight,
+    /// The congestion window itself, as Linux does; held while losses are being repaired. CUBIC reduces it too.
+    Cwnd,
 }
 
 /// What to do about spurious reductions.

@@ -9,6 +9,7 @@ pub mod cc;
 pub mod config;
 pub mod delivery_rate;
 pub mod host;
+pub mod prr;
 mod reassembly;
 pub mod receiver;
 pub mod recovery;

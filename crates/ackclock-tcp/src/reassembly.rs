@@ -52,6 +52,11 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
+    /// The end of the highest range.
+    pub(crate) fn end(&self) -> Option<Seq> {
+        self.ranges.last().map(|range| range.block.right)
+    }
+
     /// Adds an arrival and gives its first contiguous part that had arrived before, if any.
     ///
     /// `flags` of its numbers are flags and no payload; `headers` are counted where it brings new payload.

@@ -2,7 +2,8 @@
 //!
 //! ## Source
 //! RFC 6298; the coarse-tick form is that of the simulators of about 2002 (integer arithmetic on ticks, after Jacobson's
-//! appendix of 1988).
+//! appendix of 1988); the form that bounds the variation is Linux's (Sarolahti and Kuznetsov, "Congestion control in Linux
+//! TCP", USENIX 2002).
 //!
 //! ## What it does
 //! Keeps the smoothed round-trip time and its variation, and gives the timeout with its backoff. Beside the estimator it
@@ -32,6 +33,8 @@ pub struct RtoConfig {
     pub max: Span,
     /// Clock granularity G of RFC 6298.
     pub granularity: Span,
+    /// What `min` bounds.
+    pub bounds: Bounds,
     /// Zero: RFC 6298, fed by every segment that can be timed. Otherwise the coarse form in ticks of this length, fed
     /// by one segment at a time.
     pub tick: Span,
@@ -44,9 +47,22 @@ impl Default for RtoConfig {
             min: Span::from_secs(1),
             max: Span::from_secs(60),
             granularity: Span::from_millis(1),
+            bounds: Bounds::Timeout,
             tick: Span::ZERO,
         }
     }
+}
+
+/// What the lower limit of the retransmission timeout bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bounds {
+    /// The timeout itself (RFC 6298).
+    #[default]
+    Timeout,
+    /// Four times the variation, to which the smoothed round-trip time is added, as Linux does; the variation rises at
+    /// once and falls once a round trip, and a round-trip time below the mean raises it by an eighth of what others do.
+    Variation,
 }
 
 impl RtoConfig {
@@ -80,6 +96,8 @@ pub struct RttEstimator {
     backoff: u32,
     min_rtt: Span,
     timed: Option<Timed>,
+    /// The segment that is timed was acknowledged: a round trip is over.
+    round_over: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +105,13 @@ enum State {
     Exact {
         srtt: Span,
         rttvar: Span,
+    },
+    /// The timeout is `srtt + margin`; `peak` is the largest of four times the deviation in this round trip.
+    Bounded {
+        srtt: Span,
+        deviation: Span,
+        peak: Span,
+        margin: Span,
     },
     /// `S` is eight times the mean, `V` four times the deviation, in ticks.
     Coarse {
@@ -108,8 +133,15 @@ const MAX_BACKOFF: u32 = 6;
 impl RttEstimator {
     /// An estimator without a sample.
     pub fn new(config: RtoConfig) -> Self {
-        let mut estimator =
-            Self { config, state: None, rto: Span::ZERO, backoff: 0, min_rtt: Span::MAX, timed: None };
+        let mut estimator = Self {
+            config,
+            state: None,
+            rto: Span::ZERO,
+            backoff: 0,
+            min_rtt: Span::MAX,
+            timed: None,
+            round_over: false,
+        };
         estimator.update_rto();
         estimator
     }
@@ -122,7 +154,7 @@ impl RttEstimator {
     /// The smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
         self.state.map(|state| match state {
-            State::Exact { srtt, .. } => srtt,
+            State::Exact { srtt, .. } | State::Bounded { srtt, .. } => srtt,
             State::Coarse { s, .. } => Span::from_nanos(self.config.tick.as_nanos() * s as u64 / 8),
         })
     }
@@ -131,6 +163,7 @@ impl RttEstimator {
     pub fn rttvar(&self) -> Option<Span> {
         self.state.map(|state| match state {
             State::Exact { rttvar, .. } => rttvar,
+            State::Bounded { margin, .. } => margin / 4,
             State::Coarse { v, .. } => Span::from_nanos(self.config.tick.as_nanos() * v as u64 / 4),
         })
     }
@@ -151,6 +184,7 @@ impl RttEstimator {
     pub fn on_acknowledged(&mut self, now: Time, ack: Seq) -> Option<Span> {
         let timed = self.timed.filter(|timed| timed.end.at_or_before(ack))?;
         self.timed = None;
+        self.round_over = true;
         let rtt = now.since(timed.sent_at);
         if self.config.tick != Span::ZERO {
             self.min_rtt = self.min_rtt.min(rtt);
@@ -165,6 +199,10 @@ impl RttEstimator {
             return;
         }
         self.min_rtt = self.min_rtt.min(rtt);
+        if self.config.bounds == Bounds::Variation {
+            self.take_bounded(rtt);
+            return;
+        }
         let (srtt, rttvar) = match self.state {
             // RFC 6298 (2.3): rttvar first.
             Some(State::Exact { srtt, rttvar }) => {
@@ -197,7 +235,14 @@ impl RttEstimator {
     pub fn restart_from(&mut self, previous: (Span, Span), rtt: Span) {
         if self.config.tick == Span::ZERO {
             let (srtt, rttvar) = previous;
-            self.accept(State::Exact { srtt: srtt.max(rtt), rttvar: rttvar.max(rtt / 2) });
+            let (srtt, rttvar) = (srtt.max(rtt), rttvar.max(rtt / 2));
+            self.accept(match self.config.bounds {
+                Bounds::Timeout => State::Exact { srtt, rttvar },
+                Bounds::Variation => {
+                    let margin = (rttvar * 4).max(self.config.min);
+                    State::Bounded { srtt, deviation: rttvar * 4, peak: margin, margin }
+                }
+            });
         }
     }
 
@@ -205,6 +250,30 @@ impl RttEstimator {
     /// (RFC 4015 section 3 step (DET)).
     pub fn saved(&self) -> Option<(Span, Span)> {
         Some((self.srtt()? + self.config.granularity * 2, self.rttvar()?))
+    }
+
+    /// Linux's form: the deviation is kept as four times its value, as in Jacobson's appendix.
+    fn take_bounded(&mut self, rtt: Span) {
+        let least = self.config.min;
+        let Some(State::Bounded { srtt, deviation, peak, margin }) = self.state else {
+            let margin = (rtt * 2).max(least);
+            self.accept(State::Bounded { srtt: rtt, deviation: rtt * 2, peak: margin, margin });
+            return;
+        };
+        let error = srtt.abs_diff(rtt);
+        let step = error.abs_diff(deviation / 4);
+        let deviation = if error <= deviation / 4 {
+            deviation.saturating_sub(step)
+        } else {
+            deviation + if rtt < srtt { step / 8 } else { step }
+        };
+        let mut peak = peak.max(deviation);
+        let mut margin = margin.max(peak);
+        if std::mem::take(&mut self.round_over) {
+            margin = (margin * 3 + peak) / 4;
+            peak = least;
+        }
+        self.accept(State::Bounded { srtt: (srtt * 7 + rtt) / 8, deviation, peak, margin });
     }
 
     /// The sample in whole ticks as a clock of that granularity would see it.
@@ -233,6 +302,7 @@ impl RttEstimator {
         let base = match self.state {
             None => self.config.initial,
             Some(State::Exact { srtt, rttvar }) => srtt + self.config.granularity.max(rttvar * 4),
+            Some(State::Bounded { srtt, margin, .. }) => srtt + margin,
             Some(State::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
         };
         // Without a sample the initial value stands, even below the lower limit.
@@ -286,6 +356,21 @@ mod tests {
         rtt.back_off();
         rtt.back_off();
         assert_eq!(rtt.rto(), Span::from_secs(3));
+    }
+
+    #[test]
+    fn a_bound_on_the_variation_keeps_the_timeout_above_the_mean() {
+        let config = RtoConfig { min: MS(200), bounds: Bounds::Variation, ..RtoConfig::default() };
+        let mut rtt = RttEstimator::new(config);
+        rtt.on_sample(MS(100));
+        // max(2 * 100, 200) above the mean
+        assert_eq!(rtt.rto(), MS(300));
+        // Four times the deviation: 200 + (200 - 200 / 4) = 350; the mean is 125.
+        rtt.on_sample(MS(300));
+        assert_eq!(rtt.rto(), MS(125 + 350));
+        // Far below the mean: 350 + (125 - 25 - 87.5) / 8 = 351.5625; the mean is 112.5.
+        rtt.on_sample(MS(25));
+        assert_eq!(rtt.rto(), Span::from_micros(112_500 + 351_562) + Span::from_nanos(500));
     }
 
     #[test]

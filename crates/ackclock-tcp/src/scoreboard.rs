@@ -19,10 +19,13 @@
 //! ## Validation
 //! Against the definitions of RFC 6675 written out byte by byte, under random blocks (tests below).
 
+mod latest;
+mod lost;
 mod runs;
 
 use ackclock_core::{SackBlock, Seq, Time};
 
+pub use self::latest::Latest;
 use crate::sent::{Index, Marks, Record, Sent};
 
 /// Duplicate acknowledgements, or discontiguous SACKed runs, that make a loss (RFC 6675 section 2).
@@ -47,6 +50,8 @@ pub struct Scoreboard {
     /// Bytes and runs SACKed at or above `edge`.
     above_bytes: u32,
     above_runs: u32,
+    /// How often a segment was marked lost.
+    losses: u32,
 }
 
 /// What a cumulative acknowledgement took away.
@@ -58,6 +63,10 @@ pub struct Acked {
     pub delivered: u32,
     /// When the newest of the segments was sent; `None` where one of them was sent more than once (Karn).
     pub newest: Option<Time>,
+    /// The one sent last among those that had not been SACKed.
+    pub latest: Option<Latest>,
+    /// End of the first that was sent but once, and had not been SACKed.
+    pub original: Option<Seq>,
 }
 
 impl Scoreboard {
@@ -75,6 +84,7 @@ impl Scoreboard {
             edge: 0,
             above_bytes: 0,
             above_runs: 0,
+            losses: 0,
         }
     }
 
@@ -96,6 +106,16 @@ impl Scoreboard {
     /// Estimate of what is still in the network, bytes (`pipe` of RFC 6675); after going back, what was sent since.
     pub fn in_flight(&self) -> u32 {
         self.next_seq().since(self.una).saturating_sub(self.sacked + self.lost) + self.again
+    }
+
+    /// Bytes lost and not SACKed.
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// How often a segment was marked lost, over the whole connection; wraps.
+    pub fn losses(&self) -> u32 {
+        self.losses
     }
 
     /// Bytes SACKed above `una`.
@@ -170,7 +190,7 @@ impl Scoreboard {
     /// Takes in a cumulative acknowledgement, which must lie within what was sent.
     pub fn acknowledge(&mut self, ack: Seq) -> Acked {
         let bytes = ack.since(self.una);
-        let mut acked = Acked { bytes, delivered: bytes, newest: None };
+        let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
         let mut marks = Marks::default();
         while let Some(record) = self.sent.front() {
             if record.end().after(ack) {
@@ -184,6 +204,12 @@ impl Scoreboard {
             // Records that were sent once were sent in order.
             acked.newest = Some(record.sent_at);
             marks = marks.with(record.marks);
+            if !record.marks.has(Marks::SACKED) {
+                acked.latest = Some(Latest::later_of(acked.latest, Latest::of(&record)));
+                if !record.marks.has(Marks::REPEATED) && acked.original.is_none() {
+                    acked.original = Some(record.end());
+                }
+            }
             if record.marks.has(Marks::COUNTED) {
                 self.discount(&record, record.len, &mut acked.delivered);
                 self.shorten_run(&record);
@@ -202,7 +228,7 @@ impl Scoreboard {
     /// Marks what `block` covers as arrived; gives the bytes that were not known to have, and when their newest was
     /// sent (`None` where nothing was new or something had been sent more than once). Each segment found arrived is
     /// told to `news`.
-    pub fn sack(&mut self, block: SackBlock, mut news: impl FnMut(SackBlock)) -> (u32, Option<Time>) {
+    pub fn sack(&mut self, block: SackBlock, mut news: impl FnMut(&Record)) -> (u32, Option<Time>) {
         // RFC 2018 section 4: a block lies above the cumulative acknowledgement and within what was sent.
         if !block.left.after(self.una) || block.right.after(self.max) || !block.left.before(block.right) {
             return (0, None);
@@ -219,44 +245,13 @@ impl Scoreboard {
                 break;
             }
             self.mark_sacked(index);
-            news(SackBlock { left: record.seq, right: record.end() });
+            news(&record);
             new += u32::from(record.len);
             repeated |= record.marks.has(Marks::REPEATED);
             newest = newest.max(Some(record.sent_at));
             index += 1;
         }
         (new, if repeated { None } else { newest })
-    }
-
-    /// Brings the set of lost segments up to date (`IsLost` of RFC 6675) for segments of at most `mss` bytes.
-    pub fn update_lost(&mut self, mss: u32) {
-        while self.edge < self.sacked_end {
-            let record = *self.sent.get(self.edge);
-            if record.marks.has(Marks::SACKED) {
-                self.leave_above(self.edge, &record);
-            } else if self.above_bytes > (DUP_THRESH - 1) * mss || self.above_runs >= DUP_THRESH {
-                self.mark_lost(self.edge);
-            } else {
-                return;
-            }
-            self.edge += 1;
-        }
-    }
-
-    /// After a timeout everything that the receiver is not known to have is lost (RFC 6675 section 5.1).
-    pub fn lose_all(&mut self, memory: SackMemory) {
-        // A SACKed segment at the left edge means that the receiver took its word back (RFC 2018 section 8).
-        let reneged = !self.sent.is_empty() && self.sent.get(self.sent.first()).marks.has(Marks::SACKED);
-        if memory == SackMemory::Clear || reneged {
-            self.forget_sack();
-        }
-        self.again = 0;
-        self.edge = self.sent.end();
-        (self.above_bytes, self.above_runs) = (0, 0);
-        for index in self.sent.first()..self.sent.end() {
-            self.sent.get_mut(index).marks.clear(Marks::AGAIN);
-            self.mark_lost(index);
-        }
     }
 
     /// Goes back to `una`: everything is sent again in sequence.
@@ -325,22 +320,6 @@ impl Scoreboard {
 
     fn is_sacked(&self, index: Index) -> bool {
         (self.sent.first()..self.sent.end()).contains(&index) && self.sent.get(index).marks.has(Marks::SACKED)
-    }
-
-    fn mark_lost(&mut self, index: Index) {
-        let record = self.sent.get_mut(index);
-        if !record.marks.has(Marks::SACKED.with(Marks::LOST)) {
-            record.marks.set(Marks::LOST);
-            self.lost += u32::from(record.len);
-        }
-    }
-
-    /// A SACKed record comes to lie below the edge.
-    fn leave_above(&mut self, index: Index, record: &Record) {
-        self.above_bytes -= u32::from(record.len);
-        if !self.is_sacked(index + 1) {
-            self.above_runs -= 1;
-        }
     }
 
     fn recount_above(&mut self) {

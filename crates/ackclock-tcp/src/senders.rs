@@ -11,7 +11,7 @@ use crate::cc::CcContext;
 use crate::cc::bbr::Bbr;
 use crate::cc::cubic::Cubic;
 use crate::cc::reno::Reno as RenoControl;
-use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind};
+use crate::config::{FlowParams, Halves, Repair, SenderConfig, Switch, UndoKind};
 use crate::recovery::{NewReno, Recovery, Reno, Sack, Sack1};
 use crate::sender::{BuildControl, RowDefaults, Sender, TcpSender};
 
@@ -42,6 +42,9 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
     /// Whether its receiver should report what arrives out of order.
     fn uses_sack(&self) -> bool;
 }
+
+/// What Linux has in the place of a recovery.
+type InLinux<R> = <R as Recovery>::InLinux;
 
 /// What a row is made of.
 pub trait Parts: 'static {
@@ -109,7 +112,13 @@ row! {
 impl<P: Parts> SenderRow for Row<P> {
     fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError> {
         params.check(self.config.timestamps.unwrap_or(P::DEFAULTS.timestamps))?;
-        Ok(Box::new(TcpSender::<P::Recovery, P::Control>::new(&self.config, P::DEFAULTS, params)))
+        let config = &self.config;
+        Ok(match config.repair {
+            Repair::Rfc => Box::new(TcpSender::<P::Recovery, P::Control>::new(config, P::DEFAULTS, params)),
+            Repair::Linux => {
+                Box::new(TcpSender::<InLinux<P::Recovery>, P::Control>::new(config, P::DEFAULTS, params))
+            }
+        })
     }
 
     fn config(&self) -> &SenderConfig {
@@ -183,20 +192,20 @@ impl<P: Parts> JsonSchema for Row<P> {
 }
 
 impl BuildControl for RenoControl {
-    fn build(_: &SenderConfig, context: &CcContext, halves: Halves) -> Self {
-        Self::new(context, halves)
+    fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self {
+        Self::new(context, halves, config.growth)
     }
 }
 
 impl BuildControl for Cubic {
     fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
-        Self::new(&config.cubic, *context)
+        Self::new(&config.cubic, config.growth, *context)
     }
 }
 
 impl BuildControl for Bbr {
-    fn build(_: &SenderConfig, context: &CcContext, _: Halves) -> Self {
-        Self::new(*context)
+    fn build(config: &SenderConfig, context: &CcContext, _: Halves) -> Self {
+        Self::new(&config.bbr, *context)
     }
 }
 

@@ -29,8 +29,10 @@ struct Case {
 fn case() -> impl Strategy<Value = Case> {
     let row = prop::sample::select(SENDERS.entries.iter().map(|entry| entry.name).collect::<Vec<_>>());
     let switch = || prop::sample::select(vec!["on", "off"]);
-    let sender = (row, switch(), switch(), switch()).prop_map(|(kind, handshake, ecn, limited)| {
+    let repair = prop::sample::select(vec!["rfc", "linux"]);
+    let sender = (row, switch(), switch(), switch(), repair).prop_map(|(kind, handshake, ecn, limited, repair)| {
         json!({
+            "repair": repair, "prr": if repair == "linux" { "on" } else { "off" },
             "kind": kind, "handshake": handshake, "ecn": ecn, "limited_transmit": limited, "timestamps": "on",
             "timestamp_tick": "1ms", "rto": {"min": "200ms"},
         })

@@ -1,26 +1,39 @@
 //! Laws that hold for every congestion controller, whatever it is told.
 
 use ackclock_core::{Rate, Span, Time};
-use ackclock_tcp::cc::bbr::Bbr;
-use ackclock_tcp::cc::cubic::{Cubic, CubicConfig};
+use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
+use ackclock_tcp::cc::cubic::{Cubic, CubicConfig, SlowStartEnd};
 use ackclock_tcp::cc::reno::Reno;
 use ackclock_tcp::cc::{
     AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase, RateSample,
 };
-use ackclock_tcp::config::{Halves, Switch};
+use ackclock_tcp::config::{Growth, Halves, Switch};
 use proptest::prelude::*;
 
 type Build = fn(CcContext) -> Box<dyn CongestionControl>;
 
 /// Every controller, with the options that change its course.
 const CONTROLLERS: &[(&str, Build)] = &[
-    ("reno, halves flight", |context| Box::new(Reno::new(&context, Halves::Flight))),
-    ("reno, halves window", |context| Box::new(Reno::new(&context, Halves::Window))),
-    ("cubic", |context| Box::new(Cubic::new(&CubicConfig::default(), context))),
+    ("reno, halves flight", |context| Box::new(Reno::new(&context, Halves::Flight, Growth::Acks))),
+    ("reno, halves window", |context| Box::new(Reno::new(&context, Halves::Window, Growth::Acks))),
+    ("reno, Linux", |context| Box::new(Reno::new(&context, Halves::Cwnd, Growth::Bytes))),
+    ("cubic", |context| Box::new(Cubic::new(&CubicConfig::default(), Growth::Acks, context))),
     ("cubic with hystart", |context| {
-        Box::new(Cubic::new(&CubicConfig { hystart: Switch::On, ..CubicConfig::default() }, context))
+        Box::new(Cubic::new(
+            &CubicConfig { hystart: SlowStartEnd::On, ..CubicConfig::default() },
+            Growth::Acks,
+            context,
+        ))
     }),
-    ("bbr", |context| Box::new(Bbr::new(context))),
+    ("cubic, Linux", |context| {
+        let config = CubicConfig { hystart: SlowStartEnd::Classic, ..CubicConfig::default() };
+        Box::new(Cubic::new(&config, Growth::Bytes, context))
+    }),
+    ("bbr", |context| Box::new(Bbr::new(&BbrConfig::default(), context))),
+    ("bbr, Linux", |context| {
+        let config = BbrConfig { aggregation: Switch::On, pacing_margin: 0.01, even_window: Switch::On };
+        Box::new(Bbr::new(&config, context))
+    }),
 ];
 
 /// One thing that can happen to a controller. Amounts are whatever they are: a controller must bear it.

@@ -46,14 +46,27 @@ fn config() -> impl Strategy<Value = Value> {
     let row = prop::sample::select(SENDERS.entries.iter().map(|entry| entry.name).collect::<Vec<_>>());
     let switch = || prop::sample::select(vec!["on", "off"]);
     let memory = prop::sample::select(vec!["keep", "clear"]);
-    (row, switch(), switch(), switch(), memory, prop::sample::select(vec!["0ms", "100ms"])).prop_map(
-        |(kind, guard, limited, ecn, memory, tick)| {
+    let tick = prop::sample::select(vec!["0ms", "100ms"]);
+    (row, switch(), switch(), switch(), memory, tick, any::<bool>()).prop_map(
+        |(kind, guard, limited, ecn, memory, tick, linux)| {
+            if linux {
+                return in_linux(kind, ecn);
+            }
             json!({
                 "kind": kind, "recover_guard": guard, "limited_transmit": limited, "ecn": ecn,
                 "sack_memory": memory, "timestamps": "on", "rto": {"tick": tick, "min": "200ms"},
             })
         },
     )
+}
+
+/// The options that make a sender Linux's.
+fn in_linux(kind: &str, ecn: &str) -> Value {
+    json!({
+        "kind": kind, "ecn": ecn, "timestamps": "on", "rto": {"min": "200ms", "bounds": "variation"}, "repair": "linux",
+        "prr": "on", "growth": "bytes", "halves": "cwnd", "undo": "eifel", "response": "restore",
+        "cubic": {"hystart": "classic"}, "bbr": {"aggregation": "on", "even_window": "on"},
+    })
 }
 
 /// A sender and what the network saw of it.

@@ -25,8 +25,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hystart::{HyStart, Pace};
+use super::hystart_classic::HybridStart;
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
-use crate::config::Switch;
+use crate::config::{Growth, Switch};
 
 /// C of section 4.1, segments a second cubed.
 const C: f64 = 0.4;
@@ -46,14 +47,27 @@ const HYSTART_DIVISOR: f64 = 4.0;
 pub struct CubicConfig {
     /// Give way faster to new flows: remember less than the window at a loss below the last (section 4.7).
     pub fast_convergence: Switch,
-    /// Leave the first slow start when the round-trip time grows (HyStart++, RFC 9406).
-    pub hystart: Switch,
+    /// Leave slow start when the round-trip time grows.
+    pub hystart: SlowStartEnd,
 }
 
 impl Default for CubicConfig {
     fn default() -> Self {
-        Self { fast_convergence: Switch::On, hystart: Switch::Off }
+        Self { fast_convergence: Switch::On, hystart: SlowStartEnd::Off }
     }
+}
+
+/// How the end of slow start is found before something is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStartEnd {
+    /// HyStart++ (RFC 9406), in the first slow start.
+    On,
+    /// Hybrid slow start as Linux does it, in every slow start.
+    Classic,
+    /// Not at all.
+    #[default]
+    Off,
 }
 
 /// A CUBIC controller.
@@ -64,6 +78,8 @@ pub struct Cubic {
     fast_convergence: Switch,
     /// Present until the first slow start ends.
     hystart: Option<HyStart>,
+    hybrid: Option<HybridStart>,
+    growth: Growth,
     state: State,
     /// The state before the last reduction.
     before: Option<State>,
@@ -98,14 +114,16 @@ struct Stage {
 
 impl Cubic {
     /// A controller at the beginning of a connection.
-    pub fn new(config: &CubicConfig, context: CcContext) -> Self {
+    pub fn new(config: &CubicConfig, growth: Growth, context: CcContext) -> Self {
         let mss = f64::from(context.mss.max(1));
         let cwnd = (f64::from(context.initial_window) / mss).max(1.0);
         let ssthresh = f64::from(context.initial_ssthresh) / mss;
         Self {
             mss,
             fast_convergence: config.fast_convergence,
-            hystart: (config.hystart == Switch::On).then(HyStart::new),
+            hystart: (config.hystart == SlowStartEnd::On).then(HyStart::new),
+            hybrid: (config.hystart == SlowStartEnd::Classic).then(HybridStart::new),
+            growth,
             state: State { cwnd, ssthresh, w_max: None, cwnd_prior: cwnd, stage: None },
             before: None,
         }
@@ -113,9 +131,21 @@ impl Cubic {
 
     /// RFC 5681 section 3.1 (2), or RFC 9406 section 4.3.
     fn slow_start(&mut self, sample: &AckSample) {
+        if self.hybrid.as_mut().is_some_and(|hybrid| hybrid.on_ack(sample, self.state.cwnd)) {
+            self.state.ssthresh = self.state.cwnd;
+            self.state.cwnd_prior = self.state.cwnd;
+            return;
+        }
         let acked = f64::from(sample.acked) / self.mss;
         let Some(hystart) = &mut self.hystart else {
-            self.state.cwnd += acked.min(1.0);
+            self.state.cwnd += match self.growth {
+                Growth::Acks => acked.min(1.0),
+                // Not beyond the threshold.
+                Growth::Bytes => {
+                    let delivered = f64::from(sample.delivered) / self.mss;
+                    delivered.min(self.state.ssthresh - self.state.cwnd)
+                }
+            };
             return;
         };
         let growth = acked.min(HYSTART_LIMIT);
@@ -187,7 +217,11 @@ impl CongestionControl for Cubic {
         if sample.phase == Phase::FastRecovery || sample.acked == 0 {
             return;
         }
-        if !sample.window_limited {
+        // Slow start goes on while more than half of the window is in use (as Linux has it).
+        let doubling = self.growth == Growth::Bytes
+            && self.state.cwnd < self.state.ssthresh
+            && (u64::from(sample.in_flight) + u64::from(sample.delivered)) * 2 > u64::from(self.window());
+        if !sample.window_limited && !doubling {
             if let Some(stage) = &mut self.state.stage {
                 stage.pass(sample.now, Limited::ByApplication);
             }
@@ -204,6 +238,9 @@ impl CongestionControl for Cubic {
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
         self.hystart = None;
+        if event.cause == Congestion::Timeout {
+            self.hybrid = self.hybrid.take().map(|_| HybridStart::new());
+        }
         if event.cause == Congestion::Timeout && event.repeated_timeout {
             // ssthresh is held (RFC 5681 section 3.1), and so is what a spurious timeout would give back.
             self.state.cwnd = 1.0;
@@ -280,7 +317,7 @@ mod tests {
     impl Bench {
         fn new(window: u32, rtt: Span) -> Self {
             let context = CcContext { mss: MSS, initial_window: window * MSS, initial_ssthresh: u32::MAX };
-            Self { cubic: Cubic::new(&CubicConfig::default(), context), now: Time::ZERO, rtt }
+            Self { cubic: Cubic::new(&CubicConfig::default(), Growth::Acks, context), now: Time::ZERO, rtt }
         }
 
         fn segments(&self) -> f64 {

@@ -6,8 +6,9 @@
 pub mod bbr;
 pub mod cubic;
 mod hystart;
-
+mod hystart_classic;
 pub mod reno;
+
 use ackclock_core::{Rate, Span, Time};
 
 /// What an ACK that advanced the left edge, or newly SACKed data, tells a controller.
@@ -118,6 +119,11 @@ pub trait CongestionControl: Send {
     /// The rate at which to spread what the window allows; `None` sends at once.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+
+    /// Whether the controller itself says how much is sent while losses are repaired.
+    fn rules_recovery(&self) -> bool {
+        false
     }
 
     /// Whether [`AckSample::rate`] must be filled.

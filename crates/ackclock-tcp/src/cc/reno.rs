@@ -21,7 +21,7 @@
 use ackclock_core::Time;
 
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
-use crate::config::Halves;
+use crate::config::{Growth, Halves};
 
 /// State of Reno congestion control; windows in segments.
 #[derive(Clone, Debug)]
@@ -32,6 +32,7 @@ pub struct Reno {
     window: u32,
     mss: u32,
     halves: Halves,
+    growth: Growth,
     /// Window and threshold before the last reduction.
     before: (f64, f64),
 }
@@ -41,12 +42,12 @@ const LEAST_THRESHOLD: f64 = 2.0;
 
 impl Reno {
     /// At the beginning of a connection.
-    pub fn new(context: &CcContext, halves: Halves) -> Self {
+    pub fn new(context: &CcContext, halves: Halves, growth: Growth) -> Self {
         let mss = f64::from(context.mss);
         let cwnd = (f64::from(context.initial_window) / mss).max(1.0);
         let ssthresh = f64::from(context.initial_ssthresh) / mss;
-        let mut reno =
-            Self { cwnd: 0.0, ssthresh, window: 0, mss: context.mss, halves, before: (cwnd, ssthresh) };
+        let before = (cwnd, ssthresh);
+        let mut reno = Self { cwnd: 0.0, ssthresh, window: 0, mss: context.mss, halves, growth, before };
         reno.set(cwnd);
         reno
     }
@@ -63,11 +64,25 @@ impl Reno {
         whole.saturating_mul(self.mss).saturating_add(part as u32)
     }
 
+    /// As Linux does: slow start up to the threshold, and what is left over in congestion avoidance, of everything
+    /// delivered; while the window limits the sender, in slow start while more than half of it is in use.
+    fn grow_by_bytes(&mut self, sample: &AckSample) {
+        let slow = self.cwnd < self.ssthresh;
+        let used = u64::from(sample.in_flight) + u64::from(sample.delivered);
+        if !(sample.window_limited || slow && used * 2 > u64::from(self.window)) {
+            return;
+        }
+        let delivered = f64::from(sample.delivered) / f64::from(self.mss);
+        let doubling = delivered.min((self.ssthresh - self.cwnd).max(0.0));
+        let cwnd = self.cwnd + doubling;
+        self.set(cwnd + (delivered - doubling) / cwnd);
+    }
+
     /// Half of what was in use.
     fn half(&self, event: &CongestionEvent) -> f64 {
         let half = match self.halves {
             Halves::Window => f64::from(event.window / self.mss / 2),
-            Halves::Flight => f64::from(event.flight) / f64::from(self.mss) / 2.0,
+            Halves::Flight | Halves::Cwnd => f64::from(event.flight) / f64::from(self.mss) / 2.0,
         };
         half.max(LEAST_THRESHOLD)
     }
@@ -78,6 +93,10 @@ impl CongestionControl for Reno {
         if sample.acked == 0 || sample.phase == Phase::FastRecovery {
             return;
         }
+        if self.growth == Growth::Bytes {
+            self.grow_by_bytes(sample);
+            return;
+        }
         self.set(self.cwnd + if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd });
     }
 
@@ -86,7 +105,7 @@ impl CongestionControl for Reno {
             self.before = (self.cwnd, self.ssthresh);
         }
         // RFC 5681 section 3.1: held when the same segment times out again.
-        if !(event.repeated_timeout && self.halves == Halves::Flight) {
+        if !(event.repeated_timeout && self.halves != Halves::Window) {
             self.ssthresh = self.half(event);
         }
         self.set(match event.cause {
@@ -120,7 +139,11 @@ mod tests {
     use super::*;
 
     fn reno(halves: Halves) -> Reno {
-        Reno::new(&CcContext { mss: 1000, initial_window: 1000, initial_ssthresh: 8000 }, halves)
+        Reno::new(
+            &CcContext { mss: 1000, initial_window: 1000, initial_ssthresh: 8000 },
+            halves,
+            Growth::Acks,
+        )
     }
 
     fn ack(phase: Phase) -> AckSample {

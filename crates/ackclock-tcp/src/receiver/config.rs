@@ -20,6 +20,19 @@ pub enum AckPolicy {
     },
 }
 
+/// What of the largest window is advertised.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowPolicy {
+    /// All of it.
+    #[default]
+    Whole,
+    /// 64 KiB, and more as data arrives, as Linux does.
+    Tuned,
+}
+
 /// How a connection begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opening {
@@ -40,6 +53,8 @@ pub struct ReceiverConfig {
     pub ack_size: HeaderSize,
     /// Window to advertise, bytes; at most 2^30.
     pub max_window: u32,
+    /// Whether all of it is advertised from the beginning.
+    pub window: WindowPolicy,
     /// Maximum segment size offered in the handshake, bytes.
     pub mss: u16,
     /// Report what arrived out of order (RFC 2018).
@@ -59,6 +74,7 @@ impl Default for ReceiverConfig {
             acks: AckPolicy::Every,
             ack_size: HeaderSize::Fixed(40),
             max_window: 65_535,
+            window: WindowPolicy::Whole,
             mss: 1460,
             sack: true,
             dsack: false,

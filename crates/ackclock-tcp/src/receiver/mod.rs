@@ -7,8 +7,8 @@
 //! RFC 7323 (window scale, timestamps, PAWS), RFC 3168 section 6.1.3 (ECN echo).
 //!
 //! ## What it does
-//! The application reads at once, so the advertised window never shrinks: it is the configured maximum, and bytes held
-//! behind a gap lie inside it. The receiver is the client of a download: with the handshake on it opens the connection.
+//! The application reads at once, so the advertised window never shrinks: it is the configured maximum, or grows up to it
+//! ([autotuning](self::autotune)), and bytes held behind a gap lie inside it. The receiver is the client of a download: with the handshake on it opens the connection.
 //!
 //! ## Differences from the source
 //! - A delayed ACK counts segments, not full-sized segments.
@@ -20,12 +20,14 @@
 //! Byte by byte against a bitmap under random overlapping segments (tests below); files over paths that drop, repeat and
 //! reorder (`tests/any_path.rs`).
 
+mod autotune;
 mod config;
 
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, SynOptions, Time, Timestamps};
 
+use self::autotune::{Arrival, Autotune};
 use self::config::scaled_window;
-pub use self::config::{AckPolicy, Opening, ReceiverConfig};
+pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 use crate::reassembly::Reassembly;
 
@@ -56,6 +58,8 @@ pub struct Receiver {
     /// The number after the FIN, once seen.
     end: Option<Seq>,
     ahead: Reassembly,
+    /// The window, where it grows.
+    autotune: Option<Box<Autotune>>,
     /// Wait before the next SYN.
     syn_timeout: Span,
     flow: FlowId,
@@ -75,11 +79,16 @@ const INITIAL: Seq = Seq(0);
 /// RFC 6298 (2.1) and (2.5): first wait for an answer, and the longest.
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
 const LONGEST_TIMEOUT: Span = Span::from_secs(60);
+/// An echo older than this, in milliseconds, says nothing.
+const LONGEST_ROUND_TRIP: u64 = 60_000;
 
 impl Receiver {
     /// The receiver of `flow`.
     pub fn new(config: ReceiverConfig, flow: FlowId) -> Self {
-        let (scale, window_field) = scaled_window(config.max_window);
+        let (scale, largest) = scaled_window(config.max_window);
+        let autotune = (config.window == WindowPolicy::Tuned)
+            .then(|| Box::new(Autotune::new(config.mss, config.max_window)));
+        let window_field = autotune.as_ref().map_or(largest, |tune| field(tune.window(), scale));
         let (state, next) = match config.opening {
             Opening::Handshake => (State::Closed, Seq(0)),
             Opening::Established(first) => (State::Established, first),
@@ -101,6 +110,7 @@ impl Receiver {
             finished_at: None,
             end: None,
             ahead: Reassembly::default(),
+            autotune,
             syn_timeout: FIRST_TIMEOUT,
             flow,
             config: ReceiverConfig { dsack: config.dsack && config.sack, ..config },
@@ -128,12 +138,15 @@ impl Receiver {
             self.acknowledge(now, None, out);
             return;
         }
-        let is_next = seg.seq == self.next && self.ahead.is_empty() && self.end.is_none();
+        let in_order = seg.seq == self.next;
+        let is_next = in_order && self.ahead.is_empty() && self.end.is_none();
         if is_next && seg.sequence_space() <= self.window() {
             self.advance(now, seg.end(), u32::from(seg.header) * u32::from(seg.payload > 0), end_of(seg));
+            self.tune(now, seg, in_order);
             self.acknowledge_in_order(now, out);
         } else {
             let duplicate = self.place(now, seg).filter(|_| self.config.dsack);
+            self.tune(now, seg, in_order);
             self.acknowledge(now, duplicate, out);
         }
     }
@@ -227,6 +240,19 @@ impl Receiver {
             self.advance(now, delivered.right, delivered.headers, None);
         }
         duplicate.or(repeated)
+    }
+
+    /// Lets the window grow by what has arrived.
+    fn tune(&mut self, now: Time, seg: &Segment, in_order: bool) {
+        let Some(autotune) = &mut self.autotune else { return };
+        let stamps = seg.timestamps().filter(|_| self.config.timestamps);
+        let round_trip = stamps.map(|stamps| {
+            // The clock of the echo counts whole milliseconds.
+            Span::from_millis(u64::from(clock(now).wrapping_sub(stamps.echo)).clamp(1, LONGEST_ROUND_TRIP))
+        });
+        let ahead = self.ahead.end().map_or(0, |end| end.since(self.next));
+        autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, in_order, round_trip });
+        self.window_field = field(autotune.window(), self.scale);
     }
 
     /// Moves the left edge to `next`.
@@ -359,6 +385,11 @@ impl Receiver {
 /// The number after the FIN of a segment that has one.
 fn end_of(seg: &Segment) -> Option<Seq> {
     if seg.flags.intersects(Flags::FIN) { Some(seg.end()) } else { None }
+}
+
+/// The window field that says at least `bytes`.
+fn field(bytes: u32, scale: u8) -> u16 {
+    u16::try_from(u64::from(bytes).div_ceil(1 << scale)).unwrap_or(u16::MAX)
 }
 
 /// The timestamp clock: milliseconds that wrap (RFC 7323 section 5.4 allows 1 ms to 1 s).

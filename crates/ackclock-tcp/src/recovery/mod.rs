@@ -3,17 +3,24 @@
 //! How much may be in flight is [congestion control](crate::cc)'s business. A recovery sees every acknowledgement after
 //! the [`Scoreboard`] has taken it in, says what it means, and then chooses segment after segment while the window lasts.
 
+pub mod counted;
+mod frto;
 pub mod newreno;
+pub mod rack;
 pub mod reno;
 pub mod sack;
 pub mod sack1;
 
+use ackclock_core::{Seq, Span, Time};
+
 use crate::cc::Phase;
 use crate::config::SenderConfig;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::Index;
 
+pub use counted::Counted;
 pub use newreno::NewReno;
+pub use rack::Rack;
 pub use reno::Reno;
 pub use sack::Sack;
 pub use sack1::Sack1;
@@ -26,6 +33,9 @@ pub trait Recovery: Send {
     /// What halves by default at a loss: the window, as the classic agents do, or what is outstanding (RFC 5681 (4)).
     const HALVES: crate::config::Halves;
 
+    /// What takes its place where losses are repaired as Linux does.
+    type InLinux: Recovery + 'static;
+
     /// As the options say, at the beginning of a connection.
     fn new(config: &SenderConfig) -> Self;
 
@@ -36,10 +46,33 @@ pub trait Recovery: Send {
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict;
 
     /// The retransmission timer expired.
-    fn on_timeout(&mut self, board: &mut Scoreboard);
+    fn on_timeout(&mut self, now: Time, board: &mut Scoreboard);
 
     /// The last timeout or fast retransmit was for nothing: what was sent is on its way.
     fn on_spurious(&mut self, board: &mut Scoreboard);
+
+    /// Something was sent.
+    fn on_sent(&mut self, _sending: &Sending, _board: &Scoreboard) {}
+
+    /// When [`on_time`](Self::on_time) is due; [`Time::NEVER`] where nothing is waited for.
+    fn poll_timeout(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Does what was waited for. A verdict that restarts the timer calls for a probe.
+    fn on_time(&mut self, _now: Time, _board: &mut Scoreboard) -> Verdict {
+        Verdict::Open
+    }
+
+    /// Bytes in flight, as this recovery sees it.
+    fn in_flight(&self, board: &Scoreboard) -> u32 {
+        board.in_flight()
+    }
+
+    /// Bytes that the last acknowledgement delivered, of which `told` are acknowledged or SACKed by it.
+    fn delivered(&self, told: u32) -> u32 {
+        told
+    }
 
     /// What to send next, if the window allows. What it gives is sent.
     fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next>;
@@ -51,6 +84,16 @@ pub trait Recovery: Send {
 /// What an acknowledgement brought.
 #[derive(Clone, Copy, Debug)]
 pub struct AckFacts {
+    /// When it came.
+    pub now: Time,
+    /// The segment sent last among those that it shows to have arrived.
+    pub latest: Option<Latest>,
+    /// End of the first segment that it shows to have arrived and that was sent but once.
+    pub original: Option<Seq>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// Smallest round-trip time.
+    pub min_rtt: Option<Span>,
     /// Bytes by which the left edge advanced.
     pub acked: u32,
     /// Bytes newly SACKed.
@@ -74,6 +117,19 @@ pub enum Verdict {
     Partial(Timer),
     /// Recovery is over.
     Leave(Exit),
+    /// The last timeout was for nothing: take the reduction back.
+    Spurious,
+}
+
+/// What a recovery is told when something is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// When.
+    pub now: Time,
+    /// When the retransmission timer expires.
+    pub timer: Time,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Span>,
 }
 
 /// What a partial acknowledgement does to the retransmission timer.

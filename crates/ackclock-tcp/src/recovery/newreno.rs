@@ -16,9 +16,9 @@
 //! ## Validation
 //! The exchanges of `tests/exchanges.rs`.
 
-use ackclock_core::Seq;
+use ackclock_core::{Seq, Time};
 
-use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
+use super::{AckFacts, Counted, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
 use crate::cc::Phase;
 use crate::config::{Halves, PartialAckTimer, SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
@@ -43,6 +43,8 @@ pub struct NewReno {
 impl Recovery for NewReno {
     const USES_SACK: bool = false;
     const HALVES: Halves = Halves::Flight;
+
+    type InLinux = Counted;
 
     fn new(config: &SenderConfig) -> Self {
         Self {
@@ -109,7 +111,7 @@ impl Recovery for NewReno {
         Verdict::Enter
     }
 
-    fn on_timeout(&mut self, board: &mut Scoreboard) {
+    fn on_timeout(&mut self, _: Time, board: &mut Scoreboard) {
         self.duplicates = 0;
         self.inflation = 0;
         self.recover = Some(board.max());

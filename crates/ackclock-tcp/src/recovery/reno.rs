@@ -18,7 +18,7 @@
 //! Counts of fast retransmits and timeouts of CR02 Table 1 items 1 and 4 (`tests/table_one.rs`); against ns-2 2.35 on all
 //! nine items goodput within 2 %, timeouts within 10.
 
-use ackclock_core::Seq;
+use ackclock_core::{Seq, Time};
 
 use super::{AckFacts, Exit, Next, Recovery, Verdict, Window, in_sequence};
 use crate::cc::Phase;
@@ -43,6 +43,8 @@ pub struct Reno {
 impl Recovery for Reno {
     const USES_SACK: bool = false;
     const HALVES: Halves = Halves::Window;
+
+    type InLinux = Self;
 
     fn new(config: &SenderConfig) -> Self {
         Self {
@@ -103,7 +105,7 @@ impl Recovery for Reno {
         Verdict::Enter
     }
 
-    fn on_timeout(&mut self, board: &mut Scoreboard) {
+    fn on_timeout(&mut self, _: Time, board: &mut Scoreboard) {
         self.duplicates = 0;
         self.inflation = 0;
         self.recover = Some(board.max());

@@ -20,9 +20,9 @@
 //! The exchanges of `tests/exchanges.rs`; over the nine items of CR02 Table 1 goodput
 //! lies within 1 % and the number of fast retransmits within 3 % of `sack1`'s.
 
-use ackclock_core::Seq;
+use ackclock_core::{Seq, Time};
 
-use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
+use super::{AckFacts, Exit, Next, Rack, Recovery, Timer, Verdict, Window, in_sequence};
 use crate::cc::Phase;
 use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, SackMemory, Scoreboard};
@@ -48,6 +48,8 @@ pub struct Sack {
 impl Recovery for Sack {
     const USES_SACK: bool = true;
     const HALVES: Halves = Halves::Flight;
+
+    type InLinux = Rack;
 
     fn new(config: &SenderConfig) -> Self {
         Self {
@@ -87,7 +89,7 @@ impl Recovery for Sack {
         self.on_evidence(board)
     }
 
-    fn on_timeout(&mut self, board: &mut Scoreboard) {
+    fn on_timeout(&mut self, _: Time, board: &mut Scoreboard) {
         self.duplicates = 0;
         self.recovery_point = Some(board.max());
         self.phase = Phase::TimeoutRecovery;

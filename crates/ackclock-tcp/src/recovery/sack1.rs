@@ -20,7 +20,7 @@
 //! Against ns-2 2.35 on the nine items of CR02 Table 1: goodput within 1 %, at most five timeouts on either side
 //! (items 1 and 4: `tests/table_one.rs`). The agent cuts its window 3 % more often, because it halves in fractions.
 
-use ackclock_core::Seq;
+use ackclock_core::{Seq, Time};
 
 use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
 use crate::cc::Phase;
@@ -50,6 +50,8 @@ pub struct Sack1 {
 impl Recovery for Sack1 {
     const USES_SACK: bool = true;
     const HALVES: Halves = Halves::Window;
+
+    type InLinux = Self;
 
     fn new(config: &SenderConfig) -> Self {
         Self {
@@ -115,7 +117,7 @@ impl Recovery for Sack1 {
         Verdict::Enter
     }
 
-    fn on_timeout(&mut self, board: &mut Scoreboard) {
+    fn on_timeout(&mut self, _: Time, board: &mut Scoreboard) {
         self.duplicates = 0;
         self.recover = Some(board.max());
         self.phase = Phase::TimeoutRecovery;

@@ -1,13 +1,15 @@
 //! What an acknowledgement means: round-trip time, recovery, congestion control, undo.
 
-use ackclock_core::{Flags, Segment, Span, Time};
+use ackclock_core::{Flags, SackBlock, Segment, Seq, Span, Time};
 
 use super::{BuildControl, Fin, TcpSender};
 use crate::cc::{AckSample, Congestion, CongestionEvent, Phase};
-use crate::config::Switch;
+use crate::config::{Halves, Switch};
+use crate::prr::{Delivery, Prr};
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
-use crate::scoreboard::Acked;
-use crate::undo::{Before, Proof, Redress};
+use crate::scoreboard::{Acked, Latest};
+use crate::sent::Marks;
+use crate::undo::{Before, Detector, Proof, Redress};
 
 /// The news of one acknowledgement.
 struct News {
@@ -15,6 +17,9 @@ struct News {
     sacked: u32,
     rtt: Option<Span>,
     dsack: bool,
+    /// What this acknowledgement shows to have arrived: the segment sent last, and the first that was sent but once.
+    latest: Option<Latest>,
+    original: Option<Seq>,
 }
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
@@ -51,7 +56,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         {
             rate.on_acked(now, seg.ack);
         }
-        let mut news = News { acked, sacked: 0, rtt: None, dsack: false };
+        let (mut latest, mut original) = (acked.latest, acked.original);
+        let mut news = News { acked, sacked: 0, rtt: None, dsack: false, latest, original };
         let mut newest = acked.newest;
         if R::USES_SACK {
             for (position, &block) in seg.sack().iter().enumerate() {
@@ -62,9 +68,13 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                             second.left.at_or_before(block.left) && block.right.at_or_before(second.right)
                         }));
                 let rate = &mut self.rate;
-                let (bytes, sent_at) = self.board.sack(block, |range| {
+                let (bytes, sent_at) = self.board.sack(block, |record| {
                     if let Some(rate) = rate {
-                        rate.on_sacked(now, range);
+                        rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
+                    }
+                    latest = Some(Latest::later_of(latest, Latest::of(record)));
+                    if !record.marks.has(Marks::REPEATED) && original.is_none() {
+                        original = Some(record.end());
                     }
                 });
                 news.sacked += bytes;
@@ -72,6 +82,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             }
         }
         news.rtt = newest.map(|sent_at| now.since(sent_at));
+        (news.latest, news.original) = (latest, original);
         news
     }
 
@@ -81,7 +92,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.timestamps == Switch::On {
             self.undo_if_spurious(now, seg, news);
         }
-        let facts = self.facts(news, false);
+        let facts = self.facts(now, news, false);
+        let losses = self.board.losses();
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if verdict != Verdict::Partial(Timer::Keep) {
             self.timer = now + self.rtt.rto();
@@ -93,7 +105,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.control(now, news, phase);
         match verdict {
             Verdict::Enter => self.enter(now),
+            Verdict::Spurious => self.take_back_timeout(now),
             Verdict::Leave(exit) => {
+                self.reduction = None;
                 self.cc.on_recovered(now);
                 if let Exit::Cap(bytes) = exit {
                     let ssthresh = self.cc.ssthresh();
@@ -102,6 +116,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             }
             Verdict::Open | Verdict::Partial(_) => {}
         }
+        self.spread_reduction(news, self.board.losses() == losses);
     }
 
     fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, closed: bool) {
@@ -113,7 +128,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if let Some(rtt) = news.rtt {
             self.take_rtt(rtt);
         }
-        let facts = self.facts(news, duplicate);
+        let facts = self.facts(now, news, duplicate);
         let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
         let sample = self.sample(now, news, self.recovery.phase());
         if news.sacked > 0 {
@@ -121,9 +136,19 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         } else {
             self.cc.on_duplicate(&sample)
         }
-        if verdict == Verdict::Enter {
-            self.enter(now);
+        match verdict {
+            Verdict::Enter => self.enter(now),
+            Verdict::Spurious => self.take_back_timeout(now),
+            _ => {}
         }
+        self.spread_reduction(news, false);
+    }
+
+    /// A reduction that is spread over the recovery goes on.
+    fn spread_reduction(&mut self, news: &News, safe: bool) {
+        let Some(reduction) = &mut self.reduction else { return };
+        let delivered = self.recovery.delivered(news.acked.delivered + news.sacked);
+        reduction.on_ack(&Delivery { delivered, in_flight: self.recovery.in_flight(&self.board), safe });
     }
 
     /// Round-trip times: of the segment acknowledged (Karn), or by timestamps.
@@ -167,8 +192,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         AckSample {
             now,
             acked: news.acked.bytes,
-            delivered: news.acked.delivered + news.sacked,
-            in_flight: self.board.in_flight(),
+            delivered: self.recovery.delivered(news.acked.delivered + news.sacked),
+            in_flight: self.recovery.in_flight(&self.board),
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             min_rtt,
@@ -184,8 +209,13 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         before + u32::from(self.mss) > self.cc.window()
     }
 
-    fn facts(&self, news: &News, duplicate: bool) -> AckFacts {
+    fn facts(&self, now: Time, news: &News, duplicate: bool) -> AckFacts {
         AckFacts {
+            now,
+            latest: news.latest,
+            original: news.original,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
             acked: news.acked.bytes,
             sacked: news.sacked,
             duplicate,
@@ -196,9 +226,13 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Fast retransmit begins.
     #[cold]
-    fn enter(&mut self, now: Time) {
+    pub(super) fn enter(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
+        let prior = self.cc.window();
         self.reduce(now, Congestion::FastRetransmit);
+        if self.config.prr == Switch::On && !self.cc.rules_recovery() {
+            self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into()));
+        }
         self.rtt.stop_timing();
         self.timer = now + self.rtt.rto();
     }
@@ -222,15 +256,26 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn event(&self, now: Time, cause: Congestion) -> CongestionEvent {
         let una = self.board.una();
         let cwnd = self.cc.window();
+        let linux = self.config.halves == Some(Halves::Cwnd);
         CongestionEvent {
             now,
             cause,
             // While losses are repaired, more is outstanding than the window lets be in the network, and limited
             // transmit may exceed it too (RFC 5681 section 3.2 step 2).
-            flight: self.board.outstanding().min(cwnd),
+            flight: if linux { cwnd } else { self.board.outstanding().min(cwnd) },
             window: cwnd.min(self.limit()).max(u32::from(self.mss)),
-            repeated_timeout: cause == Congestion::Timeout && self.past.timed_out_at == Some(una),
+            repeated_timeout: cause == Congestion::Timeout
+                && (self.past.timed_out_at == Some(una) || (linux && self.recovery.phase() != Phase::Open)),
         }
+    }
+
+    /// What arrived after a timeout showed that nothing had been lost.
+    #[cold]
+    fn take_back_timeout(&mut self, now: Time) {
+        self.stats.spurious_timeouts = self.stats.spurious_timeouts.map(|count| count + 1);
+        self.detector = Detector::default();
+        self.recovery.on_spurious(&mut self.board);
+        self.cc.on_spurious(now, Congestion::Timeout);
     }
 
     /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows.
@@ -252,6 +297,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if redress == Redress::Nothing {
             return;
         }
+        self.reduction = None;
         self.recovery.on_spurious(&mut self.board);
         match redress {
             Redress::Adopt { window, rtt } => {

@@ -28,6 +28,7 @@ use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Size, Span, Time};
 use crate::cc::{CcContext, CongestionControl, Phase};
 use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, window_bytes};
 use crate::delivery_rate::DeliveryRate;
+use crate::prr::Prr;
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -150,6 +151,8 @@ pub struct TcpSender<R, C> {
     ecn: Ecn,
     recovery: R,
     cc: C,
+    /// The reduction under way, where it is spread over the recovery.
+    reduction: Option<Prr>,
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
     stats: SenderStats,
@@ -267,7 +270,6 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let max_window = window_in_bytes(params.max_window, mss);
         let cc = C::build(config, &context, config.halves.unwrap_or(R::HALVES));
         let told = (timestamps == Switch::On).then_some(0);
-        let waits_for_syn = config.handshake == Switch::On;
         Self {
             board: Scoreboard::new(params.first),
             timer: Time::NEVER,
@@ -285,6 +287,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             fin: Fin::Absent,
             due: Due::Nothing,
             recovery: R::new(config),
+            reduction: None,
             rate: cc.wants_rate().then(Box::default),
             cc,
             rtt: RttEstimator::new(config.rto),
@@ -294,7 +297,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             undo: undo::build(config.undo.unwrap_or(defaults.undo), config),
             past: Past::default(),
             initial_window: context.initial_window,
-            start: if waits_for_syn { Time::NEVER } else { params.start },
+            start: if config.handshake == Switch::On { Time::NEVER } else { params.start },
             params,
             config: config.clone(),
         }
@@ -317,7 +320,8 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        Some(self.timer.min(self.pacing_wake).min(self.start)).filter(|&time| time != Time::NEVER)
+        let timer = self.timer.min(self.recovery.poll_timeout());
+        Some(timer.min(self.pacing_wake).min(self.start)).filter(|&time| time != Time::NEVER)
     }
 
     fn on_timeout(&mut self, now: Time) {

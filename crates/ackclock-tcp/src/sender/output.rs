@@ -4,7 +4,7 @@ use ackclock_core::{Flags, SackBlock, Segment, Seq, SynOptions, Time, Timestamps
 
 use super::{BuildControl, Due, Fin, State, TcpSender};
 use crate::config::{HeaderSize, PLAIN_HEADER, Switch};
-use crate::recovery::{Next, Recovery, Window};
+use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
 
 /// The window that the sender offers: it takes no data, so any will do.
@@ -46,7 +46,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     fn window(&self) -> Window {
         let mss = u32::from(self.mss);
-        Window { cwnd: self.cc.window(), limit: self.limit(), mss, fresh: self.fresh() }
+        let cwnd = self.reduction.map_or_else(|| self.cc.window(), |reduction| reduction.window());
+        Window { cwnd, limit: self.limit(), mss, fresh: self.fresh() }
     }
 
     /// Payload of the next new segment, one for a lone FIN; zero where there is none or the peer's window is too small.
@@ -152,7 +153,12 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             let before = self.board.in_flight().saturating_sub(segment.sequence_space());
             rate.on_sent(now, range, before);
         }
+        let sending = Sending { now, timer: self.timer, srtt: self.rtt.srtt() };
+        self.recovery.on_sent(&sending, &self.board);
         let payload = u32::from(segment.payload);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent(payload);
+        }
         self.cc.on_sent(now, payload, self.board.in_flight());
         if let Some(rate) = self.cc.pacing_rate() {
             self.paced_until = self.paced_until.max(now) + rate.time_for(payload.into());

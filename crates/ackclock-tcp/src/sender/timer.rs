@@ -4,7 +4,9 @@ use ackclock_core::Time;
 
 use super::{BuildControl, Due, State, TcpSender};
 use crate::cc::Congestion;
-use crate::recovery::Recovery;
+use crate::config::Repair;
+use crate::prr::Delivery;
+use crate::recovery::{Recovery, Timer, Verdict};
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Does what is due.
@@ -12,6 +14,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if now >= self.start {
             self.start = Time::NEVER;
             self.state = State::Established;
+        }
+        if now >= self.recovery.poll_timeout() && self.state == State::Established {
+            self.on_recovery_time(now);
         }
         if now >= self.timer {
             match self.state {
@@ -41,12 +46,33 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.due = Due::Probe;
     }
 
+    /// What recovery waited for.
+    fn on_recovery_time(&mut self, now: Time) {
+        match self.recovery.on_time(now, &mut self.board) {
+            Verdict::Enter => {
+                self.enter(now);
+                if let Some(reduction) = &mut self.reduction {
+                    let in_flight = self.recovery.in_flight(&self.board);
+                    reduction.on_ack(&Delivery { delivered: self.mss.into(), in_flight, safe: false });
+                }
+            }
+            Verdict::Partial(Timer::Restart) => self.timer = now + self.rtt.rto(),
+            _ => {}
+        }
+    }
+
     /// RFC 6298 (5.4) to (5.6).
     fn on_retransmission_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         self.reduce(now, Congestion::Timeout);
         self.past.timed_out_at = Some(self.board.una());
-        self.recovery.on_timeout(&mut self.board);
+        self.recovery.on_timeout(now, &mut self.board);
+        self.reduction = None;
+        if self.config.repair == Repair::Linux {
+            // What is not taken for lost is in flight still, and one segment goes out beside it.
+            let in_flight = self.recovery.in_flight(&self.board);
+            self.cc.adopt(in_flight + u32::from(self.mss), self.cc.ssthresh());
+        }
         self.paced_until = self.paced_until.min(now);
         self.back_off(now);
     }

@@ -23,19 +23,24 @@
 //! A paced sender on a constant link (tests below): bandwidth, window, cycle, PROBE_RTT, loss. Queue and random loss with
 //! the whole sender (`tests/cc_paths.rs`).
 
+mod aggregation;
 mod drain;
 mod max_filter;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
 
-use ackclock_core::{Rate, Span, Time};
+use ackclock_core::{Config, ConfigError, Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use self::aggregation::Aggregation;
 use self::max_filter::MaxFilter;
 use self::probe_bw::Cycle;
 use self::probe_rtt::Probe;
 use self::startup::FullPipe;
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent};
+use crate::config::Switch;
 
 /// BBRMinPipeCwnd, segments.
 const LEAST_SEGMENTS: u32 = 4;
@@ -51,6 +56,33 @@ const QUANTUM: Span = Span::from_millis(1);
 const LARGEST_QUANTUM: u64 = 64 * 1024;
 /// Bursts beyond the bandwidth-delay product that the window allows (BBRInflight).
 const QUANTA: u32 = 3;
+
+/// Options of BBR.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BbrConfig {
+    /// Allow the window for ACKs that come in bundles.
+    pub aggregation: Switch,
+    /// Share by which the pacing rate stays below the estimate, below 1.
+    pub pacing_margin: f64,
+    /// Round the window up to an even number of segments, and allow two more while probing, as Linux does.
+    pub even_window: Switch,
+}
+
+impl Default for BbrConfig {
+    fn default() -> Self {
+        Self { aggregation: Switch::Off, pacing_margin: 0.0, even_window: Switch::Off }
+    }
+}
+
+impl Config for BbrConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        if (0.0..1.0).contains(&self.pacing_margin) {
+            return Ok(());
+        }
+        Err(ConfigError::new("pacing_margin", format!("{} is not from 0 to below 1", self.pacing_margin)))
+    }
+}
 
 /// A BBR controller.
 #[derive(Clone, Debug)]
@@ -81,6 +113,10 @@ pub struct Bbr {
     repair: Repair,
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: u32,
+    aggregation: Option<Aggregation>,
+    even_window: Switch,
+    /// Part of the estimate at which it is paced.
+    paced: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +138,7 @@ enum Repair {
 
 impl Bbr {
     /// A controller at the beginning of a connection.
-    pub fn new(context: CcContext) -> Self {
+    pub fn new(config: &BbrConfig, context: CcContext) -> Self {
         let mut bbr = Self {
             mss: context.mss.max(1),
             initial_window: context.initial_window,
@@ -123,6 +159,9 @@ impl Bbr {
             idle_restart: false,
             repair: Repair::None,
             prior_cwnd: 0,
+            aggregation: (config.aggregation == Switch::On).then(Aggregation::default),
+            even_window: config.even_window,
+            paced: 1.0 - config.pacing_margin,
         };
         bbr.enter_startup();
         bbr.init_pacing_rate(FIRST_ROUND_TRIP);
@@ -133,7 +172,8 @@ impl Bbr {
     fn init_pacing_rate(&mut self, round_trip: Span) {
         let bytes_a_second = f64::from(self.cwnd) / round_trip.max(Span::from_nanos(1)).as_secs_f64();
         // A rate of zero would never send again.
-        self.pacing_rate = Rate::from_bps_f64(self.pacing_gain * 8.0 * bytes_a_second).max(Rate::from_bps(1));
+        self.pacing_rate =
+            Rate::from_bps_f64(self.paced * self.pacing_gain * 8.0 * bytes_a_second).max(Rate::from_bps(1));
     }
 
     /// BBRUpdateRound and BBRUpdateBtlBw; whether the sample shows less than the bottleneck would give.
@@ -176,7 +216,7 @@ impl Bbr {
 
     /// BBRSetPacingRateWithGain: before the pipe is full the rate only rises.
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = Rate::from_bps_f64(gain * self.bottleneck.max().as_bps() as f64);
+        let rate = Rate::from_bps_f64(self.paced * gain * self.bottleneck.max().as_bps() as f64);
         if rate != Rate::ZERO && (self.full_pipe.filled || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
@@ -187,7 +227,15 @@ impl Bbr {
         let Some(round_trip) = self.round_trip else { return self.initial_window };
         let bdp = self.bottleneck.max().bytes_in(round_trip) as f64;
         // `as` saturates
-        ((gain * bdp) as u32).saturating_add(QUANTA.saturating_mul(self.quantum()))
+        let bytes = ((gain * bdp) as u32).saturating_add(QUANTA.saturating_mul(self.quantum()));
+        if self.even_window == Switch::On { self.rounded(bytes) } else { bytes }
+    }
+
+    /// To an even number of segments, and two more while probing, so that delayed ACKs do not hold a probe up.
+    fn rounded(&self, bytes: u32) -> u32 {
+        let probing = matches!(self.mode, Mode::ProbeBw(Cycle { phase: 0, .. }));
+        let pairs = bytes.div_ceil(self.mss).div_ceil(2) + u32::from(probing);
+        pairs.saturating_mul(2).saturating_mul(self.mss)
     }
 
     /// BBRSetSendQuantum, bytes.
@@ -209,7 +257,7 @@ impl Bbr {
         if self.repair == Repair::Conserving {
             self.cwnd = sample.in_flight.saturating_add(sample.delivered);
         } else {
-            let target = self.inflight(self.cwnd_gain);
+            let target = self.inflight(self.cwnd_gain).saturating_add(self.room());
             let grown = self.cwnd.saturating_add(sample.delivered);
             if self.full_pipe.filled {
                 self.cwnd = grown.min(target);
@@ -221,6 +269,12 @@ impl Bbr {
         if matches!(self.mode, Mode::ProbeRtt(_)) {
             self.cwnd = self.cwnd.min(self.least_cwnd());
         }
+    }
+
+    /// Room for ACKs that come in bundles, once the pipe is full.
+    fn room(&self) -> u32 {
+        let aggregation = self.aggregation.filter(|_| self.full_pipe.filled);
+        aggregation.map_or(0, |aggregation| aggregation.room(self.bottleneck.max()))
     }
 
     fn least_cwnd(&self) -> u32 {
@@ -242,6 +296,10 @@ impl Bbr {
 impl CongestionControl for Bbr {
     fn on_ack(&mut self, sample: &AckSample) {
         let app_limited = self.update_bottleneck(sample);
+        if let Some(aggregation) = &mut self.aggregation {
+            let rate = self.bottleneck.max();
+            aggregation.on_ack(sample.now, sample.delivered, self.rounds, rate, self.cwnd);
+        }
         self.check_cycle(sample);
         self.check_full_pipe(app_limited);
         self.check_drain(sample);
@@ -303,6 +361,10 @@ impl CongestionControl for Bbr {
         Some(self.pacing_rate)
     }
 
+    fn rules_recovery(&self) -> bool {
+        true
+    }
+
     fn wants_rate(&self) -> bool {
         true
     }
@@ -342,7 +404,7 @@ mod tests {
         fn new() -> Self {
             let context = CcContext { mss: MSS, initial_window: 10 * MSS, initial_ssthresh: u32::MAX };
             Self {
-                bbr: Bbr::new(context),
+                bbr: Bbr::new(&BbrConfig::default(), context),
                 rate: DeliveryRate::default(),
                 now: Time::ZERO,
                 next_send: Time::ZERO,

@@ -1,0 +1,174 @@
+"""How well the worlds agree (`make agree`): the kernel's senders over `ackclock link` beside ours in the simulator.
+
+Both read the same scenario file. Runs of the kernel take real time, several at once; each is kept under out/agree/runs
+and not made again, so an interrupted measurement goes on where it stood. They need root, for the settings of their own
+namespaces.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import agreement
+from agreement import Outcome, Pair
+from cells import CELLS, LINKS, Cell
+from rich.console import Console
+
+# What both worlds print of a run.
+Result = dict[str, Any]
+# By how much the beginnings of simulated runs lie around the kernel's.
+SHIFTS_MS = range(-70, 80, 20)
+BULK = Path(__file__).with_name("bulk.py")
+
+
+@dataclass(frozen=True)
+class Sender:
+    """One of the kernel's senders: its name here, its congestion control there, and whether it uses SACK."""
+
+    ours: str
+    control: str
+    sack: int
+
+
+SENDERS = [
+    Sender("sack", "reno", 1),
+    Sender("newreno", "reno", 0),
+    Sender("cubic", "cubic", 1),
+    Sender("bbr", "bbr", 1),
+]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one sender over one cell."""
+
+    cell: Cell
+    sender: Sender
+    seed: int
+
+
+def main() -> int:
+    """Measure what is missing, compare, and write the table."""
+    given = arguments()
+    cells = [cell for cell in CELLS if given.only in cell.name and usable(cell)]
+    senders = [sender for sender in SENDERS if sender.ours in given.senders]
+    if os.geteuid() != 0:
+        print("skipped: the kernel's settings of a network namespace can only be made by root")
+        return 0
+    worlds = Worlds(given.out, given.seconds, cells)
+    jobs = [Job(cell, sender, 1 + run) for run in range(given.runs) for cell in cells for sender in senders]
+    with ThreadPoolExecutor(given.jobs) as pool:
+        real = dict(zip(jobs, pool.map(worlds.real, jobs), strict=True))
+    with ThreadPoolExecutor() as pool:
+        simulated = dict(zip(jobs, pool.map(worlds.simulated, jobs, real.values()), strict=True))
+    pairs = list(pair(cells, senders, real, simulated))
+    Console(width=170).print(agreement.table(pairs))
+    print(agreement.summary(pairs))
+    (given.out / "agree.md").write_text(agreement.markdown(pairs))
+    (given.out / "agree.json").write_text(json.dumps(agreement.plain(pairs), indent=1) + "\n")
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    """The options."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--runs", type=int, default=3)
+    options.add_argument("--jobs", type=int, default=6, help="namespaces at once")
+    options.add_argument("--only", default="", help="cells with this in their names")
+    options.add_argument("--senders", nargs="+", default=[sender.ours for sender in SENDERS])
+    options.add_argument("--out", type=Path, default=Path("out/agree"))
+    return options.parse_args()
+
+
+def usable(cell: Cell) -> bool:
+    """Whether its recording is there."""
+    if missing := LINKS[cell.link].missing():
+        print(f"skipped: {cell.name}: {missing}")
+    return missing is None
+
+
+class Worlds:
+    """Runs of both worlds, and the folder that keeps those of the kernel."""
+
+    def __init__(self, out: Path, seconds: float, cells: Sequence[Cell]) -> None:
+        self.out = out
+        self.seconds = seconds
+        for folder in ("runs", "scenarios"):
+            (out / folder).mkdir(parents=True, exist_ok=True)
+        for cell in cells:
+            self.scenario(cell).write_text(cell.scenario(seconds))
+
+    def scenario(self, cell: Cell) -> Path:
+        """The file that both read."""
+        return self.out / "scenarios" / f"{cell.name}.toml"
+
+    def real(self, job: Job) -> Result:
+        """The kernel's sender; from disk if it was measured before."""
+        digest = hashlib.sha256(job.cell.scenario(self.seconds).encode()).hexdigest()[:8]
+        kept = self.out / "runs" / f"{job.cell.name}-{job.sender.ours}-{job.seed}-{digest}.json"
+        if not kept.exists():
+            serve = shlex.join([sys.executable, str(BULK), "send", job.sender.control, str(job.sender.sack)])
+            take = f"exec {sys.executable} {BULK} take $ACKCLOCK_BASE {self.seconds:g}"
+            link = ["ackclock", "link", "--scenario", str(self.scenario(job.cell)), "--seed", str(job.seed)]
+            result = run([*link, "--json", "--server", serve, "--", "sh", "-c", take])
+            kept.write_text(json.dumps(result) + "\n")
+        return json.loads(kept.read_text())
+
+    def simulated(self, job: Job, real: Result) -> list[Result]:
+        """Our sender, which begins as much later than the link as the kernel's programs did, give or take some ms.
+
+        On a recording a few milliseconds decide what an outage meets: one beginning would say little.
+        """
+        late = real["duration_s"] - self.seconds
+        return [self.simulate(job, max(0.0, late + shift / 1000)) for shift in SHIFTS_MS]
+
+    def simulate(self, job: Job, start: float) -> Result:
+        """Our sender from `start` on, in seconds."""
+        sets = {
+            "flow.sender": job.sender.ours,
+            "flow.start": f"{start:.3f}s",
+            "duration": f"{self.seconds + start:.3f}s",
+        }
+        options = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+        return run(["ackclock", "run", str(self.scenario(job.cell)), "--json", "--seed", str(job.seed), *options])
+
+
+def run(command: Sequence[str]) -> Result:
+    """The one object that a command prints."""
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def outcome(result: Result) -> Outcome:
+    """What is compared; the download is the flow that brought most."""
+    flow = max(result["flows"], key=lambda one: one["delivered_bytes"])
+    queue = result["bottleneck"]["queue_ms"]
+    return Outcome(flow["goodput_bps"], queue["p50"], queue["p95"], flow["retransmits"] / result["duration_s"])
+
+
+def pair(
+    cells: Sequence[Cell], senders: Sequence[Sender], real: dict[Job, Result], simulated: dict[Job, list[Result]]
+) -> Iterator[Pair]:
+    """Means over the runs, side by side."""
+    for cell in cells:
+        for sender in senders:
+            jobs = [job for job in real if (job.cell, job.sender) == (cell, sender)]
+            kernel = [outcome(real[job]) for job in jobs]
+            ours = [outcome(result) for job in jobs for result in simulated[job]]
+            yield Pair((cell.link, cell.buffer, cell.regulator), sender.ours, kernel, ours)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

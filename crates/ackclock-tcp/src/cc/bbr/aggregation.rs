@@ -1,0 +1,85 @@
+//! ACK aggregation: how much more than the estimated rate explains was acknowledged at once.
+//!
+//! draft-cardwell-iccrg-bbr-congestion-control-02 section 4.5.5 (BBRUpdateACKAggregation), with the bounds of Linux: the
+//! largest excess of five to ten rounds, and no more than the rate brings in 100 ms.
+
+use ackclock_core::{Rate, Span, Time};
+
+/// Rounds after which one of the two maxima is forgotten.
+const ROUNDS: u64 = 5;
+/// Longest time that is made up for.
+const LONGEST: Span = Span::from_millis(100);
+
+/// The excess of what is acknowledged over what the rate would bring.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aggregation {
+    epoch_start: Time,
+    epoch_acked: u64,
+    /// The largest excess of the rounds under way, and of those before.
+    excess: [u64; 2],
+    turn: usize,
+    turn_began: u64,
+}
+
+impl Aggregation {
+    /// Takes in `acked` bytes at `now`, in round `round`, under a window of `cwnd`.
+    pub(super) fn on_ack(&mut self, now: Time, acked: u32, round: u64, rate: Rate, cwnd: u32) {
+        if acked == 0 {
+            return;
+        }
+        if round >= self.turn_began + ROUNDS {
+            self.turn_began = round;
+            self.turn ^= 1;
+            self.excess[self.turn] = 0;
+        }
+        let mut expected = rate.bytes_in(now.since(self.epoch_start));
+        if self.epoch_acked <= expected {
+            self.epoch_start = now;
+            self.epoch_acked = 0;
+            expected = 0;
+        }
+        self.epoch_acked += u64::from(acked);
+        let excess = (self.epoch_acked - expected).min(cwnd.into());
+        self.excess[self.turn] = self.excess[self.turn].max(excess);
+    }
+
+    /// Room to add to the window, bytes.
+    pub(super) fn room(&self, rate: Rate) -> u32 {
+        let excess = self.excess[0].max(self.excess[1]).min(rate.bytes_in(LONGEST));
+        u32::try_from(excess).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate::from_bps(800_000);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn acks_at_the_rate_leave_one_segment_and_a_burst_leaves_itself() {
+        let mut aggregation = Aggregation::default();
+        // 100 bytes a millisecond
+        for n in 1..50 {
+            aggregation.on_ack(at(10 * n), 1000, 0, RATE, 20_000);
+        }
+        assert_eq!(aggregation.room(RATE), 1000);
+        aggregation.on_ack(at(500), 5000, 1, RATE, 20_000);
+        assert!((5000..=6000).contains(&aggregation.room(RATE)));
+    }
+
+    #[test]
+    fn an_excess_is_forgotten_after_ten_rounds_and_never_exceeds_100_ms() {
+        let mut aggregation = Aggregation::default();
+        aggregation.on_ack(at(10), 15_000, 0, RATE, 20_000);
+        assert_eq!(aggregation.room(RATE), 10_000, "100 ms at 100 bytes a millisecond");
+        for round in 1..=10 {
+            aggregation.on_ack(at(1000 * round), 1000, round, RATE, 20_000);
+        }
+        assert_eq!(aggregation.room(RATE), 1000);
+    }
+}

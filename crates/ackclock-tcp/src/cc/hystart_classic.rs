@@ -1,0 +1,150 @@
+//! # Hybrid slow start
+//!
+//! Leaves slow start when a train of ACKs, or the round-trip time, shows that the pipe is full; Linux's form.
+//!
+//! ## Source
+//! Ha and Rhee, "Taming the elephants: new TCP slow start" (Computer Networks 55, 2011), with the constants that Linux
+//! uses.
+//!
+//! ## What it does
+//! In every round of slow start, from 16 segments on: where ACKs that follow each other within 2 ms go on for half the
+//! smallest round-trip time, or where the smallest of the first round-trip times of the round exceeds the smallest of all
+//! by an eighth (4 to 16 ms), slow start ends.
+//!
+//! ## Differences from the source
+//! - A round ends by bytes delivered, as for [HyStart++](super::hystart).
+//! - Linux leaves out samples of the first second after a loss.
+//!
+//! ## Validation
+//! By hand (tests below).
+
+use ackclock_core::{Span, Time};
+
+use super::AckSample;
+
+/// Largest gap in a train of ACKs.
+const GAP: Span = Span::from_millis(2);
+/// What the train may last longer for the sender's own bursts.
+const BURST: Span = Span::from_millis(1);
+/// Rise of the round-trip time: an eighth, within these.
+const LEAST_RISE: Span = Span::from_millis(4);
+const MOST_RISE: Span = Span::from_millis(16);
+/// Samples of a round before the round-trip time is judged.
+const SAMPLES: u32 = 8;
+/// Segments below which nothing is judged.
+pub(crate) const LEAST_WINDOW: f64 = 16.0;
+
+/// The search for the end of a slow start.
+#[derive(Clone, Debug)]
+pub(crate) struct HybridStart {
+    delivered: u64,
+    round_end: u64,
+    round_start: Time,
+    last_ack: Time,
+    /// Smallest round-trip time of the round, and of all.
+    current: Option<Span>,
+    least: Option<Span>,
+    samples: u32,
+}
+
+impl HybridStart {
+    /// At the beginning of a slow start.
+    pub(crate) fn new() -> Self {
+        Self {
+            delivered: 0,
+            round_end: 0,
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            current: None,
+            least: None,
+            samples: 0,
+        }
+    }
+
+    /// Takes in an ACK of slow start, before the window of `cwnd` segments grows; whether slow start is over.
+    pub(crate) fn on_ack(&mut self, sample: &AckSample, cwnd: f64) -> bool {
+        self.delivered += u64::from(sample.delivered);
+        let Some(rtt) = sample.rtt else { return false };
+        let least = self.least.map_or(rtt, |least| least.min(rtt));
+        self.least = Some(least);
+        if self.delivered > self.round_end {
+            self.round_end = self.delivered + u64::from(sample.in_flight);
+            (self.round_start, self.last_ack) = (sample.now, sample.now);
+            (self.current, self.samples) = (None, 0);
+        }
+        cwnd >= LEAST_WINDOW && (self.ends_by_train(sample.now, least) | self.ends_by_delay(rtt, least))
+    }
+
+    fn ends_by_train(&mut self, now: Time, least: Span) -> bool {
+        if now.since(self.last_ack) > GAP {
+            return false;
+        }
+        self.last_ack = now;
+        now.since(self.round_start) > (least + BURST) / 2
+    }
+
+    fn ends_by_delay(&mut self, rtt: Span, least: Span) -> bool {
+        let current = self.current.map_or(rtt, |current| current.min(rtt));
+        self.current = Some(current);
+        self.samples += 1;
+        self.samples > SAMPLES && current > least + (least / 8).clamp(LEAST_RISE, MOST_RISE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Phase;
+
+    fn ack(now: Time, rtt_ms: u64) -> AckSample {
+        let rtt = Some(Span::from_millis(rtt_ms));
+        AckSample {
+            now,
+            acked: 1000,
+            delivered: 1000,
+            in_flight: 20_000,
+            rtt,
+            srtt: rtt,
+            min_rtt: rtt,
+            rate: None,
+            phase: Phase::Open,
+            window_limited: true,
+        }
+    }
+
+    /// The number of the ACK at which slow start ends, of the round after a first one of 80 ms.
+    fn ends(gap_ms: u64, rtt_ms: u64, cwnd: f64) -> Option<u64> {
+        let mut start = HybridStart::new();
+        start.on_ack(&AckSample { in_flight: 0, ..ack(Time::ZERO, 80) }, cwnd);
+        let begin = Span::from_millis(100);
+        (0..20)
+            .find(|&n| start.on_ack(&ack(Time::ZERO + begin + Span::from_millis(n * gap_ms), rtt_ms), cwnd))
+    }
+
+    #[test]
+    fn the_ninth_sample_tells_a_rise_of_more_than_an_eighth() {
+        // 80 / 8 = 10 ms; counted from 0
+        assert_eq!((ends(5, 90, 20.0), ends(5, 91, 20.0)), (None, Some(8)));
+    }
+
+    #[test]
+    fn a_train_ends_it_after_half_the_round_trip_and_a_gap_ends_the_train() {
+        let mut start = HybridStart::new();
+        // ACKs 2 ms apart: (80 + 1) / 2 = 40.5 ms are exceeded at 42 ms.
+        let found = (0..40).find(|&n| start.on_ack(&ack(Time::ZERO + Span::from_millis(2 * n), 80), 20.0));
+        assert_eq!(found, None, "a round of 21 segments ends before");
+        let long = |gap| {
+            let mut start = HybridStart::new();
+            (0..40u64).find(|&n| {
+                let now = Time::ZERO + Span::from_millis(gap * n);
+                start.on_ack(&AckSample { in_flight: 100_000, ..ack(now, 80) }, 20.0)
+            })
+        };
+        assert_eq!((long(2), long(3)), (Some(21), None));
+    }
+
+    #[test]
+    fn a_small_window_is_left_alone() {
+        assert_eq!(ends(5, 200, 15.0), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! # Counted duplicates
+//!
+//! NewReno that takes each duplicate acknowledgement for a segment that has left the network.
+//!
+//! ## Source
+//! Sarolahti and Kuznetsov, "Congestion control in Linux TCP" (USENIX 2002), section 3: how Linux repairs losses where
+//! the peer has no SACK. RFC 6582 for what a partial acknowledgement means; F-RTO: RFC 5682.
+//!
+//! ## What it does
+//! What is in flight is what is outstanding, less a segment a duplicate, less the one that is lost. The third duplicate
+//! takes the first segment for lost, and so does each partial acknowledgement, which besides uses up the duplicates that
+//! it explains. The window is never inflated. Repair ends when more than what was outstanding at its beginning is
+//! acknowledged.
+//!
+//! ## Differences from the source
+//! The threshold of three duplicates does not adapt.
+//!
+//! ## Validation
+//! The exchanges of `tests/linux.rs`; side by side with the kernel's sender over the cells of `make agree`.
+
+use ackclock_core::{Seq, Time};
+
+use super::frto::Doubt;
+use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window};
+use crate::cc::Phase;
+use crate::config::{Halves, SenderConfig};
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::sent::Index;
+
+/// State of recovery by counted duplicates.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    phase: Phase,
+    /// What was outstanding when repair began, while no more than that is acknowledged.
+    recovery_point: Option<Seq>,
+    /// What duplicates stand for, bytes.
+    left: u32,
+    /// What the last acknowledgement delivered, bytes.
+    delivered: u32,
+    /// The first segment must go out whatever the window.
+    retransmit: bool,
+    /// Nothing below is lost and still to be sent again.
+    cursor: Index,
+    doubt: Doubt,
+}
+
+impl Recovery for Counted {
+    const USES_SACK: bool = false;
+    const HALVES: Halves = Halves::Flight;
+
+    type InLinux = Self;
+
+    fn new(_: &SenderConfig) -> Self {
+        Self {
+            phase: Phase::Open,
+            recovery_point: None,
+            left: 0,
+            delivered: 0,
+            retransmit: false,
+            cursor: 0,
+            doubt: Doubt::None,
+        }
+    }
+
+    fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.cursor = self.cursor.max(board.sent().first());
+        // One of the segments was the hole; the others had been told by duplicates.
+        self.delivered = ack.acked.saturating_sub(self.left).max(ack.mss.min(ack.acked));
+        self.left = self.left.saturating_sub(ack.acked.saturating_sub(ack.mss));
+        match (self.phase, self.recovery_point) {
+            (Phase::FastRecovery, Some(point)) => self.on_repair(point, board),
+            (Phase::TimeoutRecovery, Some(point)) if board.una().before(point) => {
+                self.left = 0;
+                self.on_ack_after_timeout(ack, point, board)
+            }
+            _ => {
+                *self = Self { cursor: self.cursor, delivered: self.delivered, ..self.ended() };
+                Verdict::Open
+            }
+        }
+    }
+
+    fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.delivered = 0;
+        if !ack.duplicate || board.sent().is_empty() {
+            return Verdict::Open;
+        }
+        if let (Phase::TimeoutRecovery, Some(point)) = (self.phase, self.recovery_point) {
+            let new = board.max().after(point);
+            let verdict = self.on_ack_after_timeout(ack, point, board);
+            if new {
+                self.count(ack, board);
+            }
+            return verdict;
+        }
+        self.count(ack, board);
+        if self.phase == Phase::FastRecovery || self.left < DUP_THRESH * ack.mss {
+            return Verdict::Open;
+        }
+        self.recovery_point = Some(board.max());
+        self.phase = Phase::FastRecovery;
+        self.lose_first(board);
+        Verdict::Enter
+    }
+
+    fn on_timeout(&mut self, _: Time, board: &mut Scoreboard) {
+        self.doubt = if self.phase == Phase::FastRecovery { Doubt::None } else { Doubt::Open };
+        self.phase = Phase::TimeoutRecovery;
+        self.recovery_point = Some(board.max());
+        self.left = 0;
+        self.retransmit = true;
+        self.cursor = board.sent().first();
+        for index in board.sent().first()..board.sent().end() {
+            board.lose(index);
+        }
+    }
+
+    fn on_spurious(&mut self, board: &mut Scoreboard) {
+        *self = Self { cursor: self.cursor, ..self.ended() };
+        board.go_on();
+    }
+
+    fn in_flight(&self, board: &Scoreboard) -> u32 {
+        board.in_flight().saturating_sub(self.left)
+    }
+
+    fn delivered(&self, _: u32) -> u32 {
+        self.delivered
+    }
+
+    #[inline]
+    fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
+        if std::mem::take(&mut self.retransmit) && !board.sent().is_empty() {
+            self.cursor = board.sent().first() + 1;
+            return Some(Next::Again(board.sent().first()));
+        }
+        if window.cwnd < self.in_flight(board).saturating_add(window.mss) {
+            return None;
+        }
+        if self.doubt != Doubt::Testing
+            && let Some(index) = board.lost_from(self.cursor)
+        {
+            self.cursor = index + 1;
+            return Some(Next::Again(index));
+        }
+        (window.fresh > 0 && board.outstanding() + window.fresh <= window.limit).then_some(Next::Fresh)
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+}
+
+impl Counted {
+    fn ended(&self) -> Self {
+        Self {
+            phase: Phase::Open,
+            recovery_point: None,
+            left: 0,
+            retransmit: false,
+            doubt: Doubt::None,
+            ..self.clone()
+        }
+    }
+
+    /// The left edge advanced in fast recovery.
+    fn on_repair(&mut self, point: Seq, board: &mut Scoreboard) -> Verdict {
+        if board.una().after(point) || board.sent().is_empty() {
+            *self = Self { cursor: self.cursor, delivered: self.delivered, ..self.ended() };
+            return Verdict::Leave(Exit::Hold);
+        }
+        if board.una().before(point) {
+            self.lose_first(board);
+        }
+        Verdict::Partial(Timer::Restart)
+    }
+
+    fn on_ack_after_timeout(&mut self, ack: &AckFacts, mut point: Seq, board: &Scoreboard) -> Verdict {
+        let spurious = self.doubt.on_ack(ack, &mut point, board);
+        self.recovery_point = Some(point);
+        if spurious { Verdict::Spurious } else { Verdict::Open }
+    }
+
+    /// A duplicate stands for a segment, as long as the first one is missing.
+    fn count(&mut self, ack: &AckFacts, board: &Scoreboard) {
+        let most = board.outstanding().saturating_sub(ack.mss.max(board.lost()));
+        let left = (self.left + ack.mss).min(most).max(self.left.min(most));
+        self.delivered = left.saturating_sub(self.left);
+        self.left = left;
+    }
+
+    fn lose_first(&mut self, board: &mut Scoreboard) {
+        let first = board.sent().first();
+        board.lose(first);
+        self.cursor = self.cursor.min(first);
+    }
+}

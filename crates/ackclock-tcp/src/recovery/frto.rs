@@ -1,0 +1,55 @@
+//! # F-RTO
+//!
+//! Tells a spurious timeout by what arrives after it.
+//!
+//! ## Source
+//! RFC 5682 section 3.1, in the form that Linux gives it.
+//!
+//! ## What it does
+//! After a timeout only the first segment is sent again. If what arrives next was never sent again, the timeout was
+//! spurious. If it advances without telling, new data is sent once instead of what is deemed lost: where that arrives and
+//! what is before it does not, the loss was real.
+//!
+//! ## Differences from the source
+//! What is deemed lost stays so until the timeout proves spurious; the source would keep silent about it.
+//!
+//! ## Validation
+//! The exchanges of `tests/linux.rs`.
+
+use ackclock_core::Seq;
+
+use super::AckFacts;
+use crate::scoreboard::Scoreboard;
+
+/// Whether the last timeout may have been spurious.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Doubt {
+    /// It was not, or there was none.
+    #[default]
+    None,
+    /// It may.
+    Open,
+    /// New data is sent in the place of what is deemed lost, until the next acknowledgement (step 2b).
+    Testing,
+}
+
+impl Doubt {
+    /// Takes in an acknowledgement that does not cover all that was outstanding, up to `point`, at the timeout; whether it
+    /// proves the timeout spurious.
+    pub(super) fn on_ack(&mut self, ack: &AckFacts, point: &mut Seq, board: &Scoreboard) -> bool {
+        if *self == Self::None {
+            return false;
+        }
+        if ack.original.is_some_and(|end| !end.after(*point)) {
+            return true;
+        }
+        if board.max().after(*point) {
+            // Step 3a: new data arrives, and what is before it does not.
+            *self = if ack.sacked > 0 || ack.duplicate { Self::None } else { Self::Open };
+        } else if ack.acked > 0 {
+            *point = board.max();
+            *self = Self::Testing;
+        }
+        false
+    }
+}

@@ -1,0 +1,290 @@
+//! # RACK-TLP
+//!
+//! Tells losses by time: what was sent a round trip before something that has arrived, and has not arrived itself, is lost.
+//!
+//! ## Source
+//! RFC 8985 (RACK and the tail loss probe), RFC 5682 with SACK (F-RTO); the choices that they leave open are Linux's.
+//!
+//! ## What it does
+//! Each acknowledgement shows the segment sent last of those that arrived. Whatever was sent before it is lost once it is
+//! older than that segment's round trip, and the reordering window, which is a quarter of the smallest round trip, and
+//! none once three segments are SACKed or losses are being repaired; so a retransmission that is lost again is found too.
+//! Nothing arriving for two round trips calls for a probe: a segment of new data, or else the last one again. A timeout
+//! takes only the first segment, and what is older than a round trip, for lost; and while what arrives next was never sent
+//! again, the timeout was spurious.
+//!
+//! ## Differences from the source
+//! - Paths reorder nothing here, so the reordering window does not adapt.
+//! - A probe that repairs the last segment of a flight reduces no window (RFC 8985 section 7.4.2).
+//!
+//! ## Validation
+//! The exchanges of `tests/linux.rs`; side by side with the kernel's senders over the cells of `make agree`.
+
+use ackclock_core::{Seq, Span, Time};
+
+use super::frto::Doubt;
+use super::{AckFacts, Exit, Next, Recovery, Sending, Timer, Verdict, Window};
+use crate::cc::Phase;
+use crate::config::{Halves, SenderConfig};
+use crate::scoreboard::{DUP_THRESH, Latest, SackMemory, Scoreboard};
+use crate::sent::{Index, Marks};
+
+/// What a probe of a lone segment waits longer, for a delayed acknowledgement (RFC 8985 section 7.2: WCDelAckT).
+const DELAYED_ACK: Span = Span::from_millis(200);
+
+/// State of RACK-TLP.
+#[derive(Clone, Debug)]
+pub struct Rack {
+    phase: Phase,
+    /// What was outstanding when repair began, while it is not acknowledged.
+    recovery_point: Option<Seq>,
+    /// RACK.segment: the one sent last of those that arrived, and its round trip, RACK.rtt.
+    latest: Option<Latest>,
+    rtt: Span,
+    min_rtt: Span,
+    /// When what is too young to be lost will be old enough.
+    reordering_ends: Time,
+    /// When the tail is probed.
+    probe_at: Time,
+    /// TLP.end_seq, while a probe is out.
+    probed: Option<Seq>,
+    /// What must go out whatever the window.
+    due: Due,
+    /// Nothing below is lost and still to be sent again.
+    cursor: Index,
+    doubt: Doubt,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Due {
+    Nothing,
+    Left,
+    Probe,
+}
+
+impl Recovery for Rack {
+    const USES_SACK: bool = true;
+    const HALVES: Halves = Halves::Flight;
+
+    type InLinux = Self;
+
+    fn new(_: &SenderConfig) -> Self {
+        Self {
+            phase: Phase::Open,
+            recovery_point: None,
+            latest: None,
+            rtt: Span::ZERO,
+            min_rtt: Span::ZERO,
+            reordering_ends: Time::NEVER,
+            probe_at: Time::NEVER,
+            probed: None,
+            due: Due::Nothing,
+            cursor: 0,
+            doubt: Doubt::None,
+        }
+    }
+
+    fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.cursor = self.cursor.max(board.sent().first());
+        self.probed = self.probed.filter(|&end| board.una().before(end));
+        if self.recovery_point.is_some_and(|point| board.una().before(point)) {
+            let verdict = self.on_ack(ack, board);
+            let repairs = self.phase == Phase::FastRecovery && verdict == Verdict::Open;
+            return if repairs { Verdict::Partial(Timer::Restart) } else { verdict };
+        }
+        self.recovery_point = None;
+        self.doubt = Doubt::None;
+        let left = std::mem::replace(&mut self.phase, Phase::Open);
+        if left == Phase::FastRecovery {
+            self.learn(ack);
+            return Verdict::Leave(Exit::Hold);
+        }
+        self.on_ack(ack, board)
+    }
+
+    fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.on_ack(ack, board)
+    }
+
+    fn on_timeout(&mut self, now: Time, board: &mut Scoreboard) {
+        // RFC 5682 step 1: not where losses were being repaired already, but for timeouts in a row.
+        self.doubt = if self.phase == Phase::FastRecovery { Doubt::None } else { Doubt::Open };
+        self.phase = Phase::TimeoutRecovery;
+        self.recovery_point = Some(board.max());
+        self.probed = None;
+        self.probe_at = Time::NEVER;
+        self.reordering_ends = Time::NEVER;
+        self.due = Due::Left;
+        let first = board.sent().first();
+        self.cursor = first;
+        if board.sent().front().is_some_and(|front| front.marks.has(Marks::SACKED)) {
+            // The receiver took its word back (RFC 2018 section 8).
+            board.lose_all(SackMemory::Clear);
+        }
+        for index in first..board.sent().end() {
+            // RFC 8985 section 6.3: what was sent within the last round trip may yet arrive.
+            if index == first || board.sent().get(index).sent_at + self.rtt <= now {
+                board.lose(index);
+            }
+        }
+    }
+
+    fn on_spurious(&mut self, board: &mut Scoreboard) {
+        self.recovery_point = None;
+        self.phase = Phase::Open;
+        self.doubt = Doubt::None;
+        self.due = Due::Nothing;
+        board.go_on();
+    }
+
+    fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {
+        if self.phase != Phase::Open || self.probed.is_some() || board.sacked() > 0 {
+            return;
+        }
+        // RFC 8985 section 7.2; it takes the place of the retransmission timer where that would be earlier.
+        let lone = if board.sent().end() - board.sent().first() == 1 { DELAYED_ACK } else { Span::ZERO };
+        let wait = sending.srtt.map_or(Span::from_secs(1), |srtt| srtt * 2 + lone);
+        self.probe_at = (sending.now + wait).min(sending.timer);
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.reordering_ends.min(self.probe_at)
+    }
+
+    fn on_time(&mut self, now: Time, board: &mut Scoreboard) -> Verdict {
+        if now >= self.probe_at {
+            self.probe_at = Time::NEVER;
+            if board.sent().is_empty() {
+                return Verdict::Open;
+            }
+            self.due = Due::Probe;
+            return Verdict::Partial(Timer::Restart);
+        }
+        if now < self.reordering_ends {
+            return Verdict::Open;
+        }
+        self.detect(now, Span::ZERO, board);
+        self.judge(board)
+    }
+
+    #[inline]
+    fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
+        let fresh = window.fresh > 0 && board.outstanding() + window.fresh <= window.limit;
+        if self.due != Due::Nothing
+            && let Some(next) = self.take_due(fresh, board)
+        {
+            return Some(next);
+        }
+        if window.cwnd < board.in_flight().saturating_add(window.mss) {
+            return None;
+        }
+        if self.doubt != Doubt::Testing
+            && let Some(index) = board.lost_from(self.cursor)
+        {
+            self.cursor = index + 1;
+            return Some(Next::Again(index));
+        }
+        fresh.then_some(Next::Fresh)
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+}
+
+impl Rack {
+    /// What an acknowledgement shows, while nothing ends by it.
+    fn on_ack(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        let told = self.learn(ack);
+        if let (Phase::TimeoutRecovery, Some(point)) = (self.phase, &mut self.recovery_point)
+            && self.doubt.on_ack(ack, point, board)
+        {
+            return Verdict::Spurious;
+        }
+        if told {
+            self.detect(ack.now, self.reordering_window(ack, board), board);
+        }
+        self.judge(board)
+    }
+
+    /// RFC 8985 section 6.2 steps 1 to 3; whether anything arrived.
+    fn learn(&mut self, ack: &AckFacts) -> bool {
+        self.min_rtt = ack.min_rtt.unwrap_or(Span::ZERO);
+        let Some(latest) = ack.latest else { return false };
+        let rtt = ack.now.since(latest.sent_at);
+        if latest.again && rtt < self.min_rtt {
+            // It was the original that arrived.
+            return false;
+        }
+        self.rtt = rtt;
+        self.latest = Some(Latest::later_of(self.latest, latest));
+        true
+    }
+
+    /// RFC 8985 section 6.2 step 4.
+    fn reordering_window(&self, ack: &AckFacts, board: &Scoreboard) -> Span {
+        if self.phase != Phase::Open || board.sacked() >= DUP_THRESH * ack.mss {
+            return Span::ZERO;
+        }
+        (self.min_rtt / 4).min(ack.srtt.unwrap_or(Span::ZERO))
+    }
+
+    /// RFC 8985 section 6.2 step 5.
+    fn detect(&mut self, now: Time, window: Span, board: &mut Scoreboard) {
+        self.reordering_ends = Time::NEVER;
+        let Some(latest) = self.latest else { return };
+        let end = board.sent().end();
+        let mut next = board.hole(board.sent().first(), end);
+        while let Some(index) = next {
+            next = board.hole(index + 1, end);
+            let record = *board.sent().get(index);
+            if record.marks.has(Marks::LOST) && !record.marks.has(Marks::AGAIN) {
+                continue;
+            }
+            if !latest.was_sent_after(record.sent_at, record.end()) {
+                if record.marks.has(Marks::REPEATED) {
+                    continue;
+                }
+                // What follows was sent later still.
+                return;
+            }
+            let old = record.sent_at + self.rtt + window;
+            if old <= now {
+                board.lose(index);
+                self.cursor = self.cursor.min(index);
+            } else {
+                // The last of them ends the wait, as in Linux.
+                let ends = if self.reordering_ends == Time::NEVER { old } else { self.reordering_ends };
+                self.reordering_ends = ends.max(old);
+            }
+        }
+    }
+
+    /// Whether repair begins.
+    fn judge(&mut self, board: &Scoreboard) -> Verdict {
+        if self.phase != Phase::Open || board.lost() == 0 {
+            return Verdict::Open;
+        }
+        self.recovery_point = Some(board.max());
+        self.phase = Phase::FastRecovery;
+        self.probe_at = Time::NEVER;
+        Verdict::Enter
+    }
+
+    fn take_due(&mut self, fresh: bool, board: &Scoreboard) -> Option<Next> {
+        let due = std::mem::replace(&mut self.due, Due::Nothing);
+        let (first, end) = (board.sent().first(), board.sent().end());
+        if first == end {
+            return None;
+        }
+        if due == Due::Left {
+            self.cursor = first + 1;
+            return Some(Next::Again(first));
+        }
+        self.probed = Some(board.max());
+        if fresh {
+            return Some(Next::Fresh);
+        }
+        (first..end).rev().find(|&index| !board.sent().get(index).marks.has(Marks::SACKED)).map(Next::Again)
+    }
+}

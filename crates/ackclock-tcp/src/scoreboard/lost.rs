@@ -1,0 +1,83 @@
+//! Which records are lost.
+
+use super::{DUP_THRESH, SackMemory, Scoreboard};
+use crate::sent::{Index, Marks, Record};
+
+impl Scoreboard {
+    /// The first record in `from..` that is lost, not SACKed, and was not sent again since.
+    pub fn lost_from(&self, from: Index) -> Option<Index> {
+        if self.lost == 0 {
+            return None;
+        }
+        let mut index = self.hole(from, self.sent.end());
+        while let Some(found) = index {
+            let marks = self.sent.get(found).marks;
+            if marks.has(Marks::LOST) && !marks.has(Marks::AGAIN) {
+                return Some(found);
+            }
+            index = self.hole(found + 1, self.sent.end());
+        }
+        None
+    }
+
+    /// Brings the set of lost segments up to date (`IsLost` of RFC 6675) for segments of at most `mss` bytes.
+    pub fn update_lost(&mut self, mss: u32) {
+        while self.edge < self.sacked_end {
+            let record = *self.sent.get(self.edge);
+            if record.marks.has(Marks::SACKED) {
+                self.leave_above(self.edge, &record);
+            } else if self.above_bytes > (DUP_THRESH - 1) * mss || self.above_runs >= DUP_THRESH {
+                self.mark_lost(self.edge);
+            } else {
+                return;
+            }
+            self.edge += 1;
+        }
+    }
+
+    /// Marks a record lost, or lost again where it was sent again since.
+    pub fn lose(&mut self, index: Index) {
+        let record = self.sent.get_mut(index);
+        if record.marks.has(Marks::SACKED) {
+            return;
+        }
+        if record.marks.has(Marks::AGAIN) {
+            record.marks.clear(Marks::AGAIN);
+            self.again -= u32::from(record.len);
+        }
+        self.losses = self.losses.wrapping_add(1);
+        self.mark_lost(index);
+    }
+
+    /// After a timeout everything that the receiver is not known to have is lost (RFC 6675 section 5.1).
+    pub fn lose_all(&mut self, memory: SackMemory) {
+        // A SACKed segment at the left edge means that the receiver took its word back (RFC 2018 section 8).
+        let reneged = !self.sent.is_empty() && self.sent.get(self.sent.first()).marks.has(Marks::SACKED);
+        if memory == SackMemory::Clear || reneged {
+            self.forget_sack();
+        }
+        self.again = 0;
+        self.edge = self.sent.end();
+        (self.above_bytes, self.above_runs) = (0, 0);
+        for index in self.sent.first()..self.sent.end() {
+            self.sent.get_mut(index).marks.clear(Marks::AGAIN);
+            self.mark_lost(index);
+        }
+    }
+
+    fn mark_lost(&mut self, index: Index) {
+        let record = self.sent.get_mut(index);
+        if !record.marks.has(Marks::SACKED.with(Marks::LOST)) {
+            record.marks.set(Marks::LOST);
+            self.lost += u32::from(record.len);
+        }
+    }
+
+    /// A SACKed record comes to lie below the edge.
+    fn leave_above(&mut self, index: Index, record: &Record) {
+        self.above_bytes -= u32::from(record.len);
+        if !self.is_sacked(index + 1) {
+            self.above_runs -= 1;
+        }
+    }
+}

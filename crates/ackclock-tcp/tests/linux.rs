@@ -1,0 +1,210 @@
+//! Scripted exchanges of the options that make a sender Linux's: RACK-TLP, F-RTO, PRR, counted duplicates, growth by bytes.
+//!
+//! Segments carry 1000 bytes and numbers begin at 0; what goes out is given in thousands.
+
+// Helpers of tests may unwrap as tests may.
+#![allow(clippy::unwrap_used)]
+
+use ackclock_core::{FlowId, SackBlock, Segment, Seq, Size, Span, Time};
+use ackclock_tcp::cc::Phase;
+use ackclock_tcp::{FlowParams, SENDERS, Sender, Supply};
+use serde_json::{Value, json};
+
+const NOTHING: [u32; 0] = [];
+
+struct Script {
+    sender: Box<dyn Sender>,
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// The options of the preset `linux` that matter without a handshake.
+fn options(kind: &str) -> Value {
+    json!({
+        "kind": kind, "repair": "linux", "prr": "on", "growth": "bytes", "halves": "cwnd",
+        "rto": { "min": "200ms", "bounds": "variation" }
+    })
+}
+
+impl Script {
+    /// Sends `window` segments at 0.
+    fn begun(kind: &str, window: u32) -> Self {
+        let params = FlowParams {
+            packet: 1040,
+            initial_window: Size::Packets(window),
+            first: Seq(0),
+            ..FlowParams::new(FlowId(0))
+        };
+        let mut sender = SENDERS.resolve(&options(kind)).unwrap().build(params).unwrap();
+        sender.supply(Supply::Endless);
+        sender.on_timeout(Time::ZERO);
+        let mut script = Self { sender };
+        assert_eq!(script.sent(at(0)).len() as u32, window);
+        script
+    }
+
+    fn sent(&mut self, now: Time) -> Vec<u32> {
+        std::iter::from_fn(|| self.sender.poll_segment(now)).map(|segment| segment.seq.0 / 1000).collect()
+    }
+
+    fn ack(&mut self, ms: u64, thousands: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
+        let mut ack = Segment::pure_ack(FlowId(0), Seq(thousands * 1000), 40);
+        ack.seq = Seq(1);
+        ack.window = u16::MAX;
+        ack.set_scale(Some(4));
+        for &(left, right) in blocks {
+            ack.push_sack(SackBlock { left: Seq(left * 1000), right: Seq(right * 1000) });
+        }
+        self.sender.on_segment(at(ms), &ack);
+        self.sent(at(ms))
+    }
+
+    /// What is due next, in milliseconds, and what goes out then.
+    fn timeout(&mut self) -> (u64, Vec<u32>) {
+        let now = self.sender.poll_timeout().unwrap();
+        self.sender.on_timeout(now);
+        (now.as_nanos() / 1_000_000, self.sent(now))
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.sender.cwnd() / 1000
+    }
+}
+
+#[test]
+fn slow_start_counts_what_an_ack_delivers() {
+    let mut script = Script::begun("sack", 10);
+    // Two delivered, so two more and the two that they replace.
+    assert_eq!(script.ack(100, 2, &[]), [10, 11, 12, 13]);
+    assert_eq!(script.cwnd(), 12);
+}
+
+#[test]
+fn three_sacked_segments_make_what_was_sent_before_them_lost() {
+    let mut script = Script::begun("sack", 10);
+    // Two SACKed segments let two new ones out; nothing was sent a quarter of a round trip before them.
+    assert_eq!(script.ack(100, 0, &[(1, 2)]), [10]);
+    assert_eq!(script.ack(100, 0, &[(1, 3)]), [11]);
+    assert_eq!(script.ack(100, 0, &[(1, 4)]), [0]);
+    assert_eq!((script.cwnd(), script.sender.phase()), (5, Phase::FastRecovery));
+}
+
+#[test]
+fn two_sacked_segments_are_enough_after_a_quarter_of_the_round_trip() {
+    let mut script = Script::begun("sack", 4);
+    assert_eq!(script.ack(100, 0, &[(1, 2)]), [4]);
+    // 0 was sent at 0, RACK.rtt is 100 ms, and the smallest round trip is too: lost at 125 ms.
+    assert_eq!(script.timeout(), (125, vec![0]));
+    assert_eq!(script.sender.stats().fast_retransmits, 1);
+}
+
+#[test]
+fn a_retransmission_that_is_lost_is_sent_again() {
+    let mut script = Script::begun("sack", 10);
+    script.ack(100, 0, &[(1, 2)]);
+    script.ack(100, 0, &[(1, 3)]);
+    assert_eq!(script.ack(100, 0, &[(1, 4)]), [0]);
+    // Of what was sent at 100 ms, 10 came before 0 went out again: it tells nothing, but what follows it does.
+    let mut out = Vec::new();
+    for end in 5..=10 {
+        out.extend(script.ack(100 + u64::from(end), 0, &[(1, end)]));
+    }
+    assert!(!out.contains(&0), "{out:?}");
+    let newest = *out.last().unwrap();
+    assert!(newest >= 12);
+    // 12, sent after the retransmission of 0, arrives a round trip later; the retransmission has not.
+    assert_eq!(script.ack(210, 0, &[(12, 13), (1, 10)])[0], 0);
+    assert_eq!(script.sender.stats().timeouts, 0);
+}
+
+#[test]
+fn a_silent_tail_is_probed_with_new_data_after_two_round_trips() {
+    let mut script = Script::begun("sack", 4);
+    script.ack(100, 2, &[]);
+    // srtt is 100 ms; the probe is the next new segment, beyond the window, and the timer starts anew.
+    let (due, probe) = script.timeout();
+    assert_eq!((due, probe), (300, vec![8]));
+    // rto = 100 + max(200, 200)
+    assert_eq!(script.timeout().0, 600);
+    assert_eq!(script.sender.stats().timeouts, 1);
+}
+
+#[test]
+fn a_timeout_sends_one_segment_and_is_spurious_where_an_original_arrives() {
+    let mut script = Script::begun("sack", 8);
+    script.ack(100, 4, &[]);
+    assert_eq!(script.cwnd(), 12);
+    script.timeout();
+    let (due, again) = script.timeout();
+    assert_eq!((due, again), (600, vec![4]));
+    assert_eq!(script.cwnd(), 1);
+    // 4 may be either; it calls for new data. That 5 arrives, which was sent once, proves it.
+    script.ack(700, 5, &[]);
+    assert!(script.sender.phase() == Phase::TimeoutRecovery);
+    script.ack(701, 6, &[]);
+    assert_eq!(script.sender.phase(), Phase::Open);
+    assert_eq!(script.cwnd(), 12);
+    assert_eq!(script.sender.stats().retransmits, 1);
+}
+
+#[test]
+fn after_a_real_timeout_new_data_is_tried_once_and_then_the_rest_is_sent_again() {
+    let mut script = Script::begun("sack", 8);
+    script.ack(100, 4, &[]);
+    let (_, probe) = script.timeout();
+    assert_eq!(probe, [16]);
+    assert_eq!(script.timeout().1, [4]);
+    // The retransmission arrives and nothing else: cwnd 2, new data.
+    assert_eq!(script.ack(700, 5, &[]), [17, 18]);
+    // It arrives beyond a gap: the loss was real.
+    assert_eq!(script.ack(800, 5, &[(17, 18)])[0], 5);
+    assert_eq!(script.sender.phase(), Phase::TimeoutRecovery);
+}
+
+#[test]
+fn half_of_what_is_delivered_goes_out_while_the_window_is_halved() {
+    let mut script = Script::begun("sack", 20);
+    for end in 2..=3 {
+        script.ack(100, 0, &[(1, end)]);
+    }
+    let mut out = Vec::new();
+    for end in 4..=13 {
+        out.push(script.ack(100, 0, &[(1, end)]).len());
+    }
+    // The retransmission at once, and then one for two delivered.
+    assert_eq!(out, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+}
+
+#[test]
+fn without_sack_a_duplicate_stands_for_a_segment_that_left() {
+    let mut script = Script::begun("newreno", 10);
+    assert_eq!(script.ack(100, 0, &[]), [10]);
+    assert_eq!(script.ack(101, 0, &[]), [11]);
+    assert_eq!(script.ack(102, 0, &[]), [0]);
+    assert_eq!((script.cwnd(), script.sender.phase()), (5, Phase::FastRecovery));
+    // A partial acknowledgement: the next hole, as soon as the halved window lets it. 8 outstanding, one lost: 7 in flight.
+    assert_eq!(script.ack(200, 4, &[]), NOTHING);
+    assert_eq!(script.ack(201, 4, &[]), [4]);
+    // 7 in flight with the retransmission; each duplicate takes one away, and below 5 new data follows.
+    assert_eq!(script.ack(202, 4, &[]), NOTHING);
+    assert_eq!(script.ack(203, 4, &[]), NOTHING);
+    assert_eq!(script.ack(204, 4, &[]), [12]);
+    // Everything outstanding at the loss is acknowledged: repair lasts until more than that is.
+    script.ack(300, 12, &[]);
+    assert_eq!(script.sender.phase(), Phase::FastRecovery);
+    script.ack(400, 13, &[]);
+    assert_eq!(script.sender.phase(), Phase::Open);
+}
+
+#[test]
+fn the_timeout_stays_200_ms_above_the_round_trip() {
+    let mut script = Script::begun("reno", 2);
+    let mut sent = 2;
+    for n in 1..6 {
+        sent += script.ack(n * 100, sent, &[]).len() as u32;
+    }
+    // RFC 6298: 100 + 4 * 50 * 0.75^4 = 163 ms, and so the lower limit of 200; here it is 100 + 200.
+    assert_eq!(script.sender.rto(), Span::from_millis(300));
+}
