@@ -123,11 +123,11 @@ fn a_retransmission_that_is_lost_is_sent_again() {
 fn a_silent_tail_is_probed_with_new_data_after_two_round_trips() {
     let mut script = Script::begun("sack", 4);
     script.ack(100, 2, &[]);
-    // srtt is 100 ms; the probe is the next new segment, beyond the window, and the timer starts anew.
+    // srtt is 100 ms, and 2 ms come on top; the probe is the next new segment, beyond the window, and the timer starts anew.
     let (due, probe) = script.timeout();
-    assert_eq!((due, probe), (300, vec![8]));
+    assert_eq!((due, probe), (302, vec![8]));
     // rto = 100 + max(200, 200)
-    assert_eq!(script.timeout().0, 600);
+    assert_eq!(script.timeout().0, 602);
     assert_eq!(script.sender.stats().timeouts, 1);
 }
 
@@ -138,7 +138,7 @@ fn a_timeout_sends_one_segment_and_is_spurious_where_an_original_arrives() {
     assert_eq!(script.cwnd(), 12);
     script.timeout();
     let (due, again) = script.timeout();
-    assert_eq!((due, again), (600, vec![4]));
+    assert_eq!((due, again), (602, vec![4]));
     assert_eq!(script.cwnd(), 1);
     // 4 may be either; it calls for new data. That 5 arrives, which was sent once, proves it.
     script.ack(700, 5, &[]);

@@ -32,6 +32,9 @@ use crate::sent::{Index, Marks};
 /// What a probe of a lone segment waits longer, for a delayed acknowledgement (RFC 8985 section 7.2: WCDelAckT).
 const DELAYED_ACK: Span = Span::from_millis(200);
 
+/// What any other probe waits longer: two ticks of a clock of milliseconds, as in Linux.
+const TICKS: Span = Span::from_millis(2);
+
 /// State of RACK-TLP.
 #[derive(Clone, Debug)]
 pub struct Rack {
@@ -142,7 +145,7 @@ impl Recovery for Rack {
             return;
         }
         // RFC 8985 section 7.2; it takes the place of the retransmission timer where that would be earlier.
-        let lone = if board.sent().end() - board.sent().first() == 1 { DELAYED_ACK } else { Span::ZERO };
+        let lone = if board.sent().end() - board.sent().first() == 1 { DELAYED_ACK } else { TICKS };
         let wait = sending.srtt.map_or(Span::from_secs(1), |srtt| srtt * 2 + lone);
         self.probe_at = (sending.now + wait).min(sending.timer);
     }
