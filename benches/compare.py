@@ -55,6 +55,7 @@ def main() -> None:
     rows = [*peers.one_hour(1, 8, 120), *peers.one_hour(4, 80, 80), *peers.bottlenecks(given.bottlenecks, 100)]
     for channel in ("dedicated", "shared"):
         rows += [*scaling(channel, given.best_of), *memory(channel)]
+    rows += cells(given.best_of)
     show(rows)
     machine = {"machine": platform.machine(), "cores": os.cpu_count(), "rows": [asdict(row) for row in rows]}
     given.out.write_text(json.dumps(machine, indent=1) + "\n")
@@ -138,6 +139,30 @@ def memory(channel: str) -> list[Row]:
     return [
         Row(f"memory a flow, {channel}", each / 1024, "KiB", 4, "less", note),
         Row(f"memory of {many} flows, {channel}", peak[many] / GIB, "GiB", 1, "less", "peak of the process, 5 s"),
+    ]
+
+
+def cells(best_of: int) -> list[Row]:
+    """What users of a fading cell cost: eight for long, a thousand in one cell, and a hundred cells."""
+
+    def cpu(users: int, seconds: float, channel: str) -> float:
+        sets = {"edge.user.count": users, "flow.count": users, "edge.channel": channel}
+        return cost(lambda s: ackclock("cell.toml", s, sets), seconds, best_of).cpu_s
+
+    slots = 600
+    eight, thousand, hundred = cpu(8, 1000, "shared"), cpu(1000, 20, "shared"), cpu(100, 100, "dedicated")
+    return [
+        Row("8 users of a cell for 1000 s", eight, "CPU s", 1, "less", ""),
+        Row("a user and slot, 8 users", eight / (8 * 1000 * slots) * 1e9, "ns", None, "less", ""),
+        Row(
+            "a user and slot, 1000 users",
+            thousand / (1000 * 20 * slots) * 1e9,
+            "ns",
+            None,
+            "less",
+            "linear where equal",
+        ),
+        Row("100 cells for 100 s", hundred, "CPU s", None, "less", "a user each"),
     ]
 
 
