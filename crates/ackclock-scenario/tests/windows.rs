@@ -18,9 +18,9 @@ impl Files for Recordings {
     }
 }
 
-/// Chan and Ramjee 2004, but for the radio: a rate that is drawn again every 50 ms.
+/// Senders and wires of Chan and Ramjee, and a rate that is drawn again every 50 ms.
 const FADING: &str = r#"
-preset = "cr04"
+preset = "cr02"
 duration = "300s"
 [edge.down]
 rate = "ln(700kbit/s, 600kbit/s)"
@@ -33,7 +33,7 @@ delay = "u(125ms, 15ms)"
 sender = "reno"
 "#;
 
-const STEADY: &str = "preset = \"cr04\"\n[[flow]]\nsender = \"reno\"\n";
+const STEADY: &str = "preset = \"cr02\"\nduration = \"1000s\"\n[[flow]]\nsender = \"reno\"\n";
 
 fn result(text: &str, sets: &[String], files: &Recordings) -> RunResult {
     let scenario = Scenario::load("windows.toml", text, sets).unwrap_or_else(|error| panic!("{error}"));
