@@ -25,7 +25,7 @@ mod runs;
 
 use ackclock_core::{SackBlock, Seq, Time};
 
-pub use self::latest::Latest;
+pub use self::latest::{Arrivals, Latest};
 use crate::sent::{Index, Marks, Record, Sent};
 
 /// Duplicate acknowledgements, or discontiguous SACKed runs, that make a loss (RFC 6675 section 2).
@@ -63,10 +63,6 @@ pub struct Acked {
     pub delivered: u32,
     /// When the newest of the segments was sent; `None` where one of them was sent more than once (Karn).
     pub newest: Option<Time>,
-    /// The one sent last among those that had not been SACKed.
-    pub latest: Option<Latest>,
-    /// End of the first that was sent but once, and had not been SACKed.
-    pub original: Option<Seq>,
 }
 
 impl Scoreboard {
@@ -187,10 +183,12 @@ impl Scoreboard {
         *record
     }
 
-    /// Takes in a cumulative acknowledgement, which must lie within what was sent.
-    pub fn acknowledge(&mut self, ack: Seq) -> Acked {
+    /// Takes in a cumulative acknowledgement, which must lie within what was sent. Each segment found arrived is told to
+    /// `news`.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
         let bytes = ack.since(self.una);
-        let mut acked = Acked { bytes, delivered: bytes, ..Acked::default() };
+        let mut acked = Acked { bytes, delivered: bytes, newest: None };
         let mut marks = Marks::default();
         while let Some(record) = self.sent.front() {
             if record.end().after(ack) {
@@ -205,10 +203,7 @@ impl Scoreboard {
             acked.newest = Some(record.sent_at);
             marks = marks.with(record.marks);
             if !record.marks.has(Marks::SACKED) {
-                acked.latest = Some(Latest::later_of(acked.latest, Latest::of(&record)));
-                if !record.marks.has(Marks::REPEATED) && acked.original.is_none() {
-                    acked.original = Some(record.end());
-                }
+                news(&record);
             }
             if record.marks.has(Marks::COUNTED) {
                 self.discount(&record, record.len, &mut acked.delivered);
@@ -428,7 +423,7 @@ mod tests {
             Op::Ack(at) if at < count => {
                 let ack = model.segments[at].0 + model.segments[at].1;
                 model.segments.drain(..=at);
-                board.acknowledge(ack);
+                board.acknowledge(ack, |_| {});
             }
             Op::AckWithin(at, bytes) if at < count && bytes < model.segments[at].1 => {
                 model.segments.drain(..at);
@@ -438,7 +433,7 @@ mod tests {
                 if model.lost.contains(&(model.segments[0].0 - bytes)) {
                     model.lost.push(model.segments[0].0);
                 }
-                board.acknowledge(model.segments[0].0);
+                board.acknowledge(model.segments[0].0, |_| {});
             }
             Op::LoseAll if count > 0 && !model.segments[0].2 => {
                 for segment in &mut model.segments {
@@ -483,7 +478,7 @@ mod tests {
         for _ in 0..4 {
             board.push(Time::ZERO, 100, Marks::default());
         }
-        board.acknowledge(Seq(100));
+        board.acknowledge(Seq(100), |_| {});
         for (left, right) in [(0, 200), (100, 200), (200, 500), (300, 300), (300, 200)] {
             let block = SackBlock { left: Seq(left), right: Seq(right) };
             assert_eq!(board.sack(block, |_| {}).0, 0, "{left}..{right}");

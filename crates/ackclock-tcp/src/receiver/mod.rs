@@ -243,6 +243,7 @@ impl Receiver {
     }
 
     /// Lets the window grow by what has arrived.
+    #[inline]
     fn tune(&mut self, now: Time, seg: &Segment, in_order: bool) {
         let Some(autotune) = &mut self.autotune else { return };
         let stamps = seg.timestamps().filter(|_| self.config.timestamps);

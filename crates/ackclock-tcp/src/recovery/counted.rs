@@ -47,6 +47,7 @@ pub struct Counted {
 impl Recovery for Counted {
     const USES_SACK: bool = false;
     const HALVES: Halves = Halves::Flight;
+    const FOLLOWS_ARRIVALS: bool = true;
 
     type InLinux = Self;
 

@@ -33,6 +33,9 @@ pub trait Recovery: Send {
     /// What halves by default at a loss: the window, as the classic agents do, or what is outstanding (RFC 5681 (4)).
     const HALVES: crate::config::Halves;
 
+    /// Whether it wants to know which segments an acknowledgement shows to have arrived ([`AckFacts::latest`]).
+    const FOLLOWS_ARRIVALS: bool = false;
+
     /// What takes its place where losses are repaired as Linux does.
     type InLinux: Recovery + 'static;
 

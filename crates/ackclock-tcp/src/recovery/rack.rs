@@ -68,6 +68,7 @@ enum Due {
 impl Recovery for Rack {
     const USES_SACK: bool = true;
     const HALVES: Halves = Halves::Flight;
+    const FOLLOWS_ARRIVALS: bool = true;
 
     type InLinux = Self;
 

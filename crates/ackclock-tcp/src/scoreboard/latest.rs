@@ -1,4 +1,4 @@
-//! The segment sent last of those that arrived.
+//! What an acknowledgement shows to have arrived.
 
 use ackclock_core::{Seq, Time};
 
@@ -30,5 +30,24 @@ impl Latest {
     #[must_use]
     pub fn later_of(known: Option<Self>, new: Self) -> Self {
         known.filter(|known| known.was_sent_after(new.sent_at, new.end)).unwrap_or(new)
+    }
+}
+
+/// The segments that an acknowledgement shows to have arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrivals {
+    /// The one that was sent last.
+    pub latest: Option<Latest>,
+    /// End of the first that was sent but once.
+    pub original: Option<Seq>,
+}
+
+impl Arrivals {
+    /// One more.
+    pub fn note(&mut self, record: &Record) {
+        self.latest = Some(Latest::later_of(self.latest, Latest::of(record)));
+        if !record.marks.has(Marks::REPEATED) && self.original.is_none() {
+            self.original = Some(record.end());
+        }
     }
 }

@@ -1,14 +1,14 @@
 //! What an acknowledgement means: round-trip time, recovery, congestion control, undo.
 
-use ackclock_core::{Flags, SackBlock, Segment, Seq, Span, Time};
+use ackclock_core::{Flags, SackBlock, Segment, Span, Time};
 
 use super::{BuildControl, Fin, TcpSender};
 use crate::cc::{AckSample, Congestion, CongestionEvent, Phase};
 use crate::config::{Halves, Switch};
 use crate::prr::{Delivery, Prr};
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
-use crate::scoreboard::{Acked, Latest};
-use crate::sent::Marks;
+use crate::scoreboard::{Acked, Arrivals};
+use crate::sent::Record;
 use crate::undo::{Before, Detector, Proof, Redress};
 
 /// The news of one acknowledgement.
@@ -17,9 +17,8 @@ struct News {
     sacked: u32,
     rtt: Option<Span>,
     dsack: bool,
-    /// What this acknowledgement shows to have arrived: the segment sent last, and the first that was sent but once.
-    latest: Option<Latest>,
-    original: Option<Seq>,
+    /// What this acknowledgement shows to have arrived, for a recovery that asks.
+    arrivals: Arrivals,
 }
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
@@ -48,16 +47,21 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Brings the scoreboard up to date.
     fn read(&mut self, now: Time, seg: &Segment) -> News {
-        let acked =
-            if seg.ack == self.board.una() { Acked::default() } else { self.board.acknowledge(seg.ack) };
+        let mut arrivals = Arrivals::default();
+        let mut arrived = |record: &Record| {
+            if R::FOLLOWS_ARRIVALS {
+                arrivals.note(record);
+            }
+        };
+        let advances = seg.ack != self.board.una();
+        let acked = if advances { self.board.acknowledge(seg.ack, &mut arrived) } else { Acked::default() };
         self.past.acknowledged += u64::from(acked.bytes);
         if acked.bytes > 0
             && let Some(rate) = &mut self.rate
         {
             rate.on_acked(now, seg.ack);
         }
-        let (mut latest, mut original) = (acked.latest, acked.original);
-        let mut news = News { acked, sacked: 0, rtt: None, dsack: false, latest, original };
+        let mut news = News { acked, sacked: 0, rtt: None, dsack: false, arrivals: Arrivals::default() };
         let mut newest = acked.newest;
         if R::USES_SACK {
             for (position, &block) in seg.sack().iter().enumerate() {
@@ -72,17 +76,14 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                     if let Some(rate) = rate {
                         rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
                     }
-                    latest = Some(Latest::later_of(latest, Latest::of(record)));
-                    if !record.marks.has(Marks::REPEATED) && original.is_none() {
-                        original = Some(record.end());
-                    }
+                    arrived(record);
                 });
                 news.sacked += bytes;
                 newest = newest.max(sent_at);
             }
         }
         news.rtt = newest.map(|sent_at| now.since(sent_at));
-        (news.latest, news.original) = (latest, original);
+        news.arrivals = arrivals;
         news
     }
 
@@ -212,8 +213,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn facts(&self, now: Time, news: &News, duplicate: bool) -> AckFacts {
         AckFacts {
             now,
-            latest: news.latest,
-            original: news.original,
+            latest: news.arrivals.latest,
+            original: news.arrivals.original,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             acked: news.acked.bytes,

@@ -97,7 +97,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if seg.ack != self.params.first {
             return false;
         }
-        let acked = self.board.acknowledge(seg.ack);
+        let acked = self.board.acknowledge(seg.ack, |_| {});
         self.state = State::Established;
         self.due = Due::Nothing;
         self.timer = Time::NEVER;
