@@ -208,3 +208,21 @@ fn the_timeout_stays_200_ms_above_the_round_trip() {
     // RFC 6298: 100 + 4 * 50 * 0.75^4 = 163 ms, and so the lower limit of 200; here it is 100 + 200.
     assert_eq!(script.sender.rto(), Span::from_millis(300));
 }
+
+#[test]
+fn a_connection_that_is_over_waits_for_nothing() {
+    let params = FlowParams { packet: 1040, first: Seq(0), ..FlowParams::new(FlowId(0)) };
+    let mut sender = SENDERS.resolve(&options("sack")).unwrap().build(params).unwrap();
+    sender.supply(Supply::Bytes(2000));
+    sender.on_timeout(Time::ZERO);
+    let mut script = Script { sender };
+    script.sent(at(0));
+    // One segment and then the other, with the FIN, which takes a number.
+    script.ack(100, 1, &[]);
+    let mut last = Segment::pure_ack(FlowId(0), Seq(2001), 40);
+    last.seq = Seq(1);
+    script.sender.on_segment(at(200), &last);
+    assert_eq!(script.sent(at(200)), NOTHING);
+    assert_eq!(script.sender.finished_at(), Some(at(200)));
+    assert_eq!(script.sender.poll_timeout(), None);
+}

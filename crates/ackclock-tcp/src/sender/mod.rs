@@ -320,8 +320,10 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let timer = self.timer.min(self.recovery.poll_timeout());
-        Some(timer.min(self.pacing_wake).min(self.start)).filter(|&time| time != Time::NEVER)
+        // A connection that is over repairs nothing any more, whatever its recovery had planned.
+        let repairs = self.state == State::Established;
+        let repair = if repairs { self.recovery.poll_timeout() } else { Time::NEVER };
+        Some(self.timer.min(repair).min(self.pacing_wake).min(self.start)).filter(|&time| time != Time::NEVER)
     }
 
     fn on_timeout(&mut self, now: Time) {
