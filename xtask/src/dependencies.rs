@@ -18,8 +18,12 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("ackclock-live", &["ackclock-edge"]),
     ("ackclock-cli", &["ackclock-scenario", "ackclock-live"]),
     ("ackclock-py", &["ackclock-scenario", "ackclock-live"]),
+    (TESTKIT, &[]),
     ("xtask", &[]),
 ];
+
+/// Tests of every crate may use it, and nothing else may.
+const TESTKIT: &str = "ackclock-testkit";
 
 /// Asks cargo what depends on what and compares.
 pub(crate) fn check(root: &Path) -> Result<Problems, String> {
@@ -48,8 +52,10 @@ fn violations(package: &Value, packages: &[Value]) -> Problems {
     };
     let ours: BTreeSet<&str> = packages.iter().map(|package| text(&package["name"])).collect();
     let dependencies = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let for_tests = |dependency: &Value| text(&dependency["name"]) == TESTKIT && dependency["kind"] == "dev";
     dependencies
         .iter()
+        .filter(|dependency| !for_tests(dependency))
         .map(|dependency| text(&dependency["name"]))
         .filter(|dependency| ours.contains(dependency) && !below.contains(dependency))
         .map(|dependency| format!("{name} must not depend on {dependency}"))
@@ -81,6 +87,16 @@ mod tests {
         let live = json!({"name": "ackclock-live", "dependencies": [{"name": "ackclock-tcp"}, {"name": "ackclock-core"}, {"name": "libc"}]});
         let packages = [live.clone(), json!({"name": "ackclock-tcp"}), json!({"name": "ackclock-core"})];
         assert_eq!(violations(&live, &packages), ["ackclock-live must not depend on ackclock-tcp"]);
+    }
+
+    #[test]
+    fn what_tests_share_stays_with_tests() {
+        let use_it =
+            |kind| json!({"name": "ackclock-tcp", "dependencies": [{"name": TESTKIT, "kind": kind}]});
+        let packages = [json!({"name": "ackclock-tcp"}), json!({"name": TESTKIT})];
+        assert!(violations(&use_it(json!("dev")), &packages).is_empty());
+        let message = "ackclock-tcp must not depend on ackclock-testkit";
+        assert_eq!(violations(&use_it(json!(null)), &packages), [message]);
     }
 
     #[test]

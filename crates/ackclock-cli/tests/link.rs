@@ -12,17 +12,16 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
+use common::real::{self, download, last_object};
 use common::{Ended, Folder};
-use serde_json::Value;
 
 /// Sends SIZE bytes to whoever connects, under a congestion control of Linux.
 const SERVER: &str = r#"
 import socket, sys
-listener = socket.socket()
-listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+both = socket.has_dualstack_ipv6()
+family = socket.AF_INET6 if both else socket.AF_INET
+listener = socket.create_server(("", 5001), family=family, dualstack_ipv6=both)
 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
-listener.bind(("", 5001))
-listener.listen()
 while True:
     peer, _ = listener.accept()
     peer.sendall(bytes(int(sys.argv[2])))
@@ -44,35 +43,14 @@ const DOWNLOAD: &str = "python3 client.py $ACKCLOCK_BASE";
 /// A folder with a server and a client, where links can be made and the programs are there; else nothing, and the reason is
 /// printed.
 fn ready(programs: &[&str]) -> Option<Folder> {
-    let folder = Folder::new();
+    let folder = real::folder_with(programs)?;
     folder.write("server.py", SERVER);
     folder.write("client.py", CLIENT);
-    let trial = folder.run(&["link", "1mbit", "1mbit", "--closed", "--", "true"]);
-    let missing = programs.iter().find(|program| !is_installed(program));
-    let reason = match (trial.status, missing) {
-        (0, None) => return Some(folder),
-        (0, Some(program)) => format!("{program} is not installed"),
-        _ => trial.err,
-    };
-    eprintln!("skipped: {}", reason.trim());
-    None
-}
-
-fn is_installed(program: &str) -> bool {
-    Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap().status.success()
+    Some(folder)
 }
 
 fn server(congestion_control: &str, bytes: u64) -> String {
     format!("exec python3 server.py {congestion_control} {bytes}")
-}
-
-fn last_object(text: &str) -> Value {
-    serde_json::from_str(text.lines().last().unwrap()).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// The flow that delivered most.
-fn download(results: &Value) -> &Value {
-    results["flows"].as_array().unwrap().iter().max_by_key(|flow| flow["delivered_bytes"].as_u64()).unwrap()
 }
 
 #[test]
@@ -339,8 +317,9 @@ struct Machine {
 }
 
 impl Machine {
-    /// The address of the server, which is no neighbour.
+    /// The addresses of the server, which is no neighbour.
     const SERVER: &str = "10.77.0.1";
+    const SERVER6: &str = "fd77::1";
 
     fn new(purpose: &str, folder: &Folder) -> Option<Self> {
         let names =
@@ -352,9 +331,12 @@ impl Machine {
              ip -n {host} link add wan type veth peer name lan netns {server} &&
              ip -n {host} addr add 10.78.0.1/24 dev wan && ip -n {server} addr add 10.78.0.2/24 dev lan &&
              ip -n {server} addr add {}/32 dev lo && ip -n {host} link set wan addrgenmode none &&
+             ip -n {host} addr add fd78::1/64 dev wan nodad && ip -n {server} addr add fd78::2/64 dev lan nodad &&
+             ip -n {server} addr add {}/128 dev lo &&
              ip -n {host} link set wan up && ip -n {server} link set lan up &&
-             ip -n {host} route add default via 10.78.0.2",
-            Self::SERVER
+             ip -n {host} route add default via 10.78.0.2 && ip -n {host} route add default via fd78::2",
+            Self::SERVER,
+            Self::SERVER6
         );
         let made = Command::new("sh").args(["-c", &steps]).output().unwrap();
         if !made.status.success() {
@@ -414,6 +396,30 @@ fn the_inside_reaches_what_the_machine_reaches_and_nothing_is_left_behind() {
         Ended::from(machine.command(&format!("{link} sh -c '{download}'"), &folder).output().unwrap());
     assert_eq!(ended.out, "300000\n", "{}", ended.err);
     assert_eq!(machine.state(&folder), before);
+}
+
+#[test]
+fn ipv6_leads_out_whether_the_machine_forwards_it_or_not() {
+    let Some(folder) = ready(&["python3", "ip"]) else { return };
+    let Some(machine) = Machine::new("six", &folder) else { return };
+    let link = format!("{} link 10mbit 10mbit --delay 5ms --", env!("CARGO_BIN_EXE_ackclock"));
+    let script = format!(
+        "for i in 1 2 3 4 5 6 7 8 9; do python3 client.py {} && exit; sleep 0.3; done",
+        Machine::SERVER6
+    );
+    for forwarding in ["0", "1"] {
+        let set = format!("echo {forwarding} > /proc/sys/net/ipv6/conf/all/forwarding");
+        assert!(machine.command(&set, &folder).status().unwrap().success());
+        if forwarding == "0" && !fs::exists("/proc/sys/net/ipv6/conf/all/force_forwarding").unwrap() {
+            eprintln!("skipped: before Linux 6.17 a machine forwards IPv6 from every interface or from none");
+            continue;
+        }
+        let before = machine.state(&folder);
+        let ended =
+            Ended::from(machine.command(&format!("{link} sh -c '{script}'"), &folder).output().unwrap());
+        assert_eq!(ended.out, "300000\n", "forwarding {forwarding}: {}", ended.err);
+        assert_eq!(machine.state(&folder), before);
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use ackclock_live::{Clock, Waits};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeValLike;
 use serde_json::json;
-use support::{ADDRESS, Lab, MOBILE, Running, SERVER, pin};
+use support::{ADDRESS, Lab, MOBILE, Packets, Running, SERVER, pin};
 
 /// How long each measurement lasts.
 const LASTS: Duration = Duration::from_secs(4);
@@ -61,8 +61,13 @@ fn punctuality() -> Outcome {
     for (rate, mbits) in [("12Mbit/s", 12u64), ("100Mbit/s", 100)] {
         for spin in [0, 50] {
             let lab = Lab::new("timing")?;
-            let running =
-                Running::start(lab.tuns()?, &link(rate), Span::ZERO, Span::from_micros(spin), Some(CORES[1]));
+            let running = Running::start(
+                lab.tuns(Packets::Super)?,
+                &link(rate),
+                Span::ZERO,
+                Span::from_micros(spin),
+                Some(CORES[1]),
+            );
             let before = running.remote.ask(|_, _| cpu()).unwrap_or_default();
             let sender = lab.within(SERVER, move || paced(mbits * 900_000, LASTS));
             sender.join().map_err(|_| "the sender died")??;
@@ -103,7 +108,8 @@ fn shaped_bulk() -> Outcome {
 
 fn over_tun(rate: &str) -> Outcome {
     let lab = Lab::new("bulk")?;
-    let running = Running::start(lab.tuns()?, &link(rate), Span::ZERO, Span::from_micros(50), None);
+    let running =
+        Running::start(lab.tuns(Packets::Super)?, &link(rate), Span::ZERO, Span::from_micros(50), None);
     let bps = transfer(&lab)?;
     let driver = running.stop();
     let (punctuality, edge) = (driver.punctuality(), driver.plane().edge().statistics());
@@ -144,8 +150,8 @@ fn small() -> Outcome {
     drop(lab);
     println!("  {:<44} {:>6.0} kpps", "kernel forwarding", kernel / 1e3);
     let lab = Lab::new("small")?;
-    let running =
-        Running::start(lab.tuns()?, &link("10Gbit/s"), Span::ZERO, Span::from_micros(50), Some(CORES[1]));
+    let tuns = lab.tuns(Packets::Super)?;
+    let running = Running::start(tuns, &link("10Gbit/s"), Span::ZERO, Span::from_micros(50), Some(CORES[1]));
     let ours = rate(&lab, "tun0")?;
     let driver = running.stop();
     let lost = driver.punctuality().lost_at_device + driver.punctuality().lost_at_entry;

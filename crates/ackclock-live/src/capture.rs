@@ -138,7 +138,7 @@ const NANOSECONDS: u8 = 9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
+    use ackclock_testkit::Written;
 
     /// A port that gives one packet and takes every other.
     struct One(bool);
@@ -158,21 +158,9 @@ mod tests {
         }
     }
 
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn what_comes_in_and_goes_out_is_in_the_capture_with_its_side() {
-        let file = Shared::default();
+        let file = Written::default();
         let recorder = Recorder::start(Box::new(file.clone()));
         let mut pool = Pool::new(4, 100);
         let mut tap = Tap::new(One(false), Side::Radio, Some(&recorder));
@@ -180,7 +168,7 @@ mod tests {
         tap.write(&[0x60, 9]).unwrap();
         drop(tap);
         recorder.finish().unwrap();
-        let bytes = file.0.lock().unwrap().clone();
+        let bytes = file.bytes();
         let mut reader = pcap_file::pcapng::PcapNgReader::new(bytes.as_slice()).unwrap();
         let mut packets = Vec::new();
         while let Some(block) = reader.next_block() {

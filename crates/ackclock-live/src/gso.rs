@@ -74,6 +74,24 @@ pub fn split(
     tun_rs::gso_split(packet, header, parts, lengths, 0, v6).ok()
 }
 
+/// Bytes that stand before every packet of an open TUN device: a header, or nothing.
+pub(crate) fn header(file: BorrowedFd<'_>) -> io::Result<usize> {
+    Ok(if flags(file)? & libc::IFF_VNET_HDR == 0 { 0 } else { HEADER })
+}
+
+#[allow(unsafe_code, reason = "a request of the TUN driver that no safe wrapper offers")]
+fn flags(file: BorrowedFd<'_>) -> io::Result<libc::c_int> {
+    // SAFETY: an interface request is plain data, for which zeros are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // SAFETY: the file is open and the request outlives the call, which writes only into it.
+    let done = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNGETIFF, &raw mut request) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the driver has written the flags, and the zeros that stood there are a number as well.
+    Ok(unsafe { request.ifr_ifru.ifru_flags }.into())
+}
+
 /// Lets the kernel hand over super-packets of TCP and, where it can, UDP.
 pub(crate) fn offload(file: BorrowedFd<'_>) -> io::Result<()> {
     let tcp = (libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6) as libc::c_ulong;

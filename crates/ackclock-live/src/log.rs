@@ -145,19 +145,7 @@ const fn millis(time: Time) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use ackclock_testkit::Written;
 
     const HEADER: LogHeader<'_> = LogHeader {
         link: "uplink",
@@ -171,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_log_reads_as_mm_link_would_have_written_it() {
-        let out = Shared::default();
+        let out = Written::default();
         let recording = Opportunities::new(vec![2, 2, 5]).unwrap();
         let mut log = LinkLog::new(Box::new(out.clone()), &HEADER, Some(recording));
         let at = |micros| Time::ZERO + Span::from_micros(micros);
@@ -179,7 +167,7 @@ mod tests {
         log.left(at(2_000), 1500, Span::from_micros(100));
         log.dropped(at(4_000), 52);
         log.finish(at(7_500)).unwrap();
-        let text = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(out.bytes()).unwrap();
         let expected = "\
 # mahimahi mm-link (uplink) [x.up] > up.log
 # command line: link x.up x.down

@@ -69,14 +69,16 @@ pub enum Went {
     Lost,
 }
 
-/// A TUN device opened with `IFF_TUN | IFF_NO_PI | IFF_VNET_HDR`.
+/// A TUN device opened with `IFF_TUN | IFF_NO_PI`, and with `IFF_VNET_HDR` where the driver knows it.
 ///
-/// The kernel hands over super-packets of up to 64 KiB, as it would to a card that segments them; they are split at once.
-/// What is written is written packet by packet, although the kernel would take super-packets too: a receiver acknowledges
+/// With `IFF_VNET_HDR` the kernel hands over super-packets of up to 64 KiB, as it would to a card that segments them; they are split at once. Without it packets come one by one with their checksums, which costs time and changes
+/// nothing. What is written is written packet by packet, although the kernel would take super-packets too: a receiver acknowledges
 /// what arrives as one packet once, and so merging would change the ACK clock that is studied here.
 #[derive(Debug)]
 pub struct TunPort {
     file: OwnedFd,
+    /// Bytes that stand before every packet.
+    header: usize,
     /// Where packets are read: a header and the largest super-packet.
     scratch: Box<[u8]>,
     /// Buffers that the parts of a super-packet are split into.
@@ -88,17 +90,21 @@ pub struct TunPort {
 const PARTS: usize = 256;
 
 impl TunPort {
-    /// Takes over an open device: it no longer blocks, and the kernel may hand over TCP and UDP super-packets and leave
-    /// checksums to us. `pool` must be the one that packets are read into.
+    /// Takes over an open device: it no longer blocks, and where it was opened with `IFF_VNET_HDR` the kernel may hand over
+    /// TCP and UDP super-packets and leave checksums to us. `pool` must be the one that packets are read into.
     ///
     /// # Errors
     /// Where the file is not a TUN device.
     pub fn new(file: OwnedFd, pool: &Pool) -> io::Result<Self> {
         let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
         fcntl(&file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
-        gso::offload(file.as_fd())?;
+        let header = gso::header(file.as_fd())?;
+        if header > 0 {
+            gso::offload(file.as_fd())?;
+        }
         Ok(Self {
             file,
+            header,
             scratch: vec![0; HEADER + usize::from(u16::MAX)].into_boxed_slice(),
             parts: (0..PARTS).map(|_| pool.buffer()).collect(),
             lengths: vec![0; PARTS],
@@ -120,8 +126,10 @@ impl AsRawFd for TunPort {
 
 impl Port for TunPort {
     fn read(&mut self, pool: &mut Pool, into: &mut Vec<PacketId>) -> io::Result<Came> {
-        let length = match nix::unistd::read(&self.file, &mut self.scratch) {
-            Ok(length) => length,
+        // Where the device puts no header, the zeros that stand there are one that says nothing.
+        let start = HEADER - self.header;
+        let length = match nix::unistd::read(&self.file, &mut self.scratch[start..]) {
+            Ok(length) => start + length,
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(Came::Nothing),
             Err(errno) => return Err(errno.into()),
         };
@@ -142,7 +150,7 @@ impl Port for TunPort {
     }
 
     fn write(&mut self, packet: &[u8]) -> io::Result<Went> {
-        let whole = [io::IoSlice::new(&Header::NONE), io::IoSlice::new(packet)];
+        let whole = [io::IoSlice::new(&Header::NONE[..self.header]), io::IoSlice::new(packet)];
         match nix::sys::uio::writev(&self.file, &whole) {
             Ok(_) => Ok(Went::Out),
             // The device is down or its queue is full (EAGAIN, ENOBUFS), or the kernel refuses what is no IP packet.

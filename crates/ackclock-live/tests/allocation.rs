@@ -1,35 +1,15 @@
 //! After warm-up no packet costs an allocation, from the port to the port.
 
-// An allocator can only be written in unsafe code; this one counts and hands on.
-#![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 
 use ackclock_core::{Size, Span, Time};
 use ackclock_edge::{EdgeConfig, REGULATORS};
 use ackclock_link::Files;
 use ackclock_live::{Plane, PlaneConfig, Side};
+use ackclock_testkit::{Counting, allocations};
 use etherparse::PacketBuilder;
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -82,8 +62,8 @@ fn no_packet_allocates_after_warm_up() {
             })
             .collect();
         carry(&mut plane, &mut buffer, &packets[..10_000], 0);
-        let before = COUNT.with(Cell::get);
+        let before = allocations();
         carry(&mut plane, &mut buffer, &packets[10_000..], 10_000);
-        assert_eq!(COUNT.with(Cell::get) - before, 0, "{}", entry.name);
+        assert_eq!(allocations() - before, 0, "{}", entry.name);
     }
 }

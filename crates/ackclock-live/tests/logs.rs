@@ -1,27 +1,15 @@
 //! mm-link's log of a data plane: every packet arrives, and then leaves or is dropped, at the link and not at the ports.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ackclock_core::{Size, Span, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::Files;
 use ackclock_live::log::{LinkLog, LogHeader};
 use ackclock_live::{Plane, PlaneConfig, Side};
+use ackclock_testkit::Written;
 use serde_json::json;
-
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 struct NoFiles;
 
@@ -48,7 +36,7 @@ fn log_of(from: Side) -> String {
     let edge = EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(2), ..EdgeConfig::default() };
     let config = PlaneConfig { delay: Span::from_millis(100), ..PlaneConfig::new(&edge) };
     let mut plane = Plane::new(&config, &NoFiles).unwrap();
-    let out = Shared::default();
+    let out = Written::default();
     let header = LogHeader {
         link: "link",
         recording: "",
@@ -67,7 +55,7 @@ fn log_of(from: Side) -> String {
     }
     drive(&mut plane, 1000);
     plane.finish_logs().unwrap();
-    let text = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(out.bytes()).unwrap();
     text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
 }
 

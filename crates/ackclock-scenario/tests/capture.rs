@@ -5,28 +5,16 @@
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ackclock_scenario::{Files, RunError, RunOptions, RunResult, Scenario, run};
+use ackclock_testkit::Written;
 
 struct NoFiles;
 
 impl Files for NoFiles {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
         Err(format!("{path}: there are no files here"))
-    }
-}
-
-/// A file in memory that outlives its writer.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -71,11 +59,10 @@ workload = { kind = "file", size = "300kB" }
 fn capture(sets: &[&str]) -> (Vec<u8>, RunResult) {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     let scenario = Scenario::load("modern.toml", MODERN, &sets).unwrap_or_else(|error| panic!("{error}"));
-    let file = Shared::default();
+    let file = Written::default();
     let options = RunOptions { capture: Some(Box::new(file.clone())), ..RunOptions::default() };
     let result = run(&scenario, 0, &NoFiles, options).unwrap().result;
-    let bytes = file.0.lock().unwrap().clone();
-    (bytes, result)
+    (file.bytes(), result)
 }
 
 /// What tshark prints of a capture, a line a packet; `None` where it is not installed.

@@ -3,36 +3,14 @@
 // Helpers of tests may unwrap as tests may.
 #![allow(clippy::unwrap_used)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Message, Node, Outbox, Segment, Seq, Size, Span, Time};
 use ackclock_tcp::receiver::Opening;
 use ackclock_tcp::sender::State;
 use ackclock_tcp::{FlowParams, Host, Receiver, ReceiverConfig, SENDERS, Supply};
+use ackclock_testkit::{Counting, allocations};
 use serde_json::json;
-
-/// Counts the allocations of each thread.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed to the system's allocator as it is.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as above.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -147,10 +125,10 @@ fn seventy_files_arrive_whole_and_every_connection_ends() {
 fn nothing_is_allocated_once_warm() {
     let mut pair = pair(7, &ALL, Supply::Endless, 97);
     pair.run(Time::ZERO + Span::from_secs(300));
-    let (before, sent) = (ALLOCATIONS.with(Cell::get), pair.sent);
+    let (before, sent) = (allocations(), pair.sent);
     pair.run(Time::ZERO + Span::from_secs(400));
     assert!(pair.sent - sent > 10_000);
-    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    assert_eq!(allocations() - before, 0);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
+pub(crate) mod real;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

@@ -10,18 +10,18 @@ use std::process::Command;
 use nix::sched::{CloneFlags, unshare};
 
 use super::addresses::Pair;
-use super::interface::{add_default_route, bring_loopback_up};
+use super::interface::{add_default_route, add_default_route_v6, bring_loopback_up};
 use super::keeper::{FAILED, Setting, configure, number};
 use super::obstacle::{Obstacle, Trying};
 use super::resolver::{self, Resolver};
 use super::tun::Tun;
 use crate::control;
-use crate::reach::Reach;
+use crate::reach::{V6, Way};
 
 /// What the inside must know of the outside.
 pub(crate) struct Around<'a> {
     pub(crate) pair: Pair,
-    pub(crate) reach: &'a Reach,
+    pub(crate) way: &'a Way,
     pub(crate) resolver: Resolver,
     pub(crate) outside: &'a OwnedFd,
 }
@@ -50,6 +50,9 @@ fn stand(setting: &Setting<'_>, around: &Around<'_>) -> Result<(), Obstacle> {
     let pair = around.pair;
     configure(&tun, (pair.inside.into(), pair.base.into()), (pair.v6().1.into(), pair.v6().0.into()))?;
     add_default_route(tun.index, pair.base).trying("routing through the link")?;
+    if around.way.v6 == V6::Beyond {
+        add_default_route_v6(tun.index).trying("routing IPv6 through the link")?;
+    }
     // So that `ping` works without rights of its own; a kernel that refuses it is no obstacle.
     let group = setting.group;
     let _ = fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"));
@@ -57,7 +60,7 @@ fn stand(setting: &Setting<'_>, around: &Around<'_>) -> Result<(), Obstacle> {
     let name = SocketAddr::from_abstract_name(control::NAME_INSIDE).trying("naming the control socket")?;
     let control = UnixListener::bind_addr(&name).trying("binding the control socket")?;
     let files = [number(around.outside), number(&tun.file), number(&control)];
-    setting.channel.report(pair, around.reach, files)
+    setting.channel.report(pair, &around.way.reach, files)
 }
 
 fn command(setting: &Setting<'_>, pair: Pair) -> Command {

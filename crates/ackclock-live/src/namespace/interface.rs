@@ -35,7 +35,8 @@ pub(crate) fn bring_loopback_up() -> io::Result<()> {
 /// The kernel's refusal.
 pub(crate) fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
     let (family, bits) = family(own);
-    let mut body = vec![family, bits, 0, 0];
+    // There is no neighbour who could have the address already: it need not be sought before it is used.
+    let mut body = vec![family, bits, libc::IFA_F_NODAD as u8, 0];
     body.extend(index.to_ne_bytes());
     let message = Message::new(libc::RTM_NEWADDR, CREATE, &body)
         .attribute(libc::IFA_LOCAL, &octets(own))
@@ -43,18 +44,29 @@ pub(crate) fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<(
     Netlink::route()?.request(&[message])
 }
 
-/// Sends everything that has no better route to an interface.
+/// Sends every IPv4 packet that has no better route to a gateway behind an interface.
 ///
 /// # Errors
 /// The kernel's refusal.
 pub(crate) fn add_default_route(index: u32, gateway: Ipv4Addr) -> io::Result<()> {
-    let (protocol, universe) = (libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
-    let family = libc::AF_INET as u8;
-    let body = [family, 0, 0, 0, libc::RT_TABLE_MAIN, protocol, universe, libc::RTN_UNICAST, 0, 0, 0, 0];
-    let message = Message::new(libc::RTM_NEWROUTE, CREATE, &body)
-        .attribute(libc::RTA_GATEWAY, &gateway.octets())
-        .attribute(libc::RTA_OIF, &index.to_ne_bytes());
+    let message = default_route(libc::AF_INET, index).attribute(libc::RTA_GATEWAY, &gateway.octets());
     Netlink::route()?.request(&[message])
+}
+
+/// Sends every IPv6 packet that has no better route out of an interface with nobody but the other end behind it. A gateway
+/// would have to wait: the kernel routes to a peer only some time after it was given its address.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn add_default_route_v6(index: u32) -> io::Result<()> {
+    Netlink::route()?.request(&[default_route(libc::AF_INET6, index)])
+}
+
+fn default_route(family: libc::c_int, index: u32) -> Message {
+    let (protocol, universe) = (libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
+    let family = family as u8;
+    let body = [family, 0, 0, 0, libc::RT_TABLE_MAIN, protocol, universe, libc::RTN_UNICAST, 0, 0, 0, 0];
+    Message::new(libc::RTM_NEWROUTE, CREATE, &body).attribute(libc::RTA_OIF, &index.to_ne_bytes())
 }
 
 /// A range of addresses, by its first address and the length of the prefix.
@@ -87,7 +99,8 @@ fn family(address: IpAddr) -> (u8, u8) {
     }
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
+/// The bytes of an address as it stands in a header.
+pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),

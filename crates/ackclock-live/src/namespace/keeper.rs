@@ -78,8 +78,7 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
         start_server(server, end.claim.pair)?;
     }
     let command = apart(|| {
-        let around =
-            inside::Around { pair: end.claim.pair, reach: &end.way.reach, resolver, outside: &end.tun.file };
+        let around = inside::Around { pair: end.claim.pair, way: &end.way, resolver, outside: &end.tun.file };
         inside::run(setting, &around)
     })?;
     // Last, because programs inherit which signals are blocked.

@@ -1,6 +1,6 @@
-//! Masquerading in a table of our own, `flags owner`: the kernel removes it with the socket that made it.
+//! Masquerading in tables of our own, `flags owner`: the kernel removes them with the socket that made them.
 //!
-//! In the notation of `nft`:
+//! In the notation of `nft`, for IPv4; the table `ip6` is the same with the addresses of IPv6:
 //! ```text
 //! table ip ackclock0 { flags owner
 //!   chain out  { type nat hook postrouting priority srcnat; ip saddr INSIDE oif != TUN masquerade }
@@ -19,11 +19,12 @@
 
 use std::fs;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use nix::libc;
 
 use crate::namespace::Pair;
+use crate::namespace::interface::octets;
 use crate::namespace::netlink::{Message, Netlink};
 
 /// What the kernel does not do by itself in the namespace of the table.
@@ -38,7 +39,7 @@ pub(crate) enum Help {
 }
 
 impl Help {
-    /// Whether some interface of this machine receives what it does not forward.
+    /// Whether some interface of this machine receives IPv4 packets that it does not forward.
     pub(crate) fn of_this_machine() -> Self {
         let interfaces = fs::read_dir("/proc/sys/net/ipv4/conf").into_iter().flatten().flatten();
         let silent = interfaces
@@ -50,88 +51,133 @@ impl Help {
     }
 }
 
-/// Installs the table in the network namespace of this process; it lives as long as the socket.
+/// Installs the table for IPv4 in the network namespace of this process; it lives as long as the socket.
 ///
 /// # Errors
 /// The kernel's refusal.
 pub(crate) fn install(tun: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
-    let name = format!("ackclock{tun}");
-    let mut messages = vec![bracket(BATCH_BEGIN), table(&name)];
-    messages.push(chain(&name, "out", "nat", (libc::NF_INET_POST_ROUTING, SRCNAT)));
-    messages.push(rule(&name, "out", |list| {
-        let list = address_is(list, IP_SOURCE, pair.inside);
-        interface(list, META_OIF, libc::NFT_CMP_NEQ, tun)
-            .nested(ELEMENT, |it| expression(it, "masq", |data| data))
-    }));
+    let table = Table::new(tun, pair.inside.into());
+    let mut messages = table.out();
     match help {
         Help::None => {}
-        Help::Replies => messages.extend(back(&name, tun, pair)),
+        Help::Replies => messages.extend(table.back()),
         Help::Base(machine) => {
-            messages.extend(base(&name, tun, pair, machine).into_iter().chain(strays(&name)))
+            messages.extend(table.base(pair.base, machine).into_iter().chain(table.strays()))
         }
     }
-    messages.push(bracket(BATCH_END));
-    let mut socket = Netlink::netfilter()?;
-    socket.request(&messages)?;
-    Ok(socket)
+    table.commit(messages)
 }
 
-fn back(name: &str, tun: u32, pair: Pair) -> [Message; 2] {
-    let rule = rule(name, "back", |list| {
-        let list = interface(list, META_IIF, libc::NFT_CMP_NEQ, tun);
-        let list = address_is(list, IP_DESTINATION, pair.inside);
-        send_on(number_compares(list, ("ct", libc::NFT_CT_DIRECTION), libc::NFT_CMP_EQ, REPLY), tun, pair)
-    });
-    [chain(name, "back", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT)), rule]
+/// Installs the table for IPv6 beside it.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn install_v6(tun: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
+    let table = Table::new(tun, pair.v6().1.into());
+    let mut messages = table.out();
+    if help == Help::Replies {
+        messages.extend(table.back());
+    }
+    table.commit(messages)
 }
 
-fn base(name: &str, tun: u32, pair: Pair, machine: Ipv4Addr) -> [Message; 2] {
-    let rule = rule(name, "base", |list| {
-        let list = interface(list, META_IIF, libc::NFT_CMP_EQ, tun);
-        let list = address_is(list, IP_DESTINATION, pair.base);
-        let list = number_compares(list, ("meta", libc::NFT_META_L4PROTO), libc::NFT_CMP_NEQ, ICMP);
-        set(list, REGISTER, &machine.octets()).nested(ELEMENT, |it| {
-            expression(it, "nat", |data| {
-                data.number(1, NAT_DESTINATION).number(2, libc::NFPROTO_IPV4 as u32).number(3, REGISTER)
+/// A table of one version of IP, for the inside of one link.
+struct Table {
+    name: String,
+    tun: u32,
+    inside: IpAddr,
+}
+
+impl Table {
+    fn new(tun: u32, inside: IpAddr) -> Self {
+        Self { name: format!("ackclock{tun}"), tun, inside }
+    }
+
+    fn commit(&self, messages: Vec<Message>) -> io::Result<Netlink> {
+        let create = self.request(libc::NFT_MSG_NEWTABLE, CREATE).text(1, &self.name).number(2, FLAG_OWNER);
+        let batch = [vec![bracket(BATCH_BEGIN), create], messages, vec![bracket(BATCH_END)]].concat();
+        let mut socket = Netlink::netfilter()?;
+        socket.request(&batch)?;
+        Ok(socket)
+    }
+
+    fn out(&self) -> Vec<Message> {
+        let rule = self.rule("out", |list| {
+            let list = address_is(list, self.source(), self.inside);
+            interface(list, META_OIF, libc::NFT_CMP_NEQ, self.tun)
+                .nested(ELEMENT, |it| expression(it, "masq", |data| data))
+        });
+        vec![self.chain("out", "nat", (libc::NF_INET_POST_ROUTING, SRCNAT)), rule]
+    }
+
+    fn back(&self) -> [Message; 2] {
+        let rule = self.rule("back", |list| {
+            let list = interface(list, META_IIF, libc::NFT_CMP_NEQ, self.tun);
+            let list = address_is(list, self.destination(), self.inside);
+            let list = number_compares(list, ("ct", libc::NFT_CT_DIRECTION), libc::NFT_CMP_EQ, REPLY);
+            send_on(list, self.tun, self.inside)
+        });
+        [self.chain("back", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT)), rule]
+    }
+
+    fn base(&self, base: Ipv4Addr, machine: Ipv4Addr) -> [Message; 2] {
+        let rule = self.rule("base", |list| {
+            let list = interface(list, META_IIF, libc::NFT_CMP_EQ, self.tun);
+            let list = address_is(list, self.destination(), base.into());
+            let list = number_compares(list, ("meta", libc::NFT_META_L4PROTO), libc::NFT_CMP_NEQ, ICMP);
+            set(list, REGISTER, &machine.octets()).nested(ELEMENT, |it| {
+                expression(it, "nat", |data| {
+                    data.number(1, NAT_DESTINATION).number(2, libc::NFPROTO_IPV4 as u32).number(3, REGISTER)
+                })
             })
-        })
-    });
-    [chain(name, "base", "nat", (libc::NF_INET_PRE_ROUTING, DSTNAT)), rule]
-}
+        });
+        [self.chain("base", "nat", (libc::NF_INET_PRE_ROUTING, DSTNAT)), rule]
+    }
 
-fn strays(name: &str) -> [Message; 2] {
-    let rule = rule(name, "strays", |list| {
-        let load = |data: Message| data.number(1, REGISTER).number(2, libc::NFT_CT_STATE as u32);
-        drop_it(compare(list, ("ct", load), libc::NFT_CMP_EQ, &CT_INVALID.to_ne_bytes()))
-    });
-    [chain(name, "strays", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT)), rule]
+    fn strays(&self) -> [Message; 2] {
+        let rule = self.rule("strays", |list| {
+            let load = |data: Message| data.number(1, REGISTER).number(2, libc::NFT_CT_STATE as u32);
+            drop_it(compare(list, ("ct", load), libc::NFT_CMP_EQ, &CT_INVALID.to_ne_bytes()))
+        });
+        [self.chain("strays", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT)), rule]
+    }
+
+    fn chain(&self, name: &str, kind: &str, (hook, priority): (i32, i32)) -> Message {
+        self.request(libc::NFT_MSG_NEWCHAIN, CREATE)
+            .text(1, &self.name)
+            .text(3, name)
+            .nested(4, |at| at.number(1, hook as u32).number(2, priority as u32))
+            .text(7, kind)
+    }
+
+    fn rule(&self, chain: &str, expressions: impl FnOnce(Message) -> Message) -> Message {
+        self.request(libc::NFT_MSG_NEWRULE, CREATE | APPEND)
+            .text(1, &self.name)
+            .text(2, chain)
+            .nested(4, expressions)
+    }
+
+    /// A request about tables of this version of IP.
+    fn request(&self, kind: i32, flags: u16) -> Message {
+        let kind = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | kind as u16;
+        let family = if self.inside.is_ipv4() { libc::NFPROTO_IPV4 } else { libc::NFPROTO_IPV6 };
+        Message::new(kind, flags, &[family as u8, 0, 0, 0])
+    }
+
+    /// Where an IP header has the address of the sender.
+    fn source(&self) -> u32 {
+        if self.inside.is_ipv4() { 12 } else { 8 }
+    }
+
+    /// Where it has that of the receiver, which follows.
+    fn destination(&self) -> u32 {
+        if self.inside.is_ipv4() { 16 } else { 24 }
+    }
 }
 
 fn bracket(kind: u16) -> Message {
     let [high, low] = (libc::NFNL_SUBSYS_NFTABLES as u16).to_be_bytes();
     Message::bracket(kind, &[libc::AF_UNSPEC as u8, 0, high, low])
-}
-
-/// A request about tables of IPv4.
-fn request(kind: i32, flags: u16) -> Message {
-    let kind = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | kind as u16;
-    Message::new(kind, flags, &[libc::NFPROTO_IPV4 as u8, 0, 0, 0])
-}
-
-fn table(name: &str) -> Message {
-    request(libc::NFT_MSG_NEWTABLE, CREATE).text(1, name).number(2, FLAG_OWNER)
-}
-
-fn chain(table: &str, name: &str, kind: &str, (hook, priority): (i32, i32)) -> Message {
-    request(libc::NFT_MSG_NEWCHAIN, CREATE)
-        .text(1, table)
-        .text(3, name)
-        .nested(4, |at| at.number(1, hook as u32).number(2, priority as u32))
-        .text(7, kind)
-}
-
-fn rule(table: &str, chain: &str, expressions: impl FnOnce(Message) -> Message) -> Message {
-    request(libc::NFT_MSG_NEWRULE, CREATE | APPEND).text(1, table).text(2, chain).nested(4, expressions)
 }
 
 fn expression(list: Message, name: &str, data: impl FnOnce(Message) -> Message) -> Message {
@@ -147,14 +193,15 @@ fn compare(list: Message, load: (&str, impl FnOnce(Message) -> Message), how: i3
     })
 }
 
-fn address_is(list: Message, offset: u32, address: Ipv4Addr) -> Message {
+fn address_is(list: Message, offset: u32, address: IpAddr) -> Message {
+    let address = octets(address);
     let load = |data: Message| {
         data.number(1, REGISTER)
             .number(2, libc::NFT_PAYLOAD_NETWORK_HEADER as u32)
             .number(3, offset)
-            .number(4, 4)
+            .number(4, address.len() as u32)
     };
-    compare(list, ("payload", load), libc::NFT_CMP_EQ, &address.octets())
+    compare(list, ("payload", load), libc::NFT_CMP_EQ, &address)
 }
 
 fn interface(list: Message, which: i32, how: i32, index: u32) -> Message {
@@ -177,8 +224,8 @@ fn set(list: Message, register: u32, value: &[u8]) -> Message {
 }
 
 /// A copy to the TUN, and nothing of the original.
-fn send_on(list: Message, tun: u32, pair: Pair) -> Message {
-    let list = set(list, REGISTER, &pair.inside.octets());
+fn send_on(list: Message, tun: u32, to: IpAddr) -> Message {
+    let list = set(list, REGISTER, &octets(to));
     let list = set(list, SECOND_REGISTER, &tun.to_ne_bytes());
     drop_it(list.nested(ELEMENT, |it| {
         expression(it, "dup", |data| data.number(1, REGISTER).number(2, SECOND_REGISTER))
@@ -204,8 +251,6 @@ const REGISTER: u32 = libc::NFT_REG_1 as u32;
 const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
 const META_IIF: i32 = libc::NFT_META_IIF;
 const META_OIF: i32 = libc::NFT_META_OIF;
-const IP_SOURCE: u32 = 12;
-const IP_DESTINATION: u32 = 16;
 /// The direction of packets that answer those by which a connection began.
 const REPLY: u8 = 1;
 /// The state of packets that belong to no connection.

@@ -4,6 +4,7 @@ mod masquerade;
 pub mod pasta;
 
 use std::fs;
+use std::io;
 
 use serde_json::{Value, json};
 
@@ -44,8 +45,19 @@ impl Reach {
 /// How far a link reaches, and what must be kept for that.
 pub(crate) struct Way {
     pub(crate) reach: Reach,
-    /// The firewall table goes with this socket.
-    _table: Option<Netlink>,
+    /// How far IPv6 leads.
+    pub(crate) v6: V6,
+    /// The firewall tables go with these sockets.
+    _tables: Vec<Netlink>,
+}
+
+/// How far IPv6 leads. Where it leads nowhere the inside has no route for it, so that programs take IPv4 at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum V6 {
+    /// As far as IPv4.
+    Beyond,
+    /// To the other end of the link.
+    OtherEnd,
 }
 
 /// Through the network of the machine: its kernel forwards what comes from the TUN, under the machine's address.
@@ -56,13 +68,28 @@ pub(crate) fn through_machine(tun: &Tun, pair: Pair) -> Way {
         return closed(Obstacle::new(format!("writing {forwarding}"), error).to_string());
     }
     match masquerade::install(tun.index, pair, Help::of_this_machine()) {
-        Ok(table) => Way { reach: Reach::Machine, _table: Some(table) },
+        Ok(table) => {
+            let v6 = through_machine_v6(tun, pair).ok();
+            let leads = if v6.is_some() { V6::Beyond } else { V6::OtherEnd };
+            Way { reach: Reach::Machine, v6: leads, _tables: std::iter::once(table).chain(v6).collect() }
+        }
         Err(error) => closed(
             Obstacle::new("masquerading by nftables", error)
                 .remedy("a kernel from 5.12 on with nf_tables, nft_masq and nft_dup is needed")
                 .to_string(),
         ),
     }
+}
+
+/// The same for IPv6. There a machine forwards from every interface or from none, and one that does no longer listens to
+/// routers: that is not ours to switch on. Linux 6.17 and later can be told to forward from our interface all the same.
+fn through_machine_v6(tun: &Tun, pair: Pair) -> io::Result<Netlink> {
+    let all = fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding")?;
+    let help = if all.trim() == "0" { Help::Replies } else { Help::None };
+    if help == Help::Replies {
+        fs::write(format!("/proc/sys/net/ipv6/conf/{}/force_forwarding", tun.name), "1")?;
+    }
+    masquerade::install_v6(tun.index, pair, help)
 }
 
 /// Through a namespace of our own, to which pasta is attached later.
@@ -77,7 +104,7 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
         );
     }
     match masquerade::install(tun.index, pair, Help::Base(pasta::MACHINE)) {
-        Ok(table) => Way { reach: Reach::Pasta, _table: Some(table) },
+        Ok(table) => Way { reach: Reach::Pasta, v6: V6::OtherEnd, _tables: vec![table] },
         Err(error) => closed(Obstacle::new("masquerading by nftables", error).to_string()),
     }
 }
@@ -95,5 +122,5 @@ fn forward_all() -> bool {
 }
 
 fn closed(why: String) -> Way {
-    Way { reach: Reach::Closed(why), _table: None }
+    Way { reach: Reach::Closed(why), v6: V6::OtherEnd, _tables: Vec::new() }
 }

@@ -16,6 +16,15 @@ use ackclock_link::Files;
 use ackclock_live::{Driver, Orders, Plane, PlaneConfig, RealClock, Remote, Side, TunPort};
 use nix::sched::{CloneFlags, setns};
 
+/// How a TUN device hands over what the kernel sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Packets {
+    /// As super-packets, each behind a virtio header.
+    Super,
+    /// One by one, nothing before them.
+    Plain,
+}
+
 /// Two hosts, a server and a mobile.
 pub struct Lab {
     /// Namespaces, removed when the lab is.
@@ -80,10 +89,11 @@ impl Lab {
     }
 
     /// A TUN device in each host, by side, through which it reaches the other.
-    pub fn tuns(&self) -> Result<[OwnedFd; 2], String> {
+    pub fn tuns(&self, packets: Packets) -> Result<[OwnedFd; 2], String> {
         let open = |host: usize| {
-            let device = self.within(host, || {
-                let device = tun_rs::DeviceBuilder::new().name("tun0").offload(true).mtu(1500).build_sync();
+            let device = self.within(host, move || {
+                let builder = tun_rs::DeviceBuilder::new().name("tun0").mtu(1500);
+                let device = builder.offload(packets == Packets::Super).build_sync();
                 device
                     .map(|device| device.into_raw_fd())
                     .map_err(|error| format!("opening a TUN device: {error}"))
