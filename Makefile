@@ -15,9 +15,9 @@ RUST_SOURCES = $(shell find crates Cargo.toml Cargo.lock -name '*.rs' -o -name '
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-run: build ## Set up, build, and show what the Ack Regulator does on a link whose delay varies
+run: build ## Set up, build, and show a download to a car over 1xEV-DO under every regulator
 	@mkdir -p out
-	ackclock compare scenarios/demo.toml --senders reno,sack --regulators none,ack-regulator --report out/demo.html
+	ackclock compare scenarios/demo.toml --senders reno,cubic --regulators none,ack-regulator,wrs,wrd,wrb --report out/demo.html
 	@echo "The same with a picture: out/demo.html"
 
 test: build ## All tests: Rust, Python, the commands of README and docs
