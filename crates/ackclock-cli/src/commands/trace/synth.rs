@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Scheduler of the cell.
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
-    /// Length of the recording.
+    /// Length of the recording, at most 10 hours.
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = time_above_zero)]
     duration: Span,
     /// Seed of all chance.
@@ -75,7 +75,7 @@ enum Preset {
 /// Slots of a cell are 1/600 s; a row of this length is one slot.
 const SLOT: Span = Span::from_millis(2);
 /// The longest recording that is made.
-const LONGEST: Span = Span::from_secs(86_400);
+const LONGEST: Span = Span::from_secs(36_000);
 
 /// Makes the recording.
 pub(super) fn perform(args: &Args) -> Result<(), Failure> {
