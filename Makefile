@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check skeletons bench bench-criterion bench-live agree check-ns2 papers docs pages fuzz clean tools build
+.PHONY: help run test check skeletons bench bench-criterion bench-live agree regulators check-ns2 papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -15,9 +15,9 @@ RUST_SOURCES = $(shell find crates Cargo.toml Cargo.lock -name '*.rs' -o -name '
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-run: build ## Set up, build, and show what the Ack Regulator does on a link whose delay varies
+run: build ## Set up, build, and show a download to a car over 1xEV-DO under every regulator
 	@mkdir -p out
-	ackclock compare scenarios/demo.toml --senders reno,sack --regulators none,ack-regulator --report out/demo.html
+	ackclock compare scenarios/demo.toml --senders reno,cubic --regulators none,ack-regulator,wrs,wrd,wrb --report out/demo.html
 	@echo "The same with a picture: out/demo.html"
 
 test: build ## All tests: Rust, Python, the commands of README and docs
@@ -48,6 +48,9 @@ bench-live: tools ## Real packets: how well time is kept and how much is carried
 
 agree: build ## How well the worlds agree: the kernel's senders beside ours, over the same scenarios; needs root, takes 25 minutes
 	python benches/agree.py
+
+regulators: build ## Every regulator on recordings of EV-DO and LTE, and under the kernel's senders as root: 12 minutes
+	python benches/regulators.py --kernel
 
 bench-criterion: tools ## The engine under criterion
 	$(CARGO) bench --workspace --locked

@@ -31,7 +31,7 @@
 //! ## Validation
 //! Means and deviations of samples within stated standard errors; the printed capacities of CR02 (unit tests).
 
-mod normal;
+pub(crate) mod normal;
 mod term;
 
 use std::borrow::Cow;

@@ -6,6 +6,8 @@
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::law::normal;
+
 /// The family of streams of one run.
 #[derive(Clone, Debug)]
 pub struct Streams {
@@ -49,6 +51,11 @@ impl Stream {
     pub fn unit(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
         ((self.bits() >> 11) as f64 + 0.5) * STEP
+    }
+
+    /// A number of the standard normal distribution.
+    pub fn normal(&mut self) -> f64 {
+        normal::quantile(self.unit())
     }
 
     /// Whether an event of this probability happens.

@@ -23,6 +23,7 @@ pub mod queue;
 mod ring;
 pub mod scheduler;
 mod serial;
+pub mod shadowing;
 pub mod trace;
 mod variable;
 

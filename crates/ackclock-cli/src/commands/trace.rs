@@ -1,5 +1,7 @@
 //! `ackclock trace`: recordings of a link.
 
+mod synth;
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,8 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Turn a recording into another form.
     Convert(ConvertArgs),
+    /// Make a recording from the models of a cell, its fading and its shadowing.
+    Synth(synth::Args),
     /// Draw the rate of a recording over time and its distribution (Python).
     Plot(PlotArgs),
 }
@@ -78,6 +82,7 @@ pub(crate) fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Info(args) => info(&args),
         Command::Convert(args) => convert(&args),
+        Command::Synth(args) => synth::perform(&args),
         Command::Plot(args) => Err(python::become_module(&["trace", "plot"], &args.arguments)),
     }
 }
@@ -102,7 +107,10 @@ fn convert(args: &ConvertArgs) -> Result<(), Failure> {
         Form::Csv => recording.to_csv(args.bin),
     };
     let text = text.map_err(|error| Failure::Input(format!("{}: {error}", args.file.display())))?;
-    let Some(path) = &args.out else { return output::print(&text) };
+    args.out.as_ref().map_or_else(|| output::print(&text), |path| write(path, &text))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let mut file = WholeFile::create(path)?;
     file.write_all(text.as_bytes()).map_err(|error| file.failure(&error))?;
     file.finish()
@@ -141,7 +149,7 @@ fn described(recordings: &[(String, Recording)]) -> Table {
     for (name, _) in PERCENTILES {
         table.column(format!("{name} of 1 s"), Align::Right);
     }
-    for heading in ["empty seconds %", "outages >= 1 s", "longest gap s"] {
+    for heading in ["empty seconds %", "outages >= 1 s", "their mean s", "longest gap s"] {
         table.column(heading, Align::Right);
     }
     for ((name, recording), of) in recordings.iter().zip(&statistics) {
@@ -150,6 +158,7 @@ fn described(recordings: &[(String, Recording)]) -> Table {
         row.extend(PERCENTILES.map(|(_, share)| of.percentile(share).map_or_else(|| "-".to_owned(), rate)));
         row.push(number(100.0 * of.share_at_zero()));
         row.push(of.outages.len().to_string());
+        row.push(of.mean_outage().map_or_else(|| "-".to_owned(), |mean| number(mean.as_secs_f64())));
         row.push(number(of.longest_gap.as_secs_f64()));
         table.row(row);
     }

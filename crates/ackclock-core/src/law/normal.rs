@@ -5,7 +5,7 @@
 
 /// The x for which a standard normal variable lies below x with probability `p` in (0, 1), to about 1e-16 relative.
 /// Algorithm AS 241, PPND16 (Wichura 1988, Applied Statistics 37, 477-484): a ratio of polynomials in each of three ranges.
-pub(super) fn quantile(p: f64) -> f64 {
+pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
         let r = 0.180625 - q * q;

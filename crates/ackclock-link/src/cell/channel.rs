@@ -63,7 +63,7 @@ impl Channel {
 
 /// How many thresholds a power has crossed.
 #[inline]
-fn crossed(power: f64, thresholds: &[f64]) -> usize {
+pub(super) fn crossed(power: f64, thresholds: &[f64]) -> usize {
     thresholds.iter().map(|&threshold| usize::from(power >= threshold)).sum()
 }
 
@@ -74,7 +74,7 @@ fn drawn(seed: u64, slot: u64, cumulated: &[f64]) -> usize {
 }
 
 /// The power of mean 1 that each row takes.
-fn thresholds<'a>(user: &CellUser, rows: &'a [RateRow]) -> impl Iterator<Item = f64> + 'a {
+pub(super) fn thresholds<'a>(user: &CellUser, rows: &'a [RateRow]) -> impl Iterator<Item = f64> + 'a {
     let mean = linear(user.mean_snr);
     rows.iter().map(move |row| linear(row.snr) / mean)
 }

@@ -234,16 +234,16 @@ impl LinkConfig for CellConfig {
 }
 
 impl CellConfig {
-    fn scheduler(&self) -> Result<Box<dyn SchedulerConfig>, ConfigError> {
+    pub(super) fn scheduler(&self) -> Result<Box<dyn SchedulerConfig>, ConfigError> {
         SCHEDULERS.resolve(&self.scheduler).map_err(|error| error.under("scheduler"))
     }
 
-    fn each_user(&self) -> impl Iterator<Item = &CellUser> {
+    pub(super) fn each_user(&self) -> impl Iterator<Item = &CellUser> {
         self.users.iter().flat_map(|user| std::iter::repeat_n(user, user.count as usize))
     }
 
     /// Mean rate of a user's channel, bit/s.
-    fn mean_rate(&self, user: &CellUser) -> f64 {
+    pub(super) fn mean_rate(&self, user: &CellUser) -> f64 {
         let shares = shares(user, &self.rates);
         self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
     }

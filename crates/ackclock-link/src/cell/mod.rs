@@ -29,10 +29,12 @@ mod config;
 mod rates;
 mod short;
 mod slots;
+mod synthetic;
 
 pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Remainder, Transport};
 pub use rates::RateRow;
 pub use short::{CountsAt, ShortFlows};
+pub use synthetic::Synthetic;
 
 use std::collections::VecDeque;
 

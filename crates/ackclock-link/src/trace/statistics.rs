@@ -36,6 +36,12 @@ impl Statistics {
         if self.seconds.is_empty() { 0.0 } else { zero as f64 / self.seconds.len() as f64 }
     }
 
+    /// Mean length of the outages; none where there is no outage.
+    pub fn mean_outage(&self) -> Option<Span> {
+        let sum = self.outages.iter().fold(Span::ZERO, |sum, &outage| sum + outage);
+        (!self.outages.is_empty()).then(|| Span::from_nanos(sum.as_nanos() / self.outages.len() as u64))
+    }
+
     pub(super) fn of_opportunities(opportunities: &Opportunities) -> Self {
         let millis = opportunities.millis();
         let length = opportunities.length();

@@ -1,0 +1,139 @@
+//! `ackclock trace synth`: a recording from models.
+
+use std::path::{Path, PathBuf};
+
+use ackclock_core::Span;
+use ackclock_link::cell::Synthetic;
+use ackclock_link::trace::{Recording, Samples};
+use clap::ValueEnum;
+
+use super::{Form, described, read, write};
+use crate::commands::time_above_zero;
+use crate::failure::Failure;
+use crate::output;
+use crate::table::terminal_width;
+
+/// What the recording is made of. What is not said is as the preset has it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Settings to begin with.
+    #[arg(long, value_enum, default_value = "evdo")]
+    preset: Preset,
+    /// Mean SNR where the shadowing is at its median.
+    #[arg(long, value_name = "DB", value_parser = decibels, allow_hyphen_values = true)]
+    mean_snr: Option<f64>,
+    /// Largest Doppler frequency of the fading.
+    #[arg(long, value_name = "HZ", value_parser = hertz)]
+    doppler: Option<f64>,
+    /// Standard deviation of the shadowing.
+    #[arg(long, value_name = "DB", value_parser = decibels)]
+    shadowing: Option<f64>,
+    /// Time in which the correlation of the shadowing falls to 1/e.
+    #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
+    correlation: Option<Span>,
+    /// Users of the cell, who all have something to send; the first of them is recorded.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    users: Option<u32>,
+    /// Scheduler of the cell.
+    #[arg(long, value_name = "NAME")]
+    scheduler: Option<String>,
+    /// Length of the recording, at most 10 hours.
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = time_above_zero)]
+    duration: Span,
+    /// Seed of all chance.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The form to write.
+    #[arg(long, value_enum, default_value = "mahimahi")]
+    format: Form,
+    /// Time over which a rate of the CSV is the mean.
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
+    bin: Span,
+    /// Write into a file, and print what the recording is like; else the recording goes to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Another recording to describe beside it. Repeatable.
+    #[arg(long, value_name = "FILE", requires = "out")]
+    beside: Vec<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock trace synth --preset evdo-driving --out drive.down
+  ackclock trace synth --mean-snr 2.3dB --doppler 10Hz --users 4 --scheduler pf --format csv --out shared.csv";
+
+/// Settings by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Preset {
+    /// One user of a 1xEV-DO cell without shadowing.
+    Evdo,
+    /// Fitted to a recording of 1xEV-DO while driving: mean rate, rates in a second, outages.
+    EvdoDriving,
+}
+
+/// Slots of a cell are 1/600 s; a row of this length is one slot.
+const SLOT: Span = Span::from_millis(2);
+/// The longest recording that is made.
+const LONGEST: Span = Span::from_secs(36_000);
+
+/// Makes the recording.
+pub(super) fn perform(args: &Args) -> Result<(), Failure> {
+    if args.duration > LONGEST {
+        return Err(Failure::Input(format!("--duration {}: at most {LONGEST} is made", args.duration)));
+    }
+    let wrong = |error: &dyn std::fmt::Display| Failure::Input(format!("trace synth: {error}"));
+    let synthetic = args.synthetic();
+    let record = |row: Span| -> Result<Samples, Failure> {
+        synthetic.record(args.duration, row, args.seed).map_err(|error| wrong(&error))
+    };
+    let text = match args.format {
+        Form::Mahimahi => Recording::Samples(record(SLOT)?).to_mahimahi(),
+        Form::Csv => Recording::Samples(record(args.bin)?)
+            .to_csv(args.bin)
+            .map(|rows| format!("# Synthetic, made by `ackclock trace synth` from models.\n{rows}")),
+    };
+    let text = text.map_err(|error| wrong(&error))?;
+    let Some(path) = &args.out else { return output::print(&text) };
+    write(path, &text)?;
+    let files = std::iter::once(path).chain(&args.beside).map(PathBuf::as_path);
+    let of_file = |path: &Path| Ok((path.display().to_string(), read(path)?));
+    let recordings: Vec<(String, Recording)> = files.map(of_file).collect::<Result<_, Failure>>()?;
+    output::print(&described(&recordings).render(terminal_width()))
+}
+
+impl Args {
+    /// The preset with what was said instead.
+    fn synthetic(&self) -> Synthetic {
+        let preset = match self.preset {
+            Preset::Evdo => Synthetic::default(),
+            Preset::EvdoDriving => Synthetic::evdo_driving(),
+        };
+        Synthetic {
+            users: self.users.unwrap_or(preset.users),
+            mean_snr: self.mean_snr.unwrap_or(preset.mean_snr),
+            doppler: self.doppler.unwrap_or(preset.doppler),
+            shadowing: self.shadowing.unwrap_or(preset.shadowing),
+            correlation: self.correlation.unwrap_or(preset.correlation),
+            scheduler: self.scheduler.clone().unwrap_or(preset.scheduler),
+        }
+    }
+}
+
+fn decibels(text: &str) -> Result<f64, String> {
+    quantity(text, "dB")
+}
+
+fn hertz(text: &str) -> Result<f64, String> {
+    quantity(text, "Hz")
+}
+
+/// A number with its unit or without.
+fn quantity(text: &str, unit: &str) -> Result<f64, String> {
+    let number = text.strip_suffix(unit).unwrap_or(text).trim_end();
+    number
+        .parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite())
+        .ok_or_else(|| format!("it is a number, as in 2.3{unit}"))
+}

@@ -1,0 +1,232 @@
+//! # Synthetic recordings
+//!
+//! ## Source
+//! The cell of this folder with the fading of `fading.rs` and the shadowing of `shadowing.rs`. The preset is fitted to the
+//! statistics of the recording of 1xEV-DO while driving that Winstein, Sivaraman and Balakrishnan made ("Stochastic
+//! Forecasts Achieve High Throughput and Low Delay over Cellular Networks", NSDI 2013); no line of it is here.
+//!
+//! ## What it does
+//! All users always have something to send. In every slot each channel has the power of its fading times the gain of its
+//! shadowing, the scheduler chooses, and what the first user gets is the recording.
+//!
+//! ## Differences from the source
+//! Users are alike. The recording has hand-overs and a transmitter that sends in every fourth slot; neither is modelled.
+//!
+//! ## Validation
+//! Without shadowing the mean is that of the cell (unit tests); the preset beside the recording: mean rate, rates in a
+//! second, outages (`docs/how-to/recordings.md`).
+
+use ackclock_core::{ConfigError, Rate, Span, Streams};
+
+use super::channel::{crossed, thresholds};
+use super::rates::RateRow;
+use super::slots::Slots;
+use super::{CellConfig, CellUser, grants};
+use crate::fading::Fading;
+use crate::scheduler::{Candidate, Class, Scheduler, SchedulerContext, Service};
+use crate::shadowing::Shadowing;
+use crate::trace::{Sample, Samples};
+use crate::{LinkConfig, Loss};
+
+/// What a recording is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Synthetic {
+    /// Users of the cell, who all have something to send.
+    pub users: u32,
+    /// Mean SNR of each one's channel where shadowing is at its median, dB.
+    pub mean_snr: f64,
+    /// Largest Doppler frequency, Hz.
+    pub doppler: f64,
+    /// Standard deviation of the shadowing, dB.
+    pub shadowing: f64,
+    /// Time in which the correlation of the shadowing falls to 1/e.
+    pub correlation: Span,
+    /// Scheduler, by name.
+    pub scheduler: String,
+}
+
+impl Default for Synthetic {
+    /// One user of the cell as it usually is, who stands still behind nothing.
+    fn default() -> Self {
+        let user = CellUser::default();
+        Self {
+            users: 1,
+            mean_snr: user.mean_snr,
+            doppler: user.doppler,
+            shadowing: 0.0,
+            correlation: Span::from_secs(6),
+            scheduler: "pf".into(),
+        }
+    }
+}
+
+impl Synthetic {
+    /// 1xEV-DO while driving: fitted to the recording in mean, rates in a second and outages.
+    pub fn evdo_driving() -> Self {
+        Self {
+            mean_snr: -2.7,
+            doppler: 3.0,
+            shadowing: 7.5,
+            correlation: Span::from_secs(6),
+            ..Self::default()
+        }
+    }
+
+    /// The recording: a row for each `row` of time, rounded to whole slots, with the mean rate in it.
+    ///
+    /// # Errors
+    /// Names what cannot be: a user who never has a rate, a scheduler that is none, a length without a row.
+    pub fn record(&self, length: Span, row: Span, seed: u64) -> Result<Samples, ConfigError> {
+        let (cell, user) = self.cell()?;
+        let slots = Slots::new(cell.slots);
+        let in_slots = |span: Span| slots.at(ackclock_core::Time::ZERO + span);
+        let each = in_slots(row).max(1);
+        let count = in_slots(length) / each;
+        let scheduler = cell.scheduler()?;
+        let mean_rates: Vec<f64> = cell.each_user().map(|user| cell.mean_rate(user)).collect();
+        let mut saturated = Saturated {
+            mobiles: (0..self.users)
+                .map(|number| Mobile::new(self, &user, number, &cell, &Streams::new(seed, 0)))
+                .collect(),
+            rates: grants(&cell, slots).iter().map(|grant| grant.rate).collect(),
+            scheduler: scheduler.build(SchedulerContext { mean_rates: &mean_rates }),
+            candidates: Vec::new(),
+        };
+        let begins = |index: u64| slots.start(index * each).since(ackclock_core::Time::ZERO);
+        let mut rows: Vec<Sample> = Vec::new();
+        for index in 0..count {
+            let bits: u64 =
+                (index * each..(index + 1) * each).map(|slot| saturated.slot(slot).as_bps()).sum();
+            let rate = Rate::from_bps(bits / each);
+            if rows.last().is_none_or(|last| last.rate != rate) {
+                rows.push(Sample { begins: begins(index), rate, delay: Span::ZERO, loss: Loss::NONE });
+            }
+        }
+        Samples::new(rows, begins(count)).map_err(|error| ConfigError::new("duration", error.message))
+    }
+
+    /// The cell with its users.
+    fn cell(&self) -> Result<(CellConfig, CellUser), ConfigError> {
+        if !(0.0..=30.0).contains(&self.shadowing) {
+            return Err(ConfigError::new("shadowing", format!("{} is not from 0 to 30 dB", self.shadowing)));
+        }
+        let user = CellUser {
+            count: self.users,
+            mean_snr: self.mean_snr,
+            doppler: self.doppler,
+            ..CellUser::default()
+        };
+        let mut cell = CellConfig::default();
+        cell.scheduler = self.scheduler.as_str().into();
+        cell.serve(std::slice::from_ref(&user))?;
+        Ok((cell, user))
+    }
+}
+
+/// A cell whose users always have something to send.
+struct Saturated {
+    mobiles: Vec<Mobile>,
+    /// What each state of a channel carries.
+    rates: Vec<Rate>,
+    scheduler: Box<dyn Scheduler>,
+    candidates: Vec<Candidate>,
+}
+
+impl Saturated {
+    /// What the first user gets in the next slot.
+    fn slot(&mut self, slot: u64) -> Rate {
+        self.candidates.clear();
+        for (user, mobile) in (0..).zip(&mut self.mobiles) {
+            let rate = self.rates[mobile.state(slot)].as_bps() as f64;
+            self.candidates.push(Candidate { user, rate, class: Class::Long });
+        }
+        let Some(chosen) = self.scheduler.choose(slot, &self.candidates) else { return Rate::ZERO };
+        let Candidate { user, rate, .. } = self.candidates[chosen];
+        self.scheduler.served(Service { user, slot, slots: 1, rate, served: rate });
+        if user == 0 { Rate::from_bps_f64(rate) } else { Rate::ZERO }
+    }
+}
+
+/// A user's channel.
+struct Mobile {
+    fading: Fading,
+    shadowing: Shadowing,
+    thresholds: Box<[f64]>,
+}
+
+impl Mobile {
+    fn new(of: &Synthetic, user: &CellUser, number: u32, cell: &CellConfig, streams: &Streams) -> Self {
+        let (slots, rows): (f64, &[RateRow]) = (cell.slots.into(), &cell.rates);
+        let stream = |what: &str| streams.stream(&format!("{what}/{number}"));
+        Self {
+            fading: Fading::rayleigh(of.doppler, slots, &mut stream("fading")),
+            shadowing: Shadowing::new(of.shadowing, of.correlation, slots, stream("shadowing")),
+            thresholds: thresholds(user, rows).collect(),
+        }
+    }
+
+    /// The state in the next slot.
+    fn state(&mut self, slot: u64) -> usize {
+        crossed(self.fading.power(slot) * self.shadowing.step(), &self.thresholds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Recording;
+
+    const SLOT: Span = Span::from_millis(2);
+
+    fn mean_kbps(synthetic: &Synthetic) -> f64 {
+        let samples = synthetic.record(Span::from_secs(400), SLOT, 1).unwrap();
+        Recording::Samples(samples).mean_rate().as_bps() as f64 / 1e3
+    }
+
+    #[test]
+    fn without_shadowing_the_mean_is_that_of_the_cell() {
+        // schedulers.md section 11: 721 kbit/s for one user at 2.3 dB, and about 1239 for four under proportional fair, of
+        // which each has a quarter. 400 s at 120 Hz are 48 000 fades: below 1 %.
+        let fast = Synthetic { doppler: 120.0, ..Synthetic::default() };
+        assert!((mean_kbps(&fast) / 721.0 - 1.0).abs() < 0.02, "{}", mean_kbps(&fast));
+        let four = mean_kbps(&Synthetic { users: 4, ..fast });
+        assert!((four / (1239.0 / 4.0) - 1.0).abs() < 0.05, "{four}");
+    }
+
+    #[test]
+    fn coarser_rows_carry_the_same() {
+        let synthetic = Synthetic::evdo_driving();
+        let work = |row: Span| {
+            let samples = synthetic.record(Span::from_secs(60), row, 3).unwrap();
+            assert_eq!(samples.length(), Span::from_secs(60));
+            Recording::Samples(samples).mean_rate().as_bps() as f64
+        };
+        // A rate is rounded down to a whole bit/s in each row.
+        assert!((work(SLOT) - work(Span::from_millis(100))).abs() < 2.0);
+    }
+
+    #[test]
+    fn shadowing_makes_outages() {
+        let of = |synthetic: Synthetic| {
+            let samples = synthetic.record(Span::from_secs(300), SLOT, 1).unwrap();
+            Recording::parse(Recording::Samples(samples).to_mahimahi().unwrap().as_bytes())
+                .unwrap()
+                .statistics()
+        };
+        assert!(of(Synthetic::default()).outages.is_empty());
+        assert!(of(Synthetic::evdo_driving()).outages.len() > 3);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_key() {
+        let refused = |synthetic: Synthetic| synthetic.record(Span::from_secs(1), SLOT, 1).unwrap_err().path;
+        let usual = Synthetic::default;
+        assert_eq!(refused(Synthetic { users: 0, ..usual() }), "user.0.count");
+        assert_eq!(refused(Synthetic { mean_snr: f64::NAN, ..usual() }), "user.0.mean_snr");
+        assert_eq!(refused(Synthetic { doppler: 400.0, ..usual() }), "user.0.doppler");
+        assert_eq!(refused(Synthetic { shadowing: -1.0, ..usual() }), "shadowing");
+        assert_eq!(refused(Synthetic { scheduler: "fair".into(), ..usual() }), "scheduler");
+        let none = Synthetic::default().record(Span::from_millis(1), SLOT, 1).unwrap_err();
+        assert_eq!(none.path, "duration");
+    }
+}
