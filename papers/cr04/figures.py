@@ -7,6 +7,8 @@ from matplotlib.figure import Figure as Drawing
 from ackclock import plot
 from ackclock.paper import Figure, Runs
 from ackclock.paper.measure import Measure, aggregate, goodput, mean_rtt
+from ackclock.paper.order import gain
+from ackclock.paper.runs import PerSeed
 from ackclock.papers.cr04 import grid
 from ackclock.papers.cr04.claims import SIZES
 
@@ -20,12 +22,7 @@ def figures(runs: Runs) -> Iterator[Figure]:
     yield from buffers(runs)
     yield from delays(runs)
     yield from losses(runs)
-    for name, users, said in (
-        ("figure-14", "different", "two users at +4 dB and two at -4 dB"),
-        ("figure-15", "same", "all users at -4 dB"),
-    ):
-        caption = f"Latency of web objects and files by size, {said}. Last mark: files of 1 MB."
-        yield Figure(name, caption, _latencies(runs, grid.by_scheme(grid.DOPPLER, users)))
+    yield from latencies(runs)
 
 
 def buffers(runs: Runs) -> Iterator[Figure]:
@@ -66,14 +63,29 @@ def losses(runs: Runs) -> Iterator[Figure]:
         yield Figure(name, f"One user, buffer 20 packets, {said}.", drawing)
 
 
-def _latencies(runs: Runs, points: Mapping[str, str]) -> Drawing:
+def latencies(runs: Runs) -> Iterator[Figure]:
+    """Figures 14 and 15, each with the differences that its logarithmic axis hides."""
+    for name, users, said in (
+        ("figure-14", "different", "two users at +4 dB and two at -4 dB"),
+        ("figure-15", "same", "all users at -4 dB"),
+    ):
+        points = grid.by_scheme(grid.DOPPLER, users)
+        seconds = {scheme: [runs(at, of) / 1e3 for of in SIZES.values()] for scheme, at in points.items()}
+        drawing = _over_sizes(seconds, "mean latency (s)")
+        drawing.axes[0].set_yscale("log")
+        for formatter in (drawing.axes[0].yaxis.set_major_formatter, drawing.axes[0].yaxis.set_minor_formatter):
+            formatter("{x:g}")
+        yield Figure(name, f"Latency of web objects and files by size, {said}.", drawing)
+        base = seconds.pop("PF/FIFO")
+        beside = {scheme: list(map(gain, values, base)) for scheme, values in seconds.items()}
+        drawing = _over_sizes(beside, "latency beside PF/FIFO (%)")
+        yield Figure(f"{name}-beside", "The same beside PF/FIFO, seed by seed.", drawing)
+
+
+def _over_sizes(values: Mapping[str, list[PerSeed]], ylabel: str) -> Drawing:
     places = range(len(SIZES))
-    lines = {name: plot.Curve(places, [runs(at, of) / 1e3 for of in SIZES.values()]) for name, at in points.items()}
-    drawing = plot.curves(lines, "size", "mean latency (s)")
-    axes = drawing.axes[0]
-    axes.set_xticks(places, list(SIZES))
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
+    drawing = plot.curves({scheme: plot.Curve(places, of) for scheme, of in values.items()}, "size", ylabel)
+    drawing.axes[0].set_xticks(places, list(SIZES))
     return drawing
 
 

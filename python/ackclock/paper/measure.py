@@ -66,6 +66,11 @@ def timeouts(run: Run) -> float | None:
     return _number(_flow(run)["timeouts"])
 
 
+def all_timeouts(run: Run) -> float | None:
+    """The same of all flows together."""
+    return _number(sum(flow["timeouts"] for flow in run["flows"]))
+
+
 def timed_rtt(run: Run) -> float | None:
     """Mean round trip time of one timed segment at a time, ms."""
     return _number(_flow(run)["timed_rtt_ms"])
