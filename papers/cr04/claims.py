@@ -64,9 +64,9 @@ def of_no_channel(runs: Runs) -> Claims:
     )
     quiet = timeouts == 0
     note = (
-        f"the most of {quiet.sum()} runs of figures 7 to 9 at every Doppler frequency in which no timer expired; in the other "
-        f"{(~quiet).sum()} the source repeats without asking, and {(lost > 0).sum()} of them, all of several users, drop up to "
-        f"{lost.max():.0f} packets"
+        f"the most of {quiet.sum()} runs of figures 7 to 9, at every Doppler frequency, in which no timer expired; in the "
+        f"other {(~quiet).sum()} the source repeats without asking, and {(lost > 0).sum()} of them, all of several users, "
+        f"drop up to {lost.max():.0f} packets"
     )
     yield "CR04-inv", number(lost[quiet].max(), note)
 

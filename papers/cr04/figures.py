@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from ackclock import plot
 from ackclock.paper import Figure, Runs
@@ -73,8 +74,10 @@ def latencies(runs: Runs) -> Iterator[Figure]:
         seconds = {scheme: [runs(at, of) / 1e3 for of in SIZES.values()] for scheme, at in points.items()}
         drawing = _over_sizes(seconds, "mean latency (s)")
         drawing.axes[0].set_yscale("log")
-        for formatter in (drawing.axes[0].yaxis.set_major_formatter, drawing.axes[0].yaxis.set_minor_formatter):
-            formatter("{x:g}")
+        axis = drawing.axes[0].yaxis
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
         yield Figure(name, f"Latency of web objects and files by size, {said}.", drawing)
         base = seconds.pop("PF/FIFO")
         beside = {scheme: list(map(gain, values, base)) for scheme, values in seconds.items()}

@@ -14,7 +14,7 @@ TRIED: dict[str, str] = {
         " which loses several of a burst"
     ),
     "CR04-19": (
-        "Strict priority costs the files (27 % more than PF/FIFO) but short flows gain by it. With the heavy load of "
+        "Strict priority costs the files (35 % more than PF/FIFO) but short flows gain by it. With the heavy load of "
         "table I it is the worst at every size (12.6 s against 11.0 s of PF/FIFO up to 5 KB), but then PF/SFP is no "
         "better than PF/FIFO. With web pages of user 1 alone it is the best of all below 15 KB"
     ),
