@@ -64,9 +64,9 @@ def of_no_channel(runs: Runs) -> Claims:
     )
     quiet = timeouts == 0
     note = (
-        f"the most of {quiet.sum()} runs of figures 7 to 9, at every Doppler frequency, in which no timer expired; in the "
-        f"other {(~quiet).sum()} the source repeats without asking, and {(lost > 0).sum()} of them, all of several users, "
-        f"drop up to {lost.max():.0f} packets"
+        f"the most of {quiet.sum()} runs of figures 7 to 9, at every Doppler frequency, in which no timer expired; in "
+        f"the other {(~quiet).sum()} the source repeats without asking, and {(lost > 0).sum()} of them, all of several "
+        f"users, drop up to {lost.max():.0f} packets"
     )
     yield "CR04-inv", number(lost[quiet].max(), note)
 
@@ -149,7 +149,7 @@ class At:
 
         crossing = axis.trips * _crossing(kbps["WRS"], kbps["DT"])
         near = f"{_mean(gain(kbps['WRS'][1], kbps['DT'][1])):+.0f} % at the shortest wire"
-        yield "CR04-09", Claim((crossing,), reference="70", note=f"{axis.name}; WRS over DT {near}")
+        yield "CR04-09", number(crossing, f"{axis.name}; WRS over DT {near}")
         performs = all(above(kbps["AR"][d], kbps["DT"][d]) for d in upto(40))
         shrinks = above(gain(kbps["AR"][1], kbps["DT"][1]), gain(kbps["AR"][100], kbps["DT"][100]))
         never = not any(below(kbps["AR"][d], kbps["DT"][d]) for d in grid.ONE_WAY)
