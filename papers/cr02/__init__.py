@@ -3,14 +3,11 @@
 from ackclock.paper import Paper
 from ackclock.papers.cr02 import claims, figures, grid, tried
 
-_CELL = "the 3G cell"
-
 PAPER = Paper(
     key="cr02",
     title="Chan and Ramjee, TCP/IP performance over 3G wireless links with rate and delay variation, MobiCom 2002",
     points=grid.points,
     claims=claims.claims,
     figures=figures.figures,
-    elsewhere={"CR02-T4": _CELL, "CR02-F14": _CELL, "CR02-F15": _CELL},
     tried=tried.TRIED,
 )

@@ -4,18 +4,19 @@ Formulas take their inputs from the printed tables, so that a formula's row is j
 with the simulator.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from math import sqrt
 
 import numpy as np
 
-from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde
+from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde, rayleigh
 from ackclock.paper import Claim, Runs, measure
 from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
-from ackclock.paper.measure import goodput, timed_rtt
+from ackclock.paper.measure import aggregate, fairness, goodput, timed_rtt
+from ackclock.paper.order import above, gain
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.cr02 import grid
 
@@ -23,6 +24,12 @@ Claims = Iterator[tuple[str, Claim]]
 
 DURATION = 3600.0  # seconds of every simulation
 KBIT = 8.0  # kbit in a packet of 1000 bytes
+
+# SNR in dB that each rate of table 4 needs, from the table of the source's reference [6].
+SNR_OF_RATE = {
+    "38.4": -12.5, "76.8": -9.5, "102.6": -8.5, "153.6": -6.5, "204.8": -5.7, "307.2": -4.0,
+    "614.4": -1.0, "921.6": 1.3, "1228.8": 3.0, "1843.2": 7.2, "2457.6": 9.5,
+}  # fmt: skip
 
 READ_OF_RUN: dict[str, measure.Measure] = {
     "pkts": measure.packets,
@@ -49,6 +56,9 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
         figure_11(runs),
         figure_12(runs),
         figure_13(runs),
+        table_4(),
+        figure_14(runs),
+        figure_15(runs),
         section_6(runs),
     )
     return dict(claim for part in parts for claim in part)
@@ -163,6 +173,40 @@ def figure_13(runs: Runs) -> Claims:
     yield "CR02-F13b-3", Claim(ordering=ranked and excess < 15, note=note)
 
 
+def table_4() -> Claims:
+    """Share of time of each rate at the mean SNR of section 6.4."""
+    shares = rayleigh.shares(list(SNR_OF_RATE.values()), grid.SNR)
+    for rate, share in zip(SNR_OF_RATE, shares, strict=True):
+        yield f"CR02-T4-{rate}", number(share, f"computed for Rayleigh fading, mean SNR {grid.SNR} dB")
+    yield "CR02-T4-sum", number(sum(shares))
+
+
+def figure_14(runs: Runs) -> Claims:
+    """One user of a cell."""
+    kbps = _curves(runs, grid.FIG14)
+    for row, base, most in (("CR02-F14a-1", "Reno", 40), ("CR02-F14a-2", "Sack", 20)):
+        buffers = [b for b in kbps[base] if b <= most]
+        holds = all(above(kbps[f"{base}+AR"][b], kbps[base][b]) for b in buffers)
+        gains = [gain(kbps[f"{base}+AR"][b], kbps[base][b]) for b in buffers]
+        least, greatest = min(gains, key=_mean), max(gains, key=_mean)
+        yield row, Claim((least, greatest), ordering=holds, note=f"least / greatest of B {buffers[0]} to {buffers[-1]}")
+
+
+def figure_15(runs: Runs) -> Claims:
+    """Four and eight users of a cell, all together."""
+    four, eight = (_curves(runs, grid.FIG15[users], aggregate) for users in (4, 8))
+    yield "CR02-F15a-1", number(gain(four["Sack+AR"][5], four["Sack"][5]))
+    yield "CR02-F15a-2", number(gain(four["Reno+AR"][5], four["Reno"][5]))
+    yield "CR02-F15b-1", Claim([gain(eight[f"{base}+AR"][3], eight[base][3]) for base in ("Reno", "Sack")])
+    needed = {(n, v): buffer for n, kbps in ((4, four), (8, eight)) for v, buffer in _enough(kbps).items()}
+    ratios = [needed[n, base] / needed[n, f"{base}+AR"] for n in (4, 8) for base in ("Reno", "Sack")]
+    seen = ", ".join(f"{n} users {v} {buffer:.1f}" for (n, v), buffer in needed.items())
+    note = f"least of four; packets for 95 % of the capacity: {seen}"
+    yield "CR02-F15-3", Claim((min(ratios),), note=note)
+    jain = [runs(at, fairness) for family in grid.FIG15.values() for curve in family.values() for at in curve.values()]
+    yield "CR02-F15-4", number(min(jain, key=_mean), "least of all points")
+
+
 def section_6(runs: Runs) -> Claims:
     """Sections 6.6 and 6.7: wired latency, alpha, summary."""
     for row, variant in (("CR02-S66-1", "Reno"), ("CR02-S66-2", "Reno+AR")):
@@ -214,11 +258,6 @@ def accuracy(model: float, simulated: float) -> float:
     return 1 - abs(model - simulated) / simulated
 
 
-def gain(ours: PerSeed, base: PerSeed) -> PerSeed:
-    """How much `ours` exceeds `base`, percent, seed by seed."""
-    return 100 * (ours / base - 1)
-
-
 def _printed(expected: Expected, item: int, column: str) -> float:
     return expected.number(f"CR02-T1-{item}-{column}")
 
@@ -237,6 +276,19 @@ def _minimum_rtt(item: int, mu: float) -> float:
     rates = grid.MEAN_RATE + sd * sqrt(3) * (np.arange(0.5, 40) / 20 - 1)
     effective = effective_delay.exponential(x / 1000, KBIT / rates if sd else 1 / mu)
     return grid.DELAY - x + 1000 * effective + 1000 / mu
+
+
+def _curves(
+    runs: Runs, family: Mapping[str, grid.Curve], read: measure.Measure = goodput
+) -> dict[str, dict[int, PerSeed]]:
+    return {v: {b: runs(at, read) for b, at in curve.items()} for v, curve in family.items()}
+
+
+def _enough(kbps: Mapping[str, Mapping[int, PerSeed]]) -> dict[str, float]:
+    """The buffer with which each reaches 95 % of what any gives, between two points in proportion."""
+    means = {v: [_mean(values) for values in curve.values()] for v, curve in kbps.items()}
+    wanted = 0.95 * max(map(max, means.values()))
+    return {v: float(np.interp(wanted, means[v], list(kbps[v]))) for v in kbps}
 
 
 def _mean(values: PerSeed) -> float:

@@ -1,4 +1,4 @@
-"""Figures 4, 5, 11, 12 and 13 of CR02, and the sweeps of section 6.6 that it describes in words."""
+"""Figures 4, 5 and 11 to 15 of CR02, and the sweeps of section 6.6 that it describes in words."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ import numpy as np
 from ackclock import Results, plot, run
 from ackclock.models import capacity
 from ackclock.paper import Figure, Runs
-from ackclock.paper.measure import Measure, goodput, timed_rtt
+from ackclock.paper.measure import Measure, aggregate, goodput, timed_rtt
 from ackclock.papers.cr02 import grid
 from ackclock.results import Series
 
@@ -22,6 +22,7 @@ def figures(runs: Runs) -> Iterator[Figure]:
     yield from delay_figures(runs)
     yield from rate_figures(runs)
     yield from both_figures(runs)
+    yield from cell_figures(runs)
     yield from parameter_figures(runs)
 
 
@@ -51,6 +52,17 @@ def both_figures(runs: Runs) -> Iterator[Figure]:
     yield Figure("figure-13a", "Variable rate u(200, 50) kbit/s and variable delay 350 + e(50) ms.", drawing)
     drawing = plot.curves(_lines(runs, grid.FIG13, timed_rtt), BUFFER, "mean timed round trip time (ms)")
     yield Figure("figure-13b", "What the Ack Regulator costs: the round trip time of the same runs.", drawing)
+
+
+def cell_figures(runs: Runs) -> Iterator[Figure]:
+    """Figures 14 and 15."""
+    drawing = plot.curves(_lines(runs, grid.FIG14), BUFFER, GOODPUT)
+    yield Figure("figure-14a", "One user of a 1xEV-DO cell, Doppler 30 Hz, mean SNR 2.3 dB.", drawing)
+    drawing = plot.curves(_lines(runs, grid.FIG14, timed_rtt), BUFFER, "mean timed round trip time (ms)")
+    yield Figure("figure-14b", "Round trip times of the same runs.", drawing)
+    for name, users in (("figure-15a", 4), ("figure-15b", 8)):
+        drawing = plot.curves(_lines(runs, grid.FIG15[users], aggregate), "buffer of each user (packets)", GOODPUT)
+        yield Figure(name, f"{users} users of the cell together, proportional fair, mean SNR -1.3 dB.", drawing)
 
 
 def parameter_figures(runs: Runs) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""The points that are simulated: table 1, and the curves of figures 11-13 and section 6.6.
+"""The points that are simulated: table 1, and the curves of figures 11-15 and section 6.6.
 
 A curve is a mapping from the number on its x axis to the scenario text of the point.
 """
@@ -22,6 +22,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 MEAN_RATE = 200  # kbit/s
+SNR = 2.3  # dB of the one user of section 6.4: its table 4
+SHARED_SNR = -1.3  # dB of several users: the mean rates of section 6.5, 4 x 200 and 8 x 120 kbit/s
 DELAY = 400  # ms, forward and reverse together
 BUFFER = 10  # packets
 
@@ -47,6 +49,17 @@ def variable_both(variant: str, sd: int, x: int, buffer: int = BUFFER) -> str:
         "edge.buffer": f"{buffer}p",
     }
     return point(SCENARIOS / "variable-both.toml", VARIANTS[variant] | keys)
+
+
+def cell(variant: str, users: int, buffer: int) -> str:
+    """Sections 6.4 and 6.5: users of a cell, each with a download and a buffer of its own."""
+    keys = {
+        "edge.user.count": users,
+        "edge.user.mean_snr": SNR if users == 1 else SHARED_SNR,
+        "flow.count": users,
+        "edge.buffer": f"{buffer}p",
+    }
+    return point(SCENARIOS / "hdr.toml", VARIANTS[variant] | keys)
 
 
 def _alpha(alpha: int, buffer: int) -> str:
@@ -99,6 +112,11 @@ FIG11B = {v: {b: variable_delay(v, 50, b) for b in _buffers("variable-delay.toml
 FIG12A = {v: {sd: variable_rate(v, sd) for sd in (20, 35, 50, 65, 75)} for v in VARIANTS}
 FIG12B = {v: {b: variable_rate(v, 50, b) for b in _buffers("variable-rate.toml")} for v in VARIANTS}
 FIG13 = {v: {b: variable_both(v, 50, 50, b) for b in _buffers("variable-both.toml")} for v in VARIANTS}
+FIG14 = {v: {b: cell(v, 1, b) for b in _buffers("hdr.toml")} for v in VARIANTS}
+FIG15 = {
+    users: {v: {b: cell(v, users, b) for b in buffers} for v in VARIANTS}
+    for users, buffers in ((4, (3, 5, 7, 10, 15, 20, 30)), (8, (2, 3, 4, 6, 9, 12, 18)))
+}
 ALPHA = {
     alpha: {b: _alpha(alpha, b) for b in _buffers("alpha.toml")}
     for alpha in _swept("alpha.toml", "edge.regulator.alpha")
@@ -116,6 +134,6 @@ def points() -> Iterator[str]:
     """Every point; some stand in several curves."""
     yield from TABLE1.values()
     yield from TABLE3.values()
-    for family in (FIG11A, FIG11B, FIG12A, FIG12B, FIG13, ALPHA, WIRED):
+    for family in (FIG11A, FIG11B, FIG12A, FIG12B, FIG13, FIG14, *FIG15.values(), ALPHA, WIRED):
         for curve in family.values():
             yield from curve.values()

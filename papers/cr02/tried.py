@@ -19,6 +19,11 @@ TRIED: dict[str, str] = {
         "delayed ACKs 8.4 to 0.8; e(100) 20.5 to 3.4. e(50) in both directions would hold (10.3 to 1.6), against the "
         "stated reverse delay"
     ),
+    "CR02-F15-3": (
+        "Reno needs 3.5 to 4.1 times the buffer, Sack 2.2 to 2.3 times. Counted at 90 % of the capacity instead of "
+        "95 %: Reno 3.8 to 4.2, Sack 2.3 to 2.4; at 99 % Sack 1.6 to 2.0, and Reno does not come so far with any "
+        "buffer drawn. Doppler 10 Hz, 4 users: Sack 2.1"
+    ),
     "CR02-F13b-2": (
         "1085 against 841 ms. Every segment's round trip 31 %, waiting in the queue 38 %, over Reno instead of Sack "
         "41 %; sender sack 28 %, tick 0.5 s 29 %, u(200, 75) 36 %, alpha 3 82 %. 48 % comes out where ACKs take no "

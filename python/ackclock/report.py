@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 import numpy as np
 
 from ackclock import __version__, plot
-from ackclock.paper import Figure, JudgedRow, Outcome, Verdict
+from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.readme import ours, printed, with_spread
 from ackclock.results import Results, half_interval
 
@@ -59,16 +58,6 @@ TRANSFER_COLUMNS = (
 MOST_USERS = 50
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of a report; its first `keys` columns name the row. Numbers that no run has make no column."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    keys: int
-
-
 def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
     """The report of a source document: verdicts, misses, figures and every row."""
     rows = [_claim(row) for row in outcome.rows]
@@ -80,6 +69,7 @@ def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
         misses=[{**_claim(row), "note": row.note} for row in outcome.rows if row.verdict is Verdict.NOT_REPRODUCED],
         rows=rows,
         figures=_inline(figures),
+        tables=outcome.tables,
     )
 
 

@@ -34,6 +34,7 @@ def run_object(goodput: float = 150e3, *, seed: int = 1, point: dict[str, Any] |
         "run": seed - 1,
         "duration_s": 3600.0,
         "flows": [flow],
+        "fairness": {"jain_users": None, "jain_flows": None},
         "bottleneck": {
             "capacity_bps": 200e3,
             "utilisation": 0.75,

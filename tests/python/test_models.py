@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
-from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde, saw_tooth
+from ackclock.models import bounded_pareto, capacity, cycles, effective_delay, pftk, poisson_sde, rayleigh, saw_tooth
 from ackclock.paper import load
 from ackclock.papers.cr02 import claims
 
@@ -116,3 +116,19 @@ def test_packets_wait_behind_slow_predecessors(mean, effective):
 
 def test_packets_far_apart_keep_their_own_delay():
     assert effective_delay.exponential(0.020, 10.0) == pytest.approx(0.020, rel=1e-4)
+
+
+def test_a_bounded_pareto_law_has_the_mean_that_was_asked_for():
+    # CR04 table I: mean 12, shape 1.2, at most 200. The mean again, from the density a k^a x^(-a-1) / (1 - (k/H)^a).
+    a, H = 1.2, 200
+    k = bounded_pareto.minimum(12, a, H)
+    assert k == pytest.approx(3.591, abs=0.001)
+    norm = a * k**a / (1 - (k / H) ** a)
+    assert integrate.quad(lambda x: x * norm * x ** (-a - 1), k, H)[0] == pytest.approx(12)
+
+
+def test_rates_of_a_fading_channel_come_as_often_as_its_power_allows():
+    # Mean SNR 0 dB: exp(-1) of the time above 0 dB, exp(-2) above 3.01 dB.
+    low, high = rayleigh.shares([0.0, 10 * math.log10(2)], 0.0)
+    assert low == pytest.approx(math.exp(-1) - math.exp(-2))
+    assert high == pytest.approx(math.exp(-2))

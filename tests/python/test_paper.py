@@ -27,7 +27,8 @@ from ackclock.paper import expected as expected_file
 from ackclock.paper.document import number
 from ackclock.paper.expected import Expected, Row
 from ackclock.papers.cr02 import claims, grid
-from conftest import run_object
+from ackclock.papers.cr04 import grid as cr04_grid
+from conftest import run_object, web_object
 
 CR02 = load("cr02")
 
@@ -65,8 +66,36 @@ def test_the_regulator_pays_where_the_delay_varies():
         assert kbps["Reno"] < kbps["Sack"] < min(kbps["Reno+AR"], kbps["Sack+AR"])
 
 
-def _short(at: str) -> str:
-    return at.replace('duration = "3600s"', 'duration = "600s"')
+def _short(at: str, seconds: int = 600) -> str:
+    return re.sub('^duration = ".*"', f'duration = "{seconds}s"', at, flags=re.MULTILINE)
+
+
+def test_the_regulators_stand_in_their_order_on_the_cell():
+    # CR04 figure 7 at B 5 and figure 9 at 200 ms one way, two seeds.
+    buffers, delays = cr04_grid.by_buffer(10), cr04_grid.by_delay(10)
+    at = {name: (_short(buffers[name][5], 200), _short(delays[name][200], 200)) for name in cr04_grid.REGULATORS}
+    runs = simulate([point for pair in at.values() for point in pair], seeds=2)
+    near, far = ({name: runs(pair[i], measure.goodput).mean() for name, pair in at.items()} for i in (0, 1))
+    assert near["WRS"] < near["DT"] < near["AR"] < near["WRD"] < near["WRB"]
+    assert max(far["WRS"], far["WRD"], far["WRB"]) < far["DT"]
+    assert all(runs(at[name][0], measure.drops).max() == 0 for name in ("WRS", "WRD", "WRB"))
+
+
+def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
+    # Numbers do not matter here: every point has the same web and bulk run.
+    made = run_object(700e3)
+    made["flows"][0]["timeouts"] = 0
+    made |= {"transfers": web_object()["transfers"], "fairness": {"jain_users": 0.99}}
+    runs = Runs({at: [made] * 2 for at in cr04_grid.points()})
+    cr04 = load("cr04")
+    judged = cr04.judge(cr04.claims(runs, cr04.expected))
+    assert len(judged) == len(cr04.expected) == 27
+    (table,) = cr04.tables(runs, cr04.expected)
+    assert {len(row) for row in table.rows} == {2 + len(cr04_grid.DOPPLERS)}
+    # 25 rows depend on the channel, the five of figure 9 stand there in both readings.
+    assert len(table.rows) == 25 + 5
+    outcome = Outcome(cr04, runs, judged)
+    assert "What holds at which Doppler frequency" in readme.claim_table(outcome)
 
 
 @pytest.mark.whole
@@ -75,7 +104,8 @@ def test_every_claim_of_a_paper_holds_or_says_what_was_tried(key):
     outcome = load(key).reproduce()
     # Neither a miss without its reason nor a reason without its miss.
     assert misses(outcome.rows) == outcome.paper.tried.keys()
-    assert outcome.share >= 0.95
+    # Slides are all that there is of CR04; what they leave open is listed in its README.
+    assert outcome.share >= {"cr02": 0.95, "cr04": 0.8}[key]
 
 
 def test_the_mean_over_seeds_is_judged():
@@ -155,14 +185,13 @@ def test_every_row_of_cr02_gets_a_verdict_and_json_keeps_the_contract(outcome):
 
 def test_every_computed_row_of_cr02_holds(outcome):
     judged = [j for j in outcome.rows if j.row.kind == "computed" and j.verdict is not Verdict.NOT_CHECKED]
-    # 9 items x (service rate, 3 models, 3 accuracies), section 3 (3), section 4 (2), figure 13's capacity.
-    assert len(judged) == 9 * 7 + 3 + 2 + 1
+    # 9 items x (service rate, 3 models, 3 accuracies), section 3 (3) and 4 (2), figure 13's capacity, table 4's sum.
+    assert len(judged) == 9 * 7 + 3 + 2 + 1 + 1
     assert [j.row.id for j in judged if j.verdict is Verdict.NOT_REPRODUCED] == []
 
 
-def test_the_3g_cell_and_the_field_are_left_to_others(outcome):
+def test_the_field_is_left_to_others(outcome):
     unchecked = {j.row.id: j.note for j in outcome.rows if j.verdict is Verdict.NOT_CHECKED}
-    assert unchecked["CR02-T4-38.4"] == unchecked["CR02-F15-3"] == "the 3G cell"
     assert unchecked["CR02-S3-1"] == "field measurement"
 
 

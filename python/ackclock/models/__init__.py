@@ -8,8 +8,19 @@ Every model is one file, named by the field's term, and computes in packets and 
 * `poisson_sde`: Poisson losses by a stochastic differential equation (CR02, model 2).
 * `capacity`: the most that a link with a redrawn rate can carry.
 * `effective_delay`: the mean delay of a link whose packets must not overtake each other.
+* `bounded_pareto`: sizes of web objects (CR04, table I).
+* `rayleigh`: shares of rates on a fading channel (CR02, table 4).
 """
 
-from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde, saw_tooth
+from ackclock.models import bounded_pareto, capacity, cycles, effective_delay, pftk, poisson_sde, rayleigh, saw_tooth
 
-__all__ = ["capacity", "cycles", "effective_delay", "pftk", "poisson_sde", "saw_tooth"]
+__all__ = [
+    "bounded_pareto",
+    "capacity",
+    "cycles",
+    "effective_delay",
+    "pftk",
+    "poisson_sde",
+    "rayleigh",
+    "saw_tooth",
+]

@@ -114,6 +114,16 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A table beside the figures; its first `keys` columns name the row."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    keys: int = 1
+
+
+@dataclass(frozen=True)
 class Paper:
     """A source document.
 
@@ -125,6 +135,7 @@ class Paper:
         figures: Draws the figures.
         elsewhere: Start of an id -> why such rows are not checked.
         tried: Row id -> what was tried for a row that is not reproduced.
+        tables: Tables of what no row asks for, such as the same claims under other settings.
     """
 
     key: str
@@ -134,6 +145,7 @@ class Paper:
     figures: Callable[[Runs], Iterator[Figure]]
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     tried: Mapping[str, str] = field(default_factory=dict)
+    tables: Callable[[Runs, Expected], Iterable[Table]] = lambda runs, expected: ()
 
     @property
     def folder(self) -> Path:
@@ -199,6 +211,11 @@ class Outcome:
     def as_json(self) -> dict[str, Any]:
         """The object that `ackclock paper KEY --json` prints."""
         return {"paper": self.paper.key, "rows": [row.as_json() for row in self.rows]}
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The document's tables."""
+        return list(self.paper.tables(self.runs, self.paper.expected))
 
     def count(self, verdict: Verdict) -> int:
         """How many rows have a verdict."""

@@ -1,6 +1,11 @@
-"""What a document reads of a run of one flow: functions of the object of `ackclock run --json`."""
+"""What a document reads of a run: functions of the object of `ackclock run --json`.
+
+What is a flow's is read of the first, unless the name says otherwise.
+"""
 
 from collections.abc import Callable, Mapping
+from math import inf
+from statistics import fmean
 from typing import Any
 
 Run = Mapping[str, Any]
@@ -12,6 +17,38 @@ BITS_PER_PACKET = 8000  # the sources' packet of 1000 bytes on the wire
 def goodput(run: Run) -> float | None:
     """In-order packets with their headers, kbit/s: the sources' goodput."""
     return _scaled(_flow(run)["wire_goodput_bps"], 1e-3)
+
+
+def aggregate(run: Run) -> float | None:
+    """The same of all flows together, kbit/s."""
+    return _scaled(sum(flow["wire_goodput_bps"] for flow in run["flows"]), 1e-3)
+
+
+def drops(run: Run) -> float | None:
+    """Packets lost in the queue or on the radio."""
+    return _number(run["bottleneck"]["drops"])
+
+
+def fairness(run: Run) -> float | None:
+    """Jain's index of the users' goodputs."""
+    return _number(run["fairness"]["jain_users"])
+
+
+def mean_rtt(run: Run) -> float | None:
+    """Mean over the flows of `timed_rtt`, ms."""
+    return fmean(flow["timed_rtt_ms"] for flow in run["flows"])
+
+
+def latency(first: int, last: int) -> Measure:
+    """Mean latency of the transfers of `first` to `last` bytes, all users together, ms; bounds of classes of size."""
+
+    def of(run: Run) -> float | None:
+        rows = [row for row in run["transfers"] if row["user"] is None]
+        rows = [row for row in rows if first <= row["from_bytes"] and (row["to_bytes"] or inf) <= last and row["count"]]
+        count = sum(row["count"] for row in rows)
+        return sum(row["count"] * row["latency_ms"]["mean"] for row in rows) / count if count else None
+
+    return of
 
 
 def packets(run: Run) -> float | None:
@@ -27,6 +64,11 @@ def fast_retransmits(run: Run) -> float | None:
 def timeouts(run: Run) -> float | None:
     """Loss events found by the timer ("TO")."""
     return _number(_flow(run)["timeouts"])
+
+
+def all_timeouts(run: Run) -> float | None:
+    """The same of all flows together."""
+    return _number(sum(flow["timeouts"] for flow in run["flows"]))
 
 
 def timed_rtt(run: Run) -> float | None:

@@ -2,9 +2,10 @@
 
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from ackclock.paper.document import JudgedRow, Outcome, Verdict
+from ackclock.paper.document import JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.expected import Row
 
 _BETWEEN = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
@@ -23,11 +24,12 @@ def update(path: Path, outcome: Outcome) -> None:
 
 
 def claim_table(outcome: Outcome) -> str:
-    """Summary, what was tried for each miss, and the table, in Markdown."""
+    """Summary, what was tried for each miss, and the tables, in Markdown."""
     misses = "".join(_miss(row) for row in outcome.rows if row.verdict is Verdict.NOT_REPRODUCED)
     parted = f"Not reproduced, and what was tried:\n\n{misses}\n" if misses else ""
     head = "| id | config | metric | printed | ours | tolerance | verdict | note |\n" + "| --- " * 8 + "|\n"
-    return f"{summary(outcome)}\n\n{parted}{head}" + "".join(_line(row) for row in outcome.rows)
+    others = "".join(f"\n{table.title}\n\n{_markdown(table)}" for table in outcome.tables)
+    return f"{summary(outcome)}\n\n{parted}{head}" + "".join(_line(row) for row in outcome.rows) + others
 
 
 def summary(outcome: Outcome) -> str:
@@ -78,4 +80,13 @@ def _line(judged: JudgedRow) -> str:
         judged.verdict.value,
         judged.claim.note if judged.verdict is Verdict.NOT_REPRODUCED else judged.note,
     )
+    return _cells(cells)
+
+
+def _markdown(table: Table) -> str:
+    head = _cells(table.columns) + "| " + "--- | " * (len(table.columns) - 1) + "--- |\n"
+    return head + "".join(map(_cells, table.rows))
+
+
+def _cells(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"

@@ -1,0 +1,14 @@
+"""CR04: Chan and Ramjee, Improving TCP/IP performance over third generation wireless networks."""
+
+from ackclock.paper import Paper
+from ackclock.papers.cr04 import claims, figures, grid, tried
+
+PAPER = Paper(
+    key="cr04",
+    title="Chan and Ramjee, Improving TCP/IP performance over third generation wireless networks, INFOCOM 2004",
+    points=grid.points,
+    claims=claims.claims,
+    figures=figures.figures,
+    tried=tried.TRIED,
+    tables=claims.tables,
+)

@@ -1,0 +1,314 @@
+"""How each row is computed. What is judged at one Doppler frequency can be asked at any: `tables` does."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from ackclock.models import bounded_pareto
+from ackclock.paper import Claim, Runs, Table, Verdict, judge_row
+from ackclock.paper.document import number
+from ackclock.paper.expected import Expected
+from ackclock.paper.measure import Measure, aggregate, all_timeouts, drops, goodput, latency, mean_rtt
+from ackclock.paper.order import above, alike, below, gain, leads
+from ackclock.paper.readme import ours
+from ackclock.paper.runs import PerSeed
+from ackclock.papers.cr04 import grid
+
+Claims = Iterator[tuple[str, Claim]]
+Curves = Mapping[str, Mapping[float, PerSeed]]
+
+# Classes of size of the transfers, bytes.
+SHORT = latency(1, 15_000)
+SIZES: dict[str, Measure] = {
+    "≤ 5 KB": latency(1, 5_000),
+    "≤ 15 KB": latency(5_001, 15_000),
+    "≤ 50 KB": latency(15_001, 50_000),
+    "≤ 200 KB": latency(50_001, 200_000),
+    "1 MB": latency(200_001, 1_000_000),
+}
+BELOW_15_KB = ("≤ 5 KB", "≤ 15 KB")
+ABOVE_15_KB = ("≤ 50 KB", "≤ 200 KB")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A reading of figure 9's axis: the delay of the wire one way, or the round trip."""
+
+    name: str
+    trips: int  # ways of the wire in a millisecond of the axis
+
+    def one_way(self, ms: float) -> float:
+        """What stands at a number of the axis."""
+        return ms / self.trips
+
+
+ONE_WAY = Axis("one way", 1)
+ROUND_TRIP = Axis("round trip", 2)  # as the figure's axis is titled
+AXES = (ONE_WAY, ROUND_TRIP)
+
+
+def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    """Our value of every row that is checked."""
+    return {**At(runs, grid.DOPPLER).claims(ROUND_TRIP), **dict(of_no_channel(runs))}
+
+
+def of_no_channel(runs: Runs) -> Claims:
+    """Rows that do not depend on the Doppler frequency."""
+    yield "CR04-bp", number(bounded_pareto.minimum(12, 1.2, 200))
+    lost, timeouts = (
+        np.concatenate([runs(at, of) for doppler in grid.DOPPLERS for at in _regulated(doppler)])
+        for of in (drops, all_timeouts)
+    )
+    quiet = timeouts == 0
+    note = (
+        f"the most of {quiet.sum()} runs of figures 7 to 9, at every Doppler frequency, in which no timer expired; in "
+        f"the other {(~quiet).sum()} the source repeats without asking, and {(lost > 0).sum()} of them, all of several "
+        f"users, drop up to {lost.max():.0f} packets"
+    )
+    yield "CR04-inv", number(lost[quiet].max(), note)
+
+
+def _regulated(doppler: float) -> Iterator[str]:
+    """The points of figures 7 to 9 under a Window Regulator."""
+    families = [grid.by_buffer(doppler), grid.shared(doppler, 4), grid.shared(doppler, 8), grid.by_delay(doppler)]
+    for family in families:
+        for name in ("WRS", "WRD", "WRB"):
+            yield from family[name].values()
+
+
+@dataclass(frozen=True)
+class At:
+    """The rows at one Doppler frequency."""
+
+    runs: Runs
+    doppler: float
+
+    def claims(self, axis: Axis) -> dict[str, Claim]:
+        """Every row that depends on it."""
+        parts = (self.figure_7(), self.figure_8(), self.figure_9(axis), self.figure_10(), self.short_flows())
+        return dict(claim for part in parts for claim in part)
+
+    def figure_7(self) -> Claims:
+        """One user, over the buffer."""
+        kbps = self.by_buffer
+        over_dt = {b: gain(kbps["WRB"][b], kbps["DT"][b]) for b in grid.BUFFERS}
+        seen = ", ".join(f"B {b} {over_dt[b].mean():.0f} %" for b in grid.BUFFERS)
+        yield "CR04-01", number(over_dt[10], f"at B 10, two thirds of the BDP; {seen}")
+        holds = all(leads(kbps["WRB"][b], [kbps[name][b] for name in kbps]) for b in grid.BUFFERS)
+        yield "CR04-02", Claim(ordering=holds, note="at every B, or within 1 % where others are at the capacity too")
+        ranked = {b: all(above(kbps["AR"][b], kbps[name][b]) for name in ("WRS", "DT")) for b in grid.BUFFERS}
+        seen = ", ".join(str(b) for b, holds in ranked.items() if holds) or "none"
+        yield (
+            "CR04-03",
+            Claim(ordering=all(ranked[b] for b in (5, 10, 15, 20)), note=f"B up to 20; it is so at B {seen}"),
+        )
+        best = {b: np.max([kbps[name][b] for name in kbps], axis=0) for b in grid.BUFFERS}
+        shares = [kbps["WRD"][b] / best[b] for b in grid.BUFFERS if b > 15]
+        yield "CR04-04", number(min(shares, key=_mean), "least share of the best")
+        reno = self._read(grid.by_buffer(self.doppler, "reno"))
+        better = {name: gain(_over(kbps[name]), _over(reno[name])) for name in kbps}
+        holds = bool(above(better["DT"], np.zeros(1)) and all(_mean(percent) > -1 for percent in better.values()))
+        seen = ", ".join(f"{name} {_mean(percent):+.1f} %" for name, percent in better.items())
+        yield "CR04-05", Claim(ordering=holds, note=f"mean over B: {seen}")
+        most = max(over_dt.values(), key=_mean)
+        yield "CR04-25", number(most, "greatest of B 5 to 40")
+
+    def figure_8(self) -> Claims:
+        """Four and eight users, over the buffer of each."""
+        four, eight = self.shared(4), self.shared(8)
+        scarce = grid.SHARED_BUFFERS[:2]
+        gaps = {n: {b: gain(of["AR"][b], of["WRD"][b]) for b in scarce} for n, of in ((4, four), (8, eight))}
+        for row, n, of in (("CR04-06", 4, four), ("CR04-07", 8, eight)):
+            first = all(above(of["AR"][b], of["WRD"][b]) for b in scarce)
+            best = all(leads(of["WRB"][b], [of[name][b] for name in of]) for b in grid.SHARED_BUFFERS)
+            weighed = self._best_for_its_rtt(n)
+            wider = n == 4 or all(above(gaps[8][b], gaps[4][b]) for b in scarce)
+            seen = ", ".join(f"B {b} {_mean(gaps[n][b]):+.1f} %" for b in scarce)
+            note = f"AR over WRD at {seen}; WRB best: {_said(best)}; WRD best for its RTT: {_said(weighed)}"
+            yield row, Claim(ordering=first and best and weighed and wider, note=note)
+        single = self.by_buffer
+        both = [b for b in grid.SHARED_BUFFERS if b in single["DT"]]
+        holds = all(above(of[name][b], single[name][b]) for of in (four, eight) for name in of for b in both)
+        yield "CR04-08", Claim(ordering=holds, note=f"every scheme at B {', '.join(map(str, both))}")
+
+    def _best_for_its_rtt(self, users: int) -> bool:
+        """Whether WRD has the most goodput a round trip time among the schemes that fill the link, from the BDP on."""
+        kbps, rtt = self.shared(users), self.shared(users, mean_rtt)
+        power = {name: {b: kbps[name][b] / rtt[name][b] for b in (5, 10, 20)} for name in ("AR", "WRD", "WRB")}
+        return all(above(power["WRD"][b], power[name][b]) for name in ("AR", "WRB") for b in (5, 10, 20))
+
+    def figure_9(self, axis: Axis) -> Claims:
+        """One user, over the delay of the wire; the numbers of the rows are those of the figure's axis."""
+        kbps = self.by_delay
+
+        def upto(ms: float) -> list[float]:
+            return [d for d in grid.ONE_WAY if d <= axis.one_way(ms)]
+
+        crossing = axis.trips * _crossing(kbps["WRS"], kbps["DT"])
+        near = f"{_mean(gain(kbps['WRS'][1], kbps['DT'][1])):+.0f} % at the shortest wire"
+        yield "CR04-09", number(crossing, f"{axis.name}; WRS over DT {near}")
+        performs = all(above(kbps["AR"][d], kbps["DT"][d]) for d in upto(40))
+        shrinks = above(gain(kbps["AR"][1], kbps["DT"][1]), gain(kbps["AR"][100], kbps["DT"][100]))
+        never = not any(below(kbps["AR"][d], kbps["DT"][d]) for d in grid.ONE_WAY)
+        seen = ", ".join(
+            f"{axis.trips * d:g} ms {_mean(gain(kbps['AR'][d], kbps['DT'][d])):+.0f} %" for d in grid.ONE_WAY
+        )
+        yield "CR04-10", Claim(ordering=performs and shrinks and never, note=f"{axis.name}; AR over DT at {seen}")
+        robust = all(above(kbps["WRD"][d], kbps["DT"][d]) for d in upto(200))
+        at = axis.one_way(200)
+        over = {name: gain(kbps[name][at], kbps["DT"][at]) for name in ("WRD", "WRB")}
+        yield "CR04-11", Claim(ordering=robust, note=f"{axis.name}; WRD over DT at 200 ms {_mean(over['WRD']):+.0f} %")
+        yield "CR04-12", number(over["WRB"], axis.name)
+        beyond = [d for d in grid.ONE_WAY if d >= axis.one_way(400)]
+        holds = all(below(kbps[name][d], kbps["DT"][d]) for name in ("WRD", "WRB") for d in beyond)
+        yield "CR04-13", Claim(ordering=holds, note=f"{axis.name}, from 400 ms on")
+
+    def figure_10(self) -> Claims:
+        """One user, over the share of packets that is lost by the radio or by the wire."""
+        radio, wire = (self._read(grid.by_loss(self.doppler, where)) for where in (grid.RADIO, grid.WIRE))
+        least = min(_mean(radio[name][1e-4] / radio[name][0.0]) for name in ("AR", "WRD", "WRB"))
+        worse = all(below(radio[name][1e-2], radio[name][1e-3]) for name in ("AR", "WRD", "WRB"))
+        spread = {p: _spread([_mean(radio[name][p]) for name in radio]) for p in (1e-2, 3e-2, 1e-1)}
+        fine = least > 0.9 and worse and all(spread[p] < 10 for p in (3e-2, 1e-1))
+        seen = ", ".join(f"{p:g} {percent:.0f} %" for p, percent in spread.items())
+        note = f"at 1e-4 at least {100 * least:.0f} % of what there is without loss; all five lie within: {seen}"
+        yield "CR04-14", Claim(ordering=fine, note=note)
+        holds = all(above(wire[name][p], wire["DT"][p]) for name in ("AR", "WRB") for p in (1e-4, 3e-4))
+        yield "CR04-15", Claim(ordering=holds, note=_beside(wire, (1e-4, 3e-4)))
+        some = (1e-3, 3e-3)
+        lower = all(below(wire[name][p], wire["DT"][p]) for name in ("WRD", "WRS") for p in some)
+        kept = not any(below(wire[name][p], wire["DT"][p]) for name in ("AR", "WRB") for p in some)
+        yield "CR04-16", Claim(ordering=lower and kept, note=_beside(wire, some))
+
+    def short_flows(self) -> Claims:
+        """Figures 14 and 15: latency of transfers; `mixed` has users of different SNR, `equal` of the same."""
+        mixed, equal = self.latencies("different"), self.latencies("same")
+        sfp = mixed["PF/SFP"], mixed["PF/FIFO"]
+        holds = all(below(sfp[0][size], sfp[1][size]) for size in BELOW_15_KB)
+        holds = holds and all(alike(sfp[0][size], sfp[1][size], 5) for size in ABOVE_15_KB)
+        yield "CR04-17", Claim(ordering=holds, note=f"PF/SFP beside PF/FIFO: {_by_size(*sfp)}")
+        gains = {name: -gain(mixed[name]["short"], mixed["PF/SFP"]["short"]) for name in ("PF-SP/SFP", "PF-RP/SFP")}
+        holds = all(below(mixed[name]["short"], mixed["PF/SFP"]["short"]) for name in gains)
+        seen = ", ".join(f"{name} {_mean(percent):.1f} % less" for name, percent in gains.items())
+        yield "CR04-18", Claim(ordering=holds, note=f"up to 15 KB, beside PF/SFP: {seen}")
+        others = [name for name in equal if name != "PF-SP/SFP"]
+        worst = {s: all(above(equal["PF-SP/SFP"][s], equal[name][s]) for name in others) for s in SIZES}
+        seen = ", ".join(size for size, holds in worst.items() if holds) or "no size"
+        yield "CR04-19", Claim(ordering=all(worst.values()), note=f"PF-SP is worst at {seen}")
+        holds = all(below(equal[name]["short"], equal["PF/FIFO"]["short"]) for name in ("PF/SFP", "PF-RP/SFP"))
+        yield (
+            "CR04-20",
+            Claim(ordering=holds, note=f"up to 15 KB; PF-RP: {_by_size(equal['PF-RP/SFP'], equal['PF/FIFO'])}"),
+        )
+        pairs = [(of["PF/SFP"], of["PF/FIFO"]) for of in (mixed, equal)]
+        holds = all(below(a["short"], b["short"]) for a, b in pairs)
+        holds = holds and not any(above(a[size], b[size]) for a, b in pairs for size in ABOVE_15_KB)
+        yield (
+            "CR04-21",
+            Claim(ordering=holds, note=f"less below 15 KB and no more above; same SNR: {_by_size(*pairs[1])}"),
+        )
+        regret = {name: max(_regret(of, name) for of in (mixed, equal)) for name in grid.SCHEMES}
+        seen = ", ".join(f"{name} {percent:.0f} %" for name, percent in regret.items())
+        holds = min(regret, key=lambda name: regret[name]) == "PF-RP/SFP"
+        yield "CR04-22", Claim(ordering=holds, note=f"farthest from the best scheme over sizes and both cases: {seen}")
+        less = {s: -gain(of["PF-RP/SFP"][s], of["PF/FIFO"][s]) for of in (mixed, equal) for s in SIZES}
+        yield (
+            "CR04-23",
+            number(-gain(mixed["PF-RP/SFP"]["short"], mixed["PF/FIFO"]["short"]), "different SNR, up to 15 KB"),
+        )
+        yield "CR04-24", number(max(less.values(), key=_mean), "greatest of PF-RP/SFP over the sizes")
+
+    @cached_property
+    def by_buffer(self) -> Curves:
+        """Goodput of one user with SACK."""
+        return self._read(grid.by_buffer(self.doppler))
+
+    @cached_property
+    def by_delay(self) -> Curves:
+        """Goodput of one user over the one-way delay of the wire."""
+        return self._read(grid.by_delay(self.doppler))
+
+    def shared(self, users: int, measure: Measure = aggregate) -> Curves:
+        """All users together."""
+        return self._read(grid.shared(self.doppler, users), measure)
+
+    def latencies(self, users: str) -> dict[str, dict[str, PerSeed]]:
+        """Mean latency by scheme and size, and of all that is short."""
+        measures = {**SIZES, "short": SHORT}
+        points = grid.by_scheme(self.doppler, users)
+        return {name: {size: self.runs(at, of) for size, of in measures.items()} for name, at in points.items()}
+
+    def _read(self, family: grid.Family, measure: Measure = goodput) -> Curves:
+        return {name: {x: self.runs(at, measure) for x, at in curve.items()} for name, curve in family.items()}
+
+
+def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
+    """Which rows hold at which Doppler frequency, figure 9 with both readings of its axis."""
+    claimed = {(doppler, axis): At(runs, doppler).claims(axis) for doppler in grid.DOPPLERS for axis in AXES}
+    lines = []
+    for name in claimed[grid.DOPPLER, ROUND_TRIP]:
+        axes = AXES if "CR04-09" <= name <= "CR04-13" else AXES[1:]
+        for axis in axes:
+            held = [_held(expected, name, claimed[doppler, axis][name]) for doppler in grid.DOPPLERS]
+            said = f"{expected[name].metric}, {axis.name}" if len(axes) > 1 else expected[name].metric
+            lines.append([name, said, *held])
+    columns = ["row", "statement", *(f"{doppler} Hz" for doppler in grid.DOPPLERS)]
+    yield Table("What holds at which Doppler frequency", columns, lines, 2)
+
+
+def _held(expected: Expected, name: str, claim: Claim) -> str:
+    judged = judge_row(expected[name], claim)
+    shown = ours(judged) if claim.values else ""
+    held = {Verdict.NOT_REPRODUCED: "no", Verdict.NOT_CHECKED: ""}.get(judged.verdict, "yes")
+    return f"{held} ({shown})" if held and shown else held or shown
+
+
+def _crossing(curve: Mapping[float, PerSeed], base: Mapping[float, PerSeed]) -> float:
+    """Where the mean of a curve falls below that of another, between two points in proportion; 0 if it begins below."""
+    excess = [(x, _mean(curve[x] - base[x])) for x in curve]
+    if excess[0][1] <= 0:
+        return 0.0
+    for (x, here), (following, there) in pairwise(excess):
+        if there <= 0:
+            return x + (following - x) * here / (here - there)
+    return float("nan")
+
+
+def _regret(of: Mapping[str, Mapping[str, PerSeed]], name: str) -> float:
+    """By how many percent a scheme is slower than the best one, at the size where it is most so."""
+    return max(100 * (_mean(of[name][size]) / min(_mean(of[other][size]) for other in of) - 1) for size in SIZES)
+
+
+def _beside(kbps: Curves, losses: tuple[float, ...]) -> str:
+    """All schemes beside DT."""
+    at = (
+        ", ".join(f"{name} {_mean(gain(kbps[name][p], kbps['DT'][p])):+.0f} %" for name in kbps if name != "DT")
+        for p in losses
+    )
+    return "; ".join(f"beside DT at {p:g}: {seen}" for p, seen in zip(losses, at, strict=True))
+
+
+def _by_size(these: Mapping[str, PerSeed], base: Mapping[str, PerSeed]) -> str:
+    return ", ".join(f"{size} {_mean(gain(these[size], base[size])):+.1f} %" for size in SIZES)
+
+
+def _over(curve: Mapping[float, PerSeed]) -> PerSeed:
+    """Mean over the curve, seed by seed."""
+    mean: PerSeed = np.mean(list(curve.values()), axis=0)
+    return mean
+
+
+def _spread(means: list[float]) -> float:
+    """How far the greatest lies above the least, percent."""
+    return 100 * (max(means) / min(means) - 1)
+
+
+def _mean(values: PerSeed) -> float:
+    return float(np.mean(values))
+
+
+def _said(holds: bool) -> str:
+    return "yes" if holds else "no"
