@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -52,14 +53,27 @@ def main() -> None:
 
     given.out.parent.mkdir(parents=True, exist_ok=True)
     peers = Peers(given.out.parent / "peers", given.best_of)
-    rows = [*peers.one_hour(1, 8, 120), *peers.one_hour(4, 80, 80), *peers.bottlenecks(given.bottlenecks, 100)]
-    for channel in ("dedicated", "shared"):
-        rows += [*scaling(channel, given.best_of), *memory(channel)]
-    rows += cells(given.best_of)
+    rows: list[Row] = []
+    for part in parts(peers, given.bottlenecks, given.best_of):
+        rows += part
+        # All of them take a quarter of an hour: what is known is said at once.
+        for row in part:
+            print(f"{row.what}: {row.value} {row.unit} {row.verdict}", flush=True)
     show(rows)
     machine = {"machine": platform.machine(), "cores": os.cpu_count(), "rows": [asdict(row) for row in rows]}
     given.out.write_text(json.dumps(machine, indent=1) + "\n")
     print(given.out)
+
+
+def parts(peers: "Peers", bottlenecks: int, best_of: int) -> Iterator[list[Row]]:
+    """Everything that is measured, one after the other."""
+    yield peers.one_hour(1, 8, 120)
+    yield peers.one_hour(4, 80, 80)
+    yield peers.bottlenecks(bottlenecks, 100)
+    for channel in ("dedicated", "shared"):
+        yield scaling(channel, best_of)
+        yield memory(channel)
+    yield cells(best_of)
 
 
 class Peers:
