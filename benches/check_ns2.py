@@ -62,7 +62,7 @@ def main() -> int:
     seeds = range(1, given.seeds + 1)
     print(LINE.format("sender", "item", "buffer", "kbit/s", "ns-2", "%", "timeouts", "ns-2", "done"))
     with ThreadPoolExecutor(given.jobs) as pool:
-        # A line as soon as it is there: all of them take a quarter of an hour.
+        # A line as soon as it is there, because all of them take long.
         compared = zip(cases, pool.map(lambda case: compare(case, seeds), cases), strict=True)
         missed = 0
         for done, (case, means) in enumerate(compared, 1):

@@ -56,7 +56,7 @@ def main() -> None:
     rows: list[Row] = []
     for part in parts(peers, given.bottlenecks, given.best_of):
         rows += part
-        # All of them take a quarter of an hour: what is known is said at once.
+        # All of them take long: what is known is said at once.
         for row in part:
             print(f"{row.what}: {row.value} {row.unit} {row.verdict}", flush=True)
     show(rows)
