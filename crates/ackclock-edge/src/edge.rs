@@ -151,8 +151,12 @@ impl Edge {
     }
 
     fn drain_bearer(&mut self, now: Time, out: &mut impl Sink) {
-        self.drain_down(now, out);
-        self.drain_up(now, out);
+        if self.bearer.due(Direction::Down) <= now {
+            self.drain_down(now, out);
+        }
+        if self.bearer.due(Direction::Up) <= now {
+            self.drain_up(now, out);
+        }
         while let Some(report) = self.bearer.poll_report(now) {
             self.regulate(now, report.flow, out, |regulator, view| regulator.on_report(now, &report, view));
         }
@@ -161,13 +165,13 @@ impl Edge {
     #[inline]
     fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Down) {
-            match event {
-                LinkEvent::Departed(segment) => self.departed(at, &segment, out),
+            match &event {
+                LinkEvent::Departed(segment) => self.departed(at, segment, out),
                 LinkEvent::Delivered(segment) => {
-                    self.delivered(&segment);
-                    out.pass(RADIO, &segment);
+                    self.delivered(segment);
+                    out.pass(RADIO, segment);
                 }
-                LinkEvent::Dropped(segment, cause) => self.dropped(at, &segment, cause, out),
+                LinkEvent::Dropped(segment, cause) => self.dropped(at, segment, *cause, out),
             }
         }
     }
@@ -175,10 +179,10 @@ impl Edge {
     #[inline]
     fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {
-            match event {
+            match &event {
                 LinkEvent::Departed(_) => {}
-                LinkEvent::Delivered(segment) => self.came_up(at, &segment, out),
-                LinkEvent::Dropped(segment, _) => self.dropped_up(&segment, out),
+                LinkEvent::Delivered(segment) => self.came_up(at, segment, out),
+                LinkEvent::Dropped(segment, _) => self.dropped_up(segment, out),
             }
         }
     }

@@ -92,6 +92,7 @@ impl FlowTable {
 
 impl Flow {
     /// Notes the end of the data, as a segment from the network tells it.
+    #[inline]
     pub(crate) fn on_data(&mut self, segment: &Segment) {
         if segment.flags.intersects(Flags::FIN) {
             self.fin = Some(segment.end());

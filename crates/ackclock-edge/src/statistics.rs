@@ -46,6 +46,7 @@ impl MeanRtt {
     }
 
     /// A data segment passes. A repeated one ends the measurement (Karn's rule).
+    #[inline]
     pub(crate) fn on_data(&mut self, now: Time, segment: &Segment) {
         let end = segment.end();
         match self.highest {
@@ -62,6 +63,7 @@ impl MeanRtt {
     }
 
     /// An ACK comes up the radio.
+    #[inline]
     pub(crate) fn on_ack(&mut self, now: Time, ack: Seq) {
         if let Some((end, sent)) = self.timed
             && !ack.before(end)

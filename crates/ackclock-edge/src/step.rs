@@ -30,6 +30,7 @@ pub(crate) struct Changes(VecDeque<(Time, Direction, Box<dyn Medium>)>);
 
 impl Changes {
     /// When the next one is due; [`Time::NEVER`] where there is none.
+    #[inline]
     pub(crate) fn due(&self) -> Time {
         self.0.front().map_or(Time::NEVER, |(time, ..)| *time)
     }

@@ -32,6 +32,11 @@ pub trait Bearer: Send {
     /// The instant of the next event, or an earlier one at which more will be known.
     fn poll_timeout(&self) -> Option<Time>;
 
+    /// The same for one direction, or for both where they are not told apart; [`Time::NEVER`] where there is none.
+    fn due(&self, _direction: Direction) -> Time {
+        self.poll_timeout().unwrap_or(Time::NEVER)
+    }
+
     /// Whether departures downwards are events; those upwards never are.
     fn watch(&mut self, departures: Departures);
 
@@ -82,7 +87,10 @@ impl PlainBearer {
 
     #[inline]
     fn note_due(&mut self, direction: Direction) {
-        self.due[direction as usize] = self.links[direction as usize].poll_timeout().unwrap_or(Time::NEVER);
+        self.due[direction as usize] = match &self.links[direction as usize] {
+            AnyLink::Lindley(link) => link.due(),
+            link => link.poll_timeout().unwrap_or(Time::NEVER),
+        }
     }
 }
 
@@ -94,14 +102,27 @@ impl Bearer for PlainBearer {
         taken
     }
 
-    #[inline]
+    // Inlined, so that an event is not moved about on its way to the edge.
+    #[inline(always)]
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
-        if self.due[direction as usize] > now { None } else { self.ask(now, direction) }
+        let at = direction as usize;
+        if self.due[at] > now {
+            return None;
+        }
+        let AnyLink::Lindley(link) = &mut self.links[at] else { return self.ask(now, direction) };
+        let event = link.poll_event(now);
+        self.due[at] = link.due();
+        event
     }
 
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
         Some(self.due[0].min(self.due[1])).filter(|&time| time != Time::NEVER)
+    }
+
+    #[inline]
+    fn due(&self, direction: Direction) -> Time {
+        self.due[direction as usize]
     }
 
     fn watch(&mut self, departures: Departures) {
@@ -168,7 +189,7 @@ impl Bearer for AnyBearer {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
         match self {
             Self::Plain(bearer) => bearer.poll_event(now, direction),
@@ -181,6 +202,14 @@ impl Bearer for AnyBearer {
         match self {
             Self::Plain(bearer) => bearer.poll_timeout(),
             Self::Other(bearer) => bearer.poll_timeout(),
+        }
+    }
+
+    #[inline]
+    fn due(&self, direction: Direction) -> Time {
+        match self {
+            Self::Plain(bearer) => bearer.due(direction),
+            Self::Other(bearer) => bearer.due(direction),
         }
     }
 

@@ -98,6 +98,10 @@ impl Medium for Constant {
         self.delay
     }
 
+    fn foreseeable(&self) -> bool {
+        self.pace.rate() > Rate::ZERO
+    }
+
     fn any(self) -> AnyMedium {
         AnyMedium::Constant(self)
     }

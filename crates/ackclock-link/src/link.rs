@@ -2,7 +2,7 @@
 
 use ackclock_core::{FlowId, Histogram, Rate, Segment, Time};
 
-use crate::{Medium, SerialLink};
+use crate::{LindleyLink, Medium, SerialLink};
 
 /// One direction of a channel. It owns its queue; whatever happens to a segment inside comes out as an event, with the
 /// instant at which it happened.
@@ -52,6 +52,8 @@ pub trait Link: Send {
 // There are two to a bearer, so it does not matter that one kind is larger than the other.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyLink {
+    /// A drop-tail queue in front of a medium that can be foreseen, whose departures nobody watches.
+    Lindley(LindleyLink),
     /// A queue in front of a medium.
     Serial(SerialLink),
     /// Any other.
@@ -62,6 +64,7 @@ impl AnyLink {
     /// The medium of a link that was built only for it; `None` where a link is no queue in front of a medium.
     pub fn into_medium(self) -> Option<Box<dyn Medium>> {
         match self {
+            Self::Lindley(mut link) => Some(link.to_serial().into_medium()),
             Self::Serial(link) => Some(link.into_medium()),
             Self::Other(_) => None,
         }
@@ -70,7 +73,10 @@ impl AnyLink {
 
 impl From<SerialLink> for AnyLink {
     fn from(link: SerialLink) -> Self {
-        Self::Serial(link)
+        match LindleyLink::try_from(link) {
+            Ok(link) => Self::Lindley(link),
+            Err(link) => Self::Serial(*link),
+        }
     }
 }
 
@@ -78,6 +84,7 @@ impl Link for AnyLink {
     #[inline]
     fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         match self {
+            Self::Lindley(link) => link.enqueue(now, segment),
             Self::Serial(link) => link.enqueue(now, segment),
             Self::Other(link) => link.enqueue(now, segment),
         }
@@ -86,6 +93,7 @@ impl Link for AnyLink {
     #[inline]
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         match self {
+            Self::Lindley(link) => link.poll_event(now),
             Self::Serial(link) => link.poll_event(now),
             Self::Other(link) => link.poll_event(now),
         }
@@ -94,6 +102,7 @@ impl Link for AnyLink {
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
         match self {
+            Self::Lindley(link) => link.poll_timeout(),
             Self::Serial(link) => link.poll_timeout(),
             Self::Other(link) => link.poll_timeout(),
         }
@@ -101,6 +110,12 @@ impl Link for AnyLink {
 
     fn watch(&mut self, departures: Departures) {
         match self {
+            Self::Lindley(_) if departures == Departures::Unwatched => {}
+            Self::Lindley(link) => {
+                let mut serial = link.to_serial();
+                serial.watch(departures);
+                *self = Self::Serial(serial);
+            }
             Self::Serial(link) => link.watch(departures),
             Self::Other(link) => link.watch(departures),
         }
@@ -109,6 +124,7 @@ impl Link for AnyLink {
     #[inline]
     fn view(&self, now: Time, flow: FlowId) -> LinkView {
         match self {
+            Self::Lindley(link) => link.view(now, flow),
             Self::Serial(link) => link.view(now, flow),
             Self::Other(link) => link.view(now, flow),
         }
@@ -116,6 +132,7 @@ impl Link for AnyLink {
 
     fn mean_rate(&self) -> Rate {
         match self {
+            Self::Lindley(link) => link.mean_rate(),
             Self::Serial(link) => link.mean_rate(),
             Self::Other(link) => link.mean_rate(),
         }
@@ -123,6 +140,7 @@ impl Link for AnyLink {
 
     fn waits(&self) -> &Histogram {
         match self {
+            Self::Lindley(link) => link.waits(),
             Self::Serial(link) => link.waits(),
             Self::Other(link) => link.waits(),
         }
@@ -130,6 +148,11 @@ impl Link for AnyLink {
 
     fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
         match self {
+            Self::Lindley(link) => {
+                let mut serial = link.to_serial();
+                serial.exchange(now, medium);
+                *self = Self::Serial(serial);
+            }
             Self::Serial(link) => link.exchange(now, medium),
             Self::Other(link) => link.exchange(now, medium),
         }
@@ -137,6 +160,7 @@ impl Link for AnyLink {
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         match self {
+            Self::Lindley(link) => link.assign(flow, user),
             Self::Serial(link) => link.assign(flow, user),
             Self::Other(link) => link.assign(flow, user),
         }
@@ -144,6 +168,7 @@ impl Link for AnyLink {
 
     fn forget(&mut self, flow: FlowId) {
         match self {
+            Self::Lindley(link) => link.forget(flow),
             Self::Serial(link) => link.forget(flow),
             Self::Other(link) => link.forget(flow),
         }

@@ -32,6 +32,12 @@ pub trait Medium: Send {
         Span::ZERO
     }
 
+    /// Whether a transmission can be worked out before it begins: none is lost, the transmitter waits for no instants of the
+    /// medium, every transmission ends, and the rate is always the same.
+    fn foreseeable(&self) -> bool {
+        false
+    }
+
     /// As links hold it.
     fn any(self) -> AnyMedium
     where
@@ -64,6 +70,14 @@ impl AnyMedium {
         match self {
             Self::Constant(medium) => medium.transmit(arrived, start, segment),
             Self::Other(medium) => medium.transmit(arrived, start, segment),
+        }
+    }
+
+    /// Behind a pointer, for another link.
+    pub(crate) fn boxed(self) -> Box<dyn Medium> {
+        match self {
+            Self::Constant(medium) => Box::new(medium),
+            Self::Other(medium) => medium,
         }
     }
 

@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use ackclock_core::{FlowId, Histogram, Rate, Segment, Seq, Span, Time};
 
 use crate::flight::Flight;
+use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
 use crate::queue::{AnyQueue, Queue};
 use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load};
@@ -24,40 +25,29 @@ use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load};
 /// A queue, a transmitter and the packets in flight.
 pub struct SerialLink {
     /// The packet in transmission.
-    serving: Option<Serving>,
+    pub(crate) serving: Option<Serving>,
     /// When the packet at the head of the queue begins, where the medium makes it wait for that; never otherwise.
     begins: Time,
     /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
-    flight: Flight,
-    queue: AnyQueue,
-    medium: AnyMedium,
-    order: Order,
+    pub(crate) flight: Flight,
+    pub(crate) queue: AnyQueue,
+    pub(crate) medium: AnyMedium,
+    pub(crate) in_order: InOrder,
     /// No packet travels for less.
     least_delay: Span,
     /// Departures and drops that have happened and were not told yet.
     news: VecDeque<(Time, LinkEvent)>,
-    /// Latest arrival of each flow, where delays vary.
-    last_arrival: Vec<Time>,
-    flows: Flows,
+    pub(crate) flows: Flows,
     departures: Departures,
-    meaning: BufferMeaning,
-    waits: Histogram,
+    pub(crate) meaning: BufferMeaning,
+    pub(crate) waits: Histogram,
     /// The packet in transmission, where its departure or loss will be told.
     served: Segment,
 }
 
-/// Whether packets leave the medium in the order in which they entered it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// They do by themselves.
-    Kept,
-    /// The link must see to it, flow by flow.
-    Enforced,
-}
-
 /// Whose segments have come so far. Those of one flow cannot overtake each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Flows {
+pub(crate) enum Flows {
     None,
     One(FlowId),
     Several,
@@ -75,22 +65,22 @@ impl Flows {
 
 /// The packet in transmission.
 #[derive(Clone, Copy)]
-struct Serving {
-    departs: Time,
-    begun: Time,
+pub(crate) struct Serving {
+    pub(crate) departs: Time,
+    pub(crate) begun: Time,
     /// When it arrives; never where it is lost.
-    arrives: Time,
-    flow: FlowId,
+    pub(crate) arrives: Time,
+    pub(crate) flow: FlowId,
     /// Its bytes on the wire.
-    size: u32,
+    pub(crate) size: u32,
     /// Bytes that were to be sent from `begun` on.
-    bytes: u32,
-    told: Told,
+    pub(crate) bytes: u32,
+    pub(crate) told: Told,
 }
 
 /// What is told when a transmission ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+pub(crate) enum Told {
     Nothing,
     Departure,
     Loss,
@@ -110,17 +100,21 @@ impl Serving {
 impl SerialLink {
     /// An idle link.
     pub fn new(medium: impl Medium + 'static, queue: AnyQueue, meaning: BufferMeaning) -> Self {
-        let order = if medium.varies() { Order::Enforced } else { Order::Kept };
+        Self::over(medium.any(), queue, meaning)
+    }
+
+    pub(crate) fn over(medium: AnyMedium, queue: AnyQueue, meaning: BufferMeaning) -> Self {
+        let varies = medium.get().varies();
+        let order = if varies { Order::Enforced } else { Order::Kept };
         Self {
             serving: None,
             begins: Time::NEVER,
             flight: Flight::default(),
             queue,
-            order,
-            least_delay: medium.least_delay(),
-            medium: medium.any(),
+            in_order: InOrder::new(order),
+            least_delay: medium.get().least_delay(),
+            medium,
             news: VecDeque::new(),
-            last_arrival: Vec::new(),
             flows: Flows::None,
             departures: Departures::Unwatched,
             meaning,
@@ -131,10 +125,7 @@ impl SerialLink {
 
     /// The medium of a link that was built only for it.
     pub(crate) fn into_medium(self) -> Box<dyn Medium> {
-        match self.medium {
-            AnyMedium::Constant(medium) => Box::new(medium),
-            AnyMedium::Other(medium) => medium,
-        }
+        self.medium.boxed()
     }
 
     /// When the transmitter ends what it does, or begins.
@@ -211,19 +202,10 @@ impl SerialLink {
         let mut arrives = Time::NEVER;
         // A lost packet holds nobody up.
         if fate == Fate::Arrives {
-            arrives = self.arrival(flow, departs + delay);
+            arrives = self.in_order.arrival(flow, departs + delay);
             self.flight.put(arrives, segment);
         }
         self.serving = Some(Serving { departs, begun: now, arrives, flow, size, bytes: size, told });
-    }
-
-    /// Keeps packets of a flow in order.
-    #[inline]
-    fn arrival(&mut self, flow: FlowId, natural: Time) -> Time {
-        match self.order {
-            Order::Kept => natural,
-            Order::Enforced => note_arrival(&mut self.last_arrival, flow, natural),
-        }
     }
 
     /// Sends what is left of the packet in transmission over a medium that has just taken the place of another. Its fate
@@ -233,10 +215,7 @@ impl SerialLink {
             Told::Loss => Some(self.served),
             _ => self.flight.remove(serving.arrives, serving.flow),
         };
-        self.last_arrival.clear();
-        for (arrives, segment) in self.flight.iter() {
-            note_arrival(&mut self.last_arrival, segment.flow, arrives);
-        }
+        self.enforce_order();
         let Some(segment) = segment else { return };
         serving.bytes = serving.rest(now).max(1);
         serving.begun = self.medium.ready(now, Found::Idle);
@@ -246,10 +225,15 @@ impl SerialLink {
         let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
         serving.departs = departs;
         if serving.told != Told::Loss {
-            serving.arrives = self.arrival(serving.flow, departs + delay);
+            serving.arrives = self.in_order.arrival(serving.flow, departs + delay);
             self.flight.put(serving.arrives, &segment);
         }
         self.serving = Some(serving);
+    }
+
+    /// Packets in flight were sent over another medium, so order must be kept even where the new one does not vary.
+    fn enforce_order(&mut self) {
+        self.in_order.restart(self.flight.iter().map(|(arrives, segment)| (arrives, segment.flow)));
     }
 
     #[inline]
@@ -277,18 +261,6 @@ impl SerialLink {
             _ => Load::NONE,
         }
     }
-}
-
-/// The arrival of a packet of `flow` that arrives at `natural` unless one before it arrives later.
-#[inline]
-fn note_arrival(last_arrival: &mut Vec<Time>, flow: FlowId, natural: Time) -> Time {
-    let index = flow.index();
-    if last_arrival.len() <= index {
-        last_arrival.resize(index + 1, Time::ZERO);
-    }
-    let arrives = natural.max(last_arrival[index]);
-    last_arrival[index] = arrives;
-    arrives
 }
 
 impl Link for SerialLink {
@@ -329,7 +301,7 @@ impl Link for SerialLink {
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
         // A waiting packet cannot arrive before the one in transmission, unless another flow's may overtake it.
-        let overtaking = self.flows == Flows::Several && self.order == Order::Enforced;
+        let overtaking = self.flows == Flows::Several && self.in_order.order == Order::Enforced;
         let serving = match &self.serving {
             Some(serving) if serving.told != Told::Nothing || overtaking => serving.departs,
             Some(_) => Time::NEVER,
@@ -372,13 +344,12 @@ impl Link for SerialLink {
         self.advance(now);
         self.least_delay = medium.least_delay();
         self.medium = AnyMedium::Other(medium);
-        // Packets in flight were sent over another medium, so order must be kept even where the new one does not vary.
-        self.order = Order::Enforced;
         if self.begins != Time::NEVER {
             self.begins = self.medium.ready(now, Found::Idle);
         }
-        if let Some(serving) = self.serving {
-            self.resume(now, serving);
+        match self.serving {
+            Some(serving) => self.resume(now, serving),
+            None => self.enforce_order(),
         }
     }
 

@@ -230,6 +230,10 @@ impl Medium for PerPacket {
     fn least_delay(&self) -> Span {
         self.delays.least()
     }
+
+    fn foreseeable(&self) -> bool {
+        self.law.constant().is_some_and(|rate| rate > Rate::ZERO) && self.outages.is_empty()
+    }
 }
 
 /// A rate under outages: what passes at `now`, and until when.

@@ -174,6 +174,7 @@ impl Host {
     }
 
     /// Writes down when `slot` is next due, unless an earlier wake will find out.
+    #[inline]
     fn arm(&mut self, slot: usize, deadline: Option<Time>) {
         if let Some(deadline) = deadline {
             self.wakes.hasten(slot, deadline);

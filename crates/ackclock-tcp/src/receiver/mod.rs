@@ -152,6 +152,7 @@ impl Receiver {
     }
 
     /// When [`Self::on_timeout`] is due.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         Some(self.deadline).filter(|&time| time != Time::NEVER)
     }
@@ -199,6 +200,7 @@ impl Receiver {
     }
 
     /// Timestamps and ECN of a segment with data; whether PAWS lets it pass (RFC 7323 section 5.3).
+    #[inline]
     fn accept(&mut self, seg: &Segment) -> bool {
         let stamp = seg.timestamps().filter(|_| self.config.timestamps);
         if let (Some(stamp), Some(recent)) = (stamp, self.echo)
@@ -257,6 +259,7 @@ impl Receiver {
     }
 
     /// Moves the left edge to `next`.
+    #[inline]
     fn advance(&mut self, now: Time, next: Seq, headers: u32, end: Option<Seq>) {
         self.delivered += u64::from(next.since(self.next));
         self.delivered_headers += u64::from(headers);
@@ -273,6 +276,7 @@ impl Receiver {
     }
 
     /// RFC 5681 section 4.2 for a segment that arrived in order with no gap about. A FIN is not kept waiting.
+    #[inline]
     fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
         self.unacknowledged += 1;
         match self.config.acks {
@@ -369,6 +373,7 @@ impl Receiver {
         u32::from(self.window_field) << self.scale
     }
 
+    #[inline]
     fn header_of(&self, seg: &Segment) -> u16 {
         if let HeaderSize::Fixed(bytes) = self.config.ack_size {
             return bytes;

@@ -1,0 +1,335 @@
+//! # Lindley's recursion
+//!
+//! ## Source
+//! D. V. Lindley, "The theory of queues with a single server", 1952: with first in, first out, a packet begins when the
+//! one before it has left, `begins = max(arrival, departure before)`.
+//!
+//! ## What it does
+//! The same as [`SerialLink`](crate::SerialLink) where its queue is drop-tail and its medium is
+//! [foreseeable](crate::Medium::foreseeable): nothing that happens later changes when an accepted packet leaves. So its
+//! whole way is worked out when it comes, and it is put where it will arrive at once. What waits is a count of those whose
+//! transmission has not begun.
+//!
+//! ## Differences from the source
+//! A packet that does not fit is refused.
+//!
+//! ## Validation
+//! The same events as the link with a transmitter, whatever comes (property test below).
+
+use std::collections::VecDeque;
+
+use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Time};
+
+use crate::flight::Flight;
+use crate::in_order::{InOrder, Order};
+use crate::medium::{AnyMedium, Medium, Transmission};
+use crate::queue::{AnyQueue, DropTail, Queue};
+use crate::serial::{Flows, SerialLink, Serving, Told};
+use crate::{BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Silence};
+
+/// A drop-tail queue in front of a foreseeable medium. What becomes of a packet is known when it comes.
+pub struct LindleyLink {
+    /// Packets that were accepted, by time of arrival at the far end.
+    flight: Flight,
+    /// When everything accepted so far has left.
+    free: Time,
+    /// Those whose transmission had not begun when the link was last asked.
+    waiting: VecDeque<Planned>,
+    load: Load,
+    /// The one that began last.
+    begun: Planned,
+    medium: AnyMedium,
+    in_order: InOrder,
+    capacity: Capacity,
+    meaning: BufferMeaning,
+    waits: Histogram,
+}
+
+/// What was worked out for a packet.
+#[derive(Clone, Copy)]
+struct Planned {
+    begins: Time,
+    came: Time,
+    arrives: Time,
+    flow: FlowId,
+    /// Bytes on the wire.
+    size: u32,
+}
+
+impl TryFrom<SerialLink> for LindleyLink {
+    type Error = Box<SerialLink>;
+
+    /// Takes the place of a link to which nothing came yet.
+    ///
+    /// # Errors
+    /// The link itself, where it must go on: its queue or its medium is another, or something came.
+    fn try_from(link: SerialLink) -> Result<Self, Box<SerialLink>> {
+        let AnyQueue::DropTail(queue) = &link.queue else { return Err(Box::new(link)) };
+        if link.flows != Flows::None || !link.medium.get().foreseeable() {
+            return Err(Box::new(link));
+        }
+        Ok(Self {
+            flight: Flight::default(),
+            free: Time::ZERO,
+            waiting: VecDeque::new(),
+            load: Load::NONE,
+            begun: Planned {
+                begins: Time::ZERO,
+                came: Time::ZERO,
+                arrives: Time::ZERO,
+                flow: FlowId(0),
+                size: 0,
+            },
+            capacity: queue.capacity(FlowId(0)),
+            medium: link.medium,
+            in_order: link.in_order,
+            meaning: link.meaning,
+            waits: link.waits,
+        })
+    }
+}
+
+impl LindleyLink {
+    /// The link with a transmitter that goes on from here; this one must not be used any more.
+    pub(crate) fn to_serial(&mut self) -> SerialLink {
+        let medium = std::mem::replace(&mut self.medium, Silence.any());
+        let mut queue = DropTail::new(self.capacity);
+        let departs = self.waiting.front().map_or(self.free, |next| next.begins);
+        let mut waiting = Vec::new();
+        // From the back, because of equal arrivals of a flow the last is taken out.
+        while let Some(planned) = self.waiting.pop_back() {
+            let segment = self.flight.remove(planned.arrives, planned.flow);
+            waiting.push((planned.came, segment.expect("what waits is on its way")));
+        }
+        for (came, segment) in waiting.into_iter().rev() {
+            queue.enqueue(came, &segment, Load::NONE).expect("it fitted before");
+        }
+        let mut serial = SerialLink::over(medium, queue.any(), self.meaning);
+        let Planned { begins, arrives, flow, size, .. } = self.begun;
+        let serving = Serving { departs, begun: begins, arrives, flow, size, bytes: size, told: Told::Nothing };
+        serial.serving = Some(serving).filter(|_| size > 0);
+        serial.flight = std::mem::take(&mut self.flight);
+        serial.in_order = std::mem::replace(&mut self.in_order, InOrder::new(Order::Enforced));
+        serial.waits = std::mem::take(&mut self.waits);
+        serial.flows = Flows::Several;
+        serial
+    }
+
+    /// When the next packet arrives; [`Time::NEVER`] where none is under way.
+    #[inline]
+    pub(crate) fn due(&self) -> Time {
+        self.flight.due()
+    }
+
+    /// Begins the transmissions that are due.
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        while self.waiting.front().is_some_and(|next| next.begins <= now) {
+            self.begin();
+        }
+    }
+
+    fn begin(&mut self) {
+        let Some(next) = self.waiting.pop_front() else { return };
+        self.waits.record(next.begins.since(next.came));
+        self.load -= Load { packets: 1, bytes: next.size.into() };
+        self.begun = next;
+    }
+
+    /// Waiting and in transmission at `now`.
+    fn at(&self, now: Time) -> (Load, Load) {
+        let begun = self.waiting.partition_point(|next| next.begins <= now);
+        let mut waiting = self.load;
+        for planned in self.waiting.range(..begun) {
+            waiting -= planned.load();
+        }
+        let last = if begun == 0 { &self.begun } else { &self.waiting[begun - 1] };
+        let departs = self.waiting.get(begun).map_or(self.free, |next| next.begins);
+        (waiting, if departs > now { last.load() } else { Load::NONE })
+    }
+
+    /// Whether one more fits behind those that wait.
+    #[inline]
+    fn admits(&self, now: Time, segment: &Segment) -> bool {
+        let counted = match self.meaning {
+            BufferMeaning::Waiting => self.load,
+            BufferMeaning::WithTransmission => {
+                let (waiting, in_transmission) = self.at(now);
+                waiting + in_transmission
+            }
+        };
+        self.capacity.admits(counted, segment)
+    }
+}
+
+impl Planned {
+    fn load(&self) -> Load {
+        Load { packets: 1, bytes: self.size.into() }
+    }
+}
+
+impl Link for LindleyLink {
+    #[inline]
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.advance(now);
+        let waits = self.free > now;
+        if waits && !self.admits(now, segment) {
+            return Err(Cause::Full);
+        }
+        let begins = self.free.max(now);
+        let Transmission { departs, delay, .. } = self.medium.transmit(now, begins, segment);
+        let arrives = self.in_order.arrival(segment.flow, departs + delay);
+        self.flight.put(arrives, segment);
+        self.free = departs;
+        let planned = Planned { begins, came: now, arrives, flow: segment.flow, size: segment.wire_bytes() };
+        if waits {
+            self.load += planned.load();
+            self.waiting.push_back(planned);
+        } else {
+            self.waits.record(Span::ZERO);
+            self.begun = planned;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        self.advance(now);
+        let arrives = self.flight.due();
+        if arrives > now {
+            return None;
+        }
+        Some((arrives, LinkEvent::Delivered(self.flight.pop())))
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.flight.due()).filter(|&time| time != Time::NEVER)
+    }
+
+    /// Departures are never told; [`AnyLink`](crate::AnyLink) puts a link with a transmitter in the place of this one where
+    /// they are watched.
+    fn watch(&mut self, _: Departures) {}
+
+    fn view(&self, now: Time, _: FlowId) -> LinkView {
+        let (mut waiting, mut in_transmission) = self.at(now);
+        if self.meaning == BufferMeaning::WithTransmission {
+            waiting += std::mem::take(&mut in_transmission);
+        }
+        let (capacity, rate) = (self.capacity, self.medium.get().rate(now));
+        LinkView { waiting, in_transmission, unacknowledged: Load::NONE, capacity, rate }
+    }
+
+    fn mean_rate(&self) -> Rate {
+        self.medium.get().mean_rate()
+    }
+
+    fn waits(&self) -> &Histogram {
+        &self.waits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::Seq;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::medium::Fate;
+    use crate::{AnyLink, Constant};
+
+    /// One rate, and delays that jump about by the number of the packet.
+    #[derive(Clone, Copy)]
+    struct Jumpy;
+
+    impl Medium for Jumpy {
+        fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
+            let delay = Span::from_millis(u64::from(segment.seq.0 * 7 % 40));
+            let departs = start + Span::from_micros(u64::from(segment.wire_bytes()) * 10);
+            Transmission { departs, delay, fate: Fate::Arrives }
+        }
+
+        fn rate(&self, _: Time) -> Rate {
+            Rate::from_bps(800_000)
+        }
+
+        fn mean_rate(&self) -> Rate {
+            Rate::from_bps(800_000)
+        }
+
+        fn foreseeable(&self) -> bool {
+            true
+        }
+    }
+
+    fn medium(jumps: bool) -> AnyMedium {
+        if jumps {
+            Jumpy.any()
+        } else {
+            Constant::new(Rate::from_bps(800_000), Span::from_millis(20)).any()
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Operation {
+        Enqueue { flow: u32, payload: u16 },
+        Poll,
+        Exchange(bool),
+    }
+
+    fn operation() -> impl Strategy<Value = Operation> {
+        prop_oneof![
+            6 => (0u32..3, 0u16..1400).prop_map(|(flow, payload)| Operation::Enqueue { flow, payload }),
+            3 => Just(Operation::Poll),
+            1 => any::<bool>().prop_map(Operation::Exchange),
+        ]
+    }
+
+    fn events(link: &mut dyn Link, now: Time) -> Vec<(Time, LinkEvent)> {
+        std::iter::from_fn(|| link.poll_event(now)).collect()
+    }
+
+    fn capacity() -> impl Strategy<Value = Capacity> {
+        prop_oneof![
+            (1u32..6).prop_map(Capacity::Packets),
+            (500u64..8000).prop_map(Capacity::Bytes),
+            Just(Capacity::Unlimited)
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_what_a_link_with_a_transmitter_does(
+            jumps: bool,
+            whole: bool,
+            capacity in capacity(),
+            operations in prop::collection::vec((0u64..30, operation()), 1..200),
+        ) {
+            let meaning = if whole { BufferMeaning::WithTransmission } else { BufferMeaning::Waiting };
+            let serial = || SerialLink::over(medium(jumps), DropTail::new(capacity).any(), meaning);
+            let (mut plain, mut quick) = (serial(), AnyLink::from(serial()));
+            prop_assert!(matches!(quick, AnyLink::Lindley(_)));
+            let mut now = Time::ZERO;
+            for (number, (wait, operation)) in operations.into_iter().enumerate() {
+                now += Span::from_millis(wait);
+                prop_assert_eq!(events(&mut plain, now), events(&mut quick, now));
+                match operation {
+                    Operation::Enqueue { flow, payload } => {
+                        let segment = Segment::data(FlowId(flow), Seq(number as u32), payload, 40);
+                        prop_assert_eq!(plain.enqueue(now, &segment), quick.enqueue(now, &segment));
+                        prop_assert_eq!(plain.view(now, FlowId(flow)), quick.view(now, FlowId(flow)));
+                    }
+                    Operation::Poll => {}
+                    Operation::Exchange(jumps) => {
+                        plain.exchange(now, medium(jumps).boxed());
+                        quick.exchange(now, medium(jumps).boxed());
+                    }
+                }
+            }
+            let end = now + Span::from_secs(100);
+            prop_assert_eq!(events(&mut plain, end), events(&mut quick, end));
+            prop_assert_eq!(plain.waits().count(), quick.waits().count());
+            prop_assert_eq!(plain.waits().sum(), quick.waits().sum());
+        }
+    }
+}
