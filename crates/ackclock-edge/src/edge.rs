@@ -100,7 +100,7 @@ impl Edge {
     }
 
     /// Takes a segment that arrives at `port`.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
         self.drain(now, out);
         if port == WIRED {
@@ -164,11 +164,17 @@ impl Edge {
 
     #[inline]
     fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
+        let Self { bearer, statistics, .. } = self;
+        while let Some((_, segment)) = bearer.arriving(now, Direction::Down) {
+            delivered(statistics, segment);
+            out.pass(RADIO, segment);
+            bearer.drop_arriving(now, Direction::Down);
+        }
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Down) {
             match &event {
                 LinkEvent::Departed(segment) => self.departed(at, segment, out),
                 LinkEvent::Delivered(segment) => {
-                    self.delivered(segment);
+                    delivered(&mut self.statistics, segment);
                     out.pass(RADIO, segment);
                 }
                 LinkEvent::Dropped(segment, cause) => self.dropped(at, segment, *cause, out),
@@ -178,6 +184,10 @@ impl Edge {
 
     #[inline]
     fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
+        while let Some((at, &segment)) = self.bearer.arriving(now, Direction::Up) {
+            self.bearer.drop_arriving(now, Direction::Up);
+            self.came_up(at, &segment, out);
+        }
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {
             match &event {
                 LinkEvent::Departed(_) => {}
@@ -189,7 +199,8 @@ impl Edge {
 
     #[inline]
     fn note_due(&mut self) {
-        self.bearer_due = self.bearer.poll_timeout().unwrap_or(Time::NEVER).min(self.changes.due());
+        let (down, up) = (self.bearer.due(Direction::Down), self.bearer.due(Direction::Up));
+        self.bearer_due = down.min(up).min(self.changes.due());
     }
 
     /// A segment from the network: ask the regulator, then queue it.
@@ -253,12 +264,6 @@ impl Edge {
                 regulator.on_idle(at, view);
             }
         });
-    }
-
-    #[inline]
-    fn delivered(&mut self, segment: &Segment) {
-        self.statistics.delivered += 1;
-        self.statistics.delivered_bytes += u64::from(segment.wire_bytes());
     }
 
     #[cold]
@@ -328,6 +333,12 @@ impl Edge {
         self.timers.set(id.index(), None);
         self.bearer.forget(id);
     }
+}
+
+#[inline]
+fn delivered(statistics: &mut EdgeStatistics, segment: &Segment) {
+    statistics.delivered += 1;
+    statistics.delivered_bytes += u64::from(segment.wire_bytes());
 }
 
 /// Does what a regulator wants.

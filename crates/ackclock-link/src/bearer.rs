@@ -29,6 +29,15 @@ pub trait Bearer: Send {
     /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction.
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
+    /// Where a direction tells nothing but deliveries: the next one, in place, with an instant of at most `now`. For those
+    /// who need no copy of it; [`poll_event`](Self::poll_event) tells it too.
+    fn arriving(&self, _now: Time, _direction: Direction) -> Option<(Time, &Segment)> {
+        None
+    }
+
+    /// Takes away what [`arriving`](Self::arriving) showed.
+    fn drop_arriving(&mut self, _now: Time, _direction: Direction) {}
+
     /// The instant of the next event, or an earlier one at which more will be known.
     fn poll_timeout(&self) -> Option<Time>;
 
@@ -95,24 +104,32 @@ impl PlainBearer {
 }
 
 impl Bearer for PlainBearer {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         let taken = self.links[direction as usize].enqueue(now, segment);
         self.note_due(direction);
         taken
     }
 
-    // Inlined, so that an event is not moved about on its way to the edge.
-    #[inline(always)]
+    #[inline]
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
-        let at = direction as usize;
-        if self.due[at] > now {
-            return None;
+        if self.due[direction as usize] > now { None } else { self.ask(now, direction) }
+    }
+
+    #[inline]
+    fn arriving(&self, now: Time, direction: Direction) -> Option<(Time, &Segment)> {
+        match &self.links[direction as usize] {
+            AnyLink::Lindley(link) => link.arriving(now),
+            _ => None,
         }
-        let AnyLink::Lindley(link) = &mut self.links[at] else { return self.ask(now, direction) };
-        let event = link.poll_event(now);
-        self.due[at] = link.due();
-        event
+    }
+
+    #[inline]
+    fn drop_arriving(&mut self, now: Time, direction: Direction) {
+        if let AnyLink::Lindley(link) = &mut self.links[direction as usize] {
+            link.drop_arriving(now);
+            self.due[direction as usize] = link.due();
+        }
     }
 
     #[inline]
@@ -181,7 +198,7 @@ impl From<Box<dyn Bearer>> for AnyBearer {
 }
 
 impl Bearer for AnyBearer {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         match self {
             Self::Plain(bearer) => bearer.enqueue(now, direction, segment),
@@ -189,7 +206,23 @@ impl Bearer for AnyBearer {
         }
     }
 
-    #[inline(always)]
+    #[inline]
+    fn arriving(&self, now: Time, direction: Direction) -> Option<(Time, &Segment)> {
+        match self {
+            Self::Plain(bearer) => bearer.arriving(now, direction),
+            Self::Other(bearer) => bearer.arriving(now, direction),
+        }
+    }
+
+    #[inline]
+    fn drop_arriving(&mut self, now: Time, direction: Direction) {
+        match self {
+            Self::Plain(bearer) => bearer.drop_arriving(now, direction),
+            Self::Other(bearer) => bearer.drop_arriving(now, direction),
+        }
+    }
+
+    #[inline]
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
         match self {
             Self::Plain(bearer) => bearer.poll_event(now, direction),

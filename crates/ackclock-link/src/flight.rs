@@ -1,18 +1,18 @@
 //! Packets under way, by time of arrival.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use ackclock_core::{FlowId, Segment, Time};
 
-use crate::ring;
+use crate::ring::Ring;
 
 /// Packets under way; equal times in the order in which they were put in.
 ///
 /// Nearly every packet arrives behind all others: those stand in a ring. One that overtakes goes into a heap beside it.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    ring: VecDeque<(Time, Segment)>,
+    ring: Ring<(Time, Segment)>,
     ahead: BinaryHeap<Reverse<Overtaker>>,
     /// Packets that have overtaken so far.
     overtaken: u64,
@@ -29,7 +29,7 @@ struct Overtaker {
 
 impl Default for Flight {
     fn default() -> Self {
-        Self { ring: VecDeque::new(), ahead: BinaryHeap::new(), overtaken: 0, due: Time::NEVER }
+        Self { ring: Ring::default(), ahead: BinaryHeap::new(), overtaken: 0, due: Time::NEVER }
     }
 }
 
@@ -46,20 +46,37 @@ impl Flight {
         self.due = self.due.min(arrives);
         match self.ring.back() {
             Some(&(last, _)) if last > arrives => self.put_ahead(arrives, segment),
-            _ => ring::push(&mut self.ring, arrives, segment),
+            _ => self.ring.push((arrives, *segment)),
         }
     }
 
     /// Takes the next packet out; [`due`](Self::due) says that there is one.
     #[inline]
     pub(crate) fn pop(&mut self) -> Segment {
-        if !self.ahead.is_empty() {
-            return self.pop_earlier();
-        }
-        let (_, segment) = self.ring[0];
-        self.ring.pop_front();
-        self.due = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+        let segment = *self.front();
+        self.drop_front();
         segment
+    }
+
+    /// The next packet; [`due`](Self::due) says that there is one.
+    #[inline]
+    pub(crate) fn front(&self) -> &Segment {
+        let overtaker = if self.ahead.is_empty() { None } else { self.overtaker() };
+        overtaker.unwrap_or_else(|| {
+            let (_, segment) = self.ring.front().expect("a packet is due only where there is one");
+            segment
+        })
+    }
+
+    /// Takes the next packet away.
+    #[inline]
+    pub(crate) fn drop_front(&mut self) {
+        if self.ahead.is_empty() {
+            self.ring.drop_front();
+            self.due = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+        } else {
+            self.drop_earlier();
+        }
     }
 
     /// Takes out the last packet of `flow` that arrives at `arrives`.
@@ -68,7 +85,7 @@ impl Flight {
         let at = all.iter().rposition(|(time, segment)| *time == arrives && segment.flow == flow)?;
         let (_, segment) = all.remove(at);
         self.ahead.clear();
-        self.ring = all.into();
+        self.ring = all.into_iter().collect();
         self.note_due();
         Some(segment)
     }
@@ -91,17 +108,20 @@ impl Flight {
         self.overtaken += 1;
     }
 
-    /// Takes out what arrives first in ring and heap. Of equal times the ring's was put in first: what came into the ring
-    /// after an overtaker arrives later than that.
-    fn pop_earlier(&mut self) -> Segment {
+    /// The packet at the top of the heap, where it arrives before that at the front of the ring. Of equal times the ring's
+    /// was put in first: what came into the ring after an overtaker arrives later than that.
+    fn overtaker(&self) -> Option<&Segment> {
         let first = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
-        let segment = if self.ahead.peek().is_some_and(|Reverse(one)| one.arrives < first) {
-            self.ahead.pop().map(|Reverse(one)| one.segment)
+        self.ahead.peek().filter(|Reverse(one)| one.arrives < first).map(|Reverse(one)| &one.segment)
+    }
+
+    fn drop_earlier(&mut self) {
+        if self.overtaker().is_some() {
+            self.ahead.pop();
         } else {
-            self.ring.pop_front().map(|(_, segment)| segment)
-        };
+            self.ring.drop_front();
+        }
         self.note_due();
-        segment.expect("a packet is due only where there is one")
     }
 
     fn note_due(&mut self) {

@@ -16,14 +16,13 @@
 //! ## Validation
 //! The same events as the link with a transmitter, whatever comes (property test below).
 
-use std::collections::VecDeque;
-
 use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Time};
 
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Medium, Transmission};
 use crate::queue::{AnyQueue, DropTail, Queue};
+use crate::ring::Ring;
 use crate::serial::{Flows, SerialLink, Serving, Told};
 use crate::{BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Silence};
 
@@ -34,7 +33,7 @@ pub struct LindleyLink {
     /// When everything accepted so far has left.
     free: Time,
     /// Those whose transmission had not begun when the link was last asked.
-    waiting: VecDeque<Planned>,
+    waiting: Ring<Planned>,
     load: Load,
     /// The one that began last.
     begun: Planned,
@@ -71,7 +70,7 @@ impl TryFrom<SerialLink> for LindleyLink {
         Ok(Self {
             flight: Flight::default(),
             free: Time::ZERO,
-            waiting: VecDeque::new(),
+            waiting: Ring::default(),
             load: Load::NONE,
             begun: Planned {
                 begins: Time::ZERO,
@@ -121,6 +120,19 @@ impl LindleyLink {
         self.flight.due()
     }
 
+    /// The next packet that arrives, where that is at `now` or before.
+    #[inline]
+    pub(crate) fn arriving(&self, now: Time) -> Option<(Time, &Segment)> {
+        if self.flight.due() <= now { Some((self.flight.due(), self.flight.front())) } else { None }
+    }
+
+    /// Takes it away.
+    #[inline]
+    pub(crate) fn drop_arriving(&mut self, now: Time) {
+        self.advance(now);
+        self.flight.drop_front();
+    }
+
     /// Begins the transmissions that are due.
     #[inline]
     fn advance(&mut self, now: Time) {
@@ -130,7 +142,7 @@ impl LindleyLink {
     }
 
     fn begin(&mut self) {
-        let Some(next) = self.waiting.pop_front() else { return };
+        let Some(next) = self.waiting.pop() else { return };
         self.waits.record(next.begins.since(next.came));
         self.load -= Load { packets: 1, bytes: next.size.into() };
         self.begun = next;
@@ -138,13 +150,15 @@ impl LindleyLink {
 
     /// Waiting and in transmission at `now`.
     fn at(&self, now: Time) -> (Load, Load) {
-        let begun = self.waiting.partition_point(|next| next.begins <= now);
-        let mut waiting = self.load;
-        for planned in self.waiting.range(..begun) {
+        let (mut waiting, mut last, mut departs) = (self.load, &self.begun, self.free);
+        for planned in self.waiting.iter() {
+            if planned.begins > now {
+                departs = planned.begins;
+                break;
+            }
             waiting -= planned.load();
+            last = planned;
         }
-        let last = if begun == 0 { &self.begun } else { &self.waiting[begun - 1] };
-        let departs = self.waiting.get(begun).map_or(self.free, |next| next.begins);
         (waiting, if departs > now { last.load() } else { Load::NONE })
     }
 
@@ -184,7 +198,7 @@ impl Link for LindleyLink {
         let planned = Planned { begins, came: now, arrives, flow: segment.flow, size: segment.wire_bytes() };
         if waits {
             self.load += planned.load();
-            self.waiting.push_back(planned);
+            self.waiting.push(planned);
         } else {
             self.waits.record(Span::ZERO);
             self.begun = planned;
@@ -192,14 +206,10 @@ impl Link for LindleyLink {
         Ok(())
     }
 
-    #[inline(always)]
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
-        self.advance(now);
-        let arrives = self.flight.due();
-        if arrives > now {
-            return None;
-        }
-        Some((arrives, LinkEvent::Delivered(self.flight.pop())))
+        let (arrives, &segment) = self.arriving(now)?;
+        self.drop_arriving(now);
+        Some((arrives, LinkEvent::Delivered(segment)))
     }
 
     #[inline]

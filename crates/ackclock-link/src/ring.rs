@@ -1,24 +1,142 @@
 //! The ring in which packets wait and travel.
 
-use std::collections::VecDeque;
-
-use ackclock_core::{Segment, Time};
-
-/// Packets up to which a ring doubles; larger ones grow by an eighth, because with thousands of flows the room that
+/// Elements up to which a ring doubles; larger ones grow by an eighth, because with thousands of flows the room that
 /// doubling leaves empty would be most of the memory.
 const DOUBLES_UP_TO: usize = 1024;
 
-/// Puts a packet behind all others.
-#[inline]
-pub(crate) fn push(ring: &mut VecDeque<(Time, Segment)>, time: Time, segment: &Segment) {
-    if ring.len() == ring.capacity() {
-        make_room(ring);
-    }
-    ring.push_back((time, *segment));
+/// First in, first out. Unlike a `VecDeque` it has both ends at hand, so that no place is worked out at each packet.
+#[derive(Debug)]
+pub(crate) struct Ring<T> {
+    slots: Vec<T>,
+    /// Where the first one is.
+    head: usize,
+    /// Where the next one goes.
+    tail: usize,
+    len: usize,
 }
 
-#[cold]
-fn make_room(ring: &mut VecDeque<(Time, Segment)>) {
-    let more = if ring.len() < DOUBLES_UP_TO { ring.len().max(4) } else { ring.len() / 8 };
-    ring.reserve_exact(more);
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), head: 0, tail: 0, len: 0 }
+    }
+}
+
+impl<T: Copy> Ring<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The one that has been here for longest.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        if self.len == 0 { None } else { self.slots.get(self.head) }
+    }
+
+    /// The one that came last.
+    #[inline]
+    pub(crate) fn back(&self) -> Option<&T> {
+        let last = if self.tail == 0 { self.slots.len() } else { self.tail };
+        if self.len == 0 { None } else { self.slots.get(last - 1) }
+    }
+
+    /// Puts one behind all others.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, element: T) {
+        if self.len == self.slots.len() {
+            self.make_room(element);
+        }
+        self.slots[self.tail] = element;
+        self.tail = self.after(self.tail);
+        self.len += 1;
+    }
+
+    /// Takes the first one away, if there is one.
+    #[inline]
+    pub(crate) fn drop_front(&mut self) {
+        if self.len > 0 {
+            self.head = self.after(self.head);
+            self.len -= 1;
+        }
+    }
+
+    /// Takes out the first one.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let first = self.front().copied();
+        self.drop_front();
+        first
+    }
+
+    /// Takes out the last one.
+    pub(crate) fn pop_back(&mut self) -> Option<T> {
+        let last = *self.back()?;
+        self.tail = if self.tail == 0 { self.slots.len() } else { self.tail } - 1;
+        self.len -= 1;
+        Some(last)
+    }
+
+    /// All of them, the first one first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
+        (0..self.len).map(|number| {
+            let slot = self.head + number;
+            &self.slots[if slot < self.slots.len() { slot } else { slot - self.slots.len() }]
+        })
+    }
+
+    #[inline]
+    fn after(&self, slot: usize) -> usize {
+        if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
+    }
+
+    /// Makes room; empty places hold copies of `filler`.
+    #[cold]
+    fn make_room(&mut self, filler: T) {
+        let more = if self.len < DOUBLES_UP_TO { self.len.max(4) } else { self.len / 8 };
+        self.slots.rotate_left(self.head);
+        self.slots.reserve_exact(more);
+        self.slots.resize(self.len + more, filler);
+        (self.head, self.tail) = (0, self.len);
+    }
+}
+
+impl<T: Copy> FromIterator<T> for Ring<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        let mut ring = Self::default();
+        elements.into_iter().for_each(|element| ring.push(element));
+        ring
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_does_what_a_queue_does(operations in prop::collection::vec(0u32..5, 1..400)) {
+            let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
+            for (number, operation) in operations.into_iter().enumerate() {
+                match operation {
+                    0 => prop_assert_eq!(ring.pop(), queue.pop_front()),
+                    1 => prop_assert_eq!(ring.pop_back(), queue.pop_back()),
+                    _ => {
+                        ring.push(number);
+                        queue.push_back(number);
+                    }
+                }
+                prop_assert_eq!((ring.front(), ring.back()), (queue.front(), queue.back()));
+                prop_assert_eq!((ring.len(), ring.is_empty()), (queue.len(), queue.is_empty()));
+                prop_assert!(ring.iter().eq(queue.iter()));
+            }
+        }
+    }
 }

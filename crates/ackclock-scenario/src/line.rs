@@ -16,21 +16,26 @@ use crate::traffic::{Boxes, Traffic};
 /// The parts of an island.
 pub(crate) struct Line {
     pub(crate) servers: Host,
-    pub(crate) path: Path,
     pub(crate) edge: Edge,
-    pub(crate) clients: Host,
+    pub(crate) around: Around,
     pub(crate) traffic: Traffic,
+    now: Time,
+}
+
+/// What the edge passes segments on to.
+pub(crate) struct Around {
+    pub(crate) path: Path,
+    pub(crate) clients: Host,
     /// What the clients have sent and the edge has not taken yet.
     uplink: Vec<Segment>,
-    now: Time,
     /// Instants at which a part had something to do, and segments handed on.
     events: u64,
 }
 
 impl Line {
     pub(crate) fn new(servers: Host, path: Path, edge: Edge, clients: Host, traffic: Traffic) -> Self {
-        let (uplink, now) = (Vec::new(), Time::ZERO);
-        Self { servers, path, edge, clients, traffic, uplink, now, events: 0 }
+        let around = Around { path, clients, uplink: Vec::new(), events: 0 };
+        Self { servers, edge, around, traffic, now: Time::ZERO }
     }
 }
 
@@ -38,7 +43,7 @@ impl Graph for Line {
     fn advance(&mut self, until: Time) {
         loop {
             self.run(until.min(self.traffic.due()));
-            let Self { servers, path, edge, clients, traffic, now, .. } = self;
+            let Self { servers, edge, around: Around { path, clients, .. }, traffic, now } = self;
             let served = traffic.serve(*now, &mut Apart { servers, path, edge, clients });
             if !served && *now == until {
                 return;
@@ -49,12 +54,12 @@ impl Graph for Line {
     fn parts(&mut self, _: usize) -> Parts<'_> {
         // Departures since the edge was last woken have happened too.
         self.run_edge(self.now);
-        let Self { servers, edge, clients, traffic, .. } = self;
-        Parts { servers, edge, clients, traffic }
+        let Self { servers, edge, around, traffic, .. } = self;
+        Parts { servers, edge, clients: &mut around.clients, traffic }
     }
 
     fn events(&self) -> u64 {
-        self.events
+        self.around.events
     }
 }
 
@@ -62,18 +67,17 @@ impl Line {
     /// Does everything that is due up to and at `until`, or at the instant at which a host has news.
     fn run(&mut self, mut until: Time) {
         loop {
-            let (servers, path, edge, clients) =
-                (self.servers.due(), self.path.due(), self.edge.due(), self.clients.due());
-            let now = servers.min(path).min(edge).min(clients);
+            let Around { path, clients, .. } = &self.around;
+            let (servers, path, edge) = (self.servers.due(), path.due(), self.edge.due());
+            let now = servers.min(path).min(edge).min(clients.due());
             if now > until {
                 self.now = until;
                 return;
             }
-            self.events += 1;
+            self.around.events += 1;
             // Ties go to the part that stands first, as they do to the lowest node of an engine.
             if servers == now {
-                let Self { servers, path, events, .. } = self;
-                servers.run(now, &mut Wire { now, path, events });
+                self.servers.run(now, &mut Wire { now, around: &mut self.around });
                 if self.servers.has_news() {
                     until = now;
                 }
@@ -82,8 +86,9 @@ impl Line {
             } else if edge == now {
                 self.run_edge(now);
             } else {
-                self.clients.run(now, &mut Up(&mut self.uplink));
-                if self.clients.has_news() {
+                let Around { clients, uplink, .. } = &mut self.around;
+                clients.run(now, &mut Up(uplink));
+                if clients.has_news() {
                     until = now;
                 }
                 self.carry_up(now);
@@ -92,38 +97,39 @@ impl Line {
     }
 
     fn run_edge(&mut self, now: Time) {
-        let Self { path, edge, clients, uplink, events, .. } = self;
-        edge.run(now, &mut Radio { now, path, clients, uplink, events });
+        self.edge.run(now, &mut Radio { now, around: &mut self.around });
         self.carry_up(now);
     }
 
     /// What has come through the wires.
     fn arrive(&mut self, now: Time) {
-        while self.path.due_at(SERVER) <= now {
-            let segment = self.path.leave(SERVER);
-            self.events += 1;
-            let Self { servers, path, events, .. } = self;
-            servers.take(now, &segment, &mut Wire { now, path, events });
+        while self.around.path.due_at(SERVER) <= now {
+            let segment = self.around.path.leave(SERVER);
+            self.around.events += 1;
+            self.servers.take(now, &segment, &mut Wire { now, around: &mut self.around });
         }
-        while self.path.due_at(EDGE) <= now {
-            let segment = self.path.leave(EDGE);
-            self.events += 1;
-            let Self { path, edge, clients, uplink, events, .. } = self;
-            edge.take(now, WIRED, &segment, &mut Radio { now, path, clients, uplink, events });
+        while self.around.path.due_at(EDGE) <= now {
+            let segment = self.around.path.leave(EDGE);
+            self.around.events += 1;
+            self.edge.take(now, WIRED, &segment, &mut Radio { now, around: &mut self.around });
             self.carry_up(now);
         }
     }
 
     /// What the clients have sent.
+    #[inline]
     fn carry_up(&mut self, now: Time) {
+        // Nearly always there is at most one; what its passing calls forth stands behind the others.
         let mut next = 0;
-        while let Some(&segment) = self.uplink.get(next) {
-            let Self { path, edge, clients, uplink, events, .. } = self;
-            edge.take(now, RADIO, &segment, &mut Radio { now, path, clients, uplink, events });
+        while let Some(&segment) = self.around.uplink.get(next) {
             next += 1;
+            self.around.events += 1;
+            if next == self.around.uplink.len() {
+                self.around.uplink.clear();
+                next = 0;
+            }
+            self.edge.take(now, RADIO, &segment, &mut Radio { now, around: &mut self.around });
         }
-        self.events += next as u64;
-        self.uplink.clear();
     }
 }
 
@@ -156,15 +162,14 @@ impl Boxes for Apart<'_> {
 /// From the servers into the wires.
 struct Wire<'a> {
     now: Time,
-    path: &'a mut Path,
-    events: &'a mut u64,
+    around: &'a mut Around,
 }
 
 impl Sink for Wire<'_> {
     #[inline]
     fn pass(&mut self, _: Port, segment: &Segment) {
-        *self.events += 1;
-        self.path.enter(self.now, SERVER, segment);
+        self.around.events += 1;
+        self.around.path.enter(self.now, SERVER, segment);
     }
 
     fn discard(&mut self, _: &Segment) {}
@@ -173,20 +178,18 @@ impl Sink for Wire<'_> {
 /// From the edge to the clients and into the wires.
 struct Radio<'a> {
     now: Time,
-    path: &'a mut Path,
-    clients: &'a mut Host,
-    uplink: &'a mut Vec<Segment>,
-    events: &'a mut u64,
+    around: &'a mut Around,
 }
 
 impl Sink for Radio<'_> {
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, port: Port, segment: &Segment) {
-        *self.events += 1;
+        let Around { path, clients, uplink, events } = &mut *self.around;
+        *events += 1;
         if port == RADIO {
-            self.clients.take(self.now, segment, &mut Up(self.uplink));
+            clients.take(self.now, segment, &mut Up(uplink));
         } else {
-            self.path.enter(self.now, EDGE, segment);
+            path.enter(self.now, EDGE, segment);
         }
     }
 

@@ -1,15 +1,14 @@
 //! First in, first out: what every discipline keeps its segments in.
 
-use std::collections::VecDeque;
-
 use ackclock_core::{Segment, Time};
 
-use crate::{Load, ring};
+use crate::Load;
+use crate::ring::Ring;
 
 /// Segments in the order of their arrival, with its instants, and how much they are.
 #[derive(Debug, Default)]
 pub(super) struct Fifo {
-    segments: VecDeque<(Time, Segment)>,
+    segments: Ring<(Time, Segment)>,
     load: Load,
 }
 
@@ -17,12 +16,12 @@ impl Fifo {
     #[inline]
     pub(super) fn push(&mut self, now: Time, segment: &Segment) {
         self.load += Load::of(segment);
-        ring::push(&mut self.segments, now, segment);
+        self.segments.push((now, *segment));
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Time, Segment)> {
-        let (arrived, segment) = self.segments.pop_front()?;
+        let (arrived, segment) = self.segments.pop()?;
         self.load -= Load::of(&segment);
         Some((arrived, segment))
     }

@@ -295,9 +295,6 @@ impl Receiver {
     }
 
     fn acknowledge(&mut self, now: Time, duplicate: Option<SackBlock>, out: &mut impl FnMut(Segment)) {
-        self.acknowledged = self.next;
-        self.unacknowledged = 0;
-        self.deadline = Time::NEVER;
         let mut ack = Segment::pure_ack(self.flow, self.next, PLAIN_HEADER);
         ack.seq = INITIAL + 1;
         ack.window = self.window_field;
@@ -315,6 +312,9 @@ impl Receiver {
             self.ahead.report(&mut ack);
         }
         ack.header = self.header_of(&ack);
+        self.acknowledged = self.next;
+        self.unacknowledged = 0;
+        self.deadline = Time::NEVER;
         out(ack);
     }
 

@@ -190,17 +190,20 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     #[inline(always)]
     fn sample(&mut self, now: Time, news: &News, phase: Phase) -> AckSample {
         let min_rtt = self.rtt.min_rtt();
+        // Side by side, so that what is in flight is worked out once.
+        let window_limited = self.is_window_limited(news);
+        let in_flight = self.recovery.in_flight(&self.board);
         AckSample {
             now,
             acked: news.acked.bytes,
             delivered: self.recovery.delivered(news.acked.delivered + news.sacked),
-            in_flight: self.recovery.in_flight(&self.board),
+            in_flight,
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             min_rtt,
             rate: self.rate.as_mut().and_then(|rate| rate.sample(min_rtt)),
             phase,
-            window_limited: self.is_window_limited(news),
+            window_limited,
         }
     }
 

@@ -246,6 +246,17 @@ pub trait BuildControl: CongestionControl + Sized {
     fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;
 }
 
+/// The segment that was sent last.
+struct Caught(Option<Segment>);
+
+impl Sink for Caught {
+    fn pass(&mut self, _: Port, segment: &Segment) {
+        self.0 = Some(*segment);
+    }
+
+    fn discard(&mut self, _: &Segment) {}
+}
+
 /// What a controller is told of a flow whose segments carry `mss` bytes.
 fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> CcContext {
     CcContext {
@@ -316,7 +327,9 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
     }
 
     fn poll_segment(&mut self, now: Time) -> Option<Segment> {
-        self.next_segment(now)
+        let mut caught = Caught(None);
+        self.send_next(now, 0, &mut caught);
+        caught.0
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -328,6 +341,15 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
 
     fn on_timeout(&mut self, now: Time) {
         self.expire(now);
+    }
+
+    fn drive(&mut self, now: Time, seg: Option<&Segment>, port: Port, out: &mut dyn Sink) -> Option<Time> {
+        match seg {
+            Some(seg) => self.take_segment(now, seg),
+            None => self.expire(now),
+        }
+        while self.send_next(now, port, out) {}
+        self.poll_timeout()
     }
 
     fn supply(&mut self, supply: Supply) {

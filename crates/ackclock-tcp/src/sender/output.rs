@@ -1,6 +1,6 @@
 //! What goes out.
 
-use ackclock_core::{Flags, SackBlock, Segment, Seq, SynOptions, Time, Timestamps};
+use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, SynOptions, Time, Timestamps};
 
 use super::{BuildControl, Due, Fin, State, TcpSender};
 use crate::config::{HeaderSize, PLAIN_HEADER, Switch};
@@ -11,32 +11,35 @@ use crate::sent::{Index, Marks};
 const OWN_WINDOW: u16 = u16::MAX;
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
-    /// The next segment to send.
-    pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
+    /// Sends the next segment out at `port`; whether there was one.
+    // By reference, because a segment that is handed from function to function costs more than what decides of it.
+    pub(super) fn send_next(&mut self, now: Time, port: Port, out: &mut dyn Sink) -> bool {
         if self.due != Due::Nothing
             && let Some(segment) = self.take_due(now)
         {
-            return Some(segment);
+            out.pass(port, &segment);
+            return true;
         }
         if self.state != State::Established {
             // A connection that ended while pacing held the next segment back has none.
             self.pacing_wake = Time::NEVER;
-            return None;
+            return false;
         }
         if now < self.paced_until {
             self.pacing_wake = self.paced_until;
-            return None;
+            return false;
         }
         self.pacing_wake = Time::NEVER;
         let window = self.window();
         match self.recovery.poll(&window, &mut self.board) {
-            Some(Next::Fresh) => Some(self.send_new(now)),
-            Some(Next::Again(index)) => Some(self.send_again(now, index)),
+            Some(Next::Fresh) => out.pass(port, &self.send_new(now, window.fresh)),
+            Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
             None => {
                 self.on_quiet(now, &window);
-                None
+                return false;
             }
         }
+        true
     }
 
     /// Bytes above the left edge that the peer and the configuration allow.
@@ -75,9 +78,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
     }
 
-    #[inline]
-    fn send_new(&mut self, now: Time) -> Segment {
-        let payload = if self.unsent.at_most(1) == 0 { 0 } else { self.fresh() };
+    #[inline(always)]
+    fn send_new(&mut self, now: Time, fresh: u32) -> Segment {
+        let payload = if self.unsent.at_most(1) == 0 { 0 } else { fresh };
         let mut segment = self.push(now, payload);
         if self.ecn.enabled == Switch::On {
             // RFC 3168 sections 6.1.2 and 6.1.5: new data is marked capable, retransmissions are not.
@@ -90,17 +93,18 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// Sends `payload` bytes of new data, and the FIN where they are the last and the peer's window takes it.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, now: Time, payload: u32) -> Segment {
         let seq = self.board.max();
         let ends = self.fin == Fin::Ahead
             && self.unsent.ends_with(payload)
             && (payload == 0 || self.peer.edge.since(seq) > payload);
+        // Written before the rest is done: a processor waits where it copies what it has only just written in parts.
+        let mut segment = self.segment(now, seq, payload as u16);
         self.unsent.take(payload);
         let len = payload as u16 + u16::from(ends);
         self.board.push(now, len, if ends { Marks::FIN } else { Marks::default() });
         self.rtt.on_sent(now, self.board.max());
-        let mut segment = self.segment(now, seq, payload as u16);
         if ends {
             self.fin = Fin::Sent;
             segment.flags |= Flags::FIN;
@@ -109,6 +113,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         segment
     }
 
+    #[inline(never)]
     fn send_again(&mut self, now: Time, index: Index) -> Segment {
         let record = self.board.resend(now, index);
         self.rtt.on_sent_again(record.end());
