@@ -173,7 +173,7 @@ def _figures(results: Results) -> Iterator[Figure]:
     if not results.transfers.empty:
         yield Figure(
             "latency-by-size",
-            "From the request to the last byte: mean over the runs, with its 95 % confidence interval.",
+            f"From the request to the last byte: {_spread(results)}.",
             plot.latency_by_size(results),
         )
     if not results.flows.empty:
@@ -188,16 +188,23 @@ def _figures_of_flows(results: Results) -> Iterator[Figure]:
     if {"flow.sender", "edge.regulator"} & set(results.swept):
         yield Figure(
             "goodput-against-delay",
-            "Further up and to the left is better; the bars are 95 % confidence intervals.",
+            f"Further up and to the left is better; {_spread(results)}.",
             plot.goodput_against_delay(results),
         )
     if results.swept:
         for column, label, unit in FLOW_COLUMNS[:2]:
             yield Figure(
                 f"sweep-{column}",
-                f"{label[0].upper()}{label[1:]}: mean over the runs, with its 95 % confidence interval.",
+                f"{label[0].upper()}{label[1:]}: {_spread(results)}.",
                 plot.sweep(results, column, label, unit),
             )
+
+
+def _spread(results: Results) -> str:
+    """What a point of a figure is: one run, or the mean of several."""
+    points = results.runs.groupby(results.swept).ngroups if results.swept else 1
+    several = len(results) > points
+    return "mean over the runs, with its 95 % confidence interval" if several else "each point is one run"
 
 
 def _flow_keys(results: Results) -> list[str]:

@@ -22,6 +22,15 @@ def test_a_report_of_a_sweep_has_tables_and_pictures():
     assert needs_nothing_else(html)
 
 
+def test_a_figure_says_whether_its_points_are_single_runs():
+    runs = swept_objects()
+    assert "with its 95 % confidence interval" in report.of_runs(Results(runs))
+    single = {str(run["point"]): run for run in runs}
+    html = report.of_runs(Results(single.values()))
+    assert "each point is one run" in html
+    assert "confidence" not in html
+
+
 def test_a_number_that_some_runs_lack_is_shown_as_such():
     runs = swept_objects()
     assert "spurious time-outs" not in report.of_runs(Results(runs))  # null in all of them
