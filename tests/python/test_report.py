@@ -28,7 +28,7 @@ def test_a_figure_says_whether_its_points_are_single_runs():
     single = {str(run["point"]): run for run in runs}
     html = report.of_runs(Results(single.values()))
     assert "each point is one run" in html
-    assert "confidence" not in html
+    assert "with its 95 % confidence interval" not in html
 
 
 def test_a_number_that_some_runs_lack_is_shown_as_such():
