@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::real::{download, folder_with, is_installed, last_object};
+use common::real::{ROUND_TRIP, download, folder_with, is_installed, last_object};
 use common::{Ended, Folder};
 use serde_json::Value;
 
@@ -23,12 +23,13 @@ fn ready(programs: &[&str]) -> Option<Folder> {
     folder_with(programs)
 }
 
-/// Runs a script behind a link of 8 Mbit/s down and 4 Mbit/s up with a server at the other end that sends by Reno,
-/// whatever is usual on this machine.
+/// Runs a script, and lets the link count all of it, behind a link of 8 Mbit/s down and 4 Mbit/s up with a server at the other
+/// end that sends by Reno, whatever is usual on this machine.
 fn behind_a_link(folder: &Folder, server: &str, script: &str) -> Ended {
     let server = format!("echo reno > /proc/sys/net/ipv4/tcp_congestion_control && {server}");
     let link = ["link", "4mbit", "8mbit", "--delay", "10ms", "--json"];
-    folder.run(&[&link[..], &["--server", &server, "--", "sh", "-c", script]].concat())
+    let script = format!("{script} && {ROUND_TRIP}");
+    folder.run(&[&link[..], &["--server", &server, "--", "sh", "-c", &script]].concat())
 }
 
 /// Serves the folder of the test by HTTP, port 8000.
@@ -44,12 +45,12 @@ fn curl_fetches_a_file_whole() {
     let Some(folder) = ready(&["curl", "python3"]) else { return };
     let file = content(600_000);
     folder.write("file", &file);
-    let ended =
-        behind_a_link(&folder, WEB, "exec curl -sS --noproxy '*' -o copy http://$ACKCLOCK_BASE:8000/file");
+    let ended = behind_a_link(&folder, WEB, "curl -sS --noproxy '*' -o copy http://$ACKCLOCK_BASE:8000/file");
     assert_eq!((ended.status, ended.err.as_str()), (0, ""));
     assert!(fs::read(folder.path("copy")).unwrap() == file, "the bytes differ");
     let results = last_object(&ended.out);
     let flow = download(&results);
+    // The end of curl's connection acknowledges all of it.
     assert!(flow["delivered_bytes"].as_u64().unwrap() > 600_000, "{flow}");
     // 1448 of 1500 bytes are payload, with timestamps.
     assert!(flow["goodput_bps"].as_f64().unwrap() < 8e6 * 1448.0 / 1500.0 * 1.01, "{flow}");
@@ -57,19 +58,24 @@ fn curl_fetches_a_file_whole() {
 
 #[test]
 fn iperf3_measures_the_rates_of_the_link() {
-    let Some(folder) = ready(&["iperf3"]) else { return };
+    let Some(folder) = ready(&["iperf3", "python3"]) else { return };
     for (direction, rate) in [("", 4e6), ("-R", 8e6)] {
-        let script = format!("exec iperf3 -c $ACKCLOCK_BASE -C reno -t 2 -J {direction} > iperf.json");
+        let script = format!("iperf3 -c $ACKCLOCK_BASE -C reno -t 2 -J {direction} > iperf.json");
         let ended = behind_a_link(&folder, "exec iperf3 -s >/dev/null 2>&1", &script);
         let report: Value = serde_json::from_str(&folder.read("iperf.json")).unwrap();
         assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{report}");
         assert_eq!(report["end"]["sender_tcp_congestion"], "reno");
         let measured = report["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
-        // Half of it would be lost to something else than slow start, which takes a few of the hundred round-trip times.
-        assert!(measured > rate * 0.5 && measured < rate * 1448.0 / 1500.0 * 1.05, "{direction}: {measured}");
-        let delivered = download(&last_object(&ended.out))["delivered_bytes"].as_f64().unwrap();
+        // On a machine that is busy iperf3 starts and ends its two seconds late; the link has its own clock, by which nothing
+        // goes faster than 1448 of 1500 bytes are payload, with timestamps.
+        assert!(measured > rate * 0.1 && measured < rate * 1.25, "{direction}: {measured}");
+        let results = last_object(&ended.out);
+        let flow = download(&results);
+        assert!(flow["goodput_bps"].as_f64().unwrap() < rate * 1448.0 / 1500.0 * 1.01, "{flow}");
+        // All but two segments are acknowledged at once; the last two may be read and have their acknowledgement put off.
+        let delivered = flow["delivered_bytes"].as_f64().unwrap() + 2.0 * 1448.0;
         let received = report["end"]["sum_received"]["bytes"].as_f64().unwrap();
-        assert!(delivered >= received, "the edge saw {delivered} bytes, iperf3 {received}");
+        assert!(delivered >= received, "iperf3 received {received}, {flow}");
     }
 }
 
@@ -96,7 +102,7 @@ fn make_key(folder: &Folder, name: &str) -> String {
 
 #[test]
 fn ssh_carries_a_file_to_the_server_and_back() {
-    let Some(folder) = ready(&["ssh", "ssh-keygen"]) else { return };
+    let Some(folder) = ready(&["ssh", "ssh-keygen", "python3"]) else { return };
     let Some(sshd) = sshd().filter(|_| !root_is_locked()) else {
         eprintln!("skipped: sshd is not installed, or root's account is locked");
         return;
@@ -112,7 +118,7 @@ fn ssh_carries_a_file_to_the_server_and_back() {
     let options: String = options.split_whitespace().map(|option| format!(" -o {option}")).collect();
     let server = format!("{{ {place}; }} && exec {sshd} -D -f /dev/null -p 2222 -E sshd.log{options}");
     let script = format!(
-        "echo \"[$ACKCLOCK_BASE]:2222 {}\" > known_hosts; exec ssh -F none -p 2222 -i user_key -o BatchMode=yes \
+        "echo \"[$ACKCLOCK_BASE]:2222 {}\" > known_hosts; ssh -F none -p 2222 -i user_key -o BatchMode=yes \
          -o IdentitiesOnly=yes -o UserKnownHostsFile=known_hosts -o StrictHostKeyChecking=yes $ACKCLOCK_BASE cat < file > copy",
         host.trim()
     );
@@ -151,13 +157,13 @@ fn chromium_shows_a_page_with_a_picture_and_a_script() {
     let options = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking \
                    --no-first-run --no-proxy-server --user-data-dir=profile --virtual-time-budget=20000";
     let script = format!(
-        "HOME=$PWD exec timeout 100 {browser} {options} --dump-dom http://$ACKCLOCK_BASE:8000/ > dom 2> chromium.log"
+        "HOME=$PWD timeout 100 {browser} {options} --dump-dom http://$ACKCLOCK_BASE:8000/ > dom 2> chromium.log"
     );
     let ended = behind_a_link(&folder, WEB, &script);
     assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{}", folder.read("chromium.log"));
     let dom = folder.read("dom");
     assert!(dom.contains("drawn 300 x 200"), "{dom}\n{}", folder.read("chromium.log"));
     let results = last_object(&ended.out);
-    // The picture came whole, and over this link.
-    assert!(download(&results)["delivered_bytes"].as_u64().unwrap() > 180_000, "{results}");
+    // The picture came whole, and over this link; the acknowledgement of its last two segments may have been put off.
+    assert!(download(&results)["delivered_bytes"].as_u64().unwrap() > 180_000 - 2 * 1448, "{results}");
 }
