@@ -116,13 +116,15 @@ impl<C: Clock, P: Port> Driver<C, P> {
         loop {
             let until = self.plane.next_wake().unwrap_or(Time::NEVER).min(end);
             let ready = self.clock.wait(Some(until).filter(|&until| until != Time::NEVER))?;
-            if ready.order && self.obey(orders) == Then::Stop {
-                return Ok(());
-            }
             for side in Side::BOTH {
                 if ready.ports[side as usize] {
                     self.take_in(side)?;
                 }
+            }
+            // Afterwards, so that an order finds counted what came before it: a program's last acknowledgements, when the
+            // program has ended.
+            if ready.order && self.obey(orders) == Then::Stop {
+                return Ok(());
             }
             let now = self.clock.now();
             self.plane.advance(now.min(end));
