@@ -7,6 +7,7 @@ mod lines;
 mod skeleton;
 mod skeleton_check;
 mod source;
+mod tests;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ cargo xtask deps                   crates depend on each other downwards only
 cargo xtask headings               every model file says where it comes from and how it was validated
 cargo xtask lines                  files of at most 400 lines before their tests, functions of at most 40
 cargo xtask words                  no left-overs and no paths of one machine in the files under version control
+cargo xtask tests                  tests/main.rs of a crate names every file beside it
 cargo xtask skeletons              what `new` writes compiles and keeps the laws (slow: builds a copy)
 cargo xtask new KIND NAME          a skeleton; KIND is regulator, link, queue or congestion-control";
 
@@ -29,8 +31,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = workspace_root();
     let outcome = match words[..] {
-        ["check"] => report(&root, &["deps", "headings", "lines", "words"]),
-        ["deps" | "headings" | "lines" | "words"] => report(&root, &words),
+        ["check"] => report(&root, &["deps", "headings", "lines", "tests", "words"]),
+        ["deps" | "headings" | "lines" | "tests" | "words"] => report(&root, &words),
         ["skeletons"] => skeleton_check::run(&root),
         ["new", kind, name] => skeleton::write(&root, kind, name).map(|file| println!("{}", file.display())),
         [] | ["help" | "--help" | "-h"] => {
@@ -59,6 +61,7 @@ fn report(root: &Path, checks: &[&str]) -> Result<(), String> {
             "deps" => dependencies::check(root)?,
             "headings" => headings::check(root)?,
             "lines" => lines::check(root)?,
+            "tests" => tests::check(root)?,
             _ => words::check(root)?,
         };
         println!("{name}: {}", if problems.is_empty() { "ok".into() } else { problems.join("\n  ") });

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "it is part of tests")]
 
-mod common;
-
-use common::{Folder, SCENARIO};
+use crate::common::{Folder, SCENARIO};
 use serde_json::Value;
 
 fn objects(lines: &str) -> Vec<Value> {

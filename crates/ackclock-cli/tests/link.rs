@@ -4,16 +4,14 @@
 #![allow(clippy::unwrap_used, reason = "it is part of tests")]
 #![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
-mod common;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
-use common::real::{self, download, last_object};
-use common::{Ended, Folder};
+use crate::common::real::{self, download, last_object};
+use crate::common::{Ended, Folder};
 
 /// Sends SIZE bytes to whoever connects, under a congestion control of Linux. It closes its output when it listens.
 const SERVER: &str = r#"
@@ -208,7 +206,7 @@ fn a_generated_scenario_is_checked_run_and_generated_again() {
 fn a_scenario_is_emulated_with_its_steps_and_says_what_it_does_not_look_at() {
     let Some(folder) = ready(&["python3"]) else { return };
     let at = "[[edge.at]]\ntime = \"0s\"\nset = { down.rate = \"4Mbit/s\", down.delay = \"5ms\" }\n";
-    folder.write("steps.toml", format!("{}{at}", common::SCENARIO.replace("200kbit/s", "20kbit/s")));
+    folder.write("steps.toml", format!("{}{at}", crate::common::SCENARIO.replace("200kbit/s", "20kbit/s")));
     let ended = folder.run(&[
         "link",
         "--scenario",

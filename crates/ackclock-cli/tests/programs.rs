@@ -4,14 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "it is part of tests")]
 #![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::real::{ROUND_TRIP, download, folder_with, is_installed, last_object};
-use common::{Ended, Folder};
+use crate::common::real::{ROUND_TRIP, download, folder_with, is_installed, last_object};
+use crate::common::{Ended, Folder};
 use serde_json::Value;
 
 /// A folder, where also the congestion control of a namespace is ours to choose.

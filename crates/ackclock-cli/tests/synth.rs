@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "it is part of tests")]
 
-mod common;
-
 use std::path::Path;
 
-use common::Folder;
+use crate::common::Folder;
 
 #[test]
 fn the_shipped_recordings_are_what_their_commands_make() {

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "it is part of tests")]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
-use common::{Ended, Folder, SCENARIO};
+use crate::common::{Ended, Folder, SCENARIO};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

@@ -1,11 +1,9 @@
 //! After warm-up no packet costs an allocation, on any link behind any queue.
 
-mod common;
-
+use crate::common::{every_link, every_queue, link, segment};
 use ackclock_core::{Span, Time};
 use ackclock_link::{Capacity, Departures, Link};
 use ackclock_testkit::{Counting, allocations};
-use common::{every_link, every_queue, link, segment};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

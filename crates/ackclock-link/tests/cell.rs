@@ -1,10 +1,8 @@
 //! Cells against theory: totals under each scheduler, shares of rates, order among a user's flows, idle spans.
 
-mod common;
-
+use crate::common::{link, micros, segment};
 use ackclock_core::{FlowId, Segment, Span, Time};
 use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent, Load};
-use common::{link, micros, segment};
 use serde_json::{Value, json};
 
 fn secs(n: u64) -> Time {

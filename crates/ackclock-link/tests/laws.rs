@@ -1,10 +1,8 @@
 //! Laws that every link keeps with every queue: poll invariance, conservation, order, honest deadlines, repeatability.
 
-mod common;
-
+use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, segment};
 use ackclock_core::{Ecn, Segment, Span, Time};
 use ackclock_link::{Capacity, Departures, Link, LinkEvent};
-use common::{Outcome, Polling, What, drive, every_link, every_queue, link, segment};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

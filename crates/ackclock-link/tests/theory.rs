@@ -1,10 +1,8 @@
 //! Links against closed forms: capacity, effective delay, waiting time, loss.
 
-mod common;
-
+use crate::common::{Outcome, Polling, What, drive, link, nominal, segment, unlimited};
 use ackclock_core::{Segment, Span, Streams, Time};
 use ackclock_link::{Capacity, Departures};
-use common::{Outcome, Polling, What, drive, link, nominal, segment, unlimited};
 use serde_json::{Value, json};
 
 /// Packets of 1000 bytes, all at time zero.

@@ -1,13 +1,11 @@
 //! Recordings: mm-link's semantics by hand, public recordings, and hostile input.
 
-mod common;
-
 use std::path::PathBuf;
 
+use crate::common::{MadeUp, Polling, What, drive, link, micros, nominal, segment, unlimited};
 use ackclock_core::{Rate, Span, Time};
 use ackclock_link::trace::Recording;
 use ackclock_link::{Capacity, Departures};
-use common::{MadeUp, Polling, What, drive, link, micros, nominal, segment, unlimited};
 use proptest::prelude::*;
 use serde_json::json;
 

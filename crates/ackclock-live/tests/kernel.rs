@@ -4,19 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use crate::support::{ADDRESS, ADDRESS6, Lab, MOBILE, Packets, Running, SERVER};
 use ackclock_core::results::Provenance;
 use ackclock_core::{Size, Span};
 use ackclock_edge::{EdgeConfig, REGULATORS};
 use ackclock_live::{Driver, RealClock, TunPort};
 use nix::sys::socket::{setsockopt, sockopt};
 use serde_json::json;
-use support::{ADDRESS, ADDRESS6, Lab, MOBILE, Packets, Running, SERVER};
 
 /// A lab, unless the machine forbids it.
 macro_rules! lab_or_skip {

@@ -3,12 +3,10 @@
 // Helpers of tests may unwrap as tests may.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::{Download, ITEM_1, Item};
 use ackclock_core::{Span, Time};
 use ackclock_tcp::Supply;
 use serde_json::json;
-use support::{Download, ITEM_1, Item};
 
 /// Item 4: forward delay e(100 ms), reverse 300 ms.
 const ITEM_4: Item = Item {
