@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check skeletons bench bench-criterion bench-live agree regulators check-ns2 papers docs pages fuzz clean tools build
+.PHONY: help run test rust-tests check skeletons bench bench-criterion bench-live agree regulators check-ns2 papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -20,15 +20,19 @@ run: build ## Set up, build, and show a download to a car over 1xEV-DO under eve
 	ackclock compare scenarios/demo.toml --senders reno,cubic --regulators none,ack-regulator,wrs,wrd,wrb --report out/demo.html
 	@echo "The same with a picture: out/demo.html"
 
-test: build ## All tests: Rust, Python, the commands of README and docs
+test: ## All tests: Rust, Python, the commands of README and docs
 	@mkdir -p out
-	$(CARGO) test --workspace --locked --quiet --no-run
+	@# Packages, release and tests are built side by side: each has long steps that keep one core busy and no more.
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) build rust-tests
 	@# Passing tests say why they were skipped; the whole output is shown where one fails.
 	$(CARGO) test --workspace --locked --quiet -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
 	@grep -E '^(skipped: |test result: )' out/test.log
 	pytest tests
 
-check: .venv/.module ## Formatting, lints, types, house rules
+rust-tests: tools
+	+$(CARGO) test --workspace --locked --quiet --no-run
+
+check: build ## Formatting, lints, types, house rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(CARGO) xtask check
@@ -53,7 +57,7 @@ regulators: build ## Every regulator on recordings of EV-DO and LTE, and under t
 	python benches/regulators.py --kernel
 
 bench-criterion: tools ## The engine under criterion
-	$(CARGO) bench --workspace --locked
+	$(CARGO) bench --locked --manifest-path benches/criterion/Cargo.toml --target-dir target
 
 check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 20 % or 10
 	python benches/check_ns2.py
@@ -86,15 +90,19 @@ fuzz: tools ## Fuzz the parsers and TCP, FUZZ_SECONDS (60) a target
 clean: ## Remove what was built and installed here
 	rm -rf target .venv out docs/_build fuzz/target python/ackclock/_core*.so
 
-# The release binary lies beside the interpreter that has the package, which is where it looks for its Python half.
-build: .venv/bin/ackclock .venv/.module
+build: .venv/.built
 
-.venv/bin/ackclock: $(RUST_SOURCES) | .venv/.packages
-	$(CARGO) build --release --locked --quiet --package ackclock-cli
-	install -m 755 target/release/ackclock $@
+# The command lies beside the interpreter that has the package, which is where it looks for its Python half; the package
+# lies in python/, where it is edited, and has the compiled module beside it.
+.venv/.built: target/release/.built .venv/.packages
+	install -m 755 target/release/ackclock .venv/bin/ackclock
+	install -m 755 target/release/lib_core.so python/ackclock/_core.abi3.so
+	@echo "$(CURDIR)/python" > $$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ackclock.pth
+	@touch $@
 
-.venv/.module: $(RUST_SOURCES) pyproject.toml .venv/.packages
-	PIP_QUIET=1 maturin develop --release --locked --quiet
+# Both at once, so that what they share is built once.
+target/release/.built: $(RUST_SOURCES) | tools
+	+$(CARGO) build --release --locked --quiet --package ackclock-cli --package ackclock-py
 	@touch $@
 
 .venv/.packages: python/requirements/dev.txt | tools
