@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test rust-tests check skeletons bench bench-criterion bench-live agree regulators check-ns2 papers docs pages fuzz clean tools build
+.PHONY: help run test checked check skeletons bench bench-criterion bench-live agree regulators check-ns2 papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -22,24 +22,32 @@ run: build ## Set up, build, and show a download to a car over 1xEV-DO under eve
 
 test: ## All tests: Rust, Python, the commands of README and docs
 	@mkdir -p out
-	@# Packages, release and tests are built side by side: each has long steps that keep one core busy and no more.
-	@$(MAKE) --no-print-directory --jobs=$$(nproc) build rust-tests
+	@# Packages and tests are made side by side: either has long steps that keep one core busy and no more.
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) .venv/.packages checked
 	@# Passing tests say why they were skipped; the whole output is shown where one fails.
 	$(CARGO) test --workspace --locked --quiet -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
 	@grep -E '^(skipped: |test result: )' out/test.log
-	pytest tests
+	$(ON_CHECKED) pytest tests
 
-rust-tests: tools
-	+$(CARGO) test --workspace --locked --quiet --no-run
+# What tests run on: the command and the module as cargo builds them for its tests, with checks of overflow and assertions.
+# The package is links to that in python/, beside this module instead of the released one.
+CHECKED := $(CURDIR)/target/debug
+ON_CHECKED = PATH="$(CHECKED):$$PATH" PYTHONPATH="$(CHECKED)/python"
 
-check: build ## Formatting, lints, types, house rules
+checked: tools
+	+$(CARGO) build --workspace --lib --bins --examples --tests --locked --quiet
+	@rm -rf $(CHECKED)/python && mkdir -p $(CHECKED)/python/ackclock
+	@ln -s $(CURDIR)/python/ackclock/* $(CHECKED)/python/ackclock
+	@ln -sf $(CHECKED)/lib_core.so $(CHECKED)/python/ackclock/_core.abi3.so
+
+check: .venv/.packages checked ## Formatting, lints, types, house rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(CARGO) xtask check
 	ruff check .
 	ruff format --check .
 	mypy
-	stubtest ackclock._core
+	$(ON_CHECKED) stubtest ackclock._core
 
 skeletons: tools ## What `cargo xtask new` writes compiles and keeps the laws (builds a copy)
 	$(CARGO) xtask skeletons
