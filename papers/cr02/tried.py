@@ -24,6 +24,11 @@ TRIED: dict[str, str] = {
         "95 %: Reno 3.8 to 4.2, Sack 2.3 to 2.4; at 99 % Sack 1.6 to 2.0, and Reno does not come so far with any "
         "buffer drawn. Doppler 10 Hz, 4 users: Sack 2.1"
     ),
+    "CR02-F15b-1": (
+        "Over Reno 44.2 with five seeds, where 43 would hold; over Sack 24.4, which holds. While duplicates that a "
+        "full queue had held up still went all at once it was 42.7 and 23.4: the regulator now loses less, Reno alone "
+        "does not"
+    ),
     "CR02-F13b-2": (
         "1085 against 841 ms. Every segment's round trip 31 %, waiting in the queue 38 %, over Reno instead of Sack "
         "41 %; sender sack 28 %, tick 0.5 s 29 %, u(200, 75) 36 %, alpha 3 82 %. 48 % comes out where ACKs take no "

@@ -28,13 +28,13 @@ def figures(runs: Runs) -> Iterator[Figure]:
 
 def buffers(runs: Runs) -> Iterator[Figure]:
     """Figures 7 and 8."""
-    sack = grid.by_buffer(grid.DOPPLER)
-    reno = {f"{name}, Reno": grid.by_buffer(grid.DOPPLER, "reno")[name] for name in ("DT", "AR")}
+    sack = grid.JUDGED.by_buffer()
+    reno = {f"{name}, Reno": grid.JUDGED.by_buffer("reno")[name] for name in ("DT", "AR")}
     drawing = plot.curves(_lines(runs, {**sack, **reno}), BUFFER, GOODPUT)
     caption = "One user: SACK under every scheme, Reno where it makes a difference (Window Regulators lose no packet)."
     yield Figure("figure-7", caption, drawing)
     for users in (4, 8):
-        family = grid.shared(grid.DOPPLER, users)
+        family = grid.JUDGED.shared(users)
         drawing = plot.curves(_lines(runs, family, aggregate), EACH_BUFFER, "goodput of all users (kbit/s)")
         yield Figure(f"figure-8-{users}", f"{users} users of one cell, each with a queue of its own.", drawing)
         drawing = plot.curves(_lines(runs, family, mean_rtt), EACH_BUFFER, "mean round trip time (ms)")
@@ -44,7 +44,7 @@ def buffers(runs: Runs) -> Iterator[Figure]:
 def delays(runs: Runs) -> Iterator[Figure]:
     """Figure 9, and what the Doppler frequency does to it."""
     for doppler, name in ((grid.DOPPLER, "figure-9"), (30, "figure-9-30-hz")):
-        drawing = plot.curves(_lines(runs, grid.by_delay(doppler)), "one-way delay of the wire (ms)", GOODPUT)
+        drawing = plot.curves(_lines(runs, grid.Channel(doppler).by_delay()), "one-way delay of the wire (ms)", GOODPUT)
         caption = f"One user, buffer 20 packets, Doppler {doppler} Hz; the source's axis is the round trip, twice this."
         yield Figure(name, caption, drawing)
 
@@ -56,8 +56,7 @@ def losses(runs: Runs) -> Iterator[Figure]:
         ("figure-10-congestion", grid.WIRE, "packets lost on the wire, ACKs as well"),
     ):
         family = {
-            scheme: {p: at for p, at in curve.items() if p > 0}
-            for scheme, curve in grid.by_loss(grid.DOPPLER, where).items()
+            scheme: {p: at for p, at in curve.items() if p > 0} for scheme, curve in grid.JUDGED.by_loss(where).items()
         }
         drawing = plot.curves(_lines(runs, family), f"share of {said}", GOODPUT)
         drawing.axes[0].set_xscale("log")

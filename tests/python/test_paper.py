@@ -72,7 +72,8 @@ def _short(at: str, seconds: int = 600) -> str:
 
 def test_the_regulators_stand_in_their_order_on_the_cell():
     # CR04 figure 7 at B 5 and figure 9 at 200 ms one way, two seeds.
-    buffers, delays = cr04_grid.by_buffer(10), cr04_grid.by_delay(10)
+    channel = cr04_grid.Channel(doppler=10, snr=2.3)
+    buffers, delays = channel.by_buffer(), channel.by_delay()
     at = {name: (_short(buffers[name][5], 200), _short(delays[name][200], 200)) for name in cr04_grid.REGULATORS}
     runs = simulate([point for pair in at.values() for point in pair], seeds=2)
     near, far = ({name: runs(pair[i], measure.goodput).mean() for name, pair in at.items()} for i in (0, 1))
@@ -90,10 +91,12 @@ def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     cr04 = load("cr04")
     judged = cr04.judge(cr04.claims(runs, cr04.expected))
     assert len(judged) == len(cr04.expected) == 27
-    (table,) = cr04.tables(runs, cr04.expected)
-    assert {len(row) for row in table.rows} == {2 + len(cr04_grid.DOPPLERS)}
-    # 25 rows depend on the channel, the five of figure 9 stand there in both readings.
-    assert len(table.rows) == 25 + 5
+    doppler, snr = cr04.tables(runs, cr04.expected)
+    assert {len(row) for row in doppler.rows} == {2 + len(cr04_grid.DOPPLERS)}
+    # 25 rows depend on the channel, the five of figure 9 stand there in both readings; 16 are of downloads without end.
+    assert len(doppler.rows) == 25 + 5
+    assert {len(row) for row in snr.rows} == {2 + len(cr04_grid.SNRS_TRIED)}
+    assert len(snr.rows) == 17 + 5
     outcome = Outcome(cr04, runs, judged)
     assert "What holds at which Doppler frequency" in readme.claim_table(outcome)
 

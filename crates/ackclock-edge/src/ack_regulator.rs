@@ -11,7 +11,8 @@
 //! ## Differences from the source
 //! Figure 7 line 3 is a subtraction. The unit is the held ACK, never a part of one: an ACK costs the packets that it
 //! newly covers less the duplicates that have paid for them (`cost`). Duplicates wait behind the gate, in order, and
-//! are not counted. An ECN-capable flow is marked instead of losing a packet. A safety timer releases the head ACK when
+//! are not counted; but as many go in one step as there are places, one each, for the sender may answer each with a
+//! packet. An ECN-capable flow is marked instead of losing a packet. A safety timer releases the head ACK when
 //! the data queue has been empty and nothing was released.
 //!
 //! ## Validation
@@ -164,18 +165,24 @@ impl AckRegulator {
     }
 
     /// The release step (figure 7): ACKs go while there is room for what they call forth.
+    ///
+    /// They reach the sender together, so a duplicate takes a place of the step although it is not counted: it may call
+    /// forth a packet (limited transmit, RFC 3042; the fast retransmission; a window inflated by duplicates). Released
+    /// together for one place, the duplicates that a full queue has held up would overflow it, and with limited transmit
+    /// it is the retransmission that is lost.
     fn release(&mut self, now: Time, view: LinkView) {
-        let mut available = self.available(view);
+        let mut duplicates = 0;
         while let Some(head) = self.held.head() {
-            // A duplicate costs nothing but waits behind the gate like every other ACK.
-            let fits = available >= 1 && head.cost <= available;
+            let fits = head.cost.max(1) <= self.available(view).saturating_sub(duplicates);
             // One that asks for more than the empty queue has would never go (section 6, deadlock).
             let stuck = view.is_idle() && self.expected == 0;
             if !fits && !stuck {
                 break;
             }
-            available = available.saturating_sub(head.cost);
+            let expected = self.expected;
             self.release_head(now);
+            // What it reserved is taken off what is available.
+            duplicates += u32::from(self.expected == expected);
         }
     }
 

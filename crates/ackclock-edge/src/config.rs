@@ -35,6 +35,9 @@ pub struct EdgeConfig {
     pub up: Value,
     /// The users of a cell, in groups of equal ones.
     pub user: Vec<CellUser>,
+    /// How many such cells there are. Each has users and flows of its own, as many as the file says, and an edge; they share
+    /// nothing.
+    pub cells: u32,
     /// What the queue of the link from the mobiles holds; everything where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_buffer: Option<Size>,
@@ -89,6 +92,7 @@ impl Default for EdgeConfig {
             down: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
             up: serde_json::json!({ "kind": "constant", "rate": "10Mbit/s", "delay": "20ms" }),
             user: vec![CellUser::default()],
+            cells: 1,
             up_buffer: None,
             up_queue: None,
             at: Vec::new(),
@@ -109,6 +113,8 @@ impl ackclock_core::Config for EdgeConfig {
             self.check_cell()?;
         } else if self.user != Self::default().user {
             return Err(ConfigError::new("user", "only a cell has users: down.kind = \"cell\""));
+        } else if self.cells != 1 {
+            return Err(ConfigError::new("cells", "the channel is no cell: down.kind = \"cell\""));
         }
         self.check_steps()
     }
@@ -194,6 +200,13 @@ impl EdgeConfig {
                 "buffer",
                 "0p: in a cell a packet waits for its slot, \"1p\" at least",
             ));
+        }
+        if self.cells == 0 {
+            return Err(ConfigError::new("cells", "0 is not above 0"));
+        }
+        if self.cells > 1 && self.channel == Channel::Dedicated {
+            let message = "where channel = \"dedicated\" each flow has a cell of its own";
+            return Err(ConfigError::new("cells", message));
         }
         if self.queue.get("per").and_then(Value::as_str) == Some("user") {
             let message = "in a cell each flow has a queue of its own; `down.buffer_per = \"user\"` lets those of a \

@@ -9,7 +9,7 @@ use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Me
 
 use crate::flow_table::FlowTable;
 use crate::step::Changes;
-use crate::{EdgeStatistics, FlowStatistics, Output, Regulator, RegulatorConfig, Verdict};
+use crate::{EdgeStatistics, FlowStatistics, Output, Regulator, RegulatorConfig, Reports, Verdict};
 
 /// The port towards the wired network.
 pub const WIRED: Port = 0;
@@ -36,6 +36,9 @@ impl Edge {
     pub fn new(bearer: impl Into<AnyBearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
         let mut bearer = bearer.into();
         bearer.watch(regulator.departures());
+        if regulator.reports() == Reports::Heard {
+            bearer.listen();
+        }
         Self {
             bearer,
             flows: FlowTable::new(regulator, most_flows),

@@ -23,7 +23,7 @@ mod wrs;
 pub use ack_regulator::AckRegulator;
 pub use config::{Channel, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, WIRED};
-pub use regulator::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+pub use regulator::{FlowContext, Output, Regulator, RegulatorConfig, Reports, Verdict};
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use step::Step;
 

@@ -27,7 +27,8 @@ pub trait Regulator: Send {
     /// Nothing is waiting and nothing is in transmission.
     fn on_idle(&mut self, _now: Time, _view: LinkView) {}
 
-    /// The radio controller reports.
+    /// The radio controller reports: the rate of the flow's bearer is another. Told only where
+    /// [`RegulatorConfig::reports`] asks for it.
     fn on_report(&mut self, _now: Time, _report: &RadioReport, _view: LinkView) {}
 
     /// A TCP segment with an ACK arrives from the mobile: pure, or with data, SYN or FIN of its own.
@@ -73,6 +74,15 @@ pub enum Output {
     Discard(Segment),
 }
 
+/// Whether reports of the radio are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reports {
+    /// Nobody acts on them.
+    Ignored,
+    /// A regulator does, in [`Regulator::on_report`].
+    Heard,
+}
+
 /// What a regulator is told when its flow is first seen.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowContext {
@@ -88,5 +98,10 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     /// Whether its regulators act on departures.
     fn departures(&self) -> Departures {
         Departures::Watched
+    }
+
+    /// Whether its regulators act on reports of the radio.
+    fn reports(&self) -> Reports {
+        Reports::Ignored
     }
 }

@@ -58,7 +58,10 @@ pub trait Bearer: Send {
     /// How long segments had waited in the queue of a direction.
     fn waits(&self, direction: Direction) -> &Histogram;
 
-    /// What the radio controller has to tell.
+    /// Somebody acts on reports: from now on they are made, where the bearer has any.
+    fn listen(&mut self) {}
+
+    /// What the radio controller has to tell up to `now`.
     fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
         None
     }
@@ -150,6 +153,16 @@ impl Bearer for PlainBearer {
     #[inline]
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
         self.links[direction as usize].view(now, flow)
+    }
+
+    fn listen(&mut self) {
+        self.links[Direction::Down as usize].listen();
+        self.note_due(Direction::Down);
+    }
+
+    #[inline]
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        self.links[Direction::Down as usize].poll_report(now)
     }
 
     fn mean_rate(&self, direction: Direction) -> Rate {
@@ -272,6 +285,13 @@ impl Bearer for AnyBearer {
         match self {
             Self::Plain(bearer) => bearer.waits(direction),
             Self::Other(bearer) => bearer.waits(direction),
+        }
+    }
+
+    fn listen(&mut self) {
+        match self {
+            Self::Plain(bearer) => bearer.listen(),
+            Self::Other(bearer) => bearer.listen(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The link: one direction of a channel.
 
-use ackclock_core::{FlowId, Histogram, Rate, Segment, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
 
 use crate::{LindleyLink, Medium, SerialLink};
 
@@ -25,6 +25,15 @@ pub trait Link: Send {
     /// Whether [`LinkEvent::Departed`] is wanted, each at its instant. Unwatched at first, which saves a wake a packet;
     /// drops inside the link are then told late, with their own instants, before the delivery that follows them.
     fn watch(&mut self, departures: Departures);
+
+    /// Somebody acts on reports of the radio: from now on they are made, where the link has any.
+    fn listen(&mut self) {}
+
+    /// The next report of an instant of at most `now`, after the events due at `now` were drained. Their instants are among
+    /// those that [`poll_timeout`](Self::poll_timeout) names.
+    fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
+        None
+    }
 
     /// What an edge may see of the queue that serves `flow`, after the events due at `now` were drained.
     fn view(&self, now: Time, flow: FlowId) -> LinkView;
@@ -119,6 +128,18 @@ impl Link for AnyLink {
             Self::Serial(link) => link.watch(departures),
             Self::Other(link) => link.watch(departures),
         }
+    }
+
+    // A queue in front of a medium has nothing to report.
+    fn listen(&mut self) {
+        if let Self::Other(link) = self {
+            link.listen();
+        }
+    }
+
+    #[inline]
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        if let Self::Other(link) = self { link.poll_report(now) } else { None }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! Cells against theory: totals under each scheduler, shares of rates, order among a user's flows, idle spans.
 
 use crate::common::{link, micros, segment};
-use ackclock_core::{FlowId, Segment, Span, Time};
+use ackclock_core::{FlowId, RadioReport, Rate, Segment, Span, Time};
 use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent, Load};
 use serde_json::{Value, json};
 
@@ -193,6 +193,17 @@ fn a_full_shared_buffer_drops_from_the_longest_queue() {
 }
 
 #[test]
+fn a_full_shared_buffer_refuses_what_arrives_where_the_file_says_so() {
+    let table = json!({"users": [{"fading": "none"}], "buffer_per": "user", "overflow": "arriving"});
+    let mut link = cell(table, Capacity::Packets(4), 1);
+    for flow in [0, 0, 0, 1] {
+        offer(&mut *link, Time::ZERO, segment(flow, flow, 1000));
+    }
+    assert_eq!(link.enqueue(Time::ZERO, &segment(1, 4, 1000)), Err(Cause::Full));
+    assert_eq!(link.view(Time::ZERO, FlowId(1)).waiting, Load { packets: 4, bytes: 4000 });
+}
+
+#[test]
 fn packets_are_cut_over_slots_and_share_them_or_waste_the_rest() {
     // 2457.6 kbit/s carry 512 B a slot. 1000 B take the whole of slot 1 and 488 B of slot 2, which leaves 24.
     let user = json!([{"fading": "none", "mean_snr": 10.0}]);
@@ -241,4 +252,45 @@ fn one_user_more_does_not_change_the_channel_of_another() {
         (0..500).map(|ms| link.view(micros(ms * 1000), FlowId(0)).rate.as_bps()).collect()
     };
     assert_eq!(rates(1), rates(3));
+}
+
+/// The reports of a cell while its users have something to send, each with the instant at which it was fetched.
+fn reports(link: &mut dyn Link, until: Time) -> Vec<(Time, RadioReport)> {
+    let mut reports = Vec::new();
+    while let Some(at) = link.poll_timeout().filter(|&at| at <= until) {
+        while link.poll_event(at).is_some() {}
+        reports.extend(std::iter::from_fn(|| link.poll_report(at)).map(|report| (at, report)));
+    }
+    reports
+}
+
+#[test]
+fn who_listens_is_told_when_the_rate_of_a_user_with_something_to_send_changes() {
+    let table = json!({"users": [{"count": 2, "doppler": 30.0}]});
+    let mut link = cell(table, Capacity::Unlimited, 3);
+    link.listen();
+    for number in 0..60 {
+        offer(&mut *link, Time::ZERO, segment(0, number, 1000));
+    }
+    let told = reports(&mut *link, secs(100));
+    // The first slot, then each crossing of a threshold: at 30 Hz the power crosses its mean 19 times a second upwards
+    // (sqrt(2 pi) fD rho exp(-rho^2) at rho = 1 is 27.7), and there are eleven thresholds.
+    assert!(told.len() > 10, "{told:?}");
+    assert!(told.iter().all(|(_, report)| report.flow == FlowId(0)), "the other user has nothing to send");
+    assert!(
+        told.windows(2).all(|pair| pair[0].1.rate != pair[1].1.rate),
+        "only what is new is told: {told:?}"
+    );
+    assert!(told.windows(2).all(|pair| pair[0].1.queued_bytes >= pair[1].1.queued_bytes), "{told:?}");
+    for &(at, report) in &told {
+        assert_eq!(link.view(at, FlowId(0)).rate, report.rate);
+    }
+    assert!(told.iter().any(|(_, report)| report.rate == Rate::ZERO), "outages are told: {told:?}");
+}
+
+#[test]
+fn a_cell_to_which_nobody_listens_tells_nothing() {
+    let mut link = cell(json!({"users": [{}]}), Capacity::Unlimited, 3);
+    offer(&mut *link, Time::ZERO, segment(0, 0, 1000));
+    assert_eq!(reports(&mut *link, secs(1)), []);
 }

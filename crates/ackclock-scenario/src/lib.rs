@@ -12,6 +12,7 @@ mod error;
 mod line;
 mod network;
 mod packet;
+mod plan;
 pub mod presets;
 mod run;
 mod scenario;

@@ -10,7 +10,7 @@ use ackclock_core::{
     ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, Port, Seq, Streams, Time, Tracer,
 };
 use ackclock_edge::{Edge, Surroundings};
-use ackclock_link::{CellUser, Files, Path, path};
+use ackclock_link::{Files, Path, path};
 use ackclock_tcp::config::{Switch, window_bytes};
 use ackclock_tcp::receiver::Opening;
 use ackclock_tcp::{Course, Host, Place, Receiver, ReceiverConfig, Sender, SenderRow, Workload, host};
@@ -19,6 +19,7 @@ use crate::Tables;
 use crate::capture::{Numbers, Tap};
 use crate::line::{Around, Line};
 use crate::packet::{Interface, Source};
+use crate::plan::FlowPlan;
 use crate::tables::FlowTable;
 use crate::traffic::{Boxes, Traffic};
 
@@ -154,21 +155,6 @@ impl<T: Tracer> Boxes for Within<'_, T> {
     }
 }
 
-/// One flow of a run, or one client whose flows come and go.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FlowPlan {
-    /// Its number in the run.
-    pub(crate) id: u32,
-    /// Its group.
-    pub(crate) group: usize,
-    /// Its number in the group.
-    pub(crate) number: u32,
-    /// Its user.
-    pub(crate) user: u32,
-    /// When it begins.
-    pub(crate) start: Time,
-}
-
 /// A group of flows with its components read.
 pub(crate) struct Group {
     pub(crate) table: FlowTable,
@@ -210,21 +196,6 @@ impl<'a> Builder<'a> {
         Ok(Self { tables, groups, files, clients: streams.within("clients") })
     }
 
-    /// Every flow by number.
-    pub(crate) fn flows(&self) -> Result<Vec<FlowPlan>, ConfigError> {
-        let users = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
-        let mut plans = Vec::new();
-        for (index, group) in self.groups.iter().enumerate() {
-            let FlowTable { count, start, stagger, user, .. } = group.table;
-            for number in 0..count {
-                let start = Time::ZERO + start + stagger * u64::from(number);
-                let user = users.map_or(user, |users| user_in_cell(users, user as usize, number));
-                plans.push(FlowPlan { id: plans.len() as u32, group: index, number, user, start });
-            }
-        }
-        Ok(plans)
-    }
-
     /// Builds the island of `flows`. Within it they are numbered from zero in their order.
     pub(crate) fn line(&self, flows: &[FlowPlan], streams: &Streams) -> Result<Line, ConfigError> {
         let wires = &self.tables.path;
@@ -235,7 +206,7 @@ impl<'a> Builder<'a> {
         let mut traffic = Traffic::beside(flows.len());
         for (number, flow) in flows.iter().enumerate() {
             let (id, group) = (FlowId(number as u32), &self.groups[flow.group]);
-            let name = format!("{}.{}", flow.group, flow.number);
+            let name = flow.name();
             let place = Place {
                 streams: self.clients.within(&name),
                 start: flow.start,
@@ -245,11 +216,11 @@ impl<'a> Builder<'a> {
                 Course::Connection(supply) => {
                     let (mut sender, receiver) = group.connection(id, flow.start, FIRST);
                     sender.supply(supply);
-                    edge.assign(id, flow.user);
+                    edge.assign(id, flow.seat);
                     servers.add_sender(id, sender);
                     clients.add_receiver(id, flow.start, receiver);
                 }
-                Course::Client(client) => traffic.add(client, Arc::clone(group), flow.user, name),
+                Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
             }
         }
         Ok(Line::new(servers, path, edge, clients, traffic))
@@ -377,12 +348,6 @@ impl Node for Station {
             Self::Edge(node) => node.next_wake(),
         }
     }
-}
-
-/// The user of flow number `number` of a group that names the table of users at `table`: they are taken in turn.
-fn user_in_cell(users: &[CellUser], table: usize, number: u32) -> u32 {
-    let before: u32 = users[..table].iter().map(|user| user.count).sum();
-    before + number % users[table].count
 }
 
 /// The name of a component as written.

@@ -8,7 +8,8 @@ use ackclock_edge::Channel;
 use ackclock_link::Files;
 
 use crate::capture::{Capture, Numbers};
-use crate::network::{Builder, FlowPlan, Graph, Wired};
+use crate::network::{Builder, Graph, Wired};
+use crate::plan::{self, FlowPlan};
 use crate::series::{Recorder, Series};
 use crate::tally::Tally;
 use crate::{RunError, Scenario};
@@ -45,9 +46,9 @@ pub fn run(
     let streams = Streams::new(tables.seed, run.into());
     let builder = Builder::new(tables, files, &streams).map_err(|error| scenario.error(&error))?;
     let nominal = tables.edge.nominal(files).map_err(|error| scenario.error(&error.under("edge")))?;
-    let flows = builder.flows().map_err(|error| scenario.error(&error))?;
+    let flows = plan::flows(tables).map_err(|error| scenario.error(&error))?;
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
-        Channel::Shared => vec![&flows],
+        Channel::Shared => flows.chunk_by(|one, next| one.cell == next.cell).collect(),
         Channel::Dedicated => flows.chunks(1).collect(),
     };
     let mut course = Course {
@@ -110,10 +111,13 @@ impl Course<'_> {
         self.tally.read(graph, islands, &self.builder.groups);
     }
 
-    /// A channel of one flow has chance of its own, whatever other flows there are.
+    /// A channel of one flow has chance of its own, whatever other flows there are, and so has each cell.
     fn streams_of(&self, flows: &[FlowPlan]) -> Streams {
         match self.scenario.tables().edge.channel {
-            Channel::Shared => self.streams.clone(),
+            Channel::Shared => match flows[0].cell {
+                0 => self.streams.clone(),
+                cell => self.streams.within(&format!("cell {cell}")),
+            },
             Channel::Dedicated => self.streams.within(&format!("flow {}", flows[0].id)),
         }
     }

@@ -6,7 +6,8 @@ use ackclock_core::{FlowId, Histogram, Span, Time};
 use ackclock_edge::{Channel, Edge};
 use ackclock_tcp::Sender;
 
-use crate::network::{FlowPlan, Graph, Parts};
+use crate::network::{Graph, Parts};
+use crate::plan::FlowPlan;
 
 /// Columns of numbers with one row a sample. What does not exist at an instant is NaN.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -113,7 +114,8 @@ impl Recorder {
         let of_flow = |flow: &FlowId| FLOW.map(|name| format!("flow{}.{name}", flows[flow.index()].id));
         let mut names: Vec<_> = lasting.iter().flat_map(of_flow).collect();
         names.extend(EDGE.map(|name| match self.channel {
-            Channel::Shared => format!("edge.{name}"),
+            Channel::Shared if flows[0].cell == 0 => format!("edge.{name}"),
+            Channel::Shared => format!("edge{}.{name}", flows[0].cell),
             Channel::Dedicated => format!("edge{}.{name}", flows[0].id),
         }));
         names

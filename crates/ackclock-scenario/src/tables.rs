@@ -55,7 +55,7 @@ pub struct PathTable {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowTable {
-    /// How many; of a workload whose connections come and go, how many clients.
+    /// How many, in each cell where there are several; of a workload whose connections come and go, how many clients.
     pub count: u32,
     /// When the first begins.
     pub start: Span,
@@ -184,7 +184,8 @@ impl Tables {
             let checked = flow.check().and_then(|()| self.check_user(flow));
             checked.map_err(|error| error.under(&format!("flow.{index}")))?;
         }
-        match self.flow.iter().map(|flow| u64::from(flow.count)).sum::<u64>() {
+        let of_a_cell = self.flow.iter().map(|flow| u64::from(flow.count)).sum::<u64>();
+        match of_a_cell * u64::from(self.edge.cells) {
             0 => Err(ConfigError::new("flow", "there is no flow")),
             1..=MOST_FLOWS => Ok(()),
             many => Err(ConfigError::new("flow", format!("{many} flows are more than {MOST_FLOWS}"))),

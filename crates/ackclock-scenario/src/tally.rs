@@ -12,7 +12,8 @@ use ackclock_edge::Edge;
 use ackclock_tcp::{Receiver, Sender, SenderStats};
 
 use crate::Scenario;
-use crate::network::{Builder, FlowPlan, Graph, Group, Parts, name_of};
+use crate::network::{Builder, Graph, Group, Parts, name_of};
+use crate::plan::FlowPlan;
 use crate::traffic::Counts;
 use crate::transfers::Transfers;
 

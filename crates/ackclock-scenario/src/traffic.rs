@@ -15,6 +15,7 @@ use ackclock_link::Path;
 use ackclock_tcp::{Client, Host, News, Receiver, Request, Sender, Supply, Then};
 
 use crate::network::Group;
+use crate::plan::FlowPlan;
 use crate::transfers::Transfers;
 
 /// How long a number is not given to another connection: what Linux waits in TIME-WAIT.
@@ -49,6 +50,8 @@ struct Visitor {
     client: Box<dyn Client>,
     group: Arc<Group>,
     user: u32,
+    /// Number of the user in its cell.
+    seat: u32,
     /// What the luck of its packets is called.
     name: String,
     /// Connections that it has opened.
@@ -128,11 +131,12 @@ impl Traffic {
         Self { first: flows as u32, ..Self::default() }
     }
 
-    /// Adds a client of a user, whose packets have luck called `name`.
-    pub(crate) fn add(&mut self, client: Box<dyn Client>, group: Arc<Group>, user: u32, name: String) {
+    /// Adds the client that a plan speaks of, whose packets have luck called `name`.
+    pub(crate) fn add(&mut self, client: Box<dyn Client>, group: Arc<Group>, plan: &FlowPlan, name: String) {
+        let FlowPlan { user, seat, .. } = *plan;
         let slot = self.wakes.add();
         self.wakes.set(slot, Some(client.due()));
-        self.visitors.push(Visitor { client, group, user, name, opened: 0, reused: Vec::new() });
+        self.visitors.push(Visitor { client, group, user, seat, name, opened: 0, reused: Vec::new() });
     }
 
     /// Whether there is nobody.
@@ -221,9 +225,9 @@ impl Traffic {
     /// Makes a connection.
     fn open(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut impl Boxes) -> FlowId {
         let (flow, first) = self.number(now, boxes);
-        let Visitor { group, user, name, opened, reused, .. } = &mut self.visitors[visitor];
+        let Visitor { group, seat, name, opened, reused, .. } = &mut self.visitors[visitor];
         boxes.path().renew(flow, &format!("{name}/{opened}"));
-        boxes.edge().assign(flow, *user);
+        boxes.edge().assign(flow, *seat);
         let (sender, receiver) = group.connection(flow, now, first);
         boxes.servers().watch_sender(flow, sender);
         boxes.clients().watch_receiver(flow, now, receiver);
@@ -270,7 +274,7 @@ impl Traffic {
         else {
             return;
         };
-        let past = self.past.entry(self.visitors[connection.visitor].group.table.user).or_default();
+        let past = self.past.entry(self.visitors[connection.visitor].user).or_default();
         past.flows += 1;
         if let Some(sender) = boxes.servers().sender(flow) {
             *past = past.with(sender);
@@ -304,8 +308,9 @@ mod tests {
         let scenario = Scenario::load("web.toml", text, &[]).expect("a scenario written here");
         let (files, streams) = (DiskFiles::in_folder("."), Streams::new(1, 0));
         let builder = Builder::new(scenario.tables(), &files, &streams).expect("it was checked");
-        let mut line =
-            builder.line(&builder.flows().expect("it was checked"), &streams).expect("it was checked");
+        let mut line = builder
+            .line(&crate::plan::flows(scenario.tables()).expect("it was checked"), &streams)
+            .expect("it was checked");
         line.advance(Time::ZERO + Span::from_secs(3600));
         let parts = line.parts(0);
         let opened = parts.traffic.counts(parts.servers, parts.clients)[&0].flows;

@@ -116,3 +116,33 @@ fn a_hundred_cells_do_not_know_of_each_other() {
     assert_eq!(many[..3], cells("flow.count=3")[..]);
     assert!(many.iter().all(|flow| flow.delivered_bytes > 0) && many[0] != many[1]);
 }
+
+#[test]
+fn several_cells_have_the_users_and_flows_of_the_file_each() {
+    let one = result(&[]);
+    let three = result(&["edge.cells=3"]);
+    assert_eq!(three.flows[..4], one.flows[..], "further cells change nothing in the first");
+    let users: Vec<u32> = three.flows.iter().map(|flow| flow.user).collect();
+    assert_eq!(users, [0, 1, 0, 2, 3, 4, 3, 5, 6, 7, 6, 8]);
+    assert_eq!(three.users.len(), 9);
+    assert_ne!(three.flows[0].delivered_bytes, three.flows[4].delivered_bytes, "each fades by itself");
+    assert_eq!(three.bottleneck.capacity_bps, 3.0 * one.bottleneck.capacity_bps);
+    assert!((0.7..1.1).contains(&three.bottleneck.utilisation.unwrap()), "{:?}", three.bottleneck);
+}
+
+#[test]
+fn a_hundred_cells_of_ten_users_with_web_pages_run() {
+    let text = "preset = \"cr04\"\nduration = \"20s\"\n[edge]\ncells = 100\n[[edge.user]]\ncount = 10\n[[flow]]\ncount = 10\nworkload = \"web\"\n";
+    let result = result_of(text, &[], RunOptions::default());
+    assert_eq!(result.users.len(), 1000);
+    // In 20 s a user asks for 1.3 pages in the mean; one of four for none (exp(-4/3)).
+    let served = result.users.iter().filter(|user| user.delivered_bytes > 0).count();
+    assert!((600..900).contains(&served), "{served}");
+}
+
+#[test]
+fn cells_are_counted_where_there_are_some() {
+    let refused = |text: &str| Scenario::load("cells.toml", text, &[]).unwrap_err().to_string();
+    assert!(refused("[edge]\ncells = 2\n[[flow]]\n").contains("edge.cells: the channel is no cell"));
+    assert!(refused("preset = \"cr04\"\n[edge]\ncells = 0\n[[flow]]\n").contains("cells: 0 is not above 0"));
+}

@@ -122,7 +122,7 @@ fn a_delayed_ack_costs_what_it_covers() {
 }
 
 #[test]
-fn duplicates_wait_behind_the_gate_and_cost_nothing() {
+fn duplicates_wait_behind_the_gate_and_are_not_counted() {
     // 8 waiting of 10: 1 available, which ACK 1 takes.
     let mut bench = filled(10, 9, Config::default());
     for _ in 0..4 {
@@ -131,12 +131,55 @@ fn duplicates_wait_behind_the_gate_and_cost_nothing() {
     assert_eq!(bench.sent(), [1]);
     assert_eq!(bench.regulator.held(), 3);
     bench.depart(0);
-    // 7 waiting, one expected: one available; two duplicates pass for nothing, the third reserves for the resend.
-    assert_eq!(bench.sent(), [1, 1, 1]);
+    // 7 waiting, one expected: one place, so one duplicate goes.
+    assert_eq!(bench.sent(), [1]);
     bench.depart(1);
+    // 6 waiting and still one expected: the duplicate that went is not counted. Two places, two duplicates.
+    assert_eq!(bench.sent(), [1, 1]);
     bench.ack(5);
-    // Covers 4 packets of which 3 are paid for by the duplicates: costs 1. 10 - 6 - 2 - 1 = 1.
+    // The third duplicate has reserved a place for the resend: 10 - 6 - 2 - 1 = 1. The ACK covers 4 packets of which 3 are
+    // paid for by the duplicates: it costs 1.
     assert_eq!(bench.sent(), [5]);
+}
+
+#[test]
+fn duplicates_that_a_full_queue_held_up_do_not_go_all_at_once() {
+    // The queue is full: nothing goes. The sender would answer the first two with a packet each (RFC 3042) and the third
+    // with a retransmission, where one packet departed.
+    let mut bench = filled(10, 11, Config::default());
+    for _ in 0..21 {
+        bench.ack(1);
+    }
+    assert_eq!(bench.sent(), NOTHING);
+    bench.depart(0);
+    assert_eq!(bench.sent(), NOTHING, "9 waiting: the place is the one that conservative mode keeps");
+    bench.depart(1);
+    // The ACK takes the one available place and is expected.
+    assert_eq!(bench.sent(), [1]);
+    bench.depart(2);
+    assert_eq!(bench.sent(), [1]);
+    bench.arrive(11);
+    bench.arrive(12);
+    // What the ACK called forth, and a packet of limited transmit: the gate is closed again.
+    bench.depart(3);
+    assert_eq!(bench.sent(), [1]);
+    assert_eq!(bench.waiting, 8);
+}
+
+#[test]
+fn a_place_set_aside_for_limited_transmit_is_gone_in_the_same_step() {
+    let config = Config { limited_transmit_reserve: 2, ..Config::default() };
+    let mut bench = Bench::new(10, config);
+    bench.arrive(0);
+    bench.ack(0);
+    (1..10).for_each(|number| drop(bench.arrive(number)));
+    assert_eq!(bench.sent(), [0]);
+    (0..5).for_each(|_| bench.ack(1));
+    (0..4).for_each(|number| bench.depart(number));
+    // 10 - 5 - 1 = 4 places: for the packet of the ACK, those of limited transmit, and the retransmission.
+    assert_eq!(bench.sent(), [1, 1, 1, 1]);
+    assert_eq!(bench.regulator.expected, 4);
+    assert_eq!(bench.regulator.held(), 1);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Segment, Time};
 
-use super::config::{BufferPer, IntraUser};
+use super::config::{BufferPer, IntraUser, Overflow};
 use super::short::{Account, CountsAt, ShortFlows};
 use crate::queue::{AnyQueue, Queue};
 use crate::scheduler::Class;
@@ -30,6 +30,7 @@ pub(super) struct Rules {
     pub(super) plan: QueuePlan,
     pub(super) order: IntraUser,
     pub(super) buffer: BufferPer,
+    pub(super) overflow: Overflow,
     pub(super) short: ShortFlows,
 }
 
@@ -68,6 +69,12 @@ impl Backlog {
         let (ticket, rules) = (self.next_ticket, &self.rules);
         let Some(flow) = &mut self.flows[id.index()] else { return Ok(()) };
         flow.account.on_arrival(now, &rules.short);
+        if rules.buffer == BufferPer::User && rules.overflow == Overflow::Arriving {
+            let load = self.users[flow.user as usize].load + Load::of(segment) + beside;
+            if !rules.plan.capacity().holds(load) {
+                return Err(Cause::Full);
+            }
+        }
         flow.queue.enqueue(now, segment, beside)?;
         flow.account.count(CountsAt::Enqueued, segment.wire_bytes(), &rules.short);
         flow.ended = false;
@@ -112,6 +119,13 @@ impl Backlog {
     pub(super) fn class(&self, now: Time, user: u32, begun: Option<FlowId>) -> Class {
         let id = begun.map(|flow| flow.0).or_else(|| self.head(now, user));
         id.map_or(Class::Short, |id| self.class_of(now, id))
+    }
+
+    /// The flows of a user that have something to send; `begun` is the one of the packet that it has begun.
+    pub(super) fn flows(&self, user: u32, begun: Option<FlowId>) -> impl Iterator<Item = FlowId> {
+        let active = &self.users[user as usize].active;
+        let alone = begun.filter(|flow| !active.contains(&flow.0));
+        alone.into_iter().chain(active.iter().map(|&id| FlowId(id)))
     }
 
     /// Whether nothing of a user waits.

@@ -25,6 +25,8 @@ pub struct CellConfig {
     pub short_flow: ShortFlows,
     /// Whose packets share a buffer of the size that `edge.buffer` gives.
     pub buffer_per: BufferPer,
+    /// Who loses a packet where the buffer that a user's flows share is full.
+    pub overflow: Overflow,
     /// Law of the delay behind the transmitter, one way. Packets of a user do not overtake each other.
     pub delay: Law<Span>,
     /// Share of packets that the radio loses, each by itself.
@@ -91,8 +93,19 @@ pub enum BufferPer {
     /// Those of a flow.
     #[default]
     Flow,
-    /// Those of a user's flows; where it is full the longest queue loses its head.
+    /// Those of a user's flows; `overflow` says who loses a packet where it is full.
     User,
+}
+
+/// Who loses a packet where the buffer that a user's flows share is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overflow {
+    /// The longest of the user's queues loses its head, so that a long flow does not keep a short one out.
+    #[default]
+    Longest,
+    /// The packet that arrives is refused: with `order = "fifo"` one drop-tail queue a user.
+    Arriving,
 }
 
 /// How packets are cut into slots.
@@ -128,6 +141,7 @@ impl Default for CellConfig {
             order: IntraUser::Fifo,
             short_flow: ShortFlows::default(),
             buffer_per: BufferPer::Flow,
+            overflow: Overflow::Longest,
             delay: "u(75ms, 30ms)".parse().expect("a law written here and tested"),
             loss: Loss::NONE,
             slots: 600,

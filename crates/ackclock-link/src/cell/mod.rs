@@ -13,6 +13,8 @@
 //! which its first byte goes; a packet that has begun is finished before its user sends another. Slots in which nobody has
 //! anything to send are jumped over.
 //!
+//! Who listens is told of every user whose rate in a slot is not what it was told last (`reports.rs`).
+//!
 //! Draws come from `NAME/fading/USER`, `NAME/delay/USER` and `NAME/loss/USER`, so that one user more changes no other's luck.
 //!
 //! ## Differences from the source
@@ -26,19 +28,21 @@
 mod backlog;
 mod channel;
 mod config;
+mod grant;
 mod rates;
+mod reports;
 mod short;
 mod slots;
 mod synthetic;
 
-pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Remainder, Transport};
+pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport};
 pub use rates::RateRow;
 pub use short::{CountsAt, ShortFlows};
 pub use synthetic::Synthetic;
 
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Stream, Streams, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Span, Stream, Streams, Time};
 
 use crate::delay::Delays;
 use crate::flight::Flight;
@@ -46,6 +50,8 @@ use crate::scheduler::{Candidate, Scheduler, Service};
 use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss};
 use backlog::{Backlog, Rules};
 use channel::Channel;
+use grant::{Grant, grants};
+use reports::Reports;
 use slots::Slots;
 
 /// Many users, one channel that fades for each of them, and a scheduler.
@@ -72,6 +78,7 @@ pub struct Cell {
     flight: Flight,
     /// Departures and drops that have happened and were not told yet.
     news: VecDeque<(Time, LinkEvent)>,
+    reports: Reports,
     waits: Histogram,
 }
 
@@ -80,14 +87,6 @@ struct Parts<'a> {
     users: &'a [&'a CellUser],
     scheduler: Box<dyn Scheduler>,
     mean: Rate,
-}
-
-/// What a user gets who is served. Work is counted in bits by the slots of a second, so that it is whole.
-#[derive(Clone, Copy, Debug)]
-struct Grant {
-    rate: Rate,
-    work: u64,
-    slots: u64,
 }
 
 /// One user.
@@ -140,6 +139,7 @@ impl Cell {
             plan: queue,
             order: config.order,
             buffer: config.buffer_per,
+            overflow: config.overflow,
             short: config.short_flow.clone(),
         };
         Self {
@@ -163,6 +163,7 @@ impl Cell {
             departures: Departures::Unwatched,
             flight: Flight::default(),
             news: VecDeque::new(),
+            reports: Reports::default(),
             waits: Histogram::default(),
         }
     }
@@ -194,8 +195,14 @@ impl Cell {
             member.state = (slot, state);
             let begun = member.begun.as_ref().map(|fragment| fragment.segment.flow);
             let class = self.backlog.class(start, user, begun);
-            let rate = self.grants[state].rate.as_bps() as f64;
-            self.candidates.push(Candidate { user, rate, class });
+            let rate = self.grants[state].rate;
+            self.candidates.push(Candidate { user, rate: rate.as_bps() as f64, class });
+            if self.reports.is_news(user, state) {
+                for flow in self.backlog.flows(user, begun) {
+                    let queued_bytes = self.backlog.waiting(flow).bytes;
+                    self.reports.tell(start, RadioReport { flow, rate, queued_bytes });
+                }
+            }
         }
         match self.scheduler.choose(slot, &self.candidates) {
             Some(chosen) => self.serve(start, self.candidates[chosen].user),
@@ -293,18 +300,6 @@ impl Cell {
     }
 }
 
-/// What each state of a channel carries.
-fn grants(config: &CellConfig, slots: Slots) -> Vec<Grant> {
-    let grant = |row: &RateRow| match (config.transport, row.bits, row.slots) {
-        (Transport::Packets, Some(bits), Some(count)) => {
-            Grant { rate: row.rate, work: u64::from(bits) * slots.per_second(), slots: count.into() }
-        }
-        _ => Grant { rate: row.rate, work: row.rate.as_bps(), slots: 1 },
-    };
-    let none = Grant { rate: Rate::ZERO, work: 0, slots: 1 };
-    std::iter::once(none).chain(config.rates.iter().map(grant)).collect()
-}
-
 impl From<Cell> for AnyLink {
     fn from(cell: Cell) -> Self {
         Self::Other(Box::new(cell))
@@ -345,16 +340,22 @@ impl Link for Cell {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let next = match self.departures {
-            Departures::Watched => self.next_change(),
-            Departures::Unwatched => self.next_departure() + self.least_delay(),
-        };
+        let watched = self.departures == Departures::Watched || self.reports.wanted();
+        let next = if watched { self.next_change() } else { self.next_departure() + self.least_delay() };
         let news = self.news.front().map_or(Time::NEVER, |&(time, _)| time);
         Some(next.min(self.flight.due()).min(news)).filter(|&time| time != Time::NEVER)
     }
 
     fn watch(&mut self, departures: Departures) {
         self.departures = departures;
+    }
+
+    fn listen(&mut self) {
+        self.reports.listen(self.members.len());
+    }
+
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        self.reports.poll(now)
     }
 
     fn view(&self, now: Time, flow: FlowId) -> LinkView {

@@ -91,6 +91,7 @@ pub fn every_link() -> Vec<Value> {
                 "users": [{"fading": "none", "mean_snr": 0.0, "count": 2}], "scheduler": "round-robin",
                 "buffer_per": "user", "remainder": "waste", "slots": 1000, "delay": "0ms"
             }),
+            json!({"users": [{"fading": "none"}, {}], "buffer_per": "user", "overflow": "arriving", "order": "sfp"}),
             json!({"users": [{"count": 3}], "scheduler": "pf-sp", "transport": "packets", "delay": "1ms + e(2ms)"}),
         ],
         _ => vec![json!({})],

@@ -1,0 +1,43 @@
+//! What the base station tells the edge of the rates of its users.
+//!
+//! A report is news: the rate at which a user can be served is not what it was when it was last told. It is told at the
+//! beginning of the slot that is decided with the new rate, for each flow of the user that has something to send; a rate
+//! of zero is an outage. In slots in which a user has nothing to send its channel is not looked at, and nothing is told.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{RadioReport, Time};
+
+/// Reports that were not fetched yet, and what was told last.
+#[derive(Default)]
+pub(super) struct Reports {
+    /// State of each user's channel that was told last; empty while nobody listens.
+    told: Vec<Option<usize>>,
+    waiting: VecDeque<(Time, RadioReport)>,
+}
+
+impl Reports {
+    /// From now on somebody listens.
+    pub(super) fn listen(&mut self, users: usize) {
+        self.told.resize(users, None);
+    }
+
+    /// Whether somebody listens.
+    pub(super) fn wanted(&self) -> bool {
+        !self.told.is_empty()
+    }
+
+    /// Whether the state of a user's channel is news; it is none a second time.
+    pub(super) fn is_news(&mut self, user: u32, state: usize) -> bool {
+        self.told.get_mut(user as usize).is_some_and(|told| told.replace(state) != Some(state))
+    }
+
+    pub(super) fn tell(&mut self, at: Time, report: RadioReport) {
+        self.waiting.push_back((at, report));
+    }
+
+    /// The next report of an instant of at most `now`.
+    pub(super) fn poll(&mut self, now: Time) -> Option<RadioReport> {
+        self.waiting.pop_front_if(|&mut (at, _)| at <= now).map(|(_, report)| report)
+    }
+}
