@@ -4,7 +4,7 @@ use ackclock_core::{Flags, SackBlock, Segment, Span, Time};
 
 use super::{BuildControl, Fin, TcpSender};
 use crate::cc::{AckSample, Congestion, CongestionEvent, Phase};
-use crate::config::{Halves, Switch};
+use crate::config::{Halves, Repair, Switch};
 use crate::prr::{Delivery, Prr};
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals};
@@ -16,7 +16,11 @@ struct News {
     acked: Acked,
     sacked: u32,
     rtt: Option<Span>,
+    /// The round-trip time for the timeout, where it is not the same.
+    first_rtt: Option<Span>,
     dsack: bool,
+    /// How often a segment had been found lost before.
+    losses: u32,
     /// What this acknowledgement shows to have arrived, for a recovery that asks.
     arrivals: Arrivals,
 }
@@ -48,20 +52,29 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Brings the scoreboard up to date.
     fn read(&mut self, now: Time, seg: &Segment) -> News {
         let mut arrivals = Arrivals::default();
-        let mut arrived = |record: &Record| {
+        let passed = |record: &Record| {
             if R::FOLLOWS_ARRIVALS {
-                arrivals.note(record);
+                arrivals.pass(record);
             }
         };
         let advances = seg.ack != self.board.una();
-        let acked = if advances { self.board.acknowledge(seg.ack, &mut arrived) } else { Acked::default() };
+        let acked = if advances { self.board.acknowledge(seg.ack, passed) } else { Acked::default() };
         self.past.acknowledged += u64::from(acked.bytes);
         if acked.bytes > 0
             && let Some(rate) = &mut self.rate
         {
             rate.on_acked(now, seg.ack);
         }
-        let mut news = News { acked, sacked: 0, rtt: None, dsack: false, arrivals: Arrivals::default() };
+        let losses = self.board.losses();
+        let mut news = News {
+            acked,
+            sacked: 0,
+            rtt: None,
+            first_rtt: None,
+            dsack: false,
+            losses,
+            arrivals: Arrivals::default(),
+        };
         let mut newest = acked.newest;
         if R::USES_SACK {
             for (position, &block) in seg.sack().iter().enumerate() {
@@ -76,13 +89,19 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                     if let Some(rate) = rate {
                         rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
                     }
-                    arrived(record);
+                    if R::FOLLOWS_ARRIVALS {
+                        arrivals.sack(record);
+                    }
                 });
                 news.sacked += bytes;
                 newest = newest.max(sent_at);
             }
         }
         news.rtt = newest.map(|sent_at| now.since(sent_at));
+        if self.config.repair == Repair::Linux {
+            // Linux takes that of the first segment acknowledged.
+            news.first_rtt = acked.oldest.map(|sent_at| now.since(sent_at));
+        }
         news.arrivals = arrivals;
         news
     }
@@ -94,7 +113,6 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             self.undo_if_spurious(now, seg, news);
         }
         let facts = self.facts(now, news, false);
-        let losses = self.board.losses();
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if verdict != Verdict::Partial(Timer::Keep) {
             self.timer = now + self.rtt.rto();
@@ -117,7 +135,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             }
             Verdict::Open | Verdict::Partial(_) => {}
         }
-        self.spread_reduction(news, self.board.losses() == losses);
+        self.spread_reduction(news, self.board.losses() == news.losses);
     }
 
     fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, closed: bool) {
@@ -164,7 +182,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                 (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
             });
         }
-        let Some(rtt) = news.rtt else { return };
+        let Some(rtt) = news.first_rtt.or(news.rtt) else { return };
         match self.past.rtt_restart.take() {
             Some(previous) => {
                 self.stats.rtt.record(rtt);
@@ -204,6 +222,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             rate: self.rate.as_mut().and_then(|rate| rate.sample(min_rtt)),
             phase,
             window_limited,
+            lost: self.board.losses().wrapping_sub(news.losses),
+            lost_in_all: self.board.losses(),
         }
     }
 
@@ -217,6 +237,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         AckFacts {
             now,
             latest: news.arrivals.latest,
+            last: news.arrivals.last(),
             original: news.arrivals.original,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
@@ -246,7 +267,11 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let event = self.event(now, cause);
         let segments = event.window / u32::from(self.mss);
         self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
-        if self.timestamps == Switch::On && !self.detector.watches(cause) {
+        // Linux judges by the first retransmission, until all losses are repaired.
+        let judged = self.config.repair == Repair::Linux
+            && cause == Congestion::Timeout
+            && self.recovery.phase() != Phase::Open;
+        if self.timestamps == Switch::On && !self.detector.watches(cause) && !judged {
             self.detector.watch(cause, self.stamp(now));
             self.undo.on_reduction(&Before {
                 flight: self.board.outstanding(),
@@ -269,7 +294,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             flight: if linux { cwnd } else { self.board.outstanding().min(cwnd) },
             window: cwnd.min(self.limit()).max(u32::from(self.mss)),
             repeated_timeout: cause == Congestion::Timeout
-                && (self.past.timed_out_at == Some(una) || (linux && self.recovery.phase() != Phase::Open)),
+                && (self.past.timed_out_at == Some(una)
+                    || (linux && self.recovery.phase() == Phase::FastRecovery)),
         }
     }
 
@@ -332,7 +358,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let event = self.event(now, Congestion::Ecn);
         if self.cc.window() <= u32::from(self.mss) {
             // With a window of one segment the sender waits for its timer instead (end of section 6.1.2).
-            self.paced_until = self.paced_until.max(now + self.rtt.rto());
+            self.pacer.hold(now + self.rtt.rto());
         }
         self.cc.on_congestion(&event);
     }

@@ -21,10 +21,12 @@
 mod ack;
 mod input;
 mod output;
+mod pacer;
 mod timer;
 
 use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Size, Span, Time};
 
+use self::pacer::Pacer;
 use crate::cc::{CcContext, CongestionControl, Phase};
 use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, window_bytes};
 use crate::delivery_rate::DeliveryRate;
@@ -128,8 +130,7 @@ pub struct TcpSender<R, C> {
     board: Scoreboard,
     /// Retransmission or persist timer; [`Time::NEVER`] while stopped.
     timer: Time,
-    /// When pacing lets the next segment out.
-    paced_until: Time,
+    pacer: Pacer,
     /// When pacing last held something back that it will let out; [`Time::NEVER`] otherwise.
     pacing_wake: Time,
     /// When an established connection begins; [`Time::NEVER`] once it has.
@@ -284,7 +285,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         Self {
             board: Scoreboard::new(params.first),
             timer: Time::NEVER,
-            paced_until: Time::ZERO,
+            pacer: Pacer::default(),
             pacing_wake: Time::NEVER,
             peer: Peer { edge: params.first + max_window, largest: 0, next: Seq(1), scale: 0 },
             max_window,
