@@ -133,7 +133,8 @@ class Worlds:
             take = f"exec {sys.executable} {BULK} take $ACKCLOCK_BASE {self.seconds:g} {begin:g}"
             # Other work on the machine is not to disturb what happens in real time.
             link = ["ackclock", "link", "--scenario", str(self.scenario(job.cell)), "--seed", str(job.seed)]
-            result = run(["nice", "-n", "-10", *link, "--json", "--server", serve, "--", "sh", "-c", take], first="begins_s")
+            command = ["nice", "-n", "-10", *link, "--json", "--server", serve, "--", "sh", "-c", take]
+            result = run(command, first="begins_s")
             kept.write_text(json.dumps(result) + "\n")
         return json.loads(kept.read_text())
 

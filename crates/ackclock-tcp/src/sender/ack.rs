@@ -66,44 +66,42 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             rate.on_acked(now, seg.ack);
         }
         let losses = self.board.losses();
-        let mut news = News {
-            acked,
-            sacked: 0,
-            rtt: None,
-            first_rtt: None,
-            dsack: false,
-            losses,
-            arrivals: Arrivals::default(),
-        };
+        let mut news = News { acked, sacked: 0, rtt: None, first_rtt: None, dsack: false, losses, arrivals };
         let mut newest = acked.newest;
         if R::USES_SACK {
-            for (position, &block) in seg.sack().iter().enumerate() {
-                // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
-                news.dsack |= position == 0
-                    && (block.right.at_or_before(seg.ack)
-                        || seg.sack().get(1).is_some_and(|second| {
-                            second.left.at_or_before(block.left) && block.right.at_or_before(second.right)
-                        }));
-                let rate = &mut self.rate;
-                let (bytes, sent_at) = self.board.sack(block, |record| {
-                    if let Some(rate) = rate {
-                        rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
-                    }
-                    if R::FOLLOWS_ARRIVALS {
-                        arrivals.sack(record);
-                    }
-                });
-                news.sacked += bytes;
-                newest = newest.max(sent_at);
-            }
+            newest = newest.max(self.read_sack(now, seg, &mut news));
         }
         news.rtt = newest.map(|sent_at| now.since(sent_at));
         if self.config.repair == Repair::Linux {
             // Linux takes that of the first segment acknowledged.
             news.first_rtt = acked.oldest.map(|sent_at| now.since(sent_at));
         }
-        news.arrivals = arrivals;
         news
+    }
+
+    /// What is SACKed; when the newest of it was sent.
+    fn read_sack(&mut self, now: Time, seg: &Segment, news: &mut News) -> Option<Time> {
+        let mut newest = None;
+        for (position, &block) in seg.sack().iter().enumerate() {
+            // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
+            news.dsack |= position == 0
+                && (block.right.at_or_before(seg.ack)
+                    || seg.sack().get(1).is_some_and(|second| {
+                        second.left.at_or_before(block.left) && block.right.at_or_before(second.right)
+                    }));
+            let (rate, arrivals) = (&mut self.rate, &mut news.arrivals);
+            let (bytes, sent_at) = self.board.sack(block, |record| {
+                if let Some(rate) = rate {
+                    rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
+                }
+                if R::FOLLOWS_ARRIVALS {
+                    arrivals.sack(record);
+                }
+            });
+            news.sacked += bytes;
+            newest = newest.max(sent_at);
+        }
+        newest
     }
 
     fn on_advance(&mut self, now: Time, seg: &Segment, news: &mut News) {

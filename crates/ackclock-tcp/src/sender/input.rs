@@ -2,8 +2,8 @@
 
 use ackclock_core::{Flags, Segment, Seq, Span, Time};
 
-use super::{BuildControl, Due, State, TcpSender, context};
-use crate::config::{Repair, Switch};
+use super::{BuildControl, Due, State, TcpSender};
+use crate::config::{Repair, Switch, context};
 use crate::recovery::Recovery;
 use crate::rtt::{RtoConfig, RttEstimator};
 use crate::scoreboard::Scoreboard;

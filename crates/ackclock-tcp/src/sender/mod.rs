@@ -24,11 +24,11 @@ mod output;
 mod pacer;
 mod timer;
 
-use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Size, Span, Time};
+use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time};
 
 use self::pacer::Pacer;
 use crate::cc::{CcContext, CongestionControl, Phase};
-use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, window_bytes};
+use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, context, window_in_bytes};
 use crate::delivery_rate::DeliveryRate;
 use crate::prr::Prr;
 use crate::recovery::Recovery;
@@ -256,20 +256,6 @@ impl Sink for Caught {
     }
 
     fn discard(&mut self, _: &Segment) {}
-}
-
-/// What a controller is told of a flow whose segments carry `mss` bytes.
-fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> CcContext {
-    CcContext {
-        mss: u32::from(mss),
-        initial_window: window_in_bytes(params.initial_window, mss),
-        initial_ssthresh: window_in_bytes(config.initial_ssthresh.unwrap_or(params.max_window), mss),
-    }
-}
-
-/// A window that was checked, in bytes; one segment if it was not.
-fn window_in_bytes(size: Size, mss: u16) -> u32 {
-    window_bytes(size, mss).unwrap_or(u32::from(mss))
 }
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
