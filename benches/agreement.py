@@ -62,10 +62,20 @@ class Pair:
             numbers = [getattr(world, quantity) / divisor for world in (self.kernel, self.ours)]
             row += [f"{number:.{decimals}f}" for number in numbers]
             row.append(f"{self.difference(quantity):+.1f}")
+        row[5:5] = [spread(self.kernel_runs)]
+        row[7:7] = [spread(self.ours_runs)]
         return row
 
 
+def spread(runs: Sequence[Outcome]) -> str:
+    """Least and most goodput of several runs, in kbit/s."""
+    rates = [run.goodput_bps / 1e3 for run in runs]
+    return f"{min(rates):.0f}-{max(rates):.0f}"
+
+
 HEADINGS = ["link", "buffer", "regulator", "sender", *(word for name, *_ in SHOWN for word in (name, "ours", "%"))]
+HEADINGS[5:5] = ["runs"]
+HEADINGS[7:7] = ["runs"]
 
 
 def table(pairs: Sequence[Pair]) -> Table:

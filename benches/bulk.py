@@ -1,12 +1,14 @@
 """A bulk download between two network namespaces, with the kernel's TCP set up as the simulator's preset `linux` is.
 
     bulk.py send CONTROL SACK          serves one download after the other, by this congestion control
-    bulk.py take ADDRESS SECONDS       takes one for so long
+    bulk.py take ADDRESS SECONDS BEGIN takes one for so long, from when the link has run for BEGIN seconds; prints when
 
 Both set what the kernel keeps for each network namespace, so they need root; nothing outside the namespace changes.
 """
 
+import json
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -31,8 +33,11 @@ def main() -> None:
         case ["send", control, sack]:
             configure(tcp_sack=sack)
             send(control)
-        case ["take", address, seconds]:
+        case ["take", address, seconds, begin]:
             configure()
+            began = link_began()
+            time.sleep(max(0.0, began + float(begin) - time.monotonic()))
+            print(json.dumps({"begins_s": time.monotonic() - began}), flush=True)
             take(address, float(seconds))
         case _:
             sys.exit(__doc__)
@@ -64,6 +69,18 @@ def flood(peer: socket.socket) -> None:
             peer.sendall(bytes(CHUNK))
     except (ConnectionResetError, BrokenPipeError):
         pass
+
+
+def link_began() -> float:
+    """When the link around us began, by the clock that waits here: the quickest of several answers tells best."""
+    answers = []
+    for _ in range(5):
+        asked = time.monotonic()
+        shown = subprocess.run(["ackclock", "link", "show"], capture_output=True, check=True).stdout
+        answered = time.monotonic()
+        began = (asked + answered) / 2 - json.loads(shown)["duration_s"]
+        answers.append((answered - asked, began))
+    return min(answers)[1]
 
 
 def take(address: str, seconds: float) -> None:

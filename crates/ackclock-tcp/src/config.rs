@@ -7,6 +7,7 @@ use ackclock_core::{Config, ConfigError, FlowId, Seq, Size, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cc::CcContext;
 use crate::cc::bbr::BbrConfig;
 use crate::cc::cubic::CubicConfig;
 use crate::rtt::RtoConfig;
@@ -266,4 +267,18 @@ pub fn window_bytes(size: Size, mss: u16) -> Result<u32, ConfigError> {
         Ok(bytes @ 1..=0x4000_0000) => Ok(bytes),
         _ => Err(ConfigError::new("", format!("{size} is not between 1 byte and 1 GiB"))),
     }
+}
+
+/// What a controller is told of a flow whose segments carry `mss` bytes.
+pub(crate) fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> CcContext {
+    CcContext {
+        mss: u32::from(mss),
+        initial_window: window_in_bytes(params.initial_window, mss),
+        initial_ssthresh: window_in_bytes(config.initial_ssthresh.unwrap_or(params.max_window), mss),
+    }
+}
+
+/// A window that was checked, in bytes; one segment if it was not.
+pub(crate) fn window_in_bytes(size: Size, mss: u16) -> u32 {
+    window_bytes(size, mss).unwrap_or(u32::from(mss))
 }

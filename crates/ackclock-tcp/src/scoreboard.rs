@@ -63,6 +63,8 @@ pub struct Acked {
     pub delivered: u32,
     /// When the newest of the segments was sent; `None` where one of them was sent more than once (Karn).
     pub newest: Option<Time>,
+    /// The same of the oldest that had not been SACKed before.
+    pub oldest: Option<Time>,
 }
 
 impl Scoreboard {
@@ -188,7 +190,7 @@ impl Scoreboard {
     #[inline]
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
         let bytes = ack.since(self.una);
-        let mut acked = Acked { bytes, delivered: bytes, newest: None };
+        let mut acked = Acked { bytes, delivered: bytes, newest: None, oldest: None };
         let mut marks = Marks::default();
         while let Some(record) = self.sent.front() {
             if record.end().after(ack) {
@@ -203,6 +205,7 @@ impl Scoreboard {
             acked.newest = Some(record.sent_at);
             marks = marks.with(record.marks);
             if !record.marks.has(Marks::SACKED) {
+                acked.oldest = acked.oldest.or(Some(record.sent_at));
                 news(&record);
             }
             if record.marks.has(Marks::COUNTED) {
@@ -212,7 +215,7 @@ impl Scoreboard {
             self.sent.pop();
         }
         if marks.has(Marks::REPEATED) {
-            acked.newest = None;
+            (acked.newest, acked.oldest) = (None, None);
         }
         self.una = ack;
         self.next = self.next.max(self.sent.first());
@@ -291,6 +294,7 @@ impl Scoreboard {
         rest.seq = ack;
         rest.len -= len;
         acked.newest = Some(record.sent_at);
+        acked.oldest = acked.oldest.or(Some(record.sent_at));
         *marks = marks.with(record.marks);
     }
 

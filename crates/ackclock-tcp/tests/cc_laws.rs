@@ -1,7 +1,7 @@
 //! Laws that hold for every congestion controller, whatever it is told.
 
 use ackclock_core::{Rate, Span, Time};
-use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
+use ackclock_tcp::cc::bbr::{Bbr, BbrConfig, LossWindow};
 use ackclock_tcp::cc::cubic::{Cubic, CubicConfig, SlowStartEnd};
 use ackclock_tcp::cc::reno::Reno;
 use ackclock_tcp::cc::{
@@ -31,7 +31,14 @@ const CONTROLLERS: &[(&str, Build)] = &[
     }),
     ("bbr", |context| Box::new(Bbr::new(&BbrConfig::default(), context))),
     ("bbr, Linux", |context| {
-        let config = BbrConfig { aggregation: Switch::On, pacing_margin: 0.01, even_window: Switch::On };
+        let config = BbrConfig {
+            aggregation: Switch::On,
+            pacing_margin: 0.01,
+            even_window: Switch::On,
+            losses: LossWindow::Linux,
+            policer: Switch::On,
+            bursts: Switch::On,
+        };
         Box::new(Bbr::new(&config, context))
     }),
 ];
@@ -113,6 +120,8 @@ fn sample(now: Time, ack: &Ack) -> AckSample {
         }),
         phase: ack.phase,
         window_limited: ack.window_limited,
+        lost: 0,
+        lost_in_all: 0,
     }
 }
 

@@ -29,8 +29,12 @@ fn options(kind: &str) -> Value {
 }
 
 impl Script {
-    /// Sends `window` segments at 0.
+    /// Sends `window` segments at 0, and has more to send without end.
     fn begun(kind: &str, window: u32) -> Self {
+        Self::with(kind, window, Supply::Endless)
+    }
+
+    fn with(kind: &str, window: u32, supply: Supply) -> Self {
         let params = FlowParams {
             packet: 1040,
             initial_window: Size::Packets(window),
@@ -38,7 +42,7 @@ impl Script {
             ..FlowParams::new(FlowId(0))
         };
         let mut sender = SENDERS.resolve(&options(kind)).unwrap().build(params).unwrap();
-        sender.supply(Supply::Endless);
+        sender.supply(supply);
         sender.on_timeout(Time::ZERO);
         let mut script = Self { sender };
         assert_eq!(script.sent(at(0)).len() as u32, window);
@@ -95,8 +99,8 @@ fn three_sacked_segments_make_what_was_sent_before_them_lost() {
 fn two_sacked_segments_are_enough_after_a_quarter_of_the_round_trip() {
     let mut script = Script::begun("sack", 4);
     assert_eq!(script.ack(100, 0, &[(1, 2)]), [4]);
-    // 0 was sent at 0, RACK.rtt is 100 ms, and the smallest round trip is too: lost at 125 ms.
-    assert_eq!(script.timeout(), (125, vec![0]));
+    // 0 was sent at 0, RACK.rtt is 100 ms, and the smallest round trip is too: lost at 125 ms and two ticks of 4 ms.
+    assert_eq!(script.timeout(), (133, vec![0]));
     assert_eq!(script.sender.stats().fast_retransmits, 1);
 }
 
@@ -123,11 +127,11 @@ fn a_retransmission_that_is_lost_is_sent_again() {
 fn a_silent_tail_is_probed_with_new_data_after_two_round_trips() {
     let mut script = Script::begun("sack", 4);
     script.ack(100, 2, &[]);
-    // srtt is 100 ms, and 2 ms come on top; the probe is the next new segment, beyond the window, and the timer starts anew.
+    // srtt is 100 ms, and 8 ms come on top; the probe is the next new segment, beyond the window, and the timer starts anew.
     let (due, probe) = script.timeout();
-    assert_eq!((due, probe), (302, vec![8]));
+    assert_eq!((due, probe), (308, vec![8]));
     // rto = 100 + max(200, 200)
-    assert_eq!(script.timeout().0, 602);
+    assert_eq!(script.timeout().0, 608);
     assert_eq!(script.sender.stats().timeouts, 1);
 }
 
@@ -138,7 +142,7 @@ fn a_timeout_sends_one_segment_and_is_spurious_where_an_original_arrives() {
     assert_eq!(script.cwnd(), 12);
     script.timeout();
     let (due, again) = script.timeout();
-    assert_eq!((due, again), (602, vec![4]));
+    assert_eq!((due, again), (608, vec![4]));
     assert_eq!(script.cwnd(), 1);
     // 4 may be either; it calls for new data. That 5 arrives, which was sent once, proves it.
     script.ack(700, 5, &[]);
@@ -160,6 +164,34 @@ fn after_a_real_timeout_new_data_is_tried_once_and_then_the_rest_is_sent_again()
     assert_eq!(script.ack(700, 5, &[]), [17, 18]);
     // It arrives beyond a gap: the loss was real.
     assert_eq!(script.ack(800, 5, &[(17, 18)])[0], 5);
+    assert_eq!(script.sender.phase(), Phase::TimeoutRecovery);
+}
+
+#[test]
+fn where_no_new_data_may_be_sent_the_rest_is_sent_again_at_once() {
+    for kind in ["sack", "newreno"] {
+        let mut script = Script::with(kind, 8, Supply::Bytes(8000));
+        script.ack(100, 4, &[]);
+        let again = std::iter::repeat_with(|| script.timeout().1).find(|out| out == &[4]);
+        assert_eq!(again, Some(vec![4]), "{kind}");
+        assert_eq!(script.ack(2000, 5, &[]), [5, 6], "{kind}");
+    }
+}
+
+#[test]
+fn a_timeout_between_repairs_is_not_doubted_and_halves_again() {
+    let mut script = Script::begun("newreno", 8);
+    script.ack(100, 8, &[]);
+    assert_eq!(script.cwnd(), 16);
+    assert_eq!(script.timeout().1, [8]);
+    // It calls for new data; the two that go out tell nothing.
+    script.ack(600, 9, &[]);
+    assert_eq!(script.sender.ssthresh(), Some(8000));
+    script.timeout();
+    // cwnd was 2, and the least threshold is.
+    assert_eq!(script.sender.ssthresh(), Some(2000));
+    // One that was never sent again arrives, and proves nothing.
+    script.ack(1500, 11, &[]);
     assert_eq!(script.sender.phase(), Phase::TimeoutRecovery);
 }
 

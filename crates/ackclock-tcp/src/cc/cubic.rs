@@ -336,6 +336,8 @@ mod tests {
                 rate: None,
                 phase: Phase::Open,
                 window_limited,
+                lost: 0,
+                lost_in_all: 0,
             });
         }
 
@@ -510,6 +512,8 @@ mod tests {
             rate: None,
             phase: Phase::FastRecovery,
             window_limited: true,
+            lost: 0,
+            lost_in_all: 0,
         };
         bench.cubic.on_ack(&sample);
         assert_eq!(bench.cubic.window(), 10 * MSS);

@@ -134,6 +134,8 @@ mod tests {
                 rate: None,
                 phase: Phase::Open,
                 window_limited: true,
+                lost: 0,
+                lost_in_all: 0,
             };
             pace = hystart.on_ack(&sample);
         }

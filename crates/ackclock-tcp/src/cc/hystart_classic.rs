@@ -109,6 +109,8 @@ mod tests {
             rate: None,
             phase: Phase::Open,
             window_limited: true,
+            lost: 0,
+            lost_in_all: 0,
         }
     }
 

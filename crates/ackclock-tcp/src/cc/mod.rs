@@ -34,6 +34,10 @@ pub struct AckSample {
     pub phase: Phase,
     /// Whether the window was what kept the sender from sending more.
     pub window_limited: bool,
+    /// Segments that it showed to be lost, and all that were found lost so far (wraps).
+    pub lost: u32,
+    /// See [`lost`](Self::lost).
+    pub lost_in_all: u32,
 }
 
 /// Where loss recovery stands while an ACK is taken in.
@@ -118,6 +122,11 @@ pub trait CongestionControl: Send {
 
     /// The rate at which to spread what the window allows; `None` sends at once.
     fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Bytes that leave together where sending is spread; `None` where each segment waits for its turn.
+    fn burst(&self) -> Option<u32> {
         None
     }
 

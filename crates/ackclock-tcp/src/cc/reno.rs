@@ -158,6 +158,8 @@ mod tests {
             rate: None,
             phase,
             window_limited: true,
+            lost: 0,
+            lost_in_all: 0,
         }
     }
 

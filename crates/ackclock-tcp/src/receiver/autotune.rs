@@ -22,6 +22,8 @@ use ackclock_core::{Span, Time};
 
 /// First window, bytes: half of the memory that Linux gives to a new connection.
 const FIRST: u32 = 65_536;
+/// First clamp, bytes: once Linux has seen a full segment it knows what share of the memory is payload, 158/256.
+const FIRST_CLAMP: u32 = 80_896;
 /// Segments that are expected of the first round trip.
 const FIRST_ROUND: u32 = 10;
 /// Segments by which one that arrives in order raises the threshold.
@@ -59,11 +61,13 @@ pub(super) struct Arrival {
 impl Autotune {
     /// The window of a new connection, which may grow to `most`.
     pub(super) fn new(mss: u16, most: u32) -> Self {
-        let first = FIRST.min(most);
-        let mss = u32::from(mss);
-        let space = (FIRST_ROUND * mss).max(1);
+        let mss = u32::from(mss).max(1);
+        // In whole segments, as the window of the SYN is.
+        let threshold = (FIRST / mss * mss).min(most);
+        let clamp = FIRST_CLAMP.min(most);
+        let space = FIRST_ROUND * mss;
         let (mark, since, round_trip) = (0, Time::ZERO, None);
-        Self { mss, most, threshold: first, clamp: first, space, mark, since, round_trip }
+        Self { mss, most, threshold, clamp, space, mark, since, round_trip }
     }
 
     /// The window, bytes.
@@ -116,11 +120,11 @@ mod tests {
     #[test]
     fn the_threshold_rises_by_two_segments_up_to_the_clamp() {
         let mut tune = Autotune::new(MSS, 1_000_000);
-        assert_eq!(tune.window(), 65_536);
+        assert_eq!(tune.window(), 65_000);
         // 20 segments in the first round trip where 10 were expected: 2 * 20 000 + 2 * 40 000 * 10 / 10.
         tune.on_data(&arrival(100, 20_000));
         assert_eq!(tune.clamp, 120_000);
-        assert_eq!(tune.window(), 67_536);
+        assert_eq!(tune.window(), 67_000);
         (0..100).for_each(|_| tune.on_data(&arrival(110, 20_000)));
         assert_eq!(tune.window(), 120_000);
     }
@@ -132,7 +136,7 @@ mod tests {
             tune.on_data(&Arrival { ahead: n * 1000, in_order: false, ..arrival(50, 0) });
         }
         // twice the 10 000 of the first round trip, and 200 000 ahead
-        assert_eq!((tune.window(), tune.clamp), (65_536, 220_000));
+        assert_eq!((tune.window(), tune.clamp), (65_000, 220_000));
     }
 
     #[test]

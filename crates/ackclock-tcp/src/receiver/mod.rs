@@ -22,12 +22,15 @@
 
 mod autotune;
 mod config;
+mod handshake;
+mod quick;
 
-use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, SynOptions, Time, Timestamps};
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time, Timestamps};
 
 use self::autotune::{Arrival, Autotune};
 use self::config::scaled_window;
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
+use self::quick::Quick;
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 use crate::reassembly::Reassembly;
 
@@ -45,8 +48,7 @@ pub struct Receiver {
     window_field: u16,
     /// Segments taken in order since the last ACK.
     unacknowledged: u32,
-    /// Segments yet to be acknowledged one by one.
-    quick: u32,
+    quick: Quick,
     /// TS.Recent, the timestamp to echo.
     echo: Option<u32>,
     /// When the delayed ACK, or the SYN again, is due.
@@ -60,6 +62,8 @@ pub struct Receiver {
     ahead: Reassembly,
     /// The window, where it grows.
     autotune: Option<Box<Autotune>>,
+    /// When the last SYN left.
+    syn_sent: Time,
     /// Wait before the next SYN.
     syn_timeout: Span,
     flow: FlowId,
@@ -101,7 +105,7 @@ impl Receiver {
             scale,
             window_field,
             unacknowledged: 0,
-            quick: if let AckPolicy::Delayed { quick, .. } = config.acks { quick } else { 0 },
+            quick: Quick::new(if let AckPolicy::Delayed { quick, .. } = config.acks { quick } else { 0 }),
             echo: None,
             deadline: Time::NEVER,
             delivered: 0,
@@ -111,6 +115,7 @@ impl Receiver {
             end: None,
             ahead: Reassembly::default(),
             autotune,
+            syn_sent: Time::ZERO,
             syn_timeout: FIRST_TIMEOUT,
             flow,
             config: ReceiverConfig { dsack: config.dsack && config.sack, ..config },
@@ -133,6 +138,10 @@ impl Receiver {
         }
         if self.state != State::Established || !seg.has_data() {
             return;
+        }
+        self.quick.on_data(now);
+        if seg.end().at_or_before(self.next) {
+            self.quick.on_repeated();
         }
         if !self.accept(seg) {
             self.acknowledge(now, None, out);
@@ -280,7 +289,7 @@ impl Receiver {
     fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
         self.unacknowledged += 1;
         match self.config.acks {
-            AckPolicy::Delayed { .. } if self.quick > 0 => self.quick -= 1,
+            AckPolicy::Delayed { .. } if self.quick.is_on() => {}
             AckPolicy::Delayed { count, timeout, .. }
                 if self.unacknowledged < count && self.end.is_none() =>
             {
@@ -314,58 +323,9 @@ impl Receiver {
         ack.header = self.header_of(&ack);
         self.acknowledged = self.next;
         self.unacknowledged = 0;
+        self.quick.on_ack();
         self.deadline = Time::NEVER;
         out(ack);
-    }
-
-    fn send_syn(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
-        let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
-        syn.flags = if self.config.ecn { Flags::SYN | Flags::ECE | Flags::CWR } else { Flags::SYN };
-        // RFC 7323 section 2.2: the window of a SYN is never scaled.
-        syn.window = u16::try_from(self.window()).unwrap_or(u16::MAX);
-        syn.set_scale(Some(self.scale));
-        syn.set_syn_options(SynOptions {
-            mss: Some(self.config.mss),
-            window_scale: Some(self.scale),
-            sack_permitted: self.config.sack,
-        });
-        if self.config.timestamps {
-            syn.set_timestamps(Timestamps { value: clock(now), echo: 0 });
-        }
-        syn.header = self.header_of(&syn);
-        self.deadline = now + self.syn_timeout;
-        self.syn_timeout = (self.syn_timeout * 2).min(LONGEST_TIMEOUT);
-        out(syn);
-    }
-
-    /// Completes the handshake, or answers a SYN-ACK that came again because the answer was lost.
-    fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(Segment)) {
-        if !seg.flags.contains(Flags::SYN | Flags::ACK)
-            || seg.ack != INITIAL + 1
-            || self.state == State::Closed
-        {
-            return;
-        }
-        if self.state == State::SynSent {
-            self.state = State::Established;
-            self.next = seg.seq + 1;
-            self.agree(seg);
-        }
-        self.acknowledge(now, None, out);
-    }
-
-    /// Gives up what the peer did not offer.
-    fn agree(&mut self, syn_ack: &Segment) {
-        let offered = syn_ack.syn_options().unwrap_or_default();
-        self.config.sack &= offered.sack_permitted;
-        self.config.dsack &= offered.sack_permitted;
-        self.config.ecn &= syn_ack.flags.intersects(Flags::ECE);
-        self.config.timestamps &= syn_ack.timestamps().is_some();
-        self.echo = syn_ack.timestamps().map(|stamp| stamp.value);
-        if offered.window_scale.is_none() {
-            self.window_field = u16::try_from(self.window()).unwrap_or(u16::MAX);
-            self.scale = 0;
-        }
     }
 
     /// The advertised window, bytes.
@@ -405,6 +365,8 @@ fn clock(now: Time) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_core::SynOptions;
+
     use super::*;
     use proptest::prelude::*;
 

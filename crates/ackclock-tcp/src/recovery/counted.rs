@@ -9,11 +9,12 @@
 //! ## What it does
 //! What is in flight is what is outstanding, less a segment a duplicate, less the one that is lost. The third duplicate
 //! takes the first segment for lost, and so does each partial acknowledgement, which besides uses up the duplicates that
-//! it explains. The window is never inflated. Repair ends when more than what was outstanding at its beginning is
+//! it explains. More duplicates than segments can explain raise the threshold to what was outstanding, up to 300; a
+//! timeout after three of them takes that back. The window is never inflated. Repair ends when more than what was outstanding at its beginning is
 //! acknowledged.
 //!
 //! ## Differences from the source
-//! The threshold of three duplicates does not adapt.
+//! None known.
 //!
 //! ## Validation
 //! The exchanges of `tests/linux.rs`; side by side with the kernel's sender over the cells of `make agree`.
@@ -26,6 +27,9 @@ use crate::cc::Phase;
 use crate::config::{Halves, SenderConfig};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sent::Index;
+
+/// The highest threshold of duplicates (tcp_max_reordering).
+const MOST_THRESH: u32 = 300;
 
 /// State of recovery by counted duplicates.
 #[derive(Clone, Debug)]
@@ -42,6 +46,10 @@ pub struct Counted {
     /// Nothing below is lost and still to be sent again.
     cursor: Index,
     doubt: Doubt,
+    /// The left edge has not advanced since the last timeout.
+    in_a_row: bool,
+    /// Duplicates that make a loss.
+    threshold: u32,
 }
 
 impl Recovery for Counted {
@@ -60,6 +68,8 @@ impl Recovery for Counted {
             retransmit: false,
             cursor: 0,
             doubt: Doubt::None,
+            in_a_row: false,
+            threshold: DUP_THRESH,
         }
     }
 
@@ -68,6 +78,9 @@ impl Recovery for Counted {
         // One of the segments was the hole; the others had been told by duplicates.
         self.delivered = ack.acked.saturating_sub(self.left).max(ack.mss.min(ack.acked));
         self.left = self.left.saturating_sub(ack.acked.saturating_sub(ack.mss));
+        self.in_a_row = false;
+        let left = std::mem::take(&mut self.left);
+        self.bound(left, ack.acked, ack.mss, board);
         match (self.phase, self.recovery_point) {
             (Phase::FastRecovery, Some(point)) => self.on_repair(point, board),
             (Phase::TimeoutRecovery, Some(point)) if board.una().before(point) => {
@@ -95,7 +108,7 @@ impl Recovery for Counted {
             return verdict;
         }
         self.count(ack, board);
-        if self.phase == Phase::FastRecovery || self.left < DUP_THRESH * ack.mss {
+        if self.phase == Phase::FastRecovery || self.left < self.threshold.saturating_mul(ack.mss) {
             return Verdict::Open;
         }
         self.recovery_point = Some(board.max());
@@ -105,7 +118,13 @@ impl Recovery for Counted {
     }
 
     fn on_timeout(&mut self, _: Time, board: &mut Scoreboard) {
-        self.doubt = if self.phase == Phase::FastRecovery { Doubt::None } else { Doubt::Open };
+        let told = board.sent().front().map_or(0, |front| self.left / u32::from(front.len.max(1)));
+        if self.phase == Phase::Open && told >= DUP_THRESH {
+            // So many duplicates and no repair: the threshold is too high.
+            self.threshold = self.threshold.min(DUP_THRESH);
+        }
+        self.doubt = Doubt::after_timeout(self.phase, self.in_a_row);
+        self.in_a_row = true;
         self.phase = Phase::TimeoutRecovery;
         self.recovery_point = Some(board.max());
         self.left = 0;
@@ -135,7 +154,10 @@ impl Recovery for Counted {
             self.cursor = board.sent().first() + 1;
             return Some(Next::Again(board.sent().first()));
         }
-        if window.cwnd < self.in_flight(board).saturating_add(window.mss) {
+        let room = window.cwnd >= self.in_flight(board).saturating_add(window.mss);
+        let fresh = window.fresh > 0 && board.outstanding() + window.fresh <= window.limit;
+        self.doubt.on_poll(room && fresh, self.recovery_point == Some(board.max()));
+        if !room {
             return None;
         }
         if self.doubt != Doubt::Testing
@@ -144,7 +166,7 @@ impl Recovery for Counted {
             self.cursor = index + 1;
             return Some(Next::Again(index));
         }
-        (window.fresh > 0 && board.outstanding() + window.fresh <= window.limit).then_some(Next::Fresh)
+        fresh.then_some(Next::Fresh)
     }
 
     fn phase(&self) -> Phase {
@@ -184,15 +206,93 @@ impl Counted {
 
     /// A duplicate stands for a segment, as long as the first one is missing.
     fn count(&mut self, ack: &AckFacts, board: &Scoreboard) {
-        let most = board.outstanding().saturating_sub(ack.mss.max(board.lost()));
-        let left = (self.left + ack.mss).min(most).max(self.left.min(most));
-        self.delivered = left.saturating_sub(self.left);
-        self.left = left;
+        let before = self.left;
+        self.bound(before + ack.mss, 0, ack.mss, board);
+        self.delivered = self.left.saturating_sub(before);
+    }
+
+    /// Duplicates stand for `left` bytes, but for no more than may have left the network. More of them mean to Linux that
+    /// the path reorders as much as was outstanding, and it raises its threshold to that.
+    fn bound(&mut self, left: u32, acked: u32, mss: u32, board: &Scoreboard) {
+        let most = board.outstanding().saturating_sub(mss.max(board.lost()));
+        self.left = left.min(most);
+        if left > most {
+            self.threshold = ((board.outstanding() + acked) / mss).min(MOST_THRESH);
+        }
     }
 
     fn lose_first(&mut self, board: &mut Scoreboard) {
         let first = board.sent().first();
         board.lose(first);
         self.cursor = self.cursor.min(first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sent::Marks;
+
+    const MSS: u32 = 1000;
+
+    fn facts(acked: u32) -> AckFacts {
+        AckFacts {
+            now: Time::ZERO,
+            latest: None,
+            last: None,
+            original: None,
+            srtt: None,
+            min_rtt: None,
+            acked,
+            sacked: 0,
+            duplicate: acked == 0,
+            mss: MSS,
+            cwnd: 10 * MSS,
+        }
+    }
+
+    fn push(board: &mut Scoreboard, segments: u32) {
+        for _ in 0..segments {
+            board.push(Time::ZERO, MSS as u16, Marks::default());
+        }
+    }
+
+    /// Duplicates until repair begins or there are `most`.
+    fn duplicates(counted: &mut Counted, board: &mut Scoreboard, most: u32) -> u32 {
+        (1..=most).find(|_| counted.on_duplicate(&facts(0), board) == Verdict::Enter).unwrap_or(most + 1)
+    }
+
+    fn advance(counted: &mut Counted, board: &mut Scoreboard, to: u32) {
+        let acked = board.acknowledge(Seq(to * MSS), |_| {}).bytes;
+        counted.on_advance(&facts(acked), board);
+    }
+
+    /// Of four segments all but the first are told by duplicates, and then not the first alone proves to have been lost.
+    fn deceived() -> (Counted, Scoreboard) {
+        let mut board = Scoreboard::new(Seq(0));
+        push(&mut board, 14);
+        let mut counted = Counted::new(&SenderConfig::default());
+        advance(&mut counted, &mut board, 10);
+        assert_eq!(duplicates(&mut counted, &mut board, 9), 3);
+        advance(&mut counted, &mut board, 11);
+        advance(&mut counted, &mut board, 14);
+        push(&mut board, 9);
+        advance(&mut counted, &mut board, 15);
+        (counted, board)
+    }
+
+    #[test]
+    fn more_duplicates_than_segments_raise_the_threshold_to_what_was_outstanding() {
+        let (mut counted, mut board) = deceived();
+        // 3 outstanding and one acknowledged, where three had been told to have left
+        assert_eq!(duplicates(&mut counted, &mut board, 9), 4);
+    }
+
+    #[test]
+    fn a_timeout_after_three_duplicates_lowers_the_threshold_again() {
+        let (mut counted, mut board) = deceived();
+        assert_eq!(duplicates(&mut counted, &mut board, 3), 4);
+        counted.on_timeout(Time::ZERO, &mut board);
+        assert_eq!(counted.threshold, DUP_THRESH);
     }
 }

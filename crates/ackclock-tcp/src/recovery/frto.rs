@@ -19,6 +19,7 @@
 use ackclock_core::Seq;
 
 use super::AckFacts;
+use crate::cc::Phase;
 use crate::scoreboard::Scoreboard;
 
 /// Whether the last timeout may have been spurious.
@@ -34,6 +35,20 @@ pub(super) enum Doubt {
 }
 
 impl Doubt {
+    /// After a timeout in `phase`, and `in_a_row` with the one before: not where losses were being repaired already
+    /// (RFC 5682 step 1), but for timeouts in a row.
+    pub(super) fn after_timeout(phase: Phase, in_a_row: bool) -> Self {
+        if phase == Phase::Open || in_a_row { Self::Open } else { Self::None }
+    }
+
+    /// Something is to be sent: without new data to send, and `none_sent` so far, nothing can be tested.
+    #[inline]
+    pub(super) fn on_poll(&mut self, fresh: bool, none_sent: bool) {
+        if *self == Self::Testing && none_sent && !fresh {
+            *self = Self::None;
+        }
+    }
+
     /// Takes in an acknowledgement that does not cover all that was outstanding, up to `point`, at the timeout; whether it
     /// proves the timeout spurious.
     pub(super) fn on_ack(&mut self, ack: &AckFacts, point: &mut Seq, board: &Scoreboard) -> bool {

@@ -91,6 +91,8 @@ pub struct AckFacts {
     pub now: Time,
     /// The segment sent last among those that it shows to have arrived.
     pub latest: Option<Latest>,
+    /// The last of those that the left edge passed, in their order; if there is none, the last that it SACKs.
+    pub last: Option<Latest>,
     /// End of the first segment that it shows to have arrived and that was sent but once.
     pub original: Option<Seq>,
     /// Smoothed round-trip time.

@@ -14,6 +14,8 @@
 //! again, the timeout was spurious.
 //!
 //! ## Differences from the source
+//! - RACK.rtt is the round trip of the segment that an acknowledgement tells last, SACKed ones before those that the left
+//!   edge passes, which need not be the one sent last.
 //! - Paths reorder nothing here, so the reordering window does not adapt.
 //! - A probe that repairs the last segment of a flight reduces no window (RFC 8985 section 7.4.2).
 //!
@@ -32,8 +34,8 @@ use crate::sent::{Index, Marks};
 /// What a probe of a lone segment waits longer, for a delayed acknowledgement (RFC 8985 section 7.2: WCDelAckT).
 const DELAYED_ACK: Span = Span::from_millis(200);
 
-/// What any other probe waits longer: two ticks of a clock of milliseconds, as in Linux.
-const TICKS: Span = Span::from_millis(2);
+/// What any other probe waits longer, and what is too young to be lost: two ticks of Linux's clock of 250 Hz.
+const TICKS: Span = Span::from_millis(8);
 
 /// State of RACK-TLP.
 #[derive(Clone, Debug)]
@@ -41,7 +43,7 @@ pub struct Rack {
     phase: Phase,
     /// What was outstanding when repair began, while it is not acknowledged.
     recovery_point: Option<Seq>,
-    /// RACK.segment: the one sent last of those that arrived, and its round trip, RACK.rtt.
+    /// RACK.segment: the one sent last of those that arrived; and RACK.rtt, the round trip of the one that was told last.
     latest: Option<Latest>,
     rtt: Span,
     min_rtt: Span,
@@ -56,6 +58,8 @@ pub struct Rack {
     /// Nothing below is lost and still to be sent again.
     cursor: Index,
     doubt: Doubt,
+    /// The left edge has not advanced since the last timeout.
+    in_a_row: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,12 +89,14 @@ impl Recovery for Rack {
             due: Due::Nothing,
             cursor: 0,
             doubt: Doubt::None,
+            in_a_row: false,
         }
     }
 
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.cursor = self.cursor.max(board.sent().first());
         self.probed = self.probed.filter(|&end| board.una().before(end));
+        self.in_a_row = false;
         if self.recovery_point.is_some_and(|point| board.una().before(point)) {
             let verdict = self.on_ack(ack, board);
             let repairs = self.phase == Phase::FastRecovery && verdict == Verdict::Open;
@@ -111,8 +117,8 @@ impl Recovery for Rack {
     }
 
     fn on_timeout(&mut self, now: Time, board: &mut Scoreboard) {
-        // RFC 5682 step 1: not where losses were being repaired already, but for timeouts in a row.
-        self.doubt = if self.phase == Phase::FastRecovery { Doubt::None } else { Doubt::Open };
+        self.doubt = Doubt::after_timeout(self.phase, self.in_a_row);
+        self.in_a_row = true;
         self.phase = Phase::TimeoutRecovery;
         self.recovery_point = Some(board.max());
         self.probed = None;
@@ -179,7 +185,9 @@ impl Recovery for Rack {
         {
             return Some(next);
         }
-        if window.cwnd < board.in_flight().saturating_add(window.mss) {
+        let room = window.cwnd >= board.in_flight().saturating_add(window.mss);
+        self.doubt.on_poll(room && fresh, self.recovery_point == Some(board.max()));
+        if !room {
             return None;
         }
         if self.doubt != Doubt::Testing
@@ -215,12 +223,17 @@ impl Rack {
     fn learn(&mut self, ack: &AckFacts) -> bool {
         self.min_rtt = ack.min_rtt.unwrap_or(Span::ZERO);
         let Some(latest) = ack.latest else { return false };
-        let rtt = ack.now.since(latest.sent_at);
-        if latest.again && rtt < self.min_rtt {
-            // It was the original that arrived.
+        // Where the original of a segment that was sent again arrived, the time since says nothing.
+        let round_trip = |segment: Latest| {
+            let rtt = ack.now.since(segment.sent_at);
+            (!segment.again || rtt >= self.min_rtt).then_some(rtt)
+        };
+        if let Some(rtt) = ack.last.and_then(round_trip) {
+            self.rtt = rtt;
+        }
+        if round_trip(latest).is_none() {
             return false;
         }
-        self.rtt = rtt;
         self.latest = Some(Latest::later_of(self.latest, latest));
         true
     }
@@ -259,7 +272,7 @@ impl Rack {
             } else {
                 // The last of them ends the wait, as in Linux.
                 let ends = if self.reordering_ends == Time::NEVER { old } else { self.reordering_ends };
-                self.reordering_ends = ends.max(old);
+                self.reordering_ends = ends.max(old + TICKS);
             }
         }
     }

@@ -38,14 +38,35 @@ impl Latest {
 pub struct Arrivals {
     /// The one that was sent last.
     pub latest: Option<Latest>,
+    /// The last of those that the left edge passed.
+    passed: Option<Latest>,
+    /// The last of those that were SACKed.
+    sacked: Option<Latest>,
     /// End of the first that was sent but once.
     pub original: Option<Seq>,
 }
 
 impl Arrivals {
-    /// One more.
-    pub fn note(&mut self, record: &Record) {
-        self.latest = Some(Latest::later_of(self.latest, Latest::of(record)));
+    /// The last of those that the left edge passed, in their order; if there is none, the last that is SACKed.
+    pub fn last(&self) -> Option<Latest> {
+        self.passed.or(self.sacked)
+    }
+
+    /// The left edge passed one more.
+    pub fn pass(&mut self, record: &Record) {
+        self.passed = Some(Latest::of(record));
+        self.note(record);
+    }
+
+    /// One more is SACKed.
+    pub fn sack(&mut self, record: &Record) {
+        self.sacked = Some(Latest::of(record));
+        self.note(record);
+    }
+
+    fn note(&mut self, record: &Record) {
+        let told = Latest::of(record);
+        self.latest = Some(Latest::later_of(self.latest, told));
         if !record.marks.has(Marks::REPEATED) && self.original.is_none() {
             self.original = Some(record.end());
         }

@@ -4,7 +4,7 @@ use ackclock_core::{Flags, SackBlock, Segment, Span, Time};
 
 use super::{BuildControl, Fin, TcpSender};
 use crate::cc::{AckSample, Congestion, CongestionEvent, Phase};
-use crate::config::{Halves, Switch};
+use crate::config::{Halves, Repair, Switch};
 use crate::prr::{Delivery, Prr};
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals};
@@ -16,7 +16,11 @@ struct News {
     acked: Acked,
     sacked: u32,
     rtt: Option<Span>,
+    /// The round-trip time for the timeout, where it is not the same.
+    first_rtt: Option<Span>,
     dsack: bool,
+    /// How often a segment had been found lost before.
+    losses: u32,
     /// What this acknowledgement shows to have arrived, for a recovery that asks.
     arrivals: Arrivals,
 }
@@ -48,43 +52,56 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Brings the scoreboard up to date.
     fn read(&mut self, now: Time, seg: &Segment) -> News {
         let mut arrivals = Arrivals::default();
-        let mut arrived = |record: &Record| {
+        let passed = |record: &Record| {
             if R::FOLLOWS_ARRIVALS {
-                arrivals.note(record);
+                arrivals.pass(record);
             }
         };
         let advances = seg.ack != self.board.una();
-        let acked = if advances { self.board.acknowledge(seg.ack, &mut arrived) } else { Acked::default() };
+        let acked = if advances { self.board.acknowledge(seg.ack, passed) } else { Acked::default() };
         self.past.acknowledged += u64::from(acked.bytes);
         if acked.bytes > 0
             && let Some(rate) = &mut self.rate
         {
             rate.on_acked(now, seg.ack);
         }
-        let mut news = News { acked, sacked: 0, rtt: None, dsack: false, arrivals: Arrivals::default() };
+        let losses = self.board.losses();
+        let mut news = News { acked, sacked: 0, rtt: None, first_rtt: None, dsack: false, losses, arrivals };
         let mut newest = acked.newest;
         if R::USES_SACK {
-            for (position, &block) in seg.sack().iter().enumerate() {
-                // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
-                news.dsack |= position == 0
-                    && (block.right.at_or_before(seg.ack)
-                        || seg.sack().get(1).is_some_and(|second| {
-                            second.left.at_or_before(block.left) && block.right.at_or_before(second.right)
-                        }));
-                let rate = &mut self.rate;
-                let (bytes, sent_at) = self.board.sack(block, |record| {
-                    if let Some(rate) = rate {
-                        rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
-                    }
-                    arrived(record);
-                });
-                news.sacked += bytes;
-                newest = newest.max(sent_at);
-            }
+            newest = newest.max(self.read_sack(now, seg, &mut news));
         }
         news.rtt = newest.map(|sent_at| now.since(sent_at));
-        news.arrivals = arrivals;
+        if self.config.repair == Repair::Linux {
+            // Linux takes that of the first segment acknowledged.
+            news.first_rtt = acked.oldest.map(|sent_at| now.since(sent_at));
+        }
         news
+    }
+
+    /// What is SACKed; when the newest of it was sent.
+    fn read_sack(&mut self, now: Time, seg: &Segment, news: &mut News) -> Option<Time> {
+        let mut newest = None;
+        for (position, &block) in seg.sack().iter().enumerate() {
+            // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
+            news.dsack |= position == 0
+                && (block.right.at_or_before(seg.ack)
+                    || seg.sack().get(1).is_some_and(|second| {
+                        second.left.at_or_before(block.left) && block.right.at_or_before(second.right)
+                    }));
+            let (rate, arrivals) = (&mut self.rate, &mut news.arrivals);
+            let (bytes, sent_at) = self.board.sack(block, |record| {
+                if let Some(rate) = rate {
+                    rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
+                }
+                if R::FOLLOWS_ARRIVALS {
+                    arrivals.sack(record);
+                }
+            });
+            news.sacked += bytes;
+            newest = newest.max(sent_at);
+        }
+        newest
     }
 
     fn on_advance(&mut self, now: Time, seg: &Segment, news: &mut News) {
@@ -94,7 +111,6 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             self.undo_if_spurious(now, seg, news);
         }
         let facts = self.facts(now, news, false);
-        let losses = self.board.losses();
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if verdict != Verdict::Partial(Timer::Keep) {
             self.timer = now + self.rtt.rto();
@@ -117,7 +133,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             }
             Verdict::Open | Verdict::Partial(_) => {}
         }
-        self.spread_reduction(news, self.board.losses() == losses);
+        self.spread_reduction(news, self.board.losses() == news.losses);
     }
 
     fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, closed: bool) {
@@ -164,7 +180,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                 (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
             });
         }
-        let Some(rtt) = news.rtt else { return };
+        let Some(rtt) = news.first_rtt.or(news.rtt) else { return };
         match self.past.rtt_restart.take() {
             Some(previous) => {
                 self.stats.rtt.record(rtt);
@@ -204,6 +220,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             rate: self.rate.as_mut().and_then(|rate| rate.sample(min_rtt)),
             phase,
             window_limited,
+            lost: self.board.losses().wrapping_sub(news.losses),
+            lost_in_all: self.board.losses(),
         }
     }
 
@@ -217,6 +235,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         AckFacts {
             now,
             latest: news.arrivals.latest,
+            last: news.arrivals.last(),
             original: news.arrivals.original,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
@@ -246,7 +265,11 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let event = self.event(now, cause);
         let segments = event.window / u32::from(self.mss);
         self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
-        if self.timestamps == Switch::On && !self.detector.watches(cause) {
+        // Linux judges by the first retransmission, until all losses are repaired.
+        let judged = self.config.repair == Repair::Linux
+            && cause == Congestion::Timeout
+            && self.recovery.phase() != Phase::Open;
+        if self.timestamps == Switch::On && !self.detector.watches(cause) && !judged {
             self.detector.watch(cause, self.stamp(now));
             self.undo.on_reduction(&Before {
                 flight: self.board.outstanding(),
@@ -269,7 +292,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             flight: if linux { cwnd } else { self.board.outstanding().min(cwnd) },
             window: cwnd.min(self.limit()).max(u32::from(self.mss)),
             repeated_timeout: cause == Congestion::Timeout
-                && (self.past.timed_out_at == Some(una) || (linux && self.recovery.phase() != Phase::Open)),
+                && (self.past.timed_out_at == Some(una)
+                    || (linux && self.recovery.phase() == Phase::FastRecovery)),
         }
     }
 
@@ -332,7 +356,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let event = self.event(now, Congestion::Ecn);
         if self.cc.window() <= u32::from(self.mss) {
             // With a window of one segment the sender waits for its timer instead (end of section 6.1.2).
-            self.paced_until = self.paced_until.max(now + self.rtt.rto());
+            self.pacer.hold(now + self.rtt.rto());
         }
         self.cc.on_congestion(&event);
     }

@@ -2,8 +2,8 @@
 
 use ackclock_core::{Flags, Segment, Seq, Span, Time};
 
-use super::{BuildControl, Due, State, TcpSender, context};
-use crate::config::Switch;
+use super::{BuildControl, Due, State, TcpSender};
+use crate::config::{Repair, Switch, context};
 use crate::recovery::Recovery;
 use crate::rtt::{RtoConfig, RttEstimator};
 use crate::scoreboard::Scoreboard;
@@ -101,6 +101,12 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.state = State::Established;
         self.due = Due::Nothing;
         self.timer = Time::NEVER;
+        if self.config.repair == Repair::Linux
+            && let Some(rate) = &mut self.rate
+        {
+            // Until the application wrote, there was nothing to send.
+            rate.on_app_limited(0);
+        }
         if let Some(sent_at) = acked.newest {
             self.take_rtt(now.since(sent_at));
         }

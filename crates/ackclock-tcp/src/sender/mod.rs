@@ -21,12 +21,14 @@
 mod ack;
 mod input;
 mod output;
+mod pacer;
 mod timer;
 
-use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Size, Span, Time};
+use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time};
 
+use self::pacer::Pacer;
 use crate::cc::{CcContext, CongestionControl, Phase};
-use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, window_bytes};
+use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, context, window_in_bytes};
 use crate::delivery_rate::DeliveryRate;
 use crate::prr::Prr;
 use crate::recovery::Recovery;
@@ -128,8 +130,7 @@ pub struct TcpSender<R, C> {
     board: Scoreboard,
     /// Retransmission or persist timer; [`Time::NEVER`] while stopped.
     timer: Time,
-    /// When pacing lets the next segment out.
-    paced_until: Time,
+    pacer: Pacer,
     /// When pacing last held something back that it will let out; [`Time::NEVER`] otherwise.
     pacing_wake: Time,
     /// When an established connection begins; [`Time::NEVER`] once it has.
@@ -257,20 +258,6 @@ impl Sink for Caught {
     fn discard(&mut self, _: &Segment) {}
 }
 
-/// What a controller is told of a flow whose segments carry `mss` bytes.
-fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> CcContext {
-    CcContext {
-        mss: u32::from(mss),
-        initial_window: window_in_bytes(params.initial_window, mss),
-        initial_ssthresh: window_in_bytes(config.initial_ssthresh.unwrap_or(params.max_window), mss),
-    }
-}
-
-/// A window that was checked, in bytes; one segment if it was not.
-fn window_in_bytes(size: Size, mss: u16) -> u32 {
-    window_bytes(size, mss).unwrap_or(u32::from(mss))
-}
-
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// A sender of the flow `params`; both it and the options were checked.
     pub fn new(config: &SenderConfig, defaults: RowDefaults, params: FlowParams) -> Self {
@@ -284,7 +271,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         Self {
             board: Scoreboard::new(params.first),
             timer: Time::NEVER,
-            paced_until: Time::ZERO,
+            pacer: Pacer::default(),
             pacing_wake: Time::NEVER,
             peer: Peer { edge: params.first + max_window, largest: 0, next: Seq(1), scale: 0 },
             max_window,

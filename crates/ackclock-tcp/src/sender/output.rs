@@ -25,8 +25,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             self.pacing_wake = Time::NEVER;
             return false;
         }
-        if now < self.paced_until {
-            self.pacing_wake = self.paced_until;
+        if let Some(until) = self.pacer.holds(now) {
+            self.pacing_wake = until;
             return false;
         }
         self.pacing_wake = Time::NEVER;
@@ -166,7 +166,10 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
         self.cc.on_sent(now, payload, self.board.in_flight());
         if let Some(rate) = self.cc.pacing_rate() {
-            self.paced_until = self.paced_until.max(now) + rate.time_for(payload.into());
+            match self.cc.burst() {
+                None => self.pacer.on_sent(now, payload, rate),
+                Some(burst) => self.pacer.on_sent_in_burst(now, payload, rate, burst),
+            }
         }
     }
 

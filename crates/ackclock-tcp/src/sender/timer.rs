@@ -73,7 +73,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             let in_flight = self.recovery.in_flight(&self.board);
             self.cc.adopt(in_flight + u32::from(self.mss), self.cc.ssthresh());
         }
-        self.paced_until = self.paced_until.min(now);
+        self.pacer.release(now);
         self.back_off(now);
     }
 

@@ -14,9 +14,10 @@
 //! - The first pacing rate is set again at the first round-trip time, as Linux does; the draft would keep the guess of
 //!   1 ms until the pipe is full.
 //! - While the first round of a recovery conserves packets the window is what is in flight and what was just delivered;
-//!   the draft subtracts each loss from the window, which comes to the same. Later losses of the same recovery are not
-//!   subtracted.
-//! - A probe for bandwidth ends by any loss since it began, not only by one found at that ACK.
+//!   the draft subtracts each loss from the window, which comes to the same. Later losses of the same recovery are
+//!   subtracted as Linux does it (`losses`) alone.
+//! - A probe for bandwidth ends by any loss since it began, not only by one found at that ACK, but as Linux does it.
+//! - What is in flight is taken at the ACK, not at the next departure that pacing allows.
 //! - ECN marks are not heeded (as in the source).
 //!
 //! ## Validation
@@ -25,7 +26,9 @@
 
 mod aggregation;
 mod drain;
+mod losses;
 mod max_filter;
+mod policer;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
@@ -35,7 +38,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::aggregation::Aggregation;
+pub use self::losses::LossWindow;
+use self::losses::Repair;
 use self::max_filter::MaxFilter;
+use self::policer::Policer;
 use self::probe_bw::Cycle;
 use self::probe_rtt::Probe;
 use self::startup::FullPipe;
@@ -67,11 +73,24 @@ pub struct BbrConfig {
     pub pacing_margin: f64,
     /// Round the window up to an even number of segments, and allow two more while probing, as Linux does.
     pub even_window: Switch,
+    /// How the window follows losses.
+    pub losses: LossWindow,
+    /// Look for a token-bucket policer and keep to its rate (long-term sampling), as Linux does.
+    pub policer: Switch,
+    /// Pace bursts of a send quantum, and make up for half of what could not be sent in time, as Linux does.
+    pub bursts: Switch,
 }
 
 impl Default for BbrConfig {
     fn default() -> Self {
-        Self { aggregation: Switch::Off, pacing_margin: 0.0, even_window: Switch::Off }
+        Self {
+            aggregation: Switch::Off,
+            pacing_margin: 0.0,
+            even_window: Switch::Off,
+            losses: LossWindow::Draft,
+            policer: Switch::Off,
+            bursts: Switch::Off,
+        }
     }
 }
 
@@ -115,6 +134,9 @@ pub struct Bbr {
     prior_cwnd: u32,
     aggregation: Option<Aggregation>,
     even_window: Switch,
+    losses: LossWindow,
+    policer: Option<Policer>,
+    bursts: Switch,
     /// Part of the estimate at which it is paced.
     paced: f64,
 }
@@ -125,15 +147,6 @@ enum Mode {
     Drain,
     ProbeBw(Cycle),
     ProbeRtt(Probe),
-}
-
-/// Loss recovery as the window sees it (draft section 4.2.3.5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Repair {
-    None,
-    /// The first round: as much is sent as is delivered.
-    Conserving,
-    Growing,
 }
 
 impl Bbr {
@@ -161,6 +174,9 @@ impl Bbr {
             prior_cwnd: 0,
             aggregation: (config.aggregation == Switch::On).then(Aggregation::default),
             even_window: config.even_window,
+            losses: config.losses,
+            policer: (config.policer == Switch::On).then(Policer::default),
+            bursts: config.bursts,
             paced: 1.0 - config.pacing_margin,
         };
         bbr.enter_startup();
@@ -207,7 +223,9 @@ impl Bbr {
             return false;
         };
         let expired = sample.now > self.round_trip_at + ROUND_TRIP_AGE;
-        if let Some(rtt) = sample.rtt.filter(|&rtt| rtt <= known || expired) {
+        // An equal one is as good, but in Linux.
+        let same = self.losses == LossWindow::Draft;
+        if let Some(rtt) = sample.rtt.filter(|&rtt| rtt < known || expired || (same && rtt == known)) {
             self.round_trip = Some(rtt);
             self.round_trip_at = sample.now;
         }
@@ -216,7 +234,7 @@ impl Bbr {
 
     /// BBRSetPacingRateWithGain: before the pipe is full the rate only rises.
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = Rate::from_bps_f64(self.paced * gain * self.bottleneck.max().as_bps() as f64);
+        let rate = Rate::from_bps_f64(self.paced * gain * self.rate().as_bps() as f64);
         if rate != Rate::ZERO && (self.full_pipe.filled || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
@@ -224,10 +242,16 @@ impl Bbr {
 
     /// BBRInflight: `gain` times what the pipe holds, and a few bursts, bytes.
     fn inflight(&self, gain: f64) -> u32 {
+        self.inflight_with(gain, 0)
+    }
+
+    /// The same with room for `more` bytes.
+    fn inflight_with(&self, gain: f64, more: u32) -> u32 {
         let Some(round_trip) = self.round_trip else { return self.initial_window };
-        let bdp = self.bottleneck.max().bytes_in(round_trip) as f64;
+        let bdp = self.rate().bytes_in(round_trip) as f64;
         // `as` saturates
         let bytes = ((gain * bdp) as u32).saturating_add(QUANTA.saturating_mul(self.quantum()));
+        let bytes = bytes.saturating_add(more);
         if self.even_window == Switch::On { self.rounded(bytes) } else { bytes }
     }
 
@@ -251,13 +275,8 @@ impl Bbr {
 
     /// BBRSetCwnd.
     fn set_cwnd(&mut self, sample: &AckSample) {
-        if self.repair == Repair::Conserving && self.round_start {
-            self.repair = Repair::Growing;
-        }
-        if self.repair == Repair::Conserving {
-            self.cwnd = sample.in_flight.saturating_add(sample.delivered);
-        } else {
-            let target = self.inflight(self.cwnd_gain).saturating_add(self.room());
+        if !self.follow_losses(sample) {
+            let target = self.inflight_with(self.cwnd_gain, self.room());
             let grown = self.cwnd.saturating_add(sample.delivered);
             if self.full_pipe.filled {
                 self.cwnd = grown.min(target);
@@ -274,30 +293,20 @@ impl Bbr {
     /// Room for ACKs that come in bundles, once the pipe is full.
     fn room(&self) -> u32 {
         let aggregation = self.aggregation.filter(|_| self.full_pipe.filled);
-        aggregation.map_or(0, |aggregation| aggregation.room(self.bottleneck.max()))
+        aggregation.map_or(0, |aggregation| aggregation.room(self.rate()))
     }
 
     fn least_cwnd(&self) -> u32 {
         self.mss.saturating_mul(LEAST_SEGMENTS)
-    }
-
-    /// BBRSaveCwnd.
-    fn save_cwnd(&mut self) {
-        let undisturbed = self.repair == Repair::None && !matches!(self.mode, Mode::ProbeRtt(_));
-        self.prior_cwnd = if undisturbed { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
-    }
-
-    /// BBRRestoreCwnd.
-    fn restore_cwnd(&mut self) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 }
 
 impl CongestionControl for Bbr {
     fn on_ack(&mut self, sample: &AckSample) {
         let app_limited = self.update_bottleneck(sample);
+        self.update_policer(sample);
+        let rate = self.rate();
         if let Some(aggregation) = &mut self.aggregation {
-            let rate = self.bottleneck.max();
             aggregation.on_ack(sample.now, sample.delivered, self.rounds, rate, self.cwnd);
         }
         self.check_cycle(sample);
@@ -310,21 +319,8 @@ impl CongestionControl for Bbr {
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
-        if event.cause == Congestion::Ecn {
-            return;
-        }
-        if let Mode::ProbeBw(cycle) = &mut self.mode {
-            cycle.lost = true;
-        }
-        self.save_cwnd();
-        if event.cause == Congestion::Timeout {
-            self.repair = Repair::Growing;
-            self.cwnd = self.mss;
-        } else {
-            self.repair = Repair::Conserving;
-            self.cwnd = self.cwnd.min(event.flight.saturating_add(self.mss));
-            // The round of conservation begins now.
-            self.round_end = self.delivered;
+        if event.cause != Congestion::Ecn {
+            self.take_loss(event);
         }
     }
 
@@ -341,11 +337,19 @@ impl CongestionControl for Bbr {
 
     fn on_sent(&mut self, _now: Time, bytes: u32, in_flight: u32) {
         // BBRHandleRestartFromIdle
-        if in_flight <= bytes && self.repair == Repair::None {
+        let starved = self.losses == LossWindow::Draft || self.app_limited_until > self.delivered;
+        if in_flight <= bytes && self.repair == Repair::None && starved {
             self.idle_restart = true;
             if matches!(self.mode, Mode::ProbeBw(_)) {
                 self.set_pacing_rate(1.0);
             }
+        }
+    }
+
+    fn adopt(&mut self, window: u32, _ssthresh: u32) {
+        // The draft knows nothing of windows from elsewhere.
+        if self.losses == LossWindow::Linux {
+            self.cwnd = window;
         }
     }
 
@@ -359,6 +363,10 @@ impl CongestionControl for Bbr {
 
     fn pacing_rate(&self) -> Option<Rate> {
         Some(self.pacing_rate)
+    }
+
+    fn burst(&self) -> Option<u32> {
+        (self.bursts == Switch::On).then(|| self.quantum())
     }
 
     fn rules_recovery(&self) -> bool {
@@ -402,9 +410,13 @@ mod tests {
 
     impl Bench {
         fn new() -> Self {
+            Self::with(&BbrConfig::default())
+        }
+
+        fn with(config: &BbrConfig) -> Self {
             let context = CcContext { mss: MSS, initial_window: 10 * MSS, initial_ssthresh: u32::MAX };
             Self {
-                bbr: Bbr::new(&BbrConfig::default(), context),
+                bbr: Bbr::new(config, context),
                 rate: DeliveryRate::default(),
                 now: Time::ZERO,
                 next_send: Time::ZERO,
@@ -466,6 +478,8 @@ mod tests {
                 rate: self.rate.sample(None),
                 phase: Phase::Open,
                 window_limited: true,
+                lost: 0,
+                lost_in_all: 0,
             });
         }
 
@@ -597,6 +611,43 @@ mod tests {
     }
 
     #[test]
+    fn as_linux_does_each_loss_is_subtracted_and_what_is_not_lost_stays_in_flight() {
+        let mut bench = Bench::with(&BbrConfig { losses: LossWindow::Linux, ..BbrConfig::default() });
+        bench.run(Span::from_secs(3));
+        let window = bench.bbr.window();
+        let mut ack = |phase, lost, segments: u32| {
+            let (now, in_flight) = (bench.now, segments * MSS);
+            let rate = crate::cc::RateSample {
+                rate: LINK,
+                delivered: bench.bbr.delivered + u64::from(MSS),
+                prior_delivered: 0,
+                app_limited: false,
+            };
+            bench.bbr.on_ack(&AckSample {
+                now,
+                acked: MSS,
+                delivered: MSS,
+                in_flight,
+                rtt: None,
+                srtt: None,
+                min_rtt: None,
+                rate: Some(rate),
+                phase,
+                window_limited: true,
+                lost,
+                lost_in_all: lost,
+            });
+            bench.bbr.window() / MSS
+        };
+        assert_eq!(ack(Phase::FastRecovery, 2, 20), 21, "what is in flight, and what was delivered");
+        assert_eq!(ack(Phase::FastRecovery, 1, 10), 20, "one less, and never below what is conserved");
+        assert_eq!(ack(Phase::Open, 0, 10), window / MSS);
+        bench.congestion(Congestion::Timeout);
+        bench.bbr.adopt(7 * MSS, u32::MAX);
+        assert_eq!(bench.bbr.window(), 7 * MSS);
+    }
+
+    #[test]
     fn a_mark_changes_nothing() {
         let mut bench = Bench::new();
         bench.run(Span::from_secs(1));
@@ -629,6 +680,8 @@ mod tests {
                 rate: Some(slow),
                 phase: Phase::Open,
                 window_limited: false,
+                lost: 0,
+                lost_in_all: 0,
             });
         }
         assert_eq!(bench.bbr.bottleneck.max(), known);

@@ -2,7 +2,7 @@
 
 use ackclock_core::{Span, Time};
 
-use super::{Bbr, Mode};
+use super::{Bbr, LossWindow, Mode};
 use crate::cc::AckSample;
 
 /// The gain cycle: probe, drain what the probe queued, cruise.
@@ -36,8 +36,14 @@ impl Bbr {
         }
     }
 
+    /// Whether this ACK shows a loss that alone ends a probe.
+    fn ends_probe(&self, sample: &AckSample) -> bool {
+        self.losses == LossWindow::Linux && sample.lost > 0
+    }
+
     fn enter_phase(&mut self, now: Time, phase: usize) {
-        self.pacing_gain = GAINS[phase];
+        // To a policer nothing is probed.
+        self.pacing_gain = if self.is_policed() { 1.0 } else { GAINS[phase] };
         self.mode = Mode::ProbeBw(Cycle { phase, since: now, lost: false });
     }
 
@@ -45,9 +51,9 @@ impl Bbr {
     fn phase_is_over(&self, cycle: Cycle, sample: &AckSample) -> bool {
         let full_length = sample.now.since(cycle.since) > self.round_trip.unwrap_or(Span::ZERO);
         let before = sample.in_flight.saturating_add(sample.delivered);
-        let gain = GAINS[cycle.phase];
+        let gain = self.pacing_gain;
         if gain > 1.0 {
-            full_length && (cycle.lost || before >= self.inflight(gain))
+            full_length && (cycle.lost || self.ends_probe(sample) || before >= self.inflight(gain))
         } else if gain < 1.0 {
             full_length || before <= self.inflight(1.0)
         } else {

@@ -21,7 +21,7 @@ impl Bbr {
     /// BBRCheckProbeRTT: begins where the round-trip time is out of date, unless the sender was idle just now.
     pub(super) fn check_probe_rtt(&mut self, sample: &AckSample, expired: bool) {
         if !matches!(self.mode, Mode::ProbeRtt(_)) && expired && !self.idle_restart {
-            self.save_cwnd();
+            self.prior_cwnd = self.saved_cwnd(self.cwnd);
             self.mode = Mode::ProbeRtt(Probe::default());
             self.pacing_gain = 1.0;
             self.cwnd_gain = 1.0;

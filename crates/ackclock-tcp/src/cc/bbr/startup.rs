@@ -20,6 +20,13 @@ pub(super) struct FullPipe {
     rounds_without_growth: u32,
 }
 
+impl FullPipe {
+    /// The next rate is held against none: what a timeout does in Linux.
+    pub(super) fn forget_rate(&mut self) {
+        self.rate = Rate::ZERO;
+    }
+}
+
 impl Bbr {
     pub(super) fn enter_startup(&mut self) {
         self.mode = Mode::Startup;

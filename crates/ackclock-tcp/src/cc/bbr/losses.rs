@@ -1,0 +1,102 @@
+//! What losses do to the window (draft section 4.2.3.5), and how Linux does it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Bbr, Mode};
+use crate::cc::{AckSample, Congestion, CongestionEvent, Phase};
+
+/// How the window follows losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossWindow {
+    /// Repair begins with what is in flight, and a timeout with one segment.
+    #[default]
+    Draft,
+    /// Each loss is subtracted too, what is not lost stays in flight at a timeout, and a probe for bandwidth ends only by
+    /// a loss found at the very acknowledgement.
+    Linux,
+}
+
+/// Loss recovery as the window sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Repair {
+    None,
+    /// The first round: as much is sent as is delivered.
+    Conserving,
+    Growing,
+}
+
+impl Bbr {
+    /// The window while losses are repaired; whether it is that, and does not grow by the model.
+    pub(super) fn follow_losses(&mut self, sample: &AckSample) -> bool {
+        if self.repair == Repair::Conserving && self.round_start {
+            self.repair = Repair::Growing;
+        }
+        let conserved = sample.in_flight.saturating_add(sample.delivered);
+        match self.losses {
+            LossWindow::Draft if self.repair == Repair::Conserving => self.cwnd = conserved,
+            LossWindow::Draft => {}
+            LossWindow::Linux => self.follow_each_loss(sample, conserved),
+        }
+        self.repair == Repair::Conserving
+    }
+
+    fn follow_each_loss(&mut self, sample: &AckSample, conserved: u32) {
+        let before = self.cwnd;
+        self.cwnd = self.cwnd.saturating_sub(sample.lost.saturating_mul(self.mss)).max(self.mss);
+        if self.repair == Repair::None && sample.phase == Phase::FastRecovery {
+            self.prior_cwnd = self.saved_cwnd(before);
+            self.repair = Repair::Conserving;
+            self.round_end = self.delivered;
+            self.cwnd = conserved;
+        } else if self.repair != Repair::None && sample.phase == Phase::Open {
+            self.repair = Repair::None;
+            self.restore_cwnd();
+        }
+        if self.repair == Repair::Conserving {
+            self.cwnd = self.cwnd.max(conserved);
+        }
+    }
+
+    /// A loss was found, or a timeout has come.
+    pub(super) fn take_loss(&mut self, event: &CongestionEvent) {
+        if let Mode::ProbeBw(cycle) = &mut self.mode {
+            cycle.lost = self.losses == LossWindow::Draft;
+        }
+        // As Linux does, the acknowledgement that shows the loss was the first of the repair.
+        if !(self.losses == LossWindow::Linux && self.repair != Repair::None) {
+            self.prior_cwnd = self.saved_cwnd(self.cwnd);
+        }
+        match (event.cause, self.losses) {
+            (Congestion::Timeout, LossWindow::Draft) => {
+                self.repair = Repair::Growing;
+                self.cwnd = self.mss;
+            }
+            (Congestion::Timeout, LossWindow::Linux) => {
+                if self.repair == Repair::None {
+                    self.repair = Repair::Growing;
+                }
+                self.full_pipe.forget_rate();
+            }
+            (_, LossWindow::Draft) => {
+                self.repair = Repair::Conserving;
+                self.cwnd = self.cwnd.min(event.flight.saturating_add(self.mss));
+                // The round of conservation begins now.
+                self.round_end = self.delivered;
+            }
+            (_, LossWindow::Linux) => {}
+        }
+    }
+
+    /// BBRSaveCwnd: what to take back after recovery or PROBE_RTT, where the window is `cwnd` now.
+    pub(super) fn saved_cwnd(&self, cwnd: u32) -> u32 {
+        let undisturbed = self.repair == Repair::None && !matches!(self.mode, Mode::ProbeRtt(_));
+        if undisturbed { cwnd } else { self.prior_cwnd.max(cwnd) }
+    }
+
+    /// BBRRestoreCwnd.
+    pub(super) fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+}

@@ -1,0 +1,202 @@
+//! Long-term sampling: the rate of a token-bucket policer, as Linux looks for it.
+//!
+//! Google's BBR talks at IETF 97 and 99 ("policer detection") and the bounds that Linux gives it. From the first loss on,
+//! an interval lasts four to sixteen rounds and ends with a loss; where a fifth of what it delivered was lost, and the
+//! next interval brings the same rate, that rate is kept for 48 rounds and nothing is probed.
+
+use ackclock_core::{Rate, Time};
+
+use super::{Bbr, Mode};
+use crate::cc::AckSample;
+
+/// Rounds that an interval lasts at least and at most.
+const LEAST_ROUNDS: u32 = 4;
+const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
+/// Of what is delivered so many 256ths must be lost.
+const LOST_256THS: u64 = 50;
+/// Two rates are the same within an eighth, or within this.
+const SAME: Rate = Rate::from_bps(4000);
+/// Rounds for which a rate is kept.
+const KEPT_ROUNDS: u32 = 48;
+
+/// The search for a policer, and the rate that it lets through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Policer {
+    /// Rate of the last interval.
+    last: Option<Rate>,
+    state: State,
+    /// Rounds of this interval, or since the rate is kept.
+    rounds: u32,
+    /// Where this interval began.
+    from: Mark,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    /// Nothing was lost yet.
+    #[default]
+    Waiting,
+    Sampling,
+    /// The rate of the last intervals holds.
+    Policed,
+}
+
+/// What an acknowledgement tells of the connection so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    now: Time,
+    /// Bytes delivered and lost in all.
+    delivered: u64,
+    lost: u64,
+}
+
+/// What it tells beside.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// It began a round.
+    start: bool,
+    /// It showed a loss.
+    lost: bool,
+    /// The application limited the sending.
+    app_limited: bool,
+    /// The pipe was found, and rounds count against the rate that is kept.
+    cruising: bool,
+}
+
+impl Policer {
+    /// The rate to keep, once a policer is found.
+    fn rate(&self) -> Option<Rate> {
+        self.last.filter(|_| self.state == State::Policed)
+    }
+
+    /// Takes in an acknowledgement; whether a rate was kept long enough, and probing begins again.
+    fn on_ack(&mut self, mark: Mark, round: Round) -> bool {
+        if self.state == State::Policed {
+            self.rounds += u32::from(round.cruising && round.start);
+            let over = self.rounds >= KEPT_ROUNDS;
+            if over {
+                *self = Self::default();
+            }
+            return over;
+        }
+        if self.state == State::Waiting {
+            if !round.lost {
+                return false;
+            }
+            self.state = State::Sampling;
+            self.begin(mark);
+        }
+        self.rounds += u32::from(round.start);
+        if round.app_limited || self.rounds > MOST_ROUNDS {
+            *self = Self::default();
+        } else if self.rounds >= LEAST_ROUNDS && round.lost {
+            self.end(mark);
+        }
+        false
+    }
+
+    fn begin(&mut self, mark: Mark) {
+        self.from = mark;
+        self.rounds = 0;
+    }
+
+    /// Ends the interval where enough was lost in it.
+    fn end(&mut self, mark: Mark) {
+        let delivered = mark.delivered - self.from.delivered;
+        let took = mark.now.since(self.from.now).as_secs_f64();
+        if delivered == 0 || (mark.lost - self.from.lost) * 256 < LOST_256THS * delivered || took < 0.001 {
+            return;
+        }
+        let rate = Rate::from_bps_f64(delivered as f64 * 8.0 / took);
+        let same = |last: &Rate| {
+            let apart = last.as_bps().abs_diff(rate.as_bps());
+            apart <= last.as_bps() / 8 || apart <= SAME.as_bps()
+        };
+        if let Some(last) = self.last.filter(same) {
+            self.last = Some(Rate::from_bps(u64::midpoint(last.as_bps(), rate.as_bps())));
+            self.state = State::Policed;
+            self.rounds = 0;
+            return;
+        }
+        self.last = Some(rate);
+        self.begin(mark);
+    }
+}
+
+impl Bbr {
+    /// What the path lets through: what a policer does, or else the bottleneck.
+    pub(super) fn rate(&self) -> Rate {
+        self.policer.and_then(|policer| policer.rate()).unwrap_or(self.bottleneck.max())
+    }
+
+    pub(super) fn is_policed(&self) -> bool {
+        self.policer.is_some_and(|policer| policer.rate().is_some())
+    }
+
+    /// Looks for a policer.
+    pub(super) fn update_policer(&mut self, sample: &AckSample) {
+        let Some(policer) = &mut self.policer else { return };
+        let Some(rate) = sample.rate else { return };
+        let lost = u64::from(sample.lost_in_all) * u64::from(self.mss);
+        let mark = Mark { now: sample.now, delivered: rate.delivered, lost };
+        let round = Round {
+            start: self.round_start,
+            lost: sample.lost > 0,
+            app_limited: rate.app_limited,
+            cruising: matches!(self.mode, Mode::ProbeBw(_)),
+        };
+        if policer.on_ack(mark, round) {
+            self.enter_probe_bw(sample.now);
+        } else if round.cruising && policer.rate().is_some() {
+            self.pacing_gain = 1.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::Span;
+
+    /// A round of 100 ms that delivers 10 000 bytes and ends with the loss of `lost` more.
+    fn round(policer: &mut Policer, number: u64, lost: u64) -> bool {
+        let mark = Mark {
+            now: Time::ZERO + Span::from_millis(100) * number,
+            delivered: 10_000 * number,
+            lost: lost * number,
+        };
+        policer.on_ack(mark, Round { start: true, lost: lost > 0, app_limited: false, cruising: true })
+    }
+
+    #[test]
+    fn two_intervals_of_one_rate_with_a_fifth_lost_are_a_policer_for_48_rounds() {
+        let mut policer = Policer::default();
+        // The first loss begins an interval; four rounds make one, and four more the second.
+        (1..8).for_each(|number| assert!(!round(&mut policer, number, 2500)));
+        assert_eq!(policer.rate(), None);
+        (8..10).for_each(|number| assert!(!round(&mut policer, number, 2500)));
+        // 10 000 bytes in 100 ms
+        assert_eq!(policer.rate(), Some(Rate::from_bps(800_000)));
+        let ended: Vec<u64> = (10..70).filter(|&number| round(&mut policer, number, 0)).collect();
+        assert_eq!(ended.len(), 1);
+        assert_eq!(policer.rate(), None);
+    }
+
+    #[test]
+    fn a_loss_of_a_tenth_is_none() {
+        let mut policer = Policer::default();
+        (1..100).for_each(|number| assert!(!round(&mut policer, number, 1000)));
+        assert_eq!(policer.rate(), None);
+    }
+
+    #[test]
+    fn what_the_application_limits_is_no_interval() {
+        let mut policer = Policer::default();
+        for number in 1..20 {
+            round(&mut policer, number, 2500);
+            let mark = Mark::default();
+            policer.on_ack(mark, Round { start: false, lost: false, app_limited: true, cruising: true });
+        }
+        assert_eq!(policer.rate(), None);
+    }
+}

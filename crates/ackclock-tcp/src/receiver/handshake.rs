@@ -1,0 +1,60 @@
+//! The handshake, which the receiver begins (RFC 9293 section 3.5).
+
+use ackclock_core::{Flags, Segment, SynOptions, Time, Timestamps};
+
+use super::{INITIAL, LONGEST_TIMEOUT, Receiver, State, clock};
+use crate::config::PLAIN_HEADER;
+
+impl Receiver {
+    pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+        let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
+        syn.flags = if self.config.ecn { Flags::SYN | Flags::ECE | Flags::CWR } else { Flags::SYN };
+        // RFC 7323 section 2.2: the window of a SYN is never scaled.
+        syn.window = u16::try_from(self.window()).unwrap_or(u16::MAX);
+        syn.set_scale(Some(self.scale));
+        syn.set_syn_options(SynOptions {
+            mss: Some(self.config.mss),
+            window_scale: Some(self.scale),
+            sack_permitted: self.config.sack,
+        });
+        if self.config.timestamps {
+            syn.set_timestamps(Timestamps { value: clock(now), echo: 0 });
+        }
+        syn.header = self.header_of(&syn);
+        self.syn_sent = now;
+        self.deadline = now + self.syn_timeout;
+        self.syn_timeout = (self.syn_timeout * 2).min(LONGEST_TIMEOUT);
+        out(syn);
+    }
+
+    /// Completes the handshake, or answers a SYN-ACK that came again because the answer was lost.
+    pub(super) fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(Segment)) {
+        if !seg.flags.contains(Flags::SYN | Flags::ACK)
+            || seg.ack != INITIAL + 1
+            || self.state == State::Closed
+        {
+            return;
+        }
+        if self.state == State::SynSent {
+            self.state = State::Established;
+            self.next = seg.seq + 1;
+            self.quick.on_handshake(now.since(self.syn_sent));
+            self.agree(seg);
+        }
+        self.acknowledge(now, None, out);
+    }
+
+    /// Gives up what the peer did not offer.
+    fn agree(&mut self, syn_ack: &Segment) {
+        let offered = syn_ack.syn_options().unwrap_or_default();
+        self.config.sack &= offered.sack_permitted;
+        self.config.dsack &= offered.sack_permitted;
+        self.config.ecn &= syn_ack.flags.intersects(Flags::ECE);
+        self.config.timestamps &= syn_ack.timestamps().is_some();
+        self.echo = syn_ack.timestamps().map(|stamp| stamp.value);
+        if offered.window_scale.is_none() {
+            self.window_field = u16::try_from(self.window()).unwrap_or(u16::MAX);
+            self.scale = 0;
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! When segments are acknowledged one by one, though acknowledgements are delayed otherwise.
+//!
+//! As Linux does: at the beginning of a connection, after a silence longer than the peer's timeout would be, because the
+//! peer may begin anew with a small window, and after data that had arrived before, because the peer may be repairing.
+
+use ackclock_core::{Span, Time};
+
+/// Before the handshake was timed (RFC 6298 (2.1)).
+const FIRST_SILENCE: Span = Span::from_secs(1);
+/// Least variation of a timeout in Linux.
+const LEAST_VARIATION: Span = Span::from_millis(200);
+
+/// The segments to be acknowledged one by one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quick {
+    /// How many begin with each occasion; none where acknowledgements are not delayed.
+    most: u32,
+    left: u32,
+    /// When data came last; never yet.
+    last: Option<Time>,
+    silence: Span,
+}
+
+impl Quick {
+    /// `most` segments at the beginning.
+    pub(super) fn new(most: u32) -> Self {
+        Self { most, left: most, last: None, silence: FIRST_SILENCE }
+    }
+
+    /// The handshake took `round_trip`: a first timeout after it lasts three times as long, or 200 ms longer.
+    pub(super) fn on_handshake(&mut self, round_trip: Span) {
+        self.silence = round_trip + (round_trip * 2).max(LEAST_VARIATION);
+    }
+
+    /// Data comes.
+    #[inline]
+    pub(super) fn on_data(&mut self, now: Time) {
+        if self.last.replace(now).is_some_and(|last| now.since(last) > self.silence) {
+            self.left = self.most;
+        }
+    }
+
+    /// It had all arrived before.
+    pub(super) fn on_repeated(&mut self) {
+        self.left = self.most;
+    }
+
+    /// An acknowledgement is sent.
+    pub(super) fn on_ack(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Whether the next one is not to be delayed.
+    pub(super) fn is_on(&self) -> bool {
+        self.left > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn it_begins_again_after_a_silence_and_after_what_had_arrived() {
+        let mut quick = Quick::new(2);
+        // 100 ms and 200 ms of variation
+        quick.on_handshake(Span::from_millis(100));
+        quick.on_data(ms(0));
+        (0..2).for_each(|_| quick.on_ack());
+        assert!(!quick.is_on());
+        quick.on_data(ms(300));
+        assert!(!quick.is_on());
+        quick.on_data(ms(601));
+        assert!(quick.is_on());
+        (0..2).for_each(|_| quick.on_ack());
+        quick.on_repeated();
+        assert!(quick.is_on());
+    }
+
+    #[test]
+    fn of_none_there_are_none() {
+        let mut quick = Quick::new(0);
+        quick.on_data(ms(0));
+        quick.on_data(ms(9000));
+        quick.on_repeated();
+        assert!(!quick.is_on());
+    }
+}
