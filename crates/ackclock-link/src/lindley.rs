@@ -105,7 +105,8 @@ impl LindleyLink {
         }
         let mut serial = SerialLink::over(medium, queue.any(), self.meaning);
         let Planned { begins, arrives, flow, size, .. } = self.begun;
-        let serving = Serving { departs, begun: begins, arrives, flow, size, bytes: size, told: Told::Nothing };
+        let serving =
+            Serving { departs, begun: begins, arrives, flow, size, bytes: size, told: Told::Nothing };
         serial.serving = Some(serving).filter(|_| size > 0);
         serial.flight = std::mem::take(&mut self.flight);
         serial.in_order = std::mem::replace(&mut self.in_order, InOrder::new(Order::Enforced));
@@ -273,11 +274,7 @@ mod tests {
     }
 
     fn medium(jumps: bool) -> AnyMedium {
-        if jumps {
-            Jumpy.any()
-        } else {
-            Constant::new(Rate::from_bps(800_000), Span::from_millis(20)).any()
-        }
+        if jumps { Jumpy.any() } else { Constant::new(Rate::from_bps(800_000), Span::from_millis(20)).any() }
     }
 
     #[derive(Clone, Copy, Debug)]
