@@ -90,7 +90,7 @@ impl TryFrom<SerialLink> for LindleyLink {
 
 impl LindleyLink {
     /// The link with a transmitter that goes on from here; this one must not be used any more.
-    pub(crate) fn to_serial(&mut self) -> SerialLink {
+    pub(crate) fn hand_over(&mut self) -> SerialLink {
         let medium = std::mem::replace(&mut self.medium, Silence.any());
         let mut queue = DropTail::new(self.capacity);
         let departs = self.waiting.front().map_or(self.free, |next| next.begins);

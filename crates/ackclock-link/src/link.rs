@@ -73,7 +73,7 @@ impl AnyLink {
     /// The medium of a link that was built only for it; `None` where a link is no queue in front of a medium.
     pub fn into_medium(self) -> Option<Box<dyn Medium>> {
         match self {
-            Self::Lindley(mut link) => Some(link.to_serial().into_medium()),
+            Self::Lindley(mut link) => Some(link.hand_over().into_medium()),
             Self::Serial(link) => Some(link.into_medium()),
             Self::Other(_) => None,
         }
@@ -121,7 +121,7 @@ impl Link for AnyLink {
         match self {
             Self::Lindley(_) if departures == Departures::Unwatched => {}
             Self::Lindley(link) => {
-                let mut serial = link.to_serial();
+                let mut serial = link.hand_over();
                 serial.watch(departures);
                 *self = Self::Serial(serial);
             }
@@ -170,7 +170,7 @@ impl Link for AnyLink {
     fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
         match self {
             Self::Lindley(link) => {
-                let mut serial = link.to_serial();
+                let mut serial = link.hand_over();
                 serial.exchange(now, medium);
                 *self = Self::Serial(serial);
             }
