@@ -7,7 +7,7 @@ mod lines;
 mod skeleton;
 mod skeleton_check;
 mod source;
-mod tests;
+mod test_files;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn report(root: &Path, checks: &[&str]) -> Result<(), String> {
             "deps" => dependencies::check(root)?,
             "headings" => headings::check(root)?,
             "lines" => lines::check(root)?,
-            "tests" => tests::check(root)?,
+            "tests" => test_files::check(root)?,
             _ => words::check(root)?,
         };
         println!("{name}: {}", if problems.is_empty() { "ok".into() } else { problems.join("\n  ") });

@@ -1,7 +1,5 @@
 //! The commands: what they print, in which order, and how they end.
 
-#![allow(clippy::unwrap_used, reason = "it is part of tests")]
-
 use crate::common::{Folder, SCENARIO};
 use serde_json::Value;
 

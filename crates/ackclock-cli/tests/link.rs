@@ -1,7 +1,6 @@
 //! `ackclock link` with real programs. What is sent stays in namespaces that the tests make, and everything that needs what
 //! this machine forbids or lacks is skipped with the reason.
 
-#![allow(clippy::unwrap_used, reason = "it is part of tests")]
 #![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
 use std::fs;

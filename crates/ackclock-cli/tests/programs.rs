@@ -1,7 +1,6 @@
 //! Programs that people use, behind `ackclock link`: what they fetch from the other end arrives whole, and no faster than the
 //! link. Each is skipped, with the reason, where it is not installed.
 
-#![allow(clippy::unwrap_used, reason = "it is part of tests")]
 #![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
 use std::fs;

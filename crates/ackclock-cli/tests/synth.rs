@@ -1,7 +1,5 @@
 //! Recordings that are made: those that are shipped, and what the command says of them.
 
-#![allow(clippy::unwrap_used, reason = "it is part of tests")]
-
 use std::path::Path;
 
 use crate::common::Folder;

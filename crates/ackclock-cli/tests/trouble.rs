@@ -1,7 +1,5 @@
 //! What goes wrong: wrong input, full disks, readers that have gone, interruptions, a missing Python.
 
-#![allow(clippy::unwrap_used, reason = "it is part of tests")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};

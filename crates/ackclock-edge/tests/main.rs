@@ -1,5 +1,7 @@
 //! One binary for all tests of regulators, since each would be linked with everything.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
 mod laws;
 mod reports;
 mod windows;

@@ -1,7 +1,5 @@
 //! Reports of the radio reach the regulators that ask for them.
 
-#![allow(clippy::unwrap_used, reason = "it is part of tests")]
-
 use std::sync::{Arc, Mutex};
 
 use ackclock_core::{FlowId, Port, RadioReport, Rate, Segment, Seq, Sink, Span, Streams, Time};

@@ -1,7 +1,5 @@
 //! After warm-up no packet costs an allocation, from the port to the port.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
 use std::sync::Arc;
 
 use ackclock_core::{Size, Span, Time};

@@ -1,7 +1,6 @@
 //! The kernel's TCP through the driver, between two network namespaces. Skipped, with the reason, where the machine forbids
 //! them.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 use std::io::{Read, Write};

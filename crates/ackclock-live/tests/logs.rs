@@ -1,6 +1,4 @@
 //! mm-link's log of a data plane: every packet arrives, and then leaves or is dropped, at the link and not at the ports.
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
 use std::sync::Arc;
 
 use ackclock_core::{Size, Span, Time};

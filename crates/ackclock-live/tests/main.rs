@@ -1,5 +1,7 @@
 //! One binary for all tests of real packets, since each would be linked with everything.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
 mod allocation;
 mod kernel;
 mod logs;

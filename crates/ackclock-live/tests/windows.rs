@@ -1,6 +1,4 @@
 //! The Window Regulators on real headers: the scale of the handshake, the field, the checksum.
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
 use std::sync::Arc;
 
 use ackclock_core::{Size, Span, Time};

@@ -1,8 +1,6 @@
 //! Live = simulated: one recording of arrivals through virtual time and through the driver, with a clock and ports that are
 //! made up, gives the same departures, byte for byte and nanosecond for nanosecond.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;

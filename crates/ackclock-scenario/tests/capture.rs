@@ -1,6 +1,5 @@
 //! A capture is what tshark, which knows nothing of us, reads without a complaint.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why, a table is there to be read")]
 
 use std::io::{self, Write};

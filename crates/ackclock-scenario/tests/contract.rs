@@ -1,7 +1,5 @@
 //! The object of a run: names and order of its keys, null for what does not exist, sums over users.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
 use std::sync::Arc;
 
 use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, json_line, run};

@@ -1,7 +1,5 @@
 //! A run in direct calls and the same run in an engine give the same results.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
 use ackclock_core::Span;
 use ackclock_scenario::{DiskFiles, RunOptions, Scenario, run};
 

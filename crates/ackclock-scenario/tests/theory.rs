@@ -1,6 +1,5 @@
 //! A small matrix of scenarios, each number beside what theory says of it.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why, a table is there to be read")]
 
 use std::fmt::Write;

@@ -1,7 +1,5 @@
 //! Workloads whose flows come and go by the thousand.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
-
 use ackclock_core::results::TransferResult;
 use ackclock_scenario::{DiskFiles, RunOptions, RunResult, Scenario, run};
 

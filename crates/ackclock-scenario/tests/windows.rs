@@ -1,6 +1,5 @@
 //! The Window Regulators in whole systems, each number beside what theory says of it.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! One binary for all tests of senders and receivers, since each would be linked with everything.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
+
 mod any_path;
 mod cc_laws;
 mod cc_paths;

@@ -2,8 +2,6 @@
 //!
 //! A calculation rather than a simulator: the links are FIFO, so the times of a packet follow when it arrives.
 
-#![allow(clippy::unwrap_used, reason = "it is part of tests")]
-
 use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Rate, Segment, Span, Stream, Streams, Time};
