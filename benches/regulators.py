@@ -161,7 +161,7 @@ def of_kernel(scenario: Path, one: Key) -> dict[str, Any]:
     kept = OUT / f"kernel-{sender}-{regulator}-{buffer}.json"
     if not kept.exists():
         serve = shlex.join([sys.executable, str(BULK), "send", KERNEL[sender], "1"])
-        take = f"exec {sys.executable} {BULK} take $ACKCLOCK_BASE {SYNTHETIC.seconds}"
+        take = f"exec {sys.executable} {BULK} take $ACKCLOCK_BASE {SYNTHETIC.seconds} 0"
         sets = ["--set", f"edge.regulator={regulator}", "--set", f"edge.buffer={buffer}"]
         link = ["ackclock", "link", "--scenario", str(scenario), *sets]
         kept.write_text(printed([*link, "--json", "--server", serve, "--", "sh", "-c", take]).splitlines()[-1])
