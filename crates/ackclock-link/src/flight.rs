@@ -81,13 +81,26 @@ impl Flight {
 
     /// Takes out the last packet of `flow` that arrives at `arrives`.
     pub(crate) fn remove(&mut self, arrives: Time, flow: FlowId) -> Option<Segment> {
-        let mut all: Vec<_> = self.iter().map(|(time, segment)| (time, *segment)).collect();
-        let at = all.iter().rposition(|(time, segment)| *time == arrives && segment.flow == flow)?;
-        let (_, segment) = all.remove(at);
+        self.remove_all(std::iter::once((arrives, flow))).pop()
+    }
+
+    /// The same for many: each takes out the last that is left. All at once, so that a long queue costs no more than sorting
+    /// it.
+    pub(crate) fn remove_all(&mut self, wanted: impl Iterator<Item = (Time, FlowId)>) -> Vec<Segment> {
+        let mut all: Vec<_> = self.iter().map(|(time, segment)| (time, Some(*segment))).collect();
+        let mut removed = Vec::new();
+        for (arrives, flow) in wanted {
+            let end = all.partition_point(|&(time, _)| time <= arrives);
+            let same = all[..end].iter_mut().rev().take_while(|(time, _)| *time == arrives);
+            let mut of_flow = same
+                .map(|(_, segment)| segment)
+                .filter(|segment| segment.is_some_and(|one| one.flow == flow));
+            removed.extend(of_flow.next().and_then(Option::take));
+        }
         self.ahead.clear();
-        self.ring = all.into_iter().collect();
+        self.ring = all.into_iter().filter_map(|(time, segment)| Some((time, segment?))).collect();
         self.note_due();
-        Some(segment)
+        removed
     }
 
     /// The packets under way and when they arrive, in that order.

@@ -94,14 +94,11 @@ impl LindleyLink {
         let medium = std::mem::replace(&mut self.medium, Silence.any());
         let mut queue = DropTail::new(self.capacity);
         let departs = self.waiting.front().map_or(self.free, |next| next.begins);
-        let mut waiting = Vec::new();
+        let waiting = std::mem::take(&mut self.waiting);
         // From the back, because of equal arrivals of a flow the last is taken out.
-        while let Some(planned) = self.waiting.pop_back() {
-            let segment = self.flight.remove(planned.arrives, planned.flow);
-            waiting.push((planned.came, segment.expect("what waits is on its way")));
-        }
-        for (came, segment) in waiting.into_iter().rev() {
-            queue.enqueue(came, &segment, Load::NONE).expect("it fitted before");
+        let segments = self.flight.remove_all(waiting.iter().rev().map(|one| (one.arrives, one.flow)));
+        for (planned, segment) in waiting.iter().zip(segments.iter().rev()) {
+            queue.enqueue(planned.came, segment, Load::NONE).expect("it fitted before");
         }
         let mut serial = SerialLink::over(medium, queue.any(), self.meaning);
         let Planned { begins, arrives, flow, size, .. } = self.begun;
