@@ -91,7 +91,7 @@ pub fn receiver(data: &[u8]) {
     let mut receiver = Receiver::new(config, FlowId(0));
     let mut delivered = 0;
     let mut now = Time::ZERO;
-    let mut sent = |_: Segment| {};
+    let mut sent = |_: &Segment| {};
     receiver.start(now, &mut sent);
     while !bytes.is_empty() {
         now += Span::from_micros(bytes.u32().into());

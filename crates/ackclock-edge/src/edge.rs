@@ -4,7 +4,7 @@
 //! Every segment that enters is delivered, dropped, discarded or held; in the live world that is what keeps the packet
 //! pool from leaking.
 
-use ackclock_core::{Ecn, Flags, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
+use ackclock_core::{Ecn, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Medium};
 
 use crate::flow_table::FlowTable;
@@ -167,11 +167,13 @@ impl Edge {
 
     #[inline]
     fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
-        let Self { bearer, statistics, .. } = self;
-        while let Some((_, segment)) = bearer.arriving(now, Direction::Down) {
-            delivered(statistics, segment);
-            out.pass(RADIO, segment);
-            bearer.drop_arriving(now, Direction::Down);
+        if let Some(link) = self.bearer.foreseen(Direction::Down) {
+            while let Some((_, segment)) = link.arriving(now) {
+                delivered(&mut self.statistics, segment);
+                out.pass(RADIO, segment);
+                link.drop_arriving(now);
+            }
+            return;
         }
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Down) {
             match &event {
@@ -187,9 +189,16 @@ impl Edge {
 
     #[inline]
     fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
-        while let Some((at, &segment)) = self.bearer.arriving(now, Direction::Up) {
-            self.bearer.drop_arriving(now, Direction::Up);
-            self.came_up(at, &segment, out);
+        while let Some(link) = self.bearer.foreseen(Direction::Up) {
+            let Some((at, segment)) = link.arriving(now) else { return };
+            if self.flows.open(at, segment.flow).is_asked_about(at, segment) {
+                let segment = *segment;
+                link.drop_arriving(now);
+                self.ask_about(at, &segment, out);
+            } else {
+                out.pass(WIRED, segment);
+                link.drop_arriving(now);
+            }
         }
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {
             match &event {
@@ -284,20 +293,20 @@ impl Edge {
         out.discard(segment);
     }
 
-    /// A segment from a mobile: its ACK is the regulator's business.
+    /// A segment from a mobile.
     #[inline]
     fn came_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
-        let flow = self.flows.open(at, segment.flow);
-        let is_ack = segment.is_tcp() && segment.flags.contains(Flags::ACK);
-        if is_ack {
-            flow.statistics.edge_rtt.on_ack(at, segment.ack);
-        }
-        if !is_ack || flow.regulator.is_none() {
+        if self.flows.open(at, segment.flow).is_asked_about(at, segment) {
+            self.ask_about(at, segment, out);
+        } else {
             out.pass(WIRED, segment);
-            return;
         }
-        self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, *segment, view));
-        self.close_if_over(at, segment, out);
+    }
+
+    /// An ACK from a mobile is its regulator's business.
+    fn ask_about(&mut self, at: Time, ack: &Segment, out: &mut impl Sink) {
+        self.regulate(at, ack.flow, out, |regulator, view| regulator.handle_ack(at, *ack, view));
+        self.close_if_over(at, ack, out);
     }
 
     /// Calls the regulator of `flow`, if it has one, and does what it wants.

@@ -103,6 +103,16 @@ impl Flow {
         }
     }
 
+    /// Notes a segment from a mobile; whether the regulator must be asked about it.
+    #[inline]
+    pub(crate) fn is_asked_about(&mut self, at: Time, segment: &Segment) -> bool {
+        let is_ack = segment.is_tcp() && segment.flags.contains(Flags::ACK);
+        if is_ack {
+            self.statistics.edge_rtt.on_ack(at, segment.ack);
+        }
+        is_ack && self.regulator.is_some()
+    }
+
     /// Whether the flow is over when this segment passes in either direction.
     pub(crate) fn ends_with(&self, segment: &Segment) -> bool {
         segment.flags.intersects(Flags::RST) || self.fin.is_some_and(|fin| !segment.ack.before(fin))

@@ -2,7 +2,7 @@
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
 
-use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Medium};
+use crate::{AnyLink, Cause, Departures, LindleyLink, Link, LinkEvent, LinkView, Medium};
 
 /// Which way a segment travels over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,14 +29,10 @@ pub trait Bearer: Send {
     /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction.
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
-    /// Where a direction tells nothing but deliveries: the next one, in place, with an instant of at most `now`. For those
-    /// who need no copy of it; [`poll_event`](Self::poll_event) tells it too.
-    fn arriving(&self, _now: Time, _direction: Direction) -> Option<(Time, &Segment)> {
+    /// The link of a direction that tells nothing but deliveries, which can be read in place.
+    fn foreseen(&mut self, _direction: Direction) -> Option<&mut LindleyLink> {
         None
     }
-
-    /// Takes away what [`arriving`](Self::arriving) showed.
-    fn drop_arriving(&mut self, _now: Time, _direction: Direction) {}
 
     /// The instant of the next event, or an earlier one at which more will be known.
     fn poll_timeout(&self) -> Option<Time>;
@@ -79,7 +75,7 @@ pub trait Bearer: Send {
 /// Two links that know nothing of each other.
 pub struct PlainBearer {
     links: [AnyLink; 2],
-    /// The next event of each link, so that a link is asked only when it has something to say.
+    /// The next event of each link that is not foreseen, so that it is asked only when it has something to say.
     due: [Time; 2],
 }
 
@@ -99,50 +95,48 @@ impl PlainBearer {
 
     #[inline]
     fn note_due(&mut self, direction: Direction) {
-        self.due[direction as usize] = match &self.links[direction as usize] {
-            AnyLink::Lindley(link) => link.due(),
-            link => link.poll_timeout().unwrap_or(Time::NEVER),
-        }
+        self.due[direction as usize] = self.links[direction as usize].poll_timeout().unwrap_or(Time::NEVER);
     }
 }
 
 impl Bearer for PlainBearer {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        let taken = self.links[direction as usize].enqueue(now, segment);
-        self.note_due(direction);
-        taken
+        match &mut self.links[direction as usize] {
+            AnyLink::Lindley(link) => link.enqueue(now, segment),
+            link => {
+                let taken = link.enqueue(now, segment);
+                self.note_due(direction);
+                taken
+            }
+        }
     }
 
     #[inline]
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
-        if self.due[direction as usize] > now { None } else { self.ask(now, direction) }
+        if self.due(direction) > now { None } else { self.ask(now, direction) }
     }
 
     #[inline]
-    fn arriving(&self, now: Time, direction: Direction) -> Option<(Time, &Segment)> {
-        match &self.links[direction as usize] {
-            AnyLink::Lindley(link) => link.arriving(now),
+    fn foreseen(&mut self, direction: Direction) -> Option<&mut LindleyLink> {
+        match &mut self.links[direction as usize] {
+            AnyLink::Lindley(link) => Some(link),
             _ => None,
         }
     }
 
     #[inline]
-    fn drop_arriving(&mut self, now: Time, direction: Direction) {
-        if let AnyLink::Lindley(link) = &mut self.links[direction as usize] {
-            link.drop_arriving(now);
-            self.due[direction as usize] = link.due();
-        }
-    }
-
-    #[inline]
     fn poll_timeout(&self) -> Option<Time> {
-        Some(self.due[0].min(self.due[1])).filter(|&time| time != Time::NEVER)
+        let [down, up] = Direction::BOTH.map(|direction| self.due(direction));
+        Some(down.min(up)).filter(|&time| time != Time::NEVER)
     }
 
     #[inline]
     fn due(&self, direction: Direction) -> Time {
-        self.due[direction as usize]
+        match &self.links[direction as usize] {
+            AnyLink::Lindley(link) => link.due(),
+            _ => self.due[direction as usize],
+        }
     }
 
     fn watch(&mut self, departures: Departures) {
@@ -220,18 +214,10 @@ impl Bearer for AnyBearer {
     }
 
     #[inline]
-    fn arriving(&self, now: Time, direction: Direction) -> Option<(Time, &Segment)> {
+    fn foreseen(&mut self, direction: Direction) -> Option<&mut LindleyLink> {
         match self {
-            Self::Plain(bearer) => bearer.arriving(now, direction),
-            Self::Other(bearer) => bearer.arriving(now, direction),
-        }
-    }
-
-    #[inline]
-    fn drop_arriving(&mut self, now: Time, direction: Direction) {
-        match self {
-            Self::Plain(bearer) => bearer.drop_arriving(now, direction),
-            Self::Other(bearer) => bearer.drop_arriving(now, direction),
+            Self::Plain(bearer) => bearer.foreseen(direction),
+            Self::Other(bearer) => bearer.foreseen(direction),
         }
     }
 

@@ -114,19 +114,19 @@ impl LindleyLink {
 
     /// When the next packet arrives; [`Time::NEVER`] where none is under way.
     #[inline]
-    pub(crate) fn due(&self) -> Time {
+    pub fn due(&self) -> Time {
         self.flight.due()
     }
 
     /// The next packet that arrives, where that is at `now` or before.
     #[inline]
-    pub(crate) fn arriving(&self, now: Time) -> Option<(Time, &Segment)> {
+    pub fn arriving(&self, now: Time) -> Option<(Time, &Segment)> {
         if self.flight.due() <= now { Some((self.flight.due(), self.flight.front())) } else { None }
     }
 
-    /// Takes it away.
+    /// Takes away the one that [`arriving`](Self::arriving) shows.
     #[inline]
-    pub(crate) fn drop_arriving(&mut self, now: Time) {
+    pub fn drop_arriving(&mut self, now: Time) {
         self.advance(now);
         self.flight.drop_front();
     }

@@ -27,20 +27,22 @@ pub const EDGE: Port = 1;
 
 /// The wired part between servers and edge.
 pub struct Path {
-    delay: Span,
-    loss: f64,
-    streams: Streams,
-    /// Indexed by the port at which packets leave.
-    ways: [Way; 2],
+    /// The wires towards the servers.
+    pub up: Wires,
+    /// The wires towards the edge.
+    pub down: Wires,
 }
 
 /// One direction of all wires.
-struct Way {
+pub struct Wires {
     pace: Pace,
+    delay: Span,
+    loss: f64,
     /// When each flow's wire is free again.
     free: Vec<Time>,
     flight: Flight,
     name: &'static str,
+    streams: Streams,
     /// Each flow's luck, so that one flow more changes no other's; filled only where packets are lost.
     chance: Vec<Stream>,
     lost: u64,
@@ -49,87 +51,92 @@ struct Way {
 impl Path {
     /// Wires of this rate and one-way delay that lose each packet with probability `loss`.
     pub fn new(rate: Rate, delay: Span, loss: f64, streams: &Streams) -> Self {
-        let way = |name| Way {
+        let wires = |name| Wires {
             pace: Pace::new(rate),
+            delay,
+            loss,
             free: Vec::new(),
             flight: Flight::default(),
             name,
+            streams: streams.clone(),
             chance: Vec::new(),
             lost: 0,
         };
-        Self { delay, loss, streams: streams.clone(), ways: [way("path/up/loss"), way("path/down/loss")] }
+        Self { up: wires("path/up/loss"), down: wires("path/down/loss") }
     }
 
     /// The number of a flow goes to another connection, which has new wires and luck of its own, chosen by `name`.
     pub fn renew(&mut self, flow: FlowId, name: &str) {
-        let Self { loss, streams, ways, .. } = self;
-        for way in ways {
-            way.reach(flow);
-            way.free[flow.index()] = Time::ZERO;
-            if *loss > 0.0 {
-                way.draw_for(flow, streams);
-                way.chance[flow.index()] = streams.stream(&format!("{}/{name}", way.name));
-            }
-        }
+        self.up.renew(flow, name);
+        self.down.renew(flow, name);
     }
 
     /// Packets lost in both directions.
     pub fn lost(&self) -> u64 {
-        self.ways.iter().map(|way| way.lost).sum()
-    }
-
-    /// Packets under way.
-    pub fn in_flight(&self) -> usize {
-        self.ways.iter().map(|way| way.flight.len()).sum()
-    }
-
-    /// Takes a segment that comes in at `port`; false where it is lost.
-    #[inline]
-    pub fn enter(&mut self, now: Time, port: Port, segment: &Segment) -> bool {
-        let way = &mut self.ways[usize::from(port == SERVER)];
-        if self.loss > 0.0 && way.loses(segment.flow, self.loss, &self.streams) {
-            way.lost += 1;
-            return false;
-        }
-        let transmission = way.pace.time_for(segment.wire_bytes());
-        let leaves = way.leaves(now, segment.flow, transmission);
-        way.flight.put(leaves + self.delay, segment);
-        true
-    }
-
-    /// Takes out the next segment that leaves at `port`; [`due_at`](Self::due_at) says that there is one.
-    ///
-    /// # Panics
-    /// Where there is none.
-    #[inline]
-    pub fn leave(&mut self, port: Port) -> Segment {
-        self.ways[usize::from(port)].flight.pop()
-    }
-
-    /// When the next segment leaves at `port`; [`Time::NEVER`] where none is under way.
-    #[inline]
-    pub fn due_at(&self, port: Port) -> Time {
-        self.ways[usize::from(port)].flight.due()
+        self.up.lost + self.down.lost
     }
 
     /// When the next segment leaves; [`Time::NEVER`] where none is under way.
     #[inline]
     pub fn due(&self) -> Time {
-        self.due_at(SERVER).min(self.due_at(EDGE))
+        self.up.due().min(self.down.due())
     }
 }
 
-impl Way {
+impl Wires {
+    /// Takes a segment in; false where it is lost.
+    #[inline]
+    pub fn enter(&mut self, now: Time, segment: &Segment) -> bool {
+        if self.loss > 0.0 && self.loses(segment.flow) {
+            self.lost += 1;
+            return false;
+        }
+        let transmission = self.pace.time_for(segment.wire_bytes());
+        let leaves = self.leaves(now, segment.flow, transmission);
+        self.flight.put(leaves + self.delay, segment);
+        true
+    }
+
+    /// When the next segment leaves; [`Time::NEVER`] where none is under way.
+    #[inline]
+    pub fn due(&self) -> Time {
+        self.flight.due()
+    }
+
+    /// The next segment that leaves; [`due`](Self::due) says that there is one.
+    ///
+    /// # Panics
+    /// Where there is none.
+    #[inline]
+    pub fn front(&self) -> &Segment {
+        self.flight.front()
+    }
+
+    /// Takes it away.
+    #[inline]
+    pub fn drop_front(&mut self) {
+        self.flight.drop_front();
+    }
+
+    fn renew(&mut self, flow: FlowId, name: &str) {
+        self.reach(flow);
+        self.free[flow.index()] = Time::ZERO;
+        if self.loss > 0.0 {
+            self.draw_for(flow);
+            self.chance[flow.index()] = self.streams.stream(&format!("{}/{name}", self.name));
+        }
+    }
+
     /// Whether a packet of `flow` is lost.
-    fn loses(&mut self, flow: FlowId, probability: f64, streams: &Streams) -> bool {
-        self.draw_for(flow, streams);
-        self.chance[flow.index()].chance(probability)
+    fn loses(&mut self, flow: FlowId) -> bool {
+        self.draw_for(flow);
+        self.chance[flow.index()].chance(self.loss)
     }
 
     /// Sees to it that `flow` has luck.
-    fn draw_for(&mut self, flow: FlowId, streams: &Streams) {
+    fn draw_for(&mut self, flow: FlowId) {
         for number in self.chance.len()..=flow.index() {
-            self.chance.push(streams.stream(&format!("{}/{number}", self.name)));
+            self.chance.push(self.streams.stream(&format!("{}/{number}", self.name)));
         }
     }
 
@@ -156,15 +163,17 @@ impl Way {
 impl Node for Path {
     fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
         let Message::Segment(segment) = message else { return };
-        if !self.enter(now, port, segment) {
+        let wires = if port == SERVER { &mut self.down } else { &mut self.up };
+        if !wires.enter(now, segment) {
             out.discard(segment);
         }
     }
 
     fn wake(&mut self, now: Time, out: &mut Outbox) {
-        for port in [SERVER, EDGE] {
-            while self.due_at(port) <= now {
-                out.pass(port, &self.leave(port));
+        for (port, wires) in [(SERVER, &mut self.up), (EDGE, &mut self.down)] {
+            while wires.due() <= now {
+                out.pass(port, wires.front());
+                wires.drop_front();
             }
         }
     }

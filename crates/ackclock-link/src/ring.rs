@@ -22,10 +22,6 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
@@ -125,7 +121,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!((ring.front(), ring.back()), (queue.front(), queue.back()));
-                prop_assert_eq!((ring.len(), ring.is_empty()), (queue.len(), queue.is_empty()));
+                prop_assert_eq!(ring.is_empty(), queue.is_empty());
                 prop_assert!(ring.iter().eq(queue.iter()));
             }
         }

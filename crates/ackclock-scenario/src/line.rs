@@ -7,7 +7,7 @@
 use ackclock_core::{Port, Segment, Sink, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
 use ackclock_link::Path;
-use ackclock_link::path::{EDGE, SERVER};
+use ackclock_link::path::Wires;
 use ackclock_tcp::Host;
 
 use crate::network::{Graph, Parts};
@@ -16,26 +16,23 @@ use crate::traffic::{Boxes, Traffic};
 /// The parts of an island.
 pub(crate) struct Line {
     pub(crate) servers: Host,
-    pub(crate) edge: Edge,
-    pub(crate) around: Around,
-    pub(crate) traffic: Traffic,
-    now: Time,
-}
-
-/// What the edge passes segments on to.
-pub(crate) struct Around {
     pub(crate) path: Path,
+    pub(crate) edge: Edge,
     pub(crate) clients: Host,
+    pub(crate) traffic: Traffic,
     /// What the clients have sent and the edge has not taken yet.
     uplink: Vec<Segment>,
+    /// What the edge is taking.
+    taken: Vec<Segment>,
+    now: Time,
     /// Instants at which a part had something to do, and segments handed on.
     events: u64,
 }
 
 impl Line {
     pub(crate) fn new(servers: Host, path: Path, edge: Edge, clients: Host, traffic: Traffic) -> Self {
-        let around = Around { path, clients, uplink: Vec::new(), events: 0 };
-        Self { servers, edge, around, traffic, now: Time::ZERO }
+        let (uplink, taken) = (Vec::new(), Vec::new());
+        Self { servers, path, edge, clients, traffic, uplink, taken, now: Time::ZERO, events: 0 }
     }
 }
 
@@ -43,7 +40,7 @@ impl Graph for Line {
     fn advance(&mut self, until: Time) {
         loop {
             self.run(until.min(self.traffic.due()));
-            let Self { servers, edge, around: Around { path, clients, .. }, traffic, now } = self;
+            let Self { servers, path, edge, clients, traffic, now, .. } = self;
             let served = traffic.serve(*now, &mut Apart { servers, path, edge, clients });
             if !served && *now == until {
                 return;
@@ -54,12 +51,12 @@ impl Graph for Line {
     fn parts(&mut self, _: usize) -> Parts<'_> {
         // Departures since the edge was last woken have happened too.
         self.run_edge(self.now);
-        let Self { servers, edge, around, traffic, .. } = self;
-        Parts { servers, edge, clients: &mut around.clients, traffic }
+        let Self { servers, edge, clients, traffic, .. } = self;
+        Parts { servers, edge, clients, traffic }
     }
 
     fn events(&self) -> u64 {
-        self.around.events
+        self.events
     }
 }
 
@@ -67,18 +64,19 @@ impl Line {
     /// Does everything that is due up to and at `until`, or at the instant at which a host has news.
     fn run(&mut self, mut until: Time) {
         loop {
-            let Around { path, clients, .. } = &self.around;
-            let (servers, path, edge) = (self.servers.due(), path.due(), self.edge.due());
-            let now = servers.min(path).min(edge).min(clients.due());
+            let (servers, path) = (self.servers.due(), self.path.due());
+            let (edge, clients) = (self.edge.due(), self.clients.due());
+            let now = servers.min(path).min(edge).min(clients);
             if now > until {
                 self.now = until;
                 return;
             }
-            self.around.events += 1;
+            self.events += 1;
             // Ties go to the part that stands first, as they do to the lowest node of an engine.
             if servers == now {
-                self.servers.run(now, &mut Wire { now, around: &mut self.around });
-                if self.servers.has_news() {
+                let Self { servers, path, events, .. } = self;
+                servers.run(now, &mut Wire { now, down: &mut path.down, events });
+                if servers.has_news() {
                     until = now;
                 }
             } else if path == now {
@@ -86,9 +84,8 @@ impl Line {
             } else if edge == now {
                 self.run_edge(now);
             } else {
-                let Around { clients, uplink, .. } = &mut self.around;
-                clients.run(now, &mut Up(uplink));
-                if clients.has_news() {
+                self.clients.run(now, &mut Up(&mut self.uplink));
+                if self.clients.has_news() {
                     until = now;
                 }
                 self.carry_up(now);
@@ -97,21 +94,24 @@ impl Line {
     }
 
     fn run_edge(&mut self, now: Time) {
-        self.edge.run(now, &mut Radio { now, around: &mut self.around });
+        let Self { edge, path: Path { up, .. }, clients, uplink, events, .. } = self;
+        edge.run(now, &mut Radio { now, up, clients, uplink, events });
         self.carry_up(now);
     }
 
     /// What has come through the wires.
     fn arrive(&mut self, now: Time) {
-        while self.around.path.due_at(SERVER) <= now {
-            let segment = self.around.path.leave(SERVER);
-            self.around.events += 1;
-            self.servers.take(now, &segment, &mut Wire { now, around: &mut self.around });
+        let Self { servers, path: Path { up, down }, events, .. } = self;
+        while up.due() <= now {
+            *events += 1;
+            servers.take(now, up.front(), &mut Wire { now, down, events });
+            up.drop_front();
         }
-        while self.around.path.due_at(EDGE) <= now {
-            let segment = self.around.path.leave(EDGE);
-            self.around.events += 1;
-            self.edge.take(now, WIRED, &segment, &mut Radio { now, around: &mut self.around });
+        while self.path.down.due() <= now {
+            let Self { edge, path: Path { up, down }, clients, uplink, events, .. } = self;
+            *events += 1;
+            edge.take(now, WIRED, down.front(), &mut Radio { now, up, clients, uplink, events });
+            down.drop_front();
             self.carry_up(now);
         }
     }
@@ -119,16 +119,15 @@ impl Line {
     /// What the clients have sent.
     #[inline]
     fn carry_up(&mut self, now: Time) {
-        // Nearly always there is at most one; what its passing calls forth stands behind the others.
-        let mut next = 0;
-        while let Some(&segment) = self.around.uplink.get(next) {
-            next += 1;
-            self.around.events += 1;
-            if next == self.around.uplink.len() {
-                self.around.uplink.clear();
-                next = 0;
+        // What its passing calls forth stands behind it.
+        while !self.uplink.is_empty() {
+            std::mem::swap(&mut self.uplink, &mut self.taken);
+            let Self { edge, path: Path { up, .. }, clients, uplink, taken, events, .. } = self;
+            for segment in taken.iter() {
+                *events += 1;
+                edge.take(now, RADIO, segment, &mut Radio { now, up, clients, uplink, events });
             }
-            self.edge.take(now, RADIO, &segment, &mut Radio { now, around: &mut self.around });
+            taken.clear();
         }
     }
 }
@@ -162,14 +161,15 @@ impl Boxes for Apart<'_> {
 /// From the servers into the wires.
 struct Wire<'a> {
     now: Time,
-    around: &'a mut Around,
+    down: &'a mut Wires,
+    events: &'a mut u64,
 }
 
 impl Sink for Wire<'_> {
     #[inline]
     fn pass(&mut self, _: Port, segment: &Segment) {
-        self.around.events += 1;
-        self.around.path.enter(self.now, SERVER, segment);
+        *self.events += 1;
+        self.down.enter(self.now, segment);
     }
 
     fn discard(&mut self, _: &Segment) {}
@@ -178,18 +178,20 @@ impl Sink for Wire<'_> {
 /// From the edge to the clients and into the wires.
 struct Radio<'a> {
     now: Time,
-    around: &'a mut Around,
+    up: &'a mut Wires,
+    clients: &'a mut Host,
+    uplink: &'a mut Vec<Segment>,
+    events: &'a mut u64,
 }
 
 impl Sink for Radio<'_> {
     #[inline(always)]
     fn pass(&mut self, port: Port, segment: &Segment) {
-        let Around { path, clients, uplink, events } = &mut *self.around;
-        *events += 1;
+        *self.events += 1;
         if port == RADIO {
-            clients.take(self.now, segment, &mut Up(uplink));
+            self.clients.take(self.now, segment, &mut Up(self.uplink));
         } else {
-            path.enter(self.now, EDGE, segment);
+            self.up.enter(self.now, segment);
         }
     }
 

@@ -17,7 +17,7 @@ use ackclock_tcp::{Course, Host, Place, Receiver, ReceiverConfig, Sender, Sender
 
 use crate::Tables;
 use crate::capture::{Numbers, Tap};
-use crate::line::{Around, Line};
+use crate::line::Line;
 use crate::packet::{Interface, Source};
 use crate::plan::FlowPlan;
 use crate::tables::FlowTable;
@@ -233,8 +233,7 @@ impl<'a> Builder<'a> {
         flows: &[FlowPlan],
         streams: &Streams,
     ) -> Result<(Island, Traffic), ConfigError> {
-        let Line { servers, edge, around: Around { path, clients, .. }, traffic, .. } =
-            self.line(flows, streams)?;
+        let Line { servers, path, edge, clients, traffic, .. } = self.line(flows, streams)?;
         let island = Island {
             servers: engine.add(Station::Host(servers)),
             path: engine.add(Station::Path(path)),

@@ -40,7 +40,7 @@ impl Tally {
             duration: builder.tables.duration,
             regulator: name_of(&builder.tables.edge.regulator),
             capacity_bps: rate.as_bps() as f64 * channels as f64,
-            flows: Vec::new(),
+            flows: Vec::with_capacity(flows.len()),
             users: flows.iter().map(|flow| (flow.user, Counts::default())).collect(),
             transfers: Transfers::default(),
             waits: Histogram::default(),

@@ -232,7 +232,7 @@ impl Endpoint {
         match self {
             Self::Sender(sender) => sender.drive(now, Some(segment), WIRE, out),
             Self::Receiver(receiver) => {
-                receiver.on_segment(now, segment, &mut |seg: Segment| out.pass(WIRE, &seg));
+                receiver.on_segment(now, segment, &mut |seg: &Segment| out.pass(WIRE, seg));
                 receiver.poll_timeout()
             }
             // What is news makes the flow due at once.
@@ -240,7 +240,7 @@ impl Endpoint {
                 .drive(now, Some(segment), WIRE, out)
                 .or_else(|| (sender.state() == State::Closed).then_some(now)),
             Self::WatchedReceiver(download) => {
-                download.receiver.on_segment(now, segment, &mut |seg: Segment| out.pass(WIRE, &seg));
+                download.receiver.on_segment(now, segment, &mut |seg: &Segment| out.pass(WIRE, seg));
                 if download.is_reached() { Some(now) } else { download.receiver.poll_timeout() }
             }
         }
@@ -280,7 +280,7 @@ impl Download {
 }
 
 fn wake(receiver: &mut Receiver, now: Time, out: &mut impl Sink) -> Option<Time> {
-    let mut send = |seg: Segment| out.pass(WIRE, &seg);
+    let mut send = |seg: &Segment| out.pass(WIRE, seg);
     receiver.start(now, &mut send);
     receiver.on_timeout(now, &mut send);
     receiver.poll_timeout()

@@ -192,15 +192,13 @@ impl Scoreboard {
         let bytes = ack.since(self.una);
         let mut acked = Acked { bytes, delivered: bytes, newest: None, oldest: None };
         let mut marks = Marks::default();
-        while let Some(record) = self.sent.front() {
+        while let Some(&record) = self.sent.front() {
             if record.end().after(ack) {
-                if record.seq == ack {
-                    break;
+                if record.seq != ack {
+                    (acked, marks) = self.acknowledge_part(ack, acked, marks);
                 }
-                self.acknowledge_part(ack, &mut acked, &mut marks);
                 break;
             }
-            let record = *record;
             // Records that were sent once were sent in order.
             acked.newest = Some(record.sent_at);
             marks = marks.with(record.marks);
@@ -209,8 +207,7 @@ impl Scoreboard {
                 news(&record);
             }
             if record.marks.has(Marks::COUNTED) {
-                self.discount(&record, record.len, &mut acked.delivered);
-                self.shorten_run(&record);
+                acked.delivered -= self.uncount(&record);
             }
             self.sent.pop();
         }
@@ -283,31 +280,39 @@ impl Scoreboard {
         self.sacked_end = self.sent.first();
     }
 
-    /// The front record is acknowledged up to `ack`, which lies within it.
+    /// The front record is acknowledged up to `ack`, which lies within it. By value, like [`Self::uncount`], so that the
+    /// usual acknowledgement is worked out in registers.
     #[cold]
-    fn acknowledge_part(&mut self, ack: Seq, acked: &mut Acked, marks: &mut Marks) {
+    fn acknowledge_part(&mut self, ack: Seq, mut acked: Acked, marks: Marks) -> (Acked, Marks) {
         let index = self.sent.first();
         let record = *self.sent.get(index);
         let len = ack.since(record.seq) as u16;
-        self.discount(&record, len, &mut acked.delivered);
+        acked.delivered -= self.discount(&record, len);
         let rest = self.sent.get_mut(index);
         rest.seq = ack;
         rest.len -= len;
         acked.newest = Some(record.sent_at);
         acked.oldest = acked.oldest.or(Some(record.sent_at));
-        *marks = marks.with(record.marks);
+        (acked, marks.with(record.marks))
     }
 
-    /// Takes `len` acknowledged bytes of the front record out of the counts.
-    fn discount(&mut self, record: &Record, len: u16, delivered: &mut u32) {
+    /// Takes the acknowledged front record out of the counts; gives the bytes of it that were known to have arrived.
+    #[cold]
+    fn uncount(&mut self, record: &Record) -> u32 {
+        let known = self.discount(record, record.len);
+        self.shorten_run(record);
+        known
+    }
+
+    /// Takes `len` acknowledged bytes of the front record out of the counts; gives those that were known to have arrived.
+    fn discount(&mut self, record: &Record, len: u16) -> u32 {
         let len = u32::from(len);
         if record.marks.has(Marks::SACKED) {
-            *delivered -= len;
             self.sacked -= len;
             if self.sent.first() >= self.edge {
                 self.above_bytes -= len;
             }
-            return;
+            return len;
         }
         if record.marks.has(Marks::LOST) {
             self.lost -= len;
@@ -315,6 +320,7 @@ impl Scoreboard {
         if record.marks.has(Marks::AGAIN) {
             self.again -= len;
         }
+        0
     }
 
     fn is_sacked(&self, index: Index) -> bool {

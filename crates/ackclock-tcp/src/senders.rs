@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use ackclock_core::{Config, ConfigError};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -60,7 +61,8 @@ pub trait Parts: 'static {
 
 /// The options of a row.
 pub struct Row<P> {
-    config: SenderConfig,
+    /// Every sender of the row reads it, so there is only one.
+    config: Arc<SenderConfig>,
     parts: PhantomData<fn() -> P>,
 }
 
@@ -139,7 +141,7 @@ impl<P: Parts> Row<P> {
             undo: config.undo.or(Some(P::DEFAULTS.undo)),
             ..config
         };
-        Self { config, parts: PhantomData }
+        Self { config: Arc::new(config), parts: PhantomData }
     }
 }
 
@@ -157,7 +159,7 @@ impl<P: Parts> Default for Row<P> {
 
 impl<P: Parts> Clone for Row<P> {
     fn clone(&self) -> Self {
-        Self { config: self.config.clone(), parts: PhantomData }
+        Self { config: Arc::clone(&self.config), parts: PhantomData }
     }
 }
 

@@ -107,7 +107,7 @@ impl Run {
             edges: None,
         };
         let mut sent = Vec::new();
-        run.receiver.start(run.now, &mut |syn| sent.push(syn));
+        run.receiver.start(run.now, &mut |syn| sent.push(*syn));
         run.answer(sent);
         run
     }
@@ -132,7 +132,7 @@ impl Run {
 
     fn wake(&mut self) {
         let mut acks = Vec::new();
-        self.receiver.on_timeout(self.now, &mut |ack| acks.push(ack));
+        self.receiver.on_timeout(self.now, &mut |ack| acks.push(*ack));
         self.answer(acks);
         self.sender.on_timeout(self.now);
         self.send();
@@ -146,7 +146,7 @@ impl Run {
             self.send();
         } else {
             let mut acks = Vec::new();
-            self.receiver.on_segment(self.now, &segment, &mut |ack| acks.push(ack));
+            self.receiver.on_segment(self.now, &segment, &mut |ack| acks.push(*ack));
             assert!(acks.len() <= 1, "one segment, one ACK at most");
             self.answer(acks);
         }

@@ -90,13 +90,13 @@ impl Run {
             let acks = &mut self.to_sender;
             if data == Some(next) {
                 let (_, segment) = self.to_receiver.pop_front().expect("it is due");
-                self.receiver.on_segment(self.now, &segment, &mut |ack| acks.push_back((back, ack)));
+                self.receiver.on_segment(self.now, &segment, &mut |ack| acks.push_back((back, *ack)));
             } else if ack == Some(next) {
                 let (_, segment) = acks.pop_front().expect("it is due");
                 self.sender.on_segment(self.now, &segment);
             } else {
                 self.sender.on_timeout(self.now);
-                self.receiver.on_timeout(self.now, &mut |ack| acks.push_back((back, ack)));
+                self.receiver.on_timeout(self.now, &mut |ack| acks.push_back((back, *ack)));
             }
         }
     }

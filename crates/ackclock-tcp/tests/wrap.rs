@@ -44,7 +44,7 @@ fn five_gigabytes_pass_from_a_number_just_below_the_wrap() {
                 sent += 1;
                 // One in 5000 is lost, the first losses just before the wrap.
                 if sent % 5000 != 1 || sent < 5000 && sent != 1 {
-                    receiver.on_segment(now, &segment, &mut |ack| acks.push(ack));
+                    receiver.on_segment(now, &segment, &mut |ack| acks.push(*ack));
                 }
             }
             for ack in &acks {

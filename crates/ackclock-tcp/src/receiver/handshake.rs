@@ -6,7 +6,7 @@ use super::{INITIAL, LONGEST_TIMEOUT, Receiver, State, clock};
 use crate::config::PLAIN_HEADER;
 
 impl Receiver {
-    pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+    pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
         syn.flags = if self.config.ecn { Flags::SYN | Flags::ECE | Flags::CWR } else { Flags::SYN };
         // RFC 7323 section 2.2: the window of a SYN is never scaled.
@@ -24,11 +24,11 @@ impl Receiver {
         self.syn_sent = now;
         self.deadline = now + self.syn_timeout;
         self.syn_timeout = (self.syn_timeout * 2).min(LONGEST_TIMEOUT);
-        out(syn);
+        out(&syn);
     }
 
     /// Completes the handshake, or answers a SYN-ACK that came again because the answer was lost.
-    pub(super) fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(Segment)) {
+    pub(super) fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if !seg.flags.contains(Flags::SYN | Flags::ACK)
             || seg.ack != INITIAL + 1
             || self.state == State::Closed

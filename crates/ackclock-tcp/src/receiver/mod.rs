@@ -123,7 +123,7 @@ impl Receiver {
     }
 
     /// Begins the connection: sends a SYN where a handshake is asked for, else does nothing.
-    pub fn start(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+    pub fn start(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         if self.state == State::Closed {
             self.state = State::SynSent;
             self.send_syn(now, out);
@@ -131,7 +131,7 @@ impl Receiver {
     }
 
     /// Takes in a segment of the peer and sends what must be sent at once.
-    pub fn on_segment(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(Segment)) {
+    pub fn on_segment(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if seg.flags.intersects(Flags::SYN) {
             self.on_syn_ack(now, seg, out);
             return;
@@ -167,7 +167,7 @@ impl Receiver {
     }
 
     /// Sends what is due at `now`: a delayed ACK, or the SYN again.
-    pub fn on_timeout(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+    pub fn on_timeout(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         if now < self.deadline {
             return;
         }
@@ -286,7 +286,7 @@ impl Receiver {
 
     /// RFC 5681 section 4.2 for a segment that arrived in order with no gap about. A FIN is not kept waiting.
     #[inline]
-    fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(Segment)) {
+    fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         self.unacknowledged += 1;
         match self.config.acks {
             AckPolicy::Delayed { .. } if self.quick.is_on() => {}
@@ -303,7 +303,7 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
-    fn acknowledge(&mut self, now: Time, duplicate: Option<SackBlock>, out: &mut impl FnMut(Segment)) {
+    fn acknowledge(&mut self, now: Time, duplicate: Option<SackBlock>, out: &mut impl FnMut(&Segment)) {
         let mut ack = Segment::pure_ack(self.flow, self.next, PLAIN_HEADER);
         ack.seq = INITIAL + 1;
         ack.window = self.window_field;
@@ -325,7 +325,7 @@ impl Receiver {
         self.unacknowledged = 0;
         self.quick.on_ack();
         self.deadline = Time::NEVER;
-        out(ack);
+        out(&ack);
     }
 
     /// The advertised window, bytes.
@@ -394,12 +394,12 @@ mod tests {
         }
 
         fn arrives(&mut self, now: Time, seg: Segment) -> Vec<Segment> {
-            self.receiver.on_segment(now, &seg, &mut |ack| self.sent.push(ack));
+            self.receiver.on_segment(now, &seg, &mut |ack| self.sent.push(*ack));
             std::mem::take(&mut self.sent)
         }
 
         fn timeout(&mut self, now: Time) -> Vec<Segment> {
-            self.receiver.on_timeout(now, &mut |ack| self.sent.push(ack));
+            self.receiver.on_timeout(now, &mut |ack| self.sent.push(*ack));
             std::mem::take(&mut self.sent)
         }
     }
@@ -601,8 +601,8 @@ mod tests {
         let mut bench =
             Bench::new(ReceiverConfig { opening: Opening::Handshake, ..ReceiverConfig::default() });
         let mut sent = Vec::new();
-        bench.receiver.start(ms(0), &mut |syn| sent.push(syn));
-        bench.receiver.start(ms(0), &mut |syn| sent.push(syn));
+        bench.receiver.start(ms(0), &mut |syn| sent.push(*syn));
+        bench.receiver.start(ms(0), &mut |syn| sent.push(*syn));
         assert_eq!(sent.len(), 1);
         assert_eq!(sent[0].flags, Flags::SYN);
         assert_eq!(bench.timeout(ms(999)), []);
@@ -630,7 +630,7 @@ mod tests {
         };
         let mut bench = Bench::new(config);
         let mut sent = Vec::new();
-        bench.receiver.start(ms(0), &mut |syn| sent.push(syn));
+        bench.receiver.start(ms(0), &mut |syn| sent.push(*syn));
         // MSS 4, SACK-permitted 2 and timestamps 10, window scale 3 and padding 1
         assert_eq!(sent[0].header, 60);
         assert_eq!(sent[0].flags, Flags::SYN | Flags::ECE | Flags::CWR);

@@ -133,7 +133,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             }
             Verdict::Open | Verdict::Partial(_) => {}
         }
-        self.spread_reduction(news, self.board.losses() == news.losses);
+        if self.reduction.is_some() {
+            self.spread_reduction(news, self.board.losses() == news.losses);
+        }
     }
 
     fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, closed: bool) {

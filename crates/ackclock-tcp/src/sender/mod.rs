@@ -24,6 +24,8 @@ mod output;
 mod pacer;
 mod timer;
 
+use std::sync::Arc;
+
 use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time};
 
 use self::pacer::Pacer;
@@ -162,7 +164,7 @@ pub struct TcpSender<R, C> {
     undo: Box<dyn Undo>,
     initial_window: u32,
     params: FlowParams,
-    config: SenderConfig,
+    config: Arc<SenderConfig>,
 }
 
 /// What the peer has said of itself.
@@ -260,7 +262,7 @@ impl Sink for Caught {
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// A sender of the flow `params`; both it and the options were checked.
-    pub fn new(config: &SenderConfig, defaults: RowDefaults, params: FlowParams) -> Self {
+    pub fn new(config: &Arc<SenderConfig>, defaults: RowDefaults, params: FlowParams) -> Self {
         let timestamps = config.timestamps.unwrap_or(defaults.timestamps);
         let header = params.header_bytes(timestamps);
         let mss = params.packet - header;
@@ -297,7 +299,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             initial_window: context.initial_window,
             start: if config.handshake == Switch::On { Time::NEVER } else { params.start },
             params,
-            config: config.clone(),
+            config: Arc::clone(config),
         }
     }
 

@@ -150,12 +150,12 @@ impl Download {
             self.down.push(at, segment);
         } else if at == self.down.next() {
             let segment = self.down.pop().unwrap();
-            self.receiver.on_segment(at, &segment, &mut |ack| acks.push(ack));
+            self.receiver.on_segment(at, &segment, &mut |ack| acks.push(*ack));
         } else if at == self.up.next() {
             let segment = self.up.pop().unwrap();
             self.sender.on_segment(at, &segment);
         } else if at == ack_timer {
-            self.receiver.on_timeout(at, &mut |ack| acks.push(ack));
+            self.receiver.on_timeout(at, &mut |ack| acks.push(*ack));
         } else {
             self.sender.on_timeout(at);
         }
