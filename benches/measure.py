@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,14 +46,25 @@ class Cost:
 
 
 def cost(command: Callable[[float], Command], seconds: float, best_of: int = 3) -> Cost:
-    """Simulate `seconds` and, to know the start-up, next to nothing.
+    """Simulate `seconds` and, to know the start-up, next to nothing."""
+    return in_turns({"": (command, seconds)}, best_of)[""]
 
-    The best of several is taken, since others may share the machine.
+
+def in_turns(commands: Mapping[str, tuple[Callable[[float], Command], float]], rounds: int) -> dict[str, Cost]:
+    """Simulate so many seconds with each command, one after the other, for several rounds.
+
+    The best of each is taken, since others may share the machine. They take turns because the clock of a processor
+    wanders: measured one after the other, one may have had all of its runs in a slow minute.
     """
-    start_up = min(usage(command(INSTANT)).cpu_s for _ in range(best_of))
-    whole = min((usage(command(seconds)) for _ in range(best_of)), key=lambda one: one.cpu_s)
+    start_ups: dict[str, float] = {}
+    wholes: dict[str, Usage] = {}
+    for _ in range(rounds):
+        for name, (command, seconds) in commands.items():
+            instant, whole = usage(command(INSTANT)), usage(command(seconds))
+            start_ups[name] = min(start_ups.get(name, instant.cpu_s), instant.cpu_s)
+            wholes[name] = min(wholes.get(name, whole), whole, key=lambda one: one.cpu_s)
     # The clock of a process is coarser than a short run is long: never claim less than it can tell.
-    return Cost(max(whole.cpu_s - start_up, CLOCK_STEP), whole)
+    return {name: Cost(max(whole.cpu_s - start_ups[name], CLOCK_STEP), whole) for name, whole in wholes.items()}
 
 
 INSTANT = 0.001

@@ -32,7 +32,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.pacing_wake = Time::NEVER;
         let window = self.window();
         match self.recovery.poll(&window, &mut self.board) {
-            Some(Next::Fresh) => out.pass(port, &self.send_new(now, window.fresh)),
+            Some(Next::Fresh) => self.send_new(now, window.fresh, port, out),
             Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
             None => {
                 self.on_quiet(now, &window);
@@ -79,9 +79,10 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     #[inline(always)]
-    fn send_new(&mut self, now: Time, fresh: u32) -> Segment {
+    fn send_new(&mut self, now: Time, fresh: u32, port: Port, out: &mut dyn Sink) {
         let payload = if self.unsent.at_most(1) == 0 { 0 } else { fresh };
-        let mut segment = self.push(now, payload);
+        // Written before the rest is done: a processor waits where it copies what it has only just written in parts.
+        let mut segment = self.segment(now, self.board.max(), payload as u16);
         if self.ecn.enabled == Switch::On {
             // RFC 3168 sections 6.1.2 and 6.1.5: new data is marked capable, retransmissions are not.
             segment.ecn = ackclock_core::Ecn::Ect0;
@@ -89,28 +90,26 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                 segment.flags |= Flags::CWR;
             }
         }
-        segment
+        self.push(now, &mut segment);
+        out.pass(port, &segment);
     }
 
-    /// Sends `payload` bytes of new data, and the FIN where they are the last and the peer's window takes it.
+    /// Takes in new data that goes out with `segment`, and adds the FIN where it is the last and the peer's window takes it.
     #[inline(always)]
-    fn push(&mut self, now: Time, payload: u32) -> Segment {
-        let seq = self.board.max();
+    fn push(&mut self, now: Time, segment: &mut Segment) {
+        let payload = u32::from(segment.payload);
         let ends = self.fin == Fin::Ahead
             && self.unsent.ends_with(payload)
-            && (payload == 0 || self.peer.edge.since(seq) > payload);
-        // Written before the rest is done: a processor waits where it copies what it has only just written in parts.
-        let mut segment = self.segment(now, seq, payload as u16);
+            && (payload == 0 || self.peer.edge.since(segment.seq) > payload);
         self.unsent.take(payload);
-        let len = payload as u16 + u16::from(ends);
+        let len = segment.payload + u16::from(ends);
         self.board.push(now, len, if ends { Marks::FIN } else { Marks::default() });
         self.rtt.on_sent(now, self.board.max());
         if ends {
             self.fin = Fin::Sent;
             segment.flags |= Flags::FIN;
         }
-        self.on_sent(now, &segment);
-        segment
+        self.on_sent(now, segment);
     }
 
     #[inline(never)]
@@ -132,7 +131,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.board.sent().is_empty() {
             let usable = self.peer.edge.since(self.board.max()).max(1);
             let payload = self.unsent.at_most(usable.min(self.mss.into()));
-            return self.push(now, payload);
+            let mut segment = self.segment(now, self.board.max(), payload as u16);
+            self.push(now, &mut segment);
+            return segment;
         }
         let first = self.board.sent().first();
         let record = self.board.touch(first);
