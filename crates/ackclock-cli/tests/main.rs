@@ -6,5 +6,6 @@ mod command;
 mod common;
 mod link;
 mod programs;
+mod reach;
 mod synth;
 mod trouble;

@@ -5,7 +5,7 @@
 //!
 //! Two TUN devices stand at the two ends of the emulated link. The one *inside* is the default route of the namespace in
 //! which the user's command runs (the mobile, [`Side::Radio`]); the one *outside* lies where the kernel routes packets on
-//! ([`Side::Wired`]: the host, or a namespace with a server). Both are handed to the driver as open files: `IFF_TUN |
+//! ([`Side::Wired`]: a router in front of the machine, or a namespace with a server). Both are handed to the driver as open files: `IFF_TUN |
 //! IFF_NO_PI | IFF_VNET_HDR`, close-on-exec, MTU 1500; [`TunPort`] makes them non-blocking and sets their offloads.
 //!
 //! From the file to the graph and back:

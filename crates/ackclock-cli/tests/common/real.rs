@@ -1,10 +1,54 @@
 //! What tests with real programs share: what must be there before, and what is read afterwards.
 
-use std::process::Command;
+use std::io::Read;
+use std::process::{Child, Command};
 
 use serde_json::Value;
 
 use super::Folder;
+
+/// Sends SIZE bytes to whoever connects, under a congestion control of Linux. It closes its output when it listens.
+pub(crate) const SERVER: &str = r#"
+import os, socket, sys
+both = socket.has_dualstack_ipv6()
+family = socket.AF_INET6 if both else socket.AF_INET
+listener = socket.create_server(("", 5001), family=family, dualstack_ipv6=both)
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
+os.close(1)
+while True:
+    peer, _ = listener.accept()
+    peer.sendall(bytes(int(sys.argv[2])))
+    peer.close()
+"#;
+
+/// Takes what a server sends, and says how much that was. Its last acknowledgement has come in to the link when it ends, as
+/// after [`ROUND_TRIP`].
+pub(crate) const CLIENT: &str = r#"
+import contextlib, socket, sys
+peer = socket.create_connection((sys.argv[1], 5001), timeout=20)
+total = 0
+while data := peer.recv(65536):
+    total += len(data)
+print(total)
+peer.close()
+with contextlib.suppress(ConnectionRefusedError):
+    socket.create_connection((sys.argv[1], 9), timeout=20)
+"#;
+
+pub(crate) const DOWNLOAD: &str = "python3 client.py $ACKCLOCK_BASE";
+
+/// A folder with a server and a client, where links can be made and the programs are there; else nothing, and the reason is
+/// printed.
+pub(crate) fn ready(programs: &[&str]) -> Option<Folder> {
+    let folder = folder_with(programs)?;
+    folder.write("server.py", SERVER);
+    folder.write("client.py", CLIENT);
+    Some(folder)
+}
+
+pub(crate) fn server(congestion_control: &str, bytes: u64) -> String {
+    format!("exec python3 server.py {congestion_control} {bytes}")
+}
 
 /// A folder, where links can be made and the programs are there; else nothing, and the reason is printed.
 #[allow(clippy::print_stderr, reason = "a skipped test says why")]
@@ -40,4 +84,26 @@ pub(crate) fn last_object(text: &str) -> Value {
 /// The flow that delivered most.
 pub(crate) fn download(results: &Value) -> &Value {
     results["flows"].as_array().unwrap().iter().max_by_key(|flow| flow["delivered_bytes"].as_u64()).unwrap()
+}
+
+/// Reads what a child prints until a line says `word`; everything up to there.
+pub(crate) fn until_line(child: &mut Child, word: &str) -> String {
+    let out = child.stdout.as_mut().unwrap();
+    let (mut seen, mut byte) = (String::new(), [0]);
+    while seen.lines().last() != Some(word) || !seen.ends_with('\n') {
+        assert_eq!(out.read(&mut byte).unwrap(), 1, "it ended before it said `{word}`: {seen}");
+        seen.push(char::from(byte[0]));
+    }
+    seen
+}
+
+/// Whether something is true or becomes so within half a minute; what does not is an error whenever it is given up.
+#[allow(clippy::disallowed_methods, reason = "the real world is waited for")]
+pub(crate) fn comes_true(mut what: impl FnMut() -> bool) -> bool {
+    (0..600).any(|_| {
+        what() || {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            false
+        }
+    })
 }

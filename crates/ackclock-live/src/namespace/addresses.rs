@@ -17,20 +17,22 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The IPv6 addresses of the same two ends: a unique local prefix (RFC 4193) with the IPv4 address behind it.
-    pub fn v6(&self) -> (Ipv6Addr, Ipv6Addr) {
-        let embed = |address: Ipv4Addr| {
-            let [a, b, c, d] = address.octets();
-            let pair = |high, low| u16::from_be_bytes([high, low]);
-            Ipv6Addr::new(0xfdac, 0x6b63, 0x6c6f, 0x636b, 0, 0, pair(a, b), pair(c, d))
-        };
-        (embed(self.base), embed(self.inside))
+    /// The address of the router between the two ends, where there is one: it answers when a packet's hops run out.
+    pub(crate) fn router(&self) -> Ipv4Addr {
+        Ipv4Addr::from(u32::from(self.inside) + 1)
     }
 
-    /// Addresses 1 and 2 of a network of four.
+    /// Addresses 1 and 2 of a network of four; 3 is the router's.
     fn of(network: u32) -> Self {
         Self { base: Ipv4Addr::from(network + 1), inside: Ipv4Addr::from(network + 2) }
     }
+}
+
+/// The IPv6 address of an end of a link: a unique local prefix (RFC 4193) with the IPv4 address behind it.
+pub(crate) fn v6(address: Ipv4Addr) -> Ipv6Addr {
+    let [a, b, c, d] = address.octets();
+    let pair = |high, low| u16::from_be_bytes([high, low]);
+    Ipv6Addr::new(0xfdac, 0x6b63, 0x6c6f, 0x636b, 0, 0, pair(a, b), pair(c, d))
 }
 
 /// A pair that nobody else has while this lives: the kernel frees the claim with the process.
@@ -104,6 +106,6 @@ mod tests {
     #[test]
     fn the_ipv6_addresses_are_local_ones() {
         let pair = Pair::of(u32::from(Ipv4Addr::new(100, 64, 0, 0)));
-        assert_eq!(pair.v6().0.to_string(), "fdac:6b63:6c6f:636b::6440:1");
+        assert_eq!(v6(pair.base).to_string(), "fdac:6b63:6c6f:636b::6440:1");
     }
 }

@@ -11,7 +11,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::addresses::Pair;
 use super::interface::{add_default_route, add_default_route_v6, bring_loopback_up};
-use super::keeper::{FAILED, Setting, configure, number};
+use super::keeper::{FAILED, Setting, number};
 use super::obstacle::{Obstacle, Trying};
 use super::resolver::{self, Resolver};
 use super::tun::Tun;
@@ -48,10 +48,11 @@ fn stand(setting: &Setting<'_>, around: &Around<'_>) -> Result<(), Obstacle> {
     bring_loopback_up().trying("bringing loopback up")?;
     let tun = Tun::open("ackclock%d")?;
     let pair = around.pair;
-    configure(&tun, (pair.inside.into(), pair.base.into()), (pair.v6().1.into(), pair.v6().0.into()))?;
-    add_default_route(tun.index, pair.base).trying("routing through the link")?;
+    tun.interface.configure(pair.inside, pair.base)?;
+    let index = tun.interface.index;
+    add_default_route(index, pair.base).trying("routing through the link")?;
     if around.way.v6 == V6::Beyond {
-        add_default_route_v6(tun.index).trying("routing IPv6 through the link")?;
+        add_default_route_v6(index).trying("routing IPv6 through the link")?;
     }
     // So that `ping` works without rights of its own; a kernel that refuses it is no obstacle.
     let group = setting.group;

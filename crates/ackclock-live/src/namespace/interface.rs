@@ -1,25 +1,58 @@
 //! Interfaces of the namespace that the calling thread is in: up, addresses, routes.
 
+use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
 use nix::libc;
 
+use super::addresses::v6;
 use super::netlink::{CREATE, Message, Netlink, attributes};
+use super::obstacle::{Obstacle, Trying};
 
-/// Brings an interface up.
-///
-/// # Errors
-/// The kernel's refusal.
-pub(crate) fn bring_up(index: u32) -> io::Result<()> {
-    let up = libc::IFF_UP as u32;
-    let mut body = [0; 16];
-    body[4..8].copy_from_slice(&index.to_ne_bytes());
-    // The flags, and which of them change.
-    body[8..12].copy_from_slice(&up.to_ne_bytes());
-    body[12..16].copy_from_slice(&up.to_ne_bytes());
-    Netlink::route()?.request(&[Message::new(libc::RTM_NEWLINK, 0, &body)])
+/// An interface with nobody but one other end behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Interface {
+    /// Its number in its namespace.
+    pub(crate) index: u32,
+    /// Its name there.
+    pub(crate) name: String,
 }
+
+impl Interface {
+    /// Brings it up with its own address and a route to the other end's, for IPv4 and, where the kernel has it, for IPv6.
+    ///
+    /// # Errors
+    /// The kernel's refusal, unless it is of IPv6.
+    pub(crate) fn configure(&self, own: Ipv4Addr, peer: Ipv4Addr) -> Result<(), Obstacle> {
+        // Otherwise the kernel greets a neighbourhood that is not there, and the link carries the greetings. A kernel without
+        // IPv6 does not do it anyway.
+        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.name), "1");
+        bring_up(self.index).trying(&format!("bringing {} up", self.name))?;
+        add_address(self.index, own.into(), peer.into())
+            .trying(&format!("giving {} its address", self.name))?;
+        // A kernel without IPv6 is no obstacle.
+        let _ = add_address(self.index, v6(own).into(), v6(peer).into());
+        Ok(())
+    }
+}
+
+fn bring_up(index: u32) -> io::Result<()> {
+    let up = libc::IFF_UP as u32;
+    Netlink::route()?.request(&[Message::new(libc::RTM_NEWLINK, 0, &link(index, up, up))])
+}
+
+/// The fixed part of a message about an interface: its number, its flags, and which of them change.
+pub(crate) fn link(index: u32, flags: u32, changed: u32) -> [u8; LINK_BODY] {
+    let mut body = [0; LINK_BODY];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    body[8..12].copy_from_slice(&flags.to_ne_bytes());
+    body[12..16].copy_from_slice(&changed.to_ne_bytes());
+    body
+}
+
+/// The length of the fixed part of a message about an interface.
+pub(crate) const LINK_BODY: usize = 16;
 
 /// Brings loopback up; its number is 1 in every namespace.
 ///
@@ -30,10 +63,7 @@ pub(crate) fn bring_loopback_up() -> io::Result<()> {
 }
 
 /// Gives an interface an address and tells it who is at the other end.
-///
-/// # Errors
-/// The kernel's refusal.
-pub(crate) fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
+fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
     let (family, bits) = family(own);
     // There is no neighbour who could have the address already: it need not be sought before it is used.
     let mut body = vec![family, bits, libc::IFA_F_NODAD as u8, 0];

@@ -17,10 +17,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork};
 
-use super::addresses::{Claim, claim};
+use super::addresses::{Claim, Pair, claim};
 use super::channel::Channel;
 use super::inside;
-use super::interface::{add_address, bring_loopback_up, bring_up};
+use super::interface::bring_loopback_up;
 use super::obstacle::{Obstacle, Trying};
 use super::resolver::{self, Resolver};
 use super::signals::{Sender, Signals};
@@ -106,37 +106,29 @@ fn own_mounts() -> Result<(), Obstacle> {
 fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
     // Before a namespace of our own hides what is in use around us: links nest.
     let claim = claim().trying("finding free addresses")?;
-    let machine = setting.plan.outside == Outside::Machine;
-    let own = setting.rights == Rights::User || !machine;
-    if own {
-        unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
-        bring_loopback_up().trying("bringing loopback up")?;
-    }
-    let tun = Tun::open("ackclock%d")?;
     let pair = claim.pair;
-    configure(&tun, (pair.base.into(), pair.inside.into()), (pair.v6().0.into(), pair.v6().1.into()))?;
-    let way = match (machine, own) {
-        (true, false) => reach::through_machine(&tun, pair),
-        (true, true) => reach::through_pasta(&tun, pair, setting.pasta),
-        (false, _) => reach::nowhere(),
+    let (tun, way) = match (&setting.plan.outside, setting.rights) {
+        (Outside::Machine, Rights::Administrator) => match reach::through_machine(pair) {
+            Ok(stands) => stands,
+            Err(obstacle) => (alone(pair)?, reach::closed(obstacle.to_string())),
+        },
+        (Outside::Machine, Rights::User) => {
+            let tun = alone(pair)?;
+            let way = reach::through_pasta(&tun, pair, setting.pasta);
+            (tun, way)
+        }
+        (Outside::Nothing | Outside::Server(_), _) => (alone(pair)?, reach::closed("as asked".to_owned())),
     };
     Ok(End { claim, tun, way })
 }
 
-/// Gives a TUN its own address and that of the other end, for IPv4 and, where the kernel has it, for IPv6.
-pub(crate) fn configure(
-    tun: &Tun,
-    (own, peer): (std::net::IpAddr, std::net::IpAddr),
-    (own6, peer6): (std::net::IpAddr, std::net::IpAddr),
-) -> Result<(), Obstacle> {
-    // Otherwise the kernel greets a neighbourhood that is not there, and the link carries the greetings. A kernel without
-    // IPv6 does not do it anyway.
-    let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", tun.name), "1");
-    bring_up(tun.index).trying("bringing the TUN device up")?;
-    add_address(tun.index, own, peer).trying("giving the TUN device its address")?;
-    // A kernel without IPv6 is no obstacle.
-    let _ = add_address(tun.index, own6, peer6);
-    Ok(())
+/// The outside end in a network namespace of our own, which this process enters.
+fn alone(pair: Pair) -> Result<Tun, Obstacle> {
+    unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
+    bring_loopback_up().trying("bringing loopback up")?;
+    let tun = Tun::open("ackclock%d")?;
+    tun.interface.configure(pair.base, pair.inside)?;
+    Ok(tun)
 }
 
 /// Runs `work` in a process of its own, whose exit status it returns.
@@ -150,7 +142,7 @@ fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
 }
 
 /// Starts the server and waits until it listens on a port, or has waited long enough: it may not be that kind.
-fn start_server(server: &OsStr, pair: super::Pair) -> Result<(), Obstacle> {
+fn start_server(server: &OsStr, pair: Pair) -> Result<(), Obstacle> {
     let mut child = Command::new("/bin/sh")
         .arg("-c")
         .arg(server)

@@ -3,18 +3,28 @@
 //! ```text
 //!  ackclock (this process)            outside                              inside
 //!  +----------------------+   +---------------------------+   +-----------------------------+
-//!  | engine, control,     |   | the machine's network, or |   | a network namespace: the    |
-//!  | metrics, status line |   | a namespace of our own    |   | TUN is its default route    |
-//!  +--+----------------+--+   |   keeper (process 1 of a  |   |   the command or a shell    |
-//!     |                |      |   process namespace)      |   |                             |
+//!  | engine, control,     |   | a network namespace with  |   | a network namespace: the    |
+//!  | metrics, status line |   | the keeper (process 1 of  |   | TUN is its default route    |
+//!  +--+----------------+--+   | a process namespace)      |   |   the command or a shell    |
+//!     |                |      |                           |   |                             |
 //!     |                +------+-- TUN, base address       |   |                             |
 //!     +-----------------------+---------------------------+---+-- TUN, inside address       |
 //!                             +---------------------------+   +-----------------------------+
 //! ```
 //!
+//! With root the outside is the network of the machine, in which the keeper stays. A veth pair leads there from the TUN:
+//! ```text
+//!        the machine's network             the router, a network namespace
+//!  +--------------------------------+   +-----------------------------------+
+//!  | keeper                         |   |                                   |
+//!  | its interfaces == veth, base --+---+-- veth, router == TUN, router ----+-- ackclock -- inside
+//!  |     (masquerade)    address    |   |       address          address    |
+//!  +--------------------------------+   +-----------------------------------+
+//! ```
+//!
 //! Nothing is left behind, whoever dies first, because everything belongs to a process: the keeper is killed by the
 //! kernel when `ackclock` dies, all processes of its process namespace with it; a network namespace goes with its last
-//! process, a TUN with its last open file, an abstract socket and a firewall table with the socket that made them.
+//! process or socket (an open TUN is one), a TUN with its last open file, a veth pair with the namespace of either end, an abstract socket and a firewall table with the socket that made them.
 
 mod addresses;
 mod channel;
@@ -24,12 +34,16 @@ mod keeper;
 pub(crate) mod netlink;
 mod obstacle;
 mod resolver;
+pub(crate) mod router;
 mod signals;
 pub(crate) mod tun;
 mod users;
+mod veth;
 mod world;
 
 pub use addresses::Pair;
+pub(crate) use addresses::v6;
 pub use obstacle::Obstacle;
+pub(crate) use obstacle::Trying;
 pub use signals::{Received, Sender, Signals};
 pub use world::{Ends, Outside, Plan, World};

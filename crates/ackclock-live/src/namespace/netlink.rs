@@ -32,6 +32,13 @@ impl Message {
         Self::bare(kind, REQUEST, body)
     }
 
+    /// Adds the fixed part of what an attribute holds.
+    pub(crate) fn fixed(mut self, bytes: &[u8]) -> Self {
+        self.0.extend(bytes);
+        self.pad();
+        self
+    }
+
     /// Adds an attribute.
     pub(crate) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
         let length = (value.len() + 4) as u16;

@@ -8,6 +8,7 @@ use nix::libc;
 use nix::net::if_::if_nametoindex;
 use nix::sys::stat::Mode;
 
+use super::interface::Interface;
 use super::obstacle::{Obstacle, Trying};
 
 /// A TUN device in the namespace in which it was opened. It is gone when the last copy of its file is closed.
@@ -15,10 +16,7 @@ use super::obstacle::{Obstacle, Trying};
 pub(crate) struct Tun {
     /// Reads and writes packets, each with a virtio header where the driver knows them; never blocks.
     pub(crate) file: OwnedFd,
-    /// The number of the interface in its namespace.
-    pub(crate) index: u32,
-    /// Its name there.
-    pub(crate) name: String,
+    pub(crate) interface: Interface,
 }
 
 const DEVICE: &str = "/dev/net/tun";
@@ -41,7 +39,7 @@ impl Tun {
             })
             .trying("creating a TUN device")?;
         let index = if_nametoindex(name.as_str()).trying("finding the TUN device")?;
-        Ok(Self { file, index, name })
+        Ok(Self { file, interface: Interface { index, name } })
     }
 }
 

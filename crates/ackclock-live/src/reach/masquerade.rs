@@ -3,14 +3,15 @@
 //! In the notation of `nft`, for IPv4; the table `ip6` is the same with the addresses of IPv6:
 //! ```text
 //! table ip ackclock0 { flags owner
-//!   chain out  { type nat hook postrouting priority srcnat; ip saddr INSIDE oif != TUN masquerade }
+//!   chain out  { type nat hook postrouting priority srcnat; ip saddr INSIDE oif != LINK masquerade }
 //!   chain back { type filter hook prerouting priority dstnat + 10
-//!                iif != TUN ip daddr INSIDE ct direction reply dup to INSIDE device TUN drop }
+//!                iif != LINK ip daddr INSIDE ct direction reply dup to INSIDE device LINK drop }
 //!   chain base { type nat hook prerouting priority dstnat
-//!                ip daddr BASE meta l4proto != icmp iif TUN dnat to MACHINE }
+//!                ip daddr BASE meta l4proto != icmp iif LINK dnat to MACHINE }
 //!   chain strays { type filter hook prerouting priority dstnat + 10; ct state invalid drop }
 //! }
 //! ```
+//! LINK is the interface that leads to the inside: our end of a veth pair, or the TUN itself where pasta serves.
 //! `back` stands only where the machine does not forward what its other interfaces receive. A reply, once its address has
 //! been changed back, would then be dropped; so it is sent on from here, and no setting of an interface that is not ours
 //! need be touched. `base` and `strays` stand where the base address is not the machine's: a server on the machine is found there all
@@ -23,16 +24,16 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use nix::libc;
 
-use crate::namespace::Pair;
 use crate::namespace::interface::octets;
 use crate::namespace::netlink::{Message, Netlink};
+use crate::namespace::{Pair, v6};
 
 /// What the kernel does not do by itself in the namespace of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
     /// It forwards what comes in at every interface.
     None,
-    /// Replies are sent on to the TUN.
+    /// Replies are sent on to the link.
     Replies,
     /// The base address stands for the machine, which is found at this address.
     Base(Ipv4Addr),
@@ -51,12 +52,13 @@ impl Help {
     }
 }
 
-/// Installs the table for IPv4 in the network namespace of this process; it lives as long as the socket.
+/// Installs the table for IPv4 in the network namespace of this process; it lives as long as the socket. `link` is the number
+/// of the interface that leads to the inside.
 ///
 /// # Errors
 /// The kernel's refusal.
-pub(crate) fn install(tun: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
-    let table = Table::new(tun, pair.inside.into());
+pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
+    let table = Table::new(link, pair.inside.into());
     let mut messages = table.out();
     match help {
         Help::None => {}
@@ -72,8 +74,8 @@ pub(crate) fn install(tun: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
 ///
 /// # Errors
 /// The kernel's refusal.
-pub(crate) fn install_v6(tun: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
-    let table = Table::new(tun, pair.v6().1.into());
+pub(crate) fn install_v6(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
+    let table = Table::new(link, v6(pair.inside).into());
     let mut messages = table.out();
     if help == Help::Replies {
         messages.extend(table.back());
@@ -84,13 +86,13 @@ pub(crate) fn install_v6(tun: u32, pair: Pair, help: Help) -> io::Result<Netlink
 /// A table of one version of IP, for the inside of one link.
 struct Table {
     name: String,
-    tun: u32,
+    link: u32,
     inside: IpAddr,
 }
 
 impl Table {
-    fn new(tun: u32, inside: IpAddr) -> Self {
-        Self { name: format!("ackclock{tun}"), tun, inside }
+    fn new(link: u32, inside: IpAddr) -> Self {
+        Self { name: format!("ackclock{link}"), link, inside }
     }
 
     fn commit(&self, messages: Vec<Message>) -> io::Result<Netlink> {
@@ -104,7 +106,7 @@ impl Table {
     fn out(&self) -> Vec<Message> {
         let rule = self.rule("out", |list| {
             let list = address_is(list, self.source(), self.inside);
-            interface(list, META_OIF, libc::NFT_CMP_NEQ, self.tun)
+            interface(list, META_OIF, libc::NFT_CMP_NEQ, self.link)
                 .nested(ELEMENT, |it| expression(it, "masq", |data| data))
         });
         vec![self.chain("out", "nat", (libc::NF_INET_POST_ROUTING, SRCNAT)), rule]
@@ -112,17 +114,17 @@ impl Table {
 
     fn back(&self) -> [Message; 2] {
         let rule = self.rule("back", |list| {
-            let list = interface(list, META_IIF, libc::NFT_CMP_NEQ, self.tun);
+            let list = interface(list, META_IIF, libc::NFT_CMP_NEQ, self.link);
             let list = address_is(list, self.destination(), self.inside);
             let list = number_compares(list, ("ct", libc::NFT_CT_DIRECTION), libc::NFT_CMP_EQ, REPLY);
-            send_on(list, self.tun, self.inside)
+            send_on(list, self.link, self.inside)
         });
         [self.chain("back", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT)), rule]
     }
 
     fn base(&self, base: Ipv4Addr, machine: Ipv4Addr) -> [Message; 2] {
         let rule = self.rule("base", |list| {
-            let list = interface(list, META_IIF, libc::NFT_CMP_EQ, self.tun);
+            let list = interface(list, META_IIF, libc::NFT_CMP_EQ, self.link);
             let list = address_is(list, self.destination(), base.into());
             let list = number_compares(list, ("meta", libc::NFT_META_L4PROTO), libc::NFT_CMP_NEQ, ICMP);
             set(list, REGISTER, &machine.octets()).nested(ELEMENT, |it| {
@@ -223,10 +225,10 @@ fn set(list: Message, register: u32, value: &[u8]) -> Message {
     })
 }
 
-/// A copy to the TUN, and nothing of the original.
-fn send_on(list: Message, tun: u32, to: IpAddr) -> Message {
+/// A copy to the link, and nothing of the original.
+fn send_on(list: Message, link: u32, to: IpAddr) -> Message {
     let list = set(list, REGISTER, &octets(to));
-    let list = set(list, SECOND_REGISTER, &tun.to_ne_bytes());
+    let list = set(list, SECOND_REGISTER, &link.to_ne_bytes());
     drop_it(list.nested(ELEMENT, |it| {
         expression(it, "dup", |data| data.number(1, REGISTER).number(2, SECOND_REGISTER))
     }))

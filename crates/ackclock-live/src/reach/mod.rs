@@ -9,9 +9,11 @@ use std::io;
 use serde_json::{Value, json};
 
 use self::masquerade::Help;
+use crate::namespace::interface::Interface;
 use crate::namespace::netlink::Netlink;
+use crate::namespace::router;
 use crate::namespace::tun::Tun;
-use crate::namespace::{Obstacle, Pair};
+use crate::namespace::{Obstacle, Pair, Trying};
 
 /// How far the inside of a link reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,42 +62,40 @@ pub(crate) enum V6 {
     OtherEnd,
 }
 
-/// Through the network of the machine: its kernel forwards what comes from the TUN, under the machine's address.
-pub(crate) fn through_machine(tun: &Tun, pair: Pair) -> Way {
+/// Through the network of the machine: its kernel forwards what comes from our veth pair, under the machine's address. Gives
+/// the end of the link too, which lies in a router before the pair.
+///
+/// # Errors
+/// What this machine does not allow. Nothing stands then, and the process may be in a namespace that leads nowhere.
+pub(crate) fn through_machine(pair: Pair) -> Result<(Tun, Way), Obstacle> {
+    let (tun, veth) = router::stand(pair)?;
     // Our own interface alone; the setting goes with it.
-    let forwarding = format!("/proc/sys/net/ipv4/conf/{}/forwarding", tun.name);
-    if let Err(error) = fs::write(&forwarding, "1") {
-        return closed(Obstacle::new(format!("writing {forwarding}"), error).to_string());
-    }
-    match masquerade::install(tun.index, pair, Help::of_this_machine()) {
-        Ok(table) => {
-            let v6 = through_machine_v6(tun, pair).ok();
-            let leads = if v6.is_some() { V6::Beyond } else { V6::OtherEnd };
-            Way { reach: Reach::Machine, v6: leads, _tables: std::iter::once(table).chain(v6).collect() }
-        }
-        Err(error) => closed(
-            Obstacle::new("masquerading by nftables", error)
-                .remedy("a kernel from 5.12 on with nf_tables, nft_masq and nft_dup is needed")
-                .to_string(),
-        ),
-    }
+    let forwarding = format!("/proc/sys/net/ipv4/conf/{}/forwarding", veth.name);
+    fs::write(&forwarding, "1").trying(&format!("writing {forwarding}"))?;
+    let table = masquerade::install(veth.index, pair, Help::of_this_machine()).map_err(|error| {
+        Obstacle::new("masquerading by nftables", error)
+            .remedy("a kernel from 5.12 on with nf_tables, nft_masq and nft_dup is needed")
+    })?;
+    let v6 = through_machine_v6(&veth, pair).ok();
+    let leads = if v6.is_some() { V6::Beyond } else { V6::OtherEnd };
+    let tables = std::iter::once(table).chain(v6).collect();
+    Ok((tun, Way { reach: Reach::Machine, v6: leads, _tables: tables }))
 }
 
 /// The same for IPv6. There a machine forwards from every interface or from none, and one that does no longer listens to
 /// routers: that is not ours to switch on. Linux 6.17 and later can be told to forward from our interface all the same.
-fn through_machine_v6(tun: &Tun, pair: Pair) -> io::Result<Netlink> {
+fn through_machine_v6(veth: &Interface, pair: Pair) -> io::Result<Netlink> {
     let all = fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding")?;
     let help = if all.trim() == "0" { Help::Replies } else { Help::None };
     if help == Help::Replies {
-        fs::write(format!("/proc/sys/net/ipv6/conf/{}/force_forwarding", tun.name), "1")?;
+        fs::write(format!("/proc/sys/net/ipv6/conf/{}/force_forwarding", veth.name), "1")?;
     }
-    masquerade::install_v6(tun.index, pair, help)
+    masquerade::install_v6(veth.index, pair, help)
 }
 
 /// Through a namespace of our own, to which pasta is attached later.
 pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
     if !installed {
-        forward_all();
         return closed("without root `pasta` is needed: sudo apt install passt".to_owned());
     }
     if !forward_all() {
@@ -103,24 +103,20 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
             "forwarding cannot be switched on in the namespace: /proc/sys is read-only".to_owned(),
         );
     }
-    match masquerade::install(tun.index, pair, Help::Base(pasta::MACHINE)) {
+    match masquerade::install(tun.interface.index, pair, Help::Base(pasta::MACHINE)) {
         Ok(table) => Way { reach: Reach::Pasta, v6: V6::OtherEnd, _tables: vec![table] },
         Err(error) => closed(Obstacle::new("masquerading by nftables", error).to_string()),
     }
 }
 
-/// Nowhere, as asked.
-pub(crate) fn nowhere() -> Way {
+/// Nowhere, in a namespace of our own.
+pub(crate) fn closed(why: String) -> Way {
+    // Where nothing lies beyond, the kernel then answers at once that there is no route, instead of keeping programs waiting.
     forward_all();
-    closed("as asked".to_owned())
+    Way { reach: Reach::Closed(why), v6: V6::OtherEnd, _tables: Vec::new() }
 }
 
-/// Switches forwarding on in the namespace of this process, which is our own. Where nothing lies beyond, the kernel then
-/// answers at once that there is no route, instead of keeping programs waiting.
+/// Switches forwarding on in the namespace of this process, which is our own.
 fn forward_all() -> bool {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1").is_ok()
-}
-
-fn closed(why: String) -> Way {
-    Way { reach: Reach::Closed(why), v6: V6::OtherEnd, _tables: Vec::new() }
 }

@@ -1,0 +1,259 @@
+//! How far the inside of `ackclock link` reaches, and that nothing of it is left behind. The machine is a network namespace of
+//! the test's own.
+
+#![allow(clippy::print_stderr, reason = "a skipped test says why")]
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+
+use crate::common::real::{DOWNLOAD, comes_true, ready, server, until_line};
+use crate::common::{Ended, Folder};
+
+/// A machine of its own: a network namespace with a way out to a server in another.
+struct Machine {
+    names: [String; 2],
+    server: Option<Child>,
+}
+
+impl Machine {
+    /// The addresses of the server, which is no neighbour.
+    const SERVER: &str = "10.77.0.1";
+    const SERVER6: &str = "fd77::1";
+
+    fn new(purpose: &str, folder: &Folder) -> Option<Self> {
+        let names =
+            ["machine", "server"].map(|host| format!("ackclock-{purpose}-{}-{host}", std::process::id()));
+        let mut machine = Self { names, server: None };
+        let [host, server] = machine.names.clone();
+        let steps = format!(
+            "ip netns add {host} && ip netns add {server} && ip -n {host} link set lo up && ip -n {server} link set lo up &&
+             ip -n {host} link add wan type veth peer name lan netns {server} &&
+             ip -n {host} addr add 10.78.0.1/24 dev wan && ip -n {server} addr add 10.78.0.2/24 dev lan &&
+             ip -n {server} addr add {}/32 dev lo && ip -n {host} link set wan addrgenmode none &&
+             ip -n {host} addr add fd78::1/64 dev wan nodad && ip -n {server} addr add fd78::2/64 dev lan nodad &&
+             ip -n {server} addr add {}/128 dev lo &&
+             ip -n {host} link set wan up && ip -n {server} link set lan up &&
+             ip -n {host} route add default via 10.78.0.2 && ip -n {host} route add default via fd78::2",
+            Self::SERVER,
+            Self::SERVER6
+        );
+        let made = Command::new("sh").args(["-c", &steps]).output().unwrap();
+        if !made.status.success() {
+            eprintln!("skipped: {}", String::from_utf8_lossy(&made.stderr).trim());
+            return None;
+        }
+        let script = format!("python3 {} reno 300000", folder.path("server.py").display());
+        let mut server = Command::new("ip")
+            .args(["netns", "exec", &server, "sh", "-c", &format!("exec {script}")])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let listening = server.stdout.take().unwrap().read_to_end(&mut Vec::new());
+        machine.server = Some(server);
+        listening.unwrap();
+        // Routes change once more when the kernel has seen that both ends of the wire are up.
+        let wire = || machine.command("ip -o link show wan", folder).output().unwrap().stdout;
+        assert!(comes_true(|| String::from_utf8_lossy(&wire()).contains(" state UP ")));
+        Some(machine)
+    }
+
+    /// A command that runs on the machine.
+    fn command(&self, script: &str, folder: &Folder) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[0], "sh", "-c", script]).current_dir(folder.path("."));
+        command
+    }
+
+    /// All that a link could have left behind: interfaces, routes, firewall, forwarding, sockets.
+    fn state(&self, folder: &Folder) -> String {
+        let script = "ip -o addr; ip route show table all; nft list ruleset 2>/dev/null; \
+                      grep -r . /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv6/conf/*/forwarding; \
+                      grep ackclock /proc/net/unix";
+        let output = self.command(script, folder).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Checks that nothing is left behind: all is as it was.
+    fn returns_to(&self, before: &str, folder: &Folder) {
+        let mut now = String::new();
+        let same = comes_true(|| {
+            now = self.state(folder);
+            now == before
+        });
+        assert!(same, "it was\n{before}\nand is\n{now}");
+    }
+
+    /// Whether a process is left that runs on the machine.
+    fn is_busy(&self) -> bool {
+        let listed = Command::new("ip").args(["netns", "pids", &self.names[0]]).output().unwrap();
+        !listed.stdout.is_empty()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Some(server) = &mut self.server {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).output();
+        }
+    }
+}
+
+/// A link through the machine, up to its command.
+const LINK: &str = concat!(env!("CARGO_BIN_EXE_ackclock"), " link 10mbit 10mbit --delay 5ms --");
+
+#[test]
+fn the_inside_reaches_what_the_machine_reaches_and_nothing_is_left_behind() {
+    let Some(folder) = ready(&["python3", "ip"]) else { return };
+    let Some(machine) = Machine::new("reach", &folder) else { return };
+    let before = machine.state(&folder);
+    assert!(before.contains("wan/forwarding:0"), "the machine does not forward: {before}");
+    // A link in a link goes through two pairs.
+    for links in [LINK.to_owned(), format!("{LINK} {LINK}")] {
+        let download = format!("{links} python3 client.py {}", Machine::SERVER);
+        let ended = Ended::from(machine.command(&download, &folder).output().unwrap());
+        assert_eq!(ended.out, "300000\n", "{}", ended.err);
+    }
+    machine.returns_to(&before, &folder);
+}
+
+#[test]
+fn the_way_out_is_a_veth_pair_that_alone_forwards_until_kill_9() {
+    let Some(folder) = ready(&["ip"]) else { return };
+    let Some(machine) = Machine::new("veth", &folder) else { return };
+    let before = machine.state(&folder);
+    let script = format!("exec {LINK} sh -c 'echo ready; read -r word'");
+    let mut command = machine.command(&script, &folder);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    until_line(&mut child, "ready");
+    let prints =
+        |script: &str| String::from_utf8(machine.command(script, &folder).output().unwrap().stdout).unwrap();
+    let (pairs, tuns) = (prints("ip -o link show type veth"), prints("ip -o link show type tun"));
+    assert!(pairs.contains(": ackclock0@") && tuns.is_empty(), "{pairs}{tuns}");
+    let forwarding = prints("cd /proc/sys/net/ipv4/conf && grep . */forwarding");
+    let on: Vec<&str> = forwarding.lines().filter(|line| line.ends_with(":1")).collect();
+    assert_eq!(on, ["ackclock0/forwarding:1"], "{forwarding}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    machine.returns_to(&before, &folder);
+}
+
+#[test]
+fn a_server_on_the_machine_is_found_at_the_base_and_at_its_own_address() {
+    let Some(folder) = ready(&["python3", "ip"]) else { return };
+    let Some(machine) = Machine::new("base", &folder) else { return };
+    let mut server =
+        machine.command(&server("reno", 200_000), &folder).stdout(Stdio::piped()).spawn().unwrap();
+    // It closes its output when it listens.
+    server.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+    folder.write(
+        "fetch",
+        "base6=$(ip -o -6 addr show | sed -n 's/.* peer \\([^/]*\\).*/\\1/p')\n\
+         for address in $ACKCLOCK_BASE 10.78.0.1 $base6; do python3 client.py $address; done\n",
+    );
+    let ended = machine.command(&format!("{LINK} sh fetch"), &folder).output().map(Ended::from);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let ended = ended.unwrap();
+    assert_eq!(ended.out, "200000\n".repeat(3), "{}", ended.err);
+}
+
+#[test]
+fn ipv6_leads_out_whether_the_machine_forwards_it_or_not() {
+    let Some(folder) = ready(&["python3", "ip"]) else { return };
+    let Some(machine) = Machine::new("six", &folder) else { return };
+    let script = format!("{LINK} python3 client.py {}", Machine::SERVER6);
+    for forwarding in ["0", "1"] {
+        let set = format!("echo {forwarding} > /proc/sys/net/ipv6/conf/all/forwarding");
+        assert!(machine.command(&set, &folder).status().unwrap().success());
+        if forwarding == "0" && !fs::exists("/proc/sys/net/ipv6/conf/all/force_forwarding").unwrap() {
+            eprintln!("skipped: before Linux 6.17 a machine forwards IPv6 from every interface or from none");
+            continue;
+        }
+        let before = machine.state(&folder);
+        let ended = Ended::from(machine.command(&script, &folder).output().unwrap());
+        assert_eq!(ended.out, "300000\n", "forwarding {forwarding}: {}", ended.err);
+        machine.returns_to(&before, &folder);
+    }
+}
+
+#[test]
+fn nothing_is_left_behind_after_kill_9() {
+    let Some(folder) = ready(&["ip"]) else { return };
+    let Some(machine) = Machine::new("kill", &folder) else { return };
+    let before = machine.state(&folder);
+    let mark = format!("98{}", std::process::id());
+    let script = format!("exec {LINK} sh -c 'setsid sleep {mark} & echo ready; sleep {mark}'");
+    let mut child = machine.command(&script, &folder).stdout(Stdio::piped()).spawn().unwrap();
+    until_line(&mut child, "ready");
+    assert_ne!(machine.state(&folder), before, "while it runs it is seen");
+    // Neither may have begun yet.
+    assert!(comes_true(|| processes_with(&mark) == 2), "{} processes", processes_with(&mark));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(comes_true(|| processes_with(&mark) == 0), "{} processes", processes_with(&mark));
+    machine.returns_to(&before, &folder);
+}
+
+#[test]
+fn a_user_needs_no_root() {
+    let Some(folder) = ready(&["python3", "ip", "setpriv", "pasta"]) else { return };
+    let Some(machine) = Machine::new("user", &folder) else { return };
+    let _device = WideDevice::open();
+    // Neither the folder of the build nor that of the test need be open to another user.
+    fs::set_permissions(folder.path("."), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_ackclock"), folder.path("ackclock")).unwrap();
+    let user = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    let own = format!("{user} ./ackclock link 10mbit 8mbit --json --server '{}'", server("reno", 300_000));
+    let ended =
+        Ended::from(machine.command(&format!("{own} sh -c '{DOWNLOAD}; id -u'"), &folder).output().unwrap());
+    if ended.err.contains("user namespace") {
+        eprintln!("skipped: {}", ended.err.trim());
+        return;
+    }
+    assert_eq!(ended.out.lines().take(2).collect::<Vec<_>>(), ["300000", "65534"], "{}", ended.err);
+    let before = machine.state(&folder);
+    let away = format!("{user} ./ackclock link 10mbit 8mbit -- python3 client.py {}", Machine::SERVER);
+    let ended = Ended::from(machine.command(&away, &folder).output().unwrap());
+    assert_eq!(ended.out, "300000\n", "through pasta: {}", ended.err);
+    machine.returns_to(&before, &folder);
+    assert!(comes_true(|| !machine.is_busy()), "pasta ends with the link");
+}
+
+/// `/dev/net/tun` open to everyone, as ordinary distributions have it, until this is dropped.
+struct WideDevice(Option<u32>);
+
+impl WideDevice {
+    const PATH: &str = "/dev/net/tun";
+
+    fn open() -> Self {
+        let mode = fs::metadata(Self::PATH).unwrap().permissions().mode();
+        let wide = mode & 0o666 == 0o666;
+        let widened = !wide && fs::set_permissions(Self::PATH, fs::Permissions::from_mode(0o666)).is_ok();
+        Self(widened.then_some(mode))
+    }
+}
+
+impl Drop for WideDevice {
+    fn drop(&mut self) {
+        if let Some(mode) = self.0 {
+            fs::set_permissions(Self::PATH, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    }
+}
+
+/// Processes other than our own with a word in their command line; those that have ended do not count.
+fn processes_with(word: &str) -> usize {
+    let own = std::process::id().to_string();
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter(|entry| entry.file_name() != own.as_str()).filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&line).split('\0').any(|part| part == word))
+    });
+    lines.filter(|found| *found).count()
+}
