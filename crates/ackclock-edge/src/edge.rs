@@ -19,6 +19,7 @@ pub const RADIO: Port = 1;
 /// A bearer and the regulators beside it.
 pub struct Edge {
     bearer: AnyBearer,
+    reports: Reports,
     flows: FlowTable,
     /// Deadlines of the regulators, by flow.
     timers: Wakes,
@@ -36,11 +37,13 @@ impl Edge {
     pub fn new(bearer: impl Into<AnyBearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
         let mut bearer = bearer.into();
         bearer.watch(regulator.departures());
-        if regulator.reports() == Reports::Heard {
+        let reports = regulator.reports();
+        if reports == Reports::Heard {
             bearer.listen();
         }
         Self {
             bearer,
+            reports,
             flows: FlowTable::new(regulator, most_flows),
             timers: Wakes::default(),
             timed: 0,
@@ -160,6 +163,13 @@ impl Edge {
         if self.bearer.due(Direction::Up) <= now {
             self.drain_up(now, out);
         }
+        if self.reports == Reports::Heard {
+            self.hear_reports(now, out);
+        }
+    }
+
+    #[inline(never)]
+    fn hear_reports(&mut self, now: Time, out: &mut impl Sink) {
         while let Some(report) = self.bearer.poll_report(now) {
             self.regulate(now, report.flow, out, |regulator, view| regulator.on_report(now, &report, view));
         }

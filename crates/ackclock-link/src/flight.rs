@@ -111,6 +111,7 @@ impl Flight {
         all.into_iter().map(|(time, _, segment)| (time, segment))
     }
 
+    #[cold]
     fn put_ahead(&mut self, arrives: Time, segment: &Segment) {
         self.ahead.push(Reverse(Overtaker { arrives, number: self.overtaken, segment: *segment }));
         self.overtaken += 1;

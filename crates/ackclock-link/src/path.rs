@@ -118,7 +118,8 @@ impl Wires {
         self.flight.drop_front();
     }
 
-    fn renew(&mut self, flow: FlowId, name: &str) {
+    /// As [`Path::renew`].
+    pub fn renew(&mut self, flow: FlowId, name: &str) {
         self.reach(flow);
         self.free[flow.index()] = Time::ZERO;
         if self.loss > 0.0 {
@@ -128,6 +129,7 @@ impl Wires {
     }
 
     /// Whether a packet of `flow` is lost.
+    #[inline(never)]
     fn loses(&mut self, flow: FlowId) -> bool {
         self.draw_for(flow);
         self.chance[flow.index()].chance(self.loss)

@@ -232,7 +232,7 @@ impl SerialLink {
     }
 
     /// Packets in flight were sent over another medium, so order must be kept even where the new one does not vary.
-    fn enforce_order(&mut self) {
+    pub(crate) fn enforce_order(&mut self) {
         self.in_order.restart(self.flight.iter().map(|(arrives, segment)| (arrives, segment.flow)));
     }
 

@@ -4,7 +4,7 @@
 //! hands its segments straight to the next, where an engine would carry them as messages. That halves the cost of a
 //! packet. `tests/line.rs` runs both.
 
-use ackclock_core::{Port, Segment, Sink, Time};
+use ackclock_core::{FlowId, Port, Segment, Sink, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
 use ackclock_link::Path;
 use ackclock_link::path::Wires;
@@ -16,23 +16,32 @@ use crate::traffic::{Boxes, Traffic};
 /// The parts of an island.
 pub(crate) struct Line {
     pub(crate) servers: Host,
-    pub(crate) path: Path,
+    /// From the servers to the edge.
+    pub(crate) down: Wires,
     pub(crate) edge: Edge,
-    pub(crate) clients: Host,
+    pub(crate) around: Around,
     pub(crate) traffic: Traffic,
-    /// What the clients have sent and the edge has not taken yet.
-    uplink: Vec<Segment>,
-    /// What the edge is taking.
+    /// What the edge is taking from the clients.
     taken: Vec<Segment>,
     now: Time,
+}
+
+/// What the edge passes segments on to.
+pub(crate) struct Around {
+    /// From the edge to the servers.
+    pub(crate) up: Wires,
+    pub(crate) clients: Host,
+    /// What the clients have sent and the edge has not taken yet.
+    uplink: Vec<Segment>,
     /// Instants at which a part had something to do, and segments handed on.
     events: u64,
 }
 
 impl Line {
     pub(crate) fn new(servers: Host, path: Path, edge: Edge, clients: Host, traffic: Traffic) -> Self {
-        let (uplink, taken) = (Vec::new(), Vec::new());
-        Self { servers, path, edge, clients, traffic, uplink, taken, now: Time::ZERO, events: 0 }
+        let Path { up, down } = path;
+        let around = Around { up, clients, uplink: Vec::new(), events: 0 };
+        Self { servers, down, edge, around, traffic, taken: Vec::new(), now: Time::ZERO }
     }
 }
 
@@ -40,8 +49,8 @@ impl Graph for Line {
     fn advance(&mut self, until: Time) {
         loop {
             self.run(until.min(self.traffic.due()));
-            let Self { servers, path, edge, clients, traffic, now, .. } = self;
-            let served = traffic.serve(*now, &mut Apart { servers, path, edge, clients });
+            let Self { servers, down, edge, around: Around { up, clients, .. }, traffic, now, .. } = self;
+            let served = traffic.serve(*now, &mut Apart { servers, down, edge, up, clients });
             if !served && *now == until {
                 return;
             }
@@ -51,12 +60,12 @@ impl Graph for Line {
     fn parts(&mut self, _: usize) -> Parts<'_> {
         // Departures since the edge was last woken have happened too.
         self.run_edge(self.now);
-        let Self { servers, edge, clients, traffic, .. } = self;
+        let Self { servers, edge, around: Around { clients, .. }, traffic, .. } = self;
         Parts { servers, edge, clients, traffic }
     }
 
     fn events(&self) -> u64 {
-        self.events
+        self.around.events
     }
 }
 
@@ -64,28 +73,30 @@ impl Line {
     /// Does everything that is due up to and at `until`, or at the instant at which a host has news.
     fn run(&mut self, mut until: Time) {
         loop {
-            let (servers, path) = (self.servers.due(), self.path.due());
-            let (edge, clients) = (self.edge.due(), self.clients.due());
-            let now = servers.min(path).min(edge).min(clients);
+            let Around { up, clients, .. } = &self.around;
+            let (servers, edge) = (self.servers.due(), self.edge.due());
+            let wires = up.due().min(self.down.due());
+            let now = servers.min(wires).min(edge).min(clients.due());
             if now > until {
                 self.now = until;
                 return;
             }
-            self.events += 1;
+            self.around.events += 1;
             // Ties go to the part that stands first, as they do to the lowest node of an engine.
             if servers == now {
-                let Self { servers, path, events, .. } = self;
-                servers.run(now, &mut Wire { now, down: &mut path.down, events });
+                let Self { servers, down, around, .. } = self;
+                servers.run(now, &mut Wire { now, down, events: &mut around.events });
                 if servers.has_news() {
                     until = now;
                 }
-            } else if path == now {
+            } else if wires == now {
                 self.arrive(now);
             } else if edge == now {
                 self.run_edge(now);
             } else {
-                self.clients.run(now, &mut Up(&mut self.uplink));
-                if self.clients.has_news() {
+                let Around { clients, uplink, .. } = &mut self.around;
+                clients.run(now, &mut Up(uplink));
+                if clients.has_news() {
                     until = now;
                 }
                 self.carry_up(now);
@@ -94,38 +105,43 @@ impl Line {
     }
 
     fn run_edge(&mut self, now: Time) {
-        let Self { edge, path: Path { up, .. }, clients, uplink, events, .. } = self;
-        edge.run(now, &mut Radio { now, up, clients, uplink, events });
+        self.edge.run(now, &mut Radio { now, around: &mut self.around });
         self.carry_up(now);
     }
 
     /// What has come through the wires.
     fn arrive(&mut self, now: Time) {
-        let Self { servers, path: Path { up, down }, events, .. } = self;
+        let Self { servers, down, around: Around { up, events, .. }, .. } = self;
         while up.due() <= now {
             *events += 1;
             servers.take(now, up.front(), &mut Wire { now, down, events });
             up.drop_front();
         }
-        while self.path.down.due() <= now {
-            let Self { edge, path: Path { up, down }, clients, uplink, events, .. } = self;
-            *events += 1;
-            edge.take(now, WIRED, down.front(), &mut Radio { now, up, clients, uplink, events });
+        while self.down.due() <= now {
+            let Self { down, edge, around, .. } = self;
+            around.events += 1;
+            edge.take(now, WIRED, down.front(), &mut Radio { now, around });
             down.drop_front();
             self.carry_up(now);
         }
     }
 
-    /// What the clients have sent.
-    #[inline]
+    /// What the clients have sent, if anything.
+    #[inline(always)]
     fn carry_up(&mut self, now: Time) {
+        if !self.around.uplink.is_empty() {
+            self.carry_all_up(now);
+        }
+    }
+
+    fn carry_all_up(&mut self, now: Time) {
         // What its passing calls forth stands behind it.
-        while !self.uplink.is_empty() {
-            std::mem::swap(&mut self.uplink, &mut self.taken);
-            let Self { edge, path: Path { up, .. }, clients, uplink, taken, events, .. } = self;
+        while !self.around.uplink.is_empty() {
+            let Self { edge, around, taken, .. } = self;
+            std::mem::swap(&mut around.uplink, taken);
             for segment in taken.iter() {
-                *events += 1;
-                edge.take(now, RADIO, segment, &mut Radio { now, up, clients, uplink, events });
+                around.events += 1;
+                edge.take(now, RADIO, segment, &mut Radio { now, around });
             }
             taken.clear();
         }
@@ -135,8 +151,9 @@ impl Line {
 /// The boxes beside the traffic.
 struct Apart<'a> {
     servers: &'a mut Host,
-    path: &'a mut Path,
+    down: &'a mut Wires,
     edge: &'a mut Edge,
+    up: &'a mut Wires,
     clients: &'a mut Host,
 }
 
@@ -145,8 +162,9 @@ impl Boxes for Apart<'_> {
         self.servers
     }
 
-    fn path(&mut self) -> &mut Path {
-        self.path
+    fn renew(&mut self, flow: FlowId, name: &str) {
+        self.up.renew(flow, name);
+        self.down.renew(flow, name);
     }
 
     fn edge(&mut self) -> &mut Edge {
@@ -178,20 +196,18 @@ impl Sink for Wire<'_> {
 /// From the edge to the clients and into the wires.
 struct Radio<'a> {
     now: Time,
-    up: &'a mut Wires,
-    clients: &'a mut Host,
-    uplink: &'a mut Vec<Segment>,
-    events: &'a mut u64,
+    around: &'a mut Around,
 }
 
 impl Sink for Radio<'_> {
     #[inline(always)]
     fn pass(&mut self, port: Port, segment: &Segment) {
-        *self.events += 1;
+        let Around { up, clients, uplink, events } = &mut *self.around;
+        *events += 1;
         if port == RADIO {
-            self.clients.take(self.now, segment, &mut Up(self.uplink));
+            clients.take(self.now, segment, &mut Up(uplink));
         } else {
-            self.up.enter(self.now, segment);
+            up.enter(self.now, segment);
         }
     }
 

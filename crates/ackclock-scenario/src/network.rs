@@ -17,7 +17,7 @@ use ackclock_tcp::{Course, Host, Place, Receiver, ReceiverConfig, Sender, Sender
 
 use crate::Tables;
 use crate::capture::{Numbers, Tap};
-use crate::line::Line;
+use crate::line::{Around, Line};
 use crate::packet::{Interface, Source};
 use crate::plan::FlowPlan;
 use crate::tables::FlowTable;
@@ -136,9 +136,9 @@ impl<T: Tracer> Boxes for Within<'_, T> {
         self.host(self.island.servers)
     }
 
-    fn path(&mut self) -> &mut Path {
+    fn renew(&mut self, flow: FlowId, name: &str) {
         match self.engine.node_mut(self.island.path) {
-            Station::Path(path) => path,
+            Station::Path(path) => path.renew(flow, name),
             _ => unreachable!("{STRANGE}"),
         }
     }
@@ -233,10 +233,11 @@ impl<'a> Builder<'a> {
         flows: &[FlowPlan],
         streams: &Streams,
     ) -> Result<(Island, Traffic), ConfigError> {
-        let Line { servers, path, edge, clients, traffic, .. } = self.line(flows, streams)?;
+        let Line { servers, down, edge, around: Around { up, clients, .. }, traffic, .. } =
+            self.line(flows, streams)?;
         let island = Island {
             servers: engine.add(Station::Host(servers)),
-            path: engine.add(Station::Path(path)),
+            path: engine.add(Station::Path(Path { up, down })),
             edge: engine.add(Station::Edge(edge)),
             clients: engine.add(Station::Host(clients)),
         };

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use ackclock_core::{FlowId, Seq, Span, Time, Wakes};
 use ackclock_edge::Edge;
-use ackclock_link::Path;
 use ackclock_tcp::{Client, Host, News, Receiver, Request, Sender, Supply, Then};
 
 use crate::network::Group;
@@ -24,7 +23,8 @@ const QUIET: Span = Span::from_secs(60);
 /// The boxes of an island, one at a time.
 pub(crate) trait Boxes {
     fn servers(&mut self) -> &mut Host;
-    fn path(&mut self) -> &mut Path;
+    /// As [`ackclock_link::Path::renew`].
+    fn renew(&mut self, flow: FlowId, name: &str);
     fn edge(&mut self) -> &mut Edge;
     fn clients(&mut self) -> &mut Host;
 }
@@ -226,7 +226,7 @@ impl Traffic {
     fn open(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut impl Boxes) -> FlowId {
         let (flow, first) = self.number(now, boxes);
         let Visitor { group, seat, name, opened, reused, .. } = &mut self.visitors[visitor];
-        boxes.path().renew(flow, &format!("{name}/{opened}"));
+        boxes.renew(flow, &format!("{name}/{opened}"));
         boxes.edge().assign(flow, *seat);
         let (sender, receiver) = group.connection(flow, now, first);
         boxes.servers().watch_sender(flow, sender);
