@@ -12,14 +12,20 @@
 //! Figure 7 line 3 is a subtraction. The unit is the held ACK, never a part of one: an ACK costs the packets that it
 //! newly covers less the duplicates that have paid for them (`cost`). Duplicates wait behind the gate, in order, and
 //! are not counted; but as many go in one step as there are places, one each, for the sender may answer each with a
-//! packet. An ECN-capable flow is marked instead of losing a packet. A safety timer releases the head ACK when
-//! the data queue has been empty and nothing was released.
+//! packet. An ECN-capable flow is marked instead of losing a packet.
+//!
+//! Figure 9 forgets what is expected only when a packet leaves the queue empty. But a sender that lowers its window (BBR
+//! looking for the least round-trip time, a timeout) answers no ACK of those that went then, and none of those that are
+//! held: no packet leaves any more, and the flow stands still over an idle link. So an idle queue forgets again, and the
+//! release step runs, whenever nothing has come for as long as an answer takes by the flow's timestamps, or for the time
+//! `safety` where these do not tell.
 //!
 //! ## Validation
 //! CR02 Table 3, figures 11 to 13 and the alpha sweep: see `papers/cr02`.
 
 mod accounts;
 mod ack_queue;
+mod answer;
 
 use std::collections::VecDeque;
 
@@ -31,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 use accounts::Accounts;
 use ack_queue::AckQueue;
+use answer::Answer;
 
 /// Holds ACKs until the data queue has room for what they call forth; one loss when the window reaches its target.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +53,8 @@ pub struct Config {
     pub limited_transmit_reserve: u32,
     /// What is done to an ECN-capable flow whose window has reached its target.
     pub ecn: EcnResponse,
-    /// The head ACK is released when the data queue has been empty and nothing was released for so long; 0s is never.
+    /// An empty data queue expects nothing more, and releases what it has room for, when nothing has come for so long, or
+    /// for as long as the sender's answers take by the flow's timestamps where that is shorter; 0s is never.
     pub safety: Span,
 }
 
@@ -113,6 +121,7 @@ pub struct AckRegulator {
     config: Config,
     accounts: Accounts,
     held: AckQueue,
+    answer: Answer,
     /// AckReleaseCount (figure 9): packets expected because of ACKs already released.
     expected: u32,
     mode: Mode,
@@ -148,6 +157,7 @@ impl AckRegulator {
         Self {
             accounts: Accounts::new(config.cost),
             held: AckQueue::default(),
+            answer: Answer::default(),
             expected: 0,
             mode: Mode::Conservative,
             mark: Mark::Armed,
@@ -175,7 +185,7 @@ impl AckRegulator {
         while let Some(head) = self.held.head() {
             let fits = head.cost.max(1) <= self.available(view).saturating_sub(duplicates);
             // One that asks for more than the empty queue has would never go (section 6, deadlock).
-            let stuck = view.is_idle() && self.expected == 0;
+            let stuck = view.is_idle() && self.expected == 0 && duplicates == 0;
             if !fits && !stuck {
                 break;
             }
@@ -189,6 +199,7 @@ impl AckRegulator {
     fn release_head(&mut self, now: Time) {
         let Some(head) = self.held.pop() else { return };
         let mut ack = head.segment;
+        self.answer.on_released(now, &ack);
         self.expected = self.expected.saturating_add(head.cost);
         match self.accounts.on_released(&ack) {
             3 => self.expected += self.config.fast_retransmit_reserve,
@@ -249,11 +260,12 @@ impl AckRegulator {
 }
 
 impl Regulator for AckRegulator {
-    fn on_data(&mut self, _: Time, segment: &Segment, view: LinkView) -> Verdict {
+    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
         if !segment.has_data() {
             return Verdict::Forward;
         }
         self.quiet_since = None;
+        self.answer.on_data(now, segment);
         // Figure 9 line 3, for a packet that will be queued or dropped.
         self.expected = self.expected.saturating_sub(1);
         self.accounts.on_arrival(segment, view);
@@ -318,7 +330,9 @@ impl Regulator for AckRegulator {
     fn handle_timeout(&mut self, now: Time, view: LinkView) {
         if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
             if view.is_idle() {
-                self.release_head(now);
+                // Whatever was expected would have come.
+                self.expected = 0;
+                self.release(now, view);
             }
             self.quiet_since = Some(now);
         }
@@ -330,7 +344,8 @@ impl Regulator for AckRegulator {
 
     fn poll_timeout(&self) -> Option<Time> {
         let waits = !self.held.is_empty() && self.config.safety > Span::ZERO;
-        self.quiet_since.filter(|_| waits).map(|since| since + self.config.safety)
+        let answer = self.answer.longest().unwrap_or(Span::MAX);
+        self.quiet_since.filter(|_| waits).map(|since| since + answer.min(self.config.safety))
     }
 
     fn close(&mut self, now: Time) {

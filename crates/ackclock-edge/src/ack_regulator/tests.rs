@@ -1,5 +1,5 @@
 use super::*;
-use ackclock_core::{Flags, FlowId, Rate, Seq};
+use ackclock_core::{Flags, FlowId, Rate, Seq, Timestamps};
 use ackclock_link::{Capacity, Load};
 
 const PAYLOAD: u32 = 960;
@@ -246,6 +246,44 @@ fn the_safety_timer_releases_the_head_of_a_quiet_flow() {
     bench.now = Time::ZERO + Span::from_secs(1);
     bench.regulator.handle_timeout(bench.now, bench.view());
     assert_eq!(bench.sent(), [2]);
+}
+
+/// A sender whose window fell below what is held answers nothing: no departure opens the gate again.
+#[test]
+fn an_idle_queue_without_an_answer_releases_all_that_it_has_room_for() {
+    let mut bench = filled(10, 11, Config::default());
+    (0..100).for_each(|_| bench.ack(1));
+    (0..11).for_each(|number| bench.depart(number));
+    // As many went as places became free, step by step; the last departure left the queue idle.
+    bench.sent();
+    let held = bench.regulator.held();
+    bench.now = Time::ZERO + Span::from_secs(1);
+    bench.regulator.handle_timeout(bench.now, bench.view());
+    // 10 places, of which conservative mode keeps one; what had been expected has not come.
+    assert_eq!((bench.sent().len(), bench.regulator.held()), (9, held - 9));
+    assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_secs(2)));
+}
+
+#[test]
+fn where_timestamps_tell_how_long_an_answer_takes_an_idle_queue_waits_no_longer() {
+    let mut bench = filled(10, 11, Config::default());
+    let ack = |packets: u32| {
+        let mut ack = Segment::pure_ack(FlowId(0), Seq(packets * PAYLOAD), 52);
+        ack.set_timestamps(Timestamps { value: packets, echo: 0 });
+        ack
+    };
+    bench.depart(0);
+    bench.depart(1);
+    bench.regulator.handle_ack(bench.now, ack(1), bench.view());
+    (2..20).for_each(|packets| bench.regulator.handle_ack(bench.now, ack(packets), bench.view()));
+    assert_eq!(bench.sent(), [1]);
+    bench.now = Time::ZERO + Span::from_millis(80);
+    let mut answer = Bench::data(11);
+    answer.set_timestamps(Timestamps { value: 0, echo: 1 });
+    bench.arrive_segment(answer);
+    (2..12).for_each(|number| bench.depart(number));
+    assert!(bench.regulator.held() > 0);
+    assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_millis(80 + 80)));
 }
 
 #[test]
