@@ -45,6 +45,7 @@ class Channel:
 
     doppler: float = DOPPLER  # Hz
     snr: float = SNR  # mean, dB
+    seconds: int = 300  # of a download
 
     def by_buffer(self, sender: str = "sack1") -> Family:
         """Figure 7."""
@@ -82,11 +83,12 @@ class Channel:
             "edge.user.mean_snr": self.snr,
             "edge.user.doppler": self.doppler,
             "flow.count": users,
+            "duration": f"{self.seconds}s",
         }
         return point(SCENARIOS / "long-flows.toml", {**everywhere, **keys})
 
 
-JUDGED = Channel()
+JUDGED = Channel(seconds=1000)  # as the source
 FASTER = tuple(Channel(doppler) for doppler in DOPPLERS)
 STRONGER = tuple(Channel(snr=snr) for snr in SNRS_TRIED)
 
@@ -102,7 +104,7 @@ WIRE, RADIO = "path.loss", "edge.down.loss"
 
 def points() -> Iterator[str]:
     """Every point; some stand in several curves."""
-    for channel in dict.fromkeys((*FASTER, *STRONGER)):
+    for channel in dict.fromkeys((JUDGED, *FASTER, *STRONGER)):
         yield from channel.points()
     for doppler in DOPPLERS:
         for users in BASE_SNRS:
