@@ -10,6 +10,7 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import worlds
@@ -122,19 +123,15 @@ def ratios(what: str, ours: float, peers: dict[str, tuple[float | bool | None, f
 
 
 def scaling(channel: str, best_of: int) -> list[Row]:
-    """Packets a second with 1 to 10 000 flows, and how much dearer a packet becomes."""
-    rates = {flows: packets_per_second(channel, flows, best_of) for flows in (1, 10, 100, 1000, 10_000)}
-    rows = [Row(f"{flows} flows, {channel}", rate, "packets/s", None, "more", "") for flows, rate in rates.items()]
-    dearer = rates[1] / rates[10_000]
-    return [*rows, Row(f"cost of a packet, 10 000 flows / 1 flow, {channel}", dearer, "x", 2, "less", "")]
-
-
-def packets_per_second(channel: str, flows: int, best_of: int) -> float:
-    """Data packets delivered for each CPU second, start-up taken off."""
+    """Data packets delivered for each CPU second with 1 to 10 000 flows, and how much dearer a packet becomes."""
     # 25 packets a second and flow: as many seconds as give some millions of packets, and at least a hundred.
-    seconds = max(100.0, 2.5e6 / (25 * flows))
-    one = cost(lambda s: many_flows(channel, flows, s), seconds, best_of)
-    return one.whole.result()["engine"]["packets"] / one.cpu_s
+    seconds = {flows: max(100.0, 2.5e6 / (25 * flows)) for flows in (1, 10, 100, 1000, 10_000)}
+    runs = {str(flows): (partial(many_flows, channel, flows), long) for flows, long in seconds.items()}
+    costs = in_turns(runs, best_of)
+    rates = {flows: one.whole.result()["engine"]["packets"] / one.cpu_s for flows, one in costs.items()}
+    rows = [Row(f"{flows} flows, {channel}", rate, "packets/s", None, "more", "") for flows, rate in rates.items()]
+    dearer = rates["1"] / rates["10000"]
+    return [*rows, Row(f"cost of a packet, 10 000 flows / 1 flow, {channel}", dearer, "x", 2, "less", "")]
 
 
 def many_flows(channel: str, flows: int, seconds: float) -> list[str]:

@@ -156,6 +156,7 @@ impl Edge {
         }
     }
 
+    #[inline]
     fn drain_bearer(&mut self, now: Time, out: &mut impl Sink) {
         if self.bearer.due(Direction::Down) <= now {
             self.drain_down(now, out);

@@ -254,7 +254,7 @@ impl Receiver {
     }
 
     /// Lets the window grow by what has arrived.
-    #[inline]
+    #[inline(always)]
     fn tune(&mut self, now: Time, seg: &Segment, in_order: bool) {
         let Some(autotune) = &mut self.autotune else { return };
         let stamps = seg.timestamps().filter(|_| self.config.timestamps);
@@ -268,7 +268,7 @@ impl Receiver {
     }
 
     /// Moves the left edge to `next`.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: Time, next: Seq, headers: u32, end: Option<Seq>) {
         self.delivered += u64::from(next.since(self.next));
         self.delivered_headers += u64::from(headers);
@@ -285,7 +285,7 @@ impl Receiver {
     }
 
     /// RFC 5681 section 4.2 for a segment that arrived in order with no gap about. A FIN is not kept waiting.
-    #[inline]
+    #[inline(always)]
     fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         self.unacknowledged += 1;
         match self.config.acks {

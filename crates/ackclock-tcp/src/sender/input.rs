@@ -16,6 +16,7 @@ const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Takes in a segment of the peer.
+    #[inline(always)]
     pub(super) fn take_segment(&mut self, now: Time, seg: &Segment) {
         if !seg.is_tcp() || self.state == State::Closed {
             return;
