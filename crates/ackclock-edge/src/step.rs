@@ -170,15 +170,8 @@ mod tests {
     use super::*;
     use crate::{RADIO, Surroundings, WIRED};
     use ackclock_core::{Config, FlowId, Message, Node, Outbox, Segment, Seq};
+    use ackclock_link::NoFiles;
     use serde_json::json;
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
-            Err(format!("{path}: there are no files here"))
-        }
-    }
 
     fn config(at: Value) -> EdgeConfig {
         let link = json!({ "kind": "constant", "rate": "800kbit/s", "delay": "0ms" });

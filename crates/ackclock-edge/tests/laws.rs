@@ -5,7 +5,7 @@ use ackclock_core::{
 };
 use ackclock_edge::{Edge, EdgeConfig, RADIO, REGULATORS, Surroundings, WIRED};
 use ackclock_link::queue::{DropTail, Queue};
-use ackclock_link::{BufferMeaning, Capacity, Constant, Files, PlainBearer, SerialLink};
+use ackclock_link::{BufferMeaning, Capacity, Constant, NoFiles, PlainBearer, SerialLink};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -57,14 +57,6 @@ fn cell_edge(regulator: &str) -> Edge {
         config.build(&Streams::new(3, 0), &NoFiles, around).expect("what was written above is right");
     (0..2).for_each(|flow| edge.assign(FlowId(flow), flow));
     edge
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
-        Err(path.to_owned())
-    }
 }
 
 /// The number of the next packet of each flow, and the messages that operations make of it.

@@ -6,18 +6,10 @@ use ackclock_core::{FlowId, Port, RadioReport, Rate, Segment, Seq, Sink, Span, S
 use ackclock_edge::{Edge, FlowContext, Output, Regulator, RegulatorConfig, Reports, WIRED};
 use ackclock_link::queue::{DropTail, DropTailConfig, Queue};
 use ackclock_link::{
-    BufferMeaning, Capacity, Constant, Files, LINKS, LinkContext, LinkView, PlainBearer, QueuePlan,
+    BufferMeaning, Capacity, Constant, LINKS, LinkContext, LinkView, NoFiles, PlainBearer, QueuePlan,
     SerialLink,
 };
 use serde_json::json;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path}: there are no files here"))
-    }
-}
 
 /// What a regulator was told, with the rate that its view had at that instant.
 type Heard = Arc<Mutex<Vec<(RadioReport, LinkView)>>>;

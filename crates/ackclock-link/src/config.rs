@@ -16,6 +16,16 @@ pub trait Files {
     fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String>;
 }
 
+/// Reads nothing: for what names no files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
+        Err(format!("{path}: no files are read here"))
+    }
+}
+
 /// What a link is like in the mean; buffers in milliseconds or BDPs are sized by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nominal {

@@ -31,7 +31,7 @@ mod variable;
 
 pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
 pub use cell::{Cell, CellConfig, CellUser};
-pub use config::{Files, LinkConfig, LinkContext, Nominal, QueuePlan};
+pub use config::{Files, LinkConfig, LinkContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
 pub use exchange::Silence;
 pub use lindley::LindleyLink;

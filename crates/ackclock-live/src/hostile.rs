@@ -4,7 +4,7 @@
 
 use ackclock_core::{Ecn, Flags, Segment, Seq, Span, Time};
 use ackclock_edge::EdgeConfig;
-use ackclock_link::Files;
+use ackclock_link::NoFiles;
 
 use crate::gso::{self, Header};
 use crate::parse::{Layout, parse};
@@ -117,15 +117,6 @@ fn turn(knobs: [u8; 8], mut segment: Segment) -> Segment {
         segment.ecn = Ecn::Ce;
     }
     segment
-}
-
-/// A link that reads no files.
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
-        Err(format!("{path} is not read here"))
-    }
 }
 
 #[cfg(test)]

@@ -1,24 +1,14 @@
 //! After warm-up no packet costs an allocation, from the port to the port.
 
-use std::sync::Arc;
-
 use ackclock_core::{Size, Span, Time};
 use ackclock_edge::{EdgeConfig, REGULATORS};
-use ackclock_link::Files;
+use ackclock_link::NoFiles;
 use ackclock_live::{Plane, PlaneConfig, Side};
 use ackclock_testkit::{Counting, allocations};
 use etherparse::PacketBuilder;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path} is not read here"))
-    }
-}
 
 fn packet(down: bool, port: u16, seq: u32, ack: u32, payload: usize) -> Vec<u8> {
     let (from, to) = if down { ([1; 4], [2; 4]) } else { ([2; 4], [1; 4]) };

@@ -1,21 +1,12 @@
 //! mm-link's log of a data plane: every packet arrives, and then leaves or is dropped, at the link and not at the ports.
-use std::sync::Arc;
 
 use ackclock_core::{Size, Span, Time};
 use ackclock_edge::EdgeConfig;
-use ackclock_link::Files;
+use ackclock_link::NoFiles;
 use ackclock_live::log::{LinkLog, LogHeader};
 use ackclock_live::{Plane, PlaneConfig, Side};
 use ackclock_testkit::Written;
 use serde_json::json;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path} is not read here"))
-    }
-}
 
 /// Wakes the plane whenever it wants to be, as the driver does.
 fn drive(plane: &mut Plane, until_millis: u64) {

@@ -1,20 +1,11 @@
 //! The Window Regulators on real headers: the scale of the handshake, the field, the checksum.
-use std::sync::Arc;
 
 use ackclock_core::{Size, Span, Time};
 use ackclock_edge::EdgeConfig;
-use ackclock_link::Files;
+use ackclock_link::NoFiles;
 use ackclock_live::{Plane, PlaneConfig, Side};
 use etherparse::{PacketBuilder, TcpHeaderSlice, TcpOptionElement};
 use serde_json::{Value, json};
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path} is not read here"))
-    }
-}
 
 const PAYLOAD: usize = 1000;
 /// First numbers of the server's data and of the mobile's.

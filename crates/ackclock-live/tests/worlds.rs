@@ -5,11 +5,10 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use ackclock_core::{Size, Span, Streams, Time};
 use ackclock_edge::{EdgeConfig, REGULATORS};
-use ackclock_link::Files;
+use ackclock_link::NoFiles;
 use ackclock_link::queue::QUEUES;
 use ackclock_live::{Came, Clock, Driver, Orders, Plane, PlaneConfig, Pool, Port, Ready, Side, Went};
 use etherparse::{PacketBuilder, TcpOptionElement};
@@ -158,14 +157,6 @@ fn recording() -> Vec<Event> {
     // What comes at one instant is taken from the wired side first.
     events.sort_by_key(|&(at, side, _)| (at, side));
     events
-}
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path} is not read here"))
-    }
 }
 
 fn check(edge: &EdgeConfig, delay: Span) -> Vec<Event> {

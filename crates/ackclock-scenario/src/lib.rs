@@ -24,7 +24,7 @@ mod transfers;
 mod tree;
 
 pub use ackclock_core::results::RunResult;
-pub use ackclock_link::Files;
+pub use ackclock_link::{Files, NoFiles};
 pub use batch::{Job, News, in_parallel, jobs, json_line};
 pub use catalogue::{Component, Kind, catalogue, catalogue_json, component_json};
 pub use disk::DiskFiles;

@@ -1,8 +1,6 @@
 //! What the Ack Regulator does to senders that its source did not know.
 
-use std::sync::Arc;
-
-use ackclock_scenario::{Files, RunOptions, Scenario, run};
+use ackclock_scenario::{NoFiles, RunOptions, Scenario, run};
 
 /// Seconds without service every now and then, and a rate that changes by several times in between.
 const OUTAGES: &str = r#"
@@ -25,14 +23,6 @@ rate = "1Mbit/s"
 [[flow]]
 sender = "bbr"
 "#;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path}: there are no files here"))
-    }
-}
 
 fn goodput(regulator: &str, rate: &str, outage: &str) -> f64 {
     let sets = [

@@ -4,18 +4,9 @@
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use ackclock_scenario::{Files, RunError, RunOptions, RunResult, Scenario, run};
+use ackclock_scenario::{NoFiles, RunError, RunOptions, RunResult, Scenario, run};
 use ackclock_testkit::Written;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path}: there are no files here"))
-    }
-}
 
 /// A disk with room for 10 kB.
 struct FullDisk(usize);

@@ -1,17 +1,7 @@
 //! Cells in whole scenarios: users and their flows, equal bytes, capacity, many users and many cells.
 
-use std::sync::Arc;
-
 use ackclock_core::Span;
-use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, json_line, run};
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path}: there are no files here"))
-    }
-}
+use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, json_line, run};
 
 const CELL: &str = r#"
 preset = "cr04"

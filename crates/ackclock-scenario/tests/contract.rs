@@ -1,17 +1,7 @@
 //! The object of a run: names and order of its keys, null for what does not exist, sums over users.
 
-use std::sync::Arc;
-
-use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, json_line, run};
+use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, json_line, run};
 use serde_json::Value;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path}: there are no files here"))
-    }
-}
 
 const TWO_USERS: &str = r#"
 preset = "cr02"

@@ -1,18 +1,8 @@
 //! The laws of the whole graph: equal seeds give equal bytes, looking changes nothing, flows on channels of their own do
 //! not know of each other, and what is sent is accounted for.
 
-use std::sync::Arc;
-
 use ackclock_core::Span;
-use ackclock_scenario::{Files, Outcome, RunOptions, RunResult, Scenario, Series, json_line, run};
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path}: there are no files here"))
-    }
-}
+use ackclock_scenario::{NoFiles, Outcome, RunOptions, RunResult, Scenario, Series, json_line, run};
 
 /// Random rate, delay and loss; senders and regulators of several kinds.
 const VARIED: &str = r#"

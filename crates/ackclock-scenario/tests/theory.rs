@@ -3,17 +3,8 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says why, a table is there to be read")]
 
 use std::fmt::Write;
-use std::sync::Arc;
 
-use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, run};
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path}: there are no files here"))
-    }
-}
+use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
 
 fn result(sets: &[&str]) -> RunResult {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();

@@ -7,12 +7,11 @@
 use std::fs::File;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use ackclock_core::{Span, Time};
 use ackclock_edge::EdgeConfig;
-use ackclock_link::Files;
+use ackclock_link::NoFiles;
 use ackclock_live::{Driver, Orders, Plane, PlaneConfig, RealClock, Remote, Side, TunPort};
 use nix::sched::{CloneFlags, setns};
 
@@ -220,15 +219,6 @@ pub fn pin(core: usize) {
     // On a machine with fewer cores the thread stays where it is.
     if cores.set(core).is_ok() {
         let _ = nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &cores);
-    }
-}
-
-/// A link that reads no files.
-pub struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        Err(format!("{path} is not read here"))
     }
 }
 
