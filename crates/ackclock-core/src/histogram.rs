@@ -15,8 +15,10 @@ pub struct Histogram {
     /// Counts of consecutive octaves from `first_octave` on, [`SUB`] to the octave.
     counts: Vec<u32>,
     first_octave: u32,
+    /// The sum of all spans, ns, is this plus as many times 2^64. Not a `u128`, which would want to stand at a multiple of 16.
+    sum_carry: u32,
+    sum: u64,
     count: u64,
-    sum: u128,
 }
 
 impl Histogram {
@@ -25,7 +27,7 @@ impl Histogram {
     pub fn record(&mut self, span: Span) {
         let nanos = span.as_nanos();
         self.count += 1;
-        self.sum += u128::from(nanos);
+        self.add(nanos);
         let (octave, sub) = bucket(nanos);
         let index = (octave.wrapping_sub(self.first_octave) as usize).wrapping_mul(SUB).wrapping_add(sub);
         match self.counts.get_mut(index) {
@@ -61,7 +63,7 @@ impl Histogram {
 
     /// The sum of all spans, ns.
     pub fn sum(&self) -> u128 {
-        self.sum
+        u128::from(self.sum_carry) << 64 | u128::from(self.sum)
     }
 
     /// The exact mean, or `None` where nothing was counted.
@@ -69,7 +71,7 @@ impl Histogram {
         if self.count == 0 {
             None
         } else {
-            Some(Span::from_nanos((self.sum / u128::from(self.count)) as u64))
+            Some(Span::from_nanos((self.sum() / u128::from(self.count)) as u64))
         }
     }
 
@@ -89,16 +91,23 @@ impl Histogram {
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let (count_before, sum_before) = (self.count, self.sum);
+            let before = (self.count, self.sum, self.sum_carry);
             let span = other.middle(index);
             self.record(span);
             let (octave, sub) = bucket(span.as_nanos());
             let at = (octave - self.first_octave) as usize * SUB + sub;
             self.counts[at] = self.counts[at].saturating_add(count - 1);
-            (self.count, self.sum) = (count_before, sum_before);
+            (self.count, self.sum, self.sum_carry) = before;
         }
         self.count += other.count;
-        self.sum += other.sum;
+        self.sum_carry += other.sum_carry;
+        self.add(other.sum);
+    }
+
+    #[inline]
+    fn add(&mut self, nanos: u64) {
+        let (sum, carries) = self.sum.overflowing_add(nanos);
+        (self.sum, self.sum_carry) = (sum, self.sum_carry + u32::from(carries));
     }
 
     fn middle(&self, index: usize) -> Span {

@@ -25,7 +25,7 @@ pub use histogram::Histogram;
 pub use law::{Law, Quantity};
 pub use node::{MAX_PORTS, Message, Node, Outbox, Port, RadioReport, Sink};
 pub use registry::{Config, ConfigError, Entry, Registry};
-pub use segment::{Ecn, Flags, FlowId, PacketId, SackBlock, Segment, SynOptions, Timestamps};
+pub use segment::{Ecn, Flags, FlowId, Head, PacketId, Rest, SackBlock, Segment, SynOptions, Timestamps};
 pub use seq::Seq;
 pub use streams::{Stream, Streams};
 pub use time::{Span, Time};

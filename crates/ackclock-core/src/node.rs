@@ -134,8 +134,8 @@ impl Sink for Outbox {
     /// simulated one has none.
     #[inline]
     fn discard(&mut self, segment: &Segment) {
-        if segment.packet != PacketId::NONE {
-            self.discarded.push(segment.packet);
+        if segment.packet() != PacketId::NONE {
+            self.discarded.push(segment.packet());
         }
     }
 }

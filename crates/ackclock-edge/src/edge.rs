@@ -88,6 +88,11 @@ impl Edge {
         self.bearer.forget(flow);
     }
 
+    /// Nothing more will happen here: what is under way is let go.
+    pub fn let_go(&mut self) {
+        self.bearer.let_go();
+    }
+
     /// From `time` on, or at once where that has passed, a direction has another medium.
     pub fn exchange(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
         self.changes.add(time, direction, medium);
@@ -109,12 +114,17 @@ impl Edge {
     #[inline(always)]
     pub fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
         self.drain(now, out);
-        if port == WIRED {
+        let direction = if port == WIRED {
             self.came_down(now, segment, out);
-        } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
-            self.dropped_up(segment, out);
-        }
-        self.note_due();
+            Direction::Down
+        } else {
+            if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
+                self.dropped_up(segment, out);
+            }
+            Direction::Up
+        };
+        // What comes in makes nothing happen later.
+        self.bearer_due = self.bearer_due.min(self.bearer.due(direction));
     }
 
     /// Does whatever is due at `now`.
@@ -179,10 +189,10 @@ impl Edge {
     #[inline]
     fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
         if let Some(link) = self.bearer.foreseen(Direction::Down) {
-            while let Some((_, segment)) = link.arriving(now) {
-                delivered(&mut self.statistics, segment);
-                out.pass(RADIO, segment);
-                link.drop_arriving(now);
+            while link.due() <= now {
+                let segment = link.pop(now);
+                delivered(&mut self.statistics, &segment);
+                out.pass(RADIO, &segment);
             }
             return;
         }
@@ -201,14 +211,15 @@ impl Edge {
     #[inline]
     fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
         while let Some(link) = self.bearer.foreseen(Direction::Up) {
-            let Some((at, segment)) = link.arriving(now) else { return };
-            if self.flows.open(at, segment.flow).is_asked_about(at, segment) {
-                let segment = *segment;
-                link.drop_arriving(now);
+            let at = link.due();
+            if at > now {
+                return;
+            }
+            let segment = link.pop(now);
+            if self.flows.open(at, segment.flow).is_asked_about(at, &segment) {
                 self.ask_about(at, &segment, out);
             } else {
-                out.pass(WIRED, segment);
-                link.drop_arriving(now);
+                out.pass(WIRED, &segment);
             }
         }
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {

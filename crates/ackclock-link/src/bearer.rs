@@ -70,6 +70,9 @@ pub trait Bearer: Send {
 
     /// The flow has ended.
     fn forget(&mut self, _flow: FlowId) {}
+
+    /// Nothing more will be asked but what was counted: what takes much room may go.
+    fn let_go(&mut self) {}
 }
 
 /// Two links that know nothing of each other.
@@ -178,6 +181,14 @@ impl Bearer for PlainBearer {
 
     fn forget(&mut self, flow: FlowId) {
         self.links.iter_mut().for_each(|link| link.forget(flow));
+    }
+
+    fn let_go(&mut self) {
+        for link in &mut self.links {
+            if let AnyLink::Lindley(link) = link {
+                link.let_go();
+            }
+        }
     }
 }
 
@@ -307,6 +318,13 @@ impl Bearer for AnyBearer {
         match self {
             Self::Plain(bearer) => bearer.forget(flow),
             Self::Other(bearer) => bearer.forget(flow),
+        }
+    }
+
+    fn let_go(&mut self) {
+        match self {
+            Self::Plain(bearer) => bearer.let_go(),
+            Self::Other(bearer) => bearer.let_go(),
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Packets under way, by time of arrival.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use ackclock_core::{FlowId, Segment, Time};
 
-use crate::ring::Ring;
+use crate::packets::Packets;
 
 /// Packets under way; equal times in the order in which they were put in.
 ///
-/// Nearly every packet arrives behind all others: those stand in a ring. One that overtakes goes into a heap beside it.
+/// Nearly every packet arrives behind all others: those stand in a queue. One that overtakes goes into a heap beside it.
 #[derive(Debug)]
-pub(crate) struct Flight {
-    ring: Ring<(Time, Segment)>,
+pub(crate) struct Flight<P> {
+    packets: P,
     ahead: BinaryHeap<Reverse<Overtaker>>,
     /// Packets that have overtaken so far.
     overtaken: u64,
@@ -27,13 +27,13 @@ struct Overtaker {
     segment: Segment,
 }
 
-impl Default for Flight {
+impl<P: Packets> Default for Flight<P> {
     fn default() -> Self {
-        Self { ring: Ring::default(), ahead: BinaryHeap::new(), overtaken: 0, due: Time::NEVER }
+        Self { packets: P::default(), ahead: BinaryHeap::new(), overtaken: 0, due: Time::NEVER }
     }
 }
 
-impl Flight {
+impl<P: Packets> Flight<P> {
     /// When the next packet arrives; [`Time::NEVER`] where none is under way.
     #[inline]
     pub(crate) fn due(&self) -> Time {
@@ -41,72 +41,71 @@ impl Flight {
     }
 
     /// Puts a packet in, behind all that arrive no later.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
-        match self.ring.back() {
-            Some(&(last, _)) if last > arrives => self.put_ahead(arrives, segment),
-            _ => self.ring.push((arrives, *segment)),
+        match self.packets.last() {
+            Some(last) if last > arrives => self.put_ahead(arrives, segment),
+            _ => self.packets.push(arrives, segment),
         }
     }
 
     /// Takes the next packet out; [`due`](Self::due) says that there is one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
-        let segment = *self.front();
+        let segment = if self.ahead.is_empty() { self.packets.copy_front() } else { self.copy_earlier() };
         self.drop_front();
         segment
     }
 
     /// The next packet; [`due`](Self::due) says that there is one.
-    #[inline]
-    pub(crate) fn front(&self) -> &Segment {
-        let overtaker = if self.ahead.is_empty() { None } else { self.overtaker() };
-        overtaker.unwrap_or_else(|| {
-            let (_, segment) = self.ring.front().expect("a packet is due only where there is one");
-            segment
-        })
+    #[inline(always)]
+    pub(crate) fn front(&self) -> P::Front<'_> {
+        if self.ahead.is_empty() { self.packets.front() } else { self.earlier() }
     }
 
     /// Takes the next packet away.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drop_front(&mut self) {
         if self.ahead.is_empty() {
-            self.ring.drop_front();
-            self.due = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+            self.packets.drop_front();
+            self.due = self.packets.first().unwrap_or(Time::NEVER);
         } else {
             self.drop_earlier();
         }
     }
 
-    /// Takes out the last packet of `flow` that arrives at `arrives`.
-    pub(crate) fn remove(&mut self, arrives: Time, flow: FlowId) -> Option<Segment> {
-        self.remove_all(std::iter::once((arrives, flow))).pop()
+    /// Takes out the last packet of `flow`.
+    pub(crate) fn remove_last_of(&mut self, flow: FlowId) -> Option<Segment> {
+        self.remove_last_of_each(&[flow]).pop()
     }
 
-    /// The same for many: each takes out the last that is left. All at once, so that a long queue costs no more than sorting
-    /// it.
-    pub(crate) fn remove_all(&mut self, wanted: impl Iterator<Item = (Time, FlowId)>) -> Vec<Segment> {
-        let mut all: Vec<_> = self.iter().map(|(time, segment)| (time, Some(*segment))).collect();
-        let mut removed = Vec::new();
-        for (arrives, flow) in wanted {
-            let end = all.partition_point(|&(time, _)| time <= arrives);
-            let same = all[..end].iter_mut().rev().take_while(|(time, _)| *time == arrives);
-            let mut of_flow = same
-                .map(|(_, segment)| segment)
-                .filter(|segment| segment.is_some_and(|one| one.flow == flow));
-            removed.extend(of_flow.next().and_then(Option::take));
-        }
+    /// The same for many flows, a packet for each time that one is named: of those packets the first named is the last to
+    /// arrive. All at once, so that a long queue costs no more than sorting it.
+    pub(crate) fn remove_last_of_each(&mut self, flows: &[FlowId]) -> Vec<Segment> {
+        let mut wanted = BTreeMap::<FlowId, usize>::new();
+        flows.iter().for_each(|&flow| *wanted.entry(flow).or_default() += 1);
+        let mut removed = BTreeMap::<FlowId, VecDeque<Segment>>::new();
+        let mut kept: Vec<_> = self.iter().collect();
+        kept.reverse();
+        kept.retain(|(_, segment)| match wanted.get_mut(&segment.flow) {
+            Some(left @ 1..) => {
+                *left -= 1;
+                removed.entry(segment.flow).or_default().push_back(*segment);
+                false
+            }
+            _ => true,
+        });
         self.ahead.clear();
-        self.ring = all.into_iter().filter_map(|(time, segment)| Some((time, segment?))).collect();
+        self.packets = kept.into_iter().rev().collect();
         self.note_due();
-        removed
+        flows.iter().filter_map(|flow| removed.get_mut(flow)?.pop_front()).collect()
     }
 
     /// The packets under way and when they arrive, in that order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, &Segment)> {
-        let mut all: Vec<_> = self.ring.iter().map(|(time, segment)| (*time, 0, segment)).collect();
-        all.extend(self.ahead.iter().map(|Reverse(one)| (one.arrives, 1 + one.number, &one.segment)));
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
+        let mut all: Vec<_> = self.packets.iter().map(|(time, segment)| (time, 0, segment)).collect();
+        all.extend(self.ahead.iter().map(|Reverse(one)| (one.arrives, 1 + one.number, one.segment)));
         all.sort_by_key(|&(time, number, _)| (time, number));
         all.into_iter().map(|(time, _, segment)| (time, segment))
     }
@@ -117,24 +116,33 @@ impl Flight {
         self.overtaken += 1;
     }
 
-    /// The packet at the top of the heap, where it arrives before that at the front of the ring. Of equal times the ring's
-    /// was put in first: what came into the ring after an overtaker arrives later than that.
+    /// The packet at the top of the heap, where it arrives before the first in the queue. Of equal times the one in the
+    /// queue was put in first: what came into it after an overtaker arrives later than that.
     fn overtaker(&self) -> Option<&Segment> {
-        let first = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+        let first = self.packets.first().unwrap_or(Time::NEVER);
         self.ahead.peek().filter(|Reverse(one)| one.arrives < first).map(|Reverse(one)| &one.segment)
     }
 
+    fn copy_earlier(&self) -> Segment {
+        self.overtaker().copied().unwrap_or_else(|| self.packets.copy_front())
+    }
+
+    fn earlier(&self) -> P::Front<'_> {
+        self.overtaker().map_or_else(|| self.packets.front(), P::shown)
+    }
+
+    #[inline(never)]
     fn drop_earlier(&mut self) {
         if self.overtaker().is_some() {
             self.ahead.pop();
         } else {
-            self.ring.drop_front();
+            self.packets.drop_front();
         }
         self.note_due();
     }
 
     fn note_due(&mut self) {
-        let first = self.ring.front().map_or(Time::NEVER, |&(time, _)| time);
+        let first = self.packets.first().unwrap_or(Time::NEVER);
         self.due = self.ahead.peek().map_or(first, |Reverse(one)| one.arrives.min(first));
     }
 }
@@ -168,6 +176,7 @@ impl Ord for Overtaker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packets::Parted;
     use ackclock_core::Seq;
     use proptest::prelude::*;
 
@@ -175,7 +184,7 @@ mod tests {
         /// Against a list that is kept sorted: by time, and by order of entry among equal times.
         #[test]
         fn packets_leave_by_time_and_among_equals_as_they_came(operations in prop::collection::vec((0u64..12, prop::bool::ANY), 1..200)) {
-            let (mut flight, mut list) = (Flight::default(), Vec::<(Time, u32)>::new());
+            let (mut flight, mut list) = (Flight::<Parted>::default(), Vec::<(Time, u32)>::new());
             for (number, (nanos, takes)) in operations.into_iter().enumerate() {
                 if takes && !list.is_empty() {
                     prop_assert_eq!(flight.due(), list[0].0);

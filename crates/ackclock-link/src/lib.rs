@@ -18,6 +18,7 @@ mod link;
 mod loss;
 mod medium;
 mod outage;
+mod packets;
 pub mod path;
 mod per_user;
 mod pieces;

@@ -21,6 +21,7 @@ use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Time};
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Medium, Transmission};
+use crate::packets::Parted;
 use crate::queue::{AnyQueue, DropTail, Queue};
 use crate::ring::Ring;
 use crate::serial::{Flows, SerialLink, Serving, Told};
@@ -29,7 +30,7 @@ use crate::{BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkVie
 /// A drop-tail queue in front of a foreseeable medium. What becomes of a packet is known when it comes.
 pub struct LindleyLink {
     /// Packets that were accepted, by time of arrival at the far end.
-    flight: Flight,
+    flight: Flight<Parted>,
     /// When everything accepted so far has left.
     free: Time,
     /// Those whose transmission had not begun when the link was last asked.
@@ -49,7 +50,6 @@ pub struct LindleyLink {
 struct Planned {
     begins: Time,
     came: Time,
-    arrives: Time,
     flow: FlowId,
     /// Bytes on the wire.
     size: u32,
@@ -72,13 +72,7 @@ impl TryFrom<SerialLink> for LindleyLink {
             free: Time::ZERO,
             waiting: Ring::default(),
             load: Load::NONE,
-            begun: Planned {
-                begins: Time::ZERO,
-                came: Time::ZERO,
-                arrives: Time::ZERO,
-                flow: FlowId(0),
-                size: 0,
-            },
+            begun: Planned { begins: Time::ZERO, came: Time::ZERO, flow: FlowId(0), size: 0 },
             capacity: queue.capacity(FlowId(0)),
             medium: link.medium,
             in_order: link.in_order,
@@ -95,15 +89,15 @@ impl LindleyLink {
         let mut queue = DropTail::new(self.capacity);
         let departs = self.waiting.front().map_or(self.free, |next| next.begins);
         let waiting = std::mem::take(&mut self.waiting);
-        // From the back, because of equal arrivals of a flow the last is taken out.
-        let segments = self.flight.remove_all(waiting.iter().rev().map(|one| (one.arrives, one.flow)));
+        // From the back: a flow keeps its order, so that those of it which wait are the last of it.
+        let flows: Vec<_> = waiting.iter().rev().map(|one| one.flow).collect();
+        let segments = self.flight.remove_last_of_each(&flows);
         for (planned, segment) in waiting.iter().zip(segments.iter().rev()) {
             queue.enqueue(planned.came, segment, Load::NONE).expect("it fitted before");
         }
         let mut serial = SerialLink::over(medium, queue.any(), self.meaning);
-        let Planned { begins, arrives, flow, size, .. } = self.begun;
-        let serving =
-            Serving { departs, begun: begins, arrives, flow, size, bytes: size, told: Told::Nothing };
+        let Planned { begins, flow, size, .. } = self.begun;
+        let serving = Serving { departs, begun: begins, flow, size, bytes: size, told: Told::Nothing };
         serial.serving = Some(serving).filter(|_| size > 0);
         serial.flight = std::mem::take(&mut self.flight);
         // Behind those that have begun alone: the ways that were worked out for the others are void.
@@ -121,17 +115,20 @@ impl LindleyLink {
         self.flight.due()
     }
 
-    /// The next packet that arrives, where that is at `now` or before.
-    #[inline]
-    pub fn arriving(&self, now: Time) -> Option<(Time, &Segment)> {
-        if self.flight.due() <= now { Some((self.flight.due(), self.flight.front())) } else { None }
+    /// Takes out the next packet that arrives, at `now` or before; [`due`](Self::due) says that there is one.
+    ///
+    /// # Panics
+    /// Where there is none.
+    #[inline(always)]
+    pub fn pop(&mut self, now: Time) -> Segment {
+        self.advance(now);
+        self.flight.pop()
     }
 
-    /// Takes away the one that [`arriving`](Self::arriving) shows.
-    #[inline]
-    pub fn drop_arriving(&mut self, now: Time) {
-        self.advance(now);
-        self.flight.drop_front();
+    /// Lets go what waits and what is under way.
+    pub(crate) fn let_go(&mut self) {
+        self.flight = Flight::default();
+        self.waiting = Ring::default();
     }
 
     /// Begins the transmissions that are due.
@@ -197,7 +194,7 @@ impl Link for LindleyLink {
         let arrives = self.in_order.arrival(segment.flow, departs + delay);
         self.flight.put(arrives, segment);
         self.free = departs;
-        let planned = Planned { begins, came: now, arrives, flow: segment.flow, size: segment.wire_bytes() };
+        let planned = Planned { begins, came: now, flow: segment.flow, size: segment.wire_bytes() };
         if waits {
             self.load += planned.load();
             self.waiting.push(planned);
@@ -209,9 +206,11 @@ impl Link for LindleyLink {
     }
 
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
-        let (arrives, &segment) = self.arriving(now)?;
-        self.drop_arriving(now);
-        Some((arrives, LinkEvent::Delivered(segment)))
+        let arrives = self.due();
+        if arrives > now {
+            return None;
+        }
+        Some((arrives, LinkEvent::Delivered(self.pop(now))))
     }
 
     #[inline]

@@ -19,6 +19,7 @@ use ackclock_core::{
 };
 
 use crate::flight::Flight;
+use crate::packets::Whole;
 
 /// The port towards the servers.
 pub const SERVER: Port = 0;
@@ -40,7 +41,7 @@ pub struct Wires {
     loss: f64,
     /// When each flow's wire is free again.
     free: Vec<Time>,
-    flight: Flight,
+    flight: Flight<Whole>,
     name: &'static str,
     streams: Streams,
     /// Each flow's luck, so that one flow more changes no other's; filled only where packets are lost.
@@ -116,6 +117,11 @@ impl Wires {
     #[inline]
     pub fn drop_front(&mut self) {
         self.flight.drop_front();
+    }
+
+    /// Lets go what is under way.
+    pub fn let_go(&mut self) {
+        self.flight = Flight::default();
     }
 
     /// As [`Path::renew`].

@@ -1,6 +1,6 @@
 //! The ring in which packets wait and travel.
 
-/// Elements up to which a ring doubles; larger ones grow by an eighth, because with thousands of flows the room that
+/// Elements up to which a ring doubles; larger ones grow by a sixteenth, because with thousands of flows the room that
 /// doubling leaves empty would be most of the memory.
 const DOUBLES_UP_TO: usize = 1024;
 
@@ -22,11 +22,6 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The one that has been here for longest.
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
@@ -84,7 +79,7 @@ impl<T: Copy> Ring<T> {
     /// Makes room; empty places hold copies of `filler`.
     #[cold]
     fn make_room(&mut self, filler: T) {
-        let more = if self.len < DOUBLES_UP_TO { self.len.max(4) } else { self.len / 8 };
+        let more = if self.len < DOUBLES_UP_TO { self.len.max(4) } else { self.len / 16 };
         self.slots.rotate_left(self.head);
         self.slots.reserve_exact(more);
         self.slots.resize(self.len + more, filler);
@@ -121,7 +116,6 @@ mod tests {
                     }
                 }
                 prop_assert_eq!((ring.front(), ring.back()), (queue.front(), queue.back()));
-                prop_assert_eq!(ring.is_empty(), queue.is_empty());
                 prop_assert!(ring.iter().eq(queue.iter()));
             }
         }

@@ -19,6 +19,7 @@ use ackclock_core::{FlowId, Histogram, Rate, Segment, Seq, Span, Time};
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
+use crate::packets::Parted;
 use crate::queue::{AnyQueue, Queue};
 use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load};
 
@@ -29,7 +30,7 @@ pub struct SerialLink {
     /// When the packet at the head of the queue begins, where the medium makes it wait for that; never otherwise.
     begins: Time,
     /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
-    pub(crate) flight: Flight,
+    pub(crate) flight: Flight<Parted>,
     pub(crate) queue: AnyQueue,
     pub(crate) medium: AnyMedium,
     pub(crate) in_order: InOrder,
@@ -68,8 +69,6 @@ impl Flows {
 pub(crate) struct Serving {
     pub(crate) departs: Time,
     pub(crate) begun: Time,
-    /// When it arrives; never where it is lost.
-    pub(crate) arrives: Time,
     pub(crate) flow: FlowId,
     /// Its bytes on the wire.
     pub(crate) size: u32,
@@ -199,13 +198,11 @@ impl SerialLink {
             self.served = *segment;
         }
         let (flow, size) = (segment.flow, segment.wire_bytes());
-        let mut arrives = Time::NEVER;
         // A lost packet holds nobody up.
         if fate == Fate::Arrives {
-            arrives = self.in_order.arrival(flow, departs + delay);
-            self.flight.put(arrives, segment);
+            self.flight.put(self.in_order.arrival(flow, departs + delay), segment);
         }
-        self.serving = Some(Serving { departs, begun: now, arrives, flow, size, bytes: size, told });
+        self.serving = Some(Serving { departs, begun: now, flow, size, bytes: size, told });
     }
 
     /// Sends what is left of the packet in transmission over a medium that has just taken the place of another. Its fate
@@ -213,7 +210,8 @@ impl SerialLink {
     fn resume(&mut self, now: Time, mut serving: Serving) {
         let segment = match serving.told {
             Told::Loss => Some(self.served),
-            _ => self.flight.remove(serving.arrives, serving.flow),
+            // A flow keeps its order, so that the packet in transmission is the last of it.
+            _ => self.flight.remove_last_of(serving.flow),
         };
         self.enforce_order();
         let Some(segment) = segment else { return };
@@ -225,8 +223,7 @@ impl SerialLink {
         let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
         serving.departs = departs;
         if serving.told != Told::Loss {
-            serving.arrives = self.in_order.arrival(serving.flow, departs + delay);
-            self.flight.put(serving.arrives, &segment);
+            self.flight.put(self.in_order.arrival(serving.flow, departs + delay), &segment);
         }
         self.serving = Some(serving);
     }

@@ -268,7 +268,7 @@ mod tests {
             TcpOptionElement::SelectiveAcknowledgement((2, 3), blocks),
         ];
         let parsed = parse(&v4(&options, b"hello"));
-        let Segment { seq, ack, window, flags, payload, .. } = parsed.segment;
+        let ackclock_core::Head { seq, ack, window, flags, payload, .. } = *parsed.segment.head();
         assert_eq!((seq, ack, window, flags, payload), (Seq(1000), Seq(7), 500, Flags::ACK, 5));
         assert_eq!(parsed.segment.timestamps(), Some(Timestamps { value: 111, echo: 222 }));
         assert_eq!(parsed.segment.sack().len(), 3);

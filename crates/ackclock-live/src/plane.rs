@@ -127,7 +127,8 @@ impl Plane {
         };
         self.learn(now, from, flow, packet, layout, &segment);
         segment.set_scale(self.flows.scale(flow, from));
-        (segment.flow, segment.packet) = (flow, packet);
+        segment.flow = flow;
+        segment.set_packet(packet);
         let bytes = segment.wire_bytes();
         self.note(packet, Inside { flow, layout, bytes, arrived: now, from: Some(from) });
         self.graph.inject(now, from, segment);
@@ -336,12 +337,12 @@ impl Plane {
 
     /// Brings the bytes of a segment that departs up to date. `None` where it has none and they cannot be made.
     fn finish(&mut self, segment: &Segment, side: Side) -> Option<PacketId> {
-        if segment.packet == PacketId::NONE {
+        if segment.packet() == PacketId::NONE {
             return self.make(segment, side.other());
         }
-        let layout = self.packets.get(segment.packet.slot as usize)?.layout;
-        rewrite(self.pool.bytes_mut(segment.packet)?, layout, segment);
-        Some(segment.packet)
+        let layout = self.packets.get(segment.packet().slot as usize)?.layout;
+        rewrite(self.pool.bytes_mut(segment.packet())?, layout, segment);
+        Some(segment.packet())
     }
 
     /// Makes the packet of a segment that a regulator made; it comes as if from the side `from`.

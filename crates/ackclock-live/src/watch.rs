@@ -46,7 +46,7 @@ impl Tracer for Watch {
             return;
         }
         let Message::Segment(segment) = message else { return };
-        let packet = segment.packet;
+        let packet = segment.packet();
         if packet == PacketId::NONE {
             return;
         }

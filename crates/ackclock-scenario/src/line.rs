@@ -67,6 +67,13 @@ impl Graph for Line {
     fn events(&self) -> u64 {
         self.around.events
     }
+
+    fn close(&mut self) {
+        self.run_edge(self.now);
+        self.edge.let_go();
+        self.down.let_go();
+        self.around.up.let_go();
+    }
 }
 
 impl Line {

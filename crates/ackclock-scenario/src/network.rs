@@ -42,6 +42,9 @@ pub(crate) trait Graph {
 
     /// How many events it took.
     fn events(&self) -> u64;
+
+    /// The run is over: packets that are under way may be let go, so that its results find room.
+    fn close(&mut self) {}
 }
 
 /// What there is to read of an island.

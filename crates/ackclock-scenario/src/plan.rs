@@ -44,6 +44,7 @@ pub(crate) fn flows(tables: &Tables) -> Result<Vec<FlowPlan>, ConfigError> {
     for cell in 0..tables.edge.cells {
         for (group, table) in tables.flow.iter().enumerate() {
             let FlowTable { count, start, stagger, user, .. } = *table;
+            plans.reserve_exact(count as usize);
             for number in 0..count {
                 let start = Time::ZERO + start + stagger * u64::from(number);
                 let seat = users.map_or(user, |users| user_in_cell(users, user as usize, number));

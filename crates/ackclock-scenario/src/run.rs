@@ -108,6 +108,7 @@ impl Course<'_> {
             Some(recorder) => recorder.record(graph, islands, end),
             None => graph.advance(end),
         }
+        graph.close();
         self.tally.read(graph, islands, &self.builder.groups);
     }
 

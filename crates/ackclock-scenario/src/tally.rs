@@ -41,7 +41,7 @@ impl Tally {
             regulator: name_of(&builder.tables.edge.regulator),
             capacity_bps: rate.as_bps() as f64 * channels as f64,
             flows: Vec::with_capacity(flows.len()),
-            users: flows.iter().map(|flow| (flow.user, Counts::default())).collect(),
+            users: BTreeMap::new(),
             transfers: Transfers::default(),
             waits: Histogram::default(),
             drops: 0,
@@ -62,6 +62,7 @@ impl Tally {
             }
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
+                self.users.entry(plan.user).or_default();
                 if let (Some(sender), Some(receiver)) = (servers.sender(id), clients.receiver(id)) {
                     let flow = self.flow(plan, &groups[plan.group], (sender, receiver), edge, id);
                     self.users.entry(flow.user).or_default().add(&Counts::of(sender, receiver));

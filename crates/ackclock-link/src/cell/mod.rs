@@ -46,6 +46,7 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Span, Stream,
 
 use crate::delay::Delays;
 use crate::flight::Flight;
+use crate::packets::Parted;
 use crate::scheduler::{Candidate, Scheduler, Service};
 use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss};
 use backlog::{Backlog, Rules};
@@ -75,7 +76,7 @@ pub struct Cell {
     next: u64,
     air: Air,
     departures: Departures,
-    flight: Flight,
+    flight: Flight<Parted>,
     /// Departures and drops that have happened and were not told yet.
     news: VecDeque<(Time, LinkEvent)>,
     reports: Reports,

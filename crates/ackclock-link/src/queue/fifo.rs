@@ -3,12 +3,12 @@
 use ackclock_core::{Segment, Time};
 
 use crate::Load;
-use crate::ring::Ring;
+use crate::packets::{Packets, Parted};
 
 /// Segments in the order of their arrival, with its instants, and how much they are.
 #[derive(Debug, Default)]
 pub(super) struct Fifo {
-    segments: Ring<(Time, Segment)>,
+    segments: Parted,
     load: Load,
 }
 
@@ -16,12 +16,14 @@ impl Fifo {
     #[inline]
     pub(super) fn push(&mut self, now: Time, segment: &Segment) {
         self.load += Load::of(segment);
-        self.segments.push((now, *segment));
+        self.segments.push(now, segment);
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Time, Segment)> {
-        let (arrived, segment) = self.segments.pop()?;
+        let arrived = self.segments.first()?;
+        let segment = self.segments.front();
+        self.segments.drop_front();
         self.load -= Load::of(&segment);
         Some((arrived, segment))
     }
@@ -32,6 +34,6 @@ impl Fifo {
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.segments.first().is_none()
     }
 }

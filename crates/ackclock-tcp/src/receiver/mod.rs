@@ -304,6 +304,22 @@ impl Receiver {
     }
 
     fn acknowledge(&mut self, now: Time, duplicate: Option<SackBlock>, out: &mut impl FnMut(&Segment)) {
+        self.acknowledged = self.next;
+        self.unacknowledged = 0;
+        self.quick.on_ack();
+        self.deadline = Time::NEVER;
+        let reports = duplicate.is_some() || (self.config.sack && !self.ahead.is_empty());
+        if reports || self.config.timestamps {
+            out(&self.ack_with_options(now, duplicate));
+        } else {
+            out(&self.plain_ack());
+        }
+    }
+
+    // Apart from the next, so that one without options is written where it goes: a processor waits where it copies what it
+    // has only just written in parts.
+    #[inline(always)]
+    fn plain_ack(&self) -> Segment {
         let mut ack = Segment::pure_ack(self.flow, self.next, PLAIN_HEADER);
         ack.seq = INITIAL + 1;
         ack.window = self.window_field;
@@ -311,21 +327,24 @@ impl Receiver {
         if self.echo_congestion {
             ack.flags |= Flags::ECE;
         }
+        ack.header = self.header_of(&ack);
+        ack
+    }
+
+    #[inline(never)]
+    fn ack_with_options(&self, now: Time, duplicate: Option<SackBlock>) -> Segment {
+        let mut ack = self.plain_ack();
         if self.config.timestamps {
             ack.set_timestamps(Timestamps { value: clock(now), echo: self.echo.unwrap_or(0) });
         }
         if let Some(block) = duplicate {
             ack.push_sack(block);
         }
-        if self.config.sack && !self.ahead.is_empty() {
+        if self.config.sack {
             self.ahead.report(&mut ack);
         }
         ack.header = self.header_of(&ack);
-        self.acknowledged = self.next;
-        self.unacknowledged = 0;
-        self.quick.on_ack();
-        self.deadline = Time::NEVER;
-        out(&ack);
+        ack
     }
 
     /// The advertised window, bytes.

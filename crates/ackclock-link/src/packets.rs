@@ -1,0 +1,234 @@
+//! Packets in the order in which they came, each with an instant.
+
+use ackclock_core::{Head, Rest, Segment, Time, Timestamps};
+
+use crate::ring::Ring;
+
+/// A queue of packets, however it keeps them.
+pub(crate) trait Packets: Default + FromIterator<(Time, Segment)> {
+    /// The first one: in its place, or put together.
+    // Not an `Option`: with one around it a segment is taken apart and put together again byte by byte, which costs more
+    // than all else here.
+    type Front<'a>
+    where
+        Self: 'a;
+
+    /// The instant of the first one.
+    fn first(&self) -> Option<Time>;
+
+    /// The instant of the last one.
+    fn last(&self) -> Option<Time>;
+
+    /// The first one.
+    ///
+    /// # Panics
+    /// Where there is none.
+    fn front(&self) -> Self::Front<'_>;
+
+    /// One that is kept elsewhere, as if it were here.
+    fn shown(segment: &Segment) -> Self::Front<'_>;
+
+    /// The first one, by itself.
+    ///
+    /// # Panics
+    /// Where there is none.
+    fn copy_front(&self) -> Segment;
+
+    /// Puts one behind all others.
+    fn push(&mut self, time: Time, segment: &Segment);
+
+    /// Takes away the first one, if there is one.
+    fn drop_front(&mut self);
+
+    /// All of them, the first one first.
+    fn iter(&self) -> impl Iterator<Item = (Time, Segment)>;
+}
+
+/// Each packet as it is: the fastest for the few that are on a wire.
+pub(crate) type Whole = Ring<(Time, Segment)>;
+
+impl Packets for Whole {
+    type Front<'a> = &'a Segment;
+
+    #[inline]
+    fn first(&self) -> Option<Time> {
+        Ring::front(self).map(|&(time, _)| time)
+    }
+
+    #[inline]
+    fn last(&self) -> Option<Time> {
+        self.back().map(|&(time, _)| time)
+    }
+
+    #[inline]
+    fn front(&self) -> &Segment {
+        let (_, segment) = Ring::front(self).expect("who asks knows that there is one");
+        segment
+    }
+
+    fn shown(segment: &Segment) -> &Segment {
+        segment
+    }
+
+    #[inline]
+    fn copy_front(&self) -> Segment {
+        *Packets::front(self)
+    }
+
+    #[inline(always)]
+    fn push(&mut self, time: Time, segment: &Segment) {
+        Ring::push(self, (time, *segment));
+    }
+
+    #[inline]
+    fn drop_front(&mut self) {
+        Ring::drop_front(self);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
+        Ring::iter(self).copied()
+    }
+}
+
+/// Each packet in its parts. Most packets of a simulation carry no options, and one without takes less than half of the
+/// memory here: with thousands of flows the packets that wait and travel are most of it.
+#[derive(Debug, Default)]
+pub(crate) struct Parted {
+    heads: Ring<(Time, Head)>,
+    /// Of those packets that have them, in the same order.
+    timestamps: Ring<Timestamps>,
+    rests: Ring<Rest>,
+}
+
+impl Parted {
+    // Out of line, so that a packet that is all head is copied in whole words.
+    #[inline(never)]
+    fn front_with_more(&self) -> Segment {
+        let (_, head) = self.heads.front().expect("who asks knows that there is one");
+        let timestamps = if head.has_timestamps() { self.timestamps.front() } else { None };
+        let rest = if head.has_rest() { self.rests.front() } else { None };
+        Segment::of(*head, timestamps.copied(), rest.copied())
+    }
+
+    #[inline(never)]
+    fn push_more(&mut self, segment: &Segment) {
+        if let Some(timestamps) = segment.timestamps() {
+            self.timestamps.push(timestamps);
+        }
+        if let Some(rest) = segment.rest() {
+            self.rests.push(rest);
+        }
+    }
+
+    #[inline(never)]
+    fn drop_more(&mut self, head: Head) {
+        if head.has_timestamps() {
+            self.timestamps.drop_front();
+        }
+        if head.has_rest() {
+            self.rests.drop_front();
+        }
+    }
+}
+
+impl Packets for Parted {
+    type Front<'a> = Segment;
+
+    #[inline]
+    fn first(&self) -> Option<Time> {
+        self.heads.front().map(|&(time, _)| time)
+    }
+
+    #[inline]
+    fn last(&self) -> Option<Time> {
+        self.heads.back().map(|&(time, _)| time)
+    }
+
+    #[inline(always)]
+    fn front(&self) -> Segment {
+        let (_, head) = self.heads.front().expect("who asks knows that there is one");
+        if head.is_all() { Segment::of_head(*head) } else { self.front_with_more() }
+    }
+
+    #[inline(always)]
+    fn copy_front(&self) -> Segment {
+        self.front()
+    }
+
+    fn shown(segment: &Segment) -> Segment {
+        *segment
+    }
+
+    #[inline(always)]
+    fn push(&mut self, time: Time, segment: &Segment) {
+        if !segment.head().is_all() {
+            self.push_more(segment);
+        }
+        self.heads.push((time, *segment.head()));
+    }
+
+    #[inline(always)]
+    fn drop_front(&mut self) {
+        if let Some(&(_, head)) = self.heads.front().filter(|(_, head)| !head.is_all()) {
+            self.drop_more(head);
+        }
+        self.heads.drop_front();
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
+        let (mut stamps, mut rests) = (self.timestamps.iter(), self.rests.iter());
+        self.heads.iter().map(move |(time, head)| {
+            let timestamps = if head.has_timestamps() { stamps.next() } else { None };
+            let rest = if head.has_rest() { rests.next() } else { None };
+            (*time, Segment::of(*head, timestamps.copied(), rest.copied()))
+        })
+    }
+}
+
+impl FromIterator<(Time, Segment)> for Parted {
+    fn from_iter<I: IntoIterator<Item = (Time, Segment)>>(packets: I) -> Self {
+        let mut all = Self::default();
+        packets.into_iter().for_each(|(time, segment)| all.push(time, &segment));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use ackclock_core::{FlowId, SackBlock, Seq};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn packets_leave_as_they_came_with_their_options(operations in prop::collection::vec(0u32..6, 1..400)) {
+            let (mut packets, mut queue) = (Parted::default(), VecDeque::new());
+            for (number, operation) in operations.into_iter().enumerate() {
+                if operation >= 4 {
+                    if let Some((_, segment)) = queue.pop_front() {
+                        prop_assert_eq!(packets.front(), segment);
+                    }
+                    packets.drop_front();
+                } else {
+                    let number = number as u32;
+                    let mut segment = Segment::data(FlowId(0), Seq(number), 960, 40);
+                    if operation & 1 != 0 {
+                        segment.push_sack(SackBlock { left: Seq(number), right: Seq(7) });
+                    }
+                    if operation & 2 != 0 {
+                        segment.set_timestamps(Timestamps { value: number, echo: 7 });
+                    }
+                    let time = Time::from_nanos(number.into());
+                    packets.push(time, &segment);
+                    queue.push_back((time, segment));
+                }
+                prop_assert_eq!(packets.first(), queue.front().map(|one| one.0));
+                prop_assert_eq!(packets.last(), queue.back().map(|one| one.0));
+                prop_assert!(packets.iter().eq(queue.iter().copied()));
+            }
+        }
+    }
+}
