@@ -114,16 +114,13 @@ impl Edge {
     #[inline(always)]
     pub fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
         self.drain(now, out);
-        let direction = if port == WIRED {
+        if port == WIRED {
             self.came_down(now, segment, out);
-            Direction::Down
-        } else {
-            if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
-                self.dropped_up(segment, out);
-            }
-            Direction::Up
-        };
-        // What comes in makes nothing happen later.
+        } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
+            self.dropped_up(segment, out);
+        }
+        // What comes in makes the next event earlier, if anything; in a cell perhaps later, where an early wake does nothing.
+        let direction = if port == WIRED { Direction::Down } else { Direction::Up };
         self.bearer_due = self.bearer_due.min(self.bearer.due(direction));
     }
 

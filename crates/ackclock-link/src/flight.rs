@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use ackclock_core::{FlowId, Segment, Time};
 
-use crate::packets::Packets;
+use crate::packets::{Packets, Whole};
 
 /// Packets under way; equal times in the order in which they were put in.
 ///
@@ -16,6 +16,8 @@ pub(crate) struct Flight<P> {
     ahead: BinaryHeap<Reverse<Overtaker>>,
     /// Packets that have overtaken so far.
     overtaken: u64,
+    /// When the last packet that was put into the queue arrives.
+    last: Time,
     due: Time,
 }
 
@@ -29,7 +31,13 @@ struct Overtaker {
 
 impl<P: Packets> Default for Flight<P> {
     fn default() -> Self {
-        Self { packets: P::default(), ahead: BinaryHeap::new(), overtaken: 0, due: Time::NEVER }
+        Self {
+            packets: P::default(),
+            ahead: BinaryHeap::new(),
+            overtaken: 0,
+            last: Time::ZERO,
+            due: Time::NEVER,
+        }
     }
 }
 
@@ -44,35 +52,24 @@ impl<P: Packets> Flight<P> {
     #[inline(always)]
     pub(crate) fn put(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
-        match self.packets.last() {
-            Some(last) if last > arrives => self.put_ahead(arrives, segment),
-            _ => self.packets.push(arrives, segment),
+        // Where the queue is empty the last one has arrived, which nothing that comes now did before.
+        if arrives < self.last {
+            self.put_ahead(arrives, segment);
+            return;
         }
+        self.last = arrives;
+        self.packets.push(arrives, segment);
     }
 
     /// Takes the next packet out; [`due`](Self::due) says that there is one.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
-        let segment = if self.ahead.is_empty() { self.packets.copy_front() } else { self.copy_earlier() };
-        self.drop_front();
-        segment
-    }
-
-    /// The next packet; [`due`](Self::due) says that there is one.
-    #[inline(always)]
-    pub(crate) fn front(&self) -> P::Front<'_> {
-        if self.ahead.is_empty() { self.packets.front() } else { self.earlier() }
-    }
-
-    /// Takes the next packet away.
-    #[inline(always)]
-    pub(crate) fn drop_front(&mut self) {
-        if self.ahead.is_empty() {
-            self.packets.drop_front();
-            self.due = self.packets.first().unwrap_or(Time::NEVER);
-        } else {
-            self.drop_earlier();
+        if !self.ahead.is_empty() {
+            return self.pop_earlier();
         }
+        let segment = self.packets.pop();
+        self.due = self.packets.first().unwrap_or(Time::NEVER);
+        segment
     }
 
     /// Takes out the last packet of `flow`.
@@ -98,6 +95,7 @@ impl<P: Packets> Flight<P> {
         });
         self.ahead.clear();
         self.packets = kept.into_iter().rev().collect();
+        self.last = self.packets.last().unwrap_or(Time::ZERO);
         self.note_due();
         flows.iter().filter_map(|flow| removed.get_mut(flow)?.pop_front()).collect()
     }
@@ -123,27 +121,34 @@ impl<P: Packets> Flight<P> {
         self.ahead.peek().filter(|Reverse(one)| one.arrives < first).map(|Reverse(one)| &one.segment)
     }
 
-    fn copy_earlier(&self) -> Segment {
-        self.overtaker().copied().unwrap_or_else(|| self.packets.copy_front())
-    }
-
-    fn earlier(&self) -> P::Front<'_> {
-        self.overtaker().map_or_else(|| self.packets.front(), P::shown)
-    }
-
     #[inline(never)]
-    fn drop_earlier(&mut self) {
-        if self.overtaker().is_some() {
-            self.ahead.pop();
-        } else {
-            self.packets.drop_front();
-        }
+    fn pop_earlier(&mut self) -> Segment {
+        let segment = match self.overtaker() {
+            Some(&segment) => {
+                self.ahead.pop();
+                segment
+            }
+            None => self.packets.pop(),
+        };
         self.note_due();
+        segment
     }
 
     fn note_due(&mut self) {
         let first = self.packets.first().unwrap_or(Time::NEVER);
         self.due = self.ahead.peek().map_or(first, |Reverse(one)| one.arrives.min(first));
+    }
+}
+
+impl Flight<Whole> {
+    /// The next packet, in its place; [`due`](Self::due) says that there is one.
+    #[inline(always)]
+    pub(crate) fn front(&self) -> &Segment {
+        let overtaker = if self.ahead.is_empty() { None } else { self.overtaker() };
+        overtaker.unwrap_or_else(|| {
+            let (_, segment) = self.packets.front().expect("a packet is due only where there is one");
+            segment
+        })
     }
 }
 

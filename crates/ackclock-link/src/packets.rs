@@ -6,53 +6,37 @@ use crate::ring::Ring;
 
 /// A queue of packets, however it keeps them.
 pub(crate) trait Packets: Default + FromIterator<(Time, Segment)> {
-    /// The first one: in its place, or put together.
-    // Not an `Option`: with one around it a segment is taken apart and put together again byte by byte, which costs more
-    // than all else here.
-    type Front<'a>
-    where
-        Self: 'a;
-
     /// The instant of the first one.
     fn first(&self) -> Option<Time>;
 
     /// The instant of the last one.
     fn last(&self) -> Option<Time>;
 
-    /// The first one.
-    ///
-    /// # Panics
-    /// Where there is none.
-    fn front(&self) -> Self::Front<'_>;
-
-    /// One that is kept elsewhere, as if it were here.
-    fn shown(segment: &Segment) -> Self::Front<'_>;
-
-    /// The first one, by itself.
-    ///
-    /// # Panics
-    /// Where there is none.
-    fn copy_front(&self) -> Segment;
-
     /// Puts one behind all others.
     fn push(&mut self, time: Time, segment: &Segment);
 
-    /// Takes away the first one, if there is one.
-    fn drop_front(&mut self);
+    /// Takes out the first one.
+    ///
+    /// # Panics
+    /// Where there is none.
+    // Not an `Option`: with one around it a segment is taken apart and put together again byte by byte, which costs more
+    // than all else here.
+    fn pop(&mut self) -> Segment;
 
     /// All of them, the first one first.
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)>;
 }
 
+/// What [`Packets::pop`] says where there is nothing to take out.
+const NONE: &str = "who takes a packet knows that there is one";
+
 /// Each packet as it is: the fastest for the few that are on a wire.
 pub(crate) type Whole = Ring<(Time, Segment)>;
 
 impl Packets for Whole {
-    type Front<'a> = &'a Segment;
-
     #[inline]
     fn first(&self) -> Option<Time> {
-        Ring::front(self).map(|&(time, _)| time)
+        self.front().map(|&(time, _)| time)
     }
 
     #[inline]
@@ -60,33 +44,20 @@ impl Packets for Whole {
         self.back().map(|&(time, _)| time)
     }
 
-    #[inline]
-    fn front(&self) -> &Segment {
-        let (_, segment) = Ring::front(self).expect("who asks knows that there is one");
-        segment
-    }
-
-    fn shown(segment: &Segment) -> &Segment {
-        segment
-    }
-
-    #[inline]
-    fn copy_front(&self) -> Segment {
-        *Packets::front(self)
+    #[inline(always)]
+    fn push(&mut self, time: Time, segment: &Segment) {
+        Self::push(self, (time, *segment));
     }
 
     #[inline(always)]
-    fn push(&mut self, time: Time, segment: &Segment) {
-        Ring::push(self, (time, *segment));
-    }
-
-    #[inline]
-    fn drop_front(&mut self) {
-        Ring::drop_front(self);
+    fn pop(&mut self) -> Segment {
+        let &(_, segment) = self.front().expect(NONE);
+        self.drop_front();
+        segment
     }
 
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
-        Ring::iter(self).copied()
+        Self::iter(self).copied()
     }
 }
 
@@ -101,15 +72,7 @@ pub(crate) struct Parted {
 }
 
 impl Parted {
-    // Out of line, so that a packet that is all head is copied in whole words.
-    #[inline(never)]
-    fn front_with_more(&self) -> Segment {
-        let (_, head) = self.heads.front().expect("who asks knows that there is one");
-        let timestamps = if head.has_timestamps() { self.timestamps.front() } else { None };
-        let rest = if head.has_rest() { self.rests.front() } else { None };
-        Segment::of(*head, timestamps.copied(), rest.copied())
-    }
-
+    // Out of line, as the next, so that a packet that is all head is copied in whole words.
     #[inline(never)]
     fn push_more(&mut self, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps() {
@@ -120,20 +83,22 @@ impl Parted {
         }
     }
 
+    /// The segment of `head`, which is the first one; what it has beside is taken out.
     #[inline(never)]
-    fn drop_more(&mut self, head: Head) {
-        if head.has_timestamps() {
-            self.timestamps.drop_front();
-        }
-        if head.has_rest() {
-            self.rests.drop_front();
-        }
+    fn with_more(&mut self, head: Head) -> Segment {
+        let timestamps = if head.has_timestamps() { take(&mut self.timestamps) } else { None };
+        let rest = if head.has_rest() { take(&mut self.rests) } else { None };
+        Segment::of(head, timestamps, rest)
     }
 }
 
-impl Packets for Parted {
-    type Front<'a> = Segment;
+fn take<T: Copy>(ring: &mut Ring<T>) -> Option<T> {
+    let first = ring.front().copied();
+    ring.drop_front();
+    first
+}
 
+impl Packets for Parted {
     #[inline]
     fn first(&self) -> Option<Time> {
         self.heads.front().map(|&(time, _)| time)
@@ -145,21 +110,6 @@ impl Packets for Parted {
     }
 
     #[inline(always)]
-    fn front(&self) -> Segment {
-        let (_, head) = self.heads.front().expect("who asks knows that there is one");
-        if head.is_all() { Segment::of_head(*head) } else { self.front_with_more() }
-    }
-
-    #[inline(always)]
-    fn copy_front(&self) -> Segment {
-        self.front()
-    }
-
-    fn shown(segment: &Segment) -> Segment {
-        *segment
-    }
-
-    #[inline(always)]
     fn push(&mut self, time: Time, segment: &Segment) {
         if !segment.head().is_all() {
             self.push_more(segment);
@@ -168,11 +118,11 @@ impl Packets for Parted {
     }
 
     #[inline(always)]
-    fn drop_front(&mut self) {
-        if let Some(&(_, head)) = self.heads.front().filter(|(_, head)| !head.is_all()) {
-            self.drop_more(head);
-        }
+    fn pop(&mut self) -> Segment {
+        let (_, head) = self.heads.front().expect(NONE);
+        let segment = if head.is_all() { Segment::of_head(*head) } else { self.with_more(*head) };
         self.heads.drop_front();
+        segment
     }
 
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
@@ -209,9 +159,8 @@ mod tests {
             for (number, operation) in operations.into_iter().enumerate() {
                 if operation >= 4 {
                     if let Some((_, segment)) = queue.pop_front() {
-                        prop_assert_eq!(packets.front(), segment);
+                        prop_assert_eq!(packets.pop(), segment);
                     }
-                    packets.drop_front();
                 } else {
                     let number = number as u32;
                     let mut segment = Segment::data(FlowId(0), Seq(number), 960, 40);

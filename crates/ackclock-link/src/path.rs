@@ -86,7 +86,7 @@ impl Path {
 
 impl Wires {
     /// Takes a segment in; false where it is lost.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, now: Time, segment: &Segment) -> bool {
         if self.loss > 0.0 && self.loses(segment.flow) {
             self.lost += 1;
@@ -116,7 +116,7 @@ impl Wires {
     /// Takes it away.
     #[inline]
     pub fn drop_front(&mut self) {
-        self.flight.drop_front();
+        self.flight.pop();
     }
 
     /// Lets go what is under way.

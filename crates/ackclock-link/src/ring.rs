@@ -55,14 +55,6 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Takes out the first one.
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<T> {
-        let first = self.front().copied();
-        self.drop_front();
-        first
-    }
-
     /// All of them, the first one first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         (0..self.len).map(|number| {
@@ -109,7 +101,10 @@ mod tests {
             let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
             for (number, operation) in operations.into_iter().enumerate() {
                 match operation {
-                    0 => prop_assert_eq!(ring.pop(), queue.pop_front()),
+                    0 => {
+                        ring.drop_front();
+                        queue.pop_front();
+                    }
                     _ => {
                         ring.push(number);
                         queue.push_back(number);

@@ -127,8 +127,7 @@ impl Plane {
         };
         self.learn(now, from, flow, packet, layout, &segment);
         segment.set_scale(self.flows.scale(flow, from));
-        segment.flow = flow;
-        segment.set_packet(packet);
+        segment.identify(flow, packet);
         let bytes = segment.wire_bytes();
         self.note(packet, Inside { flow, layout, bytes, arrived: now, from: Some(from) });
         self.graph.inject(now, from, segment);

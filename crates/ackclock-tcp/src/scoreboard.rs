@@ -187,7 +187,7 @@ impl Scoreboard {
 
     /// Takes in a cumulative acknowledgement, which must lie within what was sent. Each segment found arrived is told to
     /// `news`.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
         let bytes = ack.since(self.una);
         let mut acked = Acked { bytes, delivered: bytes, newest: None, oldest: None };

@@ -22,8 +22,7 @@ impl Fifo {
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Time, Segment)> {
         let arrived = self.segments.first()?;
-        let segment = self.segments.front();
-        self.segments.drop_front();
+        let segment = self.segments.pop();
         self.load -= Load::of(&segment);
         Some((arrived, segment))
     }

@@ -27,6 +27,7 @@ struct News {
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Takes in an acceptable acknowledgement; `closed` where the peer's window is or was closed.
+    #[inline(always)]
     pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, closed: bool) {
         let advances = seg.ack.after(self.board.una());
         let mut news = self.read(now, seg);
@@ -50,6 +51,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// Brings the scoreboard up to date.
+    #[inline(always)]
     fn read(&mut self, now: Time, seg: &Segment) -> News {
         let mut arrivals = Arrivals::default();
         let passed = |record: &Record| {

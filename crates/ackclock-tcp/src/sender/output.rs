@@ -149,7 +149,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         segment
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_sent(&mut self, now: Time, segment: &Segment) {
         self.stats.segments_sent += 1;
         if self.timer == Time::NEVER {
@@ -177,6 +177,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// Nothing can be sent: for want of data, or because the peer's window is closed and must be probed.
+    #[inline(always)]
     fn on_quiet(&mut self, now: Time, window: &Window) {
         if self.timer == Time::NEVER && !self.is_starved() {
             self.timer = now + self.rtt.rto();
