@@ -9,7 +9,7 @@ use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Me
 
 use crate::flow_table::FlowTable;
 use crate::step::Changes;
-use crate::{EdgeStatistics, FlowStatistics, Output, Regulator, RegulatorConfig, Reports, Verdict};
+use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig, Reports, Verdict};
 
 /// The port towards the wired network.
 pub const WIRED: Port = 0;
@@ -113,20 +113,25 @@ impl Edge {
     /// Takes a segment that arrives at `port`.
     #[inline(always)]
     pub fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
-        self.drain(now, out);
+        if self.bearer_due <= now {
+            self.catch_up(now, out);
+        }
         if port == WIRED {
             self.came_down(now, segment, out);
         } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
             self.dropped_up(segment, out);
         }
-        // What comes in makes the next event earlier, if anything; in a cell perhaps later, where an early wake does nothing.
+        // What comes in makes the next event earlier; in a cell perhaps later, where an early wake does nothing.
         let direction = if port == WIRED { Direction::Down } else { Direction::Up };
         self.bearer_due = self.bearer_due.min(self.bearer.due(direction));
     }
 
     /// Does whatever is due at `now`.
+    #[inline(always)]
     pub fn run(&mut self, now: Time, out: &mut impl Sink) {
-        self.drain(now, out);
+        if self.bearer_due <= now {
+            self.drain(now, out);
+        }
         while let Some((deadline, slot)) = self.timers.first().filter(|&(deadline, _)| deadline <= now) {
             let id = FlowId(slot as u32);
             self.regulate(now, id, out, |regulator, view| regulator.handle_timeout(now, view));
@@ -144,15 +149,19 @@ impl Edge {
     }
 
     /// Takes in everything that the bearer did up to `now`, and changes it where that is due.
-    #[inline]
+    #[inline(always)]
     fn drain(&mut self, now: Time, out: &mut impl Sink) {
-        if self.bearer_due <= now {
-            if self.changes.due() <= now {
-                self.change(now, out);
-            }
-            self.drain_bearer(now, out);
-            self.note_due();
+        if self.changes.due() <= now {
+            self.change(now, out);
         }
+        self.drain_bearer(now, out);
+        self.note_due();
+    }
+
+    /// The same before something comes in, which is rare.
+    #[cold]
+    fn catch_up(&mut self, now: Time, out: &mut impl Sink) {
+        self.drain(now, out);
     }
 
     #[cold]
@@ -163,7 +172,7 @@ impl Edge {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn drain_bearer(&mut self, now: Time, out: &mut impl Sink) {
         if self.bearer.due(Direction::Down) <= now {
             self.drain_down(now, out);
@@ -183,12 +192,12 @@ impl Edge {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
         if let Some(link) = self.bearer.foreseen(Direction::Down) {
             while link.due() <= now {
                 let segment = link.pop(now);
-                delivered(&mut self.statistics, &segment);
+                self.statistics.on_delivered(&segment);
                 out.pass(RADIO, &segment);
             }
             return;
@@ -197,7 +206,7 @@ impl Edge {
             match &event {
                 LinkEvent::Departed(segment) => self.departed(at, segment, out),
                 LinkEvent::Delivered(segment) => {
-                    delivered(&mut self.statistics, segment);
+                    self.statistics.on_delivered(segment);
                     out.pass(RADIO, segment);
                 }
                 LinkEvent::Dropped(segment, cause) => self.dropped(at, segment, *cause, out),
@@ -205,7 +214,7 @@ impl Edge {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
         while let Some(link) = self.bearer.foreseen(Direction::Up) {
             let at = link.due();
@@ -277,7 +286,7 @@ impl Edge {
     }
 
     /// Puts a segment into the bearer; a refusal is a drop.
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) -> bool {
         match self.bearer.enqueue(now, Direction::Down, segment) {
             Ok(()) => true,
@@ -340,7 +349,7 @@ impl Edge {
         let Some(regulator) = &mut flow.regulator else { return };
         call(&mut **regulator, self.bearer.view(now, Direction::Down, id));
         while let Some(output) = regulator.poll_output(now) {
-            act(output, &mut self.statistics, out);
+            output.act(&mut self.statistics, out);
         }
         while self.timed <= id.index() {
             self.timed = self.timers.add() + 1;
@@ -359,27 +368,10 @@ impl Edge {
         let Some(mut regulator) = self.flows.end(id) else { return };
         regulator.close(now);
         while let Some(output) = regulator.poll_output(now) {
-            act(output, &mut self.statistics, out);
+            output.act(&mut self.statistics, out);
         }
         self.timers.set(id.index(), None);
         self.bearer.forget(id);
-    }
-}
-
-#[inline]
-fn delivered(statistics: &mut EdgeStatistics, segment: &Segment) {
-    statistics.delivered += 1;
-    statistics.delivered_bytes += u64::from(segment.wire_bytes());
-}
-
-/// Does what a regulator wants.
-fn act(output: Output, statistics: &mut EdgeStatistics, out: &mut impl Sink) {
-    match output {
-        Output::ToSender(segment) => out.pass(WIRED, &segment),
-        Output::Discard(segment) => {
-            statistics.discarded += 1;
-            out.discard(&segment);
-        }
     }
 }
 

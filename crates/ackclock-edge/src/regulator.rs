@@ -2,8 +2,11 @@
 
 use std::fmt;
 
-use ackclock_core::{FlowId, RadioReport, Segment, Time};
+use ackclock_core::{FlowId, RadioReport, Segment, Sink, Time};
 use ackclock_link::{Cause, Departures, LinkView};
+
+use crate::EdgeStatistics;
+use crate::edge::WIRED;
 
 /// Decides when and with which fields ACKs travel on; may drop or mark data, and make ACKs of its own.
 ///
@@ -72,6 +75,19 @@ pub enum Output {
     ToSender(Segment),
     /// A segment that came in is not passed on.
     Discard(Segment),
+}
+
+impl Output {
+    /// Does it.
+    pub(crate) fn act(self, statistics: &mut EdgeStatistics, out: &mut impl Sink) {
+        match self {
+            Self::ToSender(segment) => out.pass(WIRED, &segment),
+            Self::Discard(segment) => {
+                statistics.discarded += 1;
+                out.discard(&segment);
+            }
+        }
+    }
 }
 
 /// Whether reports of the radio are made.

@@ -19,6 +19,14 @@ pub struct EdgeStatistics {
     pub dropped_up: u64,
 }
 
+impl EdgeStatistics {
+    #[inline]
+    pub(crate) fn on_delivered(&mut self, segment: &Segment) {
+        self.delivered += 1;
+        self.delivered_bytes += u64::from(segment.wire_bytes());
+    }
+}
+
 /// Counts of one flow at the edge.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStatistics {

@@ -188,7 +188,7 @@ impl Planned {
 }
 
 impl Link for LindleyLink {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         self.advance(now);
         let waits = self.free > now;

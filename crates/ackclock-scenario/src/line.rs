@@ -58,8 +58,7 @@ impl Graph for Line {
     }
 
     fn parts(&mut self, _: usize) -> Parts<'_> {
-        // Departures since the edge was last woken have happened too.
-        self.run_edge(self.now);
+        self.settle();
         let Self { servers, edge, around: Around { clients, .. }, traffic, .. } = self;
         Parts { servers, edge, clients, traffic }
     }
@@ -69,7 +68,7 @@ impl Graph for Line {
     }
 
     fn close(&mut self) {
-        self.run_edge(self.now);
+        self.settle();
         self.edge.let_go();
         self.down.let_go();
         self.around.up.let_go();
@@ -111,9 +110,15 @@ impl Line {
         }
     }
 
+    #[inline(always)]
     fn run_edge(&mut self, now: Time) {
         self.edge.run(now, &mut Radio { now, around: &mut self.around });
         self.carry_up(now);
+    }
+
+    /// Departures since the edge was last woken have happened too.
+    fn settle(&mut self) {
+        self.run_edge(self.now);
     }
 
     /// What has come through the wires.
@@ -141,6 +146,7 @@ impl Line {
         }
     }
 
+    #[inline(always)]
     fn carry_all_up(&mut self, now: Time) {
         // What its passing calls forth stands behind it.
         while !self.around.uplink.is_empty() {

@@ -303,6 +303,7 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
+    #[inline(always)]
     fn acknowledge(&mut self, now: Time, duplicate: Option<SackBlock>, out: &mut impl FnMut(&Segment)) {
         self.acknowledged = self.next;
         self.unacknowledged = 0;
