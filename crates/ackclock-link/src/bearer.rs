@@ -29,7 +29,7 @@ pub trait Bearer: Send {
     /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction.
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
-    /// The link of a direction that tells nothing but deliveries, which can be read in place.
+    /// The link of a direction that tells nothing but deliveries, which can be taken from it.
     fn foreseen(&mut self, _direction: Direction) -> Option<&mut LindleyLink> {
         None
     }
