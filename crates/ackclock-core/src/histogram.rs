@@ -15,10 +15,8 @@ pub struct Histogram {
     /// Counts of consecutive octaves from `first_octave` on, [`SUB`] to the octave.
     counts: Vec<u32>,
     first_octave: u32,
-    /// The sum of all spans, ns, is this plus as many times 2^64. Not a `u128`, which would want to stand at a multiple of 16.
-    sum_carry: u32,
-    sum: u64,
     count: u64,
+    sum: u128,
 }
 
 impl Histogram {
@@ -27,7 +25,7 @@ impl Histogram {
     pub fn record(&mut self, span: Span) {
         let nanos = span.as_nanos();
         self.count += 1;
-        self.add(nanos);
+        self.sum += u128::from(nanos);
         let (octave, sub) = bucket(nanos);
         let index = (octave.wrapping_sub(self.first_octave) as usize).wrapping_mul(SUB).wrapping_add(sub);
         match self.counts.get_mut(index) {
@@ -63,7 +61,7 @@ impl Histogram {
 
     /// The sum of all spans, ns.
     pub fn sum(&self) -> u128 {
-        u128::from(self.sum_carry) << 64 | u128::from(self.sum)
+        self.sum
     }
 
     /// The exact mean, or `None` where nothing was counted.
@@ -71,7 +69,7 @@ impl Histogram {
         if self.count == 0 {
             None
         } else {
-            Some(Span::from_nanos((self.sum() / u128::from(self.count)) as u64))
+            Some(Span::from_nanos((self.sum / u128::from(self.count)) as u64))
         }
     }
 
@@ -91,23 +89,16 @@ impl Histogram {
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let before = (self.count, self.sum, self.sum_carry);
+            let (count_before, sum_before) = (self.count, self.sum);
             let span = other.middle(index);
             self.record(span);
             let (octave, sub) = bucket(span.as_nanos());
             let at = (octave - self.first_octave) as usize * SUB + sub;
             self.counts[at] = self.counts[at].saturating_add(count - 1);
-            (self.count, self.sum, self.sum_carry) = before;
+            (self.count, self.sum) = (count_before, sum_before);
         }
         self.count += other.count;
-        self.sum_carry += other.sum_carry;
-        self.add(other.sum);
-    }
-
-    #[inline]
-    fn add(&mut self, nanos: u64) {
-        let (sum, carries) = self.sum.overflowing_add(nanos);
-        (self.sum, self.sum_carry) = (sum, self.sum_carry + u32::from(carries));
+        self.sum += other.sum;
     }
 
     fn middle(&self, index: usize) -> Span {

@@ -121,9 +121,7 @@ impl Edge {
         } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
             self.dropped_up(segment, out);
         }
-        // What comes in makes the next event earlier; in a cell perhaps later, where an early wake does nothing.
-        let direction = if port == WIRED { Direction::Down } else { Direction::Up };
-        self.bearer_due = self.bearer_due.min(self.bearer.due(direction));
+        self.note_due();
     }
 
     /// Does whatever is due at `now`.

@@ -55,11 +55,6 @@ impl FlowTable {
     #[cold]
     fn create(&mut self, id: FlowId) {
         if self.flows.len() <= id.index() {
-            // Flows by the thousand come one by one: the room that doubling leaves empty would be much.
-            let missing = id.index() + 1 - self.flows.len();
-            if self.flows.capacity() - self.flows.len() < missing {
-                self.flows.reserve_exact(missing.max(self.flows.len() / 8));
-            }
             self.flows.resize_with(id.index() + 1, Flow::default);
         }
         let flow = &mut self.flows[id.index()];

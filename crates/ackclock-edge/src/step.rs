@@ -25,40 +25,25 @@ pub struct Step {
 }
 
 /// Media that will take the places of others, in the order of their instants.
-pub(crate) struct Changes {
-    /// When the next one is due; [`Time::NEVER`] where there is none.
-    due: Time,
-    media: VecDeque<(Time, Direction, Box<dyn Medium>)>,
-}
-
-impl Default for Changes {
-    fn default() -> Self {
-        Self { due: Time::NEVER, media: VecDeque::new() }
-    }
-}
+#[derive(Default)]
+pub(crate) struct Changes(VecDeque<(Time, Direction, Box<dyn Medium>)>);
 
 impl Changes {
     /// When the next one is due; [`Time::NEVER`] where there is none.
     #[inline]
     pub(crate) fn due(&self) -> Time {
-        self.due
+        self.0.front().map_or(Time::NEVER, |(time, ..)| *time)
     }
 
     /// Adds one behind those of the same instant.
     pub(crate) fn add(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
-        let at = self.media.partition_point(|(other, ..)| *other <= time);
-        self.media.insert(at, (time, direction, medium));
-        self.due = self.due.min(time);
+        let at = self.0.partition_point(|(other, ..)| *other <= time);
+        self.0.insert(at, (time, direction, medium));
     }
 
     /// Takes out the next one, if it is due at `now`.
     pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Direction, Box<dyn Medium>)> {
-        if self.due > now {
-            return None;
-        }
-        let change = self.media.pop_front();
-        self.due = self.media.front().map_or(Time::NEVER, |(time, ..)| *time);
-        change
+        if self.due() <= now { self.0.pop_front() } else { None }
     }
 }
 

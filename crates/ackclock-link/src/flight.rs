@@ -93,10 +93,8 @@ impl<P: Packets> Flight<P> {
             }
             _ => true,
         });
-        self.ahead.clear();
-        self.packets = kept.into_iter().rev().collect();
-        self.last = self.packets.last().unwrap_or(Time::ZERO);
-        self.note_due();
+        *self = Self::default();
+        kept.iter().rev().for_each(|(arrives, segment)| self.put(*arrives, segment));
         flows.iter().filter_map(|flow| removed.get_mut(flow)?.pop_front()).collect()
     }
 

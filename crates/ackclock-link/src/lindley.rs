@@ -35,8 +35,6 @@ pub struct LindleyLink {
     free: Time,
     /// Those whose transmission had not begun when the link was last asked.
     waiting: Ring<Planned>,
-    /// When the first of them begins; [`Time::NEVER`] where none waits.
-    next_begins: Time,
     load: Load,
     /// The one that began last.
     begun: Planned,
@@ -73,7 +71,6 @@ impl TryFrom<SerialLink> for LindleyLink {
             flight: Flight::default(),
             free: Time::ZERO,
             waiting: Ring::default(),
-            next_begins: Time::NEVER,
             load: Load::NONE,
             begun: Planned { begins: Time::ZERO, came: Time::ZERO, flow: FlowId(0), size: 0 },
             capacity: queue.capacity(FlowId(0)),
@@ -131,13 +128,13 @@ impl LindleyLink {
     /// Lets go what waits and what is under way.
     pub(crate) fn let_go(&mut self) {
         self.flight = Flight::default();
-        (self.waiting, self.next_begins) = (Ring::default(), Time::NEVER);
+        self.waiting = Ring::default();
     }
 
     /// Begins the transmissions that are due.
     #[inline]
     fn advance(&mut self, now: Time) {
-        while self.next_begins <= now {
+        while self.waiting.front().is_some_and(|next| next.begins <= now) {
             self.begin();
         }
     }
@@ -146,7 +143,6 @@ impl LindleyLink {
     fn begin(&mut self) {
         let Some(&next) = self.waiting.front() else { return };
         self.waiting.drop_front();
-        self.next_begins = self.waiting.front().map_or(Time::NEVER, |next| next.begins);
         self.waits.record(next.begins.since(next.came));
         self.load -= Load { packets: 1, bytes: next.size.into() };
         self.begun = next;
@@ -203,7 +199,6 @@ impl Link for LindleyLink {
         let planned = Planned { begins, came: now, flow: segment.flow, size: segment.wire_bytes() };
         if waits {
             self.load += planned.load();
-            self.next_begins = self.next_begins.min(begins);
             self.waiting.push(planned);
         } else {
             self.waits.record(Span::ZERO);

@@ -5,12 +5,9 @@ use ackclock_core::{Head, Rest, Segment, Time, Timestamps};
 use crate::ring::Ring;
 
 /// A queue of packets, however it keeps them.
-pub(crate) trait Packets: Default + FromIterator<(Time, Segment)> {
+pub(crate) trait Packets: Default {
     /// The instant of the first one.
     fn first(&self) -> Option<Time>;
-
-    /// The instant of the last one.
-    fn last(&self) -> Option<Time>;
 
     /// Puts one behind all others.
     fn push(&mut self, time: Time, segment: &Segment);
@@ -37,11 +34,6 @@ impl Packets for Whole {
     #[inline]
     fn first(&self) -> Option<Time> {
         self.front().map(|&(time, _)| time)
-    }
-
-    #[inline]
-    fn last(&self) -> Option<Time> {
-        self.back().map(|&(time, _)| time)
     }
 
     #[inline(always)]
@@ -104,11 +96,6 @@ impl Packets for Parted {
         self.heads.front().map(|&(time, _)| time)
     }
 
-    #[inline]
-    fn last(&self) -> Option<Time> {
-        self.heads.back().map(|&(time, _)| time)
-    }
-
     #[inline(always)]
     fn push(&mut self, time: Time, segment: &Segment) {
         if !segment.head().is_all() {
@@ -132,14 +119,6 @@ impl Packets for Parted {
             let rest = if head.has_rest() { rests.next() } else { None };
             (*time, Segment::of(*head, timestamps.copied(), rest.copied()))
         })
-    }
-}
-
-impl FromIterator<(Time, Segment)> for Parted {
-    fn from_iter<I: IntoIterator<Item = (Time, Segment)>>(packets: I) -> Self {
-        let mut all = Self::default();
-        packets.into_iter().for_each(|(time, segment)| all.push(time, &segment));
-        all
     }
 }
 
@@ -175,7 +154,6 @@ mod tests {
                     queue.push_back((time, segment));
                 }
                 prop_assert_eq!(packets.first(), queue.front().map(|one| one.0));
-                prop_assert_eq!(packets.last(), queue.back().map(|one| one.0));
                 prop_assert!(packets.iter().eq(queue.iter().copied()));
             }
         }

@@ -28,12 +28,8 @@ impl Pacer {
     /// When the next segment may leave; `None` where it may at once.
     #[inline]
     pub(super) fn holds(&self, now: Time) -> Option<Time> {
-        // What is not paced is told at once.
-        if now >= self.until {
-            return None;
-        }
         let goes_on = self.left > 0 && self.at == now;
-        (!goes_on).then_some(self.until)
+        (now < self.until && !goes_on).then_some(self.until)
     }
 
     /// Nothing leaves before `time`.
