@@ -23,7 +23,6 @@ pub mod path;
 mod per_user;
 mod pieces;
 pub mod queue;
-mod ring;
 pub mod scheduler;
 mod serial;
 pub mod shadowing;

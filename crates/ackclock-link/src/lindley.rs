@@ -16,14 +16,13 @@
 //! ## Validation
 //! The same events as the link with a transmitter, whatever comes (property test below).
 
-use ackclock_core::{FlowId, Histogram, Rate, Segment, Span, Time};
+use ackclock_core::{FlowId, Histogram, Rate, Ring, Segment, Span, Time};
 
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Medium, Transmission};
 use crate::packets::Parted;
 use crate::queue::{AnyQueue, DropTail, Queue};
-use crate::ring::Ring;
 use crate::serial::{Flows, SerialLink, Serving, Told};
 use crate::{BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Silence};
 

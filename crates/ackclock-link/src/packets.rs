@@ -1,8 +1,6 @@
 //! Packets in the order in which they came, each with an instant.
 
-use ackclock_core::{Head, Rest, Segment, Time, Timestamps};
-
-use crate::ring::Ring;
+use ackclock_core::{Head, Rest, Ring, Segment, Time, Timestamps};
 
 /// A queue of packets, however it keeps them.
 pub(crate) trait Packets: Default {

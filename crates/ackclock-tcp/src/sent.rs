@@ -4,7 +4,7 @@
 //! are numbered from zero over the life of the connection ([`Index`]); the ring grows to the largest window and never
 //! allocates after that.
 
-use ackclock_core::{Seq, Time};
+use ackclock_core::{Ring, Seq, Time};
 
 /// The number of a record, counted from the first one of the connection.
 pub type Index = u64;
@@ -83,11 +83,8 @@ impl Marks {
 /// The ring.
 #[derive(Clone, Debug, Default)]
 pub struct Sent {
-    slots: Vec<Record>,
-    /// Where the oldest one is.
-    head: usize,
+    records: Ring<Record>,
     first: Index,
-    end: Index,
 }
 
 impl Sent {
@@ -98,41 +95,33 @@ impl Sent {
 
     /// The number that the next record will have.
     pub fn end(&self) -> Index {
-        self.end
+        self.first + self.records.len() as Index
     }
 
     /// Whether nothing is outstanding.
     pub fn is_empty(&self) -> bool {
-        self.first == self.end
+        self.records.is_empty()
     }
 
     /// The oldest record.
     pub fn front(&self) -> Option<&Record> {
-        if self.is_empty() { None } else { Some(self.get(self.first)) }
+        self.records.front()
     }
 
     /// The record of this number, which must be within `first()..end()`.
     pub fn get(&self, index: Index) -> &Record {
-        debug_assert!((self.first..self.end).contains(&index));
-        &self.slots[self.slot(index)]
+        self.records.get((index - self.first) as usize)
     }
 
     /// The same, to change it.
     pub fn get_mut(&mut self, index: Index) -> &mut Record {
-        debug_assert!((self.first..self.end).contains(&index));
-        let slot = self.slot(index);
-        &mut self.slots[slot]
+        self.records.get_mut((index - self.first) as usize)
     }
 
     /// Adds the record that follows the last one.
     #[inline]
     pub fn push(&mut self, record: Record) {
-        if (self.end - self.first) as usize == self.slots.len() {
-            self.grow();
-        }
-        let slot = self.slot(self.end);
-        self.slots[slot] = record;
-        self.end += 1;
+        self.records.push(record);
     }
 
     /// Takes the oldest record away.
@@ -140,48 +129,26 @@ impl Sent {
     pub fn pop(&mut self) {
         debug_assert!(!self.is_empty());
         self.first += 1;
-        self.head = self.wrapped(self.head + 1);
+        self.records.drop_front();
     }
 
     /// The first record that begins at or after `seq`; `end()` where none does.
     pub fn at_or_after(&self, seq: Seq) -> Index {
         if self.is_empty() {
-            return self.end;
+            return self.end();
         }
         let front = self.get(self.first);
         // Nearly all segments have one size, so the guess is nearly always right.
         let guess = self.first + u64::from(seq.since(front.seq) / u32::from(front.len.max(1)));
-        if guess < self.end && self.get(guess).seq == seq {
+        if guess < self.end() && self.get(guess).seq == seq {
             return guess;
         }
-        let (mut low, mut high) = (self.first, self.end);
+        let (mut low, mut high) = (self.first, self.end());
         while low < high {
             let middle = low + (high - low) / 2;
             if self.get(middle).seq.before(seq) { low = middle + 1 } else { high = middle }
         }
         low
-    }
-
-    #[inline]
-    fn slot(&self, index: Index) -> usize {
-        self.wrapped(self.head + (index - self.first) as usize)
-    }
-
-    #[inline]
-    fn wrapped(&self, slot: usize) -> usize {
-        if slot < self.slots.len() { slot } else { slot - self.slots.len() }
-    }
-
-    /// Makes room for an eighth more: with thousands of flows the room that doubling leaves empty would be much.
-    #[cold]
-    fn grow(&mut self) {
-        const SMALLEST: usize = 8;
-        const EMPTY: Record = Record { sent_at: Time::ZERO, seq: Seq(0), run: 0, len: 0, marks: Marks(0) };
-        let more = (self.slots.len() / 8).max(SMALLEST);
-        self.slots.rotate_left(self.head);
-        self.head = 0;
-        self.slots.reserve_exact(more);
-        self.slots.resize(self.slots.len() + more, EMPTY);
     }
 }
 

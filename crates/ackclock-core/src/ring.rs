@@ -1,12 +1,9 @@
-//! The ring in which packets wait and travel.
+//! The ring in which packets wait and travel, and in which a sender keeps what it sent.
 
-/// Elements up to which a ring doubles; larger ones grow by a sixteenth, because with thousands of flows the room that
-/// doubling leaves empty would be most of the memory.
-const DOUBLES_UP_TO: usize = 1024;
-
-/// First in, first out. Unlike a `VecDeque` it has both ends at hand, so that no place is worked out at each packet.
-#[derive(Debug)]
-pub(crate) struct Ring<T> {
+/// First in, first out. Unlike a `VecDeque` it has both ends at hand, so that no place is worked out at each packet, and grows
+/// by an eighth: with thousands of flows the room that doubling leaves empty would be most of the memory.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
     slots: Vec<T>,
     /// Where the first one is.
     head: usize,
@@ -24,13 +21,13 @@ impl<T> Default for Ring<T> {
 impl<T: Copy> Ring<T> {
     /// The one that has been here for longest.
     #[inline]
-    pub(crate) fn front(&self) -> Option<&T> {
+    pub fn front(&self) -> Option<&T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
     }
 
     /// Puts one behind all others.
     #[inline(always)]
-    pub(crate) fn push(&mut self, element: T) {
+    pub fn push(&mut self, element: T) {
         if self.len == self.slots.len() {
             self.make_room(element);
         }
@@ -41,19 +38,49 @@ impl<T: Copy> Ring<T> {
 
     /// Takes the first one away, if there is one.
     #[inline]
-    pub(crate) fn drop_front(&mut self) {
+    pub fn drop_front(&mut self) {
         if self.len > 0 {
             self.head = self.after(self.head);
             self.len -= 1;
         }
     }
 
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The one before which so many came; there must be more than that.
+    #[inline]
+    pub fn get(&self, number: usize) -> &T {
+        debug_assert!(number < self.len);
+        &self.slots[self.slot(number)]
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, number: usize) -> &mut T {
+        debug_assert!(number < self.len);
+        let slot = self.slot(number);
+        &mut self.slots[slot]
+    }
+
     /// All of them, the first one first.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
-        (0..self.len).map(|number| {
-            let slot = self.head + number;
-            &self.slots[if slot < self.slots.len() { slot } else { slot - self.slots.len() }]
-        })
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
+        (0..self.len).map(|number| self.get(number))
+    }
+
+    #[inline]
+    fn slot(&self, number: usize) -> usize {
+        let slot = self.head + number;
+        if slot < self.slots.len() { slot } else { slot - self.slots.len() }
     }
 
     #[inline]
@@ -64,7 +91,8 @@ impl<T: Copy> Ring<T> {
     /// Makes room; empty places hold copies of `filler`.
     #[cold]
     fn make_room(&mut self, filler: T) {
-        let more = if self.len < DOUBLES_UP_TO { self.len.max(4) } else { self.len / 16 };
+        const LEAST: usize = 8;
+        let more = (self.len / 8).max(LEAST);
         self.slots.rotate_left(self.head);
         self.slots.reserve_exact(more);
         self.slots.resize(self.len + more, filler);
@@ -96,6 +124,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(ring.front(), queue.front());
+                prop_assert_eq!((ring.len(), ring.is_empty()), (queue.len(), queue.is_empty()));
                 prop_assert!(ring.iter().eq(queue.iter()));
             }
         }
