@@ -1,7 +1,7 @@
 //! The ring in which packets wait and travel, and in which a sender keeps what it sent.
 
 /// First in, first out. Unlike a `VecDeque` it has both ends at hand, so that no place is worked out at each packet, and grows
-/// by an eighth: with thousands of flows the room that doubling leaves empty would be most of the memory.
+/// by a sixteenth: with thousands of flows the room that doubling leaves empty would be most of the memory.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
@@ -91,8 +91,8 @@ impl<T: Copy> Ring<T> {
     /// Makes room; empty places hold copies of `filler`.
     #[cold]
     fn make_room(&mut self, filler: T) {
-        const LEAST: usize = 8;
-        let more = (self.len / 8).max(LEAST);
+        const LEAST: usize = 4;
+        let more = (self.len / 16).max(LEAST);
         self.slots.rotate_left(self.head);
         self.slots.reserve_exact(more);
         self.slots.resize(self.len + more, filler);

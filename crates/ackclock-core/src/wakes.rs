@@ -8,53 +8,62 @@
 //! slots setting one looks through its block and stops where the earliest does not change, which is the usual case of a
 //! retransmission timer that moves later at every ACK.
 
+use std::hint::select_unpredictable;
+
 use crate::Time;
 
 /// Entries of a block.
 const BLOCK: usize = 8;
 
+/// Deadlines, or the earliest of blocks, that are looked through together.
+type Block = [Time; BLOCK];
+
+/// What no slot stands in.
+const EMPTY: Block = [Time::NEVER; BLOCK];
+
 /// The next deadline of each of a set of slots, and the earliest among them.
 #[derive(Clone, Debug)]
 pub struct Wakes {
-    /// `levels[0]` are the deadlines; each level above has the earliest of every block below. The last has at most one
-    /// block.
-    levels: Vec<Vec<Time>>,
+    /// `levels[0]` are the deadlines; each level above has the earliest of every block below. The last has one block.
+    levels: Vec<Vec<Block>>,
+    slots: usize,
     /// The earliest deadline and its slot.
     first: (Time, usize),
 }
 
 impl Default for Wakes {
     fn default() -> Self {
-        Self { levels: vec![Vec::new()], first: (Time::NEVER, 0) }
+        Self { levels: vec![vec![EMPTY]], slots: 0, first: (Time::NEVER, 0) }
     }
 }
 
 impl Wakes {
     /// Adds a slot that is not due, and gives its number. Slots count from zero.
     pub fn add(&mut self) -> usize {
+        let slot = self.slots;
+        self.slots += 1;
+        let mut block = slot / BLOCK;
         for level in 0.. {
-            self.levels[level].push(Time::NEVER);
-            let entries = self.levels[level].len();
-            if entries <= BLOCK {
+            if block < self.levels[level].len() {
                 break;
             }
+            self.levels[level].push(EMPTY);
             if level + 1 == self.levels.len() {
-                // The first block of this level has just become too small.
-                let (time, _) = earliest(&self.levels[level][..BLOCK], 0);
-                self.levels.push(vec![time]);
+                // The only block of this level has just become too small.
+                let mut above = EMPTY;
+                (above[0], _) = earliest(&self.levels[level][0]);
+                self.levels.push(vec![above]);
             }
-            if entries % BLOCK != 1 {
-                break;
-            }
+            block /= BLOCK;
         }
-        self.levels[0].len() - 1
+        slot
     }
 
     /// Sets the deadline of `slot`; `None` stops it.
     #[inline]
     pub fn set(&mut self, slot: usize, deadline: Option<Time>) {
         let time = deadline.unwrap_or(Time::NEVER);
-        self.levels[0][slot] = time;
+        self.levels[0][slot / BLOCK][slot % BLOCK] = time;
         if self.levels.len() > 1 {
             self.carry(slot);
         }
@@ -67,13 +76,13 @@ impl Wakes {
 
     /// The deadline of `slot`.
     pub fn deadline(&self, slot: usize) -> Option<Time> {
-        Some(self.levels[0][slot]).filter(|&time| time != Time::NEVER)
+        Some(self.at(slot)).filter(|&time| time != Time::NEVER)
     }
 
     /// Sets the deadline of `slot`, unless an earlier one stands there.
     #[inline]
     pub fn hasten(&mut self, slot: usize, deadline: Time) {
-        if deadline < self.levels[0][slot] {
+        if deadline < self.at(slot) {
             self.set(slot, Some(deadline));
         }
     }
@@ -90,11 +99,17 @@ impl Wakes {
         if self.first.0 == Time::NEVER { None } else { Some(self.first) }
     }
 
+    #[inline]
+    fn at(&self, slot: usize) -> Time {
+        self.levels[0][slot / BLOCK][slot % BLOCK]
+    }
+
     /// Looks for the earliest deadline from the top down.
     fn search(&self) -> (Time, usize) {
         let (mut time, mut at) = (Time::NEVER, 0);
         for level in self.levels.iter().rev() {
-            (time, at) = earliest(block(level, at), at * BLOCK);
+            let (earliest, place) = earliest(&level[at]);
+            (time, at) = (earliest, at * BLOCK + place);
         }
         (time, at)
     }
@@ -103,32 +118,33 @@ impl Wakes {
     fn carry(&mut self, slot: usize) {
         let mut at = slot / BLOCK;
         for below in 0..self.levels.len() - 1 {
-            let (time, _) = earliest(block(&self.levels[below], at), 0);
-            if self.levels[below + 1][at] == time {
+            let (time, _) = earliest(&self.levels[below][at]);
+            let above = &mut self.levels[below + 1][at / BLOCK][at % BLOCK];
+            if *above == time {
                 return;
             }
-            self.levels[below + 1][at] = time;
+            *above = time;
             at /= BLOCK;
         }
     }
 }
 
-/// Block number `at` of a level; the last may be short.
+/// The earliest of a block and its place; the lowest place among equals. Pair by pair and without branches, since which of
+/// many timers is next cannot be guessed.
 #[inline]
-fn block(level: &[Time], at: usize) -> &[Time] {
-    &level[at * BLOCK..level.len().min((at + 1) * BLOCK)]
-}
-
-/// The earliest of a block and its place, counted from `first`; the lowest place among equals.
-#[inline]
-fn earliest(block: &[Time], first: usize) -> (Time, usize) {
-    let mut best = (Time::NEVER, first);
-    for (place, &time) in block.iter().enumerate() {
-        if time < best.0 {
-            best = (time, first + place);
+fn earliest(block: &Block) -> (Time, usize) {
+    let mut left: [_; BLOCK] = std::array::from_fn(|place| (block[place], place));
+    let mut pairs = BLOCK / 2;
+    while pairs > 0 {
+        for pair in 0..pairs {
+            let (one, next) = (left[2 * pair], left[2 * pair + 1]);
+            let sooner = next.0 < one.0;
+            left[pair] =
+                (select_unpredictable(sooner, next.0, one.0), select_unpredictable(sooner, next.1, one.1));
         }
+        pairs /= 2;
     }
-    best
+    left[0]
 }
 
 #[cfg(test)]

@@ -1,43 +1,44 @@
 //! Packets under way, by time of arrival.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{FlowId, Segment, Time};
+use ackclock_core::{FlowId, Segment, Time, Wakes};
 
 use crate::packets::{Packets, Whole};
 
-/// Packets under way; equal times in the order in which they were put in.
+/// Packets under way; equal times in the order in which they were put in, but that of a flight with late packets those in
+/// lanes come first.
 ///
-/// Nearly every packet arrives behind all others: those stand in a queue. One that overtakes goes into a heap beside it.
+/// Nearly every packet arrives behind all others: those stand in a queue. One that overtakes goes into a lane beside it. So does
+/// one that is late, of which it is known that others will come before it: in the queue it would make overtakers of them.
 #[derive(Debug)]
 pub(crate) struct Flight<P> {
-    packets: P,
-    ahead: BinaryHeap<Reverse<Overtaker>>,
-    /// Packets that have overtaken so far.
-    overtaken: u64,
+    queue: P,
     /// When the last packet that was put into the queue arrives.
     last: Time,
+    beside: Lanes<P>,
+    /// Whether there are late packets: one of those was put in before one of the queue that arrives when it does, but an
+    /// overtaker after it.
+    has_late: bool,
     due: Time,
 }
 
-/// A packet that arrives before one that was put in earlier.
+/// Queues beside the first one: a packet goes into the first lane where it arrives behind all others. Where a burst of a flow
+/// leaves packet by packet and others pass between, the lanes are about as many as the burst has packets; with delays drawn
+/// for each packet they are about twice the square root of what is under way.
 #[derive(Debug)]
-struct Overtaker {
-    arrives: Time,
-    number: u64,
-    segment: Segment,
+struct Lanes<P> {
+    lanes: Vec<P>,
+    /// When the last packet that was put into each lane arrives: earlier than that of the lane before.
+    lasts: Vec<Time>,
+    /// When the first packet of each lane arrives. Of equal times the one in the lane before was put in first.
+    firsts: Wakes,
 }
 
 impl<P: Packets> Default for Flight<P> {
     fn default() -> Self {
-        Self {
-            packets: P::default(),
-            ahead: BinaryHeap::new(),
-            overtaken: 0,
-            last: Time::ZERO,
-            due: Time::NEVER,
-        }
+        let beside = Lanes { lanes: Vec::new(), lasts: Vec::new(), firsts: Wakes::default() };
+        Self { queue: P::default(), last: Time::ZERO, beside, has_late: false, due: Time::NEVER }
     }
 }
 
@@ -48,28 +49,65 @@ impl<P: Packets> Flight<P> {
         self.due
     }
 
-    /// Puts a packet in, behind all that arrive no later.
+    /// Puts a packet in.
     #[inline(always)]
     pub(crate) fn put(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
         // Where the queue is empty the last one has arrived, which nothing that comes now did before.
         if arrives < self.last {
-            self.put_ahead(arrives, segment);
+            self.beside.put(arrives, segment);
             return;
         }
         self.last = arrives;
-        self.packets.push(arrives, segment);
+        self.queue.push(arrives, segment);
+    }
+
+    /// Puts a late packet in: others that will be put in arrive before it.
+    #[inline]
+    pub(crate) fn put_late(&mut self, arrives: Time, segment: &Segment) {
+        self.due = self.due.min(arrives);
+        self.has_late = true;
+        self.beside.put(arrives, segment);
     }
 
     /// Takes the next packet out; [`due`](Self::due) says that there is one.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
-        if !self.ahead.is_empty() {
-            return self.pop_earlier();
+        if self.beside.due() != Time::NEVER {
+            return self.take_either(P::pop);
         }
-        let segment = self.packets.pop();
-        self.due = self.packets.first().unwrap_or(Time::NEVER);
+        let segment = self.queue.pop();
+        self.due = self.first();
         segment
+    }
+
+    /// The same, for who has [read](Self::front) it.
+    #[inline(always)]
+    pub(crate) fn drop_front(&mut self) {
+        if self.beside.due() != Time::NEVER {
+            return self.take_either(P::drop_first);
+        }
+        self.queue.drop_first();
+        self.due = self.first();
+    }
+
+    #[inline(never)]
+    fn take_either<T>(&mut self, out_of: impl FnOnce(&mut P) -> T) -> T {
+        let taken = if self.is_beside() { self.beside.take(out_of) } else { out_of(&mut self.queue) };
+        self.due = self.first().min(self.beside.due());
+        taken
+    }
+
+    /// Whether the next packet to arrive is in a lane.
+    #[inline]
+    fn is_beside(&self) -> bool {
+        let (lane, queue) = (self.beside.due(), self.first());
+        lane < queue || lane == queue && self.has_late
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Time {
+        self.queue.first().unwrap_or(Time::NEVER)
     }
 
     /// Takes out the last packet of `flow`.
@@ -100,41 +138,12 @@ impl<P: Packets> Flight<P> {
 
     /// The packets under way and when they arrive, in that order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
-        let mut all: Vec<_> = self.packets.iter().map(|(time, segment)| (time, 0, segment)).collect();
-        all.extend(self.ahead.iter().map(|Reverse(one)| (one.arrives, 1 + one.number, one.segment)));
-        all.sort_by_key(|&(time, number, _)| (time, number));
-        all.into_iter().map(|(time, _, segment)| (time, segment))
-    }
-
-    #[cold]
-    fn put_ahead(&mut self, arrives: Time, segment: &Segment) {
-        self.ahead.push(Reverse(Overtaker { arrives, number: self.overtaken, segment: *segment }));
-        self.overtaken += 1;
-    }
-
-    /// The packet at the top of the heap, where it arrives before the first in the queue. Of equal times the one in the
-    /// queue was put in first: what came into it after an overtaker arrives later than that.
-    fn overtaker(&self) -> Option<&Segment> {
-        let first = self.packets.first().unwrap_or(Time::NEVER);
-        self.ahead.peek().filter(|Reverse(one)| one.arrives < first).map(|Reverse(one)| &one.segment)
-    }
-
-    #[inline(never)]
-    fn pop_earlier(&mut self) -> Segment {
-        let segment = match self.overtaker() {
-            Some(&segment) => {
-                self.ahead.pop();
-                segment
-            }
-            None => self.packets.pop(),
-        };
-        self.note_due();
-        segment
-    }
-
-    fn note_due(&mut self) {
-        let first = self.packets.first().unwrap_or(Time::NEVER);
-        self.due = self.ahead.peek().map_or(first, |Reverse(one)| one.arrives.min(first));
+        let mut all: Vec<_> = self.queue.iter().map(|packet| (self.has_late, packet)).collect();
+        let beside = self.beside.lanes.iter().flat_map(P::iter);
+        all.extend(beside.map(|packet| (!self.has_late, packet)));
+        // Of those in lanes the order stays.
+        all.sort_by_key(|&(after, (time, _))| (time, after));
+        all.into_iter().map(|(_, packet)| packet)
     }
 }
 
@@ -142,37 +151,50 @@ impl Flight<Whole> {
     /// The next packet, in its place; [`due`](Self::due) says that there is one.
     #[inline(always)]
     pub(crate) fn front(&self) -> &Segment {
-        let overtaker = if self.ahead.is_empty() { None } else { self.overtaker() };
-        overtaker.unwrap_or_else(|| {
-            let (_, segment) = self.packets.front().expect("a packet is due only where there is one");
-            segment
-        })
+        let beside = self.beside.due() != Time::NEVER && self.is_beside();
+        let next = if beside { self.beside.next() } else { &self.queue };
+        let (_, segment) = next.front().expect("a packet is due only where there is one");
+        segment
     }
 }
 
-impl Overtaker {
-    fn key(&self) -> (Time, u64) {
-        (self.arrives, self.number)
+impl<P: Packets> Lanes<P> {
+    /// When the next packet arrives.
+    #[inline]
+    fn due(&self) -> Time {
+        self.firsts.due()
     }
-}
 
-impl PartialEq for Overtaker {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+    #[inline(never)]
+    fn put(&mut self, arrives: Time, segment: &Segment) {
+        let number = self.lasts.partition_point(|&last| last > arrives);
+        if number == self.lanes.len() {
+            self.lanes.push(P::default());
+            self.lasts.push(arrives);
+            self.firsts.add();
+        }
+        self.lasts[number] = arrives;
+        self.lanes[number].push(arrives, segment);
+        self.firsts.hasten(number, arrives);
     }
-}
 
-impl Eq for Overtaker {}
-
-impl PartialOrd for Overtaker {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+    /// Takes the next packet out of its lane.
+    fn take<T>(&mut self, out_of: impl FnOnce(&mut P) -> T) -> T {
+        let number = self.number_of_next();
+        let taken = out_of(&mut self.lanes[number]);
+        self.firsts.set(number, self.lanes[number].first());
+        taken
     }
-}
 
-impl Ord for Overtaker {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+    /// The lane of the next packet.
+    fn next(&self) -> &P {
+        &self.lanes[self.number_of_next()]
+    }
+
+    fn number_of_next(&self) -> usize {
+        let (_, number) =
+            self.firsts.first().expect("who asks for a packet in a lane knows that there is one");
+        number
     }
 }
 
@@ -194,7 +216,7 @@ mod tests {
                     prop_assert_eq!(flight.pop().seq, Seq(list.remove(0).1));
                 } else {
                     let (arrives, number) = (Time::from_nanos(nanos), number as u32);
-                    flight.put(arrives, &Segment::data(FlowId(0), Seq(number), 960, 40));
+                    flight.put(arrives, &segment(number));
                     let at = list.partition_point(|&(time, _)| time <= arrives);
                     list.insert(at, (arrives, number));
                 }
@@ -202,5 +224,36 @@ mod tests {
                 prop_assert_eq!(&under_way, &list);
             }
         }
+
+        /// The same with late ones, which with those that overtake come first among equal times.
+        #[test]
+        fn late_packets_leave_before_those_of_the_queue(operations in prop::collection::vec((0u64..12, 0u8..3), 1..200)) {
+            let (mut flight, mut list) = (Flight::<Whole>::default(), Vec::<(Time, bool, u32)>::new());
+            flight.put_late(Time::ZERO, &segment(0));
+            list.push((Time::ZERO, false, 0));
+            let mut last = Time::ZERO;
+            for (number, (nanos, what)) in (1u32..).zip(operations) {
+                let arrives = Time::from_nanos(nanos);
+                if what == 0 && !list.is_empty() {
+                    prop_assert_eq!(flight.due(), list[0].0);
+                    prop_assert_eq!(flight.front().seq, Seq(list.remove(0).2));
+                    flight.drop_front();
+                } else if what == 1 {
+                    flight.put_late(arrives, &segment(number));
+                    list.push((arrives, false, number));
+                } else {
+                    flight.put(arrives, &segment(number));
+                    list.push((arrives, arrives >= last, number));
+                    last = last.max(arrives);
+                }
+                list.sort_unstable();
+                let under_way: Vec<_> = flight.iter().map(|(time, segment)| (time, segment.seq.0)).collect();
+                prop_assert_eq!(under_way, list.iter().map(|&(time, _, number)| (time, number)).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    fn segment(number: u32) -> Segment {
+        Segment::data(FlowId(0), Seq(number), 960, 40)
     }
 }

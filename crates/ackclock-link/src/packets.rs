@@ -18,6 +18,9 @@ pub(crate) trait Packets: Default {
     // than all else here.
     fn pop(&mut self) -> Segment;
 
+    /// Takes away the first one.
+    fn drop_first(&mut self);
+
     /// All of them, the first one first.
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)>;
 }
@@ -44,6 +47,12 @@ impl Packets for Whole {
         let &(_, segment) = self.front().expect(NONE);
         self.drop_front();
         segment
+    }
+
+    // Without a copy, for the wires, whose packets are read in their place.
+    #[inline(always)]
+    fn drop_first(&mut self) {
+        self.drop_front();
     }
 
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
@@ -108,6 +117,10 @@ impl Packets for Parted {
         let segment = if head.is_all() { Segment::of_head(*head) } else { self.with_more(*head) };
         self.heads.drop_front();
         segment
+    }
+
+    fn drop_first(&mut self) {
+        self.pop();
     }
 
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {

@@ -94,7 +94,12 @@ impl Wires {
         }
         let transmission = self.pace.time_for(segment.wire_bytes());
         let leaves = self.leaves(now, segment.flow, transmission);
-        self.flight.put(leaves + self.delay, segment);
+        if leaves == now + transmission {
+            self.flight.put(leaves + self.delay, segment);
+        } else {
+            // Packets of other flows, whose wires are free, come before one that waits for its own.
+            self.flight.put_late(leaves + self.delay, segment);
+        }
         true
     }
 
@@ -116,7 +121,7 @@ impl Wires {
     /// Takes it away.
     #[inline]
     pub fn drop_front(&mut self) {
-        self.flight.pop();
+        self.flight.drop_front();
     }
 
     /// Lets go what is under way.
