@@ -18,7 +18,7 @@ impl<T> Default for Ring<T> {
     }
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     /// The one that has been here for longest.
     #[inline]
     pub fn front(&self) -> Option<&T> {
@@ -28,12 +28,19 @@ impl<T: Copy> Ring<T> {
     /// Puts one behind all others.
     #[inline(always)]
     pub fn push(&mut self, element: T) {
+        *self.add() = element;
+    }
+
+    /// Adds a place behind all others, to be written: what is large is then copied once.
+    #[inline(always)]
+    pub fn add(&mut self) -> &mut T {
         if self.len == self.slots.len() {
-            self.make_room(element);
+            self.make_room();
         }
-        self.slots[self.tail] = element;
-        self.tail = self.after(self.tail);
+        let place = self.tail;
+        self.tail = self.after(place);
         self.len += 1;
+        &mut self.slots[place]
     }
 
     /// Takes the first one away, if there is one.
@@ -88,14 +95,13 @@ impl<T: Copy> Ring<T> {
         if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
     }
 
-    /// Makes room; empty places hold copies of `filler`.
     #[cold]
-    fn make_room(&mut self, filler: T) {
+    fn make_room(&mut self) {
         const LEAST: usize = 4;
         let more = (self.len / 16).max(LEAST);
         self.slots.rotate_left(self.head);
         self.slots.reserve_exact(more);
-        self.slots.resize(self.len + more, filler);
+        self.slots.resize(self.len + more, T::default());
         (self.head, self.tail) = (0, self.len);
     }
 }

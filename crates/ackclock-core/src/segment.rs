@@ -164,6 +164,24 @@ impl DerefMut for Segment {
     }
 }
 
+impl Default for Segment {
+    fn default() -> Self {
+        Self::data(FlowId(0), Seq(0), 0, 0)
+    }
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        *Segment::default().head()
+    }
+}
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Segment {
     /// Most SACK blocks that a segment carries (RFC 2018 allows three beside timestamps).
     pub const MAX_SACK: usize = 3;

@@ -192,7 +192,7 @@ impl Edge {
 
     #[inline(always)]
     fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
-        if let Some(link) = self.bearer.foreseen(Direction::Down) {
+        if let Some(mut link) = self.bearer.foreseen(Direction::Down) {
             while link.due() <= now {
                 let segment = link.pop(now);
                 self.statistics.on_delivered(&segment);
@@ -214,7 +214,7 @@ impl Edge {
 
     #[inline(always)]
     fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
-        while let Some(link) = self.bearer.foreseen(Direction::Up) {
+        while let Some(mut link) = self.bearer.foreseen(Direction::Up) {
             let at = link.due();
             if at > now {
                 return;

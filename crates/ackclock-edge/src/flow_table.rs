@@ -45,7 +45,7 @@ impl FlowTable {
     #[inline]
     pub(crate) fn open(&mut self, now: Time, id: FlowId) -> &mut Flow {
         if self.flows.get(id.index()).is_none_or(|flow| flow.state == State::Unseen) {
-            self.create(id);
+            return self.create(now, id);
         }
         let flow = &mut self.flows[id.index()];
         flow.last_seen = now;
@@ -53,14 +53,15 @@ impl FlowTable {
     }
 
     #[cold]
-    fn create(&mut self, id: FlowId) {
+    fn create(&mut self, now: Time, id: FlowId) -> &mut Flow {
         if self.flows.len() <= id.index() {
             self.flows.resize_with(id.index() + 1, Flow::default);
         }
         let flow = &mut self.flows[id.index()];
-        flow.state = State::Open;
+        (flow.state, flow.last_seen) = (State::Open, now);
         flow.regulator = self.config.build(FlowContext { flow: id });
         self.open += usize::from(flow.regulator.is_some());
+        flow
     }
 
     /// The regulated flow that was quiet for longest, where there are more than the table holds.

@@ -1,7 +1,5 @@
 //! Links that change while they run: the steps of `[[edge.at]]`, and what a running link is told.
 
-use std::collections::VecDeque;
-
 use ackclock_core::{ConfigError, Rate, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
@@ -26,24 +24,24 @@ pub struct Step {
 
 /// Media that will take the places of others, in the order of their instants.
 #[derive(Default)]
-pub(crate) struct Changes(VecDeque<(Time, Direction, Box<dyn Medium>)>);
+pub(crate) struct Changes(Vec<(Time, Direction, Box<dyn Medium>)>);
 
 impl Changes {
     /// When the next one is due; [`Time::NEVER`] where there is none.
     #[inline]
     pub(crate) fn due(&self) -> Time {
-        self.0.front().map_or(Time::NEVER, |(time, ..)| *time)
+        self.0.last().map_or(Time::NEVER, |(time, ..)| *time)
     }
 
     /// Adds one behind those of the same instant.
     pub(crate) fn add(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
-        let at = self.0.partition_point(|(other, ..)| *other <= time);
+        let at = self.0.partition_point(|(other, ..)| *other > time);
         self.0.insert(at, (time, direction, medium));
     }
 
     /// Takes out the next one, if it is due at `now`.
     pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Direction, Box<dyn Medium>)> {
-        if self.due() <= now { self.0.pop_front() } else { None }
+        if self.due() <= now { self.0.pop() } else { None }
     }
 }
 

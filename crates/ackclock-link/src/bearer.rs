@@ -30,7 +30,7 @@ pub trait Bearer: Send {
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
     /// The link of a direction that tells nothing but deliveries, which can be taken from it.
-    fn foreseen(&mut self, _direction: Direction) -> Option<&mut LindleyLink> {
+    fn foreseen(&mut self, _direction: Direction) -> Option<Foreseen<'_>> {
         None
     }
 
@@ -78,8 +78,33 @@ pub trait Bearer: Send {
 /// Two links that know nothing of each other.
 pub struct PlainBearer {
     links: [AnyLink; 2],
-    /// The next event of each link that is not foreseen, so that it is asked only when it has something to say.
+    /// The next event of each link, so that it is asked only when it has something to say.
     due: [Time; 2],
+}
+
+/// A link of a bearer whose deliveries are taken from it.
+pub struct Foreseen<'a> {
+    link: &'a mut LindleyLink,
+    due: &'a mut Time,
+}
+
+impl Foreseen<'_> {
+    /// When the next packet arrives; [`Time::NEVER`] where none is under way.
+    #[inline]
+    pub fn due(&self) -> Time {
+        *self.due
+    }
+
+    /// Takes out the next packet that arrives, as [`LindleyLink::pop`].
+    ///
+    /// # Panics
+    /// Where there is none.
+    #[inline(always)]
+    pub fn pop(&mut self, now: Time) -> Segment {
+        let segment = self.link.pop(now);
+        *self.due = self.link.due();
+        segment
+    }
 }
 
 impl PlainBearer {
@@ -106,7 +131,11 @@ impl Bearer for PlainBearer {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
         match &mut self.links[direction as usize] {
-            AnyLink::Lindley(link) => link.enqueue(now, segment),
+            AnyLink::Lindley(link) => {
+                let taken = link.enqueue(now, segment);
+                self.due[direction as usize] = link.due();
+                taken
+            }
             link => {
                 let taken = link.enqueue(now, segment);
                 self.note_due(direction);
@@ -121,9 +150,9 @@ impl Bearer for PlainBearer {
     }
 
     #[inline]
-    fn foreseen(&mut self, direction: Direction) -> Option<&mut LindleyLink> {
+    fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>> {
         match &mut self.links[direction as usize] {
-            AnyLink::Lindley(link) => Some(link),
+            AnyLink::Lindley(link) => Some(Foreseen { link, due: &mut self.due[direction as usize] }),
             _ => None,
         }
     }
@@ -136,10 +165,7 @@ impl Bearer for PlainBearer {
 
     #[inline]
     fn due(&self, direction: Direction) -> Time {
-        match &self.links[direction as usize] {
-            AnyLink::Lindley(link) => link.due(),
-            _ => self.due[direction as usize],
-        }
+        self.due[direction as usize]
     }
 
     fn watch(&mut self, departures: Departures) {
@@ -225,7 +251,7 @@ impl Bearer for AnyBearer {
     }
 
     #[inline]
-    fn foreseen(&mut self, direction: Direction) -> Option<&mut LindleyLink> {
+    fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>> {
         match self {
             Self::Plain(bearer) => bearer.foreseen(direction),
             Self::Other(bearer) => bearer.foreseen(direction),

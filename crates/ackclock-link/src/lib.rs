@@ -29,7 +29,7 @@ pub mod shadowing;
 pub mod trace;
 mod variable;
 
-pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
+pub use bearer::{AnyBearer, Bearer, Direction, Foreseen, PlainBearer};
 pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};

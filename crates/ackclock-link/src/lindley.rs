@@ -45,7 +45,7 @@ pub struct LindleyLink {
 }
 
 /// What was worked out for a packet.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Planned {
     begins: Time,
     came: Time,

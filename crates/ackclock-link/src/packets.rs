@@ -39,7 +39,8 @@ impl Packets for Whole {
 
     #[inline(always)]
     fn push(&mut self, time: Time, segment: &Segment) {
-        Self::push(self, (time, *segment));
+        let place = self.add();
+        *place = (time, *segment);
     }
 
     #[inline(always)]
@@ -91,7 +92,7 @@ impl Parted {
     }
 }
 
-fn take<T: Copy>(ring: &mut Ring<T>) -> Option<T> {
+fn take<T: Copy + Default>(ring: &mut Ring<T>) -> Option<T> {
     let first = ring.front().copied();
     ring.drop_front();
     first
@@ -108,7 +109,8 @@ impl Packets for Parted {
         if !segment.head().is_all() {
             self.push_more(segment);
         }
-        self.heads.push((time, *segment.head()));
+        let place = self.heads.add();
+        *place = (time, *segment.head());
     }
 
     #[inline(always)]

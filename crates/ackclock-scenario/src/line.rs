@@ -122,6 +122,7 @@ impl Line {
     }
 
     /// What has come through the wires.
+    #[inline(always)]
     fn arrive(&mut self, now: Time) {
         let Self { servers, down, around: Around { up, events, .. }, .. } = self;
         while up.due() <= now {

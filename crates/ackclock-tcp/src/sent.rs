@@ -10,7 +10,7 @@ use ackclock_core::{Ring, Seq, Time};
 pub type Index = u64;
 
 /// One segment in the ring. Packed, because with thousands of flows these are most of what a sender takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, packed(4))]
 pub struct Record {
     /// When it was sent last.

@@ -321,14 +321,14 @@ impl Receiver {
     // has only just written in parts.
     #[inline(always)]
     fn plain_ack(&self) -> Segment {
-        let mut ack = Segment::pure_ack(self.flow, self.next, PLAIN_HEADER);
+        let header = if let HeaderSize::Fixed(bytes) = self.config.ack_size { bytes } else { PLAIN_HEADER };
+        let mut ack = Segment::pure_ack(self.flow, self.next, header);
         ack.seq = INITIAL + 1;
         ack.window = self.window_field;
         ack.set_scale(Some(self.scale));
         if self.echo_congestion {
             ack.flags |= Flags::ECE;
         }
-        ack.header = self.header_of(&ack);
         ack
     }
 
