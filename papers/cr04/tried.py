@@ -11,8 +11,8 @@ TRIED: dict[str, str] = {
         "500 ms and 0.3 % at 1000 ms, and with 20 Hz up to 800 ms; but then WRB over DT (CR04-12) is 6 and 8 %, where "
         "13 would hold. Of 38 pairs of mean SNR (-2 to -0.5 dB) and Doppler (5 to 20 Hz) it is above DT at every wire "
         "with -1.3 dB and 20 Hz alone. Alpha 1 to 8, the reserves and a safety timer of 0.3 to 5 s leave it level; an "
-        "account that is emptied before the release and not after it costs 1 to 2 %, one that only the timer empties 10 "
-        "to 18 %"
+        "account that is emptied before the release and not after it costs 1 to 2 %, one that only the timer empties 10"
+        " to 18 %"
     ),
     "CR04-16": (
         "The static window does not gain, the dynamic one is as good as WRB. Windows and counts of packets on the "
