@@ -164,6 +164,7 @@ impl DerefMut for Segment {
     }
 }
 
+/// An empty packet, for places in which none stands.
 impl Default for Segment {
     fn default() -> Self {
         Self::data(FlowId(0), Seq(0), 0, 0)

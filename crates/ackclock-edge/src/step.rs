@@ -22,7 +22,7 @@ pub struct Step {
     pub set: Map<String, Value>,
 }
 
-/// Media that will take the places of others, in the order of their instants.
+/// Media that will take the places of others, the next one last.
 #[derive(Default)]
 pub(crate) struct Changes(Vec<(Time, Direction, Box<dyn Medium>)>);
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{FlowId, Segment, Time, Wakes};
+use ackclock_core::{FlowId, Ring, Segment, Time, Wakes};
 
-use crate::packets::{Packets, Whole};
+use crate::packets::{Packets, Parted, Whole};
 
 /// Packets under way; equal times in the order in which they were put in, but that of a flight with late packets those in
 /// lanes come first.
@@ -70,27 +70,7 @@ impl<P: Packets> Flight<P> {
         self.beside.put(arrives, segment);
     }
 
-    /// Takes the next packet out; [`due`](Self::due) says that there is one.
-    #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Segment {
-        if self.beside.due() != Time::NEVER {
-            return self.take_either(P::pop);
-        }
-        let segment = self.queue.pop();
-        self.due = self.first();
-        segment
-    }
-
-    /// The same, for who has [read](Self::front) it.
-    #[inline(always)]
-    pub(crate) fn drop_front(&mut self) {
-        if self.beside.due() != Time::NEVER {
-            return self.take_either(P::drop_first);
-        }
-        self.queue.drop_first();
-        self.due = self.first();
-    }
-
+    /// Takes the next packet out of the lane or the queue where it is.
     #[inline(never)]
     fn take_either<T>(&mut self, out_of: impl FnOnce(&mut P) -> T) -> T {
         let taken = if self.is_beside() { self.beside.take(out_of) } else { out_of(&mut self.queue) };
@@ -156,6 +136,29 @@ impl Flight<Whole> {
         let (_, segment) = next.front().expect("a packet is due only where there is one");
         segment
     }
+
+    /// Takes it away.
+    #[inline(always)]
+    pub(crate) fn drop_front(&mut self) {
+        if self.beside.due() != Time::NEVER {
+            return self.take_either(Ring::drop_front);
+        }
+        self.queue.drop_front();
+        self.due = self.first();
+    }
+}
+
+impl Flight<Parted> {
+    /// Takes the next packet out; [`due`](Self::due) says that there is one.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Segment {
+        if self.beside.due() != Time::NEVER {
+            return self.take_either(Parted::pop);
+        }
+        let segment = self.queue.pop();
+        self.due = self.first();
+        segment
+    }
 }
 
 impl<P: Packets> Lanes<P> {
@@ -201,7 +204,6 @@ impl<P: Packets> Lanes<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packets::Parted;
     use ackclock_core::Seq;
     use proptest::prelude::*;
 

@@ -10,23 +10,9 @@ pub(crate) trait Packets: Default {
     /// Puts one behind all others.
     fn push(&mut self, time: Time, segment: &Segment);
 
-    /// Takes out the first one.
-    ///
-    /// # Panics
-    /// Where there is none.
-    // Not an `Option`: with one around it a segment is taken apart and put together again byte by byte, which costs more
-    // than all else here.
-    fn pop(&mut self) -> Segment;
-
-    /// Takes away the first one.
-    fn drop_first(&mut self);
-
     /// All of them, the first one first.
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)>;
 }
-
-/// What [`Packets::pop`] says where there is nothing to take out.
-const NONE: &str = "who takes a packet knows that there is one";
 
 /// Each packet as it is: the fastest for the few that are on a wire.
 pub(crate) type Whole = Ring<(Time, Segment)>;
@@ -41,19 +27,6 @@ impl Packets for Whole {
     fn push(&mut self, time: Time, segment: &Segment) {
         let place = self.add();
         *place = (time, *segment);
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> Segment {
-        let &(_, segment) = self.front().expect(NONE);
-        self.drop_front();
-        segment
-    }
-
-    // Without a copy, for the wires, whose packets are read in their place.
-    #[inline(always)]
-    fn drop_first(&mut self) {
-        self.drop_front();
     }
 
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
@@ -72,6 +45,20 @@ pub(crate) struct Parted {
 }
 
 impl Parted {
+    /// Takes out the first one.
+    ///
+    /// # Panics
+    /// Where there is none.
+    // Not an `Option`: with one around it a segment is taken apart and put together again byte by byte, which costs more
+    // than all else here.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Segment {
+        let (_, head) = self.heads.front().expect("who takes a packet knows that there is one");
+        let segment = if head.is_all() { Segment::of_head(*head) } else { self.with_more(*head) };
+        self.heads.drop_front();
+        segment
+    }
+
     // Out of line, as the next, so that a packet that is all head is copied in whole words.
     #[inline(never)]
     fn push_more(&mut self, segment: &Segment) {
@@ -111,18 +98,6 @@ impl Packets for Parted {
         }
         let place = self.heads.add();
         *place = (time, *segment.head());
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> Segment {
-        let (_, head) = self.heads.front().expect(NONE);
-        let segment = if head.is_all() { Segment::of_head(*head) } else { self.with_more(*head) };
-        self.heads.drop_front();
-        segment
-    }
-
-    fn drop_first(&mut self) {
-        self.pop();
     }
 
     fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {

@@ -321,8 +321,7 @@ impl Receiver {
     // has only just written in parts.
     #[inline(always)]
     fn plain_ack(&self) -> Segment {
-        let header = if let HeaderSize::Fixed(bytes) = self.config.ack_size { bytes } else { PLAIN_HEADER };
-        let mut ack = Segment::pure_ack(self.flow, self.next, header);
+        let mut ack = Segment::pure_ack(self.flow, self.next, self.header_with(0));
         ack.seq = INITIAL + 1;
         ack.window = self.window_field;
         ack.set_scale(Some(self.scale));
@@ -353,18 +352,23 @@ impl Receiver {
         u32::from(self.window_field) << self.scale
     }
 
+    /// Bytes of headers where the options take so many.
     #[inline]
-    fn header_of(&self, seg: &Segment) -> u16 {
-        if let HeaderSize::Fixed(bytes) = self.config.ack_size {
-            return bytes;
+    fn header_with(&self, options: u16) -> u16 {
+        match self.config.ack_size {
+            HeaderSize::Fixed(bytes) => bytes,
+            HeaderSize::Real => PLAIN_HEADER + options,
         }
+    }
+
+    fn header_of(&self, seg: &Segment) -> u16 {
         let timestamps = if seg.timestamps().is_some() { TIMESTAMPS } else { 0 };
         // Each SACK block takes 8 bytes after 2 of option header and 2 of padding.
         let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
         // MSS and window scale take 4 each with padding; SACK-permitted finds room in the padding of timestamps.
         let syn =
             seg.syn_options().map_or(0, |offer| if offer.sack_permitted && timestamps == 0 { 12 } else { 8 });
-        PLAIN_HEADER + timestamps + sack + syn
+        self.header_with(timestamps + sack + syn)
     }
 }
 
