@@ -49,7 +49,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--out", type=Path, default=Path("out/bench.json"))
     options.add_argument("--bottlenecks", type=int, default=1000, help="independent bottlenecks beside the peers")
-    options.add_argument("--best-of", type=int, default=3)
+    options.add_argument("--best-of", type=int, default=5)
     given = options.parse_args()
 
     given.out.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@
 //! the octaves that occur take memory (128 bytes each): a flow's RTTs fit in well under one KiB. That is why this is not
 //! a general high-dynamic-range histogram, which takes 10 KiB at the same precision.
 
-use crate::Span;
+use crate::{Span, prefetch};
 
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
@@ -15,6 +15,8 @@ pub struct Histogram {
     /// Counts of consecutive octaves from `first_octave` on, [`SUB`] to the octave.
     counts: Vec<u32>,
     first_octave: u32,
+    /// Where the last span was counted.
+    last: u32,
     count: u64,
     sum: u128,
 }
@@ -29,9 +31,18 @@ impl Histogram {
         let (octave, sub) = bucket(nanos);
         let index = (octave.wrapping_sub(self.first_octave) as usize).wrapping_mul(SUB).wrapping_add(sub);
         match self.counts.get_mut(index) {
-            Some(count) => *count = count.saturating_add(1),
+            Some(count) => {
+                *count = count.saturating_add(1);
+                self.last = index as u32;
+            }
             None => self.record_beyond(octave, sub),
         }
+    }
+
+    /// Says that a span like the last one will be counted soon.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch::element(&self.counts, self.last as usize);
     }
 
     /// Counts a span in an octave that has not occurred yet.

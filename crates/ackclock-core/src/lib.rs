@@ -10,6 +10,7 @@ mod engine;
 mod histogram;
 mod law;
 mod node;
+pub mod prefetch;
 pub mod registry;
 pub mod results;
 mod ring;

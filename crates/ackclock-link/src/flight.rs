@@ -137,6 +137,12 @@ impl Flight<Whole> {
         segment
     }
 
+    /// Whose packet is this far from the front, leaving aside those in lanes.
+    #[inline(always)]
+    pub(crate) fn flow_at(&self, place: usize) -> Option<FlowId> {
+        (place < self.queue.len()).then(|| self.queue.get(place).1.flow)
+    }
+
     /// Takes it away.
     #[inline(always)]
     pub(crate) fn drop_front(&mut self) {

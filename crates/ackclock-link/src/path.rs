@@ -118,6 +118,12 @@ impl Wires {
         self.flight.front()
     }
 
+    /// Whose segment will leave when about so many others have.
+    #[inline(always)]
+    pub fn flow_after(&self, others: usize) -> Option<FlowId> {
+        self.flight.flow_at(others)
+    }
+
     /// Takes it away.
     #[inline]
     pub fn drop_front(&mut self) {

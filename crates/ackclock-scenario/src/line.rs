@@ -130,6 +130,7 @@ impl Line {
             servers.take(now, up.front(), &mut Wire { now, down, events });
             up.drop_front();
         }
+        look_ahead(servers, up);
         while self.down.due() <= now {
             let Self { down, edge, around, .. } = self;
             around.events += 1;
@@ -159,6 +160,17 @@ impl Line {
             }
             taken.clear();
         }
+    }
+}
+
+/// Has the state of the senders fetched to which the next ACKs go: what it points to once it is there.
+#[inline(always)]
+fn look_ahead(servers: &Host, up: &Wires) {
+    if let Some(flow) = up.flow_after(5) {
+        servers.prefetch(flow);
+    }
+    if let Some(flow) = up.flow_after(1) {
+        servers.prefetch_more(flow);
     }
 }
 

@@ -57,6 +57,15 @@ pub struct SenderConfig {
     pub loss_cycle_gap: Span,
 }
 
+/// What the rows of the sender table differ in beside their types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowDefaults {
+    /// Timestamps.
+    pub timestamps: Switch,
+    /// Undo.
+    pub undo: UndoKind,
+}
+
 impl Default for SenderConfig {
     fn default() -> Self {
         Self {

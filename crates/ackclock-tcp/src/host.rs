@@ -190,6 +190,22 @@ impl Host {
         self.arm(slot, deadline);
     }
 
+    /// An acknowledgement will come soon for `flow`, as [`Sender::prefetch`].
+    #[inline]
+    pub fn prefetch(&self, flow: FlowId) {
+        if let Some(sender) = self.sender(flow) {
+            sender.prefetch();
+        }
+    }
+
+    /// It comes next but a few, as [`Sender::prefetch_more`].
+    #[inline]
+    pub fn prefetch_more(&self, flow: FlowId) {
+        if let Some(sender) = self.sender(flow) {
+            sender.prefetch_more();
+        }
+    }
+
     /// Does whatever is due at `now`.
     pub fn run(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((_, slot)) = self.wakes.first().filter(|(due, _)| *due <= now) {

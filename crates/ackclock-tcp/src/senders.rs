@@ -8,13 +8,13 @@ use ackclock_core::{Config, ConfigError};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::cc::CcContext;
 use crate::cc::bbr::Bbr;
 use crate::cc::cubic::Cubic;
 use crate::cc::reno::Reno as RenoControl;
-use crate::config::{FlowParams, Halves, Repair, SenderConfig, Switch, UndoKind};
+use crate::cc::{BuildControl, CcContext};
+use crate::config::{FlowParams, Halves, Repair, RowDefaults, SenderConfig, Switch, UndoKind};
 use crate::recovery::{NewReno, Recovery, Reno, Sack, Sack1};
-use crate::sender::{BuildControl, RowDefaults, Sender, TcpSender};
+use crate::sender::{Sender, TcpSender};
 
 ackclock_core::registry! {
     /// Everything that a flow can be sent by.

@@ -103,6 +103,12 @@ impl Sent {
         self.records.is_empty()
     }
 
+    /// Says that the oldest records will be read soon, and one be added.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.records.prefetch();
+    }
+
     /// The oldest record.
     pub fn front(&self) -> Option<&Record> {
         self.records.front()

@@ -11,6 +11,8 @@ pub mod reno;
 
 use ackclock_core::{Rate, Span, Time};
 
+use crate::config::{Halves, SenderConfig};
+
 /// What an ACK that advanced the left edge, or newly SACKed data, tells a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
@@ -139,6 +141,12 @@ pub trait CongestionControl: Send {
     fn wants_rate(&self) -> bool {
         false
     }
+}
+
+/// Congestion control that the options of a sender can build.
+pub trait BuildControl: CongestionControl + Sized {
+    /// At the beginning of a connection.
+    fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;
 }
 
 /// What a controller is told when its connection begins.

@@ -2,8 +2,8 @@
 
 use ackclock_core::{Flags, SackBlock, Segment, Span, Time};
 
-use super::{BuildControl, Fin, TcpSender};
-use crate::cc::{AckSample, Congestion, CongestionEvent, Phase};
+use super::{Fin, TcpSender};
+use crate::cc::{AckSample, BuildControl, Congestion, CongestionEvent, Phase};
 use crate::config::{Halves, Repair, Switch};
 use crate::prr::{Delivery, Prr};
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};

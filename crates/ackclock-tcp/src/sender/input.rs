@@ -2,7 +2,8 @@
 
 use ackclock_core::{Flags, Segment, Seq, Span, Time};
 
-use super::{BuildControl, Due, State, TcpSender};
+use super::{Due, State, TcpSender};
+use crate::cc::BuildControl;
 use crate::config::{Repair, Switch, context};
 use crate::recovery::Recovery;
 use crate::rtt::{RtoConfig, RttEstimator};

@@ -26,11 +26,11 @@ mod timer;
 
 use std::sync::Arc;
 
-use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time};
+use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time, prefetch};
 
 use self::pacer::Pacer;
-use crate::cc::{CcContext, CongestionControl, Phase};
-use crate::config::{FlowParams, Halves, SenderConfig, Switch, UndoKind, context, window_in_bytes};
+use crate::cc::{BuildControl, Phase};
+use crate::config::{FlowParams, RowDefaults, SenderConfig, Switch, context, window_in_bytes};
 use crate::delivery_rate::DeliveryRate;
 use crate::prr::Prr;
 use crate::recovery::Recovery;
@@ -69,6 +69,12 @@ pub trait Sender: Send {
         }
         self.poll_timeout()
     }
+
+    /// Says that an acknowledgement will come soon, so that what each touches is fetched from memory. Changes nothing.
+    fn prefetch(&self) {}
+
+    /// Says that it comes next but a few: what the [prefetched](Self::prefetch) points to is fetched.
+    fn prefetch_more(&self) {}
 
     /// What is to be sent. To be called before anything else, and again where the supply is [`Supply::Open`]: what
     /// follows is sent behind what is left, from the next [`poll_segment`](Self::poll_segment) on.
@@ -167,6 +173,9 @@ pub struct TcpSender<R, C> {
     config: Arc<SenderConfig>,
 }
 
+/// Lines of the cache from `timer` on that an acknowledgement without news touches; what is rare comes behind them.
+const HOT_LINES: usize = 9;
+
 /// What the peer has said of itself.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
@@ -232,21 +241,6 @@ struct Stamps {
     recent: u32,
     /// Whether there was one yet.
     seen: bool,
-}
-
-/// What the rows of the sender table differ in beside their types.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RowDefaults {
-    /// Timestamps.
-    pub timestamps: Switch,
-    /// Undo.
-    pub undo: UndoKind,
-}
-
-/// Congestion control that the options of a sender can build.
-pub trait BuildControl: CongestionControl + Sized {
-    /// At the beginning of a connection.
-    fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;
 }
 
 /// The segment that was sent last.
@@ -339,6 +333,16 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
         }
         while self.send_next(now, port, out) {}
         self.poll_timeout()
+    }
+
+    fn prefetch(&self) {
+        prefetch::line_of(&self.board);
+        prefetch::lines_from(&self.timer, HOT_LINES);
+    }
+
+    fn prefetch_more(&self) {
+        self.board.sent().prefetch();
+        self.stats.rtt.prefetch();
     }
 
     fn supply(&mut self, supply: Supply) {

@@ -2,7 +2,8 @@
 
 use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, SynOptions, Time, Timestamps};
 
-use super::{BuildControl, Due, Fin, State, TcpSender};
+use super::{Due, Fin, State, TcpSender};
+use crate::cc::BuildControl;
 use crate::config::{HeaderSize, PLAIN_HEADER, Switch};
 use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};

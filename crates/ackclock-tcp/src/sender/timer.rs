@@ -2,7 +2,8 @@
 
 use ackclock_core::Time;
 
-use super::{BuildControl, Due, State, TcpSender};
+use super::{Due, State, TcpSender};
+use crate::cc::BuildControl;
 use crate::cc::Congestion;
 use crate::config::Repair;
 use crate::prr::Delivery;
