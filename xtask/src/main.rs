@@ -21,7 +21,7 @@ cargo xtask lines                  files of at most 400 lines before their tests
 cargo xtask words                  no left-overs and no paths of one machine in the files under version control
 cargo xtask tests                  tests/main.rs of a crate names every file beside it
 cargo xtask skeletons              what `new` writes compiles and keeps the laws (slow: builds a copy)
-cargo xtask new KIND NAME          a skeleton; KIND is regulator, link, queue or congestion-control";
+cargo xtask new KIND NAME          a skeleton; KIND is regulator, link, queue, scheduler or congestion-control";
 
 /// What a check found: nothing, or one line a problem.
 type Problems = Vec<String>;

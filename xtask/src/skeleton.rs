@@ -18,7 +18,7 @@ struct Kind {
     template: &'static str,
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     Kind {
         name: "regulator",
         modules: "crates/ackclock-edge/src/lib.rs",
@@ -39,6 +39,13 @@ const KINDS: [Kind; 4] = [
         registry: ("crates/ackclock-link/src/queue/mod.rs", "QUEUES"),
         row: "MODULE::Config",
         template: include_str!("../templates/queue.rs"),
+    },
+    Kind {
+        name: "scheduler",
+        modules: "crates/ackclock-link/src/scheduler/mod.rs",
+        registry: ("crates/ackclock-link/src/scheduler/mod.rs", "SCHEDULERS"),
+        row: "MODULE::Config",
+        template: include_str!("../templates/scheduler.rs"),
     },
     Kind {
         name: "congestion-control",

@@ -12,10 +12,9 @@
 //! ## Validation
 //! None yet.
 
-use crate::cc::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
+use crate::cc::{AckSample, BuildControl, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
 use crate::config::{Halves, SenderConfig};
 use crate::recovery::Sack;
-use crate::sender::BuildControl;
 use crate::senders::Parts;
 
 /// The row of the sender table.

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::{Loss, assemble};
-use crate::serial::{Fate, Medium, Transmission};
-use crate::{Files, Link, LinkConfig, LinkContext, Nominal};
+use crate::medium::{Fate, Medium, Transmission};
+use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ impl LinkConfig for Config {
         Ok(Nominal { rate: self.rate, delay: self.delay })
     }
 
-    fn build(&self, context: LinkContext<'_>) -> Result<Box<dyn Link>, ConfigError> {
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         Ok(assemble(State { rate: self.rate, delay: self.delay }, self.loss, context))
     }
 }

@@ -17,8 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{Per, Queue, QueueConfig, QueueContext};
-use crate::{Capacity, Cause, Load, Refused};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext};
+use crate::{Capacity, Cause, Load};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -31,9 +31,9 @@ pub(crate) struct Config {
 impl ackclock_core::Config for Config {}
 
 impl QueueConfig for Config {
-    fn build(&self, context: &QueueContext<'_>) -> Box<dyn Queue> {
+    fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         let capacity = context.capacity;
-        self.per.build(capacity, move |_| Box::new(State { fifo: Fifo::default(), capacity }))
+        self.per.build(capacity, move |_| State { fifo: Fifo::default(), capacity }.any())
     }
 }
 
@@ -44,9 +44,9 @@ struct State {
 }
 
 impl Queue for State {
-    fn enqueue(&mut self, now: Time, segment: Segment, beside: Load) -> Result<(), Refused> {
-        if !self.capacity.admits(self.fifo.load() + beside, &segment) {
-            return Err(Refused { segment, cause: Cause::Full });
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+            return Err(Cause::Full);
         }
         self.fifo.push(now, segment);
         Ok(())

@@ -108,6 +108,8 @@ fn fastest(turn: Turn, candidates: impl Iterator<Item = (usize, Candidate)>) -> 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Candidates 0, 1 and so on with these rates and long flows.
@@ -119,6 +121,32 @@ mod tests {
     pub(super) fn with_short(rates: &[f64], short: &[u32]) -> Vec<Candidate> {
         let class = |user| if short.contains(&user) { Class::Short } else { Class::Long };
         (0..).zip(rates).map(|(user, &rate)| Candidate { user, rate, class: class(user) }).collect()
+    }
+
+    fn rates() -> impl Strategy<Value = Vec<f64>> {
+        prop::collection::vec(prop_oneof![Just(0.0), Just(1e5), 1e4..3e6], 1..6)
+    }
+
+    proptest! {
+        /// A user without a rate is never served, one with a rate whenever there is one, and a slot seen twice ends alike.
+        #[test]
+        fn every_scheduler_serves_somebody_who_has_a_rate(slots in prop::collection::vec((rates(), 0u32..6, 1u64..3000), 1..60)) {
+            for entry in SCHEDULERS.entries {
+                let config = (entry.parse)((entry.defaults)()).unwrap();
+                let mut scheduler = config.build(SchedulerContext { mean_rates: &[4e5; 6] });
+                let mut slot = 0;
+                for (rates, short, gap) in &slots {
+                    slot += gap;
+                    let candidates = with_short(rates, &[*short]);
+                    let chosen = scheduler.choose(slot, &candidates);
+                    prop_assert_eq!(chosen, scheduler.choose(slot, &candidates), "{}", entry.name);
+                    prop_assert_eq!(chosen.is_some(), rates.iter().any(|&rate| rate > 0.0), "{}", entry.name);
+                    let Some(Candidate { user, rate, .. }) = chosen.map(|index| candidates[index]) else { continue };
+                    prop_assert!(rate > 0.0, "{}", entry.name);
+                    scheduler.served(Service { user, slot, slots: 1, rate, served: rate / 2.0 });
+                }
+            }
+        }
     }
 
     /// Who is served in the first slots.

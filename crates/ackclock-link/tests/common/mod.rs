@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ackclock_core::{FlowId, Segment, Seq, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
+use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{
     BufferMeaning, Capacity, Cause, CellUser, Departures, Files, LINKS, Link, LinkContext, LinkEvent,
     Nominal, QueuePlan,
@@ -61,7 +62,8 @@ pub fn nominal(table: &Value) -> Nominal {
 
 /// Tables of every link of the registry; one without tables of its own is tried with its defaults.
 pub fn every_link() -> Vec<Value> {
-    let tables = |name: &str| match name {
+    let tables = |name: &str| {
+        match name {
         "constant" => {
             vec![json!({"rate": "1Mbit/s", "delay": "3ms"}), json!({"rate": "1Mbit/s", "loss": 0.1})]
         }
@@ -80,7 +82,7 @@ pub fn every_link() -> Vec<Value> {
             json!({"file": "rates"}),
             json!({"file": "lossy"}),
         ],
-        "cell" => vec![
+        "cell" => [
             json!({}),
             json!({"users": [{"count": 2, "doppler": 100.0}, {"fading": "jakes"}], "delay": "2ms", "loss": 0.1}),
             json!({
@@ -93,10 +95,20 @@ pub fn every_link() -> Vec<Value> {
             }),
             json!({"users": [{"fading": "none"}, {}], "buffer_per": "user", "overflow": "arriving", "order": "sfp"}),
             json!({"users": [{"count": 3}], "scheduler": "pf-sp", "transport": "packets", "delay": "1ms + e(2ms)"}),
-        ],
+        ]
+        .into_iter()
+        .chain(other_schedulers().map(|name| json!({"users": [{"count": 2}], "scheduler": name})))
+        .collect(),
         _ => vec![json!({})],
+    }
     };
     with_kinds(LINKS.entries.iter().map(|entry| entry.name), tables)
+}
+
+/// Schedulers that none of the tables above names.
+fn other_schedulers() -> impl Iterator<Item = &'static str> {
+    let named = ["pf", "pf-rp", "pf-sp", "round-robin"];
+    SCHEDULERS.entries.iter().map(|entry| entry.name).filter(move |name| !named.contains(name))
 }
 
 /// Tables of every queue of the registry; one without tables of its own is tried with its defaults.
