@@ -44,6 +44,9 @@ check: .venv/.packages checked ## Formatting, lints, types, house rules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(CARGO) xtask check
+	@# Fuzz targets and the criterion bench have lock files of their own, since their libraries are nobody else's.
+	$(CARGO) check --locked --quiet --manifest-path fuzz/Cargo.toml --target-dir target/apart
+	$(CARGO) check --locked --quiet --benches --manifest-path benches/criterion/Cargo.toml --target-dir target/apart
 	ruff check .
 	ruff format --check .
 	mypy
