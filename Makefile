@@ -68,7 +68,7 @@ regulators: build ## Every regulator on recordings of EV-DO and LTE, and under t
 	python benches/regulators.py --kernel
 
 bench-criterion: tools ## The engine under criterion
-	$(CARGO) bench --locked --manifest-path benches/criterion/Cargo.toml --target-dir target
+	CRITERION_HOME=$(CURDIR)/target/criterion $(CARGO) bench --locked --manifest-path benches/criterion/Cargo.toml --target-dir target
 
 check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 20 % or 10
 	python benches/check_ns2.py

@@ -205,10 +205,7 @@ fn a_user_needs_no_root() {
     let Some(folder) = ready(&["python3", "ip", "setpriv", "pasta"]) else { return };
     let Some(machine) = Machine::new("user", &folder) else { return };
     let _device = WideDevice::open();
-    // Neither the folder of the build nor that of the test need be open to another user.
-    fs::set_permissions(folder.path("."), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_ackclock"), folder.path("ackclock")).unwrap();
-    let user = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    let user = as_user(&folder);
     let own = format!("{user} ./ackclock link 10mbit 8mbit --json --server '{}'", server("reno", 300_000));
     let ended =
         Ended::from(machine.command(&format!("{own} sh -c '{DOWNLOAD}; id -u'"), &folder).output().unwrap());
@@ -223,6 +220,42 @@ fn a_user_needs_no_root() {
     assert_eq!(ended.out, "300000\n", "through pasta: {}", ended.err);
     machine.returns_to(&before, &folder);
     assert!(comes_true(|| !machine.is_busy()), "pasta ends with the link");
+}
+
+#[test]
+fn a_user_without_pasta_is_told_that_the_inside_is_closed() {
+    let Some(folder) = ready(&["python3", "ip", "setpriv", "env"]) else { return };
+    let Some(machine) = Machine::new("closed", &folder) else { return };
+    let _device = WideDevice::open();
+    let user = as_user(&folder);
+    // Programs that are found, of which pasta is none.
+    fs::create_dir(folder.path("bin")).unwrap();
+    for program in ["sh", "python3"] {
+        std::os::unix::fs::symlink(format!("/usr/bin/{program}"), folder.path("bin").join(program)).unwrap();
+    }
+    let before = machine.state(&folder);
+    let script =
+        format!("{user} env PATH=bin ./ackclock link 10mbit 8mbit -- python3 client.py {}", Machine::SERVER);
+    let ended = Ended::from(machine.command(&script, &folder).output().unwrap());
+    if ended.err.contains("user namespace") {
+        eprintln!("skipped: {}", ended.err.trim());
+        return;
+    }
+    assert!(
+        ended.err.contains("the inside reaches only 100.64.") && ended.err.contains("passt"),
+        "{}",
+        ended.err
+    );
+    assert!(ended.err.contains("unreachable") && ended.out.is_empty(), "{ended:?}");
+    machine.returns_to(&before, &folder);
+}
+
+/// The command of a user who is nobody, in front of `./ackclock`: neither the folder of the build nor that of the test need be
+/// open to another user.
+fn as_user(folder: &Folder) -> &'static str {
+    fs::set_permissions(folder.path("."), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_ackclock"), folder.path("ackclock")).unwrap();
+    "setpriv --reuid 65534 --regid 65534 --clear-groups"
 }
 
 /// `/dev/net/tun` open to everyone, as ordinary distributions have it, until this is dropped.

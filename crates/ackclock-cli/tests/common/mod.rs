@@ -96,6 +96,7 @@ impl Folder {
 }
 
 /// How the command ended.
+#[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: i32,
     pub(crate) out: String,
