@@ -34,8 +34,6 @@ pub struct FlowStatistics {
     pub edge_rtt: MeanRtt,
     /// Segments of the flow that were lost in the queue or on the radio.
     pub dropped: u64,
-    /// Segments of the flow delivered over the radio.
-    pub delivered: u64,
 }
 
 /// Mean round-trip time of one timed segment at a time.
