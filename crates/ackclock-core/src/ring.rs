@@ -64,6 +64,12 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
+    /// Says that one will be put in so many places behind the last.
+    #[inline(always)]
+    pub fn prefetch_tail(&self, further: usize) {
+        prefetch::element(&self.slots, self.tail + further);
+    }
+
     /// How many there are.
     #[inline]
     pub fn len(&self) -> usize {

@@ -166,10 +166,10 @@ impl Line {
 /// Has the state of the senders fetched to which the next ACKs go: what it points to once it is there.
 #[inline(always)]
 fn look_ahead(servers: &Host, up: &Wires) {
-    if let Some(flow) = up.flow_after(5) {
+    if let Some(flow) = up.flow_after(8) {
         servers.prefetch(flow);
     }
-    if let Some(flow) = up.flow_after(1) {
+    if let Some(flow) = up.flow_after(2) {
         servers.prefetch_more(flow);
     }
 }

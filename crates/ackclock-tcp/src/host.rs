@@ -218,6 +218,10 @@ impl Host {
             };
             self.wakes.set(slot, deadline);
         }
+        // A flow whose deadline comes has been still for long, and has left the caches.
+        if let Some((_, next)) = self.wakes.first() {
+            self.prefetch(FlowId(next as u32));
+        }
     }
 
     /// When something is next due; [`Time::NEVER`] where nothing is.

@@ -86,18 +86,19 @@ impl RtoConfig {
 
 /// The estimator of one connection.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct RttEstimator {
+    /// The timeout with its limits and backoff.
+    rto: Span,
+    min_rtt: Span,
+    timed: Option<Timed>,
+    /// Power of two by which the timeout is multiplied, 0..=6.
+    backoff: u32,
+    /// The segment that is timed was acknowledged: a round trip is over.
+    round_over: bool,
     config: RtoConfig,
     /// `None` before the first sample.
     state: Option<State>,
-    /// The timeout with its limits and backoff.
-    rto: Span,
-    /// Power of two by which the timeout is multiplied, 0..=6.
-    backoff: u32,
-    min_rtt: Span,
-    timed: Option<Timed>,
-    /// The segment that is timed was acknowledged: a round trip is over.
-    round_over: bool,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -127,7 +127,10 @@ impl Sent {
     /// Adds the record that follows the last one.
     #[inline]
     pub fn push(&mut self, record: Record) {
+        // About the records of three lines: a window that grows sends some at once.
+        const FURTHER: usize = 12;
         self.records.push(record);
+        self.records.prefetch_tail(FURTHER);
     }
 
     /// Takes the oldest record away.

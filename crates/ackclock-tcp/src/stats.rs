@@ -6,7 +6,10 @@ use crate::cc::Congestion;
 
 /// Counts of one sender.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct SenderStats {
+    /// Every round-trip time that could be measured.
+    pub rtt: Histogram,
     /// Segments with data, FIN or probes that left, each time that they did.
     pub segments_sent: u64,
     /// Those of them that had left before.
@@ -21,8 +24,6 @@ pub struct SenderStats {
     pub spurious_fast_retransmits: Option<u64>,
     /// Window reductions for a congestion echo.
     pub ecn_reductions: u64,
-    /// Every round-trip time that could be measured.
-    pub rtt: Histogram,
     /// Losses grouped into cycles.
     pub loss_cycles: LossCycles,
     timed_sum: Span,

@@ -35,40 +35,43 @@ use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 use crate::reassembly::Reassembly;
 
 /// The receiving half of one connection. Driven by hand: segments and instants go in, ACKs come out.
+///
+/// What every segment touches comes first, as in a sender.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
     /// RCV.NXT, the next byte expected.
     next: Seq,
     /// RCV.NXT as the last ACK told it (Last.ACK.sent of RFC 7323).
     acknowledged: Seq,
+    flow: FlowId,
     state: State,
     /// ECE is on from congestion experienced until CWR.
     echo_congestion: bool,
-    scale: u8,
     window_field: u16,
     /// Segments taken in order since the last ACK.
     unacknowledged: u32,
+    scale: u8,
     quick: Quick,
-    /// TS.Recent, the timestamp to echo.
-    echo: Option<u32>,
     /// When the delayed ACK, or the SYN again, is due.
     deadline: Time,
     delivered: u64,
     delivered_headers: u64,
-    first_byte_at: Option<Time>,
-    finished_at: Option<Time>,
+    ahead: Reassembly,
     /// The number after the FIN, once seen.
     end: Option<Seq>,
-    ahead: Reassembly,
     /// The window, where it grows.
     autotune: Option<Box<Autotune>>,
+    /// What was configured, less what the peer did not agree to.
+    config: ReceiverConfig,
+    first_byte_at: Option<Time>,
+    finished_at: Option<Time>,
+    /// TS.Recent, the timestamp to echo.
+    echo: Option<u32>,
     /// When the last SYN left.
     syn_sent: Time,
     /// Wait before the next SYN.
     syn_timeout: Span,
-    flow: FlowId,
-    /// What was configured, less what the peer did not agree to.
-    config: ReceiverConfig,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

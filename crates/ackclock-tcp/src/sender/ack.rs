@@ -8,10 +8,10 @@ use crate::config::{Halves, Repair, Switch};
 use crate::prr::{Delivery, Prr};
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals};
-use crate::sent::Record;
 use crate::undo::{Before, Detector, Proof, Redress};
 
 /// The news of one acknowledgement.
+#[derive(Default)]
 struct News {
     acked: Acked,
     sacked: u32,
@@ -30,7 +30,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     #[inline(always)]
     pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, closed: bool) {
         let advances = seg.ack.after(self.board.una());
-        let mut news = self.read(now, seg);
+        let mut news = News::default();
+        self.read(now, seg, &mut news);
         if advances {
             self.on_advance(now, seg, &mut news);
         } else {
@@ -50,35 +51,33 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
     }
 
-    /// Brings the scoreboard up to date.
+    /// Brings the scoreboard up to date. The news are written where they stay: a copy would wait for all of it.
     #[inline(always)]
-    fn read(&mut self, now: Time, seg: &Segment) -> News {
-        let mut arrivals = Arrivals::default();
-        let passed = |record: &Record| {
-            if R::FOLLOWS_ARRIVALS {
-                arrivals.pass(record);
-            }
-        };
-        let advances = seg.ack != self.board.una();
-        let acked = if advances { self.board.acknowledge(seg.ack, passed) } else { Acked::default() };
-        self.past.acknowledged += u64::from(acked.bytes);
-        if acked.bytes > 0
+    fn read(&mut self, now: Time, seg: &Segment, news: &mut News) {
+        if seg.ack != self.board.una() {
+            let arrivals = &mut news.arrivals;
+            news.acked = self.board.acknowledge(seg.ack, |record| {
+                if R::FOLLOWS_ARRIVALS {
+                    arrivals.pass(record);
+                }
+            });
+        }
+        self.past.acknowledged += u64::from(news.acked.bytes);
+        if news.acked.bytes > 0
             && let Some(rate) = &mut self.rate
         {
             rate.on_acked(now, seg.ack);
         }
-        let losses = self.board.losses();
-        let mut news = News { acked, sacked: 0, rtt: None, first_rtt: None, dsack: false, losses, arrivals };
-        let mut newest = acked.newest;
+        news.losses = self.board.losses();
+        let mut newest = news.acked.newest;
         if R::USES_SACK {
-            newest = newest.max(self.read_sack(now, seg, &mut news));
+            newest = newest.max(self.read_sack(now, seg, news));
         }
         news.rtt = newest.map(|sent_at| now.since(sent_at));
         if self.config.repair == Repair::Linux {
             // Linux takes that of the first segment acknowledged.
-            news.first_rtt = acked.oldest.map(|sent_at| now.since(sent_at));
+            news.first_rtt = news.acked.oldest.map(|sent_at| now.since(sent_at));
         }
-        news
     }
 
     /// What is SACKed; when the newest of it was sent.

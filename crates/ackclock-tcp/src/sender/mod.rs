@@ -138,6 +138,7 @@ pub struct TcpSender<R, C> {
     board: Scoreboard,
     /// Retransmission or persist timer; [`Time::NEVER`] while stopped.
     timer: Time,
+    config: Arc<SenderConfig>,
     pacer: Pacer,
     /// When pacing last held something back that it will let out; [`Time::NEVER`] otherwise.
     pacing_wake: Time,
@@ -146,9 +147,6 @@ pub struct TcpSender<R, C> {
     peer: Peer,
     /// Configured bound of the window, bytes.
     max_window: u32,
-    /// Payload not sent yet.
-    unsent: Supply,
-    past: Past,
     flow: FlowId,
     mss: u16,
     header: u16,
@@ -157,11 +155,14 @@ pub struct TcpSender<R, C> {
     fin: Fin,
     /// What must go out before anything else.
     due: Due,
+    /// Payload not sent yet.
+    unsent: Supply,
+    past: Past,
     ecn: Ecn,
-    recovery: R,
-    cc: C,
     /// The reduction under way, where it is spread over the recovery.
     reduction: Option<Prr>,
+    recovery: R,
+    cc: C,
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
     stats: SenderStats,
@@ -170,7 +171,6 @@ pub struct TcpSender<R, C> {
     undo: Box<dyn Undo>,
     initial_window: u32,
     params: FlowParams,
-    config: Arc<SenderConfig>,
 }
 
 /// Lines of the cache from `timer` on that an acknowledgement without news touches; what is rare comes behind them.
