@@ -254,6 +254,27 @@ fn a_user_without_pasta_is_told_that_the_inside_is_closed() {
     machine.returns_to(&before, &folder);
 }
 
+/// Someone else's tables have the names of ours, which is the one way to be without nftables on a machine that has them.
+#[test]
+fn where_masquerading_fails_root_is_told_that_the_inside_is_closed() {
+    let Some(folder) = ready(&["python3", "ip", "nft"]) else { return };
+    let Some(machine) = Machine::new("tables", &folder) else { return };
+    let take = "for number in $(seq 64); do nft add table ip ackclock$number || exit; done; echo taken";
+    let taken = Ended::from(machine.command(take, &folder).output().unwrap());
+    assert_eq!(taken.out, "taken\n", "{}", taken.err);
+    let before = machine.state(&folder);
+    let script = format!("{LINK} python3 client.py {}", Machine::SERVER);
+    let ended = Ended::from(machine.command(&script, &folder).output().unwrap());
+    assert!(
+        ended.err.contains("the inside reaches only 100.64.")
+            && ended.err.contains("masquerading by nftables"),
+        "{}",
+        ended.err
+    );
+    assert!(ended.err.contains("unreachable") && ended.out.is_empty(), "{ended:?}");
+    machine.returns_to(&before, &folder);
+}
+
 /// The command of a user who is nobody, in front of `./ackclock`: neither the folder of the build nor that of the test need be
 /// open to another user.
 fn as_user(folder: &Folder) -> &'static str {
