@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test checked check skeletons bench bench-criterion bench-live agree regulators check-ns2 papers docs pages fuzz clean tools build
+.PHONY: help run test checked check skeletons bench bench-criterion bench-live agree agree-options regulators check-ns2 papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -63,6 +63,9 @@ bench-live: tools ## Real packets: how well time is kept and how much is carried
 
 agree: build ## How well the worlds agree: the kernel's senders beside ours, over the same scenarios; needs root, takes 25 minutes
 	python benches/agree.py
+
+agree-options: build ## The same without each option of the preset linux; needs the runs of `make agree`, takes 10 minutes
+	python benches/agree_options.py
 
 regulators: build ## Every regulator on recordings of EV-DO and LTE, and under the kernel's senders as root: 12 minutes
 	python benches/regulators.py --kernel

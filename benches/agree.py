@@ -12,11 +12,12 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 import agreement
@@ -88,9 +89,9 @@ def main() -> int:
     return 0
 
 
-def arguments() -> argparse.Namespace:
+def arguments(description: str | None = __doc__) -> argparse.Namespace:
     """The options."""
-    options = argparse.ArgumentParser(description=__doc__)
+    options = argparse.ArgumentParser(description=description)
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--runs", type=int, default=3)
     options.add_argument("--jobs", type=int, default=10, help="namespaces at once")
@@ -123,10 +124,14 @@ class Worlds:
         """The file that both read."""
         return self.out / "scenarios" / f"{cell.name}.toml"
 
+    def kept(self, job: Job) -> Path:
+        """The file of a run of the kernel's."""
+        digest = hashlib.sha256(job.cell.scenario(self.seconds).encode()).hexdigest()[:8]
+        return self.out / "runs" / f"{job.cell.name}-{job.sender.ours}-{job.seed}-{digest}.json"
+
     def real(self, job: Job) -> Result:
         """The kernel's sender; from disk if it was measured before."""
-        digest = hashlib.sha256(job.cell.scenario(self.seconds).encode()).hexdigest()[:8]
-        kept = self.out / "runs" / f"{job.cell.name}-{job.sender.ours}-{job.seed}-{digest}.json"
+        kept = self.kept(job)
         if not kept.exists():
             serve = shlex.join([sys.executable, str(BULK), "send", job.sender.control, str(job.sender.sack)])
             begin = FIRST_BEGIN_S + STEP_S * (job.seed - 1)
@@ -138,20 +143,24 @@ class Worlds:
             kept.write_text(json.dumps(result) + "\n")
         return json.loads(kept.read_text())
 
-    def simulated(self, job: Job, real: Result, starts: int) -> list[Result]:
+    def simulated(
+        self, job: Job, real: Result, starts: int, sets: Mapping[str, str] = MappingProxyType({})
+    ) -> list[Result]:
         """Our sender, which begins as much later than the link as the kernel's programs did, give or take some ms.
 
-        On a recording a few milliseconds decide what an outage meets: one beginning would say little.
+        On a recording a few milliseconds decide what an outage meets: one beginning would say little. `sets` are
+        further keys of the scenario.
         """
         shifts = [AROUND_S * (2 * (start + 0.5) / starts - 1) for start in range(starts)]
-        return [self.simulate(job, real["begins_s"] + shift) for shift in shifts]
+        return [self.simulate(job, real["begins_s"] + shift, sets) for shift in shifts]
 
-    def simulate(self, job: Job, start: float) -> Result:
+    def simulate(self, job: Job, start: float, more: Mapping[str, str]) -> Result:
         """Our sender from `start` on, in seconds."""
         sets = {
             "flow.sender": job.sender.ours,
             "flow.start": f"{start:.3f}s",
             "duration": f"{self.seconds + start:.3f}s",
+            **more,
         }
         options = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
         return run(["ackclock", "run", str(self.scenario(job.cell)), "--json", "--seed", str(job.seed), *options])
