@@ -75,8 +75,8 @@ impl Autotune {
         self.threshold
     }
 
-    /// Takes in a segment with data.
-    pub(super) fn on_data(&mut self, arrival: &Arrival) {
+    /// Takes in a segment with data; whether the window has grown.
+    pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
         if let Some(sample) = arrival.round_trip {
             self.round_trip = Some(self.round_trip.map_or(sample, |known| (known * 7 + sample) / 8));
         }
@@ -92,9 +92,11 @@ impl Autotune {
         if self.space > before || arrival.ahead > 0 {
             self.clamp = self.clamp.max(self.wanted(before, arrival.ahead));
         }
-        if arrival.in_order {
-            self.threshold = self.threshold.saturating_add(RISE * self.mss).min(self.clamp);
+        if !arrival.in_order || self.threshold >= self.clamp {
+            return false;
         }
+        self.threshold = self.threshold.saturating_add(RISE * self.mss).min(self.clamp);
+        true
     }
 
     /// Room for twice what was read, and for twice the growth of that again.
@@ -125,8 +127,9 @@ mod tests {
         tune.on_data(&arrival(100, 20_000));
         assert_eq!(tune.clamp, 120_000);
         assert_eq!(tune.window(), 67_000);
-        (0..100).for_each(|_| tune.on_data(&arrival(110, 20_000)));
-        assert_eq!(tune.window(), 120_000);
+        let grown = (0..100).filter(|_| tune.on_data(&arrival(110, 20_000))).count();
+        // From 67 000 by 2000 each.
+        assert_eq!((tune.window(), grown), (120_000, 27));
     }
 
     #[test]
@@ -142,7 +145,9 @@ mod tests {
     #[test]
     fn it_never_exceeds_what_is_configured() {
         let mut tune = Autotune::new(MSS, 80_000);
-        (1..100u64).for_each(|n| tune.on_data(&arrival(100 * n, 100_000 * n)));
+        for n in 1..100u64 {
+            tune.on_data(&arrival(100 * n, 100_000 * n));
+        }
         assert_eq!(tune.window(), 80_000);
         assert_eq!(Autotune::new(MSS, 5000).window(), 5000);
     }

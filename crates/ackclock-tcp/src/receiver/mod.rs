@@ -266,7 +266,9 @@ impl Receiver {
             Span::from_millis(u64::from(clock(now).wrapping_sub(stamps.echo)).clamp(1, LONGEST_ROUND_TRIP))
         });
         let ahead = self.ahead.end().map_or(0, |end| end.since(self.next));
-        autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, in_order, round_trip });
+        if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, in_order, round_trip }) {
+            self.quick.on_growth();
+        }
         self.window_field = field(autotune.window(), self.scale);
     }
 

@@ -1,7 +1,8 @@
 //! When segments are acknowledged one by one, though acknowledgements are delayed otherwise.
 //!
 //! As Linux does: at the beginning of a connection, after a silence longer than the peer's timeout would be, because the
-//! peer may begin anew with a small window, and after data that had arrived before, because the peer may be repairing.
+//! peer may begin anew with a small window, after data that had arrived before, because the peer may be repairing, and for
+//! each segment that lets the window grow.
 
 use ackclock_core::{Span, Time};
 
@@ -45,6 +46,13 @@ impl Quick {
         self.left = self.most;
     }
 
+    /// The window has grown, which the peer is to know. An even number of segments to come makes room for one more.
+    pub(super) fn on_growth(&mut self) {
+        if self.most > 0 {
+            self.left |= 1;
+        }
+    }
+
     /// An acknowledgement is sent.
     pub(super) fn on_ack(&mut self) {
         self.left = self.left.saturating_sub(1);
@@ -82,11 +90,26 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_grows_is_told_at_once() {
+        let mut quick = Quick::new(2);
+        // As many as there were, and one for each two segments that let it grow.
+        (0..4).for_each(|_| {
+            quick.on_growth();
+            quick.on_ack();
+        });
+        (0..2).for_each(|_| quick.on_ack());
+        assert!(!quick.is_on());
+        quick.on_growth();
+        assert!(quick.is_on());
+    }
+
+    #[test]
     fn of_none_there_are_none() {
         let mut quick = Quick::new(0);
         quick.on_data(ms(0));
         quick.on_data(ms(9000));
         quick.on_repeated();
+        quick.on_growth();
         assert!(!quick.is_on());
     }
 }
