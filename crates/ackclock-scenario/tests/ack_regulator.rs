@@ -24,8 +24,9 @@ rate = "1Mbit/s"
 sender = "bbr"
 "#;
 
-fn goodput(regulator: &str, rate: &str, outage: &str) -> f64 {
+fn goodput(regulator: &str, rate: &str, outage: &str, seed: u64) -> f64 {
     let sets = [
+        format!("seed={seed}"),
         format!("edge.regulator={regulator}"),
         format!("edge.down.rate={rate}"),
         format!(r#"edge.down.outages=[{{ at = "5s", for = "{outage}", every = "7s" }}]"#),
@@ -35,11 +36,13 @@ fn goodput(regulator: &str, rate: &str, outage: &str) -> f64 {
 }
 
 /// BBR in search of the least round-trip time keeps four segments in flight and answers no ACK until as many have come.
-/// While one ACK a second went from an idle link, it carried 31 % of what it carries alone in both cases.
+/// While one ACK a second went from an idle link, it carried 31 % of what it carries alone in both cases. What an outage meets is
+/// luck, of which ten seeds have some of each kind.
 #[test]
 fn a_sender_that_lowers_its_window_is_not_stalled() {
     for (rate, outage) in [("ln(4Mbit/s, 5Mbit/s)", "500ms"), ("ln(6Mbit/s, 8Mbit/s)", "1s")] {
-        let [none, regulated] = ["none", "ack-regulator"].map(|regulator| goodput(regulator, rate, outage));
-        assert!(regulated > 0.8 * none, "{rate} {outage}: {regulated} beside {none}");
+        let [none, regulated] = ["none", "ack-regulator"]
+            .map(|regulator| (1..=10).map(|seed| goodput(regulator, rate, outage, seed)).sum::<f64>());
+        assert!(regulated > 0.9 * none, "{rate} {outage}: {regulated} beside {none}");
     }
 }
