@@ -64,7 +64,7 @@ bench-live: tools ## Real packets: how well time is kept and how much is carried
 agree: build ## How well the worlds agree: the kernel's senders beside ours, over the same scenarios; needs root, takes 25 minutes
 	python benches/agree.py
 
-agree-options: build ## The same without each option of the preset linux; needs the runs of `make agree`, takes 10 minutes
+agree-options: build ## The same without each option of the preset linux; needs the runs of `make agree`, takes a minute
 	python benches/agree_options.py
 
 regulators: build ## Every regulator on recordings of EV-DO and LTE, and under the kernel's senders as root: 12 minutes

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
 from typing import Any
 
 import agreement
@@ -65,7 +64,11 @@ class Job:
 
 def main() -> int:
     """Measure what is missing, compare, and write the table."""
-    given = arguments()
+    parser = argument_parser(__doc__)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=10, help="namespaces at once")
+    parser.add_argument("--kernel-only", action="store_true", help="measure the kernel's senders, and compare nothing")
+    given = parser.parse_args()
     cells = [cell for cell in CELLS if given.only in cell.name and usable(cell)]
     senders = [sender for sender in SENDERS if sender.ours in given.senders]
     if os.geteuid() != 0:
@@ -89,17 +92,14 @@ def main() -> int:
     return 0
 
 
-def arguments(description: str | None = __doc__) -> argparse.Namespace:
-    """The options."""
-    options = argparse.ArgumentParser(description=description)
-    options.add_argument("--seconds", type=float, default=60)
-    options.add_argument("--runs", type=int, default=3)
-    options.add_argument("--jobs", type=int, default=10, help="namespaces at once")
-    options.add_argument("--only", default="", help="cells with this in their names")
-    options.add_argument("--kernel-only", action="store_true", help="measure the kernel's senders, and compare nothing")
-    options.add_argument("--senders", nargs="+", default=[sender.ours for sender in SENDERS])
-    options.add_argument("--out", type=Path, default=Path("out/agree"))
-    return options.parse_args()
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """The options that say which runs are meant."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--only", default="", help="cells with this in their names")
+    parser.add_argument("--senders", nargs="+", default=[sender.ours for sender in SENDERS])
+    parser.add_argument("--out", type=Path, default=Path("out/agree"))
+    return parser
 
 
 def usable(cell: Cell) -> bool:
@@ -143,16 +143,14 @@ class Worlds:
             kept.write_text(json.dumps(result) + "\n")
         return json.loads(kept.read_text())
 
-    def simulated(
-        self, job: Job, real: Result, starts: int, sets: Mapping[str, str] = MappingProxyType({})
-    ) -> list[Result]:
+    def simulated(self, job: Job, real: Result, starts: int, sets: Mapping[str, str] | None = None) -> list[Result]:
         """Our sender, which begins as much later than the link as the kernel's programs did, give or take some ms.
 
         On a recording a few milliseconds decide what an outage meets: one beginning would say little. `sets` are
         further keys of the scenario.
         """
         shifts = [AROUND_S * (2 * (start + 0.5) / starts - 1) for start in range(starts)]
-        return [self.simulate(job, real["begins_s"] + shift, sets) for shift in shifts]
+        return [self.simulate(job, real["begins_s"] + shift, sets or {}) for shift in shifts]
 
     def simulate(self, job: Job, start: float, more: Mapping[str, str]) -> Result:
         """Our sender from `start` on, in seconds."""

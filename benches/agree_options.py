@@ -62,7 +62,7 @@ OPTIONS = [
     ),
     Option(
         "`acks.quick`",
-        "single ACKs at the beginning, after a silence, and after repeated data",
+        "single ACKs at the beginning, after a silence, after repeated data, and where the window grows",
         flow={"acks.quick": 0},
     ),
 ]
@@ -70,7 +70,7 @@ OPTIONS = [
 
 def main() -> int:
     """Simulate without each option, and write the table."""
-    given = agree.arguments(__doc__)
+    given = agree.argument_parser(__doc__).parse_args()
     cells = [cell for cell in CELLS if given.only in cell.name and agree.usable(cell)]
     senders = [sender for sender in SENDERS if sender.ours in given.senders]
     worlds = Worlds(given.out, given.seconds, cells)

@@ -24,7 +24,8 @@ pub struct Delayed {
     pub count: u32,
     /// Longest delay of an acknowledgement.
     pub timeout: Span,
-    /// Segments at the beginning that are acknowledged one by one (Linux: 16).
+    /// Segments that are acknowledged one by one (Linux: 16) at the beginning, after a silence and after data that had arrived
+    /// before; with any, each one too that lets a tuned window grow.
     pub quick: u32,
 }
 

@@ -84,7 +84,7 @@ impl RtoConfig {
     }
 }
 
-/// The estimator of one connection.
+/// The estimator of one connection. What every ACK reads comes first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct RttEstimator {

@@ -4,7 +4,7 @@ use ackclock_core::{Histogram, Span, Time};
 
 use crate::cc::Congestion;
 
-/// Counts of one sender.
+/// Counts of one sender. What every ACK touches comes first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct SenderStats {

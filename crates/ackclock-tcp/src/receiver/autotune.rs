@@ -75,7 +75,7 @@ impl Autotune {
         self.threshold
     }
 
-    /// Takes in a segment with data; whether the window has grown.
+    /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
         if let Some(sample) = arrival.round_trip {
             self.round_trip = Some(self.round_trip.map_or(sample, |known| (known * 7 + sample) / 8));

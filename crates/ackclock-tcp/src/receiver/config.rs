@@ -15,7 +15,8 @@ pub enum AckPolicy {
         count: u32,
         /// Longest delay of an ACK.
         timeout: Span,
-        /// Segments at the beginning of a connection that are acknowledged one by one (Linux: 16).
+        /// Segments that are acknowledged one by one (Linux: 16) at the beginning, after a silence and after data that had arrived
+        /// before; with any, each one too that lets a tuned window grow.
         quick: u32,
     },
 }

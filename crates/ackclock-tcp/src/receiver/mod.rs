@@ -8,7 +8,8 @@
 //!
 //! ## What it does
 //! The application reads at once, so the advertised window never shrinks: it is the configured maximum, or grows up to it
-//! ([autotuning](self::autotune)), and bytes held behind a gap lie inside it. The receiver is the client of a download: with the handshake on it opens the connection.
+//! ([autotuning](self::autotune)), and bytes held behind a gap lie inside it. The receiver is the client of a download: with
+//! the handshake on it opens the connection.
 //!
 //! ## Differences from the source
 //! - A delayed ACK counts segments, not full-sized segments.
@@ -36,7 +37,7 @@ use crate::reassembly::Reassembly;
 
 /// The receiving half of one connection. Driven by hand: segments and instants go in, ACKs come out.
 ///
-/// What every segment touches comes first, as in a sender.
+/// What every segment touches comes first and lies together, as in `TcpSender`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {

@@ -46,7 +46,8 @@ impl Quick {
         self.left = self.most;
     }
 
-    /// The window has grown, which the peer is to know. An even number of segments to come makes room for one more.
+    /// The window has grown, which the peer is to know at once. Linux sets the lowest bit of the count: the segment is
+    /// acknowledged, and an odd number of others is not made more.
     pub(super) fn on_growth(&mut self) {
         if self.most > 0 {
             self.left |= 1;
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn a_window_that_grows_is_told_at_once() {
         let mut quick = Quick::new(2);
-        // As many as there were, and one for each two segments that let it grow.
+        // The lowest bit is on whenever a segment that lets it grow is acknowledged.
         (0..4).for_each(|_| {
             quick.on_growth();
             quick.on_ack();
