@@ -7,10 +7,10 @@
 //! Linux 6.18.
 //!
 //! ## What it does
-//! Two bounds, of which the smaller holds. The threshold rises by two segments for each that arrives in order. The clamp is
-//! twice what was read in the last round trip, and more where that grew, so that the sender may double; bytes behind a gap
-//! come on top. Nothing shrinks. A sender that repairs one loss a round trip, and so delivers little in order, meets the
-//! threshold.
+//! Two bounds, of which the smaller holds. The threshold rises by two segments for each that arrives, but out of order only
+//! with SACK. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
+//! double; bytes behind a gap come on top. Nothing shrinks. A sender without SACK, which repairs one loss a round trip and so
+//! delivers little in order, meets the threshold.
 //!
 //! ## Differences from the source
 //! Counts payload; the source counts memory, and takes half of it for payload.
@@ -26,7 +26,7 @@ const FIRST: u32 = 65_536;
 const FIRST_CLAMP: u32 = 80_896;
 /// Segments that are expected of the first round trip.
 const FIRST_ROUND: u32 = 10;
-/// Segments by which one that arrives in order raises the threshold.
+/// Segments by which one that counts raises the threshold.
 const RISE: u32 = 2;
 
 /// The window of one receiver. Amounts are bytes of payload.
@@ -41,6 +41,8 @@ pub(super) struct Autotune {
     /// What had been delivered when this round trip began, and when that was.
     mark: u64,
     since: Time,
+    /// The timestamp that was echoed last.
+    echo: Option<u32>,
     round_trip: Option<Span>,
 }
 
@@ -52,10 +54,10 @@ pub(super) struct Arrival {
     pub(super) delivered: u64,
     /// Bytes from the left edge to the end of what waits behind gaps.
     pub(super) ahead: u32,
-    /// The segment was the next one expected.
-    pub(super) in_order: bool,
-    /// Round-trip time by its timestamps, where it has them.
-    pub(super) round_trip: Option<Span>,
+    /// The segment was the next one expected, or is told by SACK.
+    pub(super) counts: bool,
+    /// The timestamp that it echoes, if any, and the round-trip time that this makes.
+    pub(super) echo: Option<(u32, Span)>,
 }
 
 impl Autotune {
@@ -66,8 +68,8 @@ impl Autotune {
         let threshold = (FIRST / mss * mss).min(most);
         let clamp = FIRST_CLAMP.min(most);
         let space = FIRST_ROUND * mss;
-        let (mark, since, round_trip) = (0, Time::ZERO, None);
-        Self { mss, most, threshold, clamp, space, mark, since, round_trip }
+        let (mark, since, echo, round_trip) = (0, Time::ZERO, None, None);
+        Self { mss, most, threshold, clamp, space, mark, since, echo, round_trip }
     }
 
     /// The window, bytes.
@@ -77,8 +79,8 @@ impl Autotune {
 
     /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
-        if let Some(sample) = arrival.round_trip {
-            self.round_trip = Some(self.round_trip.map_or(sample, |known| (known * 7 + sample) / 8));
+        if let Some((echo, sample)) = arrival.echo {
+            self.time(echo, sample);
         }
         let before = self.space;
         let read = u32::try_from(arrival.delivered - self.mark).unwrap_or(u32::MAX);
@@ -92,11 +94,21 @@ impl Autotune {
         if self.space > before || arrival.ahead > 0 {
             self.clamp = self.clamp.max(self.wanted(before, arrival.ahead));
         }
-        if !arrival.in_order || self.threshold >= self.clamp {
+        if !arrival.counts || self.threshold >= self.clamp {
             return false;
         }
         self.threshold = self.threshold.saturating_add(RISE * self.mss).min(self.clamp);
         true
+    }
+
+    /// Of segments that echo the same timestamp the first one alone is timed: the others followed it out of the sender.
+    fn time(&mut self, echo: u32, sample: Span) {
+        if self.echo.replace(echo) == Some(echo) {
+            return;
+        }
+        let known = self.round_trip.unwrap_or(sample);
+        // A shorter one is believed at once.
+        self.round_trip = Some(if sample < known { sample } else { (known * 7 + sample) / 8 });
     }
 
     /// Room for twice what was read, and for twice the growth of that again.
@@ -115,8 +127,8 @@ mod tests {
 
     fn arrival(ms: u64, delivered: u64) -> Arrival {
         let now = Time::ZERO + Span::from_millis(ms);
-        let round_trip = Some(Span::from_millis(100));
-        Arrival { now, delivered, ahead: 0, in_order: true, round_trip }
+        let echo = Some((ms as u32, Span::from_millis(100)));
+        Arrival { now, delivered, ahead: 0, counts: true, echo }
     }
 
     #[test]
@@ -133,13 +145,24 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_gap_only_the_clamp_rises() {
+    fn what_does_not_count_raises_the_clamp_alone() {
         let mut tune = Autotune::new(MSS, 1_000_000);
         for n in 1..=200 {
-            tune.on_data(&Arrival { ahead: n * 1000, in_order: false, ..arrival(50, 0) });
+            tune.on_data(&Arrival { ahead: n * 1000, counts: false, ..arrival(50, 0) });
         }
         // twice the 10 000 of the first round trip, and 200 000 ahead
         assert_eq!((tune.window(), tune.clamp), (65_000, 220_000));
+    }
+
+    #[test]
+    fn a_shorter_round_trip_is_believed_at_once_and_a_longer_one_by_an_eighth() {
+        let mut tune = Autotune::new(MSS, 1_000_000);
+        let known = [(1, 80), (2, 160), (2, 500), (3, 20)].map(|(echo, ms)| {
+            tune.on_data(&Arrival { echo: Some((echo, Span::from_millis(ms))), ..arrival(0, 0) });
+            tune.round_trip
+        });
+        // The third echoes what the second one did.
+        assert_eq!(known, [80, 90, 90, 20].map(|ms| Some(Span::from_millis(ms))));
     }
 
     #[test]

@@ -155,12 +155,12 @@ impl Receiver {
         let is_next = in_order && self.ahead.is_empty() && self.end.is_none();
         if is_next && seg.sequence_space() <= self.window() {
             self.advance(now, seg.end(), u32::from(seg.header) * u32::from(seg.payload > 0), end_of(seg));
-            self.tune(now, seg, in_order);
+            self.tune(now, seg, true);
             self.acknowledge_in_order(now, out);
         } else {
-            let duplicate = self.place(now, seg).filter(|_| self.config.dsack);
-            self.tune(now, seg, in_order);
-            self.acknowledge(now, duplicate, out);
+            let duplicate = self.place(now, seg);
+            self.tune(now, seg, in_order || self.config.sack && duplicate.is_none());
+            self.acknowledge(now, duplicate.filter(|_| self.config.dsack), out);
         }
     }
 
@@ -257,17 +257,19 @@ impl Receiver {
         duplicate.or(repeated)
     }
 
-    /// Lets the window grow by what has arrived.
+    /// Lets the window grow by what has arrived. Without SACK what is out of order does not count: another window would make
+    /// its ACK no duplicate (RFC 5681 section 2).
     #[inline(always)]
-    fn tune(&mut self, now: Time, seg: &Segment, in_order: bool) {
+    fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
         let Some(autotune) = &mut self.autotune else { return };
         let stamps = seg.timestamps().filter(|_| self.config.timestamps);
-        let round_trip = stamps.map(|stamps| {
+        let echo = stamps.map(|stamps| {
             // The clock of the echo counts whole milliseconds.
-            Span::from_millis(u64::from(clock(now).wrapping_sub(stamps.echo)).clamp(1, LONGEST_ROUND_TRIP))
+            let round_trip = u64::from(clock(now).wrapping_sub(stamps.echo)).clamp(1, LONGEST_ROUND_TRIP);
+            (stamps.echo, Span::from_millis(round_trip))
         });
         let ahead = self.ahead.end().map_or(0, |end| end.since(self.next));
-        if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, in_order, round_trip }) {
+        if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, counts, echo }) {
             self.quick.on_growth();
         }
         self.window_field = field(autotune.window(), self.scale);
@@ -485,6 +487,25 @@ mod tests {
         let mut bench = Bench::new(ReceiverConfig { acks, ..ReceiverConfig::default() });
         let acks: Vec<_> = (0..7).map(|index| bench.data(ms(0), index).len()).collect();
         assert_eq!(acks, [1, 1, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn what_comes_out_of_order_lets_the_window_grow_where_sack_tells_of_it() {
+        let windows = [true, false].map(|sack| {
+            let window = WindowPolicy::Tuned;
+            let mut bench = Bench::new(ReceiverConfig {
+                sack,
+                window,
+                max_window: 131_000,
+                mss: 1000,
+                ..ReceiverConfig::default()
+            });
+            let before = bench.data(ms(0), 0)[0].window;
+            let grown = [2, 3, 3, 1].map(|index| bench.data(ms(1), index)[0].window - before);
+            grown.map(|more| u32::from(more) << bench.receiver.scale)
+        });
+        // Two segments each, but for one that had come before.
+        assert_eq!(windows, [[2000, 4000, 4000, 6000], [0, 0, 0, 2000]]);
     }
 
     #[test]
