@@ -94,8 +94,6 @@ pub struct RttEstimator {
     timed: Option<Timed>,
     /// Power of two by which the timeout is multiplied, 0..=6.
     backoff: u32,
-    /// The segment that is timed was acknowledged: a round trip is over.
-    round_over: bool,
     config: RtoConfig,
     /// `None` before the first sample.
     state: Option<State>,
@@ -107,12 +105,14 @@ enum State {
         srtt: Span,
         rttvar: Span,
     },
-    /// The timeout is `srtt + margin`; `peak` is the largest of four times the deviation in this round trip.
+    /// The timeout is `srtt + margin`; `peak` is the largest of four times the deviation in this round trip, which lasts until
+    /// more than `round` is acknowledged.
     Bounded {
         srtt: Span,
         deviation: Span,
         peak: Span,
         margin: Span,
+        round: Seq,
     },
     /// `S` is eight times the mean, `V` four times the deviation, in ticks.
     Coarse {
@@ -134,15 +134,8 @@ const MAX_BACKOFF: u32 = 6;
 impl RttEstimator {
     /// An estimator without a sample.
     pub fn new(config: RtoConfig) -> Self {
-        let mut estimator = Self {
-            config,
-            state: None,
-            rto: Span::ZERO,
-            backoff: 0,
-            min_rtt: Span::MAX,
-            timed: None,
-            round_over: false,
-        };
+        let mut estimator =
+            Self { config, state: None, rto: Span::ZERO, backoff: 0, min_rtt: Span::MAX, timed: None };
         estimator.update_rto();
         estimator
     }
@@ -185,7 +178,6 @@ impl RttEstimator {
     pub fn on_acknowledged(&mut self, now: Time, ack: Seq) -> Option<Span> {
         let timed = self.timed.filter(|timed| timed.end.at_or_before(ack))?;
         self.timed = None;
-        self.round_over = true;
         let rtt = now.since(timed.sent_at);
         if self.config.tick != Span::ZERO {
             self.min_rtt = self.min_rtt.min(rtt);
@@ -194,14 +186,15 @@ impl RttEstimator {
         Some(rtt)
     }
 
-    /// A sample of any segment: taken in by the exact form alone.
-    pub fn on_sample(&mut self, rtt: Span) {
+    /// A sample of any segment, told by an ACK up to `una` when everything before `next` had left: taken in by the exact form
+    /// alone.
+    pub fn on_sample(&mut self, rtt: Span, una: Seq, next: Seq) {
         if self.config.tick != Span::ZERO {
             return;
         }
         self.min_rtt = self.min_rtt.min(rtt);
         if self.config.bounds == Bounds::Variation {
-            self.take_bounded(rtt);
+            self.take_bounded(rtt, una, next);
             return;
         }
         let (srtt, rttvar) = match self.state {
@@ -232,8 +225,8 @@ impl RttEstimator {
     }
 
     /// RFC 4015 section 3 step (9): after a spurious timeout the estimate starts again from the larger of what it was
-    /// and the first sample.
-    pub fn restart_from(&mut self, previous: (Span, Span), rtt: Span) {
+    /// and the first sample. Everything before `next` has left.
+    pub fn restart_from(&mut self, previous: (Span, Span), rtt: Span, next: Seq) {
         if self.config.tick == Span::ZERO {
             let (srtt, rttvar) = previous;
             let (srtt, rttvar) = (srtt.max(rtt), rttvar.max(rtt / 2));
@@ -241,7 +234,7 @@ impl RttEstimator {
                 Bounds::Timeout => State::Exact { srtt, rttvar },
                 Bounds::Variation => {
                     let margin = (rttvar * 4).max(self.config.min);
-                    State::Bounded { srtt, deviation: rttvar * 4, peak: margin, margin }
+                    State::Bounded { srtt, deviation: rttvar * 4, peak: margin, margin, round: next }
                 }
             });
         }
@@ -254,11 +247,11 @@ impl RttEstimator {
     }
 
     /// Linux's form: the deviation is kept as four times its value, as in Jacobson's appendix.
-    fn take_bounded(&mut self, rtt: Span) {
+    fn take_bounded(&mut self, rtt: Span, una: Seq, next: Seq) {
         let least = self.config.min;
-        let Some(State::Bounded { srtt, deviation, peak, margin }) = self.state else {
+        let Some(State::Bounded { srtt, deviation, peak, margin, mut round }) = self.state else {
             let margin = (rtt * 2).max(least);
-            self.accept(State::Bounded { srtt: rtt, deviation: rtt * 2, peak: margin, margin });
+            self.accept(State::Bounded { srtt: rtt, deviation: rtt * 2, peak: margin, margin, round: next });
             return;
         };
         let error = srtt.abs_diff(rtt);
@@ -270,11 +263,11 @@ impl RttEstimator {
         };
         let mut peak = peak.max(deviation);
         let mut margin = margin.max(peak);
-        if std::mem::take(&mut self.round_over) {
+        if una.after(round) {
             margin = (margin * 3 + peak) / 4;
-            peak = least;
+            (peak, round) = (least, next);
         }
-        self.accept(State::Bounded { srtt: (srtt * 7 + rtt) / 8, deviation, peak, margin });
+        self.accept(State::Bounded { srtt: (srtt * 7 + rtt) / 8, deviation, peak, margin, round });
     }
 
     /// The sample in whole ticks as a clock of that granularity would see it.
@@ -318,6 +311,10 @@ mod tests {
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
+    fn sample(rtt: &mut RttEstimator, sample: Span) {
+        rtt.on_sample(sample, Seq(1), Seq(1));
+    }
+
     fn exact() -> RttEstimator {
         RttEstimator::new(RtoConfig { min: MS(10), ..RtoConfig::default() })
     }
@@ -326,10 +323,10 @@ mod tests {
     fn the_first_sample_sets_mean_and_half_of_it_as_variation() {
         let mut rtt = exact();
         assert_eq!(rtt.rto(), Span::from_secs(1));
-        rtt.on_sample(MS(100));
+        sample(&mut rtt, MS(100));
         // 100 + 4 * 50
         assert_eq!(rtt.rto(), MS(300));
-        rtt.on_sample(MS(180));
+        sample(&mut rtt, MS(180));
         // rttvar = 3/4 * 50 + 1/4 * |100 - 180| = 57.5; srtt = 7/8 * 100 + 1/8 * 180 = 110; rto = 110 + 230
         assert_eq!(rtt.srtt(), Some(MS(110)));
         assert_eq!(rtt.rto(), MS(340));
@@ -339,12 +336,12 @@ mod tests {
     #[test]
     fn backoff_doubles_up_to_64_times_and_ends_with_a_sample() {
         let mut rtt = exact();
-        rtt.on_sample(MS(100));
+        sample(&mut rtt, MS(100));
         for factor in [2, 4, 8, 16, 32, 64, 64] {
             rtt.back_off();
             assert_eq!(rtt.rto(), MS(300 * factor));
         }
-        rtt.on_sample(MS(100));
+        sample(&mut rtt, MS(100));
         // rttvar 37.5
         assert_eq!(rtt.rto(), MS(250));
     }
@@ -352,7 +349,7 @@ mod tests {
     #[test]
     fn the_limits_hold_below_and_above() {
         let mut rtt = RttEstimator::new(RtoConfig { max: Span::from_secs(3), ..RtoConfig::default() });
-        rtt.on_sample(MS(10));
+        sample(&mut rtt, MS(10));
         assert_eq!(rtt.rto(), Span::from_secs(1));
         rtt.back_off();
         rtt.back_off();
@@ -363,15 +360,30 @@ mod tests {
     fn a_bound_on_the_variation_keeps_the_timeout_above_the_mean() {
         let config = RtoConfig { min: MS(200), bounds: Bounds::Variation, ..RtoConfig::default() };
         let mut rtt = RttEstimator::new(config);
-        rtt.on_sample(MS(100));
+        sample(&mut rtt, MS(100));
         // max(2 * 100, 200) above the mean
         assert_eq!(rtt.rto(), MS(300));
         // Four times the deviation: 200 + (200 - 200 / 4) = 350; the mean is 125.
-        rtt.on_sample(MS(300));
+        sample(&mut rtt, MS(300));
         assert_eq!(rtt.rto(), MS(125 + 350));
         // Far below the mean: 350 + (125 - 25 - 87.5) / 8 = 351.5625; the mean is 112.5.
-        rtt.on_sample(MS(25));
+        sample(&mut rtt, MS(25));
         assert_eq!(rtt.rto(), Span::from_micros(112_500 + 351_562) + Span::from_nanos(500));
+    }
+
+    #[test]
+    fn the_margin_falls_by_a_quarter_a_round_trip() {
+        let config = RtoConfig { min: MS(200), bounds: Bounds::Variation, ..RtoConfig::default() };
+        let mut rtt = RttEstimator::new(config);
+        // 1600 above the mean; the round trip ends with more than 10.
+        rtt.on_sample(MS(800), Seq(1), Seq(10));
+        let timeouts = [(10, 20), (11, 30), (30, 40), (31, 50)].map(|(una, next)| {
+            rtt.on_sample(MS(800), Seq(una), Seq(next));
+            rtt.rto()
+        });
+        // The peak of the first round trip is the first sample's, that of the second a deviation of 675: (3 * 1600 + 675) / 4.
+        let last = MS(800) + Span::from_micros(1_368_750);
+        assert_eq!(timeouts, [MS(2400), MS(2400), MS(2400), last]);
     }
 
     #[test]

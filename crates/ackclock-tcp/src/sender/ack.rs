@@ -187,7 +187,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         match self.past.rtt_restart.take() {
             Some(previous) => {
                 self.stats.rtt.record(rtt);
-                self.rtt.restart_from(previous, rtt);
+                self.rtt.restart_from(previous, rtt, self.board.max());
             }
             None => self.take_rtt(rtt),
         }
@@ -196,7 +196,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Takes in a round-trip time.
     pub(super) fn take_rtt(&mut self, rtt: Span) {
         self.stats.rtt.record(rtt);
-        self.rtt.on_sample(rtt);
+        self.rtt.on_sample(rtt, self.board.una(), self.board.max());
     }
 
     /// Tells congestion control what was delivered.
