@@ -39,7 +39,7 @@ Examples:
   ackclock compare scenarios/first.toml --senders reno,cubic --regulators none,ack-regulator
   ackclock list regulators
 
-Exit status: 0 done, 1 a run failed, 2 the input was wrong or a result could not be written.";
+Exit status: 0 done, 1 a run failed or there was no room for a result, 2 the input was wrong.";
 
 fn main() -> ExitCode {
     // clap prints help and errors itself and ends with status 0 or 2.

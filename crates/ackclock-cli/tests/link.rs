@@ -24,6 +24,20 @@ fn the_exit_status_is_that_of_the_command() {
 }
 
 #[test]
+fn the_status_of_the_command_goes_before_that_of_its_results() {
+    let Some(folder) = ready(&[]) else { return };
+    let asked = ["link", "1mbit", "1mbit", "--closed", "--json", "--", "sh", "-c", "sleep 0.1; exit 7"];
+    let mut child = folder.command(&asked).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(7), "nobody reads");
+    if let Ok(full) = fs::File::options().write(true).open("/dev/full") {
+        let ended = Ended::from(folder.command(&asked).stdout(full).stderr(Stdio::piped()).output().unwrap());
+        assert_eq!(ended.status, 7);
+        assert!(ended.err.contains("standard output: cannot be written: No space left"), "{}", ended.err);
+    }
+}
+
+#[test]
 fn wrong_input_is_named_before_anything_is_made() {
     let folder = Folder::new();
     for (arguments, expected) in [

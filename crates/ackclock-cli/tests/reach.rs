@@ -201,6 +201,25 @@ fn nothing_is_left_behind_after_kill_9() {
     machine.returns_to(&before, &folder);
 }
 
+/// The first process of the namespaces must hear of a death that comes before it has asked to be told.
+#[test]
+fn nothing_is_left_behind_by_a_link_that_is_killed_while_it_begins() {
+    let Some(folder) = ready(&[]) else { return };
+    let mark = format!("97{}", std::process::id());
+    for _ in 0..40 {
+        let asked = ["link", "1mbit", "1mbit", "--closed", "--", "sleep", &mark];
+        let mut child = folder.command(&asked).stderr(Stdio::null()).spawn().unwrap();
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        while child.try_wait().unwrap().is_none() && fs::read_to_string(&children).unwrap().trim().is_empty()
+        {
+            std::hint::spin_loop();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(comes_true(|| processes_with(&mark) == 0), "{} processes", processes_with(&mark));
+}
+
 #[test]
 fn a_user_needs_no_root() {
     let Some(folder) = ready(&["python3", "ip", "setpriv", "pasta"]) else { return };

@@ -93,7 +93,10 @@ impl Recorder {
     pub fn finish(self) -> Result<(), String> {
         drop(self.taps);
         let written = self.thread.join().map_err(|_| "the thread that wrote it died".to_owned())?;
-        written.map_err(|error| error.to_string())
+        written.map_err(|error| match error {
+            PcapError::IoError(error) => error.to_string(),
+            other => other.to_string(),
+        })
     }
 }
 

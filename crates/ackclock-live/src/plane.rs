@@ -26,7 +26,7 @@ pub struct PlaneConfig<'a> {
     pub delay: Span,
     /// Seed of the random streams.
     pub seed: u64,
-    /// Most packets inside at a time.
+    /// Most packets inside at a time; half of them from each side.
     pub packets: usize,
     /// Largest packet on either side, bytes: the MTU.
     pub packet_bytes: usize,
@@ -69,6 +69,9 @@ pub struct Plane {
     regulator: String,
     logs: [Option<LinkLog>; 2],
     discarded: u64,
+    /// Packets inside that came in at each side, and those that found no room.
+    present: [usize; 2],
+    overflowed: u64,
 }
 
 /// A packet inside.
@@ -112,11 +115,20 @@ impl Plane {
             regulator: name_of(&config.edge.regulator),
             logs: [None, None],
             discarded: 0,
+            present: [0, 0],
+            overflowed: 0,
         })
     }
 
     /// A packet has come in at `from`. The pool's packet is the plane's from now on.
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
+        // What waits one way must not stand in the way of the other.
+        if self.present[from as usize] >= self.pool.most() / 2 {
+            self.overflowed += 1;
+            self.discarded += 1;
+            self.pool.release(packet);
+            return;
+        }
         let Some(bytes) = self.pool.bytes(packet) else { return };
         let (Parsed { segment, tuple, layout }, length) = (parse(bytes), bytes.len());
         let flow = self.flow(now, from, tuple.as_ref(), &segment);
@@ -166,7 +178,11 @@ impl Plane {
     /// Gives back the packet of a departure that has been written.
     pub fn release(&mut self, packet: PacketId) {
         if self.pool.release(packet) {
-            self.flows.leave(self.packets[packet.slot as usize].flow);
+            let Inside { flow, from, .. } = self.packets[packet.slot as usize];
+            self.flows.leave(flow);
+            if let Some(from) = from {
+                self.present[from as usize] -= 1;
+            }
         }
     }
 
@@ -188,6 +204,11 @@ impl Plane {
     /// Packets that the graph lost, refused or discarded.
     pub fn discarded(&self) -> u64 {
         self.discarded
+    }
+
+    /// Packets that were lost before the link, because half of the most that may be inside had come in at their side.
+    pub fn overflowed(&self) -> u64 {
+        self.overflowed
     }
 
     /// The edge, for reading its statistics.
@@ -332,6 +353,9 @@ impl Plane {
         }
         self.packets[slot] = inside;
         self.flows.enter(inside.flow);
+        if let Some(from) = inside.from {
+            self.present[from as usize] += 1;
+        }
     }
 
     /// Brings the bytes of a segment that departs up to date. `None` where it has none and they cannot be made.
@@ -340,6 +364,9 @@ impl Plane {
             return self.make(segment, side.other());
         }
         let layout = self.packets.get(segment.packet().slot as usize)?.layout;
+        if let Some(connection) = self.connections.get_mut(segment.flow.index()).and_then(Option::as_mut) {
+            connection.report.on_left(side.other(), segment);
+        }
         rewrite(self.pool.bytes_mut(segment.packet())?, layout, segment);
         Some(segment.packet())
     }

@@ -40,6 +40,11 @@ impl Pool {
         self.slot_bytes
     }
 
+    /// Packets that there may be at a time.
+    pub const fn most(&self) -> usize {
+        self.most
+    }
+
     /// Packets that are claimed.
     pub const fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -1,11 +1,11 @@
 //! What is counted of real connections, and the rows that results show: the same as the simulator's.
 //!
 //! Everything is seen from the edge: a segment is sent when it comes in, sent again when its bytes had come in before, and
-//! delivered when the receiver's acknowledgement of it comes in. What only a sender knows (its time-outs, its round-trip
+//! delivered when the receiver's acknowledgement of it comes in, or without TCP when it leaves the link. What only a sender knows (its time-outs, its round-trip
 //! times) is not there.
 
 use ackclock_core::results::{Distribution, FlowResult};
-use ackclock_core::{Flags, Histogram, Segment, Seq, Span, Time};
+use ackclock_core::{Flags, Histogram, SackBlock, Segment, Seq, Span, Time};
 
 use crate::flow::Ends;
 use crate::port::Side;
@@ -30,7 +30,7 @@ pub struct FlowReport {
 }
 
 /// What was sent one way.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Way {
     /// Data segments that came in, repetitions included; every packet of a protocol other than TCP.
     pub segments: u64,
@@ -48,11 +48,13 @@ pub struct Way {
     highest: Option<Seq>,
     /// The byte after the last that was acknowledged.
     acknowledged: Option<Seq>,
+    /// What has not come in of what lies below `highest`: it was lost on its way to the edge.
+    gaps: Gaps,
 }
 
 impl FlowReport {
     pub(crate) fn new(ends: Ends, now: Time) -> Self {
-        let ways = [Way::default(); 2];
+        let ways = [Way::default(), Way::default()];
         Self { ends, first: now, last: now, ways, edge_rtt: None, dropped: 0, held: 0 }
     }
 
@@ -60,16 +62,30 @@ impl FlowReport {
     pub(crate) fn on_packet(&mut self, now: Time, from: Side, segment: &Segment) {
         self.last = now;
         if !segment.is_tcp() {
+            let payload = self.datagram(segment);
             let way = &mut self.ways[from as usize];
             way.segments += 1;
-            way.payload_bytes += u64::from(segment.wire_bytes());
-            way.delivered_bytes += u64::from(segment.wire_bytes());
+            way.payload_bytes += payload;
+            way.header_bytes += u64::from(segment.wire_bytes()) - payload;
             return;
         }
         self.ways[from as usize].on_sent(segment);
         if segment.flags.contains(Flags::ACK) {
             self.ways[from.other() as usize].on_acknowledged(segment.ack);
         }
+    }
+
+    /// A packet of the connection that had come in at `from` has left the link.
+    pub(crate) fn on_left(&mut self, from: Side, segment: &Segment) {
+        if !segment.is_tcp() {
+            self.ways[from as usize].delivered_bytes += self.datagram(segment);
+        }
+    }
+
+    /// Payload of a datagram, bytes: what is behind the headers of IP, taken to have no options, and UDP.
+    fn datagram(&self, segment: &Segment) -> u64 {
+        let headers = if self.ends.wired.address.is_ipv6() { 48 } else { 28 };
+        u64::from(segment.wire_bytes()).saturating_sub(headers)
     }
 
     /// Whether a segment begins another connection between the same ends: a SYN that is no repetition of the first.
@@ -123,7 +139,10 @@ impl Way {
         self.first.get_or_insert(segment.seq);
         let highest = *self.highest.get_or_insert(segment.seq);
         self.acknowledged.get_or_insert(segment.seq);
-        let new = end.since(highest);
+        if segment.seq.after(highest) {
+            self.gaps.open(highest, segment.seq);
+        }
+        let new = end.since(highest.max(segment.seq)) + self.gaps.fill(segment.seq, end);
         self.highest = Some(highest.max(end));
         if segment.payload == 0 {
             return;
@@ -143,6 +162,40 @@ impl Way {
         let ack = ack.min(highest);
         self.acknowledged = Some(before.max(ack));
         self.delivered_bytes = (self.delivered_bytes + u64::from(ack.since(before))).min(self.payload_bytes);
+    }
+}
+
+/// Runs of sequence numbers that have not come in, the oldest first.
+#[derive(Clone, Debug, Default)]
+struct Gaps(Vec<SackBlock>);
+
+impl Gaps {
+    /// More of them than a path loses in a window; the oldest is given up for another.
+    const MOST: usize = 256;
+
+    fn open(&mut self, left: Seq, right: Seq) {
+        if self.0.len() == Self::MOST {
+            self.0.remove(0);
+        }
+        self.0.push(SackBlock { left, right });
+    }
+
+    /// What lies between `left` and `right` has come in; how many bytes of it had not.
+    fn fill(&mut self, left: Seq, right: Seq) -> u32 {
+        let mut filled = 0;
+        let mut rest = Vec::new();
+        self.0.retain(|gap| {
+            let (from, to) = (gap.left.max(left), gap.right.min(right));
+            if !from.before(to) {
+                return true;
+            }
+            filled += to.since(from);
+            let around = [(gap.left, from), (to, gap.right)].map(|(left, right)| SackBlock { left, right });
+            rest.extend(around.into_iter().filter(|part| part.left.before(part.right)));
+            false
+        });
+        self.0.append(&mut rest);
+        filled
     }
 }
 
@@ -200,6 +253,35 @@ mod tests {
         assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (4, 1, 2000));
         // 2000 B in 10 ms are 1.6 Mbit/s, 2080 B with headers 1.664
         assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(1.6e6), Some(1.664e6)));
+    }
+
+    #[test]
+    fn what_was_lost_before_the_edge_comes_in_for_the_first_time_when_it_is_sent_again() {
+        let mut report = report();
+        // 1000 to 3000 come last, in the middle of them first, and 2000 twice.
+        let starts = [0, 1000, 4000, 2500, 2000, 3000, 1000, 2000];
+        for (ms, (seq, payload)) in
+            (0..).zip(starts.into_iter().zip([1000, 500, 1000, 500, 500, 1000, 1000, 1000]))
+        {
+            report.on_packet(at(ms), Side::Wired, &data(seq, payload));
+        }
+        report.on_packet(at(10), Side::Radio, &Segment::pure_ack(FlowId(1), Seq(5000), 40));
+        let row = report.result(0, "kernel", "none");
+        assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (8, 1, 5000));
+        assert!(report.ways[0].gaps.0.is_empty());
+    }
+
+    #[test]
+    fn a_datagram_is_delivered_when_it_leaves_the_link() {
+        let mut report = report();
+        let datagram = Segment::opaque(FlowId(1), 1028);
+        report.on_packet(at(0), Side::Radio, &datagram);
+        report.on_packet(at(10), Side::Radio, &datagram);
+        report.on_left(Side::Radio, &datagram);
+        let row = report.result(0, "kernel", "none");
+        assert_eq!((row.segments_sent, row.delivered_bytes), (2, 1000));
+        // 1000 B in 10 ms, and 28 more with headers
+        assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(8e5), Some(8.224e5)));
     }
 
     #[test]

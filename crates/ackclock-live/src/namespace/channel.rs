@@ -2,9 +2,10 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::cmsg_space;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recv, recvmsg, send,
     sendmsg, socketpair,
@@ -80,6 +81,13 @@ impl Channel {
     pub(crate) fn await_go(&self) -> bool {
         let mut word = [0; 2];
         recv(self.0.as_raw_fd(), &mut word, MsgFlags::empty()).is_ok_and(|length| length > 0)
+    }
+
+    /// Whether the other end has died.
+    pub(crate) fn is_dead(&self) -> bool {
+        let mut end = [PollFd::new(self.0.as_fd(), PollFlags::empty())];
+        poll(&mut end, PollTimeout::ZERO).is_ok()
+            && end[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
     }
 
     fn send(&self, text: &Value, with: &[ControlMessage<'_>]) -> nix::Result<usize> {

@@ -65,6 +65,10 @@ pub(crate) const FAILED: u8 = 125;
 fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     // A new user namespace clears what was set before, so this comes in here.
     set_pdeathsig(Signal::SIGKILL).trying("tying the namespaces to ackclock")?;
+    if setting.channel.is_dead() {
+        // It died before it could be told, and nobody would end us.
+        return Err(Obstacle::new("tying the namespaces to ackclock", "it has died"));
+    }
     if setting.rights == Rights::User {
         map_to_themselves(setting.user, setting.group)?;
     }

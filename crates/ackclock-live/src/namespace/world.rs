@@ -70,8 +70,11 @@ impl World {
     pub fn begin(plan: &Plan) -> Result<(Self, Ends), Obstacle> {
         let (ours, theirs) = Channel::pair().trying("making a socket pair")?;
         let pasta = Pasta::program();
-        let keeper = start_keeper(plan, &theirs, pasta.is_some())?;
+        let mut ours = Some(ours);
+        let keeper = start_keeper(plan, (&mut ours, &theirs), pasta.is_some())?;
         drop(theirs);
+        // Given up in the copy alone.
+        let ours = ours.ok_or_else(|| Obstacle::new("setting up the namespaces", "the channel is gone"))?;
         let report = match ours.await_report() {
             Ok(report) => report,
             Err(obstacle) => {
@@ -129,21 +132,24 @@ impl Drop for World {
 }
 
 /// Starts the keeper with the rights of an administrator, or where these are missing in a user namespace.
-fn start_keeper(plan: &Plan, channel: &Channel, pasta: bool) -> Result<Pid, Obstacle> {
+fn start_keeper(plan: &Plan, (ours, theirs): Both<'_>, pasta: bool) -> Result<Pid, Obstacle> {
     let base = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS;
-    match copy_process(plan, channel, pasta, Rights::Administrator, base) {
+    match copy_process(plan, (ours, theirs), pasta, Rights::Administrator, base) {
         Err(Errno::EPERM) => {
             let flags = base | CloneFlags::CLONE_NEWUSER;
-            copy_process(plan, channel, pasta, Rights::User, flags).map_err(users::forbidden)
+            copy_process(plan, (ours, theirs), pasta, Rights::User, flags).map_err(users::forbidden)
         }
         outcome => outcome.trying("creating namespaces"),
     }
 }
 
+/// The end of the channel that this process keeps, and that of the keeper.
+type Both<'a> = (&'a mut Option<Channel>, &'a Channel);
+
 #[allow(unsafe_code)]
 fn copy_process(
     plan: &Plan,
-    channel: &Channel,
+    (ours, channel): Both<'_>,
     pasta: bool,
     rights: Rights,
     flags: CloneFlags,
@@ -151,6 +157,8 @@ fn copy_process(
     let (user, group) = (geteuid(), getegid());
     let mut stack = vec![0; STACK];
     let run = || {
+        // In the copy of the memory: with this process alone at the end, its death is heard at the other.
+        *ours = None;
         let setting = keeper::Setting { plan, channel, rights, user, group, pasta };
         isize::from(keeper::run(&setting))
     };

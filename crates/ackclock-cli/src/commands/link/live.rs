@@ -59,11 +59,20 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: DiskFile
     let once = args.spelling.once.then(|| link.length()).flatten();
     let status = attend(&world, &signals, &link, once, shown)?;
     drop(world);
-    let results = link.finish()?;
-    if args.around.json {
-        output::print(&format!("{}\n", json_line(&results, &[])))?;
+    let told = link.finish().and_then(|results| match args.around.json {
+        true => output::print(&format!("{}\n", json_line(&results, &[]))),
+        false => Ok(()),
+    });
+    if status == 0 {
+        return told;
     }
-    if status == 0 { Ok(()) } else { Err(Failure::Told(status)) }
+    // The command's status goes before that of its results.
+    if let Err(failure) = &told
+        && let Some(message) = failure.message()
+    {
+        output::tell(message);
+    }
+    Err(Failure::Told(status))
 }
 
 fn command(words: Vec<OsString>) -> Vec<OsString> {
@@ -205,6 +214,7 @@ impl Link {
         let driver = self.thread.join().map_err(|_| failed(&"its thread died"))?;
         let mut driver = driver.map_err(|error| failed(&error))?;
         let logged = driver.plane_mut().finish_logs();
+        say_lost(&driver);
         drop(driver);
         logged.map_err(|error| Failure::writing("a log of the link", &error))?;
         if let Some(recorder) = self.recorder {
@@ -214,6 +224,26 @@ impl Link {
         }
         self.capture.map_or(Ok(()), Capture::finish)?;
         results.ok_or_else(|| failed(&"it does not answer"))
+    }
+}
+
+/// Losses that are none of the link's, and that no result counts.
+fn say_lost(driver: &Driver<RealClock, Tap<TunPort>>) {
+    let (crowded, punctuality) = (driver.plane().overflowed(), driver.punctuality());
+    if crowded > 0 {
+        output::tell(&format!(
+            "{crowded} packets found no room: as many as can wait, 32768, waited on their way"
+        ));
+    }
+    let unread = punctuality.lost_at_entry;
+    if unread > 0 {
+        output::tell(&format!("{unread} packets could not be read from a device, and are lost"));
+    }
+    let refused = punctuality.lost_at_device;
+    if refused > 0 {
+        output::tell(&format!(
+            "{refused} packets were refused by the device that they left through, and are lost"
+        ));
     }
 }
 
