@@ -28,6 +28,23 @@ fn unprintable(error: &io::Error) -> Failure {
     }
 }
 
+/// Checks that what is written goes to different files, and none of it over the scenario that is read.
+///
+/// # Errors
+/// Names the two that are one file.
+pub(crate) fn keep_apart(scenario: &Path, written: &[(&str, Option<&PathBuf>)]) -> Result<(), Failure> {
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut taken = vec![("the scenario", real(scenario))];
+    for (name, path) in written.iter().filter_map(|(name, path)| Some((*name, path.as_ref()?))) {
+        let path = real(path);
+        if let Some((other, _)) = taken.iter().find(|(_, taken)| is_plain(&path) && *taken == path) {
+            return Err(Failure::Input(format!("{name}: {} is {other} already", path.display())));
+        }
+        taken.push((name, path));
+    }
+    Ok(())
+}
+
 /// A file that takes its name only when it is whole: until then it is called `NAME.partial`.
 ///
 /// Dropped before [`WholeFile::finish`] it is removed. Devices and pipes are written directly.

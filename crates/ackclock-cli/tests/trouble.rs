@@ -103,6 +103,31 @@ fn a_full_disk_is_one_error_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn no_two_results_take_one_file_and_none_that_of_the_scenario() {
+    let folder = Folder::new();
+    let scenario = folder.read("case.toml");
+    let twice = ["run", "case.toml", "--pcap", "a.out", "--series", "a.out"];
+    assert!(folder.complains(2, &twice).contains("--series: a.out is --pcap already"));
+    for over in
+        [["run", "case.toml", "--series", "case.toml"], ["sweep", "case.toml", "--out", "./case.toml"]]
+    {
+        assert!(folder.complains(2, &over).contains("is the scenario already"));
+    }
+    assert_eq!((folder.names(), folder.read("case.toml")), (vec!["case.toml".to_owned()], scenario));
+}
+
+#[test]
+fn what_asks_for_too_much_is_refused() {
+    let folder = Folder::new();
+    let many = folder.complains(2, &["run", "case.toml", "--runs", "4294967295"]);
+    assert!(many.contains("runs: 4294967295 is not between 1 and 1000000"), "{many}");
+    let often = folder.complains(2, &["run", "case.toml", "--series", "s.csv", "--every", "1ns"]);
+    assert!(often.contains("more than 100000000 samples"), "{often}");
+    let alone = folder.run(&["run", "case.toml", "--every", "1s"]);
+    assert!(alone.status == 2 && alone.err.contains("--series"), "{}", alone.err);
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let folder = Folder::new();
     let mut command = folder.command(&["sweep", "case.toml", "--runs", "20", "--json"]);

@@ -161,7 +161,8 @@ fn jain_index(shares: &[f64]) -> Option<f64> {
 /// The queue and the link towards the mobiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BottleneckResult {
-    /// Long-run rate of the saturated link, bit/s, summed over dedicated channels.
+    /// Mean rate of the saturated link over the run, bit/s, summed over dedicated channels; of a running link that at its
+    /// beginning.
     pub capacity_bps: f64,
     /// Bits delivered over it, headers and repetitions included, as a share of the capacity.
     pub utilisation: Option<f64>,

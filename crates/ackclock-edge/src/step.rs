@@ -100,6 +100,31 @@ impl EdgeConfig {
         medium.ok_or_else(|| ConfigError::new(side, "such a link cannot take the place of one that runs"))
     }
 
+    /// The rate that the link towards the mobiles has in the mean over a run of so long, with all its steps.
+    ///
+    /// # Errors
+    /// Where a link is wrong or a file that it names is.
+    pub fn capacity(&self, duration: Span, files: &dyn Files) -> Result<Rate, ConfigError> {
+        let rate = |config: &Self| match is_silent(&config.down) {
+            true => Ok(Rate::ZERO),
+            false => config.nominal(files).map(|nominal| nominal.rate),
+        };
+        let bits = |rate: Rate, from: Span, to: Span| {
+            u128::from(rate.as_bps()) * u128::from(to.as_nanos() - from.as_nanos())
+        };
+        let (mut now, mut present, mut sum) = (Span::ZERO, rate(self)?, 0);
+        self.each_step(|_, time, direction, config| {
+            if direction == Direction::Down && time <= duration {
+                sum += bits(present, now, time);
+                (now, present) = (time, rate(config)?);
+            }
+            Ok(())
+        })?;
+        sum += bits(present, now, duration);
+        let mean = sum / u128::from(duration.as_nanos().max(1));
+        Ok(Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
     /// Every change that `at` describes, with its instant.
     pub(crate) fn changes(&self, streams: &Streams, files: &dyn Files) -> Result<Changes, ConfigError> {
         let mut changes = Changes::default();
@@ -174,6 +199,18 @@ mod tests {
     fn config(at: Value) -> EdgeConfig {
         let link = json!({ "kind": "constant", "rate": "800kbit/s", "delay": "0ms" });
         serde_json::from_value(json!({ "down": link, "up": link, "at": at })).unwrap()
+    }
+
+    #[test]
+    fn the_capacity_is_the_mean_over_the_steps() {
+        let config = config(json!([
+            { "time": "2s", "set": { "down.rate": "0kbit/s", "up.rate": "1kbit/s" } },
+            { "time": "5s", "set": { "down.rate": "400kbit/s" } },
+            { "time": "20s", "set": { "down.rate": "1kbit/s" } },
+        ]));
+        let capacity = |seconds| config.capacity(Span::from_secs(seconds), &NoFiles).unwrap().as_bps();
+        // 800 kbit/s for 2 s, nothing for 3 s, 400 kbit/s for the rest.
+        assert_eq!([1, 4, 10].map(capacity), [800_000, 400_000, 360_000]);
     }
 
     #[test]

@@ -15,7 +15,8 @@ fn arrive(plane: &mut Plane, from: Side) {
 #[test]
 fn a_crowd_one_way_loses_its_own_packets_alone() {
     let way = json!({ "kind": "constant", "rate": "8kbit/s", "delay": "0ms" });
-    let edge = EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(1000), ..EdgeConfig::default() };
+    let edge =
+        EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(1000), ..EdgeConfig::default() };
     let config = PlaneConfig { packets: 64, ..PlaneConfig::new(&edge) };
     let mut plane = Plane::new(&config, &NoFiles).unwrap();
     (0..100).for_each(|_| arrive(&mut plane, Side::Radio));

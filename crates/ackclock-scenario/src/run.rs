@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use ackclock_core::results::RunResult;
-use ackclock_core::{Engine, Span, Streams, Time};
+use ackclock_core::{ConfigError, Engine, Span, Streams, Time};
 use ackclock_edge::Channel;
 use ackclock_link::Files;
 
 use crate::capture::{Capture, Numbers};
 use crate::network::{Builder, Graph, Wired};
 use crate::plan::{self, FlowPlan};
-use crate::series::{Recorder, Series};
+use crate::series::{MOST_SAMPLES, Recorder, Series};
 use crate::tally::Tally;
 use crate::{RunError, Scenario};
 
@@ -45,7 +45,8 @@ pub fn run(
     let tables = scenario.tables();
     let streams = Streams::new(tables.seed, run.into());
     let builder = Builder::new(tables, files, &streams).map_err(|error| scenario.error(&error))?;
-    let nominal = tables.edge.nominal(files).map_err(|error| scenario.error(&error.under("edge")))?;
+    let capacity =
+        tables.edge.capacity(tables.duration, files).map_err(|error| scenario.error(&error.under("edge")))?;
     let flows = plan::flows(tables).map_err(|error| scenario.error(&error))?;
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
         Channel::Shared => flows.chunk_by(|one, next| one.cell == next.cell).collect(),
@@ -54,10 +55,8 @@ pub fn run(
     let mut course = Course {
         scenario,
         streams,
-        tally: Tally::new(&builder, &flows, nominal.rate, parts.len()),
-        recorder: options
-            .series_interval
-            .map(|interval| Recorder::new(interval, tables.duration, tables.edge.channel)),
+        tally: Tally::new(&builder, &flows, capacity, parts.len()),
+        recorder: options.series_interval.map(|interval| recorder(scenario, interval)).transpose()?,
         builder: &builder,
     };
     match options.capture {
@@ -72,6 +71,15 @@ pub fn run(
     }
     let result = course.tally.result(scenario, run);
     Ok(Outcome { result, series: course.recorder.map(Recorder::series) })
+}
+
+/// What samples a run so often.
+fn recorder(scenario: &Scenario, interval: Span) -> Result<Recorder, RunError> {
+    let tables = scenario.tables();
+    Recorder::new(interval, tables.duration, tables.edge.channel).ok_or_else(|| {
+        let message = format!("a sample each {interval} would be more than {MOST_SAMPLES} samples");
+        scenario.error(&ConfigError::new("duration", message)).into()
+    })
 }
 
 /// A run under way.

@@ -33,6 +33,8 @@ pub struct Point {
 
 /// Most points that a sweep may have.
 const MOST_POINTS: usize = 1_000_000;
+/// Most runs of all of them.
+const MOST_JOBS: u64 = 10_000_000;
 
 impl Scenario {
     /// Reads the scenario `text` of the file called `name` and lays `sets` on it, each like `edge.buffer=4p`.
@@ -94,7 +96,13 @@ impl Scenario {
         }
         let build =
             |(labels, written)| Ok(Point { labels, scenario: Self::build(&self.name, written, None)? });
-        points.into_iter().map(build).collect()
+        let points: Vec<Point> = points.into_iter().map(build).collect::<Result<_, ScenarioError>>()?;
+        if points.iter().map(|point| u64::from(point.scenario.tables().runs)).sum::<u64>() > MOST_JOBS {
+            return Err(
+                self.error(&ConfigError::new("runs", format!("more than {MOST_JOBS} over all combinations")))
+            );
+        }
+        Ok(points)
     }
 
     /// Checks everything that can be wrong without running, the points of the sweep and the files that are named

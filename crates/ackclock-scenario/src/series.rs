@@ -58,19 +58,21 @@ pub(crate) struct Recorder {
 }
 
 /// Most rows of a series: beyond it the interval is a slip.
-const MOST_SAMPLES: u64 = 100_000_000;
+pub(crate) const MOST_SAMPLES: u64 = 100_000_000;
 
 const FLOW: [&str; 7] =
     ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes", "mss_bytes"];
 const EDGE: [&str; 4] = ["queue_packets", "queue_bytes", "rate_bps", "held_acks"];
 
 impl Recorder {
-    /// A sample at time zero and after each `interval` up to `duration`. An interval too short for that is lengthened.
-    pub(crate) fn new(interval: Span, duration: Span, channel: Channel) -> Self {
-        let interval = interval.max(duration / MOST_SAMPLES).max(Span::from_nanos(1));
+    /// A sample at time zero and after each `interval` up to `duration`; `None` where those are too many.
+    pub(crate) fn new(interval: Span, duration: Span, channel: Channel) -> Option<Self> {
+        if interval == Span::ZERO || duration.as_nanos() / interval.as_nanos() > MOST_SAMPLES {
+            return None;
+        }
         let samples = duration.as_nanos() / interval.as_nanos() + 1;
         let times = (0..samples).map(|sample| (interval * sample).as_secs_f64()).collect();
-        Self { interval, samples, channel, series: Series { columns: vec![("t_s".to_owned(), times)] } }
+        Some(Self { interval, samples, channel, series: Series { columns: vec![("t_s".to_owned(), times)] } })
     }
 
     /// Lets the time of `graph` pass up to `end`, with samples of all its islands on the way.

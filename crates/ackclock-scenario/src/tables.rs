@@ -154,6 +154,9 @@ impl Default for FlowTable {
 
 /// Most flows of a scenario: they are numbered by 32 bits and each takes memory.
 const MOST_FLOWS: u64 = 10_000_000;
+/// Most runs of a point: their results are kept until the last one is done.
+const MOST_RUNS: u32 = 1_000_000;
+
 /// Longest run, seconds: with nanoseconds in 64 bits there is room behind it for every deadline.
 const LONGEST: Span = Span::from_secs(1_000_000_000);
 
@@ -175,8 +178,8 @@ impl Tables {
                 format!("{} is not between 0s and {LONGEST}", self.duration),
             ));
         }
-        if self.runs == 0 {
-            return Err(ConfigError::new("runs", "0 is not above 0"));
+        if self.runs == 0 || self.runs > MOST_RUNS {
+            return Err(ConfigError::new("runs", format!("{} is not between 1 and {MOST_RUNS}", self.runs)));
         }
         self.path.check().map_err(|error| error.under("path"))?;
         self.edge.check().map_err(|error| error.under("edge"))?;

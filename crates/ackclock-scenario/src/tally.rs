@@ -34,7 +34,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Nothing counted yet of these flows, on so many channels of this long-run rate.
+    /// Nothing counted yet of these flows, on so many channels of this mean rate.
     pub(crate) fn new(builder: &Builder<'_>, flows: &[FlowPlan], rate: Rate, channels: usize) -> Self {
         Self {
             duration: builder.tables.duration,

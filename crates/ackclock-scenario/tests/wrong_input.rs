@@ -97,7 +97,7 @@ fn impossible_values_are_refused() {
     assert_says("[path]\nrate = \"0kbit/s\"", &[], &["case.toml:2: path.rate: ", "not above 0"]);
     assert_says("[path]\nloss = 1.5", &[], &["case.toml:2: path.loss: 1.5 is not a probability"]);
     assert_says("duration = \"0s\"", &[], &["case.toml:1: duration: "]);
-    assert_says("runs = 0", &[], &["case.toml:1: runs: 0 is not above 0"]);
+    assert_says("runs = 0", &[], &["case.toml:1: runs: 0 is not between 1 and 1000000"]);
     assert_says("seed = -1", &[], &["case.toml:1: seed: invalid value"]);
     assert_says("version = 2", &[], &["case.toml:1: version: 2 is not known; this is version 1"]);
     assert_says("[[flow]]\ncount = 0", &[], &["case.toml:2: flow.0.count: 0 is not above 0"]);

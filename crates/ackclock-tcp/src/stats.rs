@@ -26,6 +26,8 @@ pub struct SenderStats {
     pub ecn_reductions: u64,
     /// Losses grouped into cycles.
     pub loss_cycles: LossCycles,
+    /// Timeouts and fast retransmits when the last of them proved to be for nothing.
+    proved: [u64; 2],
     timed_sum: Span,
     timed_count: u64,
     rto_sum: Span,
@@ -56,6 +58,18 @@ impl SenderStats {
     /// Mean of the retransmission timeout at the ends of the timed segments.
     pub fn rto_mean(&self) -> Option<Span> {
         (self.timed_count > 0).then(|| self.rto_sum / self.timed_count)
+    }
+
+    /// The last timeout, or the last fast retransmit, proved to be for nothing. Several proofs of one count once.
+    pub(crate) fn on_spurious(&mut self, cause: Congestion) {
+        let (count, happened, proved) = match cause {
+            Congestion::Timeout => (&mut self.spurious_timeouts, self.timeouts, &mut self.proved[0]),
+            _ => (&mut self.spurious_fast_retransmits, self.fast_retransmits, &mut self.proved[1]),
+        };
+        if *proved < happened {
+            *proved = happened;
+            *count = count.map(|count| count + 1);
+        }
     }
 
     pub(crate) fn on_timed(&mut self, rtt: Span, rto: Span) {
@@ -170,6 +184,17 @@ mod tests {
         assert_eq!(cycles.counts(), [2, 1, 1]);
         // sqrt((20^2 + 22^2 + 24^2 + 10^2) / 4) = sqrt(390)
         assert!((cycles.loss_window().unwrap() - 390f64.sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn several_proofs_of_one_timeout_count_once() {
+        let mut stats = SenderStats::new(Some(0), Span::from_secs(1));
+        for timeouts in [1, 1, 2, 2] {
+            stats.timeouts = timeouts;
+            stats.on_spurious(Congestion::Timeout);
+        }
+        stats.on_spurious(Congestion::FastRetransmit);
+        assert_eq!((stats.spurious_timeouts, stats.spurious_fast_retransmits), (Some(2), Some(0)));
     }
 
     #[test]

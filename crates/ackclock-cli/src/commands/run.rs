@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Time between two samples of the series.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = time_above_zero)]
+    #[arg(long, value_name = "TIME", requires = "series", default_value = "100ms", value_parser = time_above_zero)]
     every: Span,
     /// Write an HTML report (Python).
     #[arg(long, value_name = "FILE")]
@@ -52,6 +52,8 @@ Examples:
 
 /// Simulates and prints.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    let written = [("--pcap", &args.pcap), ("--series", &args.series), ("--report", &args.report)];
+    output::keep_apart(args.scenario.path(), &written.map(|(name, path)| (name, path.as_ref())))?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = [Point { labels: Vec::new(), scenario }];
     let jobs = jobs(&points);

@@ -303,7 +303,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// What arrived after a timeout showed that nothing had been lost.
     #[cold]
     fn take_back_timeout(&mut self, now: Time) {
-        self.stats.spurious_timeouts = self.stats.spurious_timeouts.map(|count| count + 1);
+        self.stats.on_spurious(Congestion::Timeout);
         self.detector = Detector::default();
         self.recovery.on_spurious(&mut self.board);
         self.cc.on_spurious(now, Congestion::Timeout);
@@ -313,11 +313,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn undo_if_spurious(&mut self, now: Time, seg: &Segment, news: &News) {
         let echo = seg.timestamps().map(|stamps| stamps.echo);
         let Some(cause) = self.detector.on_advance(echo, news.dsack) else { return };
-        let count = match cause {
-            Congestion::Timeout => &mut self.stats.spurious_timeouts,
-            _ => &mut self.stats.spurious_fast_retransmits,
-        };
-        *count = count.map(|count| count + 1);
+        self.stats.on_spurious(cause);
         let proof = Proof {
             flight: self.board.outstanding(),
             acked: news.acked.bytes,
