@@ -61,11 +61,12 @@ pub(super) struct Arrival {
 }
 
 impl Autotune {
-    /// The window of a new connection, which may grow to `most`.
-    pub(super) fn new(mss: u16, most: u32) -> Self {
+    /// The window of a new connection, which may grow to `most`; a segment carries `mss` bytes and options.
+    pub(super) fn new(mss: u16, options: u16, most: u32) -> Self {
         let mss = u32::from(mss).max(1);
-        // In whole segments, as the window of the SYN is.
-        let threshold = (FIRST / mss * mss).min(most);
+        // In whole segments without options, as the window of the SYN is.
+        let offered = mss + u32::from(options);
+        let threshold = (FIRST / offered * offered).min(most);
         let clamp = FIRST_CLAMP.min(most);
         let space = FIRST_ROUND * mss;
         let (mark, since, echo, round_trip) = (0, Time::ZERO, None, None);
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_threshold_rises_by_two_segments_up_to_the_clamp() {
-        let mut tune = Autotune::new(MSS, 1_000_000);
+        let mut tune = Autotune::new(MSS, 0, 1_000_000);
         assert_eq!(tune.window(), 65_000);
         // 20 segments in the first round trip where 10 were expected: 2 * 20 000 + 2 * 40 000 * 10 / 10.
         tune.on_data(&arrival(100, 20_000));
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_does_not_count_raises_the_clamp_alone() {
-        let mut tune = Autotune::new(MSS, 1_000_000);
+        let mut tune = Autotune::new(MSS, 0, 1_000_000);
         for n in 1..=200 {
             tune.on_data(&Arrival { ahead: n * 1000, counts: false, ..arrival(50, 0) });
         }
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_shorter_round_trip_is_believed_at_once_and_a_longer_one_by_an_eighth() {
-        let mut tune = Autotune::new(MSS, 1_000_000);
+        let mut tune = Autotune::new(MSS, 0, 1_000_000);
         let known = [(1, 80), (2, 160), (2, 500), (3, 20)].map(|(echo, ms)| {
             tune.on_data(&Arrival { echo: Some((echo, Span::from_millis(ms))), ..arrival(0, 0) });
             tune.round_trip
@@ -167,11 +168,11 @@ mod tests {
 
     #[test]
     fn it_never_exceeds_what_is_configured() {
-        let mut tune = Autotune::new(MSS, 80_000);
+        let mut tune = Autotune::new(MSS, 0, 80_000);
         for n in 1..100u64 {
             tune.on_data(&arrival(100 * n, 100_000 * n));
         }
         assert_eq!(tune.window(), 80_000);
-        assert_eq!(Autotune::new(MSS, 5000).window(), 5000);
+        assert_eq!(Autotune::new(MSS, 0, 5000).window(), 5000);
     }
 }

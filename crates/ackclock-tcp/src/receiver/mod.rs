@@ -94,8 +94,9 @@ impl Receiver {
     /// The receiver of `flow`.
     pub fn new(config: ReceiverConfig, flow: FlowId) -> Self {
         let (scale, largest) = scaled_window(config.max_window);
+        let options = if config.timestamps { TIMESTAMPS } else { 0 };
         let autotune = (config.window == WindowPolicy::Tuned)
-            .then(|| Box::new(Autotune::new(config.mss, config.max_window)));
+            .then(|| Box::new(Autotune::new(config.mss, options, config.max_window)));
         let window_field = autotune.as_ref().map_or(largest, |tune| field(tune.window(), scale));
         let (state, next) = match config.opening {
             Opening::Handshake => (State::Closed, Seq(0)),
