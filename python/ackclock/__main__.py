@@ -4,6 +4,7 @@ The binary `ackclock` runs this module for the parts that are Python's, with the
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.files import write_text, write_whole
+from ackclock.files import in_unicode, write_text, write_whole
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 model = typer.Typer(no_args_is_help=True, help="Throughput by formula, in packets per second and kbit/s.")
@@ -101,8 +102,9 @@ def trace_plot(
     """Draw the rate of a recording over time and its distribution."""
     from ackclock import _core, plot
 
-    recorded = _core.trace(str(file), interval=interval)
     target = out or Path(f"{file.name}.svg")
+    plot.check_ending(target)
+    recorded = _core.trace(in_unicode(file), interval=interval)
     drawing = plot.trace(recorded["time"], recorded["rate"], file.name)
     write_whole(target, lambda part: plot.save(drawing, part))
     print(target)
@@ -172,9 +174,34 @@ def _status() -> Iterator[None]:
         raise SystemExit(130) from None
 
 
+@contextmanager
+def _output() -> Iterator[None]:
+    """A reader of standard output that has gone, as `head` does, is no failure: exit status 0."""
+    try:
+        yield
+    except SystemExit as ended:
+        # Such a reader is exit status 1 to Typer.
+        if isinstance(ended.__context__, BrokenPipeError):
+            raise SystemExit(0) from None
+        _flush()
+        raise
+
+
+def _flush() -> None:
+    """Write what was kept for standard output."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # What is kept would fail again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(0) from None
+        raise
+
+
 def main() -> None:
     """Run the command."""
-    with _status():
+    with _status(), _output():
         app()
 
 

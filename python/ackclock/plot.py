@@ -7,9 +7,7 @@ it to a file, `svg` gives it as text for a report.
 from __future__ import annotations
 
 import io
-import math
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,11 +18,13 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
+from ackclock.axis import legend_above, log_if_wide, numbers, positions
 from ackclock.results import Results, Series, half_interval
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def curves(lines: Mapping[str, Curve], xlabel: str, ylabel: str, title: str = ""
             mean, half = _mean_and_interval(curve)
             axes.plot(curve.x, mean, color=colour, marker=MARKERS[i % len(MARKERS)], label=label)
             axes.fill_between(curve.x, mean - half, mean + half, color=colour, alpha=0.22, linewidth=0)
-        _legend_above(figure)
+        legend_above(figure)
     return figure
 
 
@@ -108,16 +108,16 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
         unit: Factor from the column's unit to that of the axis.
 
     Raises:
-        ValueError: if nothing was swept.
+        ValueError: if nothing was swept, or there are no rows of flows with the column.
     """
     if not results.swept:
         raise ValueError("these runs are not of a sweep")
-    flows = results.flows
+    flows = results.flows_with(column)
     values = {key: list(dict.fromkeys(flows[key].astype(str))) for key in results.swept}
-    over = max(results.swept, key=lambda key: (_numbers(values[key]) is not None, len(values[key])))
+    over = max(results.swept, key=lambda key: (numbers(values[key]) is not None, len(values[key])))
     others = [key for key in results.swept if key != over]
     ticks = values[over]
-    position = _positions(ticks)
+    position = positions(ticks)
     lines = {}
     for names, group in _grouped(flows, others):
         by_value = group.groupby(group[over].astype(str), sort=False)[column]
@@ -125,7 +125,7 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
         lines[", ".join(names) or "mean"] = Curve(
             [position[tick] for tick in there], [unit * by_value.get_group(tick) for tick in there]
         )
-    draw = curves if _numbers(ticks) is not None else _marks
+    draw = curves if numbers(ticks) is not None else _marks
     figure = draw(lines, over, ylabel or column)
     figure.axes[0].set_xticks(list(position.values()), ticks)
     return figure
@@ -140,16 +140,17 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
     Args:
         results: Runs of `compare`, or of any sweep.
         delay: The column of `Results.flows` that stands on the x axis, in ms.
+
+    Raises:
+        ValueError: if there are no rows of flows with the column.
     """
     joined = "edge.buffer" if "edge.buffer" in results.swept else None
     keys = [key for key in results.swept if key != joined] or ["sender"]
     colours: dict[str, str] = {}
     marks: dict[tuple[str, ...], str] = {}
-    with panel(f"{delay.replace('_ms.', ' ').replace('rtt', 'RTT')} (ms)", "goodput (kbit/s)", size=(6.4, 4.4)) as (
-        figure,
-        axes,
-    ):
-        for names, group in _grouped(results.flows, keys):
+    xlabel = f"{delay.replace('_ms.', ' ').replace('rtt', 'RTT')} (ms)"
+    with panel(xlabel, "goodput (kbit/s)", size=(6.4, 4.4)) as (figure, axes):
+        for names, group in _grouped(results.flows_with(delay, "goodput_bps", *keys), keys):
             colour = colours.setdefault(names[0], COLOURS[len(colours) % len(COLOURS)])
             marker = marks.setdefault(names[1:], MARKERS[len(marks) % len(MARKERS)])
             points = list(_grouped(group, [joined] if joined else []))
@@ -167,8 +168,8 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
                     fontsize=8, color=colour,
                 )  # fmt: skip
         axes.margins(0.08)
-        _log_if_wide(axes)
-        _legend_above(figure)
+        log_if_wide(axes)
+        legend_above(figure)
     return figure
 
 
@@ -221,14 +222,11 @@ def time_series(series: Series, flow: int = 0, span: tuple[float, float] | None 
         series: One entry of `Results.series`.
         flow: The flow's id; of a flow that has none of these only the queue is drawn.
         span: First and last second to show.
+
+    Raises:
+        ValueError: if no sample lies in the span, or there is nothing to draw.
     """
-    every = (
-        ("window\n(packets)", (f"cwnd/{flow}", f"ssthresh/{flow}"), 1.0),
-        ("queue\n(packets)", ("queue",), 1.0),
-        ("rate over 1 s\n(kbit/s)", (f"rate/{flow}",), 1e-3),
-        ("RTT\n(ms)", (f"rtt/{flow}",), 1e3),
-    )
-    rows = [row for row in every if row[1][0] in series]
+    rows = _rows(series, flow)
     kept = _within(series["time"], span)
     time = series["time"][kept]
     with mpl.rc_context(STYLE):
@@ -247,16 +245,25 @@ def time_series(series: Series, flow: int = 0, span: tuple[float, float] | None 
             if len(names) > 1:
                 axes.set_ylim(top=1.1 * np.nanmax(series[names[0]][kept]))  # the first threshold is the largest window
                 axes.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.98))
-        panels[-1].set(xlabel="time (s)", xlim=(time[0], time[-1]))
+        panels[-1].set_xlabel("time (s)")
+        if time[0] < time[-1]:  # a single sample keeps the room that matplotlib gives it
+            panels[-1].set_xlim(time[0], time[-1])
         figure.align_ylabels(list(panels))
     return figure
 
 
 def window(series: Series, flow: int = 0, span: tuple[float, float] | None = None, title: str = "") -> Figure:
-    """Course of a flow's congestion window; arguments as in `time_series`."""
+    """Course of a flow's congestion window; arguments as in `time_series`.
+
+    Raises:
+        ValueError: if no sample lies in the span, or the flow has no window in the series.
+    """
+    name = f"cwnd/{flow}"
+    if name not in series:
+        raise ValueError(f"flow: {flow} has no window in this series, which has {', '.join(series)}")
     kept = _within(series["time"], span)
     with panel("time (s)", "congestion window (packets)", title, size=(6.4, 3.4)) as (figure, axes):
-        axes.plot(series["time"][kept], series[f"cwnd/{flow}"][kept], linewidth=1.2)
+        axes.plot(series["time"][kept], series[name][kept], linewidth=1.2)
         axes.set_ylim(bottom=0)
         axes.margins(x=0.01)
         axes.locator_params(steps=[1, 2, 5, 10])
@@ -287,10 +294,27 @@ def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "")
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure; the ending (`.svg`, `.png`, `.pdf`) chooses the format."""
+    """Write a figure; the ending (`.svg`, `.png`, `.pdf`) chooses the format.
+
+    Raises:
+        ValueError: if the path has no ending of a picture; nothing is written then.
+    """
     target = Path(path)
+    check_ending(target)
     with _reproducible(target.stem):
         figure.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
+
+
+def check_ending(path: Path) -> None:
+    """Let a path pass whose ending is that of a picture.
+
+    Raises:
+        ValueError: naming the endings, if it is not.
+    """
+    # matplotlib would write `path.png` where there is no ending.
+    endings = [f".{name}" for name in FigureCanvasBase.get_supported_filetypes()]
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"{path}: is no picture; its name must end in one of {', '.join(sorted(endings))}")
 
 
 def svg(figure: Figure, name: str) -> str:
@@ -313,7 +337,7 @@ def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str) -> Figure:
             )  # fmt: skip
         axes.margins(x=0.2)
         axes.grid(visible=False, axis="x")
-        _legend_above(figure)
+        legend_above(figure)
     return figure
 
 
@@ -329,6 +353,20 @@ def _mean_and_interval(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.fl
     return np.array([array.mean() for array in arrays]), np.array([half_interval(array) for array in arrays])
 
 
+def _rows(series: Series, flow: int) -> Sequence[tuple[str, tuple[str, ...], float]]:
+    """The panels of a flow's series that can be drawn: label, names in the series, factor to the label's unit."""
+    every = (
+        ("window\n(packets)", (f"cwnd/{flow}", f"ssthresh/{flow}"), 1.0),
+        ("queue\n(packets)", ("queue",), 1.0),
+        ("rate over 1 s\n(kbit/s)", (f"rate/{flow}",), 1e-3),
+        ("RTT\n(ms)", (f"rtt/{flow}",), 1e3),
+    )
+    rows = [row for row in every if row[1][0] in series]
+    if not rows:
+        raise ValueError(f"flow: {flow} is none of this series, which has {', '.join(series)}")
+    return rows
+
+
 def _over_a_second(time: NDArray[np.float64], rate: NDArray[np.float64]) -> NDArray[np.float64]:
     """Running mean: the end of a recovery delivers a whole window in order at one instant."""
     if time.size < 2:
@@ -342,7 +380,11 @@ def _over_a_second(time: NDArray[np.float64], rate: NDArray[np.float64]) -> NDAr
 def _within(time: NDArray[np.float64], span: tuple[float, float] | None) -> slice:
     """The samples of a span; a slice, so that the arrays are viewed and not copied."""
     low, high = span if span is not None else (-np.inf, np.inf)
-    return slice(int(np.searchsorted(time, low)), int(np.searchsorted(time, high, side="right")))
+    kept = slice(int(np.searchsorted(time, low)), int(np.searchsorted(time, high, side="right")))
+    if time[kept].size == 0:
+        there = f"from {time[0]:g} to {time[-1]:g} s" if time.size else "none at all"
+        raise ValueError(f"span: {low:g} to {high:g} s holds none of the samples, which are {there}")
+    return kept
 
 
 def _grouped(flows: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
@@ -352,36 +394,3 @@ def _grouped(flows: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[tuple[s
         return
     for values, group in flows.groupby([flows[key].astype(str) for key in keys], sort=False):
         yield tuple(map(str, values)), group
-
-
-def _numbers(ticks: Sequence[str]) -> list[float] | None:
-    """The numbers of values that differ in nothing else (`4p`, `10p`); None where they do."""
-    matches = [re.fullmatch(r"(-?[\d.]+)\s*(\D*)", tick) for tick in ticks]
-    if None in matches or len({match[2] for match in matches if match}) > 1:
-        return None
-    return [float(match[1]) for match in matches if match]
-
-
-def _positions(ticks: Sequence[str]) -> dict[str, float]:
-    """Where values stand on the axis: at their number, or in their order."""
-    numbers = _numbers(ticks)
-    return dict(zip(ticks, numbers if numbers is not None else map(float, range(len(ticks))), strict=True))
-
-
-def _legend_above(figure: Figure) -> None:
-    """A legend that cannot hide data."""
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    most = next(n for n in (5, 4, 3, 2, 1) if n * max(map(len, labels)) < 70 or n == 1)
-    rows = math.ceil(len(labels) / most)
-    columns = math.ceil(len(labels) / rows)
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=10)
-
-
-def _log_if_wide(axes: Axes) -> None:
-    """A logarithmic x axis where linear marks would crowd at its left end."""
-    low, high = axes.dataLim.intervalx
-    if 0 < low < high / 8:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_minor_formatter(NullFormatter())

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ackclock.files import read_text
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -44,7 +46,8 @@ class Results:
             ValueError: naming file and line, if a line is not the object of a run.
         """
         objects = []
-        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+        # Strings of JSON may hold what `splitlines` takes for further ends of lines.
+        for number, line in enumerate(read_text(Path(path)).split("\n"), start=1):
             if not line.strip():
                 continue
             try:
@@ -88,6 +91,19 @@ class Results:
         """
         return self._rows("transfers")
 
+    def flows_with(self, *columns: str) -> pd.DataFrame:
+        """The table `flows`, which has these columns.
+
+        Raises:
+            ValueError: naming what is missing, if there are no rows or a column is none of the table's.
+        """
+        if self.flows.empty:
+            raise ValueError("these runs have no rows of flows; flows that come and go are in `users` and `transfers`")
+        missing = [column for column in columns if column not in self.flows]
+        if missing:
+            raise ValueError(f"{', '.join(missing)}: no column of flows; there are {', '.join(map(str, self.flows))}")
+        return self.flows
+
     def _rows(self, name: str) -> pd.DataFrame:
         """The objects of a list as rows; nested fields get dotted names."""
         return _table(
@@ -112,11 +128,14 @@ class Results:
 
         Returns:
             One row a point: `mean`, `sd`, `low` and `high` (the interval's ends), `n`.
+
+        Raises:
+            ValueError: if there are no rows of flows, or a column is none of theirs.
         """
         import pandas as pd
 
         keys = list(by) if by is not None else self.swept or ["sender"]
-        values = self.flows.groupby(keys, sort=False)[column]
+        values = self.flows_with(column, *keys).groupby(keys, sort=False)[column]
         mean, half = values.mean(), values.agg(half_interval)
         columns = {"mean": mean, "sd": values.std(), "low": mean - half, "high": mean + half, "n": values.count()}
         return pd.DataFrame(columns)

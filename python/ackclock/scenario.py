@@ -12,6 +12,8 @@ from typing import Any
 
 import tomli_w
 
+from ackclock.files import in_unicode, read_text
+
 Scenario = str | os.PathLike[str] | Mapping[str, Any]
 
 
@@ -29,13 +31,14 @@ def source(scenario: Scenario) -> Source:
 
     Raises:
         OSError: if the file cannot be read.
+        ValueError: if its name or text is not UTF-8.
     """
     if isinstance(scenario, Mapping):
         return Source(tomli_w.dumps(dict(scenario)), "<python>", None)
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return Source(scenario, "<python>", None)
     path = Path(scenario)
-    return Source(path.read_text(encoding="utf-8"), str(path), str(path.parent))
+    return Source(read_text(path), in_unicode(path), str(path.parent))
 
 
 def overrides(values: Mapping[str, str | float | bool]) -> list[str]:

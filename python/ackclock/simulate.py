@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import tomli_w
 
@@ -14,6 +14,8 @@ from ackclock.scenario import Scenario, Source, overrides, source
 
 Engine = Literal["local", "dask", "ray"]
 Values = Mapping[str, str | float | bool]
+One = str | Mapping[str, Any]
+OneOrMore = One | Sequence[One]
 
 
 def run(scenario: Scenario, *, set: Values | None = None, series_interval: float | None = None) -> Results:  # noqa: A002
@@ -49,6 +51,10 @@ def sweep(scenario: Scenario, *, set: Values | None = None, engine: Engine = "lo
         set: As for `run`.
         engine: `local` uses all cores of this machine, `dask` and `ray` those of a cluster (a client or session
             that exists already is used).
+
+    Raises:
+        ValueError: if the scenario is wrong, as for `run`, or the engine is none of these.
+        RuntimeError: if a run failed.
     """
     return Results.from_lines(sweep_lines(source(scenario), overrides(set or {}), engine))
 
@@ -56,25 +62,34 @@ def sweep(scenario: Scenario, *, set: Values | None = None, engine: Engine = "lo
 def compare(
     scenario: Scenario,
     *,
-    senders: Sequence[str] = (),
-    regulators: Sequence[str | Mapping[str, Any]] = (),
-    buffers: Sequence[str] = (),
+    senders: OneOrMore = (),
+    regulators: OneOrMore = (),
+    buffers: OneOrMore = (),
+    queues: OneOrMore = (),
     set: Values | None = None,  # noqa: A002
     engine: Engine = "local",
 ) -> Results:
-    """Run one scenario under every sender, regulator and buffer asked for; under all regulators where nothing is.
+    """Run one scenario under all senders, regulators, buffers and queues asked for; under every regulator if none are.
 
-    A `[sweep]` in the scenario is not looked at. `Results.runs` and `.flows` then carry the columns `flow.sender`,
-    `edge.regulator`, `edge.buffer`, and `plot.goodput_against_delay` draws them.
+    One alone need not stand in a list. A `[sweep]` in the scenario is not looked at. `Results.runs` and `.flows` then
+    carry the columns `flow.sender`, `edge.regulator`, `edge.buffer`, `edge.queue`, and `plot.goodput_against_delay`
+    draws them.
+
+    Raises:
+        ValueError: if the scenario is wrong, as for `run`, or the engine is none of those of `sweep`.
+        RuntimeError: if a run failed.
     """
-    asked = {"flow.sender": senders, "edge.regulator": regulators, "edge.buffer": buffers}
-    axes = {key: list(values) for key, values in asked.items() if values}
+    asked = {"flow.sender": senders, "edge.regulator": regulators, "edge.buffer": buffers, "edge.queue": queues}
+    axes = {key: _listed(values) for key, values in asked.items() if values}
     if not axes:
         axes["edge.regulator"] = [one["name"] for one in json.loads(_core.list_components())["regulators"]]
     text = source(scenario)
     # Written behind the text, so that messages about the rest keep their line numbers.
     own = text.text.rstrip("\n") + "\n\n"
-    tables = tomllib.loads(text.text)
+    try:
+        tables = tomllib.loads(text.text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{text.name}: not TOML: {error}") from None
     if tables.pop("sweep", None) is not None:
         own = tomli_w.dumps(tables) + "\n"
     text = replace(text, text=own + tomli_w.dumps({"sweep": axes}))
@@ -82,10 +97,16 @@ def compare(
 
 
 def sweep_lines(text: Source, keys: list[str], engine: Engine) -> list[str]:
-    """The JSON lines of a sweep; `keys` are strings as `--set` takes them."""
+    """The JSON lines of a sweep; `keys` are strings as `--set` takes them, errors as of `sweep`."""
+    if engine not in get_args(Engine):
+        raise ValueError(f"engine: {engine} is none of {', '.join(get_args(Engine))}")
     if engine != "local":
         from ackclock import cluster
 
         return cluster.sweep(text, keys, engine)
     with progress.bar(text.name) as shown:
         return _core.sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys, progress=shown)
+
+
+def _listed(values: OneOrMore) -> list[One]:
+    return [values] if isinstance(values, str | Mapping) else list(values)

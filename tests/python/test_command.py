@@ -1,6 +1,8 @@
 """The Python half of the command, as a user types it."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -43,6 +45,67 @@ def test_capacity_is_in_the_unit_given(monkeypatch, capsys):
 def test_wrong_input_is_exit_status_2(monkeypatch, capsys, args):
     assert command(monkeypatch, *args) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("pftk 0 0.6 1.5", "p: 0.0 is not above 0 and below 1"),
+        ("pftk 0.01 0.6 1.5 --b 0", "b: 0 is not 1 or above"),
+        ("pftk 0.01 0.6 1.5 --w-max -5", "w_max: -5.0 is not 1 or above"),
+        ("saw-tooth 25 0 10", "T (minimum RTT): 0.0 is not above 0"),
+        ("saw-tooth -- -1 1 1", "mu: -1.0 is not above 0"),
+        ("cycles 25 0.4 10 20 1 0.7 0.7", "p1 + p2: 1.4 is not from 0 to 1"),
+        ("poisson-sde 0 0 1", "td_rate + to_rate: 0.0 is not above 0"),
+        ("capacity nan 1", "mean: nan is not above 0"),
+    ],
+)
+def test_a_model_names_the_argument_that_is_wrong(monkeypatch, capsys, args, message):
+    assert command(monkeypatch, "model", *args.split()) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"ackclock: {message}")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_gone_is_no_failure(unbuffered):
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [sys.executable, "-m", "ackclock", "model", "saw-tooth", "25", "0.44", "10"],
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered}, stdout=writer, stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_standard_output_without_room_is_a_run_that_failed(unbuffered):
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "ackclock", "model", "saw-tooth", "25", "0.44", "10"],
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered}, stdout=full, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    (error,) = ended.stderr.splitlines()
+    assert b"No space left" in error
+
+
+@pytest.mark.parametrize("out", ["noending", "wrong.part", "/dev/null"])
+def test_a_picture_without_a_pictures_ending_is_exit_status_2(monkeypatch, tmp_path, capsys, out):
+    monkeypatch.chdir(tmp_path)
+    recording = tmp_path / "rates.csv"
+    recording.write_text("time_s,rate_kbps\n0,100\n5,\n")
+    assert command(monkeypatch, "trace", "plot", str(recording), "--out", out) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"ackclock: {out}: is no picture; its name must end in one of ")
+    assert list(tmp_path.iterdir()) == [recording]
+
+
+def test_a_recording_whose_name_is_not_utf_8_is_exit_status_2(monkeypatch, tmp_path, capsys):
+    recording = tmp_path / os.fsdecode(b"\xff.csv")
+    recording.write_text("time_s,rate_kbps\n0,100\n5,\n")
+    assert command(monkeypatch, "trace", "plot", str(recording), "--out", str(tmp_path / "a.svg")) == 2
+    assert "a file name that is not UTF-8" in capsys.readouterr().err
 
 
 def test_a_report_is_written_whole(monkeypatch, tmp_path):

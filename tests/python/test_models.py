@@ -132,3 +132,65 @@ def test_rates_of_a_fading_channel_come_as_often_as_its_power_allows():
     low, high = rayleigh.shares([0.0, 10 * math.log10(2)], 0.0)
     assert low == pytest.approx(math.exp(-1) - math.exp(-2))
     assert high == pytest.approx(math.exp(-2))
+
+
+LINK = {"mu": 25, "T": 0.44, "B": 10}
+OBSERVED = {**LINK, "wf": 22, "t0": 1}
+LOSSES = {"p": 0.01, "rtt": 0.6, "t0": 1.5}
+MU, T, B = (f"{name}: .* is not " for name in ("^mu", r"^T \(minimum RTT\)", r"^B \(buffer\)"))
+
+
+@pytest.mark.parametrize(
+    ("formula", "arguments", "message"),
+    [
+        (saw_tooth.throughput, {**LINK, "mu": 0}, MU + "above 0"),
+        (saw_tooth.throughput, {**LINK, "mu": -1}, MU + "above 0"),
+        (saw_tooth.throughput, {**LINK, "mu": math.inf}, MU + "above 0"),
+        (saw_tooth.throughput, {**LINK, "T": math.nan}, T + "above 0"),
+        (saw_tooth.throughput, {**LINK, "B": -1}, B + "0 or above"),
+        (cycles.Path, {**OBSERVED, "mu": 0}, MU + "above 0"),
+        (cycles.Path, {**OBSERVED, "B": math.nan}, B + "0 or above"),
+        (cycles.Path, {**OBSERVED, "wf": 0}, "^wf: 0 is not above 0"),
+        (cycles.Path, {**OBSERVED, "t0": -1}, "^t0: -1 is not above 0"),
+        (pftk.Losses, {**LOSSES, "p": 0}, "^p: 0 is not above 0 and below 1"),
+        (pftk.Losses, {**LOSSES, "p": 1}, "^p: 1 is not above 0 and below 1"),
+        (pftk.Losses, {**LOSSES, "p": math.nan}, "^p: nan is not above 0 and below 1"),
+        (pftk.Losses, {**LOSSES, "rtt": 0}, "^rtt: 0 is not above 0"),
+        (pftk.Losses, {**LOSSES, "t0": math.inf}, "^t0: inf is not above 0"),
+        (pftk.Losses, {**LOSSES, "b": 0}, "^b: 0 is not 1 or above"),
+        (poisson_sde.throughput, {"td_rate": 0, "to_rate": 0, "rtt": 1}, r"^td_rate \+ to_rate: 0 is not above 0"),
+        (poisson_sde.throughput, {"td_rate": -1, "to_rate": 2, "rtt": 1}, "^td_rate: -1 is not 0 or above"),
+        (poisson_sde.throughput, {"td_rate": 1, "to_rate": 0, "rtt": 0}, "^rtt: 0 is not above 0"),
+        (capacity.uniform, {"mean": math.nan, "sd": 1}, "^mean: nan is not above 0"),
+        (capacity.uniform, {"mean": 0, "sd": 0}, "^mean: 0 is not above 0"),
+        (capacity.uniform, {"mean": 1, "sd": -1}, "^sd: -1 is not 0 or above"),
+    ],
+)
+def test_arguments_that_no_path_has_are_named(formula, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        formula(**arguments)
+
+
+@pytest.mark.parametrize("formula", [pftk.full, pftk.simplified])
+@pytest.mark.parametrize("w_max", [0, -5, math.nan])
+def test_a_window_limit_below_a_packet_is_named(formula, w_max):
+    with pytest.raises(ValueError, match=f"^w_max: {w_max} is not 1 or above"):
+        formula(pftk.Losses(**LOSSES), w_max)
+
+
+@pytest.mark.parametrize(("p1", "p2", "name"), [(1, 2, "p2"), (-0.1, 0.5, "p1"), (0.6, 0.6, r"p1 \+ p2")])
+def test_shares_of_cycles_are_shares(p1, p2, name):
+    with pytest.raises(ValueError, match=f"^{name}: .* is not from 0 to 1"):
+        cycles.throughput(cycles.Path(**OBSERVED), p1, p2)
+
+
+@pytest.mark.parametrize("p", [1e-17, 1e-300])
+def test_pftk_of_hardly_a_loss_stands_at_the_window_limit(p):
+    losses = pftk.Losses(p=p, rtt=0.5, t0=2.0)
+    assert pftk.full(losses, w_max=10) == pytest.approx(20)
+    # Without a limit both forms keep to the inverse square root law.
+    assert pftk.full(losses) == pytest.approx(math.sqrt(1.5) / math.sqrt(p) / 0.5)
+
+
+def test_a_rate_that_hardly_varies_serves_at_its_mean():
+    assert capacity.uniform(200, 1e-30) == pytest.approx(200)

@@ -104,3 +104,35 @@ def test_latency_by_size_has_a_curve_a_user_or_a_point():
 def test_a_series_without_flows_shows_the_queue(series):
     figure = plot.time_series({name: series[name] for name in ("time", "queue")})
     assert len(figure.axes) == 1
+
+
+@pytest.mark.parametrize("draw", [plot.sweep, plot.goodput_against_delay])
+def test_runs_without_rows_of_flows_are_refused(draw):
+    with pytest.raises(ValueError, match="no rows of flows"):
+        draw(Results([web_object(point={"flow.sender": sender}) for sender in ("reno", "sack")]))
+
+
+@pytest.mark.parametrize("draw", [plot.time_series, plot.window])
+def test_a_span_without_samples_names_those_there_are(series, draw):
+    with pytest.raises(ValueError, match=r"span: 100 to 200 s holds none of the samples, which are from 0 to 59\.9 s"):
+        draw(series, span=(100, 200))
+
+
+def test_a_flow_without_a_series_names_those_there_are(series):
+    with pytest.raises(ValueError, match=r"flow: 9 has no window in this series, which has time, cwnd/0"):
+        plot.window(series, flow=9)
+    with pytest.raises(ValueError, match=r"flow: 9 is none of this series, which has time, cwnd/0"):
+        plot.time_series({name: series[name] for name in ("time", "cwnd/0")}, flow=9)
+
+
+def test_a_single_sample_is_drawn(series):
+    figure = plot.time_series({name: values[:1] for name, values in series.items()})
+    low, high = figure.axes[-1].get_xlim()
+    assert low < 0 < high
+
+
+@pytest.mark.parametrize("name", ["noending", "wrong.part", ".png"])
+def test_a_picture_without_a_pictures_ending_is_refused(tmp_path, series, name):
+    with pytest.raises(ValueError, match=r"is no picture; its name must end in one of .*\.png"):
+        plot.save(plot.window(series), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """Tables of finished runs."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -76,6 +77,33 @@ def test_lines_are_read_back(tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_text("\n".join(json.dumps(run) for run in swept_objects()) + "\n\n")
     assert Results.read(path).objects == swept_objects()
+
+
+def test_ends_of_lines_within_strings_end_no_line(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    runs = [{**run_object(), "scenario": f"one{end}two"} for end in "\u0085\u2028\u2029"]
+    path.write_text("\n".join(json.dumps(run, ensure_ascii=False) for run in runs), encoding="utf-8")
+    assert Results.read(path).objects == runs
+
+
+def test_lines_that_are_not_utf_8_are_named_and_their_file_may_have_any_name(tmp_path):
+    path = tmp_path / os.fsdecode(b"\xff.jsonl")
+    path.write_text(json.dumps(run_object()))
+    assert Results.read(path).objects == [run_object()]
+    path.write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=r"\.jsonl: not UTF-8"):
+        Results.read(path)
+
+
+@pytest.mark.parametrize("objects", [[], [web_object()]])
+def test_a_summary_without_rows_of_flows_says_so(objects):
+    with pytest.raises(ValueError, match="no rows of flows"):
+        Results(objects).summary()
+
+
+def test_a_summary_of_no_column_names_those_there_are():
+    with pytest.raises(ValueError, match=r"^godput, sendr: no column of flows; there are .*goodput_bps"):
+        Results([run_object()]).summary("godput", by=["sendr"])
 
 
 @pytest.mark.parametrize(("line", "message"), [("{", "not JSON"), ("3", "not the object"), ("{}", "not the object")])

@@ -1,5 +1,6 @@
 """Scenarios given as path, text or mapping."""
 
+import os
 import tomllib
 
 import pytest
@@ -28,6 +29,17 @@ def test_a_mapping_becomes_toml():
 def test_a_missing_file_is_an_error():
     with pytest.raises(FileNotFoundError, match=r"nowhere\.toml"):
         scenario.source("nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [(b"\xff.toml", b"version = 1", "a file name that is not UTF-8"), (b"a.toml", b"\xff", r"a\.toml: not UTF-8")],
+)
+def test_a_name_or_text_that_is_not_utf_8_is_named(tmp_path, name, text, message):
+    path = tmp_path / os.fsdecode(name)
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match=message):
+        scenario.source(path)
 
 
 def test_a_flow_key_means_every_flow_and_the_original_stays():

@@ -136,6 +136,30 @@ def test_a_comparison_does_not_look_at_the_sweep_of_the_scenario():
     assert results.objects == ackclock.compare(SCENARIO, senders=["reno"]).objects
 
 
+def test_one_of_a_kind_need_not_stand_in_a_list():
+    one = ackclock.compare(SCENARIO, senders="reno", regulators={"kind": "ack-regulator", "alpha": 2})
+    listed = ackclock.compare(SCENARIO, senders=["reno"], regulators=[{"kind": "ack-regulator", "alpha": 2}])
+    assert one.objects == listed.objects
+
+
+def test_a_comparison_takes_queues():
+    results = ackclock.compare(SCENARIO, queues=["drop-tail", "codel"])
+    assert list(results.runs["edge.queue"].unique()) == ["drop-tail", "codel"]
+
+
+def test_a_comparison_of_broken_toml_names_the_file_and_the_place(tmp_path):
+    path = tmp_path / "wrong.toml"
+    path.write_text("version = 1\nseed = \n")
+    with pytest.raises(ValueError, match=r"wrong\.toml: not TOML: .*line 2"):
+        ackclock.compare(path, senders="reno")
+
+
+@pytest.mark.parametrize("call", [ackclock.sweep, ackclock.compare])
+def test_an_engine_that_there_is_not_names_those_there_are(call):
+    with pytest.raises(ValueError, match="engine: foo is none of local, dask, ray"):
+        call(SCENARIO, engine="foo")
+
+
 def test_a_comparison_of_nothing_is_one_of_all_regulators():
     names = [one["name"] for one in json.loads(_core.list_components())["regulators"]]
     assert list(ackclock.compare(SCENARIO).runs["edge.regulator"].unique()) == names

@@ -15,10 +15,12 @@ u(200, 20), u(200, 50), u(200, 75) kbit/s against the printed mean service rates
 """
 
 from collections.abc import Callable
-from math import log, sqrt
+from math import atanh, sqrt
 from typing import Literal, Protocol
 
 from scipy.integrate import quad
+
+from ackclock.models import allowed
 
 
 class RateLaw(Protocol):
@@ -38,8 +40,10 @@ def uniform_bounds(mean: float, sd: float) -> tuple[float, float]:
     """Ends of the uniform law u(mean, sd); `sd` is the standard deviation.
 
     Raises:
-        ValueError: if the law reaches down to a rate of zero.
+        ValueError: if `mean` is not above 0, `sd` is below 0, or the law reaches down to a rate of zero.
     """
+    allowed.above_zero({"mean": mean})
+    allowed.zero_or_more({"sd": sd})
     low, high = mean - sd * sqrt(3), mean + sd * sqrt(3)
     if low <= 0:
         raise ValueError(f"u({mean}, {sd}) reaches down to {low:g}; a rate must be above 0")
@@ -47,11 +51,11 @@ def uniform_bounds(mean: float, sd: float) -> tuple[float, float]:
 
 
 def uniform(mean: float, sd: float) -> float:
-    """Harmonic mean of u(mean, sd), in the unit of the arguments."""
-    if sd == 0:
-        return mean
-    low, high = uniform_bounds(mean, sd)
-    return (high - low) / log(high / low)
+    """Harmonic mean of u(mean, sd), in the unit of the arguments; errors as of `uniform_bounds`."""
+    uniform_bounds(mean, sd)
+    # (high - low) / log(high / low), written so that nothing cancels where the ends are close together.
+    reach = sd * sqrt(3) / mean
+    return mean * reach / atanh(reach) if reach > 0 else mean
 
 
 def harmonic(law: RateLaw) -> float:

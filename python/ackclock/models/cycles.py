@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from math import floor, log2, nan
 
+from ackclock.models import allowed
 from ackclock.models.saw_tooth import Epoch, growth_above_pipe, growth_below_pipe
 
 
@@ -56,6 +57,9 @@ class Path:
         B: Buffer, packets.
         wf: Root mean square of the windows at which losses began, packets.
         t0: Mean time-out, seconds.
+
+    Raises:
+        ValueError: if `B` is below 0 or another is not above 0.
     """
 
     mu: float
@@ -63,6 +67,10 @@ class Path:
     B: float
     wf: float
     t0: float
+
+    def __post_init__(self) -> None:
+        allowed.above_zero({"mu": self.mu, "T (minimum RTT)": self.T, "wf": self.wf, "t0": self.t0})
+        allowed.zero_or_more({"B (buffer)": self.B})
 
 
 def loss_cycles(path: Path, slow_start: SlowStart = SlowStart.FLUID) -> tuple[LossCycle, LossCycle, LossCycle]:
@@ -83,7 +91,12 @@ def loss_cycles(path: Path, slow_start: SlowStart = SlowStart.FLUID) -> tuple[Lo
 
 
 def throughput(path: Path, p1: float, p2: float, slow_start: SlowStart = SlowStart.FLUID) -> float:
-    """Throughput in packets per second (equation 19); cycles of three losses have probability 1 - p1 - p2."""
+    """Throughput in packets per second (equation 19); cycles of three losses have probability 1 - p1 - p2.
+
+    Raises:
+        ValueError: if `p1`, `p2` or their sum is not from 0 to 1.
+    """
+    allowed.share({"p1": p1, "p2": p2, "p1 + p2": p1 + p2})
     above = growth_above_pipe(path.wf, path.mu, path.T)  # Eqs. 8, 9: the same in every cycle
     packets, duration = above.packets, above.duration
     for p, cycle in zip((p1, p2, 1 - p1 - p2), loss_cycles(path, slow_start), strict=True):

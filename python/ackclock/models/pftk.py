@@ -15,7 +15,9 @@ All nine rows of CR02 Table 2, model 1, within 0.15 kbit/s.
 """
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import expm1, hypot, inf, log1p, sqrt
+
+from ackclock.models import allowed
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,9 @@ class Losses:
         rtt: Mean round trip time, seconds.
         t0: Mean first time-out, seconds.
         b: Packets that one ACK acknowledges.
+
+    Raises:
+        ValueError: if `p` is not above 0 and below 1, `rtt` or `t0` not above 0, or `b` below 1.
     """
 
     p: float
@@ -34,20 +39,32 @@ class Losses:
     t0: float
     b: int = 1
 
+    def __post_init__(self) -> None:
+        allowed.proper_share({"p": self.p})
+        allowed.above_zero({"rtt": self.rtt, "t0": self.t0})
+        allowed.one_or_more({"b": self.b})
+
 
 def full(losses: Losses, w_max: float = inf) -> float:
-    """Throughput in packets per second; `w_max` is the largest window in packets."""
+    """Throughput in packets per second; `w_max` is the largest window in packets.
+
+    Raises:
+        ValueError: if `w_max` is below 1.
+    """
+    allowed.one_or_more_or_none({"w_max": w_max})
     p, b = losses.p, losses.b
     w = min(_mean_window(p, b), w_max)
     timeout = _timeout_share(w, p)
-    packets = (1 - p) / p + w + timeout / (1 - p)
+    # Both the packets and the rounds of a cycle are taken times p, so that they stay finite for the smallest p.
+    packets = 1 - p + p * w + p * timeout / (1 - p)
     # Without a window limit a cycle lasts b/2 * W round trips; with one it also has a flat part.
-    rounds = b / 2 * w + 1 if w < w_max else b / 8 * w + (1 - p) / (p * w) + 2
-    return packets / (losses.rtt * rounds + timeout * losses.t0 * _backoff(p) / (1 - p))
+    rounds = p * (b / 2 * w + 1) if w < w_max else p * (b / 8 * w + 2) + (1 - p) / w
+    return packets / (losses.rtt * rounds + p * timeout * losses.t0 * _backoff(p) / (1 - p))
 
 
 def simplified(losses: Losses, w_max: float = inf) -> float:
-    """Throughput in packets per second by the approximation for small `p`."""
+    """Throughput in packets per second by the approximation for small `p`; errors as of `full`."""
+    allowed.one_or_more_or_none({"w_max": w_max})
     p, b = losses.p, losses.b
     recovery = losses.rtt * sqrt(2 * b * p / 3)
     timeout = losses.t0 * min(1.0, 3 * sqrt(3 * b * p / 8)) * p * (1 + 32 * p**2)
@@ -57,16 +74,19 @@ def simplified(losses: Losses, w_max: float = inf) -> float:
 def _mean_window(p: float, b: int) -> float:
     """Mean window at the end of a cycle that no window limit cuts, packets."""
     c = (2 + b) / (3 * b)
-    return c + sqrt(8 * (1 - p) / (3 * b * p) + c * c)
+    return c + hypot(sqrt(8 * (1 - p) / (3 * b)) / sqrt(p), c)
 
 
 def _timeout_share(w: float, p: float) -> float:
     """Q(w): probability that a loss in a window of `w` packets ends in a time-out."""
     if w <= 3:
         return 1.0  # three duplicates need three packets behind the lost one
-    q = 1 - p
-    share: float = (1 - q**3) * (1 + q**3 * (1 - q ** (w - 3))) / (1 - q**w)
-    return min(1.0, share)
+    return min(1.0, _lost(3, p) * (1 + (1 - p) ** 3 * _lost(w - 3, p)) / _lost(w, p))
+
+
+def _lost(packets: float, p: float) -> float:
+    """1 - (1 - p)^packets: probability that one of `packets` is lost, exact for the smallest `p`."""
+    return -expm1(packets * log1p(-p))
 
 
 def _backoff(p: float) -> float:

@@ -19,6 +19,8 @@ the values recomputed for the same rows.
 
 from enum import Enum
 
+from ackclock.models import allowed
+
 
 class Rates(Enum):
     """Which event halves the window and which sets it to one."""
@@ -35,12 +37,17 @@ def mean_window(td_rate: float, to_rate: float, rtt: float, rates: Rates = Rates
         to_rate: Time-outs per second.
         rtt: Round trip time, seconds.
         rates: `Rates.PRINTED` interchanges the two rates, as CR02 did.
+
+    Raises:
+        ValueError: if a rate is below 0, both are 0 (nothing ends the growth), or `rtt` is not above 0.
     """
+    allowed.zero_or_more({"td_rate": td_rate, "to_rate": to_rate})
+    allowed.above_zero({"td_rate + to_rate": td_rate + to_rate, "rtt": rtt})
     if rates is Rates.PRINTED:
         td_rate, to_rate = to_rate, td_rate
     return (1 / rtt + to_rate) / (td_rate / 2 + to_rate)
 
 
 def throughput(td_rate: float, to_rate: float, rtt: float, rates: Rates = Rates.CORRECT) -> float:
-    """Throughput in packets per second, E[W]/RTT; arguments as in `mean_window`."""
+    """Throughput in packets per second, E[W]/RTT; arguments and errors as of `mean_window`."""
     return mean_window(td_rate, to_rate, rtt, rates) / rtt

@@ -17,6 +17,8 @@ Table 1, item 1 of CR02: loss window 22.00 packets, goodput within 0.2 % of the 
 
 from dataclasses import dataclass
 
+from ackclock.models import allowed
+
 
 @dataclass(frozen=True)
 class Epoch:
@@ -55,7 +57,9 @@ def growth_above_pipe(w_loss: float, mu: float, T: float) -> Epoch:
 
 
 def loss_window(mu: float, T: float, B: float) -> float:
-    """Window in packets at which a buffer of `B` waiting packets overflows."""
+    """Window in packets at which a buffer of `B` waiting packets overflows; arguments and errors as of `throughput`."""
+    allowed.above_zero({"mu": mu, "T (minimum RTT)": T})
+    allowed.zero_or_more({"B (buffer)": B})
     return mu * T + B + 1
 
 
@@ -66,6 +70,9 @@ def throughput(mu: float, T: float, B: float) -> float:
         mu: Service rate, packets per second.
         T: Minimum round trip time with the transmission of one packet, seconds.
         B: Packets that may wait beside the one in transmission.
+
+    Raises:
+        ValueError: if `mu` or `T` is not above 0, or `B` is below 0.
     """
     w_loss = loss_window(mu, T, B)
     a = growth_below_pipe(w_loss / 2, mu, T)
