@@ -107,7 +107,10 @@ impl EdgeConfig {
     pub fn capacity(&self, duration: Span, files: &dyn Files) -> Result<Rate, ConfigError> {
         let rate = |config: &Self| match is_silent(&config.down) {
             true => Ok(Rate::ZERO),
-            false => config.nominal(files).map(|nominal| nominal.rate),
+            false => {
+                let nominal = config.downlink()?.nominal(files);
+                nominal.map(|nominal| nominal.rate).map_err(|error| error.under("down"))
+            }
         };
         let bits = |rate: Rate, from: Span, to: Span| {
             u128::from(rate.as_bps()) * u128::from(to.as_nanos() - from.as_nanos())
@@ -204,7 +207,7 @@ mod tests {
     #[test]
     fn the_capacity_is_the_mean_over_the_steps() {
         let config = config(json!([
-            { "time": "2s", "set": { "down.rate": "0kbit/s", "up.rate": "1kbit/s" } },
+            { "time": "2s", "set": { "down.rate": "0kbit/s", "up.rate": "0kbit/s" } },
             { "time": "5s", "set": { "down.rate": "400kbit/s" } },
             { "time": "20s", "set": { "down.rate": "1kbit/s" } },
         ]));

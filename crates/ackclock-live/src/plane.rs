@@ -3,8 +3,8 @@
 //! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those.
 
 use ackclock_core::results::{BottleneckResult, Distribution, EngineResult, Provenance, RunResult};
-use ackclock_core::{ConfigError, FlowId, PacketId, Rate, Segment, Span, Time};
-use ackclock_edge::{Edge, EdgeConfig};
+use ackclock_core::{ConfigError, FlowId, PacketId, Rate, Segment, Time};
+use ackclock_edge::Edge;
 use ackclock_link::{Direction, Files, Medium};
 
 use crate::flow::{Met, NO_FLOW};
@@ -15,31 +15,7 @@ use crate::port::Side;
 use crate::rewrite::rewrite;
 use crate::template::Template;
 use crate::watch::Seen;
-use crate::{FlowReport, FlowTable, Pool};
-
-/// What a data plane is built from.
-#[derive(Clone, Copy, Debug)]
-pub struct PlaneConfig<'a> {
-    /// The `[edge]` table.
-    pub edge: &'a EdgeConfig,
-    /// Extra delay one way between the wired side and the edge, `[path].delay`.
-    pub delay: Span,
-    /// Seed of the random streams.
-    pub seed: u64,
-    /// Most packets inside at a time; half of them from each side.
-    pub packets: usize,
-    /// Largest packet on either side, bytes: the MTU.
-    pub packet_bytes: usize,
-    /// Most connections known at a time.
-    pub flows: usize,
-}
-
-impl<'a> PlaneConfig<'a> {
-    /// A plane for this edge: no extra delay, 65 536 packets of at most 1500 bytes, 16 384 connections.
-    pub const fn new(edge: &'a EdgeConfig) -> Self {
-        Self { edge, delay: Span::ZERO, seed: 1, packets: 1 << 16, packet_bytes: 1500, flows: 1 << 14 }
-    }
-}
+use crate::{FlowReport, FlowTable, PlaneConfig, Pool};
 
 /// A packet that departs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -300,9 +276,7 @@ impl Plane {
 
     /// Begins a connection under a number, and ends the one that had it.
     fn open(&mut self, now: Time, flow: FlowId) {
-        if self.connections.len() <= flow.index() {
-            self.connections.resize(flow.index() + 1, None);
-        }
+        self.connections.resize(self.connections.len().max(flow.index() + 1), None);
         if let Some(old) = self.connections[flow.index()].take() {
             if self.past.len() < MOST_PAST {
                 self.past.push(self.report(flow, &old));
@@ -348,9 +322,7 @@ impl Plane {
 
     fn note(&mut self, packet: PacketId, inside: Inside) {
         let slot = packet.slot as usize;
-        if self.packets.len() <= slot {
-            self.packets.resize(slot + 1, Inside::default());
-        }
+        self.packets.resize(self.packets.len().max(slot + 1), Inside::default());
         self.packets[slot] = inside;
         self.flows.enter(inside.flow);
         if let Some(from) = inside.from {

@@ -1,0 +1,28 @@
+//! What a data plane is built from.
+
+use ackclock_core::Span;
+use ackclock_edge::EdgeConfig;
+
+/// What a data plane is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaneConfig<'a> {
+    /// The `[edge]` table.
+    pub edge: &'a EdgeConfig,
+    /// Extra delay one way between the wired side and the edge, `[path].delay`.
+    pub delay: Span,
+    /// Seed of the random streams.
+    pub seed: u64,
+    /// Most packets inside at a time; half of them from each side.
+    pub packets: usize,
+    /// Largest packet on either side, bytes: the MTU.
+    pub packet_bytes: usize,
+    /// Most connections known at a time.
+    pub flows: usize,
+}
+
+impl<'a> PlaneConfig<'a> {
+    /// A plane for this edge: no extra delay, 65 536 packets of at most 1500 bytes, 16 384 connections.
+    pub const fn new(edge: &'a EdgeConfig) -> Self {
+        Self { edge, delay: Span::ZERO, seed: 1, packets: 1 << 16, packet_bytes: 1500, flows: 1 << 14 }
+    }
+}
