@@ -130,7 +130,7 @@ impl Tally {
             retransmits: stats.retransmits,
             fast_retransmits: Some(stats.fast_retransmits),
             timeouts: Some(stats.timeouts),
-            spurious_timeouts: stats.spurious_timeouts,
+            spurious_timeouts: stats.spurious_timeouts.map(u64::from),
             rtt_ms: Distribution::from(&stats.rtt),
             timed_rtt_ms: ms(stats.timed_rtt()),
             edge_rtt_ms: ms(edge.flow_statistics(at_edge).and_then(|flow| flow.edge_rtt.mean())),

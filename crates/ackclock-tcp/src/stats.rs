@@ -19,15 +19,15 @@ pub struct SenderStats {
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Timeouts that proved to be for nothing; `None` where there are no timestamps to tell.
-    pub spurious_timeouts: Option<u64>,
+    pub spurious_timeouts: Option<u32>,
     /// Fast retransmits that proved to be for nothing; `None` where there are no timestamps to tell.
-    pub spurious_fast_retransmits: Option<u64>,
+    pub spurious_fast_retransmits: Option<u32>,
     /// Window reductions for a congestion echo.
     pub ecn_reductions: u64,
     /// Losses grouped into cycles.
     pub loss_cycles: LossCycles,
     /// Timeouts and fast retransmits when the last of them proved to be for nothing.
-    proved: [u64; 2],
+    proved: [u32; 2],
     timed_sum: Span,
     timed_count: u64,
     rto_sum: Span,
@@ -36,7 +36,7 @@ pub struct SenderStats {
 impl SenderStats {
     /// Nothing counted yet. Spurious reductions are counted from `spurious`, `None` where nothing can tell them; losses
     /// further apart than `gap` belong to different cycles.
-    pub fn new(spurious: Option<u64>, gap: Span) -> Self {
+    pub fn new(spurious: Option<u32>, gap: Span) -> Self {
         Self {
             spurious_timeouts: spurious,
             spurious_fast_retransmits: spurious,
@@ -66,6 +66,7 @@ impl SenderStats {
             Congestion::Timeout => (&mut self.spurious_timeouts, self.timeouts, &mut self.proved[0]),
             _ => (&mut self.spurious_fast_retransmits, self.fast_retransmits, &mut self.proved[1]),
         };
+        let happened = u32::try_from(happened).unwrap_or(u32::MAX);
         if *proved < happened {
             *proved = happened;
             *count = count.map(|count| count + 1);
