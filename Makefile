@@ -10,7 +10,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 CARGO ?= cargo
 PYTHON ?= python3
 LEAST_RUST := 1.95
-RUST_SOURCES = $(shell find crates Cargo.toml Cargo.lock -name '*.rs' -o -name '*.toml' -o -name '*.lock')
+RUST_SOURCES = $(shell find .cargo crates Cargo.toml Cargo.lock -name '*.rs' -o -name '*.toml' -o -name '*.lock')
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
