@@ -96,6 +96,11 @@ impl WholeFile {
         Failure::writing(self.target.display(), error)
     }
 
+    /// The same error with the name of this file, for a writer that does not know it.
+    pub(crate) fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.target.display()))
+    }
+
     fn complete(&mut self) -> io::Result<()> {
         self.writer.flush()?;
         let Some(partial) = &self.partial else { return Ok(()) };

@@ -91,7 +91,7 @@ fn a_full_disk_is_one_error_and_leaves_nothing_behind() {
         let ended = folder.run(arguments);
         assert_eq!(ended.status, status, "{arguments:?}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
-        assert!(ended.err.contains("be written"), "{}", ended.err);
+        assert!(ended.err.contains("be written") && ended.err.contains(arguments[3]), "{}", ended.err);
     }
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let printed = folder.command(&["run", "case.toml", "--json"]).stdout(full).output().unwrap();

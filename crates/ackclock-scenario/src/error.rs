@@ -45,10 +45,24 @@ impl ScenarioError {
         }
         let message = match suggestion(&error.message) {
             Some(near) => format!("{}; did you mean `{near}`?", error.message),
-            None => error.message.clone(),
+            None => in_words(&error.message),
         };
         Self { place: tree.origin_of(&key).place(name), key, message }
     }
+}
+
+/// The message of serde with the numbers that are allowed instead of the name of their type.
+fn in_words(message: &str) -> String {
+    let Some((wrong, kind)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let most = match kind {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u16::MAX.into(),
+        "u32" => u32::MAX.into(),
+        "u64" | "usize" => u64::MAX,
+        "f64" => return format!("{wrong}, expected a number"),
+        _ => return message.to_owned(),
+    };
+    format!("{wrong}, expected a whole number from 0 to {most}")
 }
 
 fn key_prefix(key: &str) -> String {
@@ -85,5 +99,14 @@ mod tests {
         assert_eq!(near("unknown sender `sakc`; known are reno, sack, cubic"), Some("sack".into()));
         assert_eq!(near("unknown sender `quic`; known are reno, sack, bbr"), None);
         assert_eq!(near("invalid type: integer `5`"), None);
+    }
+
+    #[test]
+    fn what_is_allowed_is_said_in_numbers() {
+        let words = in_words("invalid value: integer `-1`, expected u8");
+        assert_eq!(words, "invalid value: integer `-1`, expected a whole number from 0 to 255");
+        assert_eq!(in_words("invalid type: map, expected f64"), "invalid type: map, expected a number");
+        assert_eq!(in_words("invalid type: map, expected a string"), "invalid type: map, expected a string");
+        assert_eq!(in_words("is above 5"), "is above 5");
     }
 }

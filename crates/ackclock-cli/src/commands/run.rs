@@ -63,6 +63,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input(message));
     }
     let capture = args.pcap.as_deref().map(Capture::create).transpose()?;
+    let series_file = args.series.as_deref().map(WholeFile::create).transpose()?;
     let extras = Extras {
         series: args.series.as_ref().map(|_| args.every),
         capture: capture.clone().map(|capture| Box::new(capture) as Box<dyn Write + Send>),
@@ -81,8 +82,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     finished.verdict?;
     capture.map_or(Ok(()), Capture::finish)?;
     let series = finished.ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
-    if let (Some(path), Some(series)) = (&args.series, series) {
-        write_series(path, series)?;
+    if let (Some(file), Some(series)) = (series_file, series) {
+        write_series(file, series)?;
     }
     let runs = finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..]));
     let report = |path: &PathBuf| report::write(path, &args.scenario, runs, args.series.as_deref());
@@ -94,8 +95,7 @@ pub(super) fn rescue(scenario: &ScenarioFile) -> PathBuf {
     PathBuf::from(format!("{}.interrupted.jsonl", scenario.stem()))
 }
 
-fn write_series(path: &Path, series: &Series) -> Result<(), Failure> {
-    let mut file = WholeFile::create(path)?;
+fn write_series(mut file: WholeFile, series: &Series) -> Result<(), Failure> {
     series.write_csv(&mut file).map_err(|error| file.failure(&error))?;
     file.finish()
 }
@@ -119,12 +119,14 @@ impl Capture {
 impl Write for Capture {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            Some(file) => file.write(bytes),
+            Some(file) => file.write(bytes).map_err(|error| file.named(&error)),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), Write::flush)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), |file| {
+            file.flush().map_err(|error| file.named(&error))
+        })
     }
 }
