@@ -162,7 +162,7 @@ fn jain_index(shares: &[f64]) -> Option<f64> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BottleneckResult {
     /// Mean rate of the saturated link over the run, bit/s, summed over dedicated channels; of a running link that at its
-    /// beginning.
+    /// beginning; of a cell that of the best user over all fades, of which a short run, or one of slow fades, sees a part.
     pub capacity_bps: f64,
     /// Bits delivered over it, headers and repetitions included, as a share of the capacity.
     pub utilisation: Option<f64>,

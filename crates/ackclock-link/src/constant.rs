@@ -33,9 +33,8 @@ pub struct ConstantConfig {
 }
 
 impl Default for ConstantConfig {
-    /// The forward link of CR02 Table 1 item 1.
     fn default() -> Self {
-        Self { rate: Rate::from_bps(200_000), delay: Span::from_millis(200), loss: Loss::NONE }
+        Self { rate: Rate::from_bps(10_000_000), delay: Span::from_millis(20), loss: Loss::NONE }
     }
 }
 
