@@ -26,9 +26,12 @@ pub use engine::{Egress, Engine, NodeId};
 pub use histogram::Histogram;
 pub use law::{Law, Quantity};
 pub use node::{MAX_PORTS, Message, Node, Outbox, Port, RadioReport, Sink};
-pub use registry::{Config, ConfigError, Entry, Registry};
+pub use registry::{Config, ConfigError, Entry, Registry, name_of};
 pub use ring::Ring;
-pub use segment::{Ecn, Flags, FlowId, Head, PacketId, Rest, SackBlock, Segment, SynOptions, Timestamps};
+pub use segment::{
+    Ecn, Flags, FlowId, Head, LARGEST_WINDOW_SCALE, PacketId, Rest, SackBlock, Segment, SynOptions,
+    Timestamps, scaled_window,
+};
 pub use seq::Seq;
 pub use streams::{Stream, Streams};
 pub use time::{Span, Time};

@@ -93,6 +93,11 @@ impl<C: ?Sized> Registry<C> {
     }
 }
 
+/// What a component that was written as a name or as a table with `kind` is called; nothing where it has no name.
+pub fn name_of(component: &Value) -> String {
+    component.get("kind").unwrap_or(component).as_str().unwrap_or_default().to_owned()
+}
+
 /// Splits a component as written into its name and the rest of its table.
 ///
 /// # Errors

@@ -52,6 +52,27 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
+impl SynOptions {
+    /// Bytes that they take in a header, padding included: beside timestamps SACK-permitted finds room in the padding of
+    /// those.
+    pub const fn header_bytes(&self, timestamps: bool) -> u16 {
+        let apart = self.sack_permitted && !timestamps;
+        4 * (self.mss.is_some() as u16 + self.window_scale.is_some() as u16 + apart as u16)
+    }
+}
+
+/// Largest shift of the window field (RFC 7323 section 2.3).
+pub const LARGEST_WINDOW_SCALE: u8 = 14;
+
+/// The smallest scale with which a window of `bytes` fits its 16 bits, and the field. It is rounded up, so that a limit of
+/// n segments stays one of n segments.
+pub fn scaled_window(bytes: u32) -> (u8, u16) {
+    let field = |scale: u8| bytes.div_ceil(1 << scale);
+    let fits = |&scale: &u8| field(scale) <= u32::from(u16::MAX);
+    let scale = (0..LARGEST_WINDOW_SCALE).find(fits).unwrap_or(LARGEST_WINDOW_SCALE);
+    (scale, u16::try_from(field(scale)).unwrap_or(u16::MAX))
+}
+
 /// TCP timestamps (RFC 7323 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Timestamps {

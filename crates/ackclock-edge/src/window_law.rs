@@ -4,7 +4,7 @@
 //! regulator had put it (RFC 9293 section 3.8.6 discourages it), and the window is zero only where the receiver said so.
 //! It is a field in units of `2^s` bytes: it is rounded down, and up only where rounding down would move the edge left.
 
-use ackclock_core::{ConfigError, Segment, Seq};
+use ackclock_core::{ConfigError, LARGEST_WINDOW_SCALE, Segment, Seq};
 
 use crate::dequeued::News;
 
@@ -83,13 +83,13 @@ impl WindowLaw {
     }
 }
 
-/// RFC 7323 section 2.3.
-const LARGEST_SCALE: u8 = 14;
-
 /// Checks what every Window Regulator may be told: the scale of windows, and the least window in packets.
 pub(crate) fn check(assumed_scale: Option<u8>, min_window: u32) -> Result<(), ConfigError> {
-    if let Some(scale) = assumed_scale.filter(|&scale| scale > LARGEST_SCALE) {
-        return Err(ConfigError::new("assumed_scale", format!("{scale} is more than {LARGEST_SCALE}")));
+    if let Some(scale) = assumed_scale.filter(|&scale| scale > LARGEST_WINDOW_SCALE) {
+        return Err(ConfigError::new(
+            "assumed_scale",
+            format!("{scale} is more than {LARGEST_WINDOW_SCALE}"),
+        ));
     }
     if !(1..=1000).contains(&min_window) {
         return Err(ConfigError::new("min_window", format!("{min_window} is not 1 to 1000 packets")));

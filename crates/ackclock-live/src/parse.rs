@@ -20,7 +20,9 @@
 //! Against an independent builder of packets (unit tests); random and mutated bytes (property tests, fuzz target
 //! `live_parse`).
 
-use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, SynOptions, Timestamps};
+use ackclock_core::{
+    Ecn, Flags, FlowId, LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps,
+};
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, Ipv6ExtHeader, Ipv6Packet, TcpOption, TcpPacket};
 
 /// What was read of a packet.
@@ -196,7 +198,7 @@ fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
             TcpOption::EndOfList => break,
             TcpOption::NoOperation => {}
             TcpOption::MaxSegmentSize(mss) => syn.mss = Some(mss),
-            TcpOption::WindowScale(shift) => syn.window_scale = Some(shift.min(MOST_SHIFT)),
+            TcpOption::WindowScale(shift) => syn.window_scale = Some(shift.min(LARGEST_WINDOW_SCALE)),
             TcpOption::SackPermitted => syn.sack_permitted = true,
             TcpOption::SackRange(ranges) if !segment.flags.intersects(Flags::SYN) => {
                 for (left, right) in ranges.into_iter().flatten() {
@@ -219,8 +221,6 @@ fn options(segment: &mut Segment, mut rest: &[u8]) -> Option<()> {
 
 /// Where the flags stand in a TCP header.
 const FLAGS: usize = 13;
-/// RFC 7323 section 2.3.
-const MOST_SHIFT: u8 = 14;
 /// TCP MD5 signature (RFC 2385).
 const MD5: u8 = 19;
 /// TCP authentication option (RFC 5925).

@@ -3,7 +3,7 @@
 //! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those.
 
 use ackclock_core::results::{BottleneckResult, Distribution, EngineResult, Provenance, RunResult};
-use ackclock_core::{ConfigError, FlowId, PacketId, Rate, Segment, Time};
+use ackclock_core::{ConfigError, FlowId, PacketId, Rate, Segment, Time, name_of};
 use ackclock_edge::Edge;
 use ackclock_link::{Direction, Files, Medium};
 
@@ -391,9 +391,4 @@ impl Plane {
             log.left(at, bytes, at.since(arrived));
         }
     }
-}
-
-/// What a component that was written as a name or as a table with `kind` is called.
-fn name_of(component: &serde_json::Value) -> String {
-    component.get("kind").unwrap_or(component).as_str().unwrap_or_default().to_owned()
 }

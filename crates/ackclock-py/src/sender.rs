@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time};
+use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, scaled_window};
 use ackclock_tcp::config::{FlowParams, HeaderSize};
 use ackclock_tcp::{SENDERS, Sender, Supply};
 use pyo3::exceptions::PyValueError;
@@ -199,8 +199,8 @@ fn table(sender: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyRe
 
 /// Writes a window of `bytes` with the smallest scale that has room for it; beyond 65535 it is rounded up to the scale.
 fn set_window(segment: &mut Segment, bytes: u32) {
-    let scale = (0..=14).find(|&scale| bytes.div_ceil(1 << scale) <= u16::MAX.into()).unwrap_or(14);
-    segment.window = u16::try_from(bytes.div_ceil(1 << scale)).unwrap_or(u16::MAX);
+    let (scale, field) = scaled_window(bytes);
+    segment.window = field;
     segment.set_scale(Some(scale));
 }
 

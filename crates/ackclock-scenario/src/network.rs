@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use ackclock_core::{
-    ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, Port, Seq, Streams, Time, Tracer,
+    ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, Port, Seq, Streams, Time, Tracer, name_of,
 };
 use ackclock_edge::{Edge, Surroundings};
 use ackclock_link::{Files, Path, path};
@@ -351,11 +351,4 @@ impl Node for Station {
             Self::Edge(node) => node.next_wake(),
         }
     }
-}
-
-/// The name of a component as written.
-pub(crate) fn name_of(component: &serde_json::Value) -> String {
-    let name = component.as_str().or_else(|| component.get("kind").and_then(serde_json::Value::as_str));
-    // Resolving it has failed already where it has no name.
-    name.unwrap_or_default().to_owned()
 }

@@ -7,12 +7,12 @@ use ackclock_core::results::{
     BottleneckResult, Distribution, EngineResult, FairnessResult, FlowResult, LossCycles, RunResult,
     UserResult,
 };
-use ackclock_core::{FlowId, Histogram, Rate, Span, Time};
+use ackclock_core::{FlowId, Histogram, Rate, Span, Time, name_of};
 use ackclock_edge::Edge;
 use ackclock_tcp::{Receiver, Sender, SenderStats};
 
 use crate::Scenario;
-use crate::network::{Builder, Graph, Group, Parts, name_of};
+use crate::network::{Builder, Graph, Group, Parts};
 use crate::plan::FlowPlan;
 use crate::traffic::Counts;
 use crate::transfers::Transfers;

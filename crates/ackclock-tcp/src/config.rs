@@ -19,21 +19,23 @@ use crate::scoreboard::SackMemory;
 pub struct SenderConfig {
     /// The retransmission timeout.
     pub rto: RtoConfig,
-    /// reno, sack1: no fast retransmit until everything outstanding at the last loss is acknowledged.
+    /// reno, eifel, sack1: no fast retransmit until everything outstanding at the last loss is acknowledged.
     pub recover_guard: Switch,
     /// newreno: when a partial acknowledgement restarts the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
-    /// New data on the first two duplicate acknowledgements (RFC 3042).
+    /// New data on the first two duplicate acknowledgements (RFC 3042); with the repair of Linux it is always so.
     pub limited_transmit: Switch,
     /// sack, cubic, bbr: whether SACK marks outlive a timeout.
     pub sack_memory: SackMemory,
-    /// newreno, sack, cubic, bbr: how losses are told and repaired.
+    /// newreno, sack, cubic, bbr: how losses are told and repaired. All rows: round trips are timed, and windows kept over
+    /// silence and timeouts, as the RFCs say or as Linux does.
     pub repair: Repair,
-    /// Spread a reduction over the recovery (PRR, RFC 6937); bbr has a way of its own.
+    /// sack, cubic, and newreno with the repair of Linux: spread a reduction over the recovery (PRR, RFC 6937).
     pub prr: Switch,
     /// reno, newreno, sack, sack1, eifel, cubic: what slow start and congestion avoidance count.
     pub growth: Growth,
-    /// reno, newreno, sack, sack1: what is halved at a loss. The default is the row's.
+    /// reno, newreno, sack, sack1, eifel: what is halved at a loss; cubic: whether it is held while losses are repaired.
+    /// The default is the row's.
     pub halves: Option<Halves>,
     /// Initial slow-start threshold; the largest window by default.
     pub initial_ssthresh: Option<Size>,

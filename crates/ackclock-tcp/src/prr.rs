@@ -20,7 +20,7 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
     mss: u32,
-    /// RecoverFS: the window before.
+    /// RecoverFS: what was outstanding before; the window before where that is what is halved, as in Linux.
     prior: u32,
     /// ssthresh: the window afterwards.
     target: u32,
@@ -42,7 +42,7 @@ pub struct Delivery {
 }
 
 impl Prr {
-    /// A reduction from the window `prior` to `target` begins.
+    /// A reduction from `prior` bytes to the window `target` begins.
     pub fn new(prior: u32, target: u32, mss: u32) -> Self {
         Self { mss, prior: prior.max(1), target, delivered: 0, out: 0, window: target }
     }

@@ -50,7 +50,7 @@ pub struct Scoreboard {
     /// Bytes and runs SACKed at or above `edge`.
     above_bytes: u32,
     above_runs: u32,
-    /// How often a segment was marked lost.
+    /// How often a segment was found lost, or its repair.
     losses: u32,
 }
 
@@ -111,7 +111,7 @@ impl Scoreboard {
         self.lost
     }
 
-    /// How often a segment was marked lost, over the whole connection; wraps.
+    /// How often a segment was found lost, or its repair, over the whole connection; wraps.
     pub fn losses(&self) -> u32 {
         self.losses
     }
@@ -480,6 +480,25 @@ mod tests {
                 prop_assert_eq!(hole, expected);
             }
         }
+    }
+
+    #[test]
+    fn each_loss_counts_once_and_that_of_a_repair_too() {
+        let mut board = Scoreboard::new(Seq(0));
+        for _ in 0..8 {
+            board.push(Time::ZERO, MSS as u16, Marks::default());
+        }
+        // RFC 6675: two segments with three SACKed behind them.
+        board.sack(SackBlock { left: Seq(2 * MSS), right: Seq(5 * MSS) }, |_| {});
+        board.update_lost(MSS);
+        assert_eq!((board.lost(), board.losses()), (2 * MSS, 2));
+        board.lose(0);
+        assert_eq!(board.losses(), 2, "it is lost already");
+        board.resend(Time::ZERO, 0);
+        board.lose(0);
+        assert_eq!(board.losses(), 3, "the repair is lost");
+        board.lose_all(SackMemory::Keep);
+        assert_eq!((board.lost(), board.losses()), (5 * MSS, 6), "and the three that no SACK told of");
     }
 
     #[test]

@@ -30,9 +30,10 @@ fn case() -> impl Strategy<Value = Case> {
     let row = prop::sample::select(SENDERS.entries.iter().map(|entry| entry.name).collect::<Vec<_>>());
     let switch = || prop::sample::select(vec!["on", "off"]);
     let repair = prop::sample::select(vec!["rfc", "linux"]);
-    let sender = (row, switch(), switch(), switch(), repair).prop_map(|(kind, handshake, ecn, limited, repair)| {
+    let switches = (switch(), switch(), switch(), switch());
+    let sender = (row, switches, repair).prop_map(|(kind, (handshake, ecn, limited, prr), repair)| {
         json!({
-            "repair": repair, "prr": if repair == "linux" { "on" } else { "off" },
+            "repair": repair, "prr": prr,
             "kind": kind, "handshake": handshake, "ecn": ecn, "limited_transmit": limited, "timestamps": "on",
             "timestamp_tick": "1ms", "rto": {"min": "200ms"},
         })

@@ -509,6 +509,47 @@ fn an_answer_to_a_syn_that_is_lost_is_repeated_and_costs_the_initial_window() {
     assert_eq!(script.sender.stats().timeouts, 0);
 }
 
+#[test]
+fn a_syn_that_comes_again_tells_no_round_trip_time() {
+    let flow = FlowParams { first: Seq(1), ..params(4) };
+    let mut script = Script::with(json!({"kind": "reno", "handshake": "on"}), flow, Supply::Endless);
+    for ms in [0, 900] {
+        script.sender.on_segment(at(ms), &syn());
+        assert_eq!(script.segments(at(ms)).len(), 1);
+    }
+    let mut ack = Segment::pure_ack(FlowId(0), Seq(1), 40);
+    (ack.seq, ack.window) = (Seq(701), 60_000);
+    script.sender.on_segment(at(1000), &ack);
+    assert_eq!(script.sender.srtt(), None, "Karn");
+    assert_eq!(script.segments(at(1000)).len(), 1, "RFC 5681 section 3.1");
+}
+
+#[test]
+fn the_answer_to_a_plain_syn_offers_no_scale_and_takes_no_room_for_it() {
+    let flow = FlowParams { header: HeaderSize::Real, first: Seq(1), ..params(4) };
+    let mut script = Script::with(json!({"kind": "reno", "handshake": "on"}), flow, Supply::Endless);
+    let mut plain = syn();
+    plain.set_syn_options(SynOptions { mss: Some(500), ..SynOptions::default() });
+    script.sender.on_segment(at(0), &plain);
+    let answer = script.segments(at(0))[0];
+    assert_eq!(answer.syn_options().unwrap().window_scale, None);
+    assert_eq!(answer.header, 44, "20 + 20 + MSS");
+}
+
+#[test]
+fn after_a_silence_the_window_is_the_initial_one() {
+    for (silence, expected) in [(900, 5), (1500, 2)] {
+        let mut script = Script::with(json!("newreno"), params(2), Supply::Open(8000));
+        script.sent(at(0));
+        assert_eq!(script.ack(at(100), 2), [2, 3, 4]);
+        assert_eq!(script.ack(at(200), 5), [5, 6, 7]);
+        script.ack(at(300), 8);
+        script.sender.supply(Supply::Open(100_000));
+        // The last segment left at 200 ms; the timeout is one second.
+        assert_eq!(script.sent(at(200 + silence)).len(), expected, "{silence} ms");
+    }
+}
+
 fn stamped(script: &Script, thousands: u32, value: u32, echo: u32) -> Segment {
     let mut ack = script.ack_segment(thousands);
     ack.set_timestamps(Timestamps { value, echo });
@@ -530,6 +571,26 @@ fn eifel_takes_a_spurious_timeout_back() {
         assert_eq!(out, [8, 9], "{response}: goes on with new data");
         assert_eq!((script.cwnd(), script.ssthresh()), (cwnd + 1, ssthresh), "{response}");
         assert_eq!(script.sender.stats().spurious_timeouts, Some(1));
+    }
+}
+
+#[test]
+fn after_a_spurious_timeout_a_loss_is_repaired_at_the_third_duplicate() {
+    for kind in ["newreno", "reno", "sack"] {
+        let config = json!({
+            "kind": kind, "undo": "eifel", "timestamps": "on", "recover_guard": "on", "response": "restore",
+        });
+        let mut script = Script::new(config, 8);
+        script.sent(at(0));
+        let (now, _) = script.timeout();
+        let late = stamped(&script, 1, 1, 0);
+        script.sender.on_segment(now, &late);
+        script.sent(now);
+        for value in 2..5 {
+            let duplicate = stamped(&script, 1, value, 0);
+            script.sender.on_segment(now, &duplicate);
+        }
+        assert_eq!(script.sent(now)[0], 1, "{kind}");
     }
 }
 

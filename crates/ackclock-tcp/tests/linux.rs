@@ -136,6 +136,30 @@ fn a_silent_tail_is_probed_with_new_data_after_two_round_trips() {
 }
 
 #[test]
+fn the_probe_waits_for_two_round_trips_from_the_last_ack() {
+    let mut script = Script::with("sack", 4, Supply::Bytes(4000));
+    // Nothing more to send: of the four segments two are acknowledged, and then the third.
+    script.ack(100, 2, &[]);
+    script.ack(290, 3, &[]);
+    // srtt = 7/8 100 + 1/8 290 = 123.75 ms; a lone segment is probed 2 srtt + 200 ms after that, or with the timeout.
+    assert!(script.timeout().0 > 290 + 247);
+    assert_eq!(script.sender.stats().retransmits, 1);
+}
+
+#[test]
+fn a_window_halves_for_each_timeout_of_silence() {
+    let mut script = Script::with("sack", 2, Supply::Open(14_000));
+    for (ms, acked) in [(100, 2), (200, 6), (300, 14)] {
+        script.ack(ms, acked, &[]);
+    }
+    assert_eq!(script.cwnd(), 16);
+    script.sender.supply(Supply::Open(100_000));
+    // The last segment left at 200 ms, and the timeout is 300 ms: 650 ms are more than two of them.
+    assert_eq!(script.sent(at(850)).len(), 4);
+    assert_eq!(script.sender.ssthresh(), Some(500_000));
+}
+
+#[test]
 fn a_timeout_sends_one_segment_and_is_spurious_where_an_original_arrives() {
     let mut script = Script::begun("sack", 8);
     script.ack(100, 4, &[]);

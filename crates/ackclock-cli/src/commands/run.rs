@@ -125,8 +125,10 @@ impl Write for Capture {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map_or(Ok(()), |file| {
-            file.flush().map_err(|error| file.named(&error))
-        })
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_mut()
+            .map_or(Ok(()), |file| file.flush().map_err(|error| file.named(&error)))
     }
 }

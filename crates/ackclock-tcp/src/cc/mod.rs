@@ -22,7 +22,7 @@ pub struct AckSample {
     pub acked: u32,
     /// Bytes newly delivered: acknowledged in order or by SACK, each counted once.
     pub delivered: u32,
-    /// Bytes outstanding after the ACK.
+    /// Bytes in flight after the ACK, as recovery estimates them.
     pub in_flight: u32,
     /// The round-trip time of this ACK, where it gave one (Karn's rule, or timestamps).
     pub rtt: Option<Span>,
@@ -84,7 +84,8 @@ pub struct CongestionEvent {
     pub now: Time,
     /// Why.
     pub cause: Congestion,
-    /// Bytes outstanding, before anything is sent again, but not more than the controller's window.
+    /// Bytes outstanding, before anything is sent again, but not more than the controller's window; that window itself
+    /// where that is what is halved.
     pub flight: u32,
     /// The window in use, in bytes: the smaller of the controller's own and the peer's.
     pub window: u32,

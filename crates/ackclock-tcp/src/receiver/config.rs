@@ -84,15 +84,3 @@ impl Default for ReceiverConfig {
         }
     }
 }
-
-/// RFC 7323 section 2.3.
-const LARGEST_SCALE: u8 = 14;
-
-/// The smallest scale with which a window fits its 16 bits, and the field. It is rounded up, so that a limit of n
-/// segments stays one of n segments.
-pub(super) fn scaled_window(bytes: u32) -> (u8, u16) {
-    let field = |scale: u8| u64::from(bytes).div_ceil(1 << scale);
-    let scale =
-        (0..LARGEST_SCALE).find(|&scale| field(scale) <= u64::from(u16::MAX)).unwrap_or(LARGEST_SCALE);
-    (scale, u16::try_from(field(scale)).unwrap_or(u16::MAX))
-}

@@ -26,10 +26,9 @@ mod config;
 mod handshake;
 mod quick;
 
-use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time, Timestamps};
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time, Timestamps, scaled_window};
 
 use self::autotune::{Arrival, Autotune};
-use self::config::scaled_window;
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
 use self::quick::Quick;
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
@@ -374,9 +373,7 @@ impl Receiver {
         let timestamps = if seg.timestamps().is_some() { TIMESTAMPS } else { 0 };
         // Each SACK block takes 8 bytes after 2 of option header and 2 of padding.
         let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
-        // MSS and window scale take 4 each with padding; SACK-permitted finds room in the padding of timestamps.
-        let syn =
-            seg.syn_options().map_or(0, |offer| if offer.sack_permitted && timestamps == 0 { 12 } else { 8 });
+        let syn = seg.syn_options().map_or(0, |offer| offer.header_bytes(timestamps > 0));
         self.header_with(timestamps + sack + syn)
     }
 }

@@ -55,6 +55,7 @@ pub struct Counted {
 impl Recovery for Counted {
     const USES_SACK: bool = false;
     const HALVES: Halves = Halves::Flight;
+    const KNOWS_FLIGHT: bool = true;
     const FOLLOWS_ARRIVALS: bool = true;
 
     type InLinux = Self;
@@ -242,6 +243,7 @@ mod tests {
             last: None,
             original: None,
             srtt: None,
+            rto: ackclock_core::Span::from_secs(1),
             min_rtt: None,
             acked,
             sacked: 0,

@@ -36,6 +36,10 @@ pub trait Recovery: Send {
     /// Whether it wants to know which segments an acknowledgement shows to have arrived ([`AckFacts::latest`]).
     const FOLLOWS_ARRIVALS: bool = false;
 
+    /// Whether [`in_flight`](Self::in_flight) and [`delivered`](Self::delivered) hold while losses are repaired, so that a
+    /// reduction can be spread by them (PRR).
+    const KNOWS_FLIGHT: bool = false;
+
     /// What takes its place where losses are repaired as Linux does.
     type InLinux: Recovery + 'static;
 
@@ -97,6 +101,8 @@ pub struct AckFacts {
     pub original: Option<Seq>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
+    /// Retransmission timeout.
+    pub rto: Span,
     /// Smallest round-trip time.
     pub min_rtt: Option<Span>,
     /// Bytes by which the left edge advanced.

@@ -124,6 +124,7 @@ impl Recovery for NewReno {
         self.duplicates = 0;
         self.inflation = 0;
         self.retransmit = false;
+        self.recover = None;
         self.phase = Phase::Open;
         board.go_on();
     }

@@ -72,6 +72,7 @@ enum Due {
 impl Recovery for Rack {
     const USES_SACK: bool = true;
     const HALVES: Halves = Halves::Flight;
+    const KNOWS_FLIGHT: bool = true;
     const FOLLOWS_ARRIVALS: bool = true;
 
     type InLinux = Self;
@@ -94,22 +95,9 @@ impl Recovery for Rack {
     }
 
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        self.cursor = self.cursor.max(board.sent().first());
-        self.probed = self.probed.filter(|&end| board.una().before(end));
-        self.in_a_row = false;
-        if self.recovery_point.is_some_and(|point| board.una().before(point)) {
-            let verdict = self.on_ack(ack, board);
-            let repairs = self.phase == Phase::FastRecovery && verdict == Verdict::Open;
-            return if repairs { Verdict::Partial(Timer::Restart) } else { verdict };
-        }
-        self.recovery_point = None;
-        self.doubt = Doubt::None;
-        let left = std::mem::replace(&mut self.phase, Phase::Open);
-        if left == Phase::FastRecovery {
-            self.learn(ack);
-            return Verdict::Leave(Exit::Hold);
-        }
-        self.on_ack(ack, board)
+        let verdict = self.advance(ack, board);
+        self.arm_probe(&Sending { now: ack.now, timer: ack.now + ack.rto, srtt: ack.srtt }, board);
+        verdict
     }
 
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
@@ -148,13 +136,7 @@ impl Recovery for Rack {
     }
 
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {
-        if self.phase != Phase::Open || self.probed.is_some() || board.sacked() > 0 {
-            return;
-        }
-        // RFC 8985 section 7.2; it takes the place of the retransmission timer where that would be earlier.
-        let lone = if board.sent().end() - board.sent().first() == 1 { DELAYED_ACK } else { TICKS };
-        let wait = sending.srtt.map_or(Span::from_secs(1), |srtt| srtt * 2 + lone);
-        self.probe_at = (sending.now + wait).min(sending.timer);
+        self.arm_probe(sending, board);
     }
 
     fn poll_timeout(&self) -> Time {
@@ -205,6 +187,39 @@ impl Recovery for Rack {
 }
 
 impl Rack {
+    /// The left edge advances.
+    fn advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.cursor = self.cursor.max(board.sent().first());
+        self.probed = self.probed.filter(|&end| board.una().before(end));
+        self.in_a_row = false;
+        if self.recovery_point.is_some_and(|point| board.una().before(point)) {
+            let verdict = self.on_ack(ack, board);
+            let repairs = self.phase == Phase::FastRecovery && verdict == Verdict::Open;
+            return if repairs { Verdict::Partial(Timer::Restart) } else { verdict };
+        }
+        self.recovery_point = None;
+        self.doubt = Doubt::None;
+        let left = std::mem::replace(&mut self.phase, Phase::Open);
+        if left == Phase::FastRecovery {
+            self.learn(ack);
+            return Verdict::Leave(Exit::Hold);
+        }
+        self.on_ack(ack, board)
+    }
+
+    /// RFC 8985 section 7.2, at what is sent and at each advance: the probe waits for two round trips from then on, and
+    /// takes the place of the retransmission timer where that would be earlier.
+    fn arm_probe(&mut self, sending: &Sending, board: &Scoreboard) {
+        self.probe_at = Time::NEVER;
+        let tail = board.sent().end() - board.sent().first();
+        if tail == 0 || self.phase != Phase::Open || self.probed.is_some() || board.sacked() > 0 {
+            return;
+        }
+        let lone = if tail == 1 { DELAYED_ACK } else { TICKS };
+        let wait = sending.srtt.map_or(Span::from_secs(1), |srtt| srtt * 2 + lone);
+        self.probe_at = (sending.now + wait).min(sending.timer);
+    }
+
     /// What an acknowledgement shows, while nothing ends by it.
     fn on_ack(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         let told = self.learn(ack);

@@ -48,6 +48,7 @@ pub struct Sack {
 impl Recovery for Sack {
     const USES_SACK: bool = true;
     const HALVES: Halves = Halves::Flight;
+    const KNOWS_FLIGHT: bool = true;
 
     type InLinux = Rack;
 

@@ -44,8 +44,10 @@ impl Scoreboard {
         if record.marks.has(Marks::AGAIN) {
             record.marks.clear(Marks::AGAIN);
             self.again -= u32::from(record.len);
+            if record.marks.has(Marks::LOST) {
+                self.losses = self.losses.wrapping_add(1);
+            }
         }
-        self.losses = self.losses.wrapping_add(1);
         self.mark_lost(index);
     }
 
@@ -56,12 +58,10 @@ impl Scoreboard {
         if memory == SackMemory::Clear || reneged {
             self.forget_sack();
         }
-        self.again = 0;
         self.edge = self.sent.end();
         (self.above_bytes, self.above_runs) = (0, 0);
         for index in self.sent.first()..self.sent.end() {
-            self.sent.get_mut(index).marks.clear(Marks::AGAIN);
-            self.mark_lost(index);
+            self.lose(index);
         }
     }
 
@@ -70,6 +70,7 @@ impl Scoreboard {
         if !record.marks.has(Marks::SACKED.with(Marks::LOST)) {
             record.marks.set(Marks::LOST);
             self.lost += u32::from(record.len);
+            self.losses = self.losses.wrapping_add(1);
         }
     }
 

@@ -42,6 +42,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
         if self.board.sent().is_empty() {
             self.timer = Time::NEVER;
+            self.past.quiet_since = news.acked.newest.unwrap_or(now);
             if self.fin == Fin::Sent {
                 self.past.finished_at = Some(now);
                 // The FIN takes a number and is no payload.
@@ -241,6 +242,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             last: news.arrivals.last(),
             original: news.arrivals.original,
             srtt: self.rtt.srtt(),
+            rto: self.rtt.rto(),
             min_rtt: self.rtt.min_rtt(),
             acked: news.acked.bytes,
             sacked: news.sacked,
@@ -254,9 +256,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     #[cold]
     pub(super) fn enter(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
-        let prior = self.cc.window();
+        let prior = self.event(now, Congestion::FastRetransmit).flight;
         self.reduce(now, Congestion::FastRetransmit);
-        if self.config.prr == Switch::On && !self.cc.rules_recovery() {
+        if R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery() {
             self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into()));
         }
         self.rtt.stop_timing();

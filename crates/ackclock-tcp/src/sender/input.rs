@@ -1,6 +1,6 @@
 //! What comes in: acceptance, the handshake, windows and timestamps.
 
-use ackclock_core::{Flags, Segment, Seq, Span, Time};
+use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, Time};
 
 use super::{Due, State, TcpSender};
 use crate::cc::BuildControl;
@@ -10,8 +10,6 @@ use crate::rtt::{RtoConfig, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::sent::Marks;
 
-/// Largest shift of the window field (RFC 7323 section 2.3).
-const LARGEST_SCALE: u8 = 14;
 /// RFC 6298 (5.7): first timeout of data where the SYN's answer was lost.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
@@ -54,7 +52,10 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let asks = !seg.flags.intersects(Flags::ACK);
         match self.state {
             State::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
-            State::SynReceived if asks && seg.seq + 1 == self.peer.next => self.due = Due::SynAck,
+            State::SynReceived if asks && seg.seq + 1 == self.peer.next => {
+                self.on_lost_answer();
+                self.due = Due::SynAck;
+            }
             _ => {}
         }
     }
@@ -63,7 +64,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn answer_syn(&mut self, now: Time, syn: &Segment) {
         let offer = syn.syn_options().unwrap_or_default();
         self.peer.next = syn.seq + 1;
-        self.peer.scale = offer.window_scale.unwrap_or(0).min(LARGEST_SCALE);
+        self.peer.scales = offer.window_scale.is_some();
+        self.peer.scale = offer.window_scale.unwrap_or(0).min(LARGEST_WINDOW_SCALE);
         self.peer.edge = self.params.first + u32::from(syn.window);
         self.peer.largest = u32::from(syn.window);
         match syn.timestamps().filter(|_| self.timestamps == Switch::On) {
@@ -85,6 +87,13 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.state = State::SynReceived;
         self.due = Due::SynAck;
         self.timer = now + self.rtt.rto();
+    }
+
+    /// The answer to the peer's SYN goes out again: its acknowledgement tells no round-trip time (Karn).
+    pub(super) fn on_lost_answer(&mut self) {
+        self.past.lost_answers += 1;
+        let first = self.board.sent().first();
+        self.board.touch(first);
     }
 
     fn without_timestamps(&mut self) {
@@ -112,7 +121,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if let Some(sent_at) = acked.newest {
             self.take_rtt(now.since(sent_at));
         }
-        if self.past.syn_timeouts > 0 {
+        if self.past.lost_answers > 0 {
             // RFC 5681 section 3.1: the initial window is then one segment.
             self.cc.adopt(u32::from(self.mss), self.cc.ssthresh());
             let initial = self.config.rto.initial.max(AFTER_LOST_SYN);
@@ -149,7 +158,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// Takes over the peer's window; whether it was closed before.
     fn take_window(&mut self, seg: &Segment) -> bool {
-        let scale = seg.scale().unwrap_or(self.peer.scale).min(LARGEST_SCALE);
+        let scale = seg.scale().unwrap_or(self.peer.scale).min(LARGEST_WINDOW_SCALE);
         let window = u32::from(seg.window) << scale;
         let was_closed = self.peer.edge.at_or_before(self.board.una());
         self.peer.edge = seg.ack + window;

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time, prefetch};
 
+use self::output::Caught;
 use self::pacer::Pacer;
 use crate::cc::{BuildControl, Phase};
 use crate::config::{FlowParams, RowDefaults, SenderConfig, Switch, context, window_in_bytes};
@@ -186,6 +187,8 @@ struct Peer {
     /// Next number expected of it.
     next: Seq,
     scale: u8,
+    /// Whether its SYN offered to scale windows.
+    scales: bool,
 }
 
 /// What has happened on the connection.
@@ -197,7 +200,10 @@ struct Past {
     timed_out_at: Option<Seq>,
     acknowledged: u64,
     finished_at: Option<Time>,
-    syn_timeouts: u32,
+    /// How often the peer's SYN was answered again.
+    lost_answers: u32,
+    /// When the last segment left, while everything is acknowledged; [`Time::NEVER`] otherwise.
+    quiet_since: Time,
 }
 
 /// Where the end of the data stands.
@@ -243,17 +249,6 @@ struct Stamps {
     seen: bool,
 }
 
-/// The segment that was sent last.
-struct Caught(Option<Segment>);
-
-impl Sink for Caught {
-    fn pass(&mut self, _: Port, segment: &Segment) {
-        self.0 = Some(*segment);
-    }
-
-    fn discard(&mut self, _: &Segment) {}
-}
-
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// A sender of the flow `params`; both it and the options were checked.
     pub fn new(config: &Arc<SenderConfig>, defaults: RowDefaults, params: FlowParams) -> Self {
@@ -269,7 +264,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             timer: Time::NEVER,
             pacer: Pacer::default(),
             pacing_wake: Time::NEVER,
-            peer: Peer { edge: params.first + max_window, largest: 0, next: Seq(1), scale: 0 },
+            peer: Peer { edge: params.first + max_window, largest: 0, next: Seq(1), scale: 0, scales: false },
             max_window,
             unsent: Supply::Bytes(0),
             mss,
@@ -289,7 +284,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             stats: SenderStats::new(told, config.loss_cycle_gap),
             detector: Detector::default(),
             undo: undo::build(config.undo.unwrap_or(defaults.undo), config),
-            past: Past::default(),
+            past: Past { quiet_since: Time::NEVER, ..Past::default() },
             initial_window: context.initial_window,
             start: if config.handshake == Switch::On { Time::NEVER } else { params.start },
             params,

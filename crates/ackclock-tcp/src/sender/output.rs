@@ -4,12 +4,23 @@ use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, SynOptions, Time
 
 use super::{Due, Fin, State, TcpSender};
 use crate::cc::BuildControl;
-use crate::config::{HeaderSize, PLAIN_HEADER, Switch};
+use crate::config::{HeaderSize, Repair, Switch};
 use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
 
 /// The window that the sender offers: it takes no data, so any will do.
 const OWN_WINDOW: u16 = u16::MAX;
+
+/// The segment that was sent last.
+pub(super) struct Caught(pub(super) Option<Segment>);
+
+impl Sink for Caught {
+    fn pass(&mut self, _: Port, segment: &Segment) {
+        self.0 = Some(*segment);
+    }
+
+    fn discard(&mut self, _: &Segment) {}
+}
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Sends the next segment out at `port`; whether there was one.
@@ -33,6 +44,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             return false;
         }
         self.pacing_wake = Time::NEVER;
+        if self.past.quiet_since != Time::NEVER && !self.is_starved() {
+            self.restart(now);
+        }
         let window = self.window();
         match self.recovery.poll(&window, &mut self.board) {
             Some(Next::Fresh) => self.send_new(now, window.fresh, port, out),
@@ -68,6 +82,25 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
         // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered.
         if usable > 0 && usable >= self.peer.largest / 2 { usable } else { 0 }
+    }
+
+    /// Data comes after a silence. Where that was longer than a timeout the window says nothing of the path any more: it falls
+    /// to the initial one (RFC 5681 section 4.1), in Linux by half for each timeout, to be regained in slow start.
+    #[cold]
+    fn restart(&mut self, now: Time) {
+        let idle = now.since(std::mem::replace(&mut self.past.quiet_since, Time::NEVER));
+        let (rto, before) = (self.rtt.rto(), self.cc.window());
+        if idle <= rto || before <= self.initial_window || self.cc.rules_recovery() {
+            return;
+        }
+        let ssthresh = self.cc.ssthresh();
+        if self.config.repair == Repair::Rfc {
+            self.cc.adopt(self.initial_window, ssthresh);
+            return;
+        }
+        let halvings = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
+        let window = before.checked_shr(halvings.min(32) as u32).unwrap_or(0).max(self.initial_window);
+        self.cc.adopt(window, ssthresh.max(before - before / 4));
     }
 
     /// What must go out whatever the windows.
@@ -204,14 +237,15 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.ecn.enabled == Switch::On {
             segment.flags |= Flags::ECE;
         }
-        segment.set_syn_options(SynOptions {
+        let answer = SynOptions {
             mss: Some(self.mss),
-            window_scale: Some(0),
+            // RFC 7323 section 2.2: offered only where the peer did.
+            window_scale: self.peer.scales.then_some(0),
             sack_permitted: R::USES_SACK,
-        });
+        };
+        segment.set_syn_options(answer);
         if self.params.header == HeaderSize::Real {
-            // MSS, window scale and SACK-permitted take 12 bytes, of which 4 are padding that timestamps fill.
-            segment.header = PLAIN_HEADER + if self.timestamps == Switch::On { 20 } else { 12 };
+            segment.header += answer.header_bytes(self.timestamps == Switch::On);
         }
         segment
     }

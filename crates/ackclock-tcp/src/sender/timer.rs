@@ -35,9 +35,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     fn on_syn_timeout(&mut self, now: Time) {
-        self.past.syn_timeouts += 1;
-        let first = self.board.sent().first();
-        self.board.touch(first);
+        self.on_lost_answer();
         self.back_off(now);
         self.due = Due::SynAck;
     }
