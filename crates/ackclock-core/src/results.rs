@@ -72,7 +72,7 @@ pub struct FlowResult {
     pub completion_s: Option<f64>,
     /// Regulator at the edge.
     pub regulator: String,
-    /// Time average of the retransmission timeout while data was outstanding, ms.
+    /// Mean of the retransmission timeout at the ends of the timed segments, ms: what follows a sample, without backing off.
     pub rto_ms_mean: Option<f64>,
     /// Losses by cycles of the window; null where there were none.
     pub loss_cycles: Option<LossCycles>,
@@ -89,7 +89,7 @@ pub struct LossCycles {
     pub p2: f64,
     /// Share of cycles with three losses or more, or a timeout.
     pub p3: f64,
-    /// Root mean square of the windows at which cycles ended, packets.
+    /// Root mean square of the windows at the first loss of each cycle that a duplicate told, packets.
     pub wf: Option<f64>,
 }
 

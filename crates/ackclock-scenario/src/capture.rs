@@ -40,7 +40,7 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     /// The number of the island's flow `flow`. Those that come and go stand behind all others, those of one island
-    /// between those of the others, since nobody knows how many they will be. Islands of several flows are alone.
+    /// between those of the others, since nobody knows how many they will be. All islands plan as many.
     fn in_capture(self, flow: FlowId) -> FlowId {
         match flow.0.checked_sub(self.planned) {
             None => FlowId(self.first + flow.0),

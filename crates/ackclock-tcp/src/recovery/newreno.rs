@@ -124,8 +124,8 @@ impl Recovery for NewReno {
         self.duplicates = 0;
         self.inflation = 0;
         self.retransmit = false;
-        self.recover = None;
         self.phase = Phase::Open;
+        // `recover` stays: what the timeout sent again brings duplicates that tell no loss (RFC 6582 section 3.2 step 4).
         board.go_on();
     }
 

@@ -118,7 +118,6 @@ impl Recovery for Reno {
         self.duplicates = 0;
         self.inflation = 0;
         self.retransmit = false;
-        self.recover = None;
         self.phase = Phase::Open;
         board.go_on();
     }
