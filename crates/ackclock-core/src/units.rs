@@ -209,6 +209,7 @@ impl FromStr for Size {
         let whole = value.fract() == 0.0;
         match unit {
             "p" if whole && value <= 1e9 => return Ok(Self::Packets(value as u32)),
+            "p" if whole => return Err(UnitError(format!("`{text}` is more than 1e9 packets; {SIZE_HELP}"))),
             "p" => return Err(UnitError(format!("`{text}` is not a whole number of packets; {SIZE_HELP}"))),
             "bdp" => return Ok(Self::Bdp(value)),
             _ => {}

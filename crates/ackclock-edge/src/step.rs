@@ -1,5 +1,7 @@
 //! Links that change while they run: the steps of `[[edge.at]]`, and what a running link is told.
 
+use std::borrow::Cow;
+
 use ackclock_core::{ConfigError, Rate, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
@@ -105,25 +107,23 @@ impl EdgeConfig {
     /// # Errors
     /// Where a link is wrong or a file that it names is.
     pub fn capacity(&self, duration: Span, files: &dyn Files) -> Result<Rate, ConfigError> {
-        let rate = |config: &Self| match is_silent(&config.down) {
-            true => Ok(Rate::ZERO),
+        let work = |config: &Self, from: Span, to: Span| match is_silent(&config.down) {
+            true => Ok(0),
             false => {
-                let nominal = config.downlink()?.nominal(files);
-                nominal.map(|nominal| nominal.rate).map_err(|error| error.under("down"))
+                let link = config.downlink()?;
+                let until = |time| link.work(time, files).map_err(|error| error.under("down"));
+                Ok(until(to)?.saturating_sub(until(from)?))
             }
         };
-        let bits = |rate: Rate, from: Span, to: Span| {
-            u128::from(rate.as_bps()) * u128::from(to.as_nanos() - from.as_nanos())
-        };
-        let (mut now, mut present, mut sum) = (Span::ZERO, rate(self)?, 0);
+        let (mut now, mut present, mut sum) = (Span::ZERO, Cow::Borrowed(self), 0);
         self.each_step(|_, time, direction, config| {
             if direction == Direction::Down && time <= duration {
-                sum += bits(present, now, time);
-                (now, present) = (time, rate(config)?);
+                sum += work(&present, now, time)?;
+                (now, present) = (time, Cow::Owned(config.clone()));
             }
             Ok(())
         })?;
-        sum += bits(present, now, duration);
+        sum += work(&present, now, duration)?;
         let mean = sum / u128::from(duration.as_nanos().max(1));
         Ok(Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX)))
     }

@@ -42,6 +42,9 @@ pub(crate) enum Radio {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outages(Vec<Outage>);
 
+/// Beginnings and ends of outages that are looked at one by one.
+const MOST_CHANGES: u32 = 1 << 20;
+
 const SHORTEST_PERIOD: Span = Span::from_millis(1);
 
 impl Outages {
@@ -82,12 +85,42 @@ impl Outages {
         (radio, until)
     }
 
-    /// Share of all time in which something passes, by those that come again and again; overlaps count twice.
+    /// Share of all time in which something passes, by those that come again and again.
     pub(crate) fn share_on(&self) -> f64 {
-        let share = |outage: &Outage| {
-            outage.every.map_or(0.0, |every| outage.lasts.as_secs_f64() / every.as_secs_f64())
-        };
-        1.0 - self.0.iter().map(share).sum::<f64>()
+        let lasting = Self(self.0.iter().filter(|outage| outage.every.is_some()).copied().collect());
+        match lasting.0.as_slice() {
+            [] => 1.0,
+            [Outage { lasts, every: Some(every), .. }] => 1.0 - lasts.as_secs_f64() / every.as_secs_f64(),
+            several => {
+                // Seen once all have begun.
+                let (begun, long) = (several.iter().map(|outage| outage.at).max(), Span::from_secs(3600));
+                let begun = begun.unwrap_or(Span::ZERO);
+                let on = lasting.on_until(begun + long).saturating_sub(lasting.on_until(begun));
+                on.as_secs_f64() / long.as_secs_f64()
+            }
+        }
+    }
+
+    /// Time until `until` in which something passes. What comes after [`MOST_CHANGES`] of them is taken to be like what was
+    /// before.
+    pub(crate) fn on_until(&self, until: Span) -> Span {
+        let end = Time::ZERO + until;
+        let (mut now, mut on) = (Time::ZERO, Span::ZERO);
+        for _ in 0..MOST_CHANGES {
+            let (radio, changes) = self.at(now);
+            let changes = changes.min(end);
+            if radio == Radio::On {
+                on += changes.since(now);
+            }
+            now = changes;
+            if now == end {
+                return on;
+            }
+        }
+        let seen = now.since(Time::ZERO);
+        let more =
+            u128::from(on.as_nanos()) * u128::from(until.as_nanos()) / u128::from(seen.as_nanos().max(1));
+        Span::from_nanos(u64::try_from(more).unwrap_or(u64::MAX))
     }
 }
 
@@ -137,6 +170,17 @@ mod tests {
             assert_eq!(outages.at(secs(now)), (radio, secs(until)), "at {now} s");
         }
         assert!((outages.share_on() - 58.0 / 60.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_time_between_outages_counts_overlaps_once() {
+        // 5 s and 6 s of every 10 s, both from the beginning: 4 s are left.
+        let outages = Outages::new(&[outage(0, 5, Some(10)), outage(0, 6, Some(10))]).unwrap();
+        assert!((outages.share_on() - 0.4).abs() < 1e-9);
+        assert_eq!(outages.on_until(Span::from_secs(18)), Span::from_secs(6));
+        let once = Outages::new(&[outage(10, 40, None)]).unwrap();
+        assert_eq!(once.on_until(Span::from_secs(60)), Span::from_secs(20));
+        assert!(Outages::new(&[outage(0, 5, Some(10)), outage(5, 5, Some(10))]).is_err());
     }
 
     #[test]

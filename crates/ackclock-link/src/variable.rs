@@ -29,6 +29,7 @@ use ackclock_core::{Config, ConfigError, Law, Rate, Segment, Span, Stream, Strea
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::config::work_at;
 use crate::constant::Constant;
 use crate::delay::Delays;
 use crate::loss::{Loss, assemble};
@@ -159,14 +160,25 @@ impl Config for VariableConfig {
     }
 }
 
-impl LinkConfig for VariableConfig {
-    fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
-        let rate = match self.redraw {
+impl VariableConfig {
+    /// The mean rate outside of outages.
+    fn rate_when_on(&self) -> Rate {
+        match self.redraw {
             Redraw::Packet => self.rate.harmonic_mean(),
             Redraw::Interval(_) => self.rate.mean(),
-        };
+        }
+    }
+}
+
+impl LinkConfig for VariableConfig {
+    fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
         let share_on = Outages::new(&self.outages)?.share_on();
-        Ok(Nominal { rate: Rate::from_bps_f64(rate.as_bps() as f64 * share_on), delay: self.delay.mean() })
+        let rate = self.rate_when_on().as_bps() as f64 * share_on;
+        Ok(Nominal { rate: Rate::from_bps_f64(rate), delay: self.delay.mean() })
+    }
+
+    fn work(&self, until: Span, _: &dyn Files) -> Result<u128, ConfigError> {
+        Ok(work_at(self.rate_when_on(), Outages::new(&self.outages)?.on_until(until)))
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {

@@ -270,9 +270,9 @@ impl Lines {
             }
             DeValue::String(text) => Value::String(text.to_string()),
             DeValue::Boolean(value) => Value::Bool(*value),
-            DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
-                Ok(number) => number.into(),
-                Err(_) => return Err((line, format!("`{}` is too large", integer.as_str()))),
+            DeValue::Integer(integer) => match whole(integer.as_str(), integer.radix()) {
+                Some(number) => Value::Number(number),
+                None => return Err((line, format!("`{}` is too large", integer.as_str()))),
             },
             DeValue::Float(float) => match float.as_str().parse().ok().and_then(serde_json::Number::from_f64)
             {
@@ -283,6 +283,12 @@ impl Lines {
         };
         Ok(Tree { origin: Origin::Line(line), node: Node::Leaf(leaf) })
     }
+}
+
+/// A whole number. TOML promises 64 bits with a sign; seeds use the 64th as well.
+fn whole(digits: &str, radix: u32) -> Option<serde_json::Number> {
+    let signed = i64::from_str_radix(digits, radix).map(serde_json::Number::from);
+    signed.or_else(|_| u64::from_str_radix(digits, radix).map(serde_json::Number::from)).ok()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
+use ackclock_scenario::{Files, NoFiles, RunOptions, RunResult, Scenario, run};
 
 fn result(sets: &[&str]) -> RunResult {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
@@ -26,6 +26,40 @@ fn the_saw_tooth_of_a_constant_link_is_the_printed_one() {
     assert!((flow.timed_rtt_ms.unwrap() - 616.2).abs() < 0.5, "{:?}", flow.timed_rtt_ms);
     let wf = flow.loss_cycles.as_ref().and_then(|cycles| cycles.wf).unwrap();
     assert!((wf - 22.0).abs() < 0.2, "{wf}");
+}
+
+/// A recording that lasts for longer than the run and is read by it alone.
+struct OneFile(&'static str);
+
+impl Files for OneFile {
+    fn read(&self, _: &str) -> Result<std::sync::Arc<[u8]>, String> {
+        Ok(self.0.as_bytes().into())
+    }
+}
+
+/// An outage of 40 s in 60 s at 1 Mbit/s, written in four ways, leaves a third of the capacity, and the link carries it.
+#[test]
+fn the_capacity_is_what_the_run_saw() {
+    let recordings = "time_s,rate_kbps\n0,1000\n10,0\n50,1000\n60,100\n120,100\n";
+    let opportunities = "1\n"; // 12 Mbit/s
+    let steps = r#"edge.at = [{ time = "10s", set = { down.rate = "0bit/s" } }, { time = "50s", set = { down.rate = "1Mbit/s" } }]"#;
+    let outages = r#"edge.down = { kind = "variable", rate = "1Mbit/s", delay = "10ms", outages = [{ at = "10s", for = "40s" }] }"#;
+    let constant = r#"edge.down = { kind = "constant", rate = "1Mbit/s", delay = "10ms" }"#;
+    let trace = r#"edge.down = { kind = "trace", file = "x", delay = "10ms" }"#;
+    for (lines, file, capacity) in [
+        (vec![outages], recordings, 1e6 / 3.0),
+        (vec![constant, steps], recordings, 1e6 / 3.0),
+        (vec![trace], recordings, 1e6 / 3.0),
+        (vec![trace], opportunities, 12e6),
+    ] {
+        let text = format!("duration = \"60s\"\nedge.buffer = \"400p\"\n{}\n[[flow]]\n", lines.join("\n"));
+        let scenario = Scenario::load("x.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let result = run(&scenario, 0, &OneFile(file), RunOptions::default()).unwrap().result;
+        let got = result.bottleneck.capacity_bps;
+        assert!((got - capacity).abs() < 1e-3 * capacity, "{lines:?}: {got}");
+        let used = result.bottleneck.utilisation.unwrap();
+        assert!((0.85..=1.001).contains(&used), "{lines:?}: {used}");
+    }
 }
 
 /// A saturated link carries its capacity: 1 / E[1/R] with a rate per packet, E[R] with a rate per time.

@@ -485,7 +485,8 @@ fn the_handshake_agrees_on_what_both_offer() {
     let data = script.segments(at(105));
     assert_eq!(
         data.iter().map(|segment| (segment.seq, segment.payload)).collect::<Vec<_>>(),
-        [(Seq(1), 500), (Seq(501), 500)]
+        [(Seq(1), 488), (Seq(489), 488)],
+        "RFC 6691: timestamps take 12 of the 500"
     );
     assert_eq!((data[0].timestamps(), data[0].header), (Some(Timestamps { value: 105, echo: 177 }), 52));
 }

@@ -169,6 +169,11 @@ impl<Q: Quantity> Term<Q> {
         }
     }
 
+    /// The standard deviation of a normal law; no other reaches below zero.
+    pub(super) fn normal_sd(&self) -> f64 {
+        if let Self::Normal { sd, .. } = self { sd.base() } else { 0.0 }
+    }
+
     /// 1 / E[1/X] where it has a closed form.
     pub(super) fn harmonic_mean(&self) -> Option<f64> {
         match self {

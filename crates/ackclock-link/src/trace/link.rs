@@ -114,6 +114,10 @@ impl LinkConfig for TraceConfig {
         Ok(self.nominal_of(&self.recording(files)?))
     }
 
+    fn work(&self, until: Span, files: &dyn Files) -> Result<u128, ConfigError> {
+        Ok(self.recording(files)?.work(until))
+    }
+
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let recording = self.recording(context.files)?;
         let mean = self.nominal_of(&recording).rate;

@@ -7,6 +7,7 @@ use ackclock_core::{Rate, Span};
 use super::samples::{Sample, Samples};
 use super::{TraceError, excerpt, lines};
 use crate::Loss;
+use crate::pieces::NANOBITS_PER_BYTE;
 
 /// Instants at which 1500 bytes may leave, in milliseconds from the start, never decreasing. After the last of them the
 /// recording begins again, so its time is also the length.
@@ -69,6 +70,12 @@ impl Opportunities {
         Rate::from_bps_f64(bits / self.length().as_secs_f64())
     }
 
+    /// Nanobits carried until an offset of at most the length.
+    pub(super) fn work_until(&self, offset: Span) -> u128 {
+        let passed = self.millis.partition_point(|&millis| Span::from_millis(millis.into()) <= offset);
+        passed as u128 * u128::from(Self::BYTES * NANOBITS_PER_BYTE)
+    }
+
     /// Opportunities in each bin of this width; the last bin may be shorter.
     pub(super) fn counts(&self, bin: Span) -> Vec<u32> {
         let bins = self.length().as_nanos().div_ceil(bin.as_nanos());
@@ -86,14 +93,20 @@ impl Opportunities {
         if bin < Span::from_millis(1) {
             return Err(TraceError::whole(format!("a bin of {bin} is shorter than 1 ms")));
         }
-        let length = self.length();
-        let row = |(index, count): (usize, u32)| {
+        let row = |(index, rate)| {
             let begins = bin * index as u64;
-            let lasts = bin.min(length.saturating_sub(begins)).as_secs_f64();
-            let bits = (u64::from(count) * Self::BYTES * 8) as f64;
-            Sample { begins, rate: Rate::from_bps_f64(bits / lasts), delay: Span::ZERO, loss: Loss::NONE }
+            Sample { begins, rate, delay: Span::ZERO, loss: Loss::NONE }
         };
-        Samples::new(self.counts(bin).into_iter().enumerate().map(row).collect(), length)
+        Samples::new(self.rates(bin).enumerate().map(row).collect(), self.length())
+    }
+
+    /// The rate in each bin of this width; the last bin may be shorter.
+    pub(super) fn rates(&self, bin: Span) -> impl Iterator<Item = Rate> {
+        let length = self.length();
+        self.counts(bin).into_iter().enumerate().map(move |(index, count)| {
+            let lasts = bin.min(length.saturating_sub(bin * index as u64)).as_secs_f64();
+            Rate::from_bps_f64((u64::from(count) * Self::BYTES * 8) as f64 / lasts)
+        })
     }
 }
 
@@ -141,5 +154,16 @@ mod tests {
             Opportunities::new(vec![0, 10, 999, 1500]).unwrap().samples(Span::from_secs(1)).unwrap();
         let rates: Vec<u64> = samples.rows().iter().map(|row| row.rate.as_bps()).collect();
         assert_eq!((rates, samples.length()), (vec![36_000, 24_000], Span::from_millis(1500)));
+    }
+
+    #[test]
+    fn the_rate_of_a_stretch_that_ends_early_is_over_what_there_is_of_it() {
+        let bits = |text: &[u8], bin| {
+            let rates = Opportunities::parse(text).unwrap();
+            rates.rates(Span::from_millis(bin)).map(Rate::as_bps).collect::<Vec<_>>()
+        };
+        // One opportunity in one millisecond: 12 Mbit/s. Three in 150 ms, of which one in the last 50.
+        assert_eq!(bits(b"1\n", 100), [12_000_000]);
+        assert_eq!(bits(b"50\n99\n150\n", 100), [240_000, 240_000]);
     }
 }

@@ -26,6 +26,8 @@ mod opportunities;
 mod samples;
 mod statistics;
 
+use ackclock_core::{Rate, Span};
+
 pub use link::{Accounting, TraceConfig};
 pub use mahimahi::Opportunities;
 pub use samples::{Sample, Samples};
@@ -84,6 +86,8 @@ impl Recording {
                 bytes.len()
             )));
         }
+        // What Windows writes before a text in UTF-8.
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match bytes.first() {
             None => Err(TraceError::whole("the file is empty")),
             Some(b'[') => json::parse(bytes).map(Self::Samples),
@@ -116,11 +120,25 @@ impl Recording {
     }
 
     /// Its mean rate.
-    pub fn mean_rate(&self) -> ackclock_core::Rate {
+    pub fn mean_rate(&self) -> Rate {
         match self {
             Self::Opportunities(opportunities) => opportunities.mean_rate(),
             Self::Samples(samples) => samples.mean_rate(),
         }
+    }
+
+    /// Nanobits that it carries until `until`, playing again and again.
+    pub(crate) fn work(&self, until: Span) -> u128 {
+        let carried = |offset| match self {
+            Self::Opportunities(opportunities) => opportunities.work_until(offset),
+            Self::Samples(samples) => samples.work_until(offset),
+        };
+        let length = match self {
+            Self::Opportunities(opportunities) => opportunities.length(),
+            Self::Samples(samples) => samples.length(),
+        };
+        let (plays, rest) = (until.as_nanos() / length.as_nanos(), until.as_nanos() % length.as_nanos());
+        u128::from(plays) * carried(length) + carried(Span::from_nanos(rest))
     }
 
     /// What it is like.

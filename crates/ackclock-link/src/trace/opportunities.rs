@@ -44,9 +44,7 @@ const STRETCH: Span = Span::from_millis(100);
 
 impl OpportunityMedium {
     pub(super) fn new(opportunities: Opportunities, tariff: Tariff, delays: Delays, mean: Rate) -> Self {
-        let bits = |count: u32| u64::from(count) * Opportunities::BYTES * 8;
-        let rate = |count: u32| Rate::from_bps(bits(count) * 1_000_000_000 / STRETCH.as_nanos());
-        let rates = opportunities.counts(STRETCH).into_iter().map(rate).collect();
+        let rates = opportunities.rates(STRETCH).collect();
         let left = tariff.opportunity;
         Self { opportunities, tariff, delays, begun: Time::ZERO, index: 0, left, rates, mean }
     }

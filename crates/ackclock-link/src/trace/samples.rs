@@ -4,6 +4,7 @@ use ackclock_core::{Rate, Span, Time};
 
 use super::{Opportunities, TraceError};
 use crate::Loss;
+use crate::config::work_at;
 use crate::pieces::NANOBITS_PER_BYTE;
 
 /// One row: what holds from its instant until the next row's.
@@ -65,8 +66,13 @@ impl Samples {
 
     /// Nanobits that one playing carries.
     pub(super) fn work(&self) -> u128 {
+        self.work_until(self.length)
+    }
+
+    /// Nanobits carried until an offset of at most the length.
+    pub(super) fn work_until(&self, offset: Span) -> u128 {
         let work = |(index, row): (usize, &Sample)| {
-            u128::from(row.rate.as_bps()) * u128::from(self.end(index).saturating_sub(row.begins).as_nanos())
+            work_at(row.rate, self.end(index).min(offset).saturating_sub(row.begins))
         };
         self.rows.iter().enumerate().map(work).sum()
     }

@@ -56,7 +56,7 @@ pub struct ReceiverConfig {
     pub max_window: u32,
     /// Whether all of it is advertised from the beginning.
     pub window: WindowPolicy,
-    /// Maximum segment size offered in the handshake, bytes.
+    /// Payload of a full segment, bytes; the handshake offers it with the options that every segment carries (RFC 6691).
     pub mss: u16,
     /// Report what arrived out of order (RFC 2018).
     pub sack: bool,

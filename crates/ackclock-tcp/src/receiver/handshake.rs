@@ -3,7 +3,7 @@
 use ackclock_core::{Flags, Segment, SynOptions, Time, Timestamps};
 
 use super::{INITIAL, LONGEST_TIMEOUT, Receiver, State, clock};
-use crate::config::PLAIN_HEADER;
+use crate::config::{PLAIN_HEADER, TIMESTAMPS};
 
 impl Receiver {
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
@@ -12,8 +12,11 @@ impl Receiver {
         // RFC 7323 section 2.2: the window of a SYN is never scaled.
         syn.window = u16::try_from(self.window()).unwrap_or(u16::MAX);
         syn.set_scale(Some(self.scale));
+        let every =
+            if self.config.timestamps { self.header_with(TIMESTAMPS) - self.header_with(0) } else { 0 };
         syn.set_syn_options(SynOptions {
-            mss: Some(self.config.mss),
+            // RFC 6691: what is offered counts no options; who sends takes them off himself.
+            mss: Some(self.config.mss.saturating_add(every)),
             window_scale: Some(self.scale),
             sack_permitted: self.config.sack,
         });

@@ -4,7 +4,7 @@ use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, Time};
 
 use super::{Due, State, TcpSender};
 use crate::cc::BuildControl;
-use crate::config::{Repair, Switch, context};
+use crate::config::{HeaderSize, PLAIN_HEADER, Repair, Switch, context};
 use crate::recovery::Recovery;
 use crate::rtt::{RtoConfig, RttEstimator};
 use crate::scoreboard::Scoreboard;
@@ -76,7 +76,10 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if !syn.flags.contains(Flags::ECE | Flags::CWR) {
             self.ecn.enabled = Switch::Off;
         }
-        if let Some(mss) = offer.mss.filter(|&mss| mss < self.mss) {
+        // RFC 6691: what the peer offers counts no options; a header of fixed size has none.
+        let options = if self.params.header == HeaderSize::Real { self.header - PLAIN_HEADER } else { 0 };
+        let offered = offer.mss.map(|mss| mss.saturating_sub(options).max(1));
+        if let Some(mss) = offered.filter(|&mss| mss < self.mss) {
             self.mss = mss;
             let context = context(&self.config, &self.params, mss);
             self.cc = C::build(&self.config, &context, self.config.halves.unwrap_or(R::HALVES));

@@ -238,7 +238,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             segment.flags |= Flags::ECE;
         }
         let answer = SynOptions {
-            mss: Some(self.mss),
+            mss: Some(self.params.packet - self.params.header_bytes(Switch::Off)),
             // RFC 7323 section 2.2: offered only where the peer did.
             window_scale: self.peer.scales.then_some(0),
             sack_permitted: R::USES_SACK,
