@@ -8,13 +8,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+# How many of the first are in each unit of a quantity, as scenarios write them.
+_UNITS = (
+    {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
+    {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9},
+    {"B": 1.0, "kB": 1e3, "KiB": 1024.0, "MB": 1e6, "MiB": 1024.0**2},
+)
+
 
 def numbers(ticks: Sequence[str]) -> list[float] | None:
-    """The numbers of values that differ in nothing else (`4p`, `10p`); None where they do."""
-    matches = [re.fullmatch(r"(-?[\d.]+)\s*(\D*)", tick) for tick in ticks]
-    if None in matches or len({match[2] for match in matches if match}) > 1:
+    """The numbers of values of one quantity (`4p`, `10p`; `500kbit/s`, `1Mbit/s`) in the first's unit; else None."""
+    matches = [match for tick in ticks if (match := re.fullmatch(r"(-?[\d.]+)\s*(\D*)", tick))]
+    units = {match[2] for match in matches}
+    known = [dict.fromkeys(units, 1.0)] if len(units) == 1 else [family for family in _UNITS if units <= set(family)]
+    if len(matches) < len(ticks) or not known:
         return None
-    return [float(match[1]) for match in matches if match]
+    return [float(match[1]) * known[0][match[2]] / known[0][matches[0][2]] for match in matches]
 
 
 def positions(ticks: Sequence[str]) -> dict[str, float]:

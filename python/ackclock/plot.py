@@ -25,7 +25,7 @@ from matplotlib.typing import RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
 from ackclock.axis import legend_above, log_if_wide, numbers, positions
-from ackclock.results import Results, Series, half_interval
+from ackclock.results import Results, Series, mean_and_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,23 +87,23 @@ def curves(lines: Mapping[str, Curve], xlabel: str, ylabel: str, title: str = ""
                 limit.x, _mean_and_interval(limit)[0], color="#777777", linestyle="--", linewidth=1.2, label="capacity"
             )
         for i, (label, curve) in enumerate(lines.items()):
-            colour = COLOURS[i % len(COLOURS)]
+            colour, marker = _style(i)
             mean, half = _mean_and_interval(curve)
-            axes.plot(curve.x, mean, color=colour, marker=MARKERS[i % len(MARKERS)], label=label)
+            axes.plot(curve.x, mean, color=colour, marker=marker, label=label)
             axes.fill_between(curve.x, mean - half, mean + half, color=colour, alpha=0.22, linewidth=0)
         legend_above(figure)
     return figure
 
 
 def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit: float = 1.0) -> Figure:
-    """A column of `Results.flows` over one swept key; the others make the curves.
+    """What the flows of a run have together (`Results.per_run`) over one swept key; the others make the curves.
 
     The key of the axis is one whose values are numbers, such as a buffer, or else the one with the most values; the
     marks of values without an order are not joined.
 
     Args:
         results: Runs of a sweep.
-        column: The column.
+        column: A column of `Results.flows`.
         ylabel: Its name and unit on the axis.
         unit: Factor from the column's unit to that of the axis.
 
@@ -112,7 +112,7 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
     """
     if not results.swept:
         raise ValueError("these runs are not of a sweep")
-    flows = results.flows_with(column)
+    flows = results.per_run([column], results.swept)
     values = {key: list(dict.fromkeys(flows[key].astype(str))) for key in results.swept}
     over = max(results.swept, key=lambda key: (numbers(values[key]) is not None, len(values[key])))
     others = [key for key in results.swept if key != over]
@@ -120,11 +120,9 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
     position = positions(ticks)
     lines = {}
     for names, group in _grouped(flows, others):
-        by_value = group.groupby(group[over].astype(str), sort=False)[column]
-        there = [tick for tick in ticks if tick in by_value.groups]
-        lines[", ".join(names) or "mean"] = Curve(
-            [position[tick] for tick in there], [unit * by_value.get_group(tick) for tick in there]
-        )
+        by_value = dict(iter(group.groupby(group[over].astype(str))[column]))
+        there = {position[tick]: unit * by_value[tick] for tick in ticks if tick in by_value}
+        lines[", ".join(names) or "mean"] = Curve(list(there), list(there.values()))
     draw = curves if numbers(ticks) is not None else _marks
     figure = draw(lines, over, ylabel or column)
     figure.axes[0].set_xticks(list(position.values()), ticks)
@@ -150,21 +148,21 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
     marks: dict[tuple[str, ...], str] = {}
     xlabel = f"{delay.replace('_ms.', ' ').replace('rtt', 'RTT')} (ms)"
     with panel(xlabel, "goodput (kbit/s)", size=(6.4, 4.4)) as (figure, axes):
-        for names, group in _grouped(results.flows_with(delay, "goodput_bps", *keys), keys):
+        runs = results.per_run([delay, "goodput_bps"], list(dict.fromkeys([*keys, *results.swept])))
+        for names, group in _grouped(runs, keys):
             colour = colours.setdefault(names[0], COLOURS[len(colours) % len(COLOURS)])
             marker = marks.setdefault(names[1:], MARKERS[len(marks) % len(MARKERS)])
             points = list(_grouped(group, [joined] if joined else []))
-            x = [point[delay].astype(float) for _, point in points]
-            y = [point["goodput_bps"].astype(float) / 1e3 for _, point in points]
+            x, x_half = np.transpose([mean_and_interval(point[delay]) for _, point in points])
+            y, y_half = np.transpose([mean_and_interval(point["goodput_bps"] / 1e3) for _, point in points])
             axes.errorbar(
-                [v.mean() for v in x], [v.mean() for v in y],
-                xerr=[half_interval(v) for v in x], yerr=[half_interval(v) for v in y],
+                x, y, xerr=x_half, yerr=y_half,
                 color=colour, marker=marker, linestyle="-" if marker == MARKERS[0] else "--", linewidth=1.1,
                 label=", ".join(names),
             )  # fmt: skip
             for i in sorted({0, len(points) - 1}):
                 axes.annotate(
-                    "".join(points[i][0]), (x[i].mean(), y[i].mean()), xytext=(4, -11), textcoords="offset points",
+                    "".join(points[i][0]), (x[i], y[i]), xytext=(4, -11), textcoords="offset points",
                     fontsize=8, color=colour,
                 )  # fmt: skip
         axes.margins(0.08)
@@ -329,10 +327,11 @@ def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str) -> Figure:
     """Means with their intervals beside each other, where neighbours on the axis have nothing between them."""
     with panel(xlabel, ylabel) as (figure, axes):
         for i, (label, curve) in enumerate(lines.items()):
+            colour, marker = _style(i)
             mean, half = _mean_and_interval(curve)
             beside = np.asarray(curve.x) + 0.12 * (i - (len(lines) - 1) / 2)
             axes.errorbar(
-                beside, mean, yerr=half, color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)],
+                beside, mean, yerr=half, color=colour, marker=marker,
                 linestyle="none", capsize=4, label=label,
             )  # fmt: skip
         axes.margins(x=0.2)
@@ -348,9 +347,14 @@ def _reproducible(name: str) -> Iterator[None]:
         yield
 
 
+def _style(i: int) -> tuple[str, str]:
+    """Colour and marker of a curve: no two of the first 49 share both."""
+    return COLOURS[i % len(COLOURS)], MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]
+
+
 def _mean_and_interval(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    arrays = [np.atleast_1d(np.asarray(value, dtype=float)) for value in curve.values]
-    return np.array([array.mean() for array in arrays]), np.array([half_interval(array) for array in arrays])
+    mean, half = np.array([mean_and_interval(values) for values in curve.values]).reshape(-1, 2).T
+    return mean, half
 
 
 def _rows(series: Series, flow: int) -> Sequence[tuple[str, tuple[str, ...], float]]:

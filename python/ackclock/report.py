@@ -11,7 +11,7 @@ import numpy as np
 from ackclock import __version__, plot
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.readme import ours, printed, with_spread
-from ackclock.results import Results, half_interval
+from ackclock.results import Results, mean_and_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,7 +224,7 @@ def _table(title: str, data: pd.DataFrame, keys: Sequence[str], columns: Sequenc
 def _cell(values: pd.Series[Any]) -> str:
     """Mean and interval; `-` where no run of the point has the number."""
     known = values.dropna().astype(float)
-    return "-" if known.empty else with_spread(float(known.mean()), half_interval(known.to_numpy()))
+    return "-" if known.empty else with_spread(*mean_and_interval(known))
 
 
 def _provenance(run: Mapping[str, Any]) -> str:

@@ -119,15 +119,37 @@ class Results:
         """The keys that a sweep varied, in its order."""
         return list(dict.fromkeys(key for run in self.objects for key in run.get("point") or {}))
 
+    def per_run(self, columns: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
+        """One row a run and combination of `by`: what its flows have together.
+
+        Rates, bytes and counts are summed over the flows, all else is their mean, as in the tables of the command; a
+        missing value is left out.
+
+        Args:
+            columns: Columns of `flows` with numbers.
+            by: Columns of `flows` that tell apart what is not put together; with `id` among them that is every flow.
+
+        Raises:
+            ValueError: if there are no rows of flows, or a column is none of theirs.
+        """
+        import pandas as pd
+
+        flows = self.flows_with(*columns, *by)
+        runs = np.repeat(np.arange(len(self.objects)), [len(run.get("flows") or []) for run in self.objects])
+        groups = flows.astype(dict.fromkeys(columns, float)).groupby([runs, *by], sort=False)
+        reduced = {name: groups[name].sum(min_count=1) if name in _SUMMED else groups[name].mean() for name in columns}
+        return pd.DataFrame(reduced).reset_index(list(range(1, 1 + len(by)))) if by else pd.DataFrame(reduced)
+
     def summary(self, column: str = "goodput_bps", by: Sequence[str] | None = None) -> pd.DataFrame:
-        """Mean, standard deviation and 95 % confidence interval of a flow's column over runs.
+        """Mean, standard deviation and 95 % confidence interval, over runs, of what a run's flows have together.
 
         Args:
             column: A column of `flows`.
             by: The columns that name a point; the swept keys unless given, or the senders where nothing was swept.
+                With `id` among them each flow is for itself.
 
         Returns:
-            One row a point: `mean`, `sd`, `low` and `high` (the interval's ends), `n`.
+            One row a point: `mean`, `sd`, `low` and `high` (the interval's ends), `n` (runs that have the number).
 
         Raises:
             ValueError: if there are no rows of flows, or a column is none of theirs.
@@ -135,8 +157,8 @@ class Results:
         import pandas as pd
 
         keys = list(by) if by is not None else self.swept or ["sender"]
-        values = self.flows_with(column, *keys).groupby(keys, sort=False)[column]
-        mean, half = values.mean(), values.agg(half_interval)
+        values = self.per_run([column], keys).groupby(keys, sort=False)[column]
+        mean, half = values.mean(), values.agg(lambda of: mean_and_interval(of)[1])
         columns = {"mean": mean, "sd": values.std(), "low": mean - half, "high": mean + half, "n": values.count()}
         return pd.DataFrame(columns)
 
@@ -182,6 +204,13 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     return series
 
 
+def mean_and_interval(values: ArrayLike) -> tuple[float, float]:
+    """Mean, and half the width of its 95 % confidence interval; missing values (NaN) are left out."""
+    array = np.atleast_1d(np.asarray(values, dtype=float))
+    known = array[~np.isnan(array)]
+    return (float(known.mean()) if known.size else np.nan), half_interval(known)
+
+
 def half_interval(values: ArrayLike) -> float:
     """Half the width of the mean's 95 % confidence interval by Student's law; 0 for one value, which shows none."""
     from scipy.stats import t
@@ -192,6 +221,12 @@ def half_interval(values: ArrayLike) -> float:
         return 0.0
     return float(t.ppf(0.975, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
 
+
+# What the flows of a run have together is the sum of theirs.
+_SUMMED = {
+    "goodput_bps", "wire_goodput_bps", "delivered_bytes", "segments_sent", "retransmits", "fast_retransmits",
+    "timeouts", "spurious_timeouts", "loss_cycles.cycles",
+}  # fmt: skip
 
 # What the object of a run says of the run as a whole.
 _OF_RUN = ("bottleneck", "fairness")

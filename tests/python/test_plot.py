@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ackclock import plot
+from ackclock.axis import numbers
 from ackclock.results import Results
 from conftest import run_object, swept_objects, web_object
 
@@ -27,6 +28,19 @@ def test_a_sweep_goes_along_the_key_with_numbers():
     assert list(axes.get_xticks()) == [4, 10, 20]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["4p", "10p", "20p"]
     assert len(axes.lines) == 2
+
+
+def test_values_of_one_quantity_stand_at_their_place_whatever_their_unit():
+    assert numbers(["500kbit/s", "1Mbit/s", "4Mbit/s"]) == [500, 1000, 4000]
+    assert numbers(["4p", "10p"]) == [4, 10]
+    assert numbers(["50ms", "10p"]) is None
+    assert numbers(["none", "wrb"]) is None
+
+
+def test_no_two_of_many_curves_look_alike():
+    lines = {str(i): plot.Curve([1, 2], [[i], [i]]) for i in range(20)}
+    drawn = plot.curves(lines, "x (1)", "y (1)").axes[0].lines
+    assert len({(line.get_color(), line.get_marker()) for line in drawn}) == 20
 
 
 def test_runs_of_no_sweep_have_no_curves():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ackclock.results import Results, half_interval, read_series
+from ackclock.results import Results, half_interval, mean_and_interval, read_series
 from conftest import run_object, swept_objects, web_object
 
 
@@ -58,6 +58,37 @@ def test_the_summary_has_students_interval():
     assert row["sd"] == pytest.approx(100 / np.sqrt(2))
     assert row["high"] - row["mean"] == pytest.approx(stats.t.ppf(0.975, 1) * 50)
     assert row["n"] == 2
+
+
+def several_flows(goodputs, seed=1, rtts=(600.0,)):
+    run = run_object(seed=seed)
+    flow = run["flows"][0]
+    rtt_of = lambda i: {**flow["rtt_ms"], "mean": rtts[i % len(rtts)]}  # noqa: E731
+    flows = [{**flow, "id": i, "goodput_bps": goodput, "rtt_ms": rtt_of(i)} for i, goodput in enumerate(goodputs)]
+    return {**run, "flows": flows}
+
+
+def test_the_flows_of_a_run_count_as_one_run():
+    results = Results(
+        [several_flows([1e5, 3e5], seed=1, rtts=(10, 30)), several_flows([2e5, 4e5], seed=2, rtts=(20, 40))]
+    )
+    goodput = results.summary().loc["reno"]
+    assert (goodput["mean"], goodput["n"]) == (5e5, 2)
+    assert goodput["high"] - goodput["mean"] == pytest.approx(stats.t.ppf(0.975, 1) * 1e5)
+    assert results.summary("rtt_ms.mean").loc["reno", "mean"] == 25
+    by_flow = results.summary(by=["id"])
+    assert list(by_flow["mean"]) == [1.5e5, 3.5e5]
+    # One run shows no spread, however many flows it has.
+    single = Results([several_flows([1e5, 3e5])]).summary().loc["reno"]
+    assert (single["low"], single["high"], single["n"]) == (4e5, 4e5, 1)
+
+
+def test_a_run_without_the_number_is_left_out():
+    results = Results([several_flows([1e5], seed=i, rtts=(rtt,)) for i, rtt in enumerate([10.0, 12.0, None])])
+    row = results.summary("rtt_ms.mean").loc["reno"]
+    assert (row["mean"], row["n"]) == (11, 2)
+    assert row["high"] - row["mean"] == pytest.approx(stats.t.ppf(0.975, 1))
+    assert mean_and_interval([10, float("nan")]) == (10, 0)
 
 
 def test_one_value_has_no_interval():

@@ -21,7 +21,8 @@ def goodput(run: Run) -> float | None:
 
 def aggregate(run: Run) -> float | None:
     """The same of all flows together, kbit/s."""
-    return _scaled(sum(flow["wire_goodput_bps"] for flow in run["flows"]), 1e-3)
+    known = [flow["wire_goodput_bps"] for flow in run["flows"] if flow["wire_goodput_bps"] is not None]
+    return _scaled(sum(known), 1e-3) if known else None
 
 
 def drops(run: Run) -> float | None:
@@ -36,7 +37,8 @@ def fairness(run: Run) -> float | None:
 
 def mean_rtt(run: Run) -> float | None:
     """Mean over the flows of `timed_rtt`, ms."""
-    return fmean(flow["timed_rtt_ms"] for flow in run["flows"])
+    known = [flow["timed_rtt_ms"] for flow in run["flows"] if flow["timed_rtt_ms"] is not None]
+    return fmean(known) if known else None
 
 
 def latency(first: int, last: int) -> Measure:
@@ -77,7 +79,7 @@ def timed_rtt(run: Run) -> float | None:
 
 
 def mean_rto(run: Run) -> float | None:
-    """Time average of the retransmission time-out, seconds."""
+    """Mean retransmission time-out at the ends of the timed segments, seconds."""
     return _scaled(_flow(run).get("rto_ms_mean"), 1e-3)
 
 
