@@ -24,7 +24,7 @@ use ackclock_core::{Span, Time};
 const FIRST: u32 = 65_536;
 /// First clamp, bytes: once Linux has seen a full segment it knows what share of the memory is payload, 158/256.
 const FIRST_CLAMP: u32 = 80_896;
-/// Segments that are expected of the first round trip.
+/// Segments that are expected of the first round trip, but no more than the first window.
 const FIRST_ROUND: u32 = 10;
 /// Segments by which one that counts raises the threshold.
 const RISE: u32 = 2;
@@ -66,9 +66,9 @@ impl Autotune {
         let mss = u32::from(mss).max(1);
         // In whole segments without options, as the window of the SYN is.
         let offered = mss + u32::from(options);
-        let threshold = (FIRST / offered * offered).min(most);
+        let threshold = ((FIRST / offered).max(1) * offered).min(most);
         let clamp = FIRST_CLAMP.min(most);
-        let space = FIRST_ROUND * mss;
+        let space = (FIRST_ROUND * mss).min(threshold).max(1);
         let (mark, since, echo, round_trip) = (0, Time::ZERO, None, None);
         Self { mss, most, threshold, clamp, space, mark, since, echo, round_trip }
     }
@@ -143,6 +143,15 @@ mod tests {
         let grown = (0..100).filter(|_| tune.on_data(&arrival(110, 20_000))).count();
         // From 67 000 by 2000 each.
         assert_eq!((tune.window(), grown), (120_000, 27));
+    }
+
+    #[test]
+    fn a_window_of_few_large_segments_grows_once_it_has_been_filled() {
+        let mut tune = Autotune::new(8948, 12, 4_000_000);
+        assert_eq!(tune.window(), 7 * 8960);
+        tune.on_data(&arrival(100, 8 * 8948));
+        assert!(tune.clamp > FIRST_CLAMP, "more than the first window was read in a round trip: {}", tune.clamp);
+        assert_eq!(Autotune::new(65_000, 12, 4_000_000).window(), 65_012, "one segment at least");
     }
 
     #[test]
