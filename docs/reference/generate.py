@@ -74,7 +74,7 @@ def meaning(key: Key) -> str:
 
 
 def keys(schema: Schema, defaults: Any, root: Schema, prefix: str = "") -> Iterator[Key]:
-    """The keys of a table and of the tables in it."""
+    """The keys of a table, of the tables in it and of those in its lists."""
     for name, of in schema.get("properties", {}).items():
         default = defaults.get(name) if isinstance(defaults, dict) else None
         inner = resolved(of, root)
@@ -82,6 +82,8 @@ def keys(schema: Schema, defaults: Any, root: Schema, prefix: str = "") -> Itera
             yield from keys(inner, default, root, f"{prefix}{name}.")
         else:
             yield Key(prefix + name, default, of, root)
+            # The tables of a list, as of outages.
+            yield from keys(resolved(inner.get("items", {}), root), None, root, f"{prefix}{name}[].")
 
 
 def resolved(schema: Schema, root: Schema) -> Schema:
@@ -131,7 +133,9 @@ def values(schemas: list[Schema]) -> str:
 def scenario_page(tables: list[Schema], presets: list[Schema]) -> str:
     """The tables of the file itself, and the presets."""
     scenario, flow, _ = tables
-    found = list(keys(scenario["schema"], scenario["defaults"], scenario["schema"]))
+    everything = keys(scenario["schema"], scenario["defaults"], scenario["schema"])
+    # Those of a flow have a table of their own, with their defaults.
+    found = [key for key in everything if not key.path.startswith("flow[]")]
     head = """# Scenario file
 
 A scenario is a TOML file. Every key has a default; a `preset` changes defaults, and what the file says overrides both.

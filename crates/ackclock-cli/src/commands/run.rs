@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Print one JSON object a run, a line each.
     #[arg(long)]
     json: bool,
-    /// Write the packets of the run into a pcapng file, as a capture at the server would hold them.
+    /// Write the packets of the run into a pcapng file, as captures at the server and at the mobile would hold them.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Write window, threshold, rate, round-trip time and queue over time into a CSV file.
