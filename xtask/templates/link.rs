@@ -73,10 +73,6 @@ impl Medium for State {
         self.rate
     }
 
-    fn mean_rate(&self) -> Rate {
-        self.rate
-    }
-
     fn varies(&self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 //! The bearer: both directions of a radio channel.
 
-use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 
 use crate::{AnyLink, Cause, Departures, LindleyLink, Link, LinkEvent, LinkView, Medium};
 
@@ -47,9 +47,6 @@ pub trait Bearer: Send {
 
     /// What an edge may see of the queue that serves `flow`.
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
-
-    /// The long-run mean rate of a direction.
-    fn mean_rate(&self, direction: Direction) -> Rate;
 
     /// How long segments had waited in the queue of a direction.
     fn waits(&self, direction: Direction) -> &Histogram;
@@ -189,10 +186,6 @@ impl Bearer for PlainBearer {
         self.links[Direction::Down as usize].poll_report(now)
     }
 
-    fn mean_rate(&self, direction: Direction) -> Rate {
-        self.links[direction as usize].mean_rate()
-    }
-
     fn waits(&self, direction: Direction) -> &Histogram {
         self.links[direction as usize].waits()
     }
@@ -295,13 +288,6 @@ impl Bearer for AnyBearer {
         match self {
             Self::Plain(bearer) => bearer.view(now, direction, flow),
             Self::Other(bearer) => bearer.view(now, direction, flow),
-        }
-    }
-
-    fn mean_rate(&self, direction: Direction) -> Rate {
-        match self {
-            Self::Plain(bearer) => bearer.mean_rate(direction),
-            Self::Other(bearer) => bearer.mean_rate(direction),
         }
     }
 

@@ -85,10 +85,6 @@ impl Medium for Constant {
         self.pace.rate()
     }
 
-    fn mean_rate(&self) -> Rate {
-        self.pace.rate()
-    }
-
     fn varies(&self) -> bool {
         false
     }

@@ -16,10 +16,6 @@ impl Medium for Silence {
     fn rate(&self, _: Time) -> Rate {
         Rate::ZERO
     }
-
-    fn mean_rate(&self) -> Rate {
-        Rate::ZERO
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@
 //! ## Validation
 //! The same events as the link with a transmitter, whatever comes (property test below).
 
-use ackclock_core::{FlowId, Histogram, Rate, Ring, Segment, Span, Time};
+use ackclock_core::{FlowId, Histogram, Ring, Segment, Span, Time};
 
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
@@ -232,10 +232,6 @@ impl Link for LindleyLink {
         LinkView { waiting, in_transmission, unacknowledged: Load::NONE, capacity, rate }
     }
 
-    fn mean_rate(&self) -> Rate {
-        self.medium.get().mean_rate()
-    }
-
     fn waits(&self) -> &Histogram {
         &self.waits
     }
@@ -243,7 +239,7 @@ impl Link for LindleyLink {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::Seq;
+    use ackclock_core::{Rate, Seq};
     use proptest::prelude::*;
 
     use super::*;
@@ -262,10 +258,6 @@ mod tests {
         }
 
         fn rate(&self, _: Time) -> Rate {
-            Rate::from_bps(800_000)
-        }
-
-        fn mean_rate(&self) -> Rate {
             Rate::from_bps(800_000)
         }
 

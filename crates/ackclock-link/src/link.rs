@@ -38,9 +38,6 @@ pub trait Link: Send {
     /// What an edge may see of the queue that serves `flow`, after the events due at `now` were drained.
     fn view(&self, now: Time, flow: FlowId) -> LinkView;
 
-    /// The long-run mean rate, from which buffers in milliseconds or BDPs are sized.
-    fn mean_rate(&self) -> Rate;
-
     /// How long the segments that departed had waited, from their arrival until the link began to transmit them.
     fn waits(&self) -> &Histogram;
 
@@ -148,14 +145,6 @@ impl Link for AnyLink {
             Self::Lindley(link) => link.view(now, flow),
             Self::Serial(link) => link.view(now, flow),
             Self::Other(link) => link.view(now, flow),
-        }
-    }
-
-    fn mean_rate(&self) -> Rate {
-        match self {
-            Self::Lindley(link) => link.mean_rate(),
-            Self::Serial(link) => link.mean_rate(),
-            Self::Other(link) => link.mean_rate(),
         }
     }
 

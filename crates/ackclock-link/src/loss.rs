@@ -94,10 +94,6 @@ impl<M: Medium> Medium for Lossy<M> {
         self.medium.rate(now)
     }
 
-    fn mean_rate(&self) -> Rate {
-        self.medium.mean_rate()
-    }
-
     fn varies(&self) -> bool {
         self.medium.varies()
     }

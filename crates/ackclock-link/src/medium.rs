@@ -19,9 +19,6 @@ pub trait Medium: Send {
     /// The rate at `now`.
     fn rate(&self, now: Time) -> Rate;
 
-    /// The long-run mean rate.
-    fn mean_rate(&self) -> Rate;
-
     /// Whether delays differ from packet to packet, so that order must be kept by the link.
     fn varies(&self) -> bool {
         true

@@ -1,6 +1,6 @@
 //! A link for each user: circuits that do not disturb each other, as a cell has them from its mobiles.
 
-use ackclock_core::{FlowId, Histogram, Rate, Segment, Time, Wakes};
+use ackclock_core::{FlowId, Histogram, Segment, Time, Wakes};
 
 use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView};
 
@@ -73,10 +73,6 @@ impl Link for PerUser {
         self.links[self.user(flow)].view(now, flow)
     }
 
-    fn mean_rate(&self) -> Rate {
-        self.links[0].mean_rate()
-    }
-
     /// Those of the first user: each link counts its own.
     fn waits(&self) -> &Histogram {
         self.links[0].waits()
@@ -100,7 +96,7 @@ mod tests {
     use super::*;
     use crate::queue::{DropTail, Queue};
     use crate::{BufferMeaning, Capacity, Constant, SerialLink};
-    use ackclock_core::{Seq, Span};
+    use ackclock_core::{Rate, Seq, Span};
 
     #[test]
     fn users_do_not_wait_for_each_other() {

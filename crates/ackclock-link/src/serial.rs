@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, Rate, Segment, Seq, Span, Time};
+use ackclock_core::{FlowId, Histogram, Segment, Seq, Span, Time};
 
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
@@ -327,10 +327,6 @@ impl Link for SerialLink {
             capacity: self.queue.capacity(flow),
             rate: self.medium.get().rate(now),
         }
-    }
-
-    fn mean_rate(&self) -> Rate {
-        self.medium.get().mean_rate()
     }
 
     fn waits(&self) -> &Histogram {

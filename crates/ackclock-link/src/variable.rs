@@ -189,17 +189,17 @@ impl LinkConfig for VariableConfig {
             // Nothing varies: the constant link is the same and costs less.
             return Ok(assemble(Constant::new(rate, delay), self.loss, context));
         }
-        let mean = self.nominal(context.files)?.rate;
         let mut rates = context.streams.stream(&format!("{}/rate", context.name));
         let mut delays = context.streams.stream(&format!("{}/delay", context.name));
         let Redraw::Interval(length) = self.redraw else {
             let delays = Delays::new(self.delay.clone(), delays);
-            let medium = PerPacket { law: self.rate.clone(), rates, delays, outages, current: mean, mean };
+            let current = self.nominal(context.files)?.rate;
+            let medium = PerPacket { law: self.rate.clone(), rates, delays, outages, current };
             return Ok(assemble(medium, self.loss, context));
         };
         let rate = ByNumber { law: self.rate.clone(), seed: rates.bits() };
         let delay = ByNumber { law: self.delay.clone(), seed: delays.bits() };
-        Ok(assemble(PerInterval { rate, delay, length, outages, mean }, self.loss, context))
+        Ok(assemble(PerInterval { rate, delay, length, outages }, self.loss, context))
     }
 }
 
@@ -211,7 +211,6 @@ struct PerPacket {
     outages: Outages,
     /// Rate of the last packet.
     current: Rate,
-    mean: Rate,
 }
 
 impl Medium for PerPacket {
@@ -229,10 +228,6 @@ impl Medium for PerPacket {
 
     fn rate(&self, now: Time) -> Rate {
         through(&self.outages, self.current, now).0
-    }
-
-    fn mean_rate(&self) -> Rate {
-        self.mean
     }
 
     fn varies(&self) -> bool {
@@ -262,7 +257,6 @@ struct PerInterval {
     delay: ByNumber<Span>,
     length: Span,
     outages: Outages,
-    mean: Rate,
 }
 
 impl PerInterval {
@@ -286,10 +280,6 @@ impl Medium for PerInterval {
 
     fn rate(&self, now: Time) -> Rate {
         self.piece(now).0
-    }
-
-    fn mean_rate(&self) -> Rate {
-        self.mean
     }
 
     fn varies(&self) -> bool {
@@ -329,7 +319,6 @@ mod tests {
             delay: ByNumber { law: Span::ZERO.into(), seed: 2 },
             length: Span::from_millis(10),
             outages: Outages::new(outages).unwrap(),
-            mean: Rate::ZERO,
         }
     }
 

@@ -243,7 +243,7 @@ impl LinkConfig for CellConfig {
         let scheduler =
             self.scheduler()?.build(crate::scheduler::SchedulerContext { mean_rates: &mean_rates });
         let users: Vec<&CellUser> = self.each_user().collect();
-        Ok(Cell::new(self, Parts { users: &users, scheduler, mean: self.capacity() }, context).into())
+        Ok(Cell::new(self, Parts { users: &users, scheduler }, context).into())
     }
 }
 

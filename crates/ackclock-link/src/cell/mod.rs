@@ -42,7 +42,7 @@ pub use synthetic::Synthetic;
 
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Span, Stream, Streams, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Stream, Streams, Time};
 
 use crate::delay::Delays;
 use crate::flight::Flight;
@@ -62,7 +62,6 @@ pub struct Cell {
     remainder: Remainder,
     loss: Loss,
     meaning: BufferMeaning,
-    mean: Rate,
     /// What each state of a channel carries; the first is no rate.
     grants: Vec<Grant>,
     members: Vec<Member>,
@@ -87,7 +86,6 @@ pub struct Cell {
 struct Parts<'a> {
     users: &'a [&'a CellUser],
     scheduler: Box<dyn Scheduler>,
-    mean: Rate,
 }
 
 /// One user.
@@ -149,7 +147,6 @@ impl Cell {
             remainder: config.remainder,
             loss: config.loss,
             meaning,
-            mean: parts.mean,
             grants: grants(config, slots),
             members: (0..)
                 .zip(parts.users)
@@ -377,10 +374,6 @@ impl Link for Cell {
             capacity: self.backlog.capacity(),
             rate: self.grants[state].rate,
         }
-    }
-
-    fn mean_rate(&self) -> Rate {
-        self.mean
     }
 
     fn waits(&self) -> &Histogram {

@@ -120,18 +120,17 @@ impl LinkConfig for TraceConfig {
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let recording = self.recording(context.files)?;
-        let mean = self.nominal_of(&recording).rate;
         let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
         let delays = Delays::new(self.delay.clone(), stream("delay"));
         Ok(match recording {
             Recording::Opportunities(opportunities) => {
-                let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays, mean);
+                let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays);
                 assemble(medium, self.loss, context)
             }
             Recording::Samples(samples) => {
                 let losses = stream("recorded-loss");
                 let work = samples.work();
-                let medium = SampleMedium { playhead: Playhead::new(samples), work, delays, losses, mean };
+                let medium = SampleMedium { playhead: Playhead::new(samples), work, delays, losses };
                 assemble(medium, self.loss, context)
             }
         })
@@ -145,7 +144,6 @@ struct SampleMedium {
     work: u128,
     delays: Delays,
     losses: Stream,
-    mean: Rate,
 }
 
 impl Medium for SampleMedium {
@@ -170,9 +168,5 @@ impl Medium for SampleMedium {
 
     fn rate(&self, now: Time) -> Rate {
         self.playhead.at(now).rate
-    }
-
-    fn mean_rate(&self) -> Rate {
-        self.mean
     }
 }

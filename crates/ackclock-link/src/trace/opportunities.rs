@@ -37,16 +37,15 @@ pub(super) struct OpportunityMedium {
     left: u32,
     /// Rate in each stretch of 100 ms, for who asks how fast the link is now.
     rates: Vec<Rate>,
-    mean: Rate,
 }
 
 const STRETCH: Span = Span::from_millis(100);
 
 impl OpportunityMedium {
-    pub(super) fn new(opportunities: Opportunities, tariff: Tariff, delays: Delays, mean: Rate) -> Self {
+    pub(super) fn new(opportunities: Opportunities, tariff: Tariff, delays: Delays) -> Self {
         let rates = opportunities.rates(STRETCH).collect();
         let left = tariff.opportunity;
-        Self { opportunities, tariff, delays, begun: Time::ZERO, index: 0, left, rates, mean }
+        Self { opportunities, tariff, delays, begun: Time::ZERO, index: 0, left, rates }
     }
 
     /// When the present opportunity comes.
@@ -102,10 +101,6 @@ impl Medium for OpportunityMedium {
     fn rate(&self, now: Time) -> Rate {
         let offset = now.as_nanos() % self.opportunities.length().as_nanos();
         self.rates[(offset / STRETCH.as_nanos()) as usize]
-    }
-
-    fn mean_rate(&self) -> Rate {
-        self.mean
     }
 
     fn varies(&self) -> bool {

@@ -150,7 +150,11 @@ mod tests {
         let mut tune = Autotune::new(8948, 12, 4_000_000);
         assert_eq!(tune.window(), 7 * 8960);
         tune.on_data(&arrival(100, 8 * 8948));
-        assert!(tune.clamp > FIRST_CLAMP, "more than the first window was read in a round trip: {}", tune.clamp);
+        assert!(
+            tune.clamp > FIRST_CLAMP,
+            "more than the first window was read in a round trip: {}",
+            tune.clamp
+        );
         assert_eq!(Autotune::new(65_000, 12, 4_000_000).window(), 65_012, "one segment at least");
     }
 
