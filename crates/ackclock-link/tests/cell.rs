@@ -1,8 +1,8 @@
 //! Cells against theory: totals under each scheduler, shares of rates, order among a user's flows, idle spans.
 
-use crate::common::{link, micros, segment};
+use crate::common::{link, micros, nominal, segment};
 use ackclock_core::{FlowId, RadioReport, Rate, Segment, Span, Time};
-use ackclock_link::{Capacity, Cause, Departures, LINKS, Link, LinkEvent, Load, NoFiles};
+use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent, Load};
 use serde_json::{Value, json};
 
 fn secs(n: u64) -> Time {
@@ -86,8 +86,7 @@ fn saturated_cells_carry_what_was_computed() {
 fn the_highest_rate_carries_the_mean_of_the_maximum_and_proportional_fair_nearly_so() {
     for users in [1, 4, 8] {
         let user = json!({"count": users, "doppler": 120.0});
-        let config = LINKS.resolve(&json!({"kind": "cell", "users": [user]})).unwrap();
-        let nominal = config.nominal(&NoFiles).unwrap().rate.as_bps() as f64 / 1e3;
+        let nominal = nominal(&json!({"kind": "cell", "users": [user]})).rate.as_bps() as f64 / 1e3;
         let (most, _) = total("max-rate", users, user.clone(), 300);
         let (fair, _) = total("pf", users, user, 300);
         assert!((most / nominal - 1.0).abs() < 0.02, "{users} users: {most} of {nominal}");

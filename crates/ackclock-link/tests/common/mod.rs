@@ -9,8 +9,8 @@ use ackclock_core::{FlowId, Segment, Seq, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{
-    BufferMeaning, Capacity, Cause, CellUser, Departures, Files, LINKS, Link, LinkContext, LinkEvent,
-    Nominal, QueuePlan,
+    BufferMeaning, Capacity, Cause, CellUser, Departures, Files, LINKS, Link, LinkConfig, LinkContext,
+    LinkEvent, Nominal, QueuePlan,
 };
 use serde_json::{Value, json};
 
@@ -34,15 +34,7 @@ impl Files for MadeUp {
 /// n-th of them, as long as there are so many.
 pub fn link(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> Box<dyn Link> {
     let streams = Streams::new(seed, 0);
-    let mut table = table.clone();
-    let users = table.as_object_mut().unwrap().remove("users");
-    let mut config = LINKS.resolve(&table).unwrap();
-    let mut count = 0;
-    if let Some(users) = users {
-        let users: Vec<CellUser> = serde_json::from_value(users).unwrap();
-        count = users.iter().map(|user| user.count).sum();
-        config.serve(&users).unwrap();
-    }
+    let (config, count) = config(table);
     let queue = QueuePlan::new(QUEUES.resolve(queue).unwrap(), capacity, &streams, "down/queue");
     let (meaning, files) = (BufferMeaning::Waiting, &MadeUp);
     let context = LinkContext { queue, meaning, streams: &streams, name: "down", files };
@@ -51,13 +43,25 @@ pub fn link(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> Box<
     Box::new(link)
 }
 
+/// The options of a table, and how many users it has where it is a cell.
+fn config(table: &Value) -> (Box<dyn LinkConfig>, u32) {
+    let mut table = table.clone();
+    let users = table.as_object_mut().unwrap().remove("users");
+    let mut config = LINKS.resolve(&table).unwrap();
+    let users: Vec<CellUser> = users.map_or_else(Vec::new, |users| serde_json::from_value(users).unwrap());
+    if !users.is_empty() {
+        config.serve(&users).unwrap();
+    }
+    (config, users.iter().map(|user| user.count).sum())
+}
+
 /// A link with an unlimited drop-tail queue.
 pub fn unlimited(table: &Value, seed: u64) -> Box<dyn Link> {
     link(table, &"drop-tail".into(), Capacity::Unlimited, seed)
 }
 
 pub fn nominal(table: &Value) -> Nominal {
-    LINKS.resolve(table).unwrap().nominal(&MadeUp).unwrap()
+    config(table).0.nominal(&MadeUp).unwrap()
 }
 
 /// Tables of every link of the registry; one without tables of its own is tried with its defaults.
