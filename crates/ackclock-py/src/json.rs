@@ -1,23 +1,28 @@
 //! Python values as JSON.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 
-/// A mapping with string keys as a JSON object.
-pub(crate) fn table(mapping: &Bound<'_, PyMapping>) -> PyResult<Map<String, Value>> {
+/// A mapping with string keys as a JSON object; `path` leads to it in messages.
+///
+/// # Errors
+/// `TypeError` or `ValueError`, naming the key, where a value cannot stand in a scenario.
+pub(crate) fn table(path: &str, mapping: &Bound<'_, PyMapping>) -> PyResult<Map<String, Value>> {
     mapping
         .items()?
         .iter()
         .map(|item| {
-            let (key, value): (String, Bound<'_, PyAny>) = item.extract()?;
-            Ok((key, self::value(&value)?))
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+            let name = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
+            let key = key.extract().map_err(|_| PyTypeError::new_err(format!("{name}: a key must be text")))?;
+            Ok((key, self::value(&name, &value)?))
         })
         .collect()
 }
 
-fn value(any: &Bound<'_, PyAny>) -> PyResult<Value> {
+fn value(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if any.is_none() {
         return Ok(Value::Null);
     }
@@ -26,24 +31,27 @@ fn value(any: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Bool(any.extract()?));
     }
     if any.is_instance_of::<PyInt>() {
-        return Ok(Value::Number(any.extract::<i64>()?.into()));
+        return whole(name, any);
     }
     if any.is_instance_of::<PyFloat>() {
-        let number: f64 = any.extract()?;
-        return Number::from_f64(number).map(Value::Number).ok_or_else(|| unsuitable(any));
+        let finite = Number::from_f64(any.extract()?).map(Value::Number);
+        return finite.ok_or_else(|| PyValueError::new_err(format!("{name}: {any} is not a finite number")));
     }
     if any.is_instance_of::<PyString>() {
         return Ok(Value::String(any.extract()?));
     }
     if any.is_instance_of::<PyList>() || any.is_instance_of::<PyTuple>() {
-        return any.try_iter()?.map(|item| value(&item?)).collect::<PyResult<_>>().map(Value::Array);
+        return any.try_iter()?.map(|item| value(name, &item?)).collect::<PyResult<_>>().map(Value::Array);
     }
     match any.cast::<PyMapping>() {
-        Ok(mapping) => table(mapping).map(Value::Object),
-        Err(_) => Err(unsuitable(any)),
+        Ok(mapping) => table(name, mapping).map(Value::Object),
+        Err(_) => Err(PyTypeError::new_err(format!("{name}: {any} cannot stand in a scenario"))),
     }
 }
 
-fn unsuitable(any: &Bound<'_, PyAny>) -> PyErr {
-    PyTypeError::new_err(format!("{any} cannot stand in a scenario"))
+fn whole(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let number = any.extract::<i64>().map(Number::from).or_else(|_| any.extract::<u64>().map(Number::from));
+    number.map(Value::Number).map_err(|_| {
+        PyValueError::new_err(format!("{name}: {any} is not a whole number from {} to {}", i64::MIN, u64::MAX))
+    })
 }

@@ -3,6 +3,7 @@
 //! The Python module `ackclock._core`: conversions around the crates, and nothing else. `python/ackclock/_core.pyi` says
 //! what it offers.
 
+mod arguments;
 mod json;
 mod runs;
 mod sender;

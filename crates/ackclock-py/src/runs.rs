@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::{number, whole_or_none};
 use crate::series;
 
 /// One finished run.
@@ -36,12 +37,11 @@ pub(crate) fn run(
     name: &str,
     base_dir: Option<&str>,
     set: Vec<String>,
-    series_interval: Option<f64>,
+    #[pyo3(from_py_with = interval)] series_interval: Option<Span>,
 ) -> PyResult<Vec<RunOutcome>> {
-    let interval = series_interval.map(interval).transpose()?;
     let scenario = Scenario::load(name, scenario, &set).map_err(wrong)?;
     let points = [Point { labels: Vec::new(), scenario }];
-    let batch = Batch { files: &files(base_dir), interval, progress: None, threads: None };
+    let batch = Batch { files: &files(base_dir), interval: series_interval, progress: None, threads: None };
     let outcomes = batch.simulate(py, &jobs(&points))?;
     let tables = points[0].scenario.tables();
     outcomes.into_iter().map(|outcome| kept(py, outcome, tables)).collect()
@@ -63,17 +63,14 @@ pub(crate) fn sweep(
     base_dir: Option<&str>,
     set: Vec<String>,
     progress: Option<Py<PyAny>>,
-    part: (usize, usize),
-    threads: Option<usize>,
+    #[pyo3(from_py_with = part)] part: (usize, usize),
+    #[pyo3(from_py_with = threads)] threads: Option<NonZeroUsize>,
 ) -> PyResult<Vec<String>> {
     let (first, step) = part;
-    if first >= step {
-        return Err(PyValueError::new_err(format!("part: {part:?} is not (i, n) with i < n")));
-    }
     let points =
         Scenario::load(name, scenario, &set).and_then(|scenario| scenario.points()).map_err(wrong)?;
     let jobs: Vec<Job<'_>> = jobs(&points).into_iter().skip(first).step_by(step).collect();
-    let batch = Batch { files: &files(base_dir), interval: None, progress, threads: count(threads)? };
+    let batch = Batch { files: &files(base_dir), interval: None, progress, threads };
     let outcomes = batch.simulate(py, &jobs)?;
     Ok(outcomes
         .iter()
@@ -90,7 +87,7 @@ pub(crate) fn run_many(
     scenarios: Vec<String>,
     base_dir: Option<&str>,
     progress: Option<Py<PyAny>>,
-    threads: Option<usize>,
+    #[pyo3(from_py_with = threads)] threads: Option<NonZeroUsize>,
 ) -> PyResult<Vec<Vec<String>>> {
     let load = |(index, text): (usize, &String)| {
         let scenario = Scenario::load(&format!("<python> {index}"), text, &[])?;
@@ -99,7 +96,7 @@ pub(crate) fn run_many(
     let points: Vec<Point> =
         scenarios.iter().enumerate().map(load).collect::<Result<_, _>>().map_err(wrong)?;
     let jobs = jobs(&points);
-    let batch = Batch { files: &files(base_dir), interval: None, progress, threads: count(threads)? };
+    let batch = Batch { files: &files(base_dir), interval: None, progress, threads };
     let outcomes = batch.simulate(py, &jobs)?;
     let mut lines: Vec<Vec<String>> = points.iter().map(|_| Vec::new()).collect();
     for (outcome, job) in outcomes.iter().zip(&jobs) {
@@ -173,18 +170,22 @@ fn files(base_dir: Option<&str>) -> DiskFiles {
     DiskFiles::in_folder(base_dir.unwrap_or(""))
 }
 
-fn count(threads: Option<usize>) -> PyResult<Option<NonZeroUsize>> {
-    threads
-        .map(|n| NonZeroUsize::new(n).ok_or_else(|| PyValueError::new_err("threads: 0 is not above 0")))
-        .transpose()
+fn threads(any: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
+    Ok(whole_or_none("threads", any, 1..=usize::MAX)?.and_then(NonZeroUsize::new))
 }
 
-fn interval(seconds: f64) -> PyResult<Span> {
-    let span = Span::from_secs_f64(seconds);
-    if span == Span::ZERO {
-        return Err(PyValueError::new_err(format!("series_interval: {seconds} is not above 0 seconds")));
+fn part(any: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
+    let wrong = || PyValueError::new_err(format!("part: {any} is not (i, n) with i < n"));
+    any.extract().ok().filter(|(first, step)| first < step).ok_or_else(wrong)
+}
+
+fn interval(any: &Bound<'_, PyAny>) -> PyResult<Option<Span>> {
+    if any.is_none() {
+        return Ok(None);
     }
-    Ok(span)
+    // What is less than half a nanosecond is no time to the engine.
+    let above_zero = |seconds| Span::from_secs_f64(seconds) > Span::ZERO;
+    number("series_interval", any, "above 0 seconds", above_zero).map(Span::from_secs_f64).map(Some)
 }
 
 fn wrong(error: ScenarioError) -> PyErr {

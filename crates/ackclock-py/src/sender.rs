@@ -5,11 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, scaled_window};
 use ackclock_tcp::config::{FlowParams, HeaderSize};
 use ackclock_tcp::{SENDERS, Sender, Supply};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use serde_json::{Map, Value};
 
+use crate::arguments::{number, whole, whole_or_none};
 use crate::json;
 
 /// One segment that a sender wants on the wire.
@@ -51,6 +52,10 @@ struct State {
 
 /// Headers of every segment; they only add to the wire size, which nobody sees here.
 const HEADER: u16 = 40;
+/// Payload beside these headers in the largest packet of IP, bytes.
+const LARGEST_MSS: u16 = u16::MAX - HEADER;
+/// The window that the engine takes at most, bytes.
+const LARGEST_WINDOW: u32 = 1 << 30;
 const FLOW: FlowId = FlowId(0);
 
 #[pymethods]
@@ -59,18 +64,14 @@ impl HandDrivenSender {
     #[pyo3(signature = (sender, *, mss, max_window=None, initial_window=None, initial_seq=0, **options))]
     fn new(
         sender: &Bound<'_, PyAny>,
-        mss: u16,
-        max_window: Option<u32>,
+        #[pyo3(from_py_with = |any| whole("mss", any, 1..=LARGEST_MSS))] mss: u16,
+        #[pyo3(from_py_with = |any| whole_or_none("max_window", any, 1..=LARGEST_WINDOW))] max_window: Option<u32>,
+        #[pyo3(from_py_with = |any| whole_or_none("initial_window", any, 1..=LARGEST_WINDOW))]
         initial_window: Option<u32>,
-        initial_seq: u32,
+        #[pyo3(from_py_with = |any| whole("initial_seq", any, 0..=u32::MAX))] initial_seq: u32,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let packet = mss.checked_add(HEADER).ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "mss: {mss} is more than the {} that fit a packet",
-                u16::MAX - HEADER
-            ))
-        })?;
+        let packet = mss + HEADER;
         let bytes = |size: u32| Size::Bytes(size.into());
         let sources = FlowParams::new(FLOW);
         let params = FlowParams {
@@ -93,23 +94,16 @@ impl HandDrivenSender {
     #[pyo3(text_signature = "($self, now, ack, window, *, sack=(), ts=None, ecn_echo=False)")]
     fn on_ack(
         &self,
-        now: f64,
-        ack: u32,
-        window: u32,
-        sack: Vec<(u32, u32)>,
-        ts: Option<u32>,
+        #[pyo3(from_py_with = instant)] now: Time,
+        #[pyo3(from_py_with = |any| whole("ack", any, 0..=u32::MAX))] ack: u32,
+        #[pyo3(from_py_with = |any| whole("window", any, 0..=u32::MAX))] window: u32,
+        #[pyo3(from_py_with = blocks)] sack: Vec<SackBlock>,
+        #[pyo3(from_py_with = |any| whole_or_none("ts", any, 0..=u32::MAX))] ts: Option<u32>,
         ecn_echo: bool,
-    ) -> PyResult<()> {
-        let now = time(now)?;
+    ) {
         let mut segment = Segment::pure_ack(FLOW, Seq(ack), HEADER);
         set_window(&mut segment, window);
-        if sack.len() > Segment::MAX_SACK {
-            let most = Segment::MAX_SACK;
-            return Err(PyValueError::new_err(format!("sack: {} blocks are more than {most}", sack.len())));
-        }
-        for (left, right) in sack {
-            segment.push_sack(SackBlock { left: Seq(left), right: Seq(right) });
-        }
+        sack.into_iter().for_each(|block| segment.push_sack(block));
         if let Some(echo) = ts {
             // The peer's own clock, in milliseconds; it wraps.
             let value = (now.as_nanos() / 1_000_000) as u32;
@@ -119,12 +113,10 @@ impl HandDrivenSender {
             segment.flags |= Flags::ECE;
         }
         self.state().sender.on_segment(now, &segment);
-        Ok(())
     }
 
     /// The segments to send at `now`; an expired timer is served first.
-    fn poll(&self, now: f64) -> PyResult<Vec<SentSegment>> {
-        let now = time(now)?;
+    fn poll(&self, #[pyo3(from_py_with = instant)] now: Time) -> Vec<SentSegment> {
         let State { sender, highest } = &mut *self.state();
         if sender.poll_timeout().is_some_and(|due| due <= now) {
             sender.on_timeout(now);
@@ -139,7 +131,7 @@ impl HandDrivenSender {
             });
             *highest = highest.max(segment.end());
         }
-        Ok(sent)
+        sent
     }
 
     /// When `poll` must be called again if nothing arrives.
@@ -187,12 +179,13 @@ impl HandDrivenSender {
 
 /// The table of a sender: a name or a mapping, with further options laid on it.
 fn table(sender: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {
-    let mut table = match sender.extract::<String>() {
-        Ok(name) => Map::from_iter([("kind".to_owned(), Value::String(name))]),
-        Err(_) => json::table(sender.cast::<PyMapping>()?)?,
+    let mut table = match (sender.extract::<String>(), sender.cast::<PyMapping>()) {
+        (Ok(name), _) => Map::from_iter([("kind".to_owned(), Value::String(name))]),
+        (_, Ok(mapping)) => json::table("", mapping)?,
+        _ => return Err(PyTypeError::new_err(format!("sender: {sender} is neither a name nor a mapping"))),
     };
     if let Some(options) = options {
-        table.extend(json::table(options.as_mapping())?);
+        table.extend(json::table("", options.as_mapping())?);
     }
     Ok(Value::Object(table))
 }
@@ -204,10 +197,36 @@ fn set_window(segment: &mut Segment, bytes: u32) {
     segment.set_scale(Some(scale));
 }
 
-fn time(seconds: f64) -> PyResult<Time> {
+/// The instant that an argument `now` names.
+fn instant(any: &Bound<'_, PyAny>) -> PyResult<Time> {
     // Beyond 2^53 ns (104 days) neighbouring nanoseconds are one float; what cannot be told apart is not an instant.
-    if !(0.0..9.0e6).contains(&seconds) {
-        return Err(PyValueError::new_err(format!("now: {seconds} is not between 0 and 9e6 seconds")));
-    }
+    let allowed = |seconds| (0.0..9.0e6).contains(&seconds);
+    let seconds = number("now", any, "between 0 and 9e6 seconds", allowed)?;
     Ok(Time::ZERO + Span::from_secs_f64(seconds))
+}
+
+/// The blocks that an argument `sack` names: pairs of edges, as many as a segment can carry.
+fn blocks(any: &Bound<'_, PyAny>) -> PyResult<Vec<SackBlock>> {
+    let pairs: Vec<Bound<'_, PyAny>> = list("sack", any)?;
+    if pairs.len() > Segment::MAX_SACK {
+        let most = Segment::MAX_SACK;
+        return Err(PyValueError::new_err(format!("sack: {} blocks are more than {most}", pairs.len())));
+    }
+    pairs.iter().map(block).collect()
+}
+
+fn block(pair: &Bound<'_, PyAny>) -> PyResult<SackBlock> {
+    let edges = list("sack", pair)?;
+    let [left, right] = edges.as_slice() else {
+        return Err(PyValueError::new_err(format!("sack: {pair} is not a pair of edges (left, right)")));
+    };
+    let edge = |any| whole("sack", any, 0..=u32::MAX).map(Seq);
+    Ok(SackBlock { left: edge(left)?, right: edge(right)? })
+}
+
+fn list<'py>(name: &str, any: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let items = any.try_iter().map_err(|_| {
+        PyTypeError::new_err(format!("{name}: {any} is not a list of pairs (left, right)"))
+    })?;
+    items.collect()
 }

@@ -12,12 +12,8 @@ use pyo3::types::PyDict;
 /// A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s).
 #[pyfunction]
 #[pyo3(signature = (path, *, interval=1.0))]
-pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf, interval: f64) -> PyResult<Bound<'py, PyDict>> {
-    let bin = Span::from_secs_f64(interval);
-    if bin < Span::from_millis(1) {
-        return Err(PyValueError::new_err(format!("interval: {interval} is not at least 0.001 seconds")));
-    }
-    let bytes = std::fs::read(&path)?;
+pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf, #[pyo3(from_py_with = bin)] interval: Span) -> PyResult<Bound<'py, PyDict>> {
+    let bytes = std::fs::read(&path).map_err(|error| unreadable(py, &path, &error))?;
     let recording = Recording::parse(&bytes)
         .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
     let (length, bits) = match &recording {
