@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.files import in_unicode, write_text, write_whole
+from ackclock.files import in_unicode, naming, write_text, write_whole
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 model = typer.Typer(no_args_is_help=True, help="Throughput by formula, in packets per second and kbit/s.")
@@ -52,9 +52,10 @@ def paper(
         if update_readme:
             readme.update(one.folder / "README.md", outcome)
         if as_json:
-            print(json.dumps(outcome.as_json()))
+            _print(json.dumps(outcome.as_json()))
         else:
-            output.show(outcome)
+            with naming(_STDOUT):
+                output.show(outcome)
 
 
 @app.command()
@@ -71,7 +72,11 @@ def report(
     results = Results.read(runs)
     if series is not None:
         results.series = [read_series(series)]
-    write_text(out, reports.of_runs(results, title))
+    try:
+        text = reports.of_runs(results, title)
+    except ValueError as error:
+        raise ValueError(f"{runs}: {error}") from None
+    write_text(out, text)
 
 
 @app.command()
@@ -88,7 +93,7 @@ def sweep(
     lines = simulate.sweep_lines(source(scenario), set_ or [], engine.value)
     text = "".join(f"{line}\n" for line in lines)
     if out is None:
-        print(text, end="")
+        _print(text, end="")
     else:
         write_text(out, text)
 
@@ -107,7 +112,7 @@ def trace_plot(
     recorded = _core.trace(in_unicode(file), interval=interval)
     drawing = plot.trace(recorded["time"], recorded["rate"], file.name)
     write_whole(target, lambda part: plot.save(drawing, part))
-    print(target)
+    _print(str(target))
 
 
 @model.command()
@@ -148,11 +153,19 @@ def capacity(mean: float, sd: float) -> None:
     """Capacity of a rate drawn for every packet from the uniform law u(MEAN, SD), in the unit given."""
     from ackclock.models import capacity as formula
 
-    print(f"{formula.uniform(mean, sd):.4g}")
+    _print(f"{formula.uniform(mean, sd):.4g}")
 
 
 def _throughput(packets_per_second: float) -> None:
-    print(f"{packets_per_second:.4g} packets/s, {8 * packets_per_second:.4g} kbit/s at 1000 bytes a packet")
+    _print(f"{packets_per_second:.4g} packets/s, {8 * packets_per_second:.4g} kbit/s at 1000 bytes a packet")
+
+
+_STDOUT = "standard output"
+
+
+def _print(text: str, end: str = "\n") -> None:
+    with naming(_STDOUT):
+        print(text, end=end)
 
 
 # What the system says of a slip in a path; what else it says, as of a full disk, is a failure.
@@ -165,13 +178,20 @@ def _status() -> Iterator[None]:
     try:
         yield
     except (ValueError, *_NO_SUCH_PLACE) as error:
-        print(f"ackclock: {error}", file=sys.stderr)
+        print(f"ackclock: {_said(error)}", file=sys.stderr)
         raise SystemExit(2) from None
     except (RuntimeError, OSError, ImportError) as error:
-        print(f"ackclock: {error}", file=sys.stderr)
+        print(f"ackclock: {_said(error)}", file=sys.stderr)
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+def _said(error: Exception) -> str:
+    """The message of an error; one of the system begins with the name of its file, as all others do."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 @contextmanager
@@ -190,7 +210,8 @@ def _output() -> Iterator[None]:
 def _flush() -> None:
     """Write what was kept for standard output."""
     try:
-        sys.stdout.flush()
+        with naming(_STDOUT):
+            sys.stdout.flush()
     except OSError as error:
         # What is kept would fail again when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -117,6 +117,10 @@ class Sender:
             initial_window: First congestion window, bytes; one segment unless given.
             initial_seq: Sequence number of the first byte.
             **options: Further keys of the sender's table, such as `rto={"min": "200ms"}`.
+
+        Raises:
+            ValueError: naming the argument, its value and what is allowed, if it is out of range.
+            TypeError: naming the argument, if it is of another kind.
         """
 
     def on_ack(
@@ -131,7 +135,8 @@ class Sender:
     ) -> None:
         """Take an ACK: `window` in bytes, `sack` as (left, right) edges, `ts` the echoed timestamp.
 
-        A window beyond 65535 bytes is rounded up to what its header field with the smallest scale can say.
+        A window beyond 65535 bytes is rounded up to what its header field with the smallest scale can say. Errors are
+        those of the constructor.
         """
 
     def poll(self, now: float) -> list[Segment]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ackclock.files import read_text
+from ackclock.files import naming, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +54,8 @@ class Results:
                 run = json.loads(line)
             except json.JSONDecodeError as error:
                 raise ValueError(f"{path}:{number}: not JSON: {error}") from None
-            if not isinstance(run, dict) or "flows" not in run:
-                raise ValueError(f"{path}:{number}: not the object of a run (no `flows`)")
+            if not isinstance(run, dict) or not isinstance(run.get("flows"), list):
+                raise ValueError(f"{path}:{number}: not the object of a run (no list `flows`)")
             objects.append(run)
         return cls(objects)
 
@@ -181,12 +181,14 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     """The time series of a run as `ackclock run --series` writes it, with the names and units of `Results.series`.
 
     Raises:
+        OSError: naming the file, if it cannot be read.
         ValueError: naming the file, if it is not such a series.
     """
     import pandas as pd
 
     try:
-        table = pd.read_csv(path)
+        with naming(path):
+            table = pd.read_csv(path)
         series = {"time": table.pop("t_s").to_numpy(dtype=float)}
         for name in table:
             place, column = str(name).split(".")

@@ -5,15 +5,19 @@ The engine alone knows keys, units and defaults; nothing is checked here but tha
 
 import copy
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 
 from ackclock.files import in_unicode, read_text
 
+Value = str | float | bool | np.generic | os.PathLike[str]
 Scenario = str | os.PathLike[str] | Mapping[str, Any]
 
 
@@ -31,19 +35,38 @@ def source(scenario: Scenario) -> Source:
 
     Raises:
         OSError: if the file cannot be read.
+        TypeError: naming the key, if a value of the mapping is of no kind that a scenario has.
         ValueError: if its name or text is not UTF-8.
     """
     if isinstance(scenario, Mapping):
-        return Source(tomli_w.dumps(dict(scenario)), "<python>", None)
+        return Source(toml(scenario), "<python>", None)
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return Source(scenario, "<python>", None)
     path = Path(scenario)
     return Source(read_text(path), in_unicode(path), str(path.parent))
 
 
-def overrides(values: Mapping[str, str | float | bool]) -> list[str]:
-    """`{"edge.buffer": "4p"}` as the strings that `--set` takes."""
-    return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in values.items()]
+def tables(text: str, name: str) -> dict[str, Any]:
+    """The tables of a scenario's text.
+
+    Raises:
+        ValueError: beginning with `name`, if it is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{name}: not TOML: {error}") from None
+
+
+def toml(scenario: Mapping[str, Any]) -> str:
+    """The text of a scenario; its values may be NumPy's, and paths; errors as of `source`."""
+    return tomli_w.dumps(_plain_table("", scenario))
+
+
+def overrides(values: Mapping[str, Value]) -> list[str]:
+    """`{"edge.buffer": "4p"}` as the strings that `--set` takes; errors as of `source`."""
+    plain = _plain_table("", values)
+    return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in plain.items()]
 
 
 def with_keys(scenario: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,3 +89,28 @@ def _tables(scenario: dict[str, Any], path: list[str]) -> list[dict[str, Any]]:
             below.extend(entry if isinstance(entry, list) else [entry])
         found = below
     return found
+
+
+def _plain_table(path: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _plain(f"{path}.{key}" if path else str(key), value) for key, value in table.items()}
+
+
+def _plain(key: str, value: Any) -> Any:
+    """A value as TOML has it; `key` names it in messages."""
+    match value:
+        case np.bool_() | np.integer():
+            return value.item()
+        case np.floating():
+            return float(value)
+        case np.ndarray():
+            return [_plain(key, item) for item in value] if value.ndim > 0 else _plain(key, value[()])
+        case os.PathLike():
+            return in_unicode(Path(value))
+        case Mapping():
+            return _plain_table(key, value)
+        case list() | tuple():
+            return [_plain(key, item) for item in value]
+        case str() | int() | float() | Decimal():
+            return value
+        case _:
+            raise TypeError(f"{key}: {value!r} cannot stand in a scenario")

@@ -1,19 +1,16 @@
 """Run scenarios: once, over a sweep, or under several senders and regulators."""
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-import tomli_w
-
 from ackclock import _core, progress
 from ackclock.results import Results
-from ackclock.scenario import Scenario, Source, overrides, source
+from ackclock.scenario import Scenario, Source, Value, overrides, source, tables, toml
 
 Engine = Literal["local", "dask", "ray"]
-Values = Mapping[str, str | float | bool]
+Values = Mapping[str, Value]
 One = str | Mapping[str, Any]
 OneOrMore = One | Sequence[One]
 
@@ -23,7 +20,8 @@ def run(scenario: Scenario, *, set: Values | None = None, series_interval: float
 
     Args:
         scenario: A path, TOML text, or a mapping with the keys of a scenario file.
-        set: Keys to replace, such as `{"edge.buffer": "4p", "seed": 7}`; a flow key means every flow.
+        set: Keys to replace, such as `{"edge.buffer": "4p", "seed": 7}`; a flow key means every flow. Here and in a
+            mapping, numbers of NumPy and paths are taken as those of Python and as text.
         series_interval: Seconds between two samples of the time series; none are kept unless given.
 
     Raises:
@@ -80,19 +78,16 @@ def compare(
         RuntimeError: if a run failed.
     """
     asked = {"flow.sender": senders, "edge.regulator": regulators, "edge.buffer": buffers, "edge.queue": queues}
-    axes = {key: _listed(values) for key, values in asked.items() if values}
+    axes = {key: listed for key, values in asked.items() if (listed := _listed(values))}
     if not axes:
         axes["edge.regulator"] = [one["name"] for one in json.loads(_core.list_components())["regulators"]]
     text = source(scenario)
     # Written behind the text, so that messages about the rest keep their line numbers.
     own = text.text.rstrip("\n") + "\n\n"
-    try:
-        tables = tomllib.loads(text.text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{text.name}: not TOML: {error}") from None
-    if tables.pop("sweep", None) is not None:
-        own = tomli_w.dumps(tables) + "\n"
-    text = replace(text, text=own + tomli_w.dumps({"sweep": axes}))
+    found = tables(text.text, text.name)
+    if found.pop("sweep", None) is not None:
+        own = toml(found) + "\n"
+    text = replace(text, text=own + toml({"sweep": axes}))
     return Results.from_lines(sweep_lines(text, overrides(set or {}), engine))
 
 

@@ -1,5 +1,6 @@
 """The Python half of the command, as a user types it."""
 
+import errno
 import json
 import os
 import subprocess
@@ -10,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock import __main__, cluster
+from ackclock.files import write_whole
 from conftest import run_object, swept_objects
+
+SWEEP = """
+version = 1
+preset = "cr02"
+duration = "1s"
+[[flow]]
+sender = "reno"
+[sweep]
+"edge.buffer" = ["4p"]
+"""
 
 
 def command(monkeypatch, *args: str) -> int:
@@ -87,7 +99,7 @@ def test_standard_output_without_room_is_a_run_that_failed(unbuffered):
         )  # fmt: skip
     assert ended.returncode == 1
     (error,) = ended.stderr.splitlines()
-    assert b"No space left" in error
+    assert error == b"ackclock: standard output: No space left on device"
 
 
 @pytest.mark.parametrize("out", ["noending", "wrong.part", "/dev/null"])
@@ -155,3 +167,65 @@ def test_a_bad_line_leaves_no_report(monkeypatch, tmp_path, capsys):
 def test_the_parts_of_a_clusters_sweep_come_back_in_order(jobs, parts):
     lines = [str(k) for k in range(jobs)]
     assert cluster.interleaved([lines[i::parts] for i in range(parts)]) == lines
+
+
+RATES = "time_s,rate_kbps\n0,100\n5,\n"
+
+
+@pytest.mark.parametrize(
+    ("recording", "out", "status", "message"),
+    [
+        ("nope.csv", "a.svg", 2, "nope.csv: No such file or directory"),
+        ("folder.svg", "a.svg", 2, "folder.svg: Is a directory"),
+        ("bad.csv", "a.svg", 2, "bad.csv: line 1: it is not text in UTF-8"),
+        ("rates.csv", "full.svg", 1, "full.svg: No space left on device"),
+        ("rates.csv", "folder.svg", 2, "folder.svg: Is a directory"),
+        ("rates.csv", "/proc/a.svg", 2, "/proc/a.svg: No such file or directory"),
+        ("rates.csv", "bad.csv/a.svg", 2, "bad.csv: Not a directory"),
+        ("rates.csv", "bad.csv/b/a.svg", 2, "bad.csv/b: Not a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_read_or_written_is_named(monkeypatch, tmp_path, capsys, recording, out, status, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rates.csv").write_text(RATES)
+    (tmp_path / "bad.csv").write_bytes(b"\xff")
+    (tmp_path / "full.svg").symlink_to("/dev/full")
+    (tmp_path / "folder.svg").mkdir()
+    assert command(monkeypatch, "trace", "plot", recording, "--out", out) == status
+    assert capsys.readouterr().err == f"ackclock: {message}\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv", "folder.svg", "full.svg", "rates.csv"]
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        ("report nope.jsonl --out a.html", 2, "nope.jsonl: No such file or directory"),
+        ("report /proc/self/mem --out a.html", 1, "/proc/self/mem: Input/output error"),
+        ("report runs.jsonl --out a.html --series nope.csv", 2, "nope.csv: No such file or directory"),
+        ("report odd.jsonl --out a.html", 2, "odd.jsonl:1: not the object of a run (no list `flows`)"),
+        ("report text.jsonl --out a.html", 2, "text.jsonl: could not convert string to float: 'x'"),
+        ("report runs.jsonl --out /dev/full", 1, "/dev/full: No space left on device"),
+        ("sweep nope.toml", 2, "nope.toml: No such file or directory"),
+        ("sweep sweep.toml --out /dev/full", 1, "/dev/full: No space left on device"),
+    ],
+)
+def test_a_file_of_a_report_or_sweep_is_named(monkeypatch, tmp_path, capsys, args, status, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.jsonl").write_text(json.dumps(run_object()))
+    (tmp_path / "odd.jsonl").write_text('{"flows": 5}')
+    (tmp_path / "text.jsonl").write_text('{"flows": [{"id": 0, "goodput_bps": "x"}], "point": {"a": 1}}')
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    assert command(monkeypatch, *args.split()) == status
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"ackclock: {message}")
+
+
+def test_a_disk_that_is_full_while_a_file_is_written_leaves_nothing(tmp_path):
+    def write(part):
+        part.write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*a\.html'") as error:
+        write_whole(tmp_path / "a.html", write)
+    assert error.value.filename == str(tmp_path / "a.html")
+    assert list(tmp_path.iterdir()) == []

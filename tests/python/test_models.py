@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from scipy import integrate, stats
 
@@ -194,3 +195,75 @@ def test_pftk_of_hardly_a_loss_stands_at_the_window_limit(p):
 
 def test_a_rate_that_hardly_varies_serves_at_its_mean():
     assert capacity.uniform(200, 1e-30) == pytest.approx(200)
+
+
+def test_a_bounded_pareto_law_of_shape_1_is_the_limit():
+    # E[X] = k H / (H - k) * ln(H / k) for the density k H / ((H - k) x^2).
+    assert bounded_pareto.mean(1, 1, 100) == pytest.approx(100 / 99 * math.log(100))
+    assert bounded_pareto.mean(1, 1 + 1e-9, 100) == pytest.approx(100 / 99 * math.log(100))
+
+
+@pytest.mark.parametrize(("wanted", "shape", "largest"), [(1, 0.5, 1e6), (12, 400, 200), (1e-10, 1.5, 1e10)])
+def test_a_bounded_pareto_law_has_its_mean_far_from_the_usual(wanted, shape, largest):
+    k = bounded_pareto.minimum(wanted, shape, largest)
+    assert bounded_pareto.mean(k, shape, largest) == pytest.approx(wanted)
+
+
+def test_a_mean_next_to_the_largest_value_has_its_minimum_there():
+    wanted = math.nextafter(200, 0)
+    assert bounded_pareto.minimum(wanted, 1.2, 200) == wanted
+
+
+PARETO = {"wanted": 12, "shape": 1.2, "largest": 200}
+PIPE = {"mu": 25, "T": 0.44}
+
+
+@pytest.mark.parametrize(
+    ("formula", "arguments", "message"),
+    [
+        (bounded_pareto.minimum, {**PARETO, "wanted": 0}, "^wanted: 0 is not above 0"),
+        (bounded_pareto.minimum, {**PARETO, "wanted": 200}, "^wanted: 200 is not below 200, the largest value"),
+        (bounded_pareto.minimum, {**PARETO, "shape": -1}, "^shape: -1 is not above 0"),
+        (bounded_pareto.minimum, {**PARETO, "largest": math.inf}, "^largest: inf is not above 0"),
+        # As the shape goes to 0 the mean goes to H / ln(H / k), here 1000 / ln(1e18) = 24.1.
+        (bounded_pareto.minimum, {"wanted": 24, "shape": 1e-9, "largest": 1000}, "^wanted: 24 is not above 24.1"),
+        (bounded_pareto.mean, {"minimum": math.nan, "shape": 1.2, "largest": 200}, "^minimum: nan is not above 0"),
+        (bounded_pareto.mean, {"minimum": 300, "shape": 1.2, "largest": 200}, "^minimum: 300 is not below 200"),
+        (effective_delay.exponential, {"mean": 0, "gap": 1}, "^mean: 0 is not above 0"),
+        (effective_delay.exponential, {"mean": 1, "gap": math.nan}, "^gap: nan is not above 0"),
+        (effective_delay.exponential, {"mean": 1, "gap": [1, -1]}, "^gap: -1.0 is not above 0"),
+        (effective_delay.exponential, {"mean": 1, "gap": []}, "^gap: there is none"),
+        (effective_delay.exponential, {"mean": 1, "gap": 0.004}, "^gap: 0.004 is not at least 0.005, a 200th"),
+        (rayleigh.shares, {"needed": [0, math.nan], "mean_snr": 0}, "^needed: nan is not from -150 to 150 dB"),
+        (rayleigh.shares, {"needed": [0], "mean_snr": -4000}, "^mean_snr: -4000 is not from -150 to 150 dB"),
+        (rayleigh.shares, {"needed": [3, 1], "mean_snr": 0}, "^needed: 1 is below 3, which stands before it"),
+        (saw_tooth.growth_below_pipe, {**PIPE, "w0": -1}, "^w0: -1 is not 0 or above"),
+        (saw_tooth.growth_below_pipe, {**PIPE, "w0": 1, "T": 0}, T + "above 0"),
+        (saw_tooth.growth_above_pipe, {**PIPE, "w_loss": math.inf}, "^w_loss: inf is not 0 or above"),
+        (saw_tooth.growth_above_pipe, {**PIPE, "w_loss": 22, "mu": 0}, MU + "above 0"),
+        (capacity.of, {"law": stats.uniform(1, 2), "redraw": "day"}, "^redraw: day is none of packet, time"),
+        (capacity.harmonic, {"law": stats.uniform(-1, 2)}, "^law: its rates are from -1 to 1; a rate must be above 0"),
+        (capacity.harmonic, {"law": stats.uniform(0, 1)}, "^law: the mean of 1/R is not finite"),
+        (capacity.arithmetic, {"law": stats.pareto(0.9)}, "^law: the mean of R is not finite"),
+        (capacity.arithmetic, {"law": stats.uniform(5, 0)}, "^law: its rates are from nan to nan"),
+    ],
+)
+def test_arguments_that_no_law_or_window_has_are_named(formula, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        formula(**arguments)
+
+
+def test_a_rate_law_that_begins_at_zero_may_have_a_harmonic_mean():
+    # Gamma of shape 3 and scale 1: E[1/R] = 1 / (3 - 1).
+    assert capacity.harmonic(stats.gamma(3)) == pytest.approx(2)
+
+
+def test_a_gap_of_a_200th_of_the_mean_is_computed_well():
+    # The product over k of 1 - exp(-(x + k g)), integrated from its logarithm in steps of 0.001.
+    x = np.arange(0.0005, 40, 0.001)
+    logarithm = sum(np.log(-np.expm1(-(x + k / 200))) for k in range(8000))
+    assert effective_delay.exponential(1, 1 / 200) == pytest.approx(float(np.sum(-np.expm1(logarithm))) / 1000)
+
+
+def test_rates_that_need_the_same_are_told_by_the_last():
+    assert rayleigh.shares([0, 0], 0) == [0, pytest.approx(math.exp(-1))]

@@ -19,6 +19,7 @@ from ackclock.paper import (
     keys,
     load,
     measure,
+    output,
     point,
     readme,
     simulate,
@@ -244,3 +245,32 @@ def test_a_wrong_expected_file_is_named_with_its_line(tmp_path, text, message):
 def test_an_unknown_paper_names_the_known_ones():
     with pytest.raises(ValueError, match=r"there are: .*cr02"):
         load("nope")
+
+
+@pytest.mark.parametrize(("text", "message"), [(b"seed = ", "not TOML: "), (b"\xff", "not UTF-8: ")])
+def test_a_scenario_that_cannot_be_read_is_named(tmp_path, text, message):
+    path = tmp_path / "wrong.toml"
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match=f"^{path}: {message}"):
+        point(path, {})
+
+
+def test_an_expected_file_that_is_not_utf_8_is_named(tmp_path):
+    path = tmp_path / "expected.csv"
+    path.write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=f"^{path}: not UTF-8: "):
+        expected_file.read(path)
+
+
+def test_what_a_rerun_writes_is_named_where_the_disk_is_full(tmp_path, outcome):
+    (tmp_path / "rows.json").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as error:
+        output.write(outcome, tmp_path)
+    assert error.value.filename == str(tmp_path / "rows.json")
+
+
+def test_a_readme_that_is_not_utf_8_is_named(tmp_path, outcome):
+    path = tmp_path / "README.md"
+    path.write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=f"^{path}: not UTF-8: "):
+        readme.update(path, outcome)

@@ -2,7 +2,9 @@
 
 import os
 import tomllib
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ackclock import scenario
@@ -58,3 +60,40 @@ def test_overrides_are_spelled_as_the_command_takes_them():
         "path.loss=0.5",
         "x=true",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.int64(7), 7),
+        (np.uint8(7), 7),
+        (np.float64(0.5), 0.5),
+        (np.float32(0.5), 0.5),
+        (np.longdouble(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.str_("4p"), "4p"),
+        (np.array(7), 7),
+        (Path("recordings") / "a.down", "recordings/a.down"),
+    ],
+)
+def test_numpy_and_paths_are_what_python_has(value, plain):
+    table = {"seed": value, "edge": {"x": [value, {"y": value}]}, "flow": ({"z": value},)}
+    expected = {"seed": plain, "edge": {"x": [plain, {"y": plain}]}, "flow": [{"z": plain}]}
+    found = tomllib.loads(scenario.source(table).text)
+    assert found == expected
+    assert type(found["seed"]) is type(plain)
+    assert scenario.overrides({"seed": value}) == scenario.overrides({"seed": plain})
+
+
+def test_an_array_is_a_list():
+    table = {"sweep": {"edge.regulator.alpha": np.array([1, 2]), "edge.buffer": np.array(["4p", "10p"])}}
+    text = scenario.source(table).text
+    assert tomllib.loads(text)["sweep"] == {"edge.regulator.alpha": [1, 2], "edge.buffer": ["4p", "10p"]}
+
+
+@pytest.mark.parametrize("value", [None, {1}, np.complex128(1j)])
+def test_a_value_that_no_scenario_has_is_named(value):
+    with pytest.raises(TypeError, match=r"^edge\.buffer: .* cannot stand in a scenario"):
+        scenario.source({"edge": {"buffer": value}})
+    with pytest.raises(TypeError, match=r"^edge\.buffer: .* cannot stand in a scenario"):
+        scenario.overrides({"edge.buffer": value})

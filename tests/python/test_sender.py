@@ -3,6 +3,9 @@
 Segments have 1000 bytes; sequence numbers are counted in segments, so that 3 is the fourth one.
 """
 
+import math
+
+import numpy as np
 import pytest
 
 from ackclock import Sender
@@ -160,3 +163,84 @@ def test_sequence_numbers_wrap():
 def test_an_unknown_sender_is_a_value_error_that_names_the_known():
     with pytest.raises(ValueError, match="newreno"):
         Sender("rhino", mss=MSS)
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize("value", [-1, 2**40, HUGE])
+@pytest.mark.parametrize(
+    ("argument", "least", "most"),
+    [
+        ("mss", 1, 65535 - 40),  # headers without options beside it in the largest packet
+        ("max_window", 1, 2**30),
+        ("initial_window", 1, 2**30),
+        ("initial_seq", 0, 2**32 - 1),
+    ],
+)
+def test_an_argument_out_of_range_is_named(argument, least, most, value):
+    with pytest.raises(ValueError, match=f"^{argument}: {value} is not a whole number from {least} to {most}$"):
+        Sender("reno", **{"mss": MSS, argument: value})
+
+
+@pytest.mark.parametrize("argument", ["max_window", "initial_window"])
+def test_the_largest_window_that_is_allowed_is_taken(argument):
+    assert Sender("reno", mss=65535 - 40, **{argument: 2**30}).flight == 0
+
+
+@pytest.mark.parametrize("value", [1.5, "a"])
+def test_an_argument_that_is_no_whole_number_is_named(value):
+    with pytest.raises(TypeError, match=f"^mss: {value} is not a whole number from 1 to "):
+        Sender("reno", mss=value)
+    with pytest.raises(TypeError, match=r"^sender: 5 is neither a name nor a mapping"):
+        Sender(5, mss=MSS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"now": -1.0}, "^now: -1.0 is not between 0 and 9e6 seconds"),
+        ({"now": HUGE}, "^now: 1000.* is not between 0 and 9e6 seconds"),
+        ({"ack": -1}, "^ack: -1 is not a whole number from 0 to 4294967295"),
+        ({"ack": 2**32}, "^ack: 4294967296 is not a whole number"),
+        ({"window": -1}, "^window: -1 is not a whole number"),
+        ({"ts": 2**32}, "^ts: 4294967296 is not a whole number"),
+        ({"sack": [(0, 1), (-1, 0)]}, "^sack: -1 is not a whole number"),
+        ({"sack": [(0, 1, 2)]}, r"^sack: \(0, 1, 2\) is not a pair of edges \(left, right\)"),
+        ({"sack": [(0, 1)] * 9}, "^sack: 9 blocks are more than "),
+    ],
+)
+def test_an_ack_out_of_range_is_named_and_changes_nothing(arguments, message):
+    sender = Sender("reno", mss=MSS, max_window=WINDOW)
+    assert len(sender.poll(0.0)) == 1
+    with pytest.raises(ValueError, match=message):
+        sender.on_ack(**{"now": 0.1, "ack": MSS, "window": WINDOW, **arguments})
+    assert sender.flight == MSS
+
+
+def test_a_poll_at_no_instant_is_named():
+    with pytest.raises(ValueError, match=r"^now: nan is not between 0 and 9e6 seconds"):
+        Sender("reno", mss=MSS).poll(math.nan)
+
+
+def test_numbers_and_arrays_of_numpy_are_taken():
+    sender = Sender("reno", mss=np.int64(MSS), max_window=np.uint32(WINDOW), initial_window=np.int32(4 * MSS))
+    assert len(sender.poll(np.float64(0))) == 4
+    sender.on_ack(np.float32(0.5), np.uint32(0), np.int64(WINDOW), sack=np.array([[MSS, 2 * MSS]]), ts=None)
+    assert sender.flight == 4 * MSS
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"rto": {"min": 2**70}}, ValueError, r"^rto\.min: 1180591620717411303424 is not a whole number from "),
+        ({"rto": {"min": math.nan}}, ValueError, r"^rto\.min: nan is not a finite number"),
+        ({"rto": {"min": {1}}}, TypeError, r"^rto\.min: \{1\} cannot stand in a scenario"),
+        ({"rto": {"min": np.longdouble(1)}}, TypeError, r"^rto\.min: 1\.0 cannot stand in a scenario"),
+        ({"rto": {3: 1}}, TypeError, r"^rto\.3: a key must be text"),
+        ({"initial_ssthresh": np.int64(-5)}, ValueError, "-5"),
+    ],
+)
+def test_an_option_that_no_sender_has_is_named(options, error, message):
+    with pytest.raises(error, match=message):
+        Sender("reno", mss=MSS, **options)

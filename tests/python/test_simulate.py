@@ -186,3 +186,44 @@ def test_the_catalogue_lists_what_scenarios_may_name():
     catalogue = json.dumps(json.loads(_core.list_components()))
     for name in ("reno", "newreno", "sack1", "cubic", "ack-regulator", "drop-tail", "codel", "variable", "trace"):
         assert f'"{name}"' in catalogue
+
+
+def test_numpy_and_paths_run_as_what_python_has(tmp_path):
+    recording = tmp_path / "rates.csv"
+    recording.write_text("time_s,rate_kbps\n0,100\n60,\n")
+    table = tomllib.loads(SCENARIO)
+    down = {"kind": "trace", "file": recording, "delay": "100ms"}
+    mine = {**table, "seed": np.int64(5), "runs": np.uint8(1), "edge": {**table["edge"], "down": down}}
+    plain = {**mine, "seed": 5, "runs": 1, "edge": {**table["edge"], "down": {**down, "file": str(recording)}}}
+    assert ackclock.run(mine).objects == ackclock.run(plain).objects
+    keys = {"seed": np.int64(7), "edge.down.file": recording}
+    assert ackclock.run(mine, set=keys).runs["seed"].tolist() == [7]
+
+
+def test_a_comparison_takes_arrays():
+    alphas = [{"kind": "ack-regulator", "alpha": alpha} for alpha in np.array([1.0, 2.0])]
+    mine = ackclock.compare(SCENARIO, regulators=alphas, buffers=np.array(["4p", "10p"]), set={"runs": np.int64(1)})
+    assert len(mine) == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: _core.sweep(SCENARIO, threads=-1), "^threads: -1 is not a whole number from 1 to "),
+        (lambda: _core.run_many([SCENARIO], threads=2**70), "^threads: 1180591620717411303424 is not a whole number"),
+        (lambda: _core.sweep(SCENARIO, part=(-1, 2)), r"^part: \(-1, 2\) is not \(i, n\) with 0 <= i < n"),
+        (lambda: ackclock.run(SCENARIO, series_interval=-1), "^series_interval: -1 is not above 0 seconds"),
+        (lambda: ackclock.run(SCENARIO, series_interval=10**400), "^series_interval: 10*0 is not above 0 seconds"),
+    ],
+)
+def test_an_argument_out_of_range_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_recording_that_is_not_there_is_named():
+    with pytest.raises(FileNotFoundError) as error:
+        _core.trace("nope.csv")
+    assert error.value.filename == "nope.csv"
+    with pytest.raises(ValueError, match=r"^interval: -1 is not at least 0\.001 seconds"):
+        _core.trace("nope.csv", interval=-1)

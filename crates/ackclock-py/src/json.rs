@@ -16,7 +16,8 @@ pub(crate) fn table(path: &str, mapping: &Bound<'_, PyMapping>) -> PyResult<Map<
         .map(|item| {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
             let name = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
-            let key = key.extract().map_err(|_| PyTypeError::new_err(format!("{name}: a key must be text")))?;
+            let key =
+                key.extract().map_err(|_| PyTypeError::new_err(format!("{name}: a key must be text")))?;
             Ok((key, self::value(&name, &value)?))
         })
         .collect()
@@ -43,15 +44,29 @@ fn value(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
     if any.is_instance_of::<PyList>() || any.is_instance_of::<PyTuple>() {
         return any.try_iter()?.map(|item| value(name, &item?)).collect::<PyResult<_>>().map(Value::Array);
     }
-    match any.cast::<PyMapping>() {
-        Ok(mapping) => table(name, mapping).map(Value::Object),
-        Err(_) => Err(PyTypeError::new_err(format!("{name}: {any} cannot stand in a scenario"))),
+    if let Ok(mapping) = any.cast::<PyMapping>() {
+        return table(name, mapping).map(Value::Object);
     }
+    // Numbers and arrays of NumPy, then paths.
+    for method in ["tolist", "__fspath__"] {
+        if any.hasattr(method)? {
+            let plain = any.call_method0(method)?;
+            // A long double stays what it is.
+            if !plain.get_type().is(any.get_type()) {
+                return value(name, &plain);
+            }
+        }
+    }
+    Err(PyTypeError::new_err(format!("{name}: {any} cannot stand in a scenario")))
 }
 
 fn whole(name: &str, any: &Bound<'_, PyAny>) -> PyResult<Value> {
     let number = any.extract::<i64>().map(Number::from).or_else(|_| any.extract::<u64>().map(Number::from));
     number.map(Value::Number).map_err(|_| {
-        PyValueError::new_err(format!("{name}: {any} is not a whole number from {} to {}", i64::MIN, u64::MAX))
+        PyValueError::new_err(format!(
+            "{name}: {any} is not a whole number from {} to {}",
+            i64::MIN,
+            u64::MAX
+        ))
     })
 }

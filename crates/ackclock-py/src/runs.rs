@@ -171,11 +171,12 @@ fn files(base_dir: Option<&str>) -> DiskFiles {
 }
 
 fn threads(any: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
-    Ok(whole_or_none("threads", any, 1..=usize::MAX)?.and_then(NonZeroUsize::new))
+    let some = (!any.is_none()).then_some(any);
+    Ok(whole_or_none("threads", some, 1..=usize::MAX)?.and_then(NonZeroUsize::new))
 }
 
 fn part(any: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
-    let wrong = || PyValueError::new_err(format!("part: {any} is not (i, n) with i < n"));
+    let wrong = || PyValueError::new_err(format!("part: {any} is not (i, n) with 0 <= i < n"));
     any.extract().ok().filter(|(first, step)| first < step).ok_or_else(wrong)
 }
 

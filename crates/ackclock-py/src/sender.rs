@@ -52,8 +52,6 @@ struct State {
 
 /// Headers of every segment; they only add to the wire size, which nobody sees here.
 const HEADER: u16 = 40;
-/// Payload beside these headers in the largest packet of IP, bytes.
-const LARGEST_MSS: u16 = u16::MAX - HEADER;
 /// The window that the engine takes at most, bytes.
 const LARGEST_WINDOW: u32 = 1 << 30;
 const FLOW: FlowId = FlowId(0);
@@ -61,17 +59,22 @@ const FLOW: FlowId = FlowId(0);
 #[pymethods]
 impl HandDrivenSender {
     #[new]
-    #[pyo3(signature = (sender, *, mss, max_window=None, initial_window=None, initial_seq=0, **options))]
+    #[pyo3(signature = (sender, *, mss, max_window=None, initial_window=None, initial_seq=None, **options))]
+    #[pyo3(
+        text_signature = "(sender, *, mss, max_window=None, initial_window=None, initial_seq=0, **options)"
+    )]
     fn new(
         sender: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = |any| whole("mss", any, 1..=LARGEST_MSS))] mss: u16,
-        #[pyo3(from_py_with = |any| whole_or_none("max_window", any, 1..=LARGEST_WINDOW))] max_window: Option<u32>,
-        #[pyo3(from_py_with = |any| whole_or_none("initial_window", any, 1..=LARGEST_WINDOW))]
-        initial_window: Option<u32>,
-        #[pyo3(from_py_with = |any| whole("initial_seq", any, 0..=u32::MAX))] initial_seq: u32,
+        mss: &Bound<'_, PyAny>,
+        max_window: Option<&Bound<'_, PyAny>>,
+        initial_window: Option<&Bound<'_, PyAny>>,
+        initial_seq: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let packet = mss + HEADER;
+        let packet = whole("mss", mss, 1..=u16::MAX - HEADER)? + HEADER;
+        let max_window = whole_or_none("max_window", max_window, 1..=LARGEST_WINDOW)?;
+        let initial_window = whole_or_none("initial_window", initial_window, 1..=LARGEST_WINDOW)?;
+        let first = Seq(whole_or_none("initial_seq", initial_seq, 0..=u32::MAX)?.unwrap_or_default());
         let bytes = |size: u32| Size::Bytes(size.into());
         let sources = FlowParams::new(FLOW);
         let params = FlowParams {
@@ -79,7 +82,7 @@ impl HandDrivenSender {
             header: HeaderSize::Fixed(HEADER),
             max_window: max_window.map_or(sources.max_window, bytes),
             initial_window: initial_window.map_or(sources.initial_window, bytes),
-            first: Seq(initial_seq),
+            first,
             ..sources
         };
         let wrong = |error: ackclock_core::ConfigError| PyValueError::new_err(error.to_string());
@@ -90,21 +93,25 @@ impl HandDrivenSender {
     }
 
     /// Take an ACK.
-    #[pyo3(signature = (now, ack, window, *, sack=Vec::new(), ts=None, ecn_echo=false))]
+    #[pyo3(signature = (now, ack, window, *, sack=None, ts=None, ecn_echo=false))]
     #[pyo3(text_signature = "($self, now, ack, window, *, sack=(), ts=None, ecn_echo=False)")]
     fn on_ack(
         &self,
         #[pyo3(from_py_with = instant)] now: Time,
-        #[pyo3(from_py_with = |any| whole("ack", any, 0..=u32::MAX))] ack: u32,
-        #[pyo3(from_py_with = |any| whole("window", any, 0..=u32::MAX))] window: u32,
-        #[pyo3(from_py_with = blocks)] sack: Vec<SackBlock>,
-        #[pyo3(from_py_with = |any| whole_or_none("ts", any, 0..=u32::MAX))] ts: Option<u32>,
+        ack: &Bound<'_, PyAny>,
+        window: &Bound<'_, PyAny>,
+        sack: Option<&Bound<'_, PyAny>>,
+        ts: Option<&Bound<'_, PyAny>>,
         ecn_echo: bool,
-    ) {
+    ) -> PyResult<()> {
+        let ack = whole("ack", ack, 0..=u32::MAX)?;
+        let window = whole("window", window, 0..=u32::MAX)?;
         let mut segment = Segment::pure_ack(FLOW, Seq(ack), HEADER);
         set_window(&mut segment, window);
-        sack.into_iter().for_each(|block| segment.push_sack(block));
-        if let Some(echo) = ts {
+        for block in sack.map(blocks).transpose()?.unwrap_or_default() {
+            segment.push_sack(block);
+        }
+        if let Some(echo) = whole_or_none("ts", ts, 0..=u32::MAX)? {
             // The peer's own clock, in milliseconds; it wraps.
             let value = (now.as_nanos() / 1_000_000) as u32;
             segment.set_timestamps(ackclock_core::Timestamps { value, echo });
@@ -113,6 +120,7 @@ impl HandDrivenSender {
             segment.flags |= Flags::ECE;
         }
         self.state().sender.on_segment(now, &segment);
+        Ok(())
     }
 
     /// The segments to send at `now`; an expired timer is served first.
@@ -225,8 +233,8 @@ fn block(pair: &Bound<'_, PyAny>) -> PyResult<SackBlock> {
 }
 
 fn list<'py>(name: &str, any: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let items = any.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!("{name}: {any} is not a list of pairs (left, right)"))
-    })?;
+    let items = any
+        .try_iter()
+        .map_err(|_| PyTypeError::new_err(format!("{name}: {any} is not a list of pairs (left, right)")))?;
     items.collect()
 }

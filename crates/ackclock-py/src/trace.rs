@@ -1,35 +1,59 @@
 //! A recording as numbers over time.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use ackclock_core::Span;
 use ackclock_link::trace::{Opportunities, Recording, Samples};
 use numpy::IntoPyArray;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::number;
+
 /// A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s).
 #[pyfunction]
-#[pyo3(signature = (path, *, interval=1.0))]
-pub(crate) fn trace<'py>(py: Python<'py>, path: PathBuf, #[pyo3(from_py_with = bin)] interval: Span) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(signature = (path, *, interval=Span::from_secs(1)))]
+#[pyo3(text_signature = "(path, *, interval=1.0)")]
+pub(crate) fn trace<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    #[pyo3(from_py_with = bin)] interval: Span,
+) -> PyResult<Bound<'py, PyDict>> {
     let bytes = std::fs::read(&path).map_err(|error| unreadable(py, &path, &error))?;
     let recording = Recording::parse(&bytes)
         .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
     let (length, bits) = match &recording {
         Recording::Opportunities(opportunities) => {
-            (opportunities.length(), opportunity_bits(opportunities, bin))
+            (opportunities.length(), opportunity_bits(opportunities, interval))
         }
-        Recording::Samples(samples) => (samples.length(), sample_bits(samples, bin)),
+        Recording::Samples(samples) => (samples.length(), sample_bits(samples, interval)),
     };
-    let start = |index: usize| bin * index as u64;
+    let start = |index: usize| interval * index as u64;
     let time: Vec<f64> = (0..bits.len()).map(|index| start(index).as_secs_f64()).collect();
-    let lasts = |index: usize| length.min(start(index) + bin).saturating_sub(start(index)).as_secs_f64();
+    let lasts = |index: usize| length.min(start(index) + interval).saturating_sub(start(index)).as_secs_f64();
     let rate: Vec<f64> = bits.iter().enumerate().map(|(index, bits)| bits / lasts(index)).collect();
     let columns = PyDict::new(py);
     columns.set_item("time", time.into_pyarray(py))?;
     columns.set_item("rate", rate.into_pyarray(py))?;
     Ok(columns)
+}
+
+fn bin(any: &Bound<'_, PyAny>) -> PyResult<Span> {
+    let long = |seconds| Span::from_secs_f64(seconds) >= Span::from_millis(1);
+    number("interval", any, "at least 0.001 seconds", long).map(Span::from_secs_f64)
+}
+
+/// The `OSError` of its number, with the file's name.
+fn unreadable(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
+    let Some(code) = error.raw_os_error() else {
+        return PyOSError::new_err(format!("{}: {error}", path.display()));
+    };
+    match py.import("os").and_then(|os| Ok(os.call_method1("strerror", (code,))?.unbind())) {
+        Ok(said) => PyOSError::new_err((code, said, path.as_os_str().to_owned())),
+        Err(error) => error,
+    }
 }
 
 fn bins(length: Span, bin: Span) -> Vec<f64> {

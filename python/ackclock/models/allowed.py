@@ -1,4 +1,4 @@
-"""What the models take: numbers that leave every throughput finite and above 0.
+"""What the models take: numbers that leave what is computed of them finite and above 0.
 
 The functions take arguments by the names that messages give them.
 """
@@ -42,6 +42,11 @@ def share(arguments: Mapping[str, float]) -> None:
 def proper_share(arguments: Mapping[str, float]) -> None:
     """Let numbers between 0 and 1 pass, without either; raises as `above_zero`."""
     _each(arguments, "above 0 and below 1", lambda value: 0 < value < 1)
+
+
+def decibels(arguments: Mapping[str, float]) -> None:
+    """Let ratios pass that are above 0 as numbers; raises as `above_zero`."""
+    _each(arguments, "from -150 to 150 dB", lambda value: -150 <= value <= 150)
 
 
 def _each(arguments: Mapping[str, float], allowed: str, holds: Callable[[float], bool]) -> None:

@@ -4,8 +4,8 @@
 CR04 table I: sizes of web objects by mean, shape and largest size.
 
 ## What it does
-The law has density proportional to x^(-a-1) on [k, H] and mean a k^a (k^(1-a) - H^(1-a)) / ((a - 1) (1 - (k/H)^a)). The
-minimum k is what gives the mean that is stated.
+The law has density proportional to x^(-a-1) on [k, H] and mean a k^a (k^(1-a) - H^(1-a)) / ((a - 1) (1 - (k/H)^a)), at
+a = 1 its limit. The minimum k is what gives the mean that is stated.
 
 ## Differences from the source
 The source states no minimum.
@@ -14,16 +14,52 @@ The source states no minimum.
 The stated mean is integrated again from the density (tests).
 """
 
+from math import exp, expm1, log
+
 from scipy.optimize import brentq
+
+from ackclock.models import allowed
 
 
 def mean(minimum: float, shape: float, largest: float) -> float:
-    """Mean of the law; `shape` is not 1."""
-    a, k, H = shape, minimum, largest
-    return float(a * k**a * (k ** (1 - a) - H ** (1 - a)) / ((a - 1) * (1 - (k / H) ** a)))
+    """Mean of the law, in the unit of `minimum` and `largest`.
+
+    Raises:
+        ValueError: if an argument is not above 0, or `minimum` not below `largest`.
+    """
+    allowed.above_zero({"minimum": minimum, "shape": shape, "largest": largest})
+    _below({"minimum": minimum}, largest)
+    return _mean(minimum, shape, largest)
 
 
 def minimum(wanted: float, shape: float, largest: float) -> float:
-    """The least value of the law whose mean is `wanted`, in the unit of the arguments."""
+    """The least value of the law whose mean is `wanted`, in the unit of the arguments.
+
+    Raises:
+        ValueError: if an argument is not above 0, `wanted` not below `largest`, or so small that the
+            least value would be below 1e-15.
+    """
+    allowed.above_zero({"wanted": wanted, "shape": shape, "largest": largest})
+    _below({"wanted": wanted}, largest)
     # The mean rises with the minimum, and lies between it and the largest value.
-    return float(brentq(lambda k: mean(k, shape, largest) - wanted, wanted * 1e-9, wanted))
+    if _mean(wanted, shape, largest) <= wanted:
+        return wanted  # no number lies between them
+    floor = _mean(allowed.LEAST, shape, largest)
+    if wanted < floor:
+        raise ValueError(f"wanted: {wanted} is not above {floor:g}, the mean with a minimum of {allowed.LEAST:g}")
+    found = brentq(lambda x: _mean(exp(x), shape, largest) - wanted, log(allowed.LEAST), log(wanted))
+    return exp(float(found))
+
+
+def _mean(minimum: float, shape: float, largest: float) -> float:
+    a, k = shape, minimum
+    reach = log(k / largest)
+    # k^(a-1) and the like are taken as ratios to the largest value, so that nothing overflows or cancels.
+    rest = expm1((a - 1) * reach) / (a - 1) if a != 1 else reach
+    return a * k * rest / expm1(a * reach)
+
+
+def _below(arguments: dict[str, float], largest: float) -> None:
+    for name, value in arguments.items():
+        if not value < largest:
+            raise ValueError(f"{name}: {value} is not below {largest}, the largest value")

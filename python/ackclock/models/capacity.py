@@ -16,7 +16,7 @@ u(200, 20), u(200, 50), u(200, 75) kbit/s against the printed mean service rates
 
 from collections.abc import Callable
 from math import atanh, sqrt
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from scipy.integrate import quad
 
@@ -59,21 +59,37 @@ def uniform(mean: float, sd: float) -> float:
 
 
 def harmonic(law: RateLaw) -> float:
-    """Harmonic mean 1/E[1/R] of any law: the capacity where every packet draws its rate."""
-    return 1 / _mean(law, lambda r: 1 / r)
+    """Harmonic mean 1/E[1/R] of any law: the capacity where every packet draws its rate.
+
+    Raises:
+        ValueError: if the law reaches below a rate of 0, or has no such mean.
+    """
+    return 1 / _mean(law, lambda r: 1 / r, "1/R")
 
 
 def arithmetic(law: RateLaw) -> float:
-    """Mean E[R] of any law: the capacity where the rate is redrawn in time."""
-    return _mean(law, lambda r: r)
+    """Mean E[R] of any law: the capacity where the rate is redrawn in time; errors as of `harmonic`."""
+    return _mean(law, lambda r: r, "R")
 
 
 def of(law: RateLaw, redraw: Redraw) -> float:
-    """Capacity of a link whose rate follows `law`, redrawn for every packet or in time."""
+    """Capacity of a link whose rate follows `law`, redrawn for every packet or in time.
+
+    Raises:
+        ValueError: if `redraw` is neither, or the law is not one of `harmonic`.
+    """
+    if redraw not in get_args(Redraw):
+        raise ValueError(f"redraw: {redraw} is none of {', '.join(get_args(Redraw))}")
     return harmonic(law) if redraw == "packet" else arithmetic(law)
 
 
-def _mean(law: RateLaw, f: Callable[[float], float]) -> float:
+def _mean(law: RateLaw, f: Callable[[float], float], what: str) -> float:
     low, high = law.support()
-    value, _error = quad(lambda r: f(r) * law.pdf(r), low, high, limit=200)
+    if not 0 <= low < high:
+        raise ValueError(f"law: its rates are from {low:g} to {high:g}; a rate must be above 0")
+    # Where the integral is not found, a message stands behind what is known of it.
+    value, _error, _known, *trouble = quad(lambda r: f(r) * law.pdf(r), low, high, limit=200, full_output=True)
+    if trouble:
+        raise ValueError(f"law: the mean of {what} is not finite or cannot be computed")
+    allowed.above_zero({f"law: the mean of {what}": float(value)})
     return float(value)

@@ -19,6 +19,8 @@ CR02 Table 1: minimum round trip times of 442, 461 and 517 ms (e(20), e(50), e(1
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ackclock.models import allowed
+
 
 def exponential(mean: float, gap: ArrayLike) -> float:
     """Mean effective delay of the exponential law e(mean), in seconds.
@@ -26,8 +28,19 @@ def exponential(mean: float, gap: ArrayLike) -> float:
     Args:
         mean: Mean of the drawn delay, seconds.
         gap: Seconds between two packets, or equally likely values of it (a rate that is drawn for every packet).
+
+    Raises:
+        ValueError: if `mean` is not above 0, or `gap` is empty or not at least a 200th of `mean`.
     """
-    gaps = np.atleast_1d(np.asarray(gap, dtype=float))
+    gaps = np.asarray(gap, dtype=float).ravel()
+    allowed.above_zero({"mean": mean})
+    if gaps.size == 0:
+        raise ValueError("gap: there is none")
+    for one in gaps.tolist():
+        allowed.above_zero({"gap": one})
+        # Steps of the law as it is computed are no finer, and more packets than 10 000 would wait for each other.
+        if one < mean / 200:
+            raise ValueError(f"gap: {one} is not at least {mean / 200:g}, a 200th of the mean delay")
     # The law of the effective delay solves G(x) = F(x) * mean of G(x + gap); far out, G is 1.
     step, reach = mean / 200, 40 * mean
     x = np.arange(0.0, reach, step)

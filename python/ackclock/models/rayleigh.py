@@ -18,13 +18,24 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import exp
 
+from ackclock.models import allowed
+
 
 def shares(needed: Sequence[float], mean_snr: float) -> list[float]:
     """Share of time of each rate; what they leave of 1 is no rate.
 
     Args:
-        needed: SNR that each rate needs, dB, rising.
+        needed: SNR that each rate needs, dB, none below the one before.
         mean_snr: Mean SNR, dB.
+
+    Raises:
+        ValueError: if a number is not from -150 to 150 dB, or `needed` falls.
     """
+    allowed.decibels({"mean_snr": mean_snr})
+    for snr in needed:
+        allowed.decibels({"needed": snr})
+    for lower, upper in pairwise(needed):
+        if upper < lower:
+            raise ValueError(f"needed: {upper} is below {lower}, which stands before it")
     above = [exp(-(10 ** ((snr - mean_snr) / 10))) for snr in needed]
     return [lower - upper for lower, upper in pairwise([*above, 0.0])]

@@ -41,19 +41,24 @@ def growth_below_pipe(w0: float, mu: float, T: float) -> Epoch:
 
     Returns:
         Equations 1 and 2; nothing where the window is above the pipe already.
+
+    Raises:
+        ValueError: if `w0` is below 0, or `mu` or `T` is not above 0.
     """
-    t = T * (mu * T - w0)
-    if t < 0:
-        return NOTHING
-    return Epoch(t, (w0 * t + t * t / (2 * T)) / T)
+    allowed.zero_or_more({"w0": w0})
+    allowed.above_zero({"mu": mu, "T (minimum RTT)": T})
+    return _below_pipe(w0, mu, T)
 
 
 def growth_above_pipe(w_loss: float, mu: float, T: float) -> Epoch:
-    """Epoch B: the window grows from mu*T to `w_loss` packets while the queue fills (equations 3 and 4)."""
-    t = (w_loss**2 - (mu * T) ** 2) / (2 * mu)
-    if t < 0:
-        return NOTHING
-    return Epoch(t, mu * t)
+    """Epoch B: the window grows from mu*T to `w_loss` packets while the queue fills (equations 3 and 4).
+
+    Raises:
+        ValueError: if `w_loss` is below 0, or `mu` or `T` is not above 0.
+    """
+    allowed.zero_or_more({"w_loss": w_loss})
+    allowed.above_zero({"mu": mu, "T (minimum RTT)": T})
+    return _above_pipe(w_loss, mu, T)
 
 
 def loss_window(mu: float, T: float, B: float) -> float:
@@ -75,6 +80,20 @@ def throughput(mu: float, T: float, B: float) -> float:
         ValueError: if `mu` or `T` is not above 0, or `B` is below 0.
     """
     w_loss = loss_window(mu, T, B)
-    a = growth_below_pipe(w_loss / 2, mu, T)
-    b = growth_above_pipe(w_loss, mu, T)
+    a = _below_pipe(w_loss / 2, mu, T)
+    b = _above_pipe(w_loss, mu, T)
     return (a.packets + b.packets) / (a.duration + b.duration)
+
+
+def _below_pipe(w0: float, mu: float, T: float) -> Epoch:
+    t = T * (mu * T - w0)
+    if t < 0:
+        return NOTHING
+    return Epoch(t, (w0 * t + t * t / (2 * T)) / T)
+
+
+def _above_pipe(w_loss: float, mu: float, T: float) -> Epoch:
+    t = (w_loss**2 - (mu * T) ** 2) / (2 * mu)
+    if t < 0:
+        return NOTHING
+    return Epoch(t, mu * t)

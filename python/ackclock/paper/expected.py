@@ -1,8 +1,11 @@
 """The rows of an expected.csv: what a document prints, and how near is near enough."""
 
 import csv
+import io
 from dataclasses import dataclass, fields
 from pathlib import Path
+
+from ackclock.files import read_text
 
 
 @dataclass(frozen=True)
@@ -44,19 +47,20 @@ def read(path: Path) -> Expected:
     """Read an expected.csv.
 
     Raises:
-        ValueError: naming file and line, if a column is missing or an id stands twice.
+        OSError: naming the file, if it cannot be read.
+        ValueError: naming the file, if it is not UTF-8; naming file and line, if a column is missing or an id stands
+            twice.
     """
     rows = Expected()
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        columns = [field.name for field in fields(Row)]
-        if reader.fieldnames != columns:
-            raise ValueError(f"{path}:1: the columns must be {','.join(columns)}")
-        for record in reader:
-            if None in record or None in record.values():
-                raise ValueError(f"{path}:{reader.line_num}: {len(columns)} fields are needed")
-            row = Row(**record)
-            if row.id in rows:
-                raise ValueError(f"{path}:{reader.line_num}: id {row.id} stands twice")
-            rows[row.id] = row
+    reader = csv.DictReader(io.StringIO(read_text(path)))
+    columns = [field.name for field in fields(Row)]
+    if reader.fieldnames != columns:
+        raise ValueError(f"{path}:1: the columns must be {','.join(columns)}")
+    for record in reader:
+        if None in record or None in record.values():
+            raise ValueError(f"{path}:{reader.line_num}: {len(columns)} fields are needed")
+        row = Row(**record)
+        if row.id in rows:
+            raise ValueError(f"{path}:{reader.line_num}: id {row.id} stands twice")
+        rows[row.id] = row
     return rows

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from ackclock.files import read_text, write_text
 from ackclock.paper.document import JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.expected import Row
 
@@ -15,12 +16,13 @@ def update(path: Path, outcome: Outcome) -> None:
     """Rewrite the part of a README between `<!-- claims -->` and `<!-- /claims -->`.
 
     Raises:
-        ValueError: if the file has no such part.
+        OSError: naming the file, if it cannot be read or written.
+        ValueError: naming the file, if it has no such part.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     if not _BETWEEN.search(text):
         raise ValueError(f"{path}: no <!-- claims --> ... <!-- /claims --> part")
-    path.write_text(_BETWEEN.sub(lambda _: claim_table(outcome), text), encoding="utf-8")
+    write_text(path, _BETWEEN.sub(lambda _: claim_table(outcome), text))
 
 
 def claim_table(outcome: Outcome) -> str:

@@ -11,8 +11,9 @@ import tomli_w
 from numpy.typing import NDArray
 
 from ackclock import _core, progress
+from ackclock.files import read_text
 from ackclock.paper.measure import Measure
-from ackclock.scenario import with_keys
+from ackclock.scenario import tables, toml, with_keys
 
 PerSeed = NDArray[np.float64]
 
@@ -21,10 +22,14 @@ def point(scenario: Path, keys: Mapping[str, Any]) -> str:
     """The text of one point: a scenario file without its `[sweep]` and with some keys replaced.
 
     The text itself names the point. Keys are sorted, so that two files which say the same are one simulation.
+
+    Raises:
+        OSError: naming the file, if it cannot be read.
+        ValueError: naming the file, if it is not TOML in UTF-8.
     """
-    table = tomllib.loads(scenario.read_text(encoding="utf-8"))
+    table = tables(read_text(scenario), str(scenario))
     table.pop("sweep", None)
-    return tomli_w.dumps(_sorted(with_keys(table, keys)))
+    return toml(_sorted(with_keys(table, keys)))
 
 
 def _sorted(value: Any) -> Any:
