@@ -5,7 +5,7 @@
 //! pool from leaking.
 
 use ackclock_core::{Ecn, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
-use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Medium};
+use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Load, Medium};
 
 use crate::flow_table::FlowTable;
 use crate::step::Changes;
@@ -71,6 +71,11 @@ impl Edge {
     /// What the edge sees of the queue that serves `flow`, brought up to the last event.
     pub fn view(&self, now: Time, flow: FlowId) -> LinkView {
         self.bearer.view(now, Direction::Down, flow)
+    }
+
+    /// What waits in all queues towards the mobiles.
+    pub fn waiting(&self, now: Time) -> Load {
+        self.bearer.waiting(now, Direction::Down)
     }
 
     /// Tells whose flow it is, before its first segment comes: a user of a cell, or of queues that are kept by user.

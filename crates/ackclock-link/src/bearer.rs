@@ -2,7 +2,7 @@
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 
-use crate::{AnyLink, Cause, Departures, LindleyLink, Link, LinkEvent, LinkView, Medium};
+use crate::{AnyLink, Cause, Departures, LindleyLink, Link, LinkEvent, LinkView, Load, Medium};
 
 /// Which way a segment travels over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +47,9 @@ pub trait Bearer: Send {
 
     /// What an edge may see of the queue that serves `flow`.
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
+
+    /// What waits in all queues of a direction.
+    fn waiting(&self, now: Time, direction: Direction) -> Load;
 
     /// How long segments had waited in the queue of a direction.
     fn waits(&self, direction: Direction) -> &Histogram;
@@ -176,6 +179,10 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].view(now, flow)
     }
 
+    fn waiting(&self, now: Time, direction: Direction) -> Load {
+        self.links[direction as usize].waiting(now)
+    }
+
     fn listen(&mut self) {
         self.links[Direction::Down as usize].listen();
         self.note_due(Direction::Down);
@@ -288,6 +295,13 @@ impl Bearer for AnyBearer {
         match self {
             Self::Plain(bearer) => bearer.view(now, direction, flow),
             Self::Other(bearer) => bearer.view(now, direction, flow),
+        }
+    }
+
+    fn waiting(&self, now: Time, direction: Direction) -> Load {
+        match self {
+            Self::Plain(bearer) => bearer.waiting(now, direction),
+            Self::Other(bearer) => bearer.waiting(now, direction),
         }
     }
 

@@ -232,6 +232,10 @@ impl Link for LindleyLink {
         LinkView { waiting, in_transmission, unacknowledged: Load::NONE, capacity, rate }
     }
 
+    fn waiting(&self, now: Time) -> Load {
+        self.view(now, FlowId(0)).waiting
+    }
+
     fn waits(&self) -> &Histogram {
         &self.waits
     }
@@ -334,6 +338,7 @@ mod tests {
                         let segment = Segment::data(FlowId(flow), Seq(number as u32), payload, 40);
                         prop_assert_eq!(plain.enqueue(now, &segment), quick.enqueue(now, &segment));
                         prop_assert_eq!(plain.view(now, FlowId(flow)), quick.view(now, FlowId(flow)));
+                        prop_assert_eq!(plain.waiting(now), quick.waiting(now));
                     }
                     Operation::Poll => {}
                     Operation::Exchange(jumps) => {

@@ -38,6 +38,9 @@ pub trait Link: Send {
     /// What an edge may see of the queue that serves `flow`, after the events due at `now` were drained.
     fn view(&self, now: Time, flow: FlowId) -> LinkView;
 
+    /// What waits in all its queues, counted and brought up to `now` as in a [`view`](Self::view) of one.
+    fn waiting(&self, now: Time) -> Load;
+
     /// How long the segments that departed had waited, from their arrival until the link began to transmit them.
     fn waits(&self) -> &Histogram;
 
@@ -145,6 +148,14 @@ impl Link for AnyLink {
             Self::Lindley(link) => link.view(now, flow),
             Self::Serial(link) => link.view(now, flow),
             Self::Other(link) => link.view(now, flow),
+        }
+    }
+
+    fn waiting(&self, now: Time) -> Load {
+        match self {
+            Self::Lindley(link) => link.waiting(now),
+            Self::Serial(link) => link.waiting(now),
+            Self::Other(link) => link.waiting(now),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use ackclock_core::{FlowId, Histogram, Segment, Time, Wakes};
 
-use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView};
+use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load};
 
 /// One link a user, chosen by whose flow a segment is.
 pub struct PerUser {
@@ -71,6 +71,10 @@ impl Link for PerUser {
 
     fn view(&self, now: Time, flow: FlowId) -> LinkView {
         self.links[self.user(flow)].view(now, flow)
+    }
+
+    fn waiting(&self, now: Time) -> Load {
+        self.links.iter().fold(Load::NONE, |sum, link| sum + link.waiting(now))
     }
 
     /// Those of the first user: each link counts its own.

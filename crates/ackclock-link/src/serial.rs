@@ -329,6 +329,16 @@ impl Link for SerialLink {
         }
     }
 
+    fn waiting(&self, _: Time) -> Load {
+        let in_transmission = match (self.meaning, &self.serving) {
+            (BufferMeaning::WithTransmission, Some(serving)) => {
+                Load { packets: 1, bytes: serving.size.into() }
+            }
+            _ => Load::NONE,
+        };
+        self.queue.load() + in_transmission
+    }
+
     fn waits(&self) -> &Histogram {
         &self.waits
     }

@@ -202,6 +202,7 @@ fn what_a_view_shows_is_what_is_inside() {
         } else if !name.contains("fq-codel") {
             assert_eq!(views[0].waiting.packets + in_transmission, entered - dropped, "{name}");
         }
+        assert_eq!(link.waiting(Time::ZERO).packets + in_transmission, entered - dropped, "{name}");
         assert_eq!(views[0].capacity, Capacity::Packets(8), "{name}");
     });
 }

@@ -16,8 +16,9 @@ pub struct Series {
     ///
     /// Each flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the samples
     /// since the row before), `.delivered_bytes` (payload in order), `.mss_bytes` (payload of a full packet, for windows in
-    /// packets); connections that come and go have none. The edge has `edge.queue_packets`, `.queue_bytes`
-    /// (waiting), `.rate_bps` and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on.
+    /// packets); connections that come and go have none. The edge has `edge.queue_packets` and `.queue_bytes`
+    /// (what waits, in all queues towards the mobiles), `.rate_bps` (of the link now; in a cell that of the channel of the user
+    /// of its first flow), and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
@@ -156,10 +157,10 @@ fn sample_flows(parts: &Parts<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
 }
 
 fn sample_edge(edge: &Edge, flows: usize, now: Time, push: &mut impl FnMut(f64)) {
-    // The queue is shared by the flows, or there is one flow or client.
-    let view = edge.view(now, FlowId(0));
-    push(view.waiting.packets.into());
-    push(view.waiting.bytes as f64);
-    push(view.rate.as_bps() as f64);
+    let waiting = edge.waiting(now);
+    push(waiting.packets.into());
+    push(waiting.bytes as f64);
+    // One rate for all flows, but in a cell, where those of several users do not add up.
+    push(edge.view(now, FlowId(0)).rate.as_bps() as f64);
     push((0..flows).map(|flow| edge.held(FlowId(flow as u32))).sum::<usize>() as f64);
 }

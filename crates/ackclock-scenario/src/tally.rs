@@ -21,7 +21,7 @@ use crate::transfers::Transfers;
 pub(crate) struct Tally {
     duration: Span,
     regulator: String,
-    /// Long-run rate of all channels together.
+    /// Mean rate of all channels together over the run.
     capacity_bps: f64,
     flows: Vec<FlowResult>,
     users: BTreeMap<u32, Counts>,

@@ -42,6 +42,20 @@ fn flows_go_to_the_users_of_their_table_in_turn() {
 }
 
 #[test]
+fn the_queue_of_a_series_is_that_of_all_users() {
+    for buffer in ["flow", "user"] {
+        // The first user's flow never begins.
+        let sets =
+            [format!("edge.down.buffer_per={buffer}"), "flow.0.count=1".into(), "flow.0.start=60s".into()];
+        let looking = RunOptions { series_interval: Some(Span::from_millis(100)), ..RunOptions::default() };
+        let scenario = Scenario::load("cell.toml", CELL, &sets).unwrap();
+        let series = run(&scenario, 0, &NoFiles, looking).unwrap().series.unwrap();
+        let most = |name: &str| series.column(name).unwrap().iter().copied().fold(0.0, f64::max);
+        assert!(most("edge.queue_packets") >= 2.0 && most("edge.queue_bytes") >= 1000.0, "{buffer}");
+    }
+}
+
+#[test]
 fn equal_cells_print_equal_bytes_and_looking_changes_nothing() {
     for regulator in ["edge.regulator=none", "edge.regulator=ack-regulator"] {
         let plain = json_line(&result(&[regulator]), &[]);

@@ -134,6 +134,21 @@ fn a_flow_that_never_begins_has_no_rates() {
 }
 
 #[test]
+fn the_queue_of_a_series_is_all_that_waits() {
+    for queue in [
+        &["edge.queue.kind=drop-tail", "edge.queue.per=flow"][..],
+        &["edge.queue.kind=drop-tail", "edge.queue.per=user"],
+        &["edge.queue=fq-codel"],
+    ] {
+        // The first flow never begins, so that nothing waits where it would.
+        let sets = [&["flow.0.start=60s", "flow.1.user=1", "flow.2.user=2"], queue].concat();
+        let series = series(&sets, Span::from_millis(100)).series.unwrap();
+        let most = |name: &str| series.column(name).unwrap().iter().copied().fold(0.0, f64::max);
+        assert!(most("edge.queue_packets") >= 2.0 && most("edge.queue_bytes") >= 1000.0, "{queue:?}");
+    }
+}
+
+#[test]
 fn the_series_ends_where_the_results_do() {
     let Outcome { result, series } = series(&[], Span::from_millis(100));
     let series: Series = series.unwrap();

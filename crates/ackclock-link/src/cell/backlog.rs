@@ -147,6 +147,11 @@ impl Backlog {
         }
     }
 
+    /// What waits of all users.
+    pub(super) fn load(&self) -> Load {
+        self.users.iter().fold(Load::NONE, |sum, user| sum + user.load)
+    }
+
     pub(super) fn capacity(&self) -> Capacity {
         self.rules.plan.capacity()
     }

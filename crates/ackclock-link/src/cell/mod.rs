@@ -376,6 +376,13 @@ impl Link for Cell {
         }
     }
 
+    fn waiting(&self, _: Time) -> Load {
+        let begun = self.members.iter().filter_map(|member| member.begun.as_ref());
+        let in_transmission = begun.map(|fragment| &fragment.segment).chain(&self.air.last);
+        let counted = in_transmission.filter(|_| self.meaning == BufferMeaning::WithTransmission);
+        counted.fold(self.backlog.load(), |sum, segment| sum + Load::of(segment))
+    }
+
     fn waits(&self) -> &Histogram {
         &self.waits
     }

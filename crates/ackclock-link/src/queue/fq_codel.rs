@@ -216,6 +216,10 @@ impl Queue for FqCodel {
         self.buckets[self.bucket(flow)].fifo.load()
     }
 
+    fn load(&self) -> Load {
+        self.total
+    }
+
     fn capacity(&self, _: FlowId) -> Capacity {
         self.capacity
     }

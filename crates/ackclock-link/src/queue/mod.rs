@@ -46,6 +46,11 @@ pub trait Queue: Send {
     /// What waits in the part of the queue that serves `flow`.
     fn waiting(&self, flow: FlowId) -> Load;
 
+    /// What waits in all its parts.
+    fn load(&self) -> Load {
+        self.waiting(FlowId(0))
+    }
+
     /// Whether one part of the queue serves both flows.
     fn together(&self, _a: FlowId, _b: FlowId) -> bool {
         true
@@ -124,6 +129,13 @@ impl Queue for AnyQueue {
         match self {
             Self::DropTail(queue) => queue.waiting(flow),
             Self::Other(queue) => queue.waiting(flow),
+        }
+    }
+
+    fn load(&self) -> Load {
+        match self {
+            Self::DropTail(queue) => queue.load(),
+            Self::Other(queue) => queue.load(),
         }
     }
 

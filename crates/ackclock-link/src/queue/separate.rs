@@ -191,6 +191,10 @@ impl Queue for Separate {
         part.map_or(Load::NONE, |part| part.queue.waiting(flow))
     }
 
+    fn load(&self) -> Load {
+        self.parts.iter().flatten().fold(Load::NONE, |sum, part| sum + part.queue.load())
+    }
+
     fn capacity(&self, _: FlowId) -> Capacity {
         self.capacity
     }

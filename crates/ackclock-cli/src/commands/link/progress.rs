@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 pub(super) struct Snapshot {
     now: Time,
     results: RunResult,
-    /// The queue towards the command.
+    /// The link towards the command, and what waits in all its queues.
     down: LinkView,
     /// ACKs that regulators hold.
     held: usize,
@@ -24,7 +24,9 @@ pub(super) struct Snapshot {
 impl Snapshot {
     pub(super) fn new(results: RunResult, plane: &Plane, now: Time) -> Self {
         let held = plane.flow_reports().iter().map(|report| report.held).sum();
-        Self { now, results, down: plane.edge().view(now, FlowId(0)), held }
+        let edge = plane.edge();
+        let down = LinkView { waiting: edge.waiting(now), ..edge.view(now, FlowId(0)) };
+        Self { now, results, down, held }
     }
 
     fn delivered_bytes(&self) -> u64 {
