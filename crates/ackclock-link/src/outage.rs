@@ -92,9 +92,11 @@ impl Outages {
             [] => 1.0,
             [Outage { lasts, every: Some(every), .. }] => 1.0 - lasts.as_secs_f64() / every.as_secs_f64(),
             several => {
-                // Seen once all have begun.
-                let (begun, long) = (several.iter().map(|outage| outage.at).max(), Span::from_secs(3600));
-                let begun = begun.unwrap_or(Span::ZERO);
+                // Seen once all have begun, for many of the longest periods.
+                let longest = |of: fn(&Outage) -> Option<Span>| {
+                    several.iter().filter_map(of).max().unwrap_or(Span::ZERO)
+                };
+                let (begun, long) = (longest(|outage| Some(outage.at)), longest(|outage| outage.every) * 60);
                 let on = lasting.on_until(begun + long).saturating_sub(lasting.on_until(begun));
                 on.as_secs_f64() / long.as_secs_f64()
             }
@@ -178,6 +180,9 @@ mod tests {
         let outages = Outages::new(&[outage(0, 5, Some(10)), outage(0, 6, Some(10))]).unwrap();
         assert!((outages.share_on() - 0.4).abs() < 1e-9);
         assert_eq!(outages.on_until(Span::from_secs(18)), Span::from_secs(6));
+        // Half an hour of every two is left.
+        let long = Outages::new(&[outage(0, 3600, Some(7200)), outage(1800, 3600, Some(7200))]).unwrap();
+        assert!((long.share_on() - 0.25).abs() < 1e-9);
         let once = Outages::new(&[outage(10, 40, None)]).unwrap();
         assert_eq!(once.on_until(Span::from_secs(60)), Span::from_secs(20));
         assert!(Outages::new(&[outage(0, 5, Some(10)), outage(5, 5, Some(10))]).is_err());

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, scaled_window};
-use ackclock_tcp::config::{FlowParams, HeaderSize};
+use ackclock_tcp::config::{FlowParams, HeaderSize, LARGEST_WINDOW};
 use ackclock_tcp::{SENDERS, Sender, Supply};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -52,8 +52,6 @@ struct State {
 
 /// Headers of every segment; they only add to the wire size, which nobody sees here.
 const HEADER: u16 = 40;
-/// The window that the engine takes at most, bytes.
-const LARGEST_WINDOW: u32 = 1 << 30;
 const FLOW: FlowId = FlowId(0);
 
 #[pymethods]

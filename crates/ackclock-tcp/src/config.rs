@@ -261,6 +261,9 @@ pub(crate) const PLAIN_HEADER: u16 = 40;
 /// The timestamps option with its padding, bytes.
 pub(crate) const TIMESTAMPS: u16 = 12;
 
+/// The largest window that TCP can have, bytes (RFC 7323 section 2.3: 2^30).
+pub const LARGEST_WINDOW: u32 = 1 << 30;
+
 /// A window in bytes of payload, where a packet carries `mss` of them.
 ///
 /// # Errors
@@ -275,7 +278,7 @@ pub fn window_bytes(size: Size, mss: u16) -> Result<u32, ConfigError> {
         }
     };
     match u32::try_from(bytes) {
-        Ok(bytes @ 1..=0x4000_0000) => Ok(bytes),
+        Ok(bytes @ 1..=LARGEST_WINDOW) => Ok(bytes),
         _ => Err(ConfigError::new("", format!("{size} is not between 1 byte and 1 GiB"))),
     }
 }
