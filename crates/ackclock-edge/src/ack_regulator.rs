@@ -62,7 +62,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
-    /// The packets newly covered less the duplicates since the last advance, at least one.
+    /// The packets newly covered less those that duplicates have paid for, at least one.
     Covered,
     /// One, whatever it covers.
     One,

@@ -74,16 +74,19 @@ fn unknown_field(message: &str) -> Option<&str> {
     message.strip_prefix("unknown field `")?.split('`').next()
 }
 
-/// What stands in backticks first is unknown; the nearest of the names listed behind it is suggested.
+/// What stands in backticks first is unknown; the nearest of the names listed behind it, in backticks too or after "known
+/// are", is suggested.
 fn suggestion(message: &str) -> Option<&str> {
     if !message.starts_with("unknown ") {
         return None;
     }
     let (_, rest) = message.split_once('`')?;
     let (unknown, allowed) = rest.split_once('`')?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let names = allowed.split(|c| !is_name(c)).filter(|name| name.len() > 1);
-    let nearest = names.min_by_key(|name| strsim::osa_distance(unknown, name))?;
+    let names: Vec<&str> = match allowed.split_once("; known are ") {
+        Some((_, list)) => list.split(", ").collect(),
+        None => allowed.split('`').skip(1).step_by(2).collect(),
+    };
+    let nearest = names.into_iter().min_by_key(|name| strsim::osa_distance(unknown, name))?;
     let most = unknown.len().div_ceil(3).min(3);
     (strsim::osa_distance(unknown, nearest) <= most).then_some(nearest)
 }
@@ -99,6 +102,7 @@ mod tests {
         assert_eq!(near("unknown sender `sakc`; known are reno, sack, cubic"), Some("sack".into()));
         assert_eq!(near("unknown sender `quic`; known are reno, sack, bbr"), None);
         assert_eq!(near("invalid type: integer `5`"), None);
+        assert_eq!(near("unknown field `name`, there are no fields"), None);
     }
 
     #[test]

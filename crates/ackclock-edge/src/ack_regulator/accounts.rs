@@ -22,8 +22,11 @@ pub(super) struct Accounts {
     released: Option<Seq>,
     /// Ends of the segments that entered the queue and are not acknowledged.
     ends: VecDeque<Seq>,
-    /// Duplicates since `acked` last advanced: they paid for packets that the next advance covers.
-    duplicates: u32,
+    /// Duplicates that paid for packets which no advance has covered yet. Where several packets of a window were lost,
+    /// the advances that end the recovery share what the duplicates at its beginning have paid.
+    paid: u32,
+    /// Where what they can have paid for ends: duplicates of data that was sent again pay for nothing behind it.
+    paid_until: Option<Seq>,
     /// Duplicates released since `released` last advanced.
     released_duplicates: u32,
     /// Largest payload and its headers seen: a full packet.
@@ -44,7 +47,8 @@ impl Accounts {
             acked: None,
             released: None,
             ends: VecDeque::new(),
-            duplicates: 0,
+            paid: 0,
+            paid_until: None,
             released_duplicates: 0,
             payload: 0,
             header: 0,
@@ -77,16 +81,17 @@ impl Accounts {
     /// A pure ACK comes from the mobile. Gives what it costs: 0 for one that does not advance.
     pub(super) fn on_ack(&mut self, ack: &Segment) -> u32 {
         if self.acked.is_some_and(|acked| !ack.ack.after(acked)) {
-            self.duplicates += u32::from(self.acked == Some(ack.ack));
+            if self.acked == Some(ack.ack) {
+                self.paid += 1;
+                self.paid_until = self.queued;
+            }
             return 0;
         }
         // What was released before the flow was met is not known; the first ACK stands for it.
         self.released.get_or_insert(ack.ack);
-        let covered = self.cover(ack.ack);
-        let paid = std::mem::take(&mut self.duplicates);
-        self.acked = Some(ack.ack);
+        let unpaid = self.advance(ack.ack);
         match self.rule {
-            Cost::Covered => covered.saturating_sub(paid).max(1),
+            Cost::Covered => unpaid,
             Cost::One => 1,
         }
     }
@@ -104,10 +109,8 @@ impl Accounts {
 
     /// An ACK passed without being held.
     pub(super) fn on_passed(&mut self, ack: Seq) {
-        self.cover(ack);
         if self.acked.is_none_or(|acked| ack.after(acked)) {
-            self.acked = Some(ack);
-            self.duplicates = 0;
+            self.advance(ack);
         }
         if self.released.is_none_or(|released| ack.after(released)) {
             self.released = Some(ack);
@@ -152,6 +155,18 @@ impl Accounts {
             (Some(marked), Some(released)) => !released.before(marked),
             _ => true,
         }
+    }
+
+    /// AckSeqNoLast moves to `ack`. Gives the packets covered that no duplicate paid for, at least one.
+    fn advance(&mut self, ack: Seq) -> u32 {
+        self.acked = Some(ack);
+        let covered = self.cover(ack).max(1);
+        let paid = self.paid.min(covered - 1);
+        self.paid -= paid;
+        if self.paid_until.is_none_or(|end| !ack.before(end)) {
+            self.paid = 0;
+        }
+        covered - paid
     }
 
     /// Forgets the packets before `ack` and says how many they were.

@@ -143,6 +143,30 @@ fn duplicates_wait_behind_the_gate_and_are_not_counted() {
 }
 
 #[test]
+fn where_two_packets_were_lost_the_advances_share_what_the_duplicates_paid() {
+    // Of packets 0 to 9 the radio lost 0 and 4. Eight duplicates, then the repairs: the first advance covers 4 packets, the
+    // second 6, of which the duplicates have paid for all but the resent ones.
+    let mut bench = filled(20, 10, Config::default());
+    for _ in 0..9 {
+        bench.ack(0);
+    }
+    bench.sent();
+    for covered in [4, 10] {
+        let expected = bench.regulator.expected;
+        bench.ack(covered);
+        assert_eq!(bench.sent(), [covered]);
+        assert_eq!(bench.regulator.expected, expected + 1, "ACK {covered} costs one packet");
+    }
+    // The recovery is over: what was paid and not used is forgotten.
+    for number in 10..14 {
+        bench.arrive(number);
+    }
+    assert_eq!(bench.regulator.expected, 0);
+    bench.ack(14);
+    assert_eq!(bench.regulator.expected, 4);
+}
+
+#[test]
 fn duplicates_that_a_full_queue_held_up_do_not_go_all_at_once() {
     // The queue is full: nothing goes. The sender would answer the first two with a packet each (RFC 3042) and the third
     // with a retransmission, where one packet departed.
