@@ -91,7 +91,7 @@ class At:
 
     def claims(self, axis: Axis) -> dict[str, Claim]:
         """Every row that depends on it."""
-        return {**self.long_flows(axis), **dict(self.short_flows())}
+        return {**self.long_flows(axis), **self.short_flows(axis)}
 
     def long_flows(self, axis: Axis) -> dict[str, Claim]:
         """Figures 7 to 10."""
@@ -193,7 +193,11 @@ class At:
         kept = not any(below(wire[name][p], wire["DT"][p]) for name in ("AR", "WRB") for p in some)
         yield "CR04-16", Claim(ordering=lower and kept, note=_beside(wire, some))
 
-    def short_flows(self) -> Claims:
+    def short_flows(self, _: Axis) -> dict[str, Claim]:
+        """Figures 14 and 15, which have no wire for an axis."""
+        return dict(self.figures_14_and_15())
+
+    def figures_14_and_15(self) -> Claims:
         """Figures 14 and 15: latency of transfers; `mixed` has users of different SNR, `equal` of the same."""
         mixed, equal = self.latencies("different"), self.latencies("same")
         sfp = mixed["PF/SFP"], mixed["PF/FIFO"]
@@ -244,7 +248,7 @@ class At:
     def latencies(self, users: str) -> dict[str, dict[str, PerSeed]]:
         """Mean latency by scheme and size, and of all that is short."""
         measures = {**SIZES, "short": SHORT}
-        points = grid.by_scheme(self.channel.doppler, users)
+        points = self.channel.by_scheme(users)
         return {name: {size: self.runs(at, of) for size, of in measures.items()} for name, at in points.items()}
 
     def _read(self, family: grid.Family, measure: Measure = goodput) -> Curves:
@@ -262,6 +266,11 @@ def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
         "What holds at which mean SNR in figures 7 to 10",
         expected,
         {f"{channel.snr} dB": At(runs, channel).long_flows for channel in grid.STRONGER},
+    )
+    yield _table(
+        "What holds with which reading of the traffic of figures 14 and 15",
+        expected,
+        {channel.reading: At(runs, channel).short_flows for channel in grid.READ},
     )
 
 

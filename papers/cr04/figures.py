@@ -43,9 +43,10 @@ def buffers(runs: Runs) -> Iterator[Figure]:
 
 def delays(runs: Runs) -> Iterator[Figure]:
     """Figure 9, and what the Doppler frequency does to it."""
-    for doppler, name in ((grid.DOPPLER, "figure-9"), (30, "figure-9-30-hz")):
-        drawing = plot.curves(_lines(runs, grid.Channel(doppler).by_delay()), "one-way delay of the wire (ms)", GOODPUT)
-        caption = f"One user, buffer 20 packets, Doppler {doppler} Hz; the source's axis is the round trip, twice this."
+    for channel, name in ((grid.JUDGED, "figure-9"), (grid.Channel(30), "figure-9-30-hz")):
+        drawing = plot.curves(_lines(runs, channel.by_delay()), "one-way delay of the wire (ms)", GOODPUT)
+        doppler = f"Doppler {channel.doppler:g} Hz"
+        caption = f"One user, buffer 20 packets, {doppler}; the source's axis is the round trip, twice this."
         yield Figure(name, caption, drawing)
 
 
@@ -69,7 +70,7 @@ def latencies(runs: Runs) -> Iterator[Figure]:
         ("figure-14", "different", "two users at +4 dB and two at -4 dB"),
         ("figure-15", "same", "all users at -4 dB"),
     ):
-        points = grid.by_scheme(grid.DOPPLER, users)
+        points = grid.JUDGED.by_scheme(users)
         seconds = {scheme: [runs(at, of) / 1e3 for of in SIZES.values()] for scheme, at in points.items()}
         drawing = _over_sizes(seconds, "mean latency (s)")
         drawing.axes[0].set_yscale("log")

@@ -19,13 +19,35 @@ DOPPLERS = (5, 10, 30, 60, 120)  # Hz; 10 Hz is 6 km/h at 1.9 GHz
 DOPPLER = 10  # at which rows are judged
 
 REGULATORS = {"DT": "none", "AR": "ack-regulator", "WRS": "wrs", "WRD": "wrd", "WRB": "wrb"}
-FIFO = {"edge.down.order": "fifo", "edge.down.overflow": "arriving"}  # one drop-tail queue a user
+# Whose packet is lost matters only where flows share a buffer: without a favour, of one drop-tail queue a user.
+FIFO = {"edge.down.order": "fifo", "edge.down.overflow": "arriving"}
 SFP = {"edge.down.order": "sfp", "edge.down.overflow": "longest"}
 SCHEMES = {
     "PF/FIFO": {"edge.down.scheduler": "pf", **FIFO},
     "PF/SFP": {"edge.down.scheduler": "pf", **SFP},
     "PF-SP/SFP": {"edge.down.scheduler": "pf-sp", **SFP},
     "PF-RP/SFP": {"edge.down.scheduler": "pf-rp", **SFP},
+}
+
+AS_JUDGED = "as judged"
+FILES_OF_THREE = {"flow.2.count": 1}
+TOGETHER = {"flow.start": "0s", "flow.stagger": "0s"}
+# Other readings of the traffic of figures 14 and 15, as keys beside those of the scenario.
+READINGS: Mapping[str, Mapping[str, Any]] = {
+    AS_JUDGED: {},
+    "files of three users": FILES_OF_THREE,
+    "files begin together": TOGETHER,
+    "bytes count as they come": {"edge.down.short_flow.counts": "enqueued"},
+    "first timeout 3 s": {"flow.sender.rto.initial": "3s"},
+    "a user's flows share 20 packets": {
+        **FILES_OF_THREE,
+        **TOGETHER,
+        "edge.buffer": "20p",
+        "edge.down.buffer_per": "user",
+        "edge.down.short_flow.counts": "enqueued",
+        "flow.initial_window": "1p",
+        "flow.sender": "sack1",
+    },
 }
 
 SNR = -1.3  # dB of every user: the mean rates that CR02 section 6.5 plans with, 4 x 200 and 8 x 120 kbit/s
@@ -37,17 +59,19 @@ BUFFER = 20
 ONE_WAY = (1, 20, 35, 50, 70, 100, 200, 250, 400, 500)  # ms of wire; twice as much is figure 9's axis
 LONGEST = 400  # ms of wire one way, the longest of the evaluation; 500 is there for "above 400 ms", read one way
 LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-BASE_SNRS = {"different": (4.0, 4.0, -4.0, -4.0), "same": (-4.0, -4.0, -4.0, -4.0)}  # dB of users 1 to 4
+BASE_SNRS = {"different": (4.0, -4.0), "same": (-4.0, -4.0)}  # dB of users 1 and 2, and of users 3 and 4
 
 
 @dataclass(frozen=True)
 class Channel:
-    """How the channel of every user is in figures 7 to 10."""
+    """How the channel of every user is in figures 7 to 10, and how much is simulated of it."""
 
     doppler: float = DOPPLER  # Hz
     snr: float = SNR  # mean, dB
     seconds: int = 300  # of a download
-    wire_seeds: int = 5  # of figure 9
+    wire_seeds: int = 20  # of figure 9
+    web_seeds: int = 20  # of figures 14 and 15
+    reading: str = AS_JUDGED  # of their traffic
 
     def by_buffer(self, sender: str = "sack1") -> Family:
         """Figure 7."""
@@ -71,6 +95,12 @@ class Channel:
         """Figure 10: losses of the wire (`path.loss`) or of the radio (`edge.down.loss`)."""
         return {name: {p: self._long(name, {where: p}) for p in (0.0, *LOSSES)} for name in REGULATORS}
 
+    def by_scheme(self, users: str) -> Mapping[str, str]:
+        """Figures 14 and 15: a point for each scheme; their mean SNRs are their own."""
+        tables = [{"count": 2, "mean_snr": snr, "doppler": self.doppler} for snr in BASE_SNRS[users]]
+        keys = {"edge.user": tables, "runs": self.web_seeds, **READINGS[self.reading]}
+        return {name: point(SCENARIOS / "short-flows.toml", keys | of) for name, of in SCHEMES.items()}
+
     def points(self) -> Iterator[str]:
         """Every point of figures 7 to 10."""
         families = [self.by_buffer(), self.by_buffer("reno"), self.shared(4), self.shared(8)]
@@ -91,17 +121,12 @@ class Channel:
         return point(SCENARIOS / "long-flows.toml", {**everywhere, **keys})
 
 
-# As long as the source's. On long wires AR is ahead of DT by less than five seeds can tell.
-JUDGED = Channel(seconds=1000, wire_seeds=40)
-FASTER = tuple(Channel(doppler) for doppler in DOPPLERS)
-STRONGER = tuple(Channel(snr=snr) for snr in SNRS_TRIED)
-
-
-def by_scheme(doppler: float, users: str) -> Mapping[str, str]:
-    """Figures 14 and 15: a point for each scheme."""
-    tables = [{"mean_snr": snr, "doppler": doppler} for snr in BASE_SNRS[users]]
-    return {name: point(SCENARIOS / "short-flows.toml", {"edge.user": tables} | keys) for name, keys in SCHEMES.items()}
-
+# As long as the source's. On long wires AR is ahead of DT by less than five seeds can tell, and sizes of web objects
+# have heavy tails.
+JUDGED = Channel(seconds=1000, wire_seeds=40, web_seeds=40)
+FASTER = tuple(JUDGED if doppler == DOPPLER else Channel(doppler) for doppler in DOPPLERS)
+STRONGER = tuple(JUDGED if snr == SNR else Channel(snr=snr) for snr in SNRS_TRIED)
+READ = tuple(JUDGED if reading == AS_JUDGED else Channel(reading=reading) for reading in READINGS)
 
 WIRE, RADIO = "path.loss", "edge.down.loss"
 
@@ -110,6 +135,6 @@ def points() -> Iterator[str]:
     """Every point; some stand in several curves."""
     for channel in dict.fromkeys((JUDGED, *FASTER, *STRONGER)):
         yield from channel.points()
-    for doppler in DOPPLERS:
+    for channel in dict.fromkeys((JUDGED, *FASTER, *READ)):
         for users in BASE_SNRS:
-            yield from by_scheme(doppler, users).values()
+            yield from channel.by_scheme(users).values()

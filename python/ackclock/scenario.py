@@ -70,7 +70,7 @@ def overrides(values: Mapping[str, Value]) -> list[str]:
 
 
 def with_keys(scenario: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a scenario with dotted keys replaced; a flow key without index means every flow."""
+    """A copy of a scenario with dotted keys replaced; a flow key without index (`flow.0.sender`) means every flow."""
     changed = copy.deepcopy(dict(scenario))
     for key, value in values.items():
         *tables, last = key.split(".")
@@ -80,15 +80,19 @@ def with_keys(scenario: Mapping[str, Any], values: Mapping[str, Any]) -> dict[st
 
 
 def _tables(scenario: dict[str, Any], path: list[str]) -> list[dict[str, Any]]:
-    """The tables that a dotted path leads to: one, or each of an array of tables."""
-    found = [scenario]
+    """The tables that a dotted path leads to: one, or each of an array of tables; a number names one of an array."""
+    found: list[Any] = [scenario]
     for name in path:
-        below: list[dict[str, Any]] = []
-        for table in found:
-            entry = table.setdefault(name, {})
-            below.extend(entry if isinstance(entry, list) else [entry])
-        found = below
-    return found
+        if name.isdecimal() and all(isinstance(entry, list) for entry in found):
+            found = [entry[int(name)] for entry in found]
+        else:
+            found = [table.setdefault(name, {}) for table in _each(found)]
+    return _each(found)
+
+
+def _each(entries: list[Any]) -> list[dict[str, Any]]:
+    """The tables of arrays instead of the arrays."""
+    return [table for entry in entries for table in (entry if isinstance(entry, list) else [entry])]
 
 
 def _plain_table(path: str, table: Mapping[str, Any]) -> dict[str, Any]:

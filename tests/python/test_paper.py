@@ -92,12 +92,14 @@ def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     cr04 = load("cr04")
     judged = cr04.judge(cr04.claims(runs, cr04.expected))
     assert len(judged) == len(cr04.expected) == 27
-    doppler, snr = cr04.tables(runs, cr04.expected)
+    doppler, snr, traffic = cr04.tables(runs, cr04.expected)
     assert {len(row) for row in doppler.rows} == {2 + len(cr04_grid.DOPPLERS)}
     # 25 rows depend on the channel, the five of figure 9 stand there in both readings; 16 are of downloads without end.
     assert len(doppler.rows) == 25 + 5
     assert {len(row) for row in snr.rows} == {2 + len(cr04_grid.SNRS_TRIED)}
     assert len(snr.rows) == 17 + 5
+    assert {len(row) for row in traffic.rows} == {2 + len(cr04_grid.READINGS)}
+    assert len(traffic.rows) == 8
     outcome = Outcome(cr04, runs, judged)
     assert "What holds at which Doppler frequency" in readme.claim_table(outcome)
 
@@ -109,7 +111,7 @@ def test_every_claim_of_a_paper_holds_or_says_what_was_tried(key):
     # Neither a miss without its reason nor a reason without its miss.
     assert misses(outcome.rows) == outcome.paper.tried.keys()
     # Slides are all that there is of CR04; what they leave open is listed in its README.
-    assert outcome.share >= {"cr02": 0.95, "cr04": 0.8}[key]
+    assert outcome.share >= {"cr02": 0.95, "cr04": 0.9}[key]
 
 
 def test_the_mean_over_seeds_is_judged():

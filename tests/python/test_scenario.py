@@ -53,6 +53,11 @@ def test_a_flow_key_means_every_flow_and_the_original_stays():
     assert table == tomllib.loads(TEXT)
 
 
+def test_a_number_means_one_flow():
+    changed = scenario.with_keys(tomllib.loads(TEXT), {"flow.1.rto.initial": "3s"})
+    assert ["rto" in flow for flow in changed["flow"]] == [False, True]
+
+
 def test_overrides_are_spelled_as_the_command_takes_them():
     assert scenario.overrides({"edge.buffer": "4p", "seed": 7, "path.loss": 0.5, "x": True}) == [
         "edge.buffer=4p",
