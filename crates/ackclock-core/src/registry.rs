@@ -89,7 +89,13 @@ impl<C: ?Sized> Registry<C> {
     /// Names the key relative to `value`, what stands there and what is allowed.
     pub fn resolve(&self, value: &Value) -> Result<Box<C>, ConfigError> {
         let (name, table) = split_kind(self.kind, value)?;
-        (self.entry(&name)?.parse)(Value::Object(table))
+        (self.entry(&name)?.parse)(Value::Object(table)).map_err(|mut error| {
+            // Of a table without `kind` that came over a name: say whose keys were meant.
+            if let Some(unknown) = error.message.strip_suffix(", there are no fields") {
+                error.message = format!("{unknown}: the {} `{name}` has no keys", self.kind);
+            }
+            error
+        })
     }
 }
 

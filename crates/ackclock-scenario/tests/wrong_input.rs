@@ -62,6 +62,12 @@ fn a_misspelt_key_is_met_with_the_right_one() {
     );
     let link = "[edge.down]\nkind = \"constant\"\nrte = \"1mbit\"\n";
     assert_says(link, &[], &["case.toml:3: edge.down.rte: unknown field `rte`", "did you mean `rate`?"]);
+    let regulator = r#"edge.regulator={ name = "wrb" }"#;
+    assert_says(
+        "",
+        &[regulator],
+        &["edge.regulator.name: unknown field `name`: the regulator `none` has no keys"],
+    );
 }
 
 #[test]
