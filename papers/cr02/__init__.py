@@ -10,4 +10,5 @@ PAPER = Paper(
     claims=claims.claims,
     figures=figures.figures,
     tried=tried.TRIED,
+    tables=claims.tables,
 )

@@ -12,11 +12,12 @@ from math import sqrt
 import numpy as np
 
 from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde, rayleigh
-from ackclock.paper import Claim, Runs, measure
+from ackclock.paper import Claim, Runs, Table, measure
 from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import aggregate, fairness, goodput, timed_rtt
 from ackclock.paper.order import above, gain
+from ackclock.paper.readme import held
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.cr02 import grid
 
@@ -181,9 +182,9 @@ def table_4() -> Claims:
     yield "CR02-T4-sum", number(sum(shares))
 
 
-def figure_14(runs: Runs) -> Claims:
+def figure_14(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
     """One user of a cell."""
-    kbps = _curves(runs, grid.FIG14)
+    kbps = _curves(runs, grid.fig14(doppler))
     for row, base, most in (("CR02-F14a-1", "Reno", 40), ("CR02-F14a-2", "Sack", 20)):
         buffers = [b for b in kbps[base] if b <= most]
         holds = all(above(kbps[f"{base}+AR"][b], kbps[base][b]) for b in buffers)
@@ -192,9 +193,10 @@ def figure_14(runs: Runs) -> Claims:
         yield row, Claim((least, greatest), ordering=holds, note=f"least / greatest of B {buffers[0]} to {buffers[-1]}")
 
 
-def figure_15(runs: Runs) -> Claims:
+def figure_15(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
     """Four and eight users of a cell, all together."""
-    four, eight = (_curves(runs, grid.FIG15[users], aggregate) for users in (4, 8))
+    families = [grid.fig15(users, doppler) for users in (4, 8)]
+    four, eight = (_curves(runs, family, aggregate) for family in families)
     yield "CR02-F15a-1", number(gain(four["Sack+AR"][5], four["Sack"][5]))
     yield "CR02-F15a-2", number(gain(four["Reno+AR"][5], four["Reno"][5]))
     yield "CR02-F15b-1", Claim([gain(eight[f"{base}+AR"][3], eight[base][3]) for base in ("Reno", "Sack")])
@@ -203,8 +205,16 @@ def figure_15(runs: Runs) -> Claims:
     seen = ", ".join(f"{n} users {v} {buffer:.1f}" for (n, v), buffer in needed.items())
     note = f"least of four; packets for 95 % of the capacity: {seen}"
     yield "CR02-F15-3", Claim((min(ratios),), note=note)
-    jain = [runs(at, fairness) for family in grid.FIG15.values() for curve in family.values() for at in curve.values()]
+    jain = [runs(at, fairness) for family in families for curve in family.values() for at in curve.values()]
     yield "CR02-F15-4", number(min(jain, key=_mean), "least of all points")
+
+
+def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
+    """Which rows of the cell hold at which Doppler frequency."""
+    columns = [dict([*figure_14(runs, at), *figure_15(runs, at)]) for at in grid.DOPPLERS]
+    rows = [[name, expected[name].metric, *(held(expected[name], of[name]) for of in columns)] for name in columns[0]]
+    head = ["row", "statement", *(f"{at} Hz" for at in grid.DOPPLERS)]
+    yield Table("What holds at which Doppler frequency in figures 14 and 15", head, rows, 2)
 
 
 def section_6(runs: Runs) -> Claims:

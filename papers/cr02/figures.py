@@ -56,12 +56,12 @@ def both_figures(runs: Runs) -> Iterator[Figure]:
 
 def cell_figures(runs: Runs) -> Iterator[Figure]:
     """Figures 14 and 15."""
-    drawing = plot.curves(_lines(runs, grid.FIG14), BUFFER, GOODPUT)
+    drawing = plot.curves(_lines(runs, grid.fig14()), BUFFER, GOODPUT)
     yield Figure("figure-14a", "One user of a 1xEV-DO cell, Doppler 37 Hz, mean SNR 2.3 dB.", drawing)
-    drawing = plot.curves(_lines(runs, grid.FIG14, timed_rtt), BUFFER, "mean timed round trip time (ms)")
+    drawing = plot.curves(_lines(runs, grid.fig14(), timed_rtt), BUFFER, "mean timed round trip time (ms)")
     yield Figure("figure-14b", "Round trip times of the same runs.", drawing)
     for name, users in (("figure-15a", 4), ("figure-15b", 8)):
-        drawing = plot.curves(_lines(runs, grid.FIG15[users], aggregate), "buffer of each user (packets)", GOODPUT)
+        drawing = plot.curves(_lines(runs, grid.fig15(users), aggregate), "buffer of each user (packets)", GOODPUT)
         yield Figure(name, f"{users} users of the cell together, proportional fair, mean SNR -1.3 dB.", drawing)
 
 

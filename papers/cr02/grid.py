@@ -5,6 +5,7 @@ A curve is a mapping from the number on its x axis to the scenario text of the p
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ackclock.paper import point
 SCENARIOS = Path(__file__).parent / "scenarios"
 
 Curve = Mapping[int, str]
+Family = Mapping[str, Curve]
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "Reno": {"flow.sender": "reno", "edge.regulator": "none"},
@@ -24,6 +26,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 MEAN_RATE = 200  # kbit/s
 SNR = 2.3  # dB of the one user of section 6.4: its table 4
 SHARED_SNR = -1.3  # dB of several users: the mean rates of section 6.5, 4 x 200 and 8 x 120 kbit/s
+DOPPLERS = (5, 10, 20, 30, 37, 60, 120)  # Hz
+DOPPLER = 37  # at which rows are judged
 DELAY = 400  # ms, forward and reverse together
 BUFFER = 10  # packets
 
@@ -51,11 +55,12 @@ def variable_both(variant: str, sd: int, x: int, buffer: int = BUFFER) -> str:
     return point(SCENARIOS / "variable-both.toml", VARIANTS[variant] | keys)
 
 
-def cell(variant: str, users: int, buffer: int) -> str:
+def cell(variant: str, users: int, buffer: int, doppler: float) -> str:
     """Sections 6.4 and 6.5: users of a cell, each with a download and a buffer of its own."""
     keys = {
         "edge.user.count": users,
         "edge.user.mean_snr": SNR if users == 1 else SHARED_SNR,
+        "edge.user.doppler": doppler,
         "flow.count": users,
         "edge.buffer": f"{buffer}p",
     }
@@ -112,11 +117,7 @@ FIG11B = {v: {b: variable_delay(v, 50, b) for b in _buffers("variable-delay.toml
 FIG12A = {v: {sd: variable_rate(v, sd) for sd in (20, 35, 50, 65, 75)} for v in VARIANTS}
 FIG12B = {v: {b: variable_rate(v, 50, b) for b in _buffers("variable-rate.toml")} for v in VARIANTS}
 FIG13 = {v: {b: variable_both(v, 50, 50, b) for b in _buffers("variable-both.toml")} for v in VARIANTS}
-FIG14 = {v: {b: cell(v, 1, b) for b in _buffers("hdr.toml")} for v in VARIANTS}
-FIG15 = {
-    users: {v: {b: cell(v, users, b) for b in buffers} for v in VARIANTS}
-    for users, buffers in ((4, (3, 5, 7, 10, 15, 20, 30)), (8, (2, 3, 4, 6, 9, 12, 18)))
-}
+BUFFERS_OF_FIG15 = {4: (3, 5, 7, 10, 15, 20, 30), 8: (2, 3, 4, 6, 9, 12, 18)}  # of as many users
 ALPHA = {
     alpha: {b: _alpha(alpha, b) for b in _buffers("alpha.toml")}
     for alpha in _swept("alpha.toml", "edge.regulator.alpha")
@@ -130,10 +131,21 @@ WIRED = {
 }
 
 
+def fig14(doppler: float = DOPPLER) -> Family:
+    """One user of a cell."""
+    return {v: {b: cell(v, 1, b, doppler) for b in _buffers("hdr.toml")} for v in VARIANTS}
+
+
+def fig15(users: int, doppler: float = DOPPLER) -> Family:
+    """Four or eight users of a cell."""
+    return {v: {b: cell(v, users, b, doppler) for b in BUFFERS_OF_FIG15[users]} for v in VARIANTS}
+
+
 def points() -> Iterator[str]:
     """Every point; some stand in several curves."""
     yield from TABLE1.values()
     yield from TABLE3.values()
-    for family in (FIG11A, FIG11B, FIG12A, FIG12B, FIG13, FIG14, *FIG15.values(), ALPHA, WIRED):
+    cells = [family(at) for at in DOPPLERS for family in (fig14, partial(fig15, 4), partial(fig15, 8))]
+    for family in (FIG11A, FIG11B, FIG12A, FIG12B, FIG13, *cells, ALPHA, WIRED):
         for curve in family.values():
             yield from curve.values()

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 
 from ackclock.models import bounded_pareto
-from ackclock.paper import Claim, Runs, Table, Verdict, judge_row
+from ackclock.paper import Claim, Runs, Table
 from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import Measure, aggregate, all_timeouts, drops, goodput, latency, mean_rtt
 from ackclock.paper.order import above, alike, below, gain, leads
-from ackclock.paper.readme import ours
+from ackclock.paper.readme import held
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.cr04 import grid
 
@@ -281,15 +281,8 @@ def _table(title: str, expected: Expected, columns: Mapping[str, Callable[[Axis]
         axes = AXES if "CR04-09" <= name <= "CR04-13" else AXES[1:]
         for axis in axes:
             said = f"{expected[name].metric}, {axis.name}" if len(axes) > 1 else expected[name].metric
-            lines.append([name, said, *(_held(expected, name, of[name]) for of in claimed[axis])])
+            lines.append([name, said, *(held(expected[name], of[name]) for of in claimed[axis])])
     return Table(title, ["row", "statement", *columns], lines, 2)
-
-
-def _held(expected: Expected, name: str, claim: Claim) -> str:
-    judged = judge_row(expected[name], claim)
-    shown = ours(judged) if claim.values else ""
-    held = {Verdict.NOT_REPRODUCED: "no", Verdict.NOT_CHECKED: ""}.get(judged.verdict, "yes")
-    return f"{held} ({shown})" if held and shown else held or shown
 
 
 def _crossing(curve: Mapping[float, PerSeed], base: Mapping[float, PerSeed]) -> float:

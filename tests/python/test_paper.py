@@ -4,6 +4,7 @@ import json
 import math
 import re
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from ackclock.papers.cr04 import grid as cr04_grid
 from conftest import run_object, web_object
 
 CR02 = load("cr02")
+OUT = Path(__file__).resolve().parents[2] / "out" / "papers"
 
 
 def row(tolerance: str = "+-3%", value: str = "100", kind: str = "sim", name: str = "X-1") -> Row:
@@ -108,10 +110,13 @@ def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
 @pytest.mark.parametrize("key", keys())
 def test_every_claim_of_a_paper_holds_or_says_what_was_tried(key):
     outcome = load(key).reproduce()
+    output.write(outcome, OUT / key)
+    output.show(outcome)
     # Neither a miss without its reason nor a reason without its miss.
     assert misses(outcome.rows) == outcome.paper.tried.keys()
     # Slides are all that there is of CR04; what they leave open is listed in its README.
     assert outcome.share >= {"cr02": 0.95, "cr04": 0.9}[key]
+    assert readme.claim_table(outcome) in (outcome.paper.folder / "README.md").read_text()
 
 
 def test_the_mean_over_seeds_is_judged():
@@ -210,7 +215,8 @@ def test_the_claim_table_replaces_the_old_one(tmp_path, outcome):
     assert text.startswith("before\n<!-- claims -->\n241 rows: ")
     assert text.endswith("|\n<!-- /claims -->\nafter\n")
     assert "stale" not in text
-    assert len(re.findall(r"^\| CR02-", text, re.MULTILINE)) == 241
+    # Every row once, and seven again for the Doppler frequencies.
+    assert len(re.findall(r"^\| CR02-", text, re.MULTILINE)) == 241 + 7
 
 
 def test_a_readme_without_the_marks_is_left_alone(tmp_path, outcome):

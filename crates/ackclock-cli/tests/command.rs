@@ -177,6 +177,10 @@ fn lists_come_from_the_registries() {
     assert!(folder.prints(&["list", "regulators"]).contains("\n  ack-regulator  "));
     let link = folder.prints(&["list", "link", "variable"]);
     assert!(link.contains("redraw") && link.contains("\"packet\""), "{link}");
+    // The shipped table of rates stands row by row below its key, and not in the column of the defaults.
+    let cell = folder.prints(&["list", "link", "cell"]);
+    assert!(cell.contains("rates              11 tables, below  array\n"), "{cell}");
+    assert!(cell.contains("\n    {\"rate\":\"38.4kbit/s\",\"snr\":-12.5,"), "{cell}");
     let catalogue: Value = serde_json::from_str(&folder.prints(&["list", "--json"])).unwrap();
     assert_eq!(
         keys(&catalogue),

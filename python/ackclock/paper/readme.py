@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ackclock.files import read_text, write_text
-from ackclock.paper.document import JudgedRow, Outcome, Table, Verdict
+from ackclock.paper.document import Claim, JudgedRow, Outcome, Table, Verdict, judge_row
 from ackclock.paper.expected import Row
 
 _BETWEEN = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
@@ -46,6 +46,14 @@ def ours(judged: JudgedRow) -> str:
         return {True: "holds", False: "does not hold", None: ""}[judged.claim.ordering]
     pairs = zip(judged.claim.means, judged.claim.spreads, strict=True)
     return " / ".join(with_spread(mean, sd) for mean, sd in pairs)
+
+
+def held(row: Row, claim: Claim) -> str:
+    """What a table says of a row under other settings: yes or no, with our value where there is one."""
+    judged = judge_row(row, claim)
+    shown = ours(judged) if claim.values else ""
+    said = {Verdict.NOT_REPRODUCED: "no", Verdict.NOT_CHECKED: ""}.get(judged.verdict, "yes")
+    return f"{said} ({shown})" if said and shown else said or shown
 
 
 def printed(row: Row) -> str:

@@ -95,16 +95,30 @@ fn keys(schema: &Value, defaults: &Value, width: usize) -> String {
         table.column(heading, Align::Left);
     }
     for key in &keys {
-        let default = if key.default.is_null() { "-".to_owned() } else { key.default.to_string() };
-        table.row(vec![key.path.clone(), default, allowed(key.schema, schema)]);
+        table.row(vec![key.path.clone(), default(key.default), allowed(key.schema, schema)]);
     }
     let mut text = table.render(terminal_width()) + "\n";
     for key in &keys {
         let said =
             fill(key.schema["description"].as_str().unwrap_or_default(), width.saturating_sub(4).max(20));
-        text += &format!("{}\n    {}\n", key.path, said.join("\n    "));
+        let rows = tables(key.default).into_iter().flatten().map(Value::to_string);
+        let lines: Vec<_> = said.into_iter().chain(rows).collect();
+        text += &format!("{}\n    {}\n", key.path, lines.join("\n    "));
     }
     text
+}
+
+/// The default of a key as it stands in the column; an array of tables stands below the key's description.
+fn default(value: &Value) -> String {
+    match tables(value) {
+        Some(rows) => format!("{} tables, below", rows.len()),
+        None if value.is_null() => "-".to_owned(),
+        None => value.to_string(),
+    }
+}
+
+fn tables(value: &Value) -> Option<&Vec<Value>> {
+    value.as_array().filter(|rows| rows.iter().any(Value::is_object))
 }
 
 /// A key of a table, with dots where it stands in a table below.
