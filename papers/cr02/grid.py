@@ -25,9 +25,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 MEAN_RATE = 200  # kbit/s
 SNR = 2.3  # dB of the one user of section 6.4: its table 4
-SHARED_SNR = -1.3  # dB of several users: the mean rates of section 6.5, 4 x 200 and 8 x 120 kbit/s
-DOPPLERS = (5, 10, 20, 30, 37, 60, 120)  # Hz
-DOPPLER = 37  # at which rows are judged
+SHARED_SNR = -0.7  # dB of several users: the mean rates of section 6.5, 4 x 200 and 8 x 120 kbit/s
+AHEAD = 1  # packets of a flow of the cell beyond its buffer, in the base station
+DOPPLERS = (5, 10, 11, 30, 60, 120)  # Hz
+DOPPLER = 11  # at which rows are judged
 DELAY = 400  # ms, forward and reverse together
 BUFFER = 10  # packets
 
@@ -62,7 +63,7 @@ def cell(variant: str, users: int, buffer: int, doppler: float) -> str:
         "edge.user.mean_snr": SNR if users == 1 else SHARED_SNR,
         "edge.user.doppler": doppler,
         "flow.count": users,
-        "edge.buffer": f"{buffer}p",
+        "edge.buffer": f"{buffer + AHEAD}p",
     }
     return point(SCENARIOS / "hdr.toml", VARIANTS[variant] | keys)
 
@@ -133,7 +134,8 @@ WIRED = {
 
 def fig14(doppler: float = DOPPLER) -> Family:
     """One user of a cell."""
-    return {v: {b: cell(v, 1, b, doppler) for b in _buffers("hdr.toml")} for v in VARIANTS}
+    buffers = [places - AHEAD for places in _buffers("hdr.toml")]
+    return {v: {b: cell(v, 1, b, doppler) for b in buffers} for v in VARIANTS}
 
 
 def fig15(users: int, doppler: float = DOPPLER) -> Family:

@@ -94,12 +94,12 @@ def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     cr04 = load("cr04")
     judged = cr04.judge(cr04.claims(runs, cr04.expected))
     assert len(judged) == len(cr04.expected) == 27
-    doppler, snr, traffic = cr04.tables(runs, cr04.expected)
+    doppler, cells, traffic = cr04.tables(runs, cr04.expected)
     assert {len(row) for row in doppler.rows} == {2 + len(cr04_grid.DOPPLERS)}
     # 25 rows depend on the channel, the five of figure 9 stand there in both readings; 16 are of downloads without end.
     assert len(doppler.rows) == 25 + 5
-    assert {len(row) for row in snr.rows} == {2 + len(cr04_grid.SNRS_TRIED)}
-    assert len(snr.rows) == 17 + 5
+    assert {len(row) for row in cells.rows} == {2 + len(cr04_grid.OTHER_CELLS)}
+    assert len(cells.rows) == 17 + 5
     assert {len(row) for row in traffic.rows} == {2 + len(cr04_grid.READINGS)}
     assert len(traffic.rows) == 8
     outcome = Outcome(cr04, runs, judged)
