@@ -76,7 +76,7 @@ bench-criterion: tools ## The engine under criterion
 check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 20 % or 10
 	python benches/check_ns2.py
 
-papers: build ## Rerun every source document and assert its claim table: a quarter of an hour; figures and reports in out/papers
+papers: build ## Rerun every source document and assert its claim table: twenty minutes; figures and reports in out/papers
 	pytest tests/python -m whole --capture=no
 
 docs: .venv/docs/.packages build ## The documentation as HTML in docs/_build, warnings are errors
