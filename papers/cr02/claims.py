@@ -209,14 +209,6 @@ def figure_15(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
     yield "CR02-F15-4", number(min(jain, key=_mean), "least of all points")
 
 
-def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
-    """Which rows of the cell hold at which Doppler frequency."""
-    columns = [dict([*figure_14(runs, at), *figure_15(runs, at)]) for at in grid.DOPPLERS]
-    rows = [[name, expected[name].metric, *(held(expected[name], of[name]) for of in columns)] for name in columns[0]]
-    head = ["row", "statement", *(f"{at} Hz" for at in grid.DOPPLERS)]
-    yield Table("What holds at which Doppler frequency in figures 14 and 15", head, rows, 2)
-
-
 def section_6(runs: Runs) -> Claims:
     """Sections 6.6 and 6.7: wired latency, alpha, summary."""
     for row, variant in (("CR02-S66-1", "Reno"), ("CR02-S66-2", "Reno+AR")):
@@ -239,6 +231,14 @@ def section_6(runs: Runs) -> Claims:
         for base in ("Reno", "Sack")
     ]
     yield "CR02-S67-1", Claim(best, note="greatest of B 6..20")
+
+
+def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
+    """Which rows of the cell hold at which Doppler frequency."""
+    columns = [dict([*figure_14(runs, at), *figure_15(runs, at)]) for at in grid.DOPPLERS]
+    rows = [[name, expected[name].metric, *(held(expected[name], of[name]) for of in columns)] for name in columns[0]]
+    head = ["row", "statement", *(f"{at} Hz" for at in grid.DOPPLERS)]
+    yield Table("What holds at which Doppler frequency in figures 14 and 15", head, rows, 2)
 
 
 def modelled(expected: Expected, item: int) -> dict[str, float]:

@@ -15,7 +15,7 @@ TRIED: dict[str, str] = {
         "packets, one drop-tail queue without a favour, and the first timeout is 6 s (last column of the last table). "
         "But then PF/SFP is 15 % faster up to 50 KB too, which CR04-17 says it is not, and strict priority helps short "
         "flows (CR04-19). Of a thousand combinations of buffer, sharing, regulator, sender, initial window, timer, "
-        "averaging, classification, connections, load, begin of files, transport and Doppler frequency none holds "
-        "this row together with CR04-17"
+        "averaging, classification, connections, load, begin of files, transport and Doppler frequency, tried where "
+        "packets share slots, none holds this row together with CR04-17"
     ),
 }

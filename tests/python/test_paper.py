@@ -85,6 +85,14 @@ def test_the_regulators_stand_in_their_order_on_the_cell():
     assert all(runs(at[name][0], measure.drops).max() == 0 for name in ("WRS", "WRD", "WRB"))
 
 
+def test_the_scenario_files_of_the_cell_are_points_that_are_judged():
+    # So whoever runs one of them has the cell of the claim tables.
+    long_flows, short_flows = (cr04_grid.SCENARIOS / f"{name}-flows.toml" for name in ("long", "short"))
+    assert point(long_flows, {}) == cr04_grid.JUDGED.by_buffer()["DT"][20]
+    assert point(short_flows, {}) == cr04_grid.JUDGED.by_scheme("different")["PF/FIFO"]
+    assert point(grid.SCENARIOS / "hdr.toml", {}) == grid.fig14()["Reno"][10]
+
+
 def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     # Numbers do not matter here: every point has the same web and bulk run.
     made = run_object(700e3)
