@@ -14,9 +14,9 @@ TRIED: dict[str, str] = {
         "without transmission time 0.34"
     ),
     "CR02-F13a-3": (
-        "6.1 % at B 7, 3.4 % at B 11, 1.0 % at B 15, 0.5 % at B 17, where both are within 1 % of the capacity. Sender "
-        "sack 5.7 to 0.4, newreno 7.7 to 0.5; tick 0.5 s and recover guard change nothing; u(200, 75) 8.4 to 0.4; "
-        "delayed ACKs 8.4 to 0.8; e(100) 20.5 to 3.4. e(50) in both directions would hold (10.3 to 1.6), against the "
+        "6.1 % at B 7, 3.4 % at B 11, 1.0 % at B 15, 0.6 % at B 17, where both are within 1 % of the capacity. Sender "
+        "sack 5.8 to 0.4, newreno 7.5 to 0.4; tick 0.5 s and recover guard change nothing; u(200, 75) 8.4 to 0.5; "
+        "delayed ACKs 8.4 to 0.8; e(100) 20.3 to 3.3. e(50) in both directions would hold (10.3 to 1.6), against the "
         "stated reverse delay"
     ),
     "CR02-F15-3": (
@@ -26,8 +26,8 @@ TRIED: dict[str, str] = {
         "there is (2.3 at 37 Hz)"
     ),
     "CR02-F13b-2": (
-        "1085 against 841 ms. Every segment's round trip 31 %, waiting in the queue 38 %, over Reno instead of Sack "
-        "41 %; sender sack 28 %, tick 0.5 s 29 %, u(200, 75) 36 %, alpha 3 82 %. 48 % comes out where ACKs take no "
+        "1084 against 841 ms. Every segment's round trip 31 %, waiting in the queue 38 %, over Reno instead of Sack "
+        "41 %; sender sack 29 %, tick 0.5 s 29 %, u(200, 75) 36 %, alpha 3 82 %. 48 % comes out where ACKs take no "
         "transmission time on the reverse link, 47 % with the two delays exchanged: then bunched ACKs reach the "
         "regulator all at once. The source states 64 kbit/s, and that setting breaks ten other rows"
     ),
