@@ -33,6 +33,7 @@ mod pool;
 mod port;
 pub mod reach;
 pub mod rewrite;
+pub mod runtime_dir;
 mod stats;
 mod template;
 mod watch;
