@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
-use crate::common::real::{DOWNLOAD, download, last_object, ready, server, until_line};
+use crate::common::real::{DOWNLOAD, comes_true, download, last_object, ready, server, until_line};
 use crate::common::{Ended, Folder};
 
 #[test]
@@ -301,4 +301,91 @@ fn an_interrupt_for_the_link_is_one_for_the_command() {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         assert_eq!(child.wait().unwrap().code(), Some(status), "{signal}");
     }
+}
+
+/// Starts a program as the first of a terminal of its own, which is closed when it says `ready`; prints how it ended.
+const TERMINAL: &str = r#"
+import os, pty, signal, sys
+child, master = pty.fork()
+if child == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+seen = b""
+while b"ready" not in seen:
+    seen += os.read(master, 1024)
+os.close(master)
+signal.alarm(60)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+#[test]
+fn a_link_that_is_the_first_program_of_its_terminal_ends_with_it() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    folder.write("terminal.py", TERMINAL);
+    let script = "echo ready; exec sleep 1000";
+    let ended = Command::new("python3")
+        .arg(folder.path("terminal.py"))
+        .args([
+            env!("CARGO_BIN_EXE_ackclock"),
+            "link",
+            "1mbit",
+            "1mbit",
+            "--closed",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ])
+        .output()
+        .map(Ended::from)
+        .unwrap();
+    // 128 and the number of the hang-up, of which the command died
+    assert_eq!((ended.status, ended.out.as_str()), (0, "129\n"), "{}", ended.err);
+}
+
+#[test]
+fn a_second_request_ends_a_link_whatever_hangs() {
+    let Some(folder) = ready(&[]) else { return };
+    for script in [
+        "trap '' TERM; echo ready; while :; do sleep 1000; done",
+        // It leaves no room for the results in a pipe that nobody reads.
+        "echo ready; head -c 65536 /dev/zero",
+    ] {
+        let mut child = folder
+            .command(&["link", "1mbit", "1mbit", "--closed", "--json", "--", "sh", "-c", script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until_line(&mut child, "ready");
+        let kill = format!("kill -TERM {}", child.id());
+        let ended = comes_true(|| {
+            assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+            child.try_wait().unwrap().is_some()
+        });
+        assert!(ended, "{script}");
+        assert_eq!(child.wait().unwrap().code(), Some(143), "{script}");
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the real world is waited for")]
+fn a_request_that_is_ignored_from_the_start_stays_ignored() {
+    let Some(folder) = ready(&[]) else { return };
+    // As `nohup` starts it.
+    let mut child = Command::new("env")
+        .args(["--ignore-signal=HUP", env!("CARGO_BIN_EXE_ackclock"), "link", "1mbit", "1mbit", "--closed"])
+        .args(["--", "sh", "-c", "echo ready; read -r word; exit 7"])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until_line(&mut child, "ready");
+    for _ in 0..2 {
+        let kill = format!("kill -HUP {}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        // Longer than what is taken for one request.
+        std::thread::sleep(std::time::Duration::from_millis(600));
+    }
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(7));
 }

@@ -5,6 +5,7 @@ mod live;
 mod logs;
 mod mahimahi;
 mod progress;
+mod requests;
 mod text;
 
 use std::ffi::OsString;

@@ -10,7 +10,6 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use nix::mount::{MsFlags, mount};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
@@ -23,7 +22,7 @@ use super::inside;
 use super::interface::bring_loopback_up;
 use super::obstacle::{Obstacle, Trying};
 use super::resolver::{self, Resolver};
-use super::signals::{Sender, Signals};
+use super::signals::{Received, Signals};
 use super::tun::Tun;
 use super::users::{Rights, map_to_themselves};
 use super::world::{Outside, Plan};
@@ -190,17 +189,9 @@ fn watch(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
         if let Some(status) = bury(command) {
             return Ok(status);
         }
-        let mut waiting = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut waiting, PollTimeout::NONE) {
-            Ok(_) | Err(nix::Error::EINTR) => {}
-            Err(error) => return Err(error).trying("waiting for the command"),
-        }
-        while let Some(received) = signals.next() {
-            let passed_on = !matches!(received.signal, Signal::SIGCHLD | Signal::SIGTTOU);
-            if passed_on && received.sender == Sender::Process {
-                // Where it has just ended, its status follows.
-                let _ = kill(command, received.signal);
-            }
+        for received in signals.wait().trying("waiting for the command")?.filter(Received::is_ours) {
+            // Where it has just ended, its status follows.
+            let _ = kill(command, received.signal);
         }
     }
 }

@@ -1,14 +1,17 @@
 //! Signals as something to wait for, told apart by who sent them.
 
+use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// Signals that a link takes care of: what ends a program, news of children, and writing to a terminal from behind.
-const HANDLED: [Signal; 6] =
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD, Signal::SIGTTOU];
+/// Signals that ask a program to end.
+const REQUESTS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// What else a link takes care of: news of children, and writing to a terminal from behind.
+const OTHERS: [Signal; 2] = [Signal::SIGCHLD, Signal::SIGTTOU];
 
 /// Pending signals of this process, instead of their usual effects.
 #[derive(Debug)]
@@ -26,25 +29,51 @@ pub struct Received {
 /// Who sent a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// The kernel: a terminal tells all its foreground processes, so each has heard it already.
+    /// The kernel, for a terminal.
     Kernel,
     /// A process, which meant this one.
     Process,
 }
 
+impl Received {
+    /// Whether it asks this process to end, and the command that it looks after has not heard of it. A key is heard by every
+    /// process in the foreground of a terminal; that the terminal is gone is told to the first process of its session alone.
+    pub fn is_ours(&self) -> bool {
+        REQUESTS.contains(&self.signal) && (self.sender == Sender::Process || self.signal == Signal::SIGHUP)
+    }
+
+    /// Whether it asks for an end, of whomever.
+    pub fn is_request(&self) -> bool {
+        REQUESTS.contains(&self.signal)
+    }
+}
+
 impl Signals {
-    /// Blocks the signals in this thread, and in the threads it starts from now on, and collects them instead.
+    /// Blocks the signals in this thread, and in the threads it starts from now on, and collects them instead. Requests that
+    /// this process was told to ignore when it was started, as `nohup` does, stay ignored.
     ///
     /// # Errors
     /// Where the kernel has no file left.
     pub fn take() -> io::Result<Self> {
-        let set: SigSet = HANDLED.into_iter().collect();
+        let ignored = ignored();
+        let heeded = REQUESTS.into_iter().filter(|signal| ignored & bit(*signal) == 0);
+        let set: SigSet = heeded.chain(OTHERS).collect();
         set.thread_block()?;
         Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?))
     }
 
-    /// The next pending signal.
-    pub fn next(&self) -> Option<Received> {
+    /// Waits until signals are pending, and gives them.
+    ///
+    /// # Errors
+    /// Where the kernel cannot wait.
+    pub fn wait(&self) -> io::Result<impl Iterator<Item = Received> + '_> {
+        match poll(&mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
+            Ok(_) | Err(nix::Error::EINTR) => Ok(std::iter::from_fn(|| self.next())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn next(&self) -> Option<Received> {
         let info = self.0.read_signal().ok().flatten()?;
         // SI_USER, SI_QUEUE and SI_TKILL, by which processes send, are not above zero.
         let sender = if info.ssi_code > 0 { Sender::Kernel } else { Sender::Process };
@@ -52,8 +81,13 @@ impl Signals {
     }
 }
 
-impl AsFd for Signals {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
+/// Which signals this process ignores, bit n - 1 for signal n (proc(5)); none where that cannot be read.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn bit(signal: Signal) -> u64 {
+    1 << (signal as u32 - 1)
 }

@@ -15,14 +15,14 @@ use ackclock_link::Files;
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, Request};
-use ackclock_live::namespace::{Ends, Outside, Plan, Sender, Signals, World};
+use ackclock_live::namespace::{Ends, Outside, Plan, Received, World};
 use ackclock_live::reach::Reach;
 use ackclock_live::{Driver, Orders, Plane, PlaneConfig, RealClock, Remote, Side, TunPort, metrics};
 use ackclock_scenario::{DiskFiles, Scenario, json_line};
-use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::progress::{self, Progress, Snapshot};
+use super::requests::Requests;
 use super::text::Text;
 use super::{Args, Around, logs};
 use crate::commands::run::Capture;
@@ -50,14 +50,15 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: DiskFile
     let plan = Plan { command, environment: Vec::new(), outside };
     let (world, ends) = World::begin(&plan).map_err(|obstacle| Failure::Run(obstacle.to_string()))?;
     say_reach(&world, args);
-    let signals =
-        Signals::take().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
+    let requests =
+        Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
     let Ends { outside, inside, control } = ends;
     let link = Link::start(args, text, scenario, files, [outside, inside], capture)?;
     link.serve(control, metrics);
     world.go().map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
     let once = args.spelling.once.then(|| link.length()).flatten();
-    let status = attend(&world, &signals, &link, once, shown)?;
+    let status = attend(&world, &requests, &link, once, shown);
+    requests.command_has_ended();
     drop(world);
     let told = link.finish().and_then(|results| match args.around.json {
         true => output::print(&format!("{}\n", json_line(&results, &[]))),
@@ -93,29 +94,19 @@ fn say_reach(world: &World, args: &Args) {
 }
 
 /// Waits for the command's end; signals go to it, and the status is shown.
-fn attend(
-    world: &World,
-    signals: &Signals,
-    link: &Link,
-    once: Option<Span>,
-    shown: progress::Place,
-) -> Result<u8, Failure> {
+fn attend(world: &World, requests: &Requests, link: &Link, once: Option<Span>, shown: progress::Place) -> u8 {
     let begun = now();
     let mut progress = Progress::begin(shown);
     loop {
-        progress::wait(signals.as_fd(), PERIOD).map_err(|error| Failure::Run(format!("waiting: {error}")))?;
-        while let Some(received) = signals.next() {
-            let passed_on = !matches!(received.signal, Signal::SIGCHLD | Signal::SIGTTOU);
-            if passed_on && received.sender == Sender::Process {
-                world.signal(received.signal);
-            }
+        for request in requests.wait(PERIOD).filter(Received::is_ours) {
+            world.signal(request.signal);
         }
         if let Some(status) = world.ended() {
-            return Ok(status);
+            return status;
         }
         if once.is_some_and(|length| begun.elapsed() >= Duration::from_nanos(length.as_nanos())) {
             // As mm-link ends: the recording is over, and with it the command.
-            return Ok(0);
+            return 0;
         }
         if progress.is_shown()
             && let Some(snapshot) = link.shared.snapshot()

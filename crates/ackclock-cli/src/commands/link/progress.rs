@@ -1,15 +1,12 @@
 //! What a running link shows: a line on the terminal, and a page of metrics.
 
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 use ackclock_core::results::{FlowResult, RunResult};
 use ackclock_core::{FlowId, Time};
 use ackclock_link::LinkView;
 use ackclock_live::Plane;
 use ackclock_live::metrics::{Kind, Page};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// A link at an instant.
 pub(super) struct Snapshot {
@@ -120,15 +117,6 @@ fn print(text: &str) {
     let mut out = io::stderr().lock();
     // A terminal that is gone shows nothing.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// Waits until the file is readable, or for as long.
-pub(super) fn wait(file: BorrowedFd<'_>, most: Duration) -> io::Result<()> {
-    let timeout = PollTimeout::try_from(most).unwrap_or(PollTimeout::ZERO);
-    match poll(&mut [PollFd::new(file, PollFlags::POLLIN)], timeout) {
-        Ok(_) | Err(nix::Error::EINTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// The metrics of a link; flows by number, as in the results.

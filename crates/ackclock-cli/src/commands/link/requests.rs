@@ -1,0 +1,131 @@
+//! Requests to end that reach a running link: the first is the command's, a second one ends the link at once.
+
+use std::io;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ackclock_live::namespace::{Received, Signals};
+
+/// The signals of this process, heard in a thread of their own, so that nothing else that hangs keeps them from it.
+pub(super) struct Requests {
+    heard: Receiver<Received>,
+    command_ended: Arc<AtomicBool>,
+}
+
+impl Requests {
+    /// Collects signals from now on, also those of threads that are started later.
+    ///
+    /// # Errors
+    /// Where they cannot be collected.
+    pub(super) fn hear() -> io::Result<Self> {
+        let signals = Signals::take()?;
+        let (tell, heard) = mpsc::channel();
+        let command_ended = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&command_ended);
+        thread::Builder::new().name("signals".to_owned()).spawn(move || listen(&signals, &tell, &ended))?;
+        Ok(Self { heard, command_ended })
+    }
+
+    /// Waits for signals, at most so long, and gives those that have come.
+    pub(super) fn wait(&self, most: Duration) -> impl Iterator<Item = Received> + '_ {
+        let first = self.heard.recv_timeout(most).ok();
+        first.into_iter().chain(self.heard.try_iter())
+    }
+
+    /// From now on there is no command that a signal could be meant for.
+    pub(super) fn command_has_ended(&self) {
+        self.command_ended.store(true, Ordering::Relaxed);
+    }
+}
+
+fn listen(signals: &Signals, tell: &Sender<Received>, command_ended: &AtomicBool) {
+    let mut patience = Patience::default();
+    while let Ok(pending) = signals.wait() {
+        for received in pending {
+            let command = if command_ended.load(Ordering::Relaxed) { Command::Ended } else { Command::Runs };
+            if patience.ends_with(received, command, now()) {
+                // The kernel ends the command and its namespaces with this process. Unfinished files keep their names.
+                process::exit(128 + received.signal as i32);
+            }
+            // Where nobody waits any more, the link is about to end.
+            let _ = tell.send(received);
+        }
+    }
+}
+
+/// Whether there is a command that signals could be meant for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Command {
+    Runs,
+    Ended,
+}
+
+/// What was asked before.
+#[derive(Default)]
+struct Patience {
+    /// When a request was heard last, whomever it was meant for.
+    heard: Option<Instant>,
+    /// Whether one was meant for this process.
+    asked: bool,
+}
+
+/// `timeout` sends its signal twice, and whoever closes a terminal may do it beside the kernel: what comes so soon is the
+/// same request.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
+
+impl Patience {
+    /// Whether the link ends at once: it was asked before, or there is no command left to pass the request on to.
+    fn ends_with(&mut self, received: Received, command: Command, now: Instant) -> bool {
+        if !received.is_request() || self.heard.is_some_and(|heard| now < heard + ONE_REQUEST) {
+            return false;
+        }
+        let ends = command == Command::Ended || (self.asked && received.is_ours());
+        self.heard = Some(now);
+        self.asked |= received.is_ours();
+        ends
+    }
+}
+
+#[allow(clippy::disallowed_methods)] // The command may ask a clock.
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_live::namespace::Sender::{self, Kernel, Process};
+    use nix::sys::signal::Signal::{self, SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+    use super::Command::{Ended, Runs};
+    use super::*;
+
+    /// Signals by when they come (ms), and which of them ends the link.
+    fn last_of(signals: &[(u64, Signal, Sender, Command)]) -> Option<usize> {
+        let (mut patience, begun) = (Patience::default(), now());
+        signals.iter().position(|&(at, signal, sender, command)| {
+            patience.ends_with(Received { signal, sender }, command, begun + Duration::from_millis(at))
+        })
+    }
+
+    #[test]
+    fn a_second_request_ends_the_link_and_the_echo_of_the_first_does_not() {
+        let term = |at| (at, SIGTERM, Process, Runs);
+        assert_eq!(last_of(&[term(0), term(1), term(499)]), None);
+        assert_eq!(last_of(&[term(0), term(1), term(500)]), Some(2));
+        assert_eq!(last_of(&[(0, SIGHUP, Kernel, Runs), (900, SIGHUP, Process, Runs)]), Some(1));
+        assert_eq!(last_of(&[term(0), (900, SIGCHLD, Kernel, Runs)]), None);
+    }
+
+    #[test]
+    fn keys_belong_to_the_command_while_it_runs() {
+        let key = |at, command| (at, SIGINT, Kernel, command);
+        assert_eq!(last_of(&[key(0, Runs), key(1000, Runs), key(2000, Runs)]), None);
+        assert_eq!(last_of(&[key(0, Runs), key(1, Ended)]), None, "the key that ended the command");
+        assert_eq!(last_of(&[key(0, Runs), key(1000, Ended)]), Some(1));
+        assert_eq!(last_of(&[key(0, Ended)]), Some(0));
+    }
+}
