@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test checked check skeletons bench bench-criterion bench-live agree agree-options regulators check-ns2 papers docs pages fuzz clean tools build
+.PHONY: help run test checked check audit skeletons bench bench-criterion bench-live agree agree-options regulators check-ns2 papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -10,7 +10,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 CARGO ?= cargo
 PYTHON ?= python3
 LEAST_RUST := 1.95
-RUST_SOURCES = $(shell find .cargo crates Cargo.toml Cargo.lock -name '*.rs' -o -name '*.toml' -o -name '*.lock')
+RUST_SOURCES = THIRD-PARTY.txt $(shell find .cargo crates Cargo.toml Cargo.lock -name '*.rs' -o -name '*.toml' -o -name '*.lock')
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -50,7 +50,14 @@ check: .venv/.packages checked ## Formatting, lints, types, house rules
 	ruff check .
 	ruff format --check .
 	mypy
+	python python/requirements/licences.py
 	$(ON_CHECKED) stubtest ackclock._core
+
+audit: tools ## Licences, sources and known faults of all dependencies by cargo-deny; needs the network, not part of `make check`
+	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 1; }
+	for manifest in Cargo.toml fuzz/Cargo.toml benches/criterion/Cargo.toml; do \
+	    $(CARGO) deny --locked --manifest-path $$manifest --config $(CURDIR)/deny.toml check advisories licenses sources || exit 1; \
+	done
 
 skeletons: tools ## What `cargo xtask new` writes compiles and keeps the laws (builds a copy)
 	$(CARGO) xtask skeletons

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::Problems;
+use crate::cargo::{metadata, packages, text};
 
 /// A crate and those right below it; it may use them and whatever they may use.
 const HOUSE: &[(&str, &[&str])] = &[
@@ -27,21 +27,9 @@ const TESTKIT: &str = "ackclock-testkit";
 
 /// Asks cargo what depends on what and compares.
 pub(crate) fn check(root: &Path) -> Result<Problems, String> {
-    let metadata = metadata(root)?;
-    let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
+    let metadata = metadata(root, "Cargo.toml", &["--no-deps", "--offline"])?;
+    let packages = packages(&metadata)?;
     Ok(packages.iter().flat_map(|package| violations(package, packages)).collect())
-}
-
-fn metadata(root: &Path) -> Result<Value, String> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("cargo metadata: {error}"))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 /// Development dependencies count too: a test that needs a crate from above belongs above.
@@ -60,10 +48,6 @@ fn violations(package: &Value, packages: &[Value]) -> Problems {
         .filter(|dependency| ours.contains(dependency) && !below.contains(dependency))
         .map(|dependency| format!("{name} must not depend on {dependency}"))
         .collect()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 /// Everything that a crate may use.

@@ -1,13 +1,16 @@
 //! Chores of the workspace: `cargo xtask help` lists them.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks to a terminal")]
 
+mod cargo;
 mod dependencies;
 mod headings;
+mod licences;
 mod lines;
 mod skeleton;
 mod skeleton_check;
 mod source;
 mod test_files;
+mod third_party;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -17,11 +20,16 @@ const HELP: &str = "\
 cargo xtask check                  every check below but `skeletons`
 cargo xtask deps                   crates depend on each other downwards only
 cargo xtask headings               every model file says where it comes from and how it was validated
+cargo xtask licences               licences and sources of dependencies are those of deny.toml, THIRD-PARTY.txt is theirs
 cargo xtask lines                  files of at most 400 lines before their tests, functions of at most 40
 cargo xtask words                  no left-overs and no paths of one machine in the files under version control
 cargo xtask tests                  tests/main.rs of a crate names every file beside it
 cargo xtask skeletons              what `new` writes compiles and keeps the laws (slow: builds a copy)
+cargo xtask third-party            writes THIRD-PARTY.txt: the licence texts of what is linked in
 cargo xtask new KIND NAME          a skeleton; KIND is regulator, link, queue, scheduler or congestion-control";
+
+/// What `check` runs; `cargo xtask NAME` runs one of them.
+const CHECKS: [&str; 6] = ["deps", "headings", "licences", "lines", "tests", "words"];
 
 /// What a check found: nothing, or one line a problem.
 type Problems = Vec<String>;
@@ -31,9 +39,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = workspace_root();
     let outcome = match words[..] {
-        ["check"] => report(&root, &["deps", "headings", "lines", "tests", "words"]),
-        ["deps" | "headings" | "lines" | "tests" | "words"] => report(&root, &words),
+        ["check"] => report(&root, &CHECKS),
+        [check] if CHECKS.contains(&check) => report(&root, &[check]),
         ["skeletons"] => skeleton_check::run(&root),
+        ["third-party"] => third_party::write(&root),
         ["new", kind, name] => skeleton::write(&root, kind, name).map(|file| println!("{}", file.display())),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
@@ -60,6 +69,7 @@ fn report(root: &Path, checks: &[&str]) -> Result<(), String> {
         let problems = match name {
             "deps" => dependencies::check(root)?,
             "headings" => headings::check(root)?,
+            "licences" => licences::check(root)?,
             "lines" => lines::check(root)?,
             "tests" => test_files::check(root)?,
             _ => words::check(root)?,

@@ -33,10 +33,17 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 /// TCP over links whose rate and delay vary: what happens to it, and what an edge can do for it.
 #[derive(Debug, Parser)]
 #[command(name = "ackclock", version, max_term_width = 110, after_help = EXAMPLES)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    /// Print the licence texts of what is linked in.
+    #[arg(long)]
+    licences: bool,
 }
+
+/// Written by `cargo xtask third-party`.
+const LICENCES: &str = include_str!("../../../THIRD-PARTY.txt");
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,7 +57,12 @@ Exit status: 0 done, 1 a run failed or there was no room for a result, 2 the inp
 fn main() -> ExitCode {
     // clap prints help and errors itself and ends with status 0 or 2.
     let cli = Cli::parse();
-    match cli.command.perform() {
+    let done = match cli.command {
+        Some(command) => command.perform(),
+        // Without a command and without an option clap has shown the help.
+        None => output::print(LICENCES),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => tell(&failure),
     }

@@ -217,3 +217,13 @@ fn a_scenario_finds_its_recording_beside_itself() {
     let capacity = run["bottleneck"]["capacity_bps"].as_f64().unwrap();
     assert!((1.1e6..1.3e6).contains(&capacity), "{capacity}");
 }
+
+#[test]
+fn the_command_prints_the_licences_of_what_is_linked_in() {
+    let folder = Folder::new();
+    let printed = folder.prints(&["--licences"]);
+    // Of Rust, of C, and of a crate that comes without its text.
+    for holder in ["The Rust Project Developers", "Jason Evans", "Julian Schmid"] {
+        assert!(printed.contains(holder), "{holder}");
+    }
+}
