@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from ackclock.files import in_unicode, naming, write_text, write_whole
+from ackclock.text import printable
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 model = typer.Typer(no_args_is_help=True, help="Throughput by formula, in packets per second and kbit/s.")
@@ -165,7 +166,7 @@ _STDOUT = "standard output"
 
 def _print(text: str, end: str = "\n") -> None:
     with naming(_STDOUT):
-        print(text, end=end)
+        print(printable(text), end=end)
 
 
 # What the system says of a slip in a path; what else it says, as of a full disk, is a failure.
@@ -178,13 +179,19 @@ def _status() -> Iterator[None]:
     try:
         yield
     except (ValueError, *_NO_SUCH_PLACE) as error:
-        print(f"ackclock: {_said(error)}", file=sys.stderr)
+        _tell(error)
         raise SystemExit(2) from None
     except (RuntimeError, OSError, ImportError) as error:
-        print(f"ackclock: {_said(error)}", file=sys.stderr)
+        _tell(error)
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+def _tell(error: Exception) -> None:
+    """Say on standard error what went wrong, further lines of it indented."""
+    message = printable(_said(error)).replace("\n", "\n  ")
+    print(f"ackclock: {message}", file=sys.stderr)
 
 
 def _said(error: Exception) -> str:

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ackclock.text import printable
+
 Progress = Callable[[int, int], None]
 
 
@@ -14,9 +16,10 @@ def bar(title: str) -> Iterator[Progress | None]:
         yield None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(title, total=None)
+        task = shown.add_task(escape(printable(title)), total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -102,6 +102,14 @@ def test_standard_output_without_room_is_a_run_that_failed(unbuffered):
     assert error == b"ackclock: standard output: No space left on device"
 
 
+def test_control_characters_of_names_are_escaped(monkeypatch, tmp_path, capsys):
+    evil = tmp_path / "no\x1b[2J\x9b\nackclock: all is well.csv"
+    assert command(monkeypatch, "trace", "plot", str(evil), "--out", str(tmp_path / "x.svg")) == 2
+    first, *further = capsys.readouterr().err.splitlines()
+    assert first.endswith("no\\u001b[2J\\u009b")
+    assert all(line.startswith("  ") for line in further)
+
+
 @pytest.mark.parametrize("out", ["noending", "wrong.part", "/dev/null"])
 def test_a_picture_without_a_pictures_ending_is_exit_status_2(monkeypatch, tmp_path, capsys, out):
     monkeypatch.chdir(tmp_path)

@@ -4,21 +4,25 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use ackclock_core::text::printable;
+
 use crate::failure::Failure;
 
-/// Writes `text` to standard output.
+/// Writes `text` to standard output; what a terminal would obey in it is escaped, as JSON and TOML escape it.
 ///
 /// # Errors
 /// [`Failure::Unread`] where the reader has gone, else what stands in the way.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unprintable(&error))
+    out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()).map_err(|error| unprintable(&error))
 }
 
-/// Says something about the work itself on standard error; a closed standard error hears nothing.
+/// Says something about the work itself on standard error, further lines of it indented; names and values in it may be
+/// anybody's, and are escaped. A closed standard error hears nothing.
 pub(crate) fn tell(message: &str) {
     // There is nobody left to whom a failure could be told.
-    let _ = writeln!(io::stderr().lock(), "ackclock: {message}");
+    let _ =
+        writeln!(io::stderr().lock(), "ackclock: {}", printable(message.trim_end()).replace('\n', "\n  "));
 }
 
 fn unprintable(error: &io::Error) -> Failure {

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
+use ackclock_core::text::printable_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar over `jobs` jobs, hidden where standard error is no terminal or there is only one job.
@@ -13,6 +14,6 @@ pub(crate) fn bar(title: &str, jobs: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix} {wide_bar} {human_pos}/{human_len}, {eta} left")
         .expect("the template is a constant that the tests draw");
     bar.set_style(style);
-    bar.set_prefix(title.to_owned());
+    bar.set_prefix(printable_line(title).into_owned());
     bar
 }

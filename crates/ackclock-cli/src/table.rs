@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
+use ackclock_core::text::printable_line;
+
 use crate::statistics::Estimate;
 
 /// On which side of its column a cell stands.
@@ -29,7 +31,7 @@ impl Table {
     /// Adds a row of one cell a column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.headings.len());
-        self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
+        self.rows.push(cells.into_iter().map(|cell| printable_line(&cell).into_owned()).collect());
     }
 
     /// The table as lines; where they would be wider than `width` characters, one block of lines a row.
@@ -154,11 +156,6 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Names come from files; control characters in them would move the cursor.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
 const GAP: &str = "  ";
 
 #[cfg(test)]
@@ -176,13 +173,19 @@ mod tests {
 
     #[test]
     fn names_stand_left_and_numbers_right() {
-        assert_eq!(sample().render(None), "sender  drops\n------  -----\nreno    1,234\ns?k         7\n");
+        assert_eq!(
+            sample().render(None),
+            "sender    drops\n--------  -----\nreno      1,234\ns\\u001bk      7\n"
+        );
     }
 
     #[test]
     fn a_narrow_terminal_gets_a_block_for_each_row() {
-        assert_eq!(sample().render(Some(12)), "sender  reno\ndrops   1,234\n\nsender  s?k\ndrops   7\n");
-        assert_eq!(sample().render(Some(13)), sample().render(None));
+        assert_eq!(
+            sample().render(Some(14)),
+            "sender  reno\ndrops   1,234\n\nsender  s\\u001bk\ndrops   7\n"
+        );
+        assert_eq!(sample().render(Some(15)), sample().render(None));
     }
 
     #[test]

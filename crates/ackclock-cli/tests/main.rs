@@ -7,5 +7,6 @@ mod common;
 mod link;
 mod programs;
 mod reach;
+mod strangers;
 mod synth;
 mod trouble;

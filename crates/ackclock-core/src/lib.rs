@@ -17,6 +17,7 @@ mod ring;
 mod segment;
 mod seq;
 mod streams;
+pub mod text;
 mod time;
 mod tracer;
 pub mod units;

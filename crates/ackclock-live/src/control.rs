@@ -1,17 +1,25 @@
 //! The control socket: a link is asked and changed while it runs.
 //!
-//! Two abstract sockets, one in the network namespace of `ackclock` and one inside the link; both vanish with the process
-//! that listens. A request is a line, the answer is a line: `set down.rate=1mbit` is answered by `ok`, `show` by `ok` and
-//! the results so far as JSON, and what cannot be done by `error` and the reason.
+//! There are two. One inside the link has an abstract name, which belongs to the network namespace and which nobody inside can
+//! have taken before. The one outside lies in the user's private run-time folder; where there is none it has an abstract
+//! name too, which another user may take first. So both sides look whose process the other is: only the
+//! same user and root are believed. A request is a line, the answer is a line: `set down.rate=1mbit` is answered by `ok`,
+//! `show` by `ok` and the results so far as JSON, and what cannot be done by `error` and the reason.
 
-use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ackclock_core::text::printable_line;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
+
+use crate::clients::{self, Protocol};
+use crate::runtime_dir;
 
 /// What the socket inside a link is called; the innermost link answers to it.
 pub const NAME_INSIDE: &str = "ackclock-link";
@@ -28,7 +36,7 @@ pub enum Request {
 /// Which link is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
-    /// The one in which the caller runs, or the only one on this machine.
+    /// The one in which the caller runs, or the only one that the caller's user runs.
     Nearest,
     /// The one of this process.
     Process(u32),
@@ -74,38 +82,108 @@ impl Request {
     }
 }
 
-/// Listens in this network namespace for this process.
-///
-/// # Errors
-/// Where the name is taken.
-pub fn listen(process: u32) -> io::Result<UnixListener> {
-    UnixListener::bind_addr(&SocketAddr::from_abstract_name(name_of(process))?)
+/// A socket that listens for the requests of this user and of root.
+#[derive(Debug)]
+pub struct Listener {
+    socket: UnixListener,
 }
 
-/// Answers requests, one after the other, until the process ends.
-pub fn serve(listener: &UnixListener, answer: impl Fn(&Request) -> Result<String, String>) {
-    for stream in listener.incoming().flatten() {
-        // A client that goes away before its answer, or says nothing, is its own affair.
-        let _ = converse(stream, &answer);
+/// The name of a socket in a folder, which goes with this.
+#[derive(Debug)]
+pub struct Name(Option<PathBuf>);
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // What is left is removed by the next link.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
-fn converse(mut stream: UnixStream, answer: impl Fn(&Request) -> Result<String, String>) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let peer = getsockopt(&stream, PeerCredentials)?.uid();
-    let mut line = String::new();
-    BufReader::new(&stream).take(LONGEST).read_line(&mut line)?;
-    let outcome = if peer == geteuid().as_raw() || peer == 0 {
-        Request::parse(&line).and_then(|request| answer(&request))
-    } else {
-        Err("the link belongs to another user".to_owned())
+/// Listens for this process: in the private run-time folder, or under an abstract name in this network namespace.
+///
+/// # Errors
+/// Where there is no such folder and the name is taken.
+pub fn listen(process: u32) -> io::Result<(Listener, Name)> {
+    if let Ok((socket, path)) = runtime_dir::private().and_then(|folder| listen_in(&folder, process)) {
+        return Ok((Listener { socket }, Name(Some(path))));
+    }
+    let name = SocketAddr::from_abstract_name(format!("{PREFIX}{process}"))?;
+    Ok((Listener { socket: UnixListener::bind_addr(&name)? }, Name(None)))
+}
+
+fn listen_in(folder: &Path, process: u32) -> io::Result<(UnixListener, PathBuf)> {
+    remove_dead(folder);
+    let path = folder.join(file_name(process)?);
+    // The socket takes its name when it listens: until then it would seem to be that of a link that has died.
+    let nameless = path.with_extension("new");
+    let _ = fs::remove_file(&nameless);
+    let socket = UnixListener::bind(&nameless)?;
+    fs::rename(&nameless, &path)?;
+    Ok((socket, path))
+}
+
+/// Removes what links left that were killed.
+fn remove_dead(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_socket = entry.path().extension().is_some_and(|ending| ending == ENDING);
+        let refuses = || {
+            UnixStream::connect(entry.path()).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        };
+        if is_socket && refuses() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+impl From<UnixListener> for Listener {
+    fn from(socket: UnixListener) -> Self {
+        Self { socket }
+    }
+}
+
+impl Listener {
+    /// Answers requests until the process ends.
+    ///
+    /// # Errors
+    /// Where the kernel will not say who comes.
+    pub fn serve(&self, answer: impl Fn(&Request) -> Result<String, String>) -> io::Result<()> {
+        clients::serve(self.socket.as_fd(), || Ok(self.socket.accept()?.0.into()), &Lines(answer))
+    }
+}
+
+/// A line is answered by a line.
+struct Lines<F>(F);
+
+impl<F: Fn(&Request) -> Result<String, String>> Protocol for Lines<F> {
+    const LONGEST: usize = 64 << 10;
+
+    fn is_whole(line: &[u8]) -> bool {
+        line.contains(&b'\n')
+    }
+
+    fn refusal(&self, client: &File) -> Option<Vec<u8>> {
+        (!is_believed(client)).then(|| outcome(Err("the link belongs to another user".to_owned())))
+    }
+
+    fn answer(&self, line: &[u8]) -> Vec<u8> {
+        let line = String::from_utf8_lossy(line);
+        outcome(Request::parse(&line).and_then(|request| self.0(&request)))
+    }
+}
+
+fn outcome(outcome: Result<String, String>) -> Vec<u8> {
+    let (word, text) = match &outcome {
+        Ok(text) => ("ok", text),
+        Err(why) => ("error", why),
     };
-    let text = match outcome {
-        Ok(text) => format!("ok {text}\n"),
-        Err(why) => format!("error {why}\n"),
-    };
-    stream.write_all(text.as_bytes())
+    format!("{word} {}\n", printable_line(text)).into_bytes()
+}
+
+/// Whether the process at the other end is this user's or root's; of one that listens, who it was when it began to.
+fn is_believed(peer: &impl AsFd) -> bool {
+    getsockopt(peer, PeerCredentials).is_ok_and(|peer| [geteuid().as_raw(), 0].contains(&peer.uid()))
 }
 
 /// Asks a running link.
@@ -115,32 +193,51 @@ fn converse(mut stream: UnixStream, answer: impl Fn(&Request) -> Result<String, 
 pub fn ask(whom: Addressee, request: &Request) -> Result<String, Unanswered> {
     let mut stream = connect(whom)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(request.line().as_bytes())?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    // One that belongs to another user answers before it is asked, and hears nothing.
+    let asked = stream.write_all(request.line().as_bytes());
     let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
+    BufReader::new(&stream).take(LONGEST_ANSWER).read_line(&mut answer)?;
     match answer.trim_end().split_once(' ').unwrap_or((answer.trim_end(), "")) {
         ("ok", text) => Ok(text.to_owned()),
         ("error", why) => Err(Unanswered::Refused(why.to_owned())),
-        _ => Err(Unanswered::Silent(io::ErrorKind::UnexpectedEof.into())),
+        _ => Err(asked.err().unwrap_or_else(|| ErrorKind::UnexpectedEof.into()).into()),
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(5);
-const LONGEST: u64 = 64 << 10;
+/// How long a link may take for its answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// More than the results of as many flows as there are rows of.
+const LONGEST_ANSWER: u64 = 1 << 28;
 
 fn connect(whom: Addressee) -> Result<UnixStream, Unanswered> {
-    let to = |name: &str| UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?);
     let process = match whom {
         Addressee::Process(process) => process,
-        Addressee::Nearest => match to(NAME_INSIDE) {
-            Ok(stream) => return Ok(stream),
-            Err(_) => only(&running())?,
+        Addressee::Nearest => match connect_abstract(NAME_INSIDE) {
+            // Outside any link, this name too may be another user's.
+            Ok(stream) if is_believed(&stream) => return Ok(stream),
+            _ => only(&running())?,
         },
     };
-    to(&name_of(process)).map_err(|error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => Unanswered::Nobody(format!("process {process} runs no link")),
+    let stream = to_process(process).map_err(|error| match error.kind() {
+        ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
+            Unanswered::Nobody(format!("process {process} runs no link"))
+        }
         _ => error.into(),
-    })
+    })?;
+    if !is_believed(&stream) {
+        return Err(Unanswered::Nobody(format!("the link of process {process} belongs to another user")));
+    }
+    Ok(stream)
+}
+
+fn to_process(process: u32) -> io::Result<UnixStream> {
+    let in_folder = || UnixStream::connect(runtime_dir::private()?.join(file_name(process)?));
+    in_folder().or_else(|_| connect_abstract(&format!("{PREFIX}{process}")))
+}
+
+fn connect_abstract(name: &str) -> io::Result<UnixStream> {
+    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
 fn only(processes: &[u32]) -> Result<u32, Unanswered> {
@@ -157,8 +254,27 @@ fn only(processes: &[u32]) -> Result<u32, Unanswered> {
     }
 }
 
-/// The processes of the links that listen in this network namespace.
+/// The processes of this user's links, in this process or network namespace.
 fn running() -> Vec<u32> {
+    let named = in_folder().unwrap_or_default().into_iter().chain(under_abstract_names());
+    let mut processes: Vec<u32> =
+        named.filter(|&process| to_process(process).is_ok_and(|stream| is_believed(&stream))).collect();
+    processes.sort_unstable();
+    processes.dedup();
+    processes
+}
+
+fn in_folder() -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(runtime_dir::private()?)?.flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(names
+        .filter_map(|name| {
+            process_of(&name).filter(|&process| file_name(process).is_ok_and(|own| own == name))
+        })
+        .collect())
+}
+
+fn under_abstract_names() -> Vec<u32> {
     let table = fs::read_to_string("/proc/self/net/unix").unwrap_or_default();
     let prefix = format!("@{PREFIX}");
     let mut processes: Vec<u32> = table
@@ -171,11 +287,19 @@ fn running() -> Vec<u32> {
     processes
 }
 
-fn name_of(process: u32) -> String {
-    format!("{PREFIX}{process}")
+/// The name in the folder, which all process namespaces share: it has the number of the namespace too.
+fn file_name(process: u32) -> io::Result<String> {
+    let namespace = fs::read_link("/proc/self/ns/pid")?;
+    let number: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    Ok(format!("link-{number}-{process}.{ENDING}"))
+}
+
+fn process_of(name: &str) -> Option<u32> {
+    name.strip_suffix(ENDING)?.strip_suffix('.')?.rsplit_once('-')?.1.parse().ok()
 }
 
 const PREFIX: &str = "ackclock-link-";
+const ENDING: &str = "sock";
 
 #[cfg(test)]
 mod tests {
@@ -197,22 +321,45 @@ mod tests {
         }
     }
 
+    /// A link that shows nothing and refuses every change; it answers to a number that no process has.
+    fn link(offset: u32) -> (u32, Name) {
+        let process = u32::MAX - 2 * std::process::id() - offset;
+        let (listener, name) = listen(process).unwrap();
+        std::thread::spawn(move || {
+            listener.serve(|request| match request {
+                Request::Show => Ok("{}".to_owned()),
+                Request::Set(_) => Err("no such key \u{1b}[2J".to_owned()),
+            })
+        });
+        (process, name)
+    }
+
     #[test]
     fn a_link_answers_and_refuses() {
-        // A number that no process has.
-        let process = u32::MAX - std::process::id();
-        let listener = listen(process).unwrap();
-        std::thread::spawn(move || {
-            serve(&listener, |request| match request {
-                Request::Show => Ok("{}".to_owned()),
-                Request::Set(_) => Err("no such key".to_owned()),
-            });
-        });
+        let (process, name) = link(0);
         assert!(running().contains(&process));
         assert_eq!(ask(Addressee::Process(process), &Request::Show).unwrap(), "{}");
         let refused = ask(Addressee::Process(process), &Request::Set(vec![("a".into(), "b".into())]));
-        assert_eq!(refused.unwrap_err().to_string(), "no such key");
-        let nobody = ask(Addressee::Process(process - 1), &Request::Show);
+        assert_eq!(refused.unwrap_err().to_string(), "no such key \\u001b[2J");
+        drop(name);
+        let nobody = ask(Addressee::Process(process), &Request::Show);
         assert!(matches!(nobody, Err(Unanswered::Nobody(_))), "{nobody:?}");
+    }
+
+    #[test]
+    fn idle_clients_do_not_keep_a_link_from_answering() {
+        let (process, _name) = link(1);
+        let idle: Vec<_> = (0..300).map(|_| to_process(process).unwrap()).collect();
+        assert_eq!(ask(Addressee::Process(process), &Request::Show).unwrap(), "{}");
+        drop(idle);
+    }
+
+    #[test]
+    fn the_socket_of_a_link_that_was_killed_is_removed_by_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(listen_in(folder.path(), 1).unwrap());
+        let (_socket, path) = listen_in(folder.path(), 2).unwrap();
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(left, [path]);
     }
 }

@@ -16,6 +16,7 @@
 //! does the same in no time at all, which is how equality with the simulation is tested.
 
 pub mod capture;
+mod clients;
 mod clock;
 pub mod control;
 mod driver;

@@ -1,9 +1,12 @@
 //! Metrics in the text format of Prometheus, and a server of one page.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+
+use crate::clients::{self, Protocol};
 
 /// A page of metrics, under construction.
 #[derive(Clone, Debug, Default)]
@@ -69,43 +72,49 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Serves `page` at `/metrics` until the process ends.
-pub fn serve(listener: &TcpListener, page: impl Fn() -> String) {
-    for stream in listener.incoming().flatten() {
-        // A client that goes away before its answer is its own affair.
-        let _ = answer(stream, &page);
-    }
+///
+/// # Errors
+/// Where the kernel will not say who comes.
+pub fn serve(listener: &TcpListener, page: impl Fn() -> String) -> io::Result<()> {
+    clients::serve(listener.as_fd(), || Ok(listener.accept()?.0.into()), &Http(page))
 }
 
-fn answer(mut stream: TcpStream, page: impl Fn() -> String) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut lines = BufReader::new(&stream).take(LONGEST).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    for line in lines {
-        if line?.is_empty() {
-            break;
-        }
-    }
-    let path = request.split(' ').nth(1).unwrap_or_default();
-    let (status, body) = match request.split(' ').next() {
-        Some("GET") if path == "/metrics" => ("200 OK", page()),
-        Some("GET") => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed", String::new()),
-    };
-    let kind = "text/plain; version=0.0.4; charset=utf-8";
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
-}
+/// As much of HTTP as it takes to hand one page out.
+struct Http<F>(F);
 
-const PATIENCE: Duration = Duration::from_secs(5);
-const LONGEST: u64 = 16 << 10;
+impl<F: Fn() -> String> Protocol for Http<F> {
+    const LONGEST: usize = 16 << 10;
+
+    fn is_whole(request: &[u8]) -> bool {
+        [&b"\r\n\r\n"[..], b"\n\n"].iter().any(|end| request.windows(end.len()).any(|part| part == *end))
+    }
+
+    fn refusal(&self, _: &File) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn answer(&self, request: &[u8]) -> Vec<u8> {
+        let request = String::from_utf8_lossy(request);
+        let mut words = request.lines().next().unwrap_or_default().split(' ');
+        let (status, body) = match (words.next(), words.next()) {
+            (Some("GET"), Some("/metrics")) => ("200 OK", self.0()),
+            (Some("GET"), _) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
+            _ => ("405 Method Not Allowed", String::new()),
+        };
+        let kind = "text/plain; version=0.0.4; charset=utf-8";
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        [head.into_bytes(), body.into_bytes()].concat()
+    }
+}
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
     use super::*;
 
     #[test]
@@ -133,21 +142,51 @@ mod tests {
         assert!(parse_address("everywhere").is_err());
     }
 
-    #[test]
-    fn the_page_is_served_over_http() {
+    /// The address of a server of the page `x 1`.
+    fn served() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || serve(&listener, || "x 1\n".to_owned()));
-        let fetch = |request: &str| {
-            let mut stream = TcpStream::connect(address).unwrap();
-            stream.write_all(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
-            let mut text = String::new();
-            stream.read_to_string(&mut text).unwrap();
-            text
-        };
-        let page = fetch("GET /metrics");
+        address
+    }
+
+    fn fetch(address: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn the_page_is_served_over_http() {
+        let address = served();
+        let page = fetch(address, "GET /metrics");
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("\r\n\r\nx 1\n"), "{page}");
-        assert!(fetch("GET /").starts_with("HTTP/1.1 404"));
-        assert!(fetch("POST /metrics").starts_with("HTTP/1.1 405"));
+        assert!(fetch(address, "GET /").starts_with("HTTP/1.1 404"));
+        assert!(fetch(address, "POST /metrics").starts_with("HTTP/1.1 405"));
+    }
+
+    #[test]
+    fn three_hundred_idle_clients_and_a_slow_one_stand_in_nobodys_way() {
+        let address = served();
+        let mut slow = TcpStream::connect(address).unwrap();
+        slow.write_all(b"GET /met").unwrap();
+        let idle: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert!(fetch(address, "GET /metrics").ends_with("x 1\n"));
+        // At most 64 are kept: those that have been asking for longest are gone, with the slow one.
+        let mut nothing = [0];
+        for client in [&slow, &idle[0], &idle[200]] {
+            assert!(matches!((&*client).read(&mut nothing), Ok(0) | Err(_)));
+        }
+    }
+
+    #[test]
+    fn whoever_asks_too_much_is_not_answered() {
+        let mut stream = TcpStream::connect(served()).unwrap();
+        let _ = stream.write_all(&[b'x'; 20 << 10]);
+        let mut text = Vec::new();
+        let _ = stream.read_to_end(&mut text);
+        assert_eq!(text, b"");
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use ackclock_core::text::printable_line;
 use nix::sched::{CloneFlags, unshare};
 
 use super::addresses::Pair;
@@ -37,6 +38,7 @@ pub(crate) fn run(setting: &Setting<'_>, around: &Around<'_>) -> u8 {
     }
     let error = command(setting, around.pair).exec();
     let name = setting.plan.command.first().map(|name| name.display().to_string()).unwrap_or_default();
+    let name = printable_line(&name);
     say(&format!("ackclock: {name}: cannot be started: {error}\n"));
     // As a shell reports a command that is not there, or cannot be run.
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }

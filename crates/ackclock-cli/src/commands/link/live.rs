@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -54,7 +55,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: DiskFile
         Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
     let Ends { outside, inside, control } = ends;
     let link = Link::start(args, text, scenario, files, [outside, inside], capture)?;
-    link.serve(control, metrics);
+    let _name = link.serve(control, metrics);
     world.go().map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
     let once = args.spelling.once.then(|| link.length()).flatten();
     let status = attend(&world, &requests, &link, once, shown);
@@ -166,22 +167,25 @@ impl Link {
         Ok(Self { thread, recorder, capture, shared: Arc::new(shared) })
     }
 
-    /// Starts to answer at the control sockets and the address of the metrics.
-    fn serve(&self, inside: OwnedFd, metrics: Option<TcpListener>) {
+    /// Starts to answer at the control sockets and the address of the metrics. The socket outside has its name as long as
+    /// the value returned lives.
+    fn serve(&self, inside: OwnedFd, metrics: Option<TcpListener>) -> Option<control::Name> {
         // Without it the link can only be changed from inside.
-        let outside = control::listen(std::process::id()).ok();
-        for listener in [inside.into()].into_iter().chain(outside) {
+        let (outside, name) = control::listen(std::process::id()).ok().unzip();
+        let inside = control::Listener::from(UnixListener::from(inside));
+        for listener in [inside].into_iter().chain(outside) {
             let shared = Arc::clone(&self.shared);
-            thread::spawn(move || control::serve(&listener, |request| shared.answer(request)));
+            thread::spawn(move || listener.serve(|request| shared.answer(request)));
         }
         if let Some(listener) = metrics {
             let shared = Arc::clone(&self.shared);
             thread::spawn(move || {
                 metrics::serve(&listener, || {
                     shared.snapshot().map_or_else(String::new, |all| progress::page(&all))
-                });
+                })
             });
         }
+        name
     }
 
     /// How long the shorter of the recordings lasts.

@@ -1,0 +1,203 @@
+//! Clients of a socket: one question each, one answer, and none of them in the way of another.
+//!
+//! One thread serves them all. At most 64 are there at a time; where one more comes, the one goes that has been asking for
+//! longest. Each has five seconds for the whole of its question and for taking the answer, however it spreads them.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// What clients ask, and what they are answered.
+pub(crate) trait Protocol {
+    /// Longest question, bytes; who asks a longer one is not answered.
+    const LONGEST: usize;
+
+    /// Whether this much of a question is all of it.
+    fn is_whole(question: &[u8]) -> bool;
+
+    /// What a client is answered that may not ask at all.
+    fn refusal(&self, client: &File) -> Option<Vec<u8>>;
+
+    /// The answer to a question.
+    fn answer(&self, question: &[u8]) -> Vec<u8>;
+}
+
+/// Serves the clients of a listening socket, each of which `accept` lets in, until the process ends.
+///
+/// # Errors
+/// Where the kernel will not say what comes.
+pub(crate) fn serve<P: Protocol>(
+    door: BorrowedFd<'_>,
+    accept: impl Fn() -> io::Result<OwnedFd>,
+    protocol: &P,
+) -> io::Result<()> {
+    stop_blocking(door)?;
+    let mut clients: Vec<Client> = Vec::new();
+    let mut at_the_door = Came::Perhaps;
+    loop {
+        wait(door, at_the_door, &clients)?;
+        let now = now();
+        clients.retain_mut(|client| client.go_on(protocol) == Then::Stay && now < client.deadline);
+        at_the_door = let_in(&accept, protocol, now, &mut clients);
+    }
+}
+
+/// Whether more clients may be at the door.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Came {
+    Perhaps,
+    /// One is, and cannot be let in: there are no files left for it.
+    InVain,
+}
+
+fn let_in<P: Protocol>(
+    accept: impl Fn() -> io::Result<OwnedFd>,
+    protocol: &P,
+    now: Instant,
+    clients: &mut Vec<Client>,
+) -> Came {
+    // A crowd at the door must not keep those inside from being served.
+    for _ in 0..MOST {
+        match accept().and_then(|client| stop_blocking(client.as_fd()).map(|()| client)) {
+            Ok(client) => {
+                if clients.len() == MOST {
+                    // Who is being answered has only to take it.
+                    clients.remove(clients.iter().position(Client::is_asking).unwrap_or(0));
+                }
+                clients.push(Client::new(client, now, protocol));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Came::Perhaps,
+            Err(_) => return Came::InVain,
+        }
+    }
+    Came::Perhaps
+}
+
+/// Waits until a client comes, asks or takes, or has had its time.
+fn wait(door: BorrowedFd<'_>, at_the_door: Came, clients: &[Client]) -> io::Result<()> {
+    let mut files: Vec<PollFd<'_>> = clients.iter().map(Client::waits_for).collect();
+    let first_end = clients.iter().map(|client| client.deadline).min();
+    let mut most = first_end.map(|end| end.saturating_duration_since(now()) + Duration::from_millis(1));
+    match at_the_door {
+        Came::Perhaps => files.push(PollFd::new(door, PollFlags::POLLIN)),
+        Came::InVain => most = Some(BREATH),
+    }
+    let timeout =
+        most.map_or(PollTimeout::NONE, |most| PollTimeout::try_from(most).unwrap_or(PollTimeout::MAX));
+    match poll(&mut files, timeout) {
+        Ok(_) | Err(nix::Error::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn stop_blocking(file: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = OFlag::from_bits_retain(fcntl(file, FcntlArg::F_GETFL)?);
+    fcntl(file, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    Ok(())
+}
+
+#[allow(clippy::disallowed_methods, reason = "real clients are waited for in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Most clients at a time.
+const MOST: usize = 64;
+/// How long a client may take for its question and the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long nobody is let in after one could not be.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// A client: it asks, then it is answered.
+struct Client {
+    stream: File,
+    deadline: Instant,
+    question: Vec<u8>,
+    /// What is left of its answer is from this byte on.
+    answer: Option<(Vec<u8>, usize)>,
+}
+
+/// What becomes of a client.
+#[derive(PartialEq, Eq)]
+enum Then {
+    Stay,
+    Leave,
+}
+
+impl Client {
+    fn new(stream: OwnedFd, now: Instant, protocol: &impl Protocol) -> Self {
+        let stream = File::from(stream);
+        let answer = protocol.refusal(&stream).map(|refusal| (refusal, 0));
+        Self { stream, deadline: now + PATIENCE, question: Vec::new(), answer }
+    }
+
+    fn is_asking(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    fn waits_for(&self) -> PollFd<'_> {
+        let event = if self.is_asking() { PollFlags::POLLIN } else { PollFlags::POLLOUT };
+        PollFd::new(self.stream.as_fd(), event)
+    }
+
+    /// Hears and answers as far as that goes without waiting.
+    fn go_on<P: Protocol>(&mut self, protocol: &P) -> Then {
+        if self.answer.is_none() {
+            match self.hear::<P>() {
+                Ok(Heard::All) => self.answer = Some((protocol.answer(&self.question), 0)),
+                Ok(Heard::Nothing) => return Then::Leave,
+                Err(error) => return Self::after(&error),
+            }
+        }
+        match self.say() {
+            Ok(()) => Then::Leave,
+            Err(error) => Self::after(&error),
+        }
+    }
+
+    fn after(error: &io::Error) -> Then {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::Interrupted => Then::Stay,
+            // One that goes away before its answer is its own affair.
+            _ => Then::Leave,
+        }
+    }
+
+    /// Takes in what has come of the question; an error where more must come.
+    fn hear<P: Protocol>(&mut self) -> io::Result<Heard> {
+        let mut piece = [0; 4096];
+        loop {
+            let length = self.stream.read(&mut piece)?;
+            self.question.extend_from_slice(&piece[..length]);
+            if self.question.len() > P::LONGEST || (length == 0 && self.question.is_empty()) {
+                return Ok(Heard::Nothing);
+            }
+            if length == 0 || P::is_whole(&self.question) {
+                return Ok(Heard::All);
+            }
+        }
+    }
+
+    fn say(&mut self) -> io::Result<()> {
+        let Some((answer, said)) = &mut self.answer else { return Ok(()) };
+        while *said < answer.len() {
+            match self.stream.write(&answer[*said..])? {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                length => *said += length,
+            }
+        }
+        Ok(())
+    }
+}
+
+enum Heard {
+    /// The whole question.
+    All,
+    /// Nothing that will be answered.
+    Nothing,
+}
