@@ -84,9 +84,9 @@ def main() -> int:
         return 0
     with ThreadPoolExecutor() as pool:
         simulated = dict(zip(real, pool.map(worlds.simulated, real, real.values(), counts(real)), strict=True))
-    pairs = list(pair(cells, senders, real, simulated))
-    Console(width=170).print(agreement.table(pairs))
-    print(agreement.summary(pairs))
+    pairs = list(pair(cells, senders, real, simulated, worlds))
+    Console(width=180).print(agreement.table(pairs))
+    print(agreement.summary([pair.words() for pair in pairs]), end="")
     (given.out / "agree.md").write_text(agreement.markdown(pairs))
     (given.out / "agree.json").write_text(json.dumps(agreement.plain(pairs), indent=1) + "\n")
     return 0
@@ -152,6 +152,18 @@ class Worlds:
         shifts = [AROUND_S * (2 * (start + 0.5) / starts - 1) for start in range(starts)]
         return [self.simulate(job, real["begins_s"] + shift, sets or {}) for shift in shifts]
 
+    def capacity_bps(self, job: Job, start: float) -> float:
+        """What the link could have carried from `start` on, in payload: 1448 of every 1500 bytes."""
+        end = start + self.seconds
+        until = [self.simulated_capacity_bps(job, time) * time for time in (start, end)]
+        return (until[1] - until[0]) / self.seconds * 1448 / 1500
+
+    def simulated_capacity_bps(self, job: Job, duration: float) -> float:
+        """What the link could have carried from its beginning on."""
+        options = ["--json", "--seed", str(job.seed), "--set", f"duration={duration:.3f}s"]
+        capacity: float = run(["ackclock", "run", str(self.scenario(job.cell)), *options])["bottleneck"]["capacity_bps"]
+        return capacity
+
     def simulate(self, job: Job, start: float, more: Mapping[str, str]) -> Result:
         """Our sender from `start` on, in seconds."""
         sets = {
@@ -205,7 +217,11 @@ def outcome(result: Result) -> Outcome:
 
 
 def pair(
-    cells: Sequence[Cell], senders: Sequence[Sender], real: dict[Job, Result], simulated: dict[Job, list[Result]]
+    cells: Sequence[Cell],
+    senders: Sequence[Sender],
+    real: dict[Job, Result],
+    simulated: dict[Job, list[Result]],
+    worlds: Worlds,
 ) -> Iterator[Pair]:
     """Means over the runs, side by side."""
     groups = grouped(real)
@@ -214,7 +230,8 @@ def pair(
             jobs = groups[cell, sender]
             kernel = [outcome(real[job]) for job in jobs]
             ours = [outcome(result) for job in jobs for result in simulated[job]]
-            yield Pair((cell.link, cell.buffer, cell.regulator), sender.ours, kernel, ours)
+            capacity = fmean(worlds.capacity_bps(job, real[job]["begins_s"]) for job in jobs)
+            yield Pair((cell.link, cell.buffer, cell.regulator), sender.ours, kernel, ours, capacity)
 
 
 if __name__ == "__main__":

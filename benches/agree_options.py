@@ -14,7 +14,7 @@ from statistics import median
 
 import agree
 from agree import SENDERS, Job, Sender, Worlds
-from agreement import Pair
+from agreement import Outcome, difference
 from cells import CELLS, Cell
 from rich.progress import track
 
@@ -105,9 +105,8 @@ def apart(worlds: Worlds, option: Option, cells: list[Cell], sender: Sender) -> 
         with ThreadPoolExecutor() as pool:
             simulate = partial(worlds.simulated, starts=STARTS, sets=sets)
             ours = [one for many in pool.map(simulate, jobs, real) for one in many]
-        name = (cell.link, cell.buffer, cell.regulator)
-        pair = Pair(name, sender.ours, [agree.outcome(one) for one in real], [agree.outcome(one) for one in ours])
-        yield pair.difference("goodput_bps")
+        kernel, simulated = (Outcome.mean([agree.outcome(one) for one in world]) for world in (real, ours))
+        yield difference(simulated, kernel, "goodput_bps")
 
 
 def inline(value: object) -> str:
