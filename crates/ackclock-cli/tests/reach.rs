@@ -4,7 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -181,6 +181,130 @@ fn ipv6_leads_out_whether_the_machine_forwards_it_or_not() {
         assert_eq!(ended.out, "300000\n", "forwarding {forwarding}: {}", ended.err);
         machine.returns_to(&before, &folder);
     }
+}
+
+/// A name server on the loopback address of a machine, which answers those who ask for `echo` and nobody else.
+const NAME_SERVER: &str = r#"
+import os, socket, threading
+queries = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+queries.bind(("127.0.0.53", 53))
+streams = socket.create_server(("127.0.0.53", 53))
+def echo(peer):
+    peer.sendall(peer.recv(512))
+def serve():
+    while True:
+        threading.Thread(target=echo, args=streams.accept()[:1], daemon=True).start()
+threading.Thread(target=serve, daemon=True).start()
+os.close(1)
+while True:
+    query, peer = queries.recvfrom(512)
+    if query == b"echo":
+        queries.sendto(query, peer)
+"#;
+
+/// Asks until it is answered, as resolvers do, by datagram and over a connection.
+const ASK: &str = r#"
+import os, socket
+at = (os.environ["ACKCLOCK_BASE"], 53)
+query = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+query.settimeout(1)
+for _ in range(30):
+    query.sendto(b"echo", at)
+    try:
+        print(query.recv(512).decode())
+        break
+    except TimeoutError:
+        pass
+stream = socket.create_connection(at, timeout=30)
+stream.sendall(b"stream")
+print(stream.recv(512).decode())
+"#;
+
+/// A machine whose first name server is on its loopback address, and that server.
+fn with_name_server(machine: &Machine, folder: &Folder) -> Child {
+    folder.write("names.py", NAME_SERVER);
+    folder.write("ask.py", ASK);
+    folder.write("resolv.conf", "nameserver 127.0.0.53\nsearch test\n");
+    let mut server = machine.command("exec python3 names.py", folder).stdout(Stdio::piped()).spawn().unwrap();
+    server.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+    server
+}
+
+/// In the mounts that `ip netns exec` makes for the command.
+const RESOLVED: &str = "mount --bind resolv.conf /etc/resolv.conf && exec";
+
+#[test]
+fn the_inside_asks_the_resolver_of_the_machine_and_no_file_of_others_is_touched() {
+    let Some(folder) = ready(&["python3", "ip", "mount"]) else { return };
+    let Some(machine) = Machine::new("names", &folder) else { return };
+    let mut server = with_name_server(&machine, &folder);
+    // Names that were once known in advance: links to a file that is to stay, and a folder that nothing could be put over.
+    folder.write("precious", "as it was");
+    fs::create_dir(folder.path("tmp")).unwrap();
+    for process in 1..10 {
+        let name = format!("tmp/ackclock-resolv-{process}-100.64.0.1");
+        match process % 2 {
+            0 => symlink(folder.path("precious"), folder.path(&name)).unwrap(),
+            _ => fs::create_dir(folder.path(&name)).unwrap(),
+        }
+    }
+    let script = "cat /etc/resolv.conf; grep -c tmpfs /proc/mounts; python3 ask.py";
+    let before =
+        String::from_utf8(machine.command("grep -c tmpfs /proc/mounts", &folder).output().unwrap().stdout);
+    let link = format!("{RESOLVED} env TMPDIR=$PWD/tmp {LINK} sh -c '{script}'");
+    let ended = machine.command(&link, &folder).output().map(Ended::from);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let ended = ended.unwrap();
+    let tmpfs = before.unwrap().trim().parse::<u32>().unwrap();
+    let expected = format!("search test\nnameserver 100.64.0.1\n{}\necho\nstream\n", tmpfs + 1);
+    assert_eq!((ended.out, ended.err), (expected, String::new()));
+    assert_eq!(folder.read("precious"), "as it was");
+    assert_eq!(fs::read_dir(folder.path("tmp")).unwrap().count(), 9);
+}
+
+#[test]
+fn a_flood_of_queries_takes_neither_processes_nor_the_names_of_the_link() {
+    let Some(folder) = ready(&["python3", "ip", "mount"]) else { return };
+    let Some(machine) = Machine::new("flood", &folder) else { return };
+    let mut server = with_name_server(&machine, &folder);
+    folder.write(
+        "flood.py",
+        "import os, socket, time\n\
+         at = (os.environ['ACKCLOCK_BASE'], 53)\n\
+         sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(100)]\n\
+         for number in range(10_000):\n    sockets[number % 100].sendto(b'silence', at)\n\
+         streams = [socket.create_connection(at, timeout=30) for _ in range(200)]\n\
+         print('ready', flush=True)\n\
+         input()\n\
+         exec(open('ask.py').read())\n",
+    );
+    let link = format!("{RESOLVED} {LINK} python3 flood.py");
+    let mut child =
+        machine.command(&link, &folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    until_line(&mut child, "ready");
+    let (mut threads, mut files) = (0, 0);
+    for process in descendants(child.id()) {
+        let count = |what: &str| fs::read_dir(format!("/proc/{process}/{what}")).map_or(0, Iterator::count);
+        threads += count("task");
+        files = files.max(count("fd"));
+    }
+    writeln!(child.stdin.take().unwrap()).unwrap();
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(ended.out, "echo\nstream\n");
+    // Of the link, its processes and the program inside: a thread a query would be thousands.
+    assert!(threads < 30, "{threads} threads");
+    // The program inside has 300 itself; the relay may have 128 for queries and 64 for connections.
+    assert!(files < 330, "{files} files");
+}
+
+/// All processes that descend from one, and itself.
+fn descendants(process: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    let below = children.split_whitespace().filter_map(|child| child.parse().ok()).flat_map(descendants);
+    std::iter::once(process).chain(below).collect()
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub(crate) mod interface;
 mod keeper;
 pub(crate) mod netlink;
 mod obstacle;
+mod relay;
 mod resolver;
 pub(crate) mod router;
 mod signals;

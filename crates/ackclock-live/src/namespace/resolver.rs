@@ -1,16 +1,17 @@
 //! Names are resolved inside as outside, also where the machine asks a resolver on its own loopback address, which the
 //! inside cannot reach.
 
-use std::fs;
-use std::io::{self, copy};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
-use std::time::Duration;
+use std::fs::{self, Permissions};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::addresses::Pair;
 use super::obstacle::{Obstacle, Trying};
+use super::relay::Relay;
 use crate::reach::{Reach, pasta};
 
 /// Whom the inside asks for names.
@@ -45,57 +46,34 @@ pub(crate) fn install(resolver: Resolver, pair: Pair) -> Result<(), Obstacle> {
         Resolver::Pasta => pasta::RESOLVER,
     };
     let text = fs::read_to_string(CONFIGURATION).unwrap_or_default();
-    let file = std::env::temp_dir().join(format!("ackclock-resolv-{}-{}", std::process::id(), pair.base));
-    fs::write(&file, with_server(&text, server)).trying("writing the configuration of the resolver")?;
-    let mounted = mount(Some(&file), CONFIGURATION, None::<&str>, MsFlags::MS_BIND, None::<&str>);
-    // A mounted file stays readable without its name, and so leaves nothing behind.
-    fs::remove_file(&file).trying("removing a temporary file")?;
-    mounted.trying("mounting the configuration of the resolver")
+    mount_file(&with_server(&text, server)).trying("mounting the configuration of the resolver")
 }
+
+/// Mounts a file with this text over the configuration. It never has a name that anybody else could know: it lies in a file
+/// system of its own, which is visible in the mounts of this process alone, and even there only until the file is mounted.
+fn mount_file(text: &str) -> io::Result<()> {
+    let none = None::<&str>;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("tmpfs"), HIDDEN, Some("tmpfs"), flags, Some("mode=0755,size=1m"))?;
+    let file = Path::new(HIDDEN).join("resolv.conf");
+    let written =
+        fs::write(&file, text).and_then(|()| fs::set_permissions(&file, Permissions::from_mode(0o644)));
+    let mounted = written.and_then(|()| Ok(mount(Some(&file), CONFIGURATION, none, MsFlags::MS_BIND, none)?));
+    umount2(HIDDEN, MntFlags::MNT_DETACH)?;
+    mounted
+}
+
+/// A folder that is there on every machine and that nobody looks into meanwhile.
+const HIDDEN: &str = "/proc";
 
 /// Answers at the base address for as long as the process lives; returns where that is impossible.
 pub(crate) fn relay(base: Ipv4Addr) -> u8 {
     let text = fs::read_to_string(CONFIGURATION).unwrap_or_default();
     let Some(server) = server(&text) else { return 1 };
-    let server = SocketAddr::new(server, PORT);
-    std::thread::spawn(move || relay_streams(base, server));
     // Where the machine's own resolver listens on every address, it answers here too and the port is taken.
-    u8::from(relay_datagrams(base, server).is_err())
+    let relay = Relay::new((base, PORT).into(), (server, PORT).into());
+    u8::from(relay.and_then(Relay::serve).is_err())
 }
-
-fn relay_datagrams(base: Ipv4Addr, server: SocketAddr) -> io::Result<()> {
-    let socket = Arc::new(UdpSocket::bind((base, PORT))?);
-    let mut query = [0; LONGEST];
-    loop {
-        let (length, from) = socket.recv_from(&mut query)?;
-        let (query, socket) = (query[..length].to_vec(), Arc::clone(&socket));
-        std::thread::spawn(move || -> io::Result<()> {
-            let upstream = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-            upstream.set_read_timeout(Some(PATIENCE))?;
-            upstream.connect(server)?;
-            upstream.send(&query)?;
-            let mut answer = [0; LONGEST];
-            let length = upstream.recv(&mut answer)?;
-            socket.send_to(&answer[..length], from).map(drop)
-        });
-    }
-}
-
-fn relay_streams(base: Ipv4Addr, server: SocketAddr) -> io::Result<()> {
-    for stream in TcpListener::bind((base, PORT))?.incoming() {
-        let stream = stream?;
-        std::thread::spawn(move || -> io::Result<()> {
-            let upstream = TcpStream::connect_timeout(&server, PATIENCE)?;
-            let (mut from, mut to) = (stream.try_clone()?, upstream.try_clone()?);
-            std::thread::spawn(move || copy(&mut from, &mut to).and_then(|_| to.shutdown(Shutdown::Write)));
-            copy(&mut &upstream, &mut &stream).map(drop)
-        });
-    }
-    Ok(())
-}
-
-const LONGEST: usize = 4096;
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The first name server of a configuration.
 fn server(text: &str) -> Option<IpAddr> {
