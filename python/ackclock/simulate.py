@@ -1,6 +1,7 @@
 """Run scenarios: once, over a sweep, or under several senders and regulators."""
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -86,6 +87,7 @@ def compare(
     own = text.text.rstrip("\n") + "\n\n"
     found = tables(text.text, text.name)
     if found.pop("sweep", None) is not None:
+        warnings.warn(f"{text.name}: compare does not look at [sweep]; sweep does", stacklevel=2)
         own = toml(found) + "\n"
     text = replace(text, text=own + toml({"sweep": axes}))
     return Results.from_lines(sweep_lines(text, overrides(set or {}), engine))

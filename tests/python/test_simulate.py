@@ -56,6 +56,29 @@ def test_keys_can_be_replaced():
     assert results.flows["sender"].tolist() == ["newreno"]
 
 
+def test_what_a_change_of_kind_drops_is_warned_of_at_the_line_that_asked_for_it():
+    text = SCENARIO.replace('delay = "200ms"', 'delay = "200ms"\nredraw = "slot"', 1)
+    with pytest.warns(UserWarning, match=r"edge\.down\.redraw \(`constant` has no such key\)") as warned:
+        results = ackclock.run(text, set={"runs": 1, "edge.down.kind": "constant"})
+    assert [one.filename for one in warned] == [__file__]
+    # The rate of the file, and not the default of a constant link.
+    assert results.objects[0]["bottleneck"]["capacity_bps"] == 200e3
+    swept = text + '\n[sweep]\n"edge.down.kind" = ["constant", "variable"]\n"edge.buffer" = ["4p", "10p"]\n'
+    with pytest.warns(UserWarning, match="redraw") as warned:
+        ackclock.sweep(swept, set={"runs": 1})
+    assert [one.filename for one in warned] == [__file__]
+
+
+def test_a_value_that_is_set_takes_the_place_of_the_axis():
+    swept = SCENARIO + '\n[sweep]\n"edge.buffer" = ["4p", "10p"]\n'
+    results = ackclock.sweep(swept, set={"runs": 1, "edge.buffer": "5p"})
+    assert results.runs["edge.buffer"].tolist() == ["5p"]
+    with pytest.raises(ValueError, match=r"sweep\.nonsense: what is varied stands in the file"):
+        ackclock.sweep(swept, set={"sweep.nonsense": 3})
+    with pytest.warns(UserWarning, match=r"run does not look at \[sweep\] \(edge\.buffer\)"):
+        ackclock.run(swept, set={"runs": 1})
+
+
 def test_series_have_one_clock():
     results = ackclock.run(SCENARIO, set={"runs": 1}, series_interval=0.5)
     (series,) = results.series
@@ -131,7 +154,8 @@ def test_a_comparison_crosses_senders_regulators_and_buffers():
 
 def test_a_comparison_does_not_look_at_the_sweep_of_the_scenario():
     swept = SCENARIO + '[sweep]\n"edge.buffer" = ["4p", "7p", "9p"]\n'
-    results = ackclock.compare(swept, senders=["reno"])
+    with pytest.warns(UserWarning, match=r"compare does not look at \[sweep\]"):
+        results = ackclock.compare(swept, senders=["reno"])
     assert results.swept == ["flow.sender"]
     assert results.objects == ackclock.compare(SCENARIO, senders=["reno"]).objects
 

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ackclock_scenario::{DiskFiles, RunError, Scenario, ScenarioError};
+use ackclock_scenario::{DiskFiles, RunError, Scenario, ScenarioError, dropped_from};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Which scenario, and what is changed in it.
 #[derive(Debug, clap::Args)]
@@ -64,6 +65,24 @@ impl ScenarioFile {
     /// The overrides.
     pub(crate) fn set(&self) -> &[String] {
         &self.set
+    }
+}
+
+/// Says once what changes of kind have dropped from all these scenarios.
+pub(crate) fn say_dropped<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
+    if let Some(remark) = dropped_from(scenarios) {
+        output::tell(&remark);
+    }
+}
+
+/// Says that `command` runs the scenario and no point of its `[sweep]`.
+pub(crate) fn say_unswept(scenario: &Scenario, command: &str) {
+    let swept = scenario.swept();
+    if !swept.is_empty() {
+        let (name, keys) = (scenario.name(), swept.join(", "));
+        output::tell(&format!(
+            "{name}: {command} does not look at [sweep] ({keys}); `ackclock sweep` runs its points"
+        ));
     }
 }
 

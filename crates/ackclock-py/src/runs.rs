@@ -1,15 +1,16 @@
 //! Scenarios run from Python. The interpreter's lock is held only to report progress and to look for Ctrl-C.
 
+use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use ackclock_core::Span;
 use ackclock_scenario::{
     DiskFiles, Job, News, Outcome, Point, RunError, RunOptions, Scenario, ScenarioError, Tables, catalogue,
-    in_parallel, jobs, json_line,
+    dropped_from, in_parallel, jobs, json_line,
 };
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -40,6 +41,8 @@ pub(crate) fn run(
     #[pyo3(from_py_with = interval)] series_interval: Option<Span>,
 ) -> PyResult<Vec<RunOutcome>> {
     let scenario = Scenario::load(name, scenario, &set).map_err(wrong)?;
+    warn(py, 1, dropped_from([&scenario]))?;
+    warn(py, 1, unswept(&scenario))?;
     let points = [Point { labels: Vec::new(), scenario }];
     let batch = Batch { files: &files(base_dir), interval: series_interval, progress: None, threads: None };
     let outcomes = batch.simulate(py, &jobs(&points))?;
@@ -69,6 +72,10 @@ pub(crate) fn sweep(
     let (first, step) = part;
     let points =
         Scenario::load(name, scenario, &set).and_then(|scenario| scenario.points()).map_err(wrong)?;
+    if first == 0 {
+        // The parts of a sweep on a cluster would say the same.
+        warn(py, 2, dropped_from(points.iter().map(|point| &point.scenario)))?;
+    }
     let jobs: Vec<Job<'_>> = jobs(&points).into_iter().skip(first).step_by(step).collect();
     let batch = Batch { files: &files(base_dir), interval: None, progress, threads };
     let outcomes = batch.simulate(py, &jobs)?;
@@ -187,6 +194,20 @@ fn interval(any: &Bound<'_, PyAny>) -> PyResult<Option<Span>> {
     // What is less than half a nanosecond is no time to the engine.
     let above_zero = |seconds| Span::from_secs_f64(seconds) > Span::ZERO;
     number("series_interval", any, "above 0 seconds", above_zero).map(Span::from_secs_f64).map(Some)
+}
+
+fn unswept(scenario: &Scenario) -> Option<String> {
+    let swept = scenario.swept();
+    let keys = swept.join(", ");
+    (!swept.is_empty())
+        .then(|| format!("{}: run does not look at [sweep] ({keys}); sweep does", scenario.name()))
+}
+
+/// A `UserWarning` at the line that called the package, `depth` frames of which lie between.
+fn warn(py: Python<'_>, depth: i32, remark: Option<String>) -> PyResult<()> {
+    // A key of a scenario has no zero byte: TOML forbids it.
+    let remark = remark.and_then(|remark| CString::new(remark).ok());
+    remark.map_or(Ok(()), |remark| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &remark, depth + 1))
 }
 
 fn wrong(error: ScenarioError) -> PyErr {

@@ -43,11 +43,16 @@ impl ScenarioError {
         if let Some(field) = named {
             key = if key.is_empty() { field.to_owned() } else { format!("{key}.{field}") };
         }
-        let message = match suggestion(&error.message) {
-            Some(near) => format!("{}; did you mean `{near}`?", error.message),
-            None => in_words(&error.message),
+        Self::of_key(tree.origin_of(&key).place(name), key, &error.message)
+    }
+
+    /// An error of a key at a place.
+    pub(crate) fn of_key(place: String, key: String, message: &str) -> Self {
+        let message = match suggestion(message) {
+            Some(near) => format!("{message}; did you mean `{near}`?"),
+            None => in_words(message),
         };
-        Self { place: tree.origin_of(&key).place(name), key, message }
+        Self { place, key, message }
     }
 }
 

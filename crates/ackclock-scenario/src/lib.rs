@@ -4,11 +4,13 @@
 //! builds the graph, lets time pass and reads the counters. Beside results a run can give a [`Series`] and a capture.
 
 pub mod acks;
+mod axes;
 mod batch;
 mod capture;
 mod catalogue;
 mod disk;
 mod error;
+mod kind;
 mod line;
 mod network;
 mod packet;
@@ -25,11 +27,13 @@ mod tree;
 
 pub use ackclock_core::results::RunResult;
 pub use ackclock_link::{Files, NoFiles};
+pub use axes::{Axis, Point};
 pub use batch::{Job, News, in_parallel, jobs, json_line};
 pub use catalogue::{Component, Kind, catalogue, catalogue_json, component_json};
 pub use disk::DiskFiles;
 pub use error::{RunError, ScenarioError};
+pub use kind::{Dropped, dropped_from};
 pub use run::{Outcome, RunOptions, run};
-pub use scenario::{Point, Scenario};
+pub use scenario::Scenario;
 pub use series::Series;
 pub use tables::{AckSize, FlowTable, PathTable, Tables};

@@ -4,6 +4,7 @@
 //! for every sender, whichever it is.
 
 use ackclock_core::ConfigError;
+use serde_json::Value;
 
 use crate::tree::{Origin, Tree};
 
@@ -25,9 +26,12 @@ macro_rules! presets {
 /// Every preset.
 pub static PRESETS: &[Preset] = presets!["cr02", "cr04", "ac06", "l02", "m05", "linux"];
 
-/// The layers of the preset called `name`: what lies below the options of a file, and the options of every sender,
+/// The layers of the preset that a scenario calls `name`: what lies below the options of a file, and the options of every sender,
 /// which stay whichever sender the file chooses.
-pub(crate) fn layers(name: &str) -> Result<(Tree, Tree), ConfigError> {
+pub(crate) fn layers(name: &Value) -> Result<(Tree, Tree), ConfigError> {
+    let Some(name) = name.as_str() else {
+        return Err(ConfigError::new("preset", format!("{name} is not the name of a preset")));
+    };
     let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
         let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
         let message = format!("unknown preset `{name}`; known are {}", names.join(", "));
@@ -37,6 +41,5 @@ pub(crate) fn layers(name: &str) -> Result<(Tree, Tree), ConfigError> {
         .map_err(|error| ConfigError::new("preset", format!("{name} is broken: {error}")))?;
     tree.set_origin(&Origin::Preset(preset.name.into()));
     let options = tree.take("sender").unwrap_or_else(|| Tree::empty(tree.origin.clone()));
-    let options = Tree::empty(tree.origin.clone()).with("flow.sender", options)?;
-    Ok((tree, options))
+    Ok((tree, options.nested("flow.sender")))
 }

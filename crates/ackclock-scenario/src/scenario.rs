@@ -1,40 +1,41 @@
 //! A scenario: text and overrides in, checked tables and the points of its sweep out.
 
+use std::sync::Arc;
+
 use ackclock_core::ConfigError;
 use ackclock_core::results::Provenance;
 use ackclock_link::Files;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::kind::Dropped;
 use crate::tree::{Origin, Tree, merge};
-use crate::{ScenarioError, Tables, presets};
+use crate::{Point, ScenarioError, Tables, presets};
 
 /// A scenario that was read and checked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     name: String,
-    /// What the file and the overrides say, without `sweep`.
-    written: Tree,
+    /// What the file says, without `sweep`.
+    written: Arc<Tree>,
     /// The `sweep` of the file.
-    sweep: Option<Tree>,
+    sweep: Option<Arc<Tree>>,
+    /// What is laid on it, in this order.
+    overrides: Vec<Override>,
     /// Everything, with presets and defaults.
     merged: Tree,
     tables: Tables,
+    dropped: Vec<Dropped>,
 }
 
-/// One combination of the values of a sweep.
+/// A value instead of the file's.
 #[derive(Clone, Debug)]
-pub struct Point {
-    /// Keys of the sweep and the values that they have here.
-    pub labels: Vec<(String, Value)>,
-    /// The scenario with these values.
-    pub scenario: Scenario,
+pub(crate) struct Override {
+    /// Dotted path of the key.
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
 }
-
-/// Most points that a sweep may have.
-const MOST_POINTS: usize = 1_000_000;
-/// Most runs of all of them.
-const MOST_JOBS: u64 = 10_000_000;
 
 impl Scenario {
     /// Reads the scenario `text` of the file called `name` and lays `sets` on it, each like `edge.buffer=4p`.
@@ -43,66 +44,20 @@ impl Scenario {
     /// One message with file, line, key, value and what is allowed.
     pub fn load(name: &str, text: &str, sets: &[String]) -> Result<Self, ScenarioError> {
         let mut written = Tree::parse(name, text)?;
-        let sweep = written.take("sweep");
+        let sweep = written.take("sweep").map(Arc::new);
         if written.get("flow").is_none() {
             // So that overrides of `flow.0` and of every flow find one.
             let one = Tree::of(serde_json::json!({ "flow": [{}] }), &Origin::Default);
             written = merge(written, one);
         }
-        for set in sets {
-            written = with_set(name, written, set)?;
-        }
-        Self::build(name, written, sweep)
+        let overrides = sets.iter().map(|set| Override::parse(set)).collect::<Result<_, _>>()?;
+        Self::build(name, Arc::new(written), sweep, overrides)
     }
 
-    /// The scenario with other values at some keys; a flow key without index means every flow.
-    ///
-    /// # Errors
-    /// As for [`Self::load`].
-    pub fn with(&self, values: &[(&str, Value)]) -> Result<Self, ScenarioError> {
-        let mut written = self.written.clone();
-        for (key, value) in values {
-            let origin = Origin::Override(format!("{key}={}", plain(value)).into());
-            written = put(&self.name, written, key, value, &origin)?;
-        }
-        Self::build(&self.name, written, self.sweep.clone())
-    }
-
-    /// Every combination of the values of `[sweep]`, the last key varying fastest; one point without labels where there
-    /// is no sweep.
-    ///
-    /// # Errors
-    /// Where a key or value of the sweep is wrong.
-    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
-        let axes = self.axes()?;
-        let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.values.len()));
-        if count.is_none_or(|count| count > MOST_POINTS) {
-            return Err(
-                self.error(&ConfigError::new("sweep", format!("more than {MOST_POINTS} combinations")))
-            );
-        }
-        let mut points = vec![(Vec::new(), self.written.clone())];
-        for axis in &axes {
-            let mut next = Vec::with_capacity(points.len() * axis.values.len());
-            for (labels, written) in points {
-                for value in &axis.values {
-                    let written = put(&self.name, written.clone(), &axis.key, value, &axis.origin)?;
-                    let mut labels: Vec<(String, Value)> = labels.clone();
-                    labels.push((axis.key.clone(), value.clone()));
-                    next.push((labels, written));
-                }
-            }
-            points = next;
-        }
-        let build =
-            |(labels, written)| Ok(Point { labels, scenario: Self::build(&self.name, written, None)? });
-        let points: Vec<Point> = points.into_iter().map(build).collect::<Result<_, ScenarioError>>()?;
-        if points.iter().map(|point| u64::from(point.scenario.tables().runs)).sum::<u64>() > MOST_JOBS {
-            return Err(
-                self.error(&ConfigError::new("runs", format!("more than {MOST_JOBS} over all combinations")))
-            );
-        }
-        Ok(points)
+    /// The scenario with further overrides, and without its sweep.
+    pub(crate) fn with(&self, further: Vec<Override>) -> Result<Self, ScenarioError> {
+        let overrides = self.overrides.iter().cloned().chain(further).collect();
+        Self::build(&self.name, Arc::clone(&self.written), None, overrides)
     }
 
     /// Checks everything that can be wrong without running, the points of the sweep and the files that are named
@@ -141,6 +96,32 @@ impl Scenario {
         &self.tables
     }
 
+    /// What is laid on the file.
+    pub(crate) fn overrides(&self) -> &[Override] {
+        &self.overrides
+    }
+
+    /// The `[sweep]` of the file; a point of it has none.
+    pub(crate) fn sweep(&self) -> Option<&Tree> {
+        self.sweep.as_deref()
+    }
+
+    /// The keys that `[sweep]` varies.
+    pub fn swept(&self) -> Vec<String> {
+        // They were checked when it was read.
+        self.axes().map_or_else(|_| Vec::new(), |axes| axes.into_iter().map(|axis| axis.key).collect())
+    }
+
+    /// Options of the file and of overrides that a change of kind has dropped.
+    pub fn dropped(&self) -> &[Dropped] {
+        &self.dropped
+    }
+
+    /// What file and overrides say, without what presets and defaults fill in: a scenario that means the same.
+    pub fn said(&self) -> Value {
+        self.merged.said().map_or_else(|| Value::Object(Map::new()), |tree| tree.value())
+    }
+
     /// Everything that presets, file and overrides say, as JSON with sorted keys. `sweep` is not part of it.
     pub fn canonical(&self) -> String {
         let mut value = self.merged.value();
@@ -167,55 +148,52 @@ impl Scenario {
         ScenarioError::at(&self.name, &self.merged, error)
     }
 
-    fn build(name: &str, written: Tree, sweep: Option<Tree>) -> Result<Self, ScenarioError> {
-        let at = |tree: &Tree, error: &ConfigError| ScenarioError::at(name, tree, error);
-        let (preset, options) = match written.get("preset").map(Tree::value) {
-            None => (Tree::empty(Origin::Default), Tree::empty(Origin::Default)),
-            Some(Value::String(preset)) => presets::layers(&preset).map_err(|error| at(&written, &error))?,
-            Some(other) => {
-                let message = format!("{other} is not the name of a preset");
-                return Err(at(&written, &ConfigError::new("preset", message)));
-            }
-        };
-        let merged = merge(merge(defaults(), preset), merge(options, written.clone()));
+    fn build(
+        name: &str,
+        written: Arc<Tree>,
+        sweep: Option<Arc<Tree>>,
+        overrides: Vec<Override>,
+    ) -> Result<Self, ScenarioError> {
+        let (merged, dropped) = layered(name, &written, &overrides)?;
+        let at = |error: &ConfigError| ScenarioError::at(name, &merged, error);
         let tables: Tables = serde_path_to_error::deserialize(merged.value())
-            .map_err(|error| at(&merged, &ConfigError::new(path_of(&error), error.inner())))?;
-        tables.check().map_err(|error| at(&merged, &error))?;
-        let scenario = Self { name: name.to_owned(), written, sweep, merged, tables };
+            .map_err(|error| at(&ConfigError::new(path_of(&error), error.inner())))?;
+        tables.check().map_err(|error| at(&error))?;
+        let scenario = Self { name: name.to_owned(), written, sweep, overrides, merged, tables, dropped };
         scenario.axes()?;
         Ok(scenario)
     }
-
-    /// The keys of the sweep and their values.
-    fn axes(&self) -> Result<Vec<Axis>, ScenarioError> {
-        let Some(sweep) = &self.sweep else { return Ok(Vec::new()) };
-        let Value::Object(table) = sweep.value() else {
-            let error = ConfigError::new("sweep", "is not a table of keys with lists of values");
-            return Err(ScenarioError { place: sweep.origin.place(&self.name), ..self.error(&error) });
-        };
-        let mut axes = Vec::new();
-        flatten("", table, &mut axes);
-        axes.into_iter().map(|(key, values)| self.axis(sweep, key, values)).collect()
-    }
-
-    fn axis(&self, sweep: &Tree, key: String, values: Value) -> Result<Axis, ScenarioError> {
-        let origin = sweep.get(&key).map_or(&sweep.origin, |tree| &tree.origin).clone();
-        match values {
-            Value::Array(values) if !values.is_empty() => Ok(Axis { key, values, origin }),
-            other => Err(ScenarioError {
-                place: origin.place(&self.name),
-                key: format!("sweep.{key}"),
-                message: format!("{other} is not a list of values"),
-            }),
-        }
-    }
 }
 
-/// One key of a sweep.
-struct Axis {
-    key: String,
-    values: Vec<Value>,
-    origin: Origin,
+/// Defaults, preset, file and overrides in one tree, and what changes of kind dropped from it.
+fn layered(
+    name: &str,
+    written: &Tree,
+    overrides: &[Override],
+) -> Result<(Tree, Vec<Dropped>), ScenarioError> {
+    let preset = overrides.iter().rfind(|set| set.key == "preset").map(Override::tree);
+    let (preset, options) = match preset.as_ref().or(written.get("preset")) {
+        None => (Tree::empty(Origin::Default), Tree::empty(Origin::Default)),
+        Some(tree) => presets::layers(&tree.value()).map_err(|error| error_at(name, &tree.origin, error))?,
+    };
+    let base = merge(defaults(), preset);
+    let mut merged = merge(base.clone(), merge(options.clone(), written.clone()));
+    let mut dropped = Vec::new();
+    for set in overrides {
+        let mut over = set.tree();
+        if let (true, Some(flow)) = (set.key == "flow" && over.is_list(), base.get("flow")) {
+            // Other flows than those of the file get what preset and defaults say of every flow.
+            let options = options.get("flow").cloned();
+            over = merge(flow.clone(), options.map_or(over.clone(), |options| merge(options, over)));
+        }
+        let laid = merged.overlaid(&set.key, over, &mut dropped);
+        merged = laid.map_err(|error| error_at(name, &set.origin, error))?;
+    }
+    Ok((merged, dropped))
+}
+
+fn error_at(name: &str, origin: &Origin, error: ConfigError) -> ScenarioError {
+    ScenarioError::of_key(origin.place(name), error.path, &error.message)
 }
 
 /// Where serde stands, as a dotted path.
@@ -234,43 +212,30 @@ fn defaults() -> Tree {
     Tree::of(value, &Origin::Default)
 }
 
-/// Sweep keys are quoted (`"edge.buffer"`); tables of keys mean the same.
-fn flatten(prefix: &str, table: Map<String, Value>, axes: &mut Vec<(String, Value)>) {
-    for (key, value) in table {
-        let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
-        match value {
-            Value::Object(below) => flatten(&key, below, axes),
-            values => axes.push((key, values)),
+impl Override {
+    /// Reads `key=value`. The value is TOML where it can be read so, else a string.
+    fn parse(set: &str) -> Result<Self, ScenarioError> {
+        let place = format!("--set {set}");
+        let Some((key, text)) = set.split_once('=') else {
+            return Err(ScenarioError::of_text(place, "is written like `edge.buffer=4p`"));
+        };
+        let (key, text) = (key.trim(), text.trim());
+        if key.split('.').next() == Some("sweep") {
+            let message =
+                "what is varied stands in the file; `--set edge.buffer=4p` sets a key at every point";
+            return Err(ScenarioError { place, key: key.to_owned(), message: message.to_owned() });
         }
+        let value = Tree::parse("", &format!("value = {text}")).ok().and_then(|mut tree| {
+            let only = tree.take("value");
+            only.filter(|_| tree.value() == Value::Object(Map::new()))
+        });
+        let value = value.map_or_else(|| text.into(), |tree| tree.value());
+        Ok(Self { key: key.to_owned(), value, origin: Origin::Override(place.into()) })
     }
-}
 
-/// Lays `key=value` on a tree. The value is TOML where it can be read so, else a string.
-fn with_set(name: &str, written: Tree, set: &str) -> Result<Tree, ScenarioError> {
-    let Some((key, text)) = set.split_once('=') else {
-        return Err(ScenarioError::of_text(format!("--set {set}"), "is written like `edge.buffer=4p`"));
-    };
-    let (key, text) = (key.trim(), text.trim());
-    let value = Tree::parse("", &format!("value = {text}")).ok().and_then(|mut tree| {
-        let only = tree.take("value");
-        only.filter(|_| tree.value() == Value::Object(Map::new()))
-    });
-    let value = value.map_or_else(|| text.into(), |tree| tree.value());
-    put(name, written, key, &value, &Origin::Override(set.into()))
-}
-
-fn put(name: &str, written: Tree, key: &str, value: &Value, origin: &Origin) -> Result<Tree, ScenarioError> {
-    let over = Tree::of(value.clone(), origin);
-    written.with(key, over).map_err(|error| ScenarioError {
-        place: origin.place(name),
-        key: error.path,
-        message: error.message,
-    })
-}
-
-/// A value as it is written behind `--set`.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    fn tree(&self) -> Tree {
+        Tree::of(self.value.clone(), &self.origin)
+    }
 }
 
 fn sort_keys(value: &mut Value) {

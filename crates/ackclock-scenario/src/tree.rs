@@ -34,7 +34,7 @@ pub(crate) enum Origin {
     Line(usize),
     /// In a preset.
     Preset(Arc<str>),
-    /// In an override, whose text this is.
+    /// On the command line, which reads so: `--set edge.buffer=4p`.
     Override(Arc<str>),
     /// Nowhere: a default.
     Default,
@@ -46,9 +46,14 @@ impl Origin {
         match self {
             Self::Line(line) => format!("{name}:{line}"),
             Self::Preset(preset) => format!("{name}: preset {preset}"),
-            Self::Override(text) => format!("--set {text}"),
+            Self::Override(text) => text.to_string(),
             Self::Default => name.to_owned(),
         }
+    }
+
+    /// Whether the user wrote it, in the file or in an override.
+    pub(crate) fn is_said(&self) -> bool {
+        matches!(self, Self::Line(_) | Self::Override(_))
     }
 }
 
@@ -103,6 +108,10 @@ impl Tree {
         }
     }
 
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.node, Node::List(_))
+    }
+
     fn is_table(&self) -> bool {
         matches!(self.node, Node::Table(_))
     }
@@ -114,6 +123,31 @@ impl Tree {
             Node::List(items) => items.get(key.parse::<usize>().ok()?),
             Node::Leaf(_) => None,
         }
+    }
+
+    /// As [`Self::get`], of a table, to be changed.
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        match &mut self.node {
+            Node::Table(entries) => entries.iter_mut().find(|(name, _)| name == key).map(|(_, tree)| tree),
+            _ => None,
+        }
+    }
+
+    /// What the user wrote of it, without what presets and defaults say; `None` where that is nothing.
+    pub(crate) fn said(&self) -> Option<Self> {
+        let node = match &self.node {
+            Node::Leaf(value) => self.origin.is_said().then(|| Node::Leaf(value.clone()))?,
+            Node::List(items) => {
+                let item = |item: &Self| item.said().unwrap_or_else(|| Self::empty(item.origin.clone()));
+                self.origin.is_said().then(|| Node::List(items.iter().map(item).collect()))?
+            }
+            Node::Table(entries) => {
+                let said = |(key, tree): &(String, Self)| Some((key.clone(), tree.said()?));
+                let said: Vec<_> = entries.iter().filter_map(said).collect();
+                (!said.is_empty()).then_some(Node::Table(said))?
+            }
+        };
+        Some(Self { origin: self.origin.clone(), node })
     }
 
     /// Takes a key out of a table.
@@ -138,20 +172,17 @@ impl Tree {
         &at.origin
     }
 
-    /// The tree with `over` laid on the value at a dotted path. Where the path passes a list of tables without naming
-    /// an index, every table of the list is meant.
-    pub(crate) fn with(self, path: &str, over: Self) -> Result<Self, ConfigError> {
-        self.check_path(path)?;
-        let origin = over.origin.clone();
-        let nested = path.rsplit('.').fold(over, |below, key| Self {
+    /// The tree as the value at a dotted path of an otherwise empty one.
+    pub(crate) fn nested(self, path: &str) -> Self {
+        let origin = self.origin.clone();
+        path.rsplit('.').fold(self, |below, key| Self {
             origin: origin.clone(),
             node: Node::Table(vec![(key.to_owned(), below)]),
-        });
-        Ok(merge(self, nested))
+        })
     }
 
     /// Whether a dotted path is one, and its indices exist.
-    fn check_path(&self, path: &str) -> Result<(), ConfigError> {
+    pub(crate) fn check_path(&self, path: &str) -> Result<(), ConfigError> {
         let mut at = Some(self);
         for key in path.split('.') {
             if key.is_empty() {
@@ -180,13 +211,13 @@ impl Tree {
 pub(crate) fn merge(base: Tree, over: Tree) -> Tree {
     let origin = over.origin.clone();
     let node = match (base.node, over.node) {
-        (Node::Table(base), Node::Table(over)) if agree(kind_of(&base), kind_of(&over)) => {
+        (Node::Table(base), Node::Table(over)) if agree(kind_in(&base), kind_in(&over)) => {
             Node::Table(merge_entries(base, over))
         }
-        (Node::Leaf(Value::String(name)), Node::Table(over)) if agree(Some(&name), kind_of(&over)) => {
+        (Node::Leaf(Value::String(name)), Node::Table(over)) if agree(Some(&name), kind_in(&over)) => {
             Node::Table(merge_entries(kind_table(name, base.origin), over))
         }
-        (Node::Table(base), Node::Leaf(Value::String(name))) if agree(kind_of(&base), Some(&name)) => {
+        (Node::Table(base), Node::Leaf(Value::String(name))) if agree(kind_in(&base), Some(&name)) => {
             Node::Table(merge_entries(base, kind_table(name, origin.clone())))
         }
         (Node::Table(entries), Node::List(items)) if items.iter().all(Tree::is_table) => {
@@ -226,7 +257,8 @@ fn kind_table(name: String, origin: Origin) -> Vec<(String, Tree)> {
     vec![("kind".to_owned(), Tree { origin, node: Node::Leaf(Value::String(name)) })]
 }
 
-fn kind_of(entries: &[(String, Tree)]) -> Option<&str> {
+/// The name of the component that a table with these entries is, as far as it says.
+pub(crate) fn kind_in(entries: &[(String, Tree)]) -> Option<&str> {
     entries.iter().find(|(name, _)| name == "kind").and_then(|(_, tree)| match &tree.node {
         Node::Leaf(Value::String(kind)) => Some(kind.as_str()),
         _ => None,
@@ -320,11 +352,21 @@ mod tests {
         assert_eq!(merged(json!({"a": 7}), list.clone()), json!([{"a": 1}, {"a": 7, "b": 2}]));
         assert_eq!(merged(list.clone(), json!({"a": 7})), json!([{"a": 7}, {"b": 2, "a": 7}]));
         let put = |path: &str, value| {
-            layer(json!({"flow": list})).with(path, layer(value)).map(|tree| tree.value())
+            let flow = layer(json!({"flow": list}));
+            flow.overlaid(path, layer(value), &mut Vec::new()).map(|tree| tree.value())
         };
         assert_eq!(put("flow.1.a", json!(7)).unwrap(), json!({"flow": [{"a": 1}, {"b": 2, "a": 7}]}));
         assert!(put("flow.2.a", json!(7)).unwrap_err().to_string().contains("there are 2"));
         assert!(put("flow..a", json!(7)).unwrap_err().to_string().contains("not a key"));
+    }
+
+    #[test]
+    fn what_was_said_leaves_out_presets_and_defaults() {
+        let preset =
+            Tree::of(json!({"a": 1, "b": {"c": 2}, "list": [{"x": 1}]}), &Origin::Preset("p".into()));
+        let file = Tree::of(json!({"b": {"d": 3}, "flow": [{}, {"x": 1}]}), &Origin::Line(1));
+        let said = merge(preset, file).said().unwrap();
+        assert_eq!(said.value(), json!({"b": {"d": 3}, "flow": [{}, {"x": 1}]}));
     }
 
     #[test]

@@ -69,9 +69,10 @@ fn what_a_file_says_counts_more_than_its_preset_and_less_than_an_override() {
     assert_eq!(over.flow[0].sender["rto"]["min"], "2s");
     assert_eq!(over.flow[0].sender["rto"]["tick"], "500ms");
     assert_eq!(over.edge.regulator["alpha"], 3);
-    // Another sender leaves the options of this one behind, not those of the preset.
+    // Another sender keeps the options that it knows, those of the file and those of the preset.
     let other = load(&["flow.sender=sack1"]);
-    assert_eq!(other.flow[0].sender["rto"]["min"], "1s");
+    assert_eq!(other.flow[0].sender["rto"]["min"], "2s");
+    assert_eq!(other.flow[0].sender["rto"]["tick"], "100ms");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::scenario_file::{Repetition, ScenarioFile};
+use crate::scenario_file::{Repetition, ScenarioFile, say_dropped};
 
 /// Check a scenario, every point of its sweep, and the files that it names.
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,9 @@ pub(crate) struct Args {
 /// Says `ok`, or what is wrong.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let (scenario, _) = args.scenario.load(&Repetition::default())?;
-    let points = scenario.points()?.len();
+    let points = scenario.points()?;
+    say_dropped(points.iter().map(|point| &point.scenario));
+    let points = points.len();
     let name = args.scenario.path().display();
     let sweep = if points > 1 { format!(", {points} points") } else { String::new() };
     if !args.show {

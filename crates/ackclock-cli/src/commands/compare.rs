@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ackclock_scenario::{Point, Scenario, catalogue, jobs};
+use ackclock_scenario::{Axis, catalogue, jobs};
 use serde_json::Value;
 
 use super::run::rescue;
@@ -10,7 +10,7 @@ use super::sweep::by_point;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
-use crate::scenario_file::{Repetition, ScenarioFile};
+use crate::scenario_file::{Repetition, ScenarioFile, say_dropped, say_unswept};
 use crate::summary::{self, Marks};
 use crate::{output, report};
 
@@ -58,10 +58,12 @@ Examples:
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::keep_apart(args.scenario.path(), &[("--report", args.report.as_ref())])?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
-    let points = combinations(&scenario, &axes(args)?)?;
+    let points = scenario.points_over(&axes(args)?)?;
     for point in &points {
         point.scenario.check(&files)?;
     }
+    say_unswept(&scenario, "compare");
+    say_dropped(points.iter().map(|point| &point.scenario));
     let jobs = jobs(&points);
     let sink = match args.json {
         true => Sink::Printed,
@@ -80,9 +82,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     args.report.as_ref().map_or(Ok(()), |path| report::write(path, &args.scenario, runs, None))
 }
 
-/// A key of the scenario and the values that it takes in turn.
-type Axis = (&'static str, Vec<Value>);
-
+/// What is asked for; every regulator where nothing is.
 fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
     let asked = [
         ("flow.sender", "--senders", &args.senders),
@@ -96,35 +96,15 @@ fn axes(args: &Args) -> Result<Vec<Axis>, Failure> {
             let values = values(list).ok_or_else(|| {
                 Failure::Input(format!("{option} {list}: is not a list like `a,b` without gaps"))
             })?;
-            axes.push((key, values));
+            axes.push(Axis::new(key, values, &format!("{option} {list}")));
         }
     }
     if axes.is_empty() {
         let regulators = catalogue().into_iter().find(|kind| kind.name == "regulators");
         let names = regulators.into_iter().flat_map(|kind| kind.components).map(|one| one.name.into());
-        axes.push(("edge.regulator", names.collect()));
+        axes.push(Axis::new("edge.regulator", names.collect(), "compare"));
     }
     Ok(axes)
-}
-
-/// Every combination, the last axis varying fastest.
-fn combinations(scenario: &Scenario, axes: &[Axis]) -> Result<Vec<Point>, Failure> {
-    let mut combinations: Vec<Vec<(&str, Value)>> = vec![Vec::new()];
-    for (key, values) in axes {
-        let with = |one: &Vec<(&'static str, Value)>, value: &Value| {
-            one.iter().cloned().chain([(*key, value.clone())]).collect()
-        };
-        combinations =
-            combinations.iter().flat_map(|one| values.iter().map(move |value| with(one, value))).collect();
-    }
-    combinations
-        .into_iter()
-        .map(|combination| {
-            let scenario = scenario.with(&combination)?;
-            let labels = combination.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-            Ok(Point { labels, scenario })
-        })
-        .collect()
 }
 
 /// The values of a list: separated by commas outside brackets and quotes, each TOML where it can be read so, else a

@@ -18,6 +18,7 @@ use ackclock_scenario::{DiskFiles, Scenario};
 use self::mahimahi::Spelling;
 use crate::failure::Failure;
 use crate::output;
+use crate::scenario_file::say_dropped;
 
 /// Put a command, or a shell, behind an emulated link.
 #[derive(Debug, clap::Args)]
@@ -107,12 +108,13 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         return change::perform(request);
     }
     let text = text::of(args)?;
-    if args.generate {
-        return output::print(&text.toml);
-    }
     let scenario = Scenario::load(&text.name, &text.toml, &text.sets)?;
     let files = DiskFiles::in_folder(&text.folder);
     scenario.check(&files)?;
+    say_dropped([&scenario]);
+    if args.generate {
+        return output::print(&text::generated(&scenario, &text.folder)?);
+    }
     if let Some(ignored) = text.ignored() {
         output::tell(&ignored);
     }

@@ -12,7 +12,7 @@ use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::{self, WholeFile};
-use crate::scenario_file::{Repetition, ScenarioFile};
+use crate::scenario_file::{Repetition, ScenarioFile, say_dropped, say_unswept};
 use crate::{report, summary};
 
 /// Simulate a scenario and print what its flows got. A `[sweep]` in it is not looked at.
@@ -62,6 +62,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         let message = format!("--pcap and --series take one run, the scenario asks for {runs}; add --runs 1");
         return Err(Failure::Input(message));
     }
+    say_unswept(&points[0].scenario, "run");
+    say_dropped([&points[0].scenario]);
     let capture = args.pcap.as_deref().map(Capture::create).transpose()?;
     let series_file = args.series.as_deref().map(WholeFile::create).transpose()?;
     let extras = Extras {

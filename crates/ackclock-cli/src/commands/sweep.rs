@@ -11,7 +11,7 @@ use crate::batch::{self, Ended, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::WholeFile;
-use crate::scenario_file::{Repetition, ScenarioFile};
+use crate::scenario_file::{Repetition, ScenarioFile, say_dropped};
 use crate::summary::{self, Marks, PointRuns};
 use crate::{output, python};
 
@@ -64,6 +64,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if args.engine != Engine::Local {
         return on_cluster(args);
     }
+    say_dropped(points.iter().map(|point| &point.scenario));
     let jobs = jobs(&points);
     let finished = {
         let lines = Lines::new(sinks(args)?, jobs.len());

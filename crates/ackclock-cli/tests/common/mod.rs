@@ -34,6 +34,9 @@ sender = "reno"
 "flow.sender" = ["reno", "sack1"]
 "#;
 
+/// What `run` and `compare` say of the sweep.
+pub(crate) const UNSWEPT: &str = "does not look at [sweep] (edge.buffer, flow.sender)";
+
 /// A folder in which the command runs.
 pub(crate) struct Folder(TempDir);
 
@@ -79,19 +82,28 @@ impl Folder {
         Ended::from(self.command(arguments).output().unwrap())
     }
 
-    /// What the command prints, which must end well and say nothing else.
+    /// What the command prints, which must end well and say nothing else, but for the `[sweep]` of `case.toml`.
     pub(crate) fn prints(&self, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
-        assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{arguments:?}");
+        let said: Vec<_> = ended.err.lines().filter(|line| !line.contains(UNSWEPT)).collect();
+        assert_eq!((ended.status, said), (0, Vec::new()), "{arguments:?}");
         ended.out
+    }
+
+    /// What the command prints, and the only line that it says beside.
+    pub(crate) fn remarks(&self, arguments: &[&str]) -> (String, String) {
+        let ended = self.run(arguments);
+        assert_eq!((ended.status, ended.err.lines().count()), (0, 1), "{arguments:?}: {}", ended.err);
+        (ended.out, ended.err.trim_end().to_owned())
     }
 
     /// What the command complains of in one line, with this exit status and nothing printed.
     pub(crate) fn complains(&self, status: i32, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
         assert_eq!((ended.status, ended.out.as_str()), (status, ""), "{arguments:?}: {}", ended.err);
-        assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
-        ended.err.strip_prefix("ackclock: ").unwrap_or_else(|| panic!("{}", ended.err)).trim_end().to_owned()
+        let said: Vec<_> = ended.err.lines().filter(|line| !line.contains(UNSWEPT)).collect();
+        assert_eq!(said.len(), 1, "{}", ended.err);
+        said[0].strip_prefix("ackclock: ").unwrap_or_else(|| panic!("{}", ended.err)).to_owned()
     }
 }
 

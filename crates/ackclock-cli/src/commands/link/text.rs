@@ -1,11 +1,12 @@
-//! The scenario that a command line means. There is only this way from options to a link, so that what `--generate` prints
-//! is what runs.
+//! The scenario that a command line means. There is only this way from options to a link, and `--generate` prints the
+//! scenario that would run, so that it is what runs.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ackclock_core::{Rate, Span};
+use ackclock_scenario::Scenario;
 use toml::{Table, Value};
 
 use super::Args;
@@ -34,14 +35,47 @@ pub(super) fn of(args: &Args) -> Result<Text, Failure> {
     let own =
         [("edge.regulator", &args.regulator), ("edge.buffer", &args.buffer), ("edge.queue", &args.queue)];
     let own = own.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
-    let sets: Vec<_> = queues.into_iter().chain(own).chain(args.set.iter().cloned()).collect();
-    let text = match (&args.scenario, &args.up, &args.down) {
-        (Some(file), ..) => of_file(file, sets)?,
-        (None, Some(up), Some(down)) => of_operands(args, up, down, sets)?,
+    let seed = args.around.seed.map(|seed| format!("seed={seed}"));
+    let sets: Vec<_> = queues.into_iter().chain(own).chain(seed).chain(args.set.iter().cloned()).collect();
+    match (&args.scenario, &args.up, &args.down) {
+        (Some(file), ..) => of_file(file, sets),
+        (None, Some(up), Some(down)) => of_operands(args, up, down, sets),
         // clap asks for both operands where there is no scenario.
-        _ => return Err(Failure::Input("UP and DOWN are missing".to_owned())),
-    };
-    if args.generate { text.with_sets() } else { Ok(text) }
+        _ => Err(Failure::Input("UP and DOWN are missing".to_owned())),
+    }
+}
+
+/// What file and options say as the text of a scenario. It names its recordings by whole paths, so that it can be kept
+/// in any folder.
+///
+/// # Errors
+/// Where it cannot be written as TOML, as a seed above 2^63.
+pub(super) fn generated(scenario: &Scenario, folder: &Path) -> Result<String, Failure> {
+    let mut said = scenario.said();
+    with_whole_paths(&mut said, folder);
+    toml::to_string(&said)
+        .map_err(|error| Failure::Run(format!("{}: cannot be printed: {error}", scenario.name())))
+}
+
+/// Gives the files of links, whose key is `file`, the paths that they have from everywhere.
+fn with_whole_paths(value: &mut serde_json::Value, folder: &Path) {
+    use serde_json::Value as Json;
+    match value {
+        Json::Object(table) => {
+            for (key, value) in table {
+                match value {
+                    Json::String(file) if key == "file" => {
+                        if let Ok(whole) = std::path::absolute(folder.join(&file)) {
+                            *file = whole.to_string_lossy().into_owned();
+                        }
+                    }
+                    below => with_whole_paths(below, folder),
+                }
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| with_whole_paths(item, folder)),
+        _ => {}
+    }
 }
 
 impl Text {
@@ -50,39 +84,6 @@ impl Text {
         let list = self.ignored.join(", ");
         let reads = "a link reads [edge] and the delay of [path]";
         (!list.is_empty()).then(|| format!("{}: {reads}; it does not look at {list}", self.name))
-    }
-
-    /// The same text with the overrides in it.
-    fn with_sets(self) -> Result<Self, Failure> {
-        let mut table: Table =
-            self.toml.parse().map_err(|error| Failure::Input(format!("{}: {error}", self.name)))?;
-        for set in &self.sets {
-            let (key, text) =
-                set.split_once('=').ok_or_else(|| Failure::Input(format!("--set {set} is not KEY=VALUE")))?;
-            let value =
-                format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
-            lay(&mut table, key.trim(), value.unwrap_or_else(|| Value::String(text.trim().to_owned())));
-        }
-        let toml = toml::to_string(&table).map_err(|error| Failure::Run(error.to_string()))?;
-        Ok(Self { toml, sets: Vec::new(), ..self })
-    }
-}
-
-fn lay(table: &mut Table, key: &str, value: Value) {
-    match key.split_once('.') {
-        None => {
-            table.insert(key.to_owned(), value);
-        }
-        Some((first, rest)) => {
-            let below = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
-            if let Value::String(kind) = below {
-                let kind = Value::String(std::mem::take(kind));
-                *below = Value::Table(Table::from_iter([("kind".to_owned(), kind)]));
-            }
-            if let Value::Table(below) = below {
-                lay(below, rest, value);
-            }
-        }
     }
 }
 

@@ -1,0 +1,183 @@
+//! What is varied: the keys of `[sweep]` and the combinations of their values.
+
+use ackclock_core::ConfigError;
+use serde_json::{Map, Value};
+
+use crate::scenario::Override;
+use crate::tree::{Origin, Tree};
+use crate::{Scenario, ScenarioError};
+
+/// One combination of the values of a sweep.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Keys of the sweep and the values that they have here.
+    pub labels: Vec<(String, Value)>,
+    /// The scenario with these values.
+    pub scenario: Scenario,
+}
+
+/// A key and the values that it takes in turn.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    pub(crate) key: String,
+    values: Vec<Value>,
+    origin: Origin,
+}
+
+/// Most points that a sweep may have.
+const MOST_POINTS: usize = 1_000_000;
+/// Most runs of all of them.
+const MOST_JOBS: u64 = 10_000_000;
+
+impl Axis {
+    /// Values of `key`; errors call the place where they were asked for `place`, like `--buffers 4p,10p`.
+    pub fn new(key: &str, values: Vec<Value>, place: &str) -> Self {
+        Self { key: key.to_owned(), values, origin: Origin::Override(place.into()) }
+    }
+}
+
+impl Scenario {
+    /// Every combination of the values of `[sweep]`, the last key varying fastest; one point without labels where there
+    /// is no sweep.
+    ///
+    /// # Errors
+    /// Where a key or value of the sweep is wrong.
+    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
+        self.points_over(&self.axes()?)
+    }
+
+    /// Every combination of the values of `axes`. A key that an override sets has its value at all points.
+    ///
+    /// # Errors
+    /// Where a key or value is wrong, or an override sets a part of what is varied.
+    pub fn points_over(&self, axes: &[Axis]) -> Result<Vec<Point>, ScenarioError> {
+        axes.iter().try_for_each(|axis| self.check_overrides_beside(axis))?;
+        let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.values.len()));
+        if count.is_none_or(|count| count > MOST_POINTS) {
+            return Err(
+                self.error(&ConfigError::new("sweep", format!("more than {MOST_POINTS} combinations")))
+            );
+        }
+        let mut points = vec![(Vec::new(), Vec::new())];
+        for axis in axes {
+            points = self.along(axis, &points);
+        }
+        let build = |(labels, overrides)| Ok(Point { labels, scenario: self.with(overrides)? });
+        let points: Vec<Point> = points.into_iter().map(build).collect::<Result<_, ScenarioError>>()?;
+        if points.iter().map(|point| u64::from(point.scenario.tables().runs)).sum::<u64>() > MOST_JOBS {
+            return Err(
+                self.error(&ConfigError::new("runs", format!("more than {MOST_JOBS} over all combinations")))
+            );
+        }
+        Ok(points)
+    }
+
+    /// Each of `points` with each value of `axis`.
+    fn along(&self, axis: &Axis, points: &[Combination]) -> Vec<Combination> {
+        let set = self.overrides().iter().rev().find(|set| set.key == axis.key);
+        let values = set.map_or(axis.values.as_slice(), |set| std::slice::from_ref(&set.value));
+        let with = |(labels, overrides): &Combination, value: &Value| {
+            let (mut labels, mut overrides) = (labels.clone(), overrides.clone());
+            labels.push((axis.key.clone(), value.clone()));
+            if set.is_none() {
+                overrides.push(Override {
+                    key: axis.key.clone(),
+                    value: value.clone(),
+                    origin: axis.origin.clone(),
+                });
+            }
+            (labels, overrides)
+        };
+        points.iter().flat_map(|point| values.iter().map(move |value| with(point, value))).collect()
+    }
+
+    /// An override either takes the place of an axis or has nothing to do with what the axis says.
+    fn check_overrides_beside(&self, axis: &Axis) -> Result<(), ScenarioError> {
+        let said: Vec<Vec<String>> =
+            axis.values.iter().flat_map(|value| leaves(path(&axis.key), value)).collect();
+        let lost = self.overrides().iter().filter(|set| set.key != axis.key).find(|set| {
+            leaves(path(&set.key), &set.value).iter().any(|one| said.iter().any(|other| alike(one, other)))
+        });
+        lost.map_or(Ok(()), |set| {
+            Err(ScenarioError {
+                place: set.origin.place(self.name()),
+                key: set.key.clone(),
+                message: format!(
+                    "{} varies `{}`, which says this too: set `{1}` itself, or take it from what is varied",
+                    axis.origin.place(self.name()),
+                    axis.key
+                ),
+            })
+        })
+    }
+
+    /// The keys of the sweep and their values.
+    pub(crate) fn axes(&self) -> Result<Vec<Axis>, ScenarioError> {
+        let Some(sweep) = self.sweep() else { return Ok(Vec::new()) };
+        let Value::Object(table) = sweep.value() else {
+            let error = ConfigError::new("sweep", "is not a table of keys with lists of values");
+            return Err(ScenarioError { place: sweep.origin.place(self.name()), ..self.error(&error) });
+        };
+        let mut axes = Vec::new();
+        flatten("", table, &mut axes);
+        axes.into_iter().map(|(key, values)| self.axis(sweep, key, values)).collect()
+    }
+
+    fn axis(&self, sweep: &Tree, key: String, values: Value) -> Result<Axis, ScenarioError> {
+        let origin = sweep.get(&key).map_or(&sweep.origin, |tree| &tree.origin).clone();
+        match values {
+            Value::Array(values) if !values.is_empty() => Ok(Axis { key, values, origin }),
+            other => Err(ScenarioError {
+                place: origin.place(self.name()),
+                key: format!("sweep.{key}"),
+                message: format!("{other} is not a list of values"),
+            }),
+        }
+    }
+}
+
+/// The labels of a point and what they lay on the scenario.
+type Combination = (Vec<(String, Value)>, Vec<Override>);
+
+/// Sweep keys are quoted (`"edge.buffer"`); tables of keys mean the same.
+fn flatten(prefix: &str, table: Map<String, Value>, axes: &mut Vec<(String, Value)>) {
+    for (key, value) in table {
+        let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Object(below) => flatten(&key, below, axes),
+            values => axes.push((key, values)),
+        }
+    }
+}
+
+fn path(key: &str) -> Vec<String> {
+    key.split('.').map(str::to_owned).collect()
+}
+
+/// The paths at which a value says something. A component is said at its own path, whether by name or under `kind`.
+fn leaves(mut path: Vec<String>, value: &Value) -> Vec<Vec<String>> {
+    let below = |key: String, value| leaves([path.clone(), vec![key]].concat(), value);
+    match value {
+        Value::Object(table) => table.iter().flat_map(|(key, value)| below(key.clone(), value)).collect(),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            items.iter().enumerate().flat_map(|(number, item)| below(number.to_string(), item)).collect()
+        }
+        _ => {
+            path.pop_if(|last| last == "kind");
+            vec![path]
+        }
+    }
+}
+
+/// Whether two paths meet: a path without the number of a table of a list means each of them.
+fn alike(one: &[String], other: &[String]) -> bool {
+    let is_number = |key: &String| key.parse::<usize>().is_ok();
+    match (one, other) {
+        ([], []) => true,
+        ([a, one @ ..], [b, other @ ..]) if a == b => alike(one, other),
+        ([a, ..], [b, ..]) if is_number(a) && is_number(b) => false,
+        ([a, rest @ ..], _) if is_number(a) => alike(rest, other),
+        (_, [b, rest @ ..]) if is_number(b) => alike(one, rest),
+        _ => false,
+    }
+}

@@ -1,0 +1,205 @@
+//! An override that gives a component another kind: the options that the new kind has too stay, the others are dropped by
+//! name.
+//!
+//! Layers below (defaults, preset, file) are no such change: a component of the file replaces one of its preset that has
+//! another kind.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use ackclock_core::{ConfigError, Registry};
+use ackclock_edge::REGULATORS;
+use ackclock_link::LINKS;
+use ackclock_link::queue::QUEUES;
+use ackclock_link::scheduler::SCHEDULERS;
+use ackclock_tcp::{SENDERS, WORKLOADS};
+use serde_json::Value;
+
+use crate::Scenario;
+use crate::acks::ACKS;
+use crate::tree::{Node, Origin, Tree, kind_in, merge};
+
+/// An option that was said of a component and that the kind it was given has not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dropped {
+    /// Dotted path of the option; of flows without their number.
+    pub key: String,
+    /// The new kind.
+    pub kind: String,
+}
+
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (`{}` has no such key)", self.key, self.kind)
+    }
+}
+
+/// One line that names all that changes of kind have dropped from these scenarios; `None` where that is nothing.
+pub fn dropped_from<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
+    let dropped: BTreeSet<_> = scenarios.into_iter().flat_map(Scenario::dropped).collect();
+    let names: Vec<_> = dropped.into_iter().map(Dropped::to_string).collect();
+    (!names.is_empty()).then(|| format!("dropped with the change of kind: {}", names.join(", ")))
+}
+
+impl Tree {
+    /// The tree with an override laid on the value at a dotted path; adds to `dropped` the options that a change of kind
+    /// costs. Where the path passes a list of tables without naming an index, every table of the list is meant.
+    pub(crate) fn overlaid(
+        mut self,
+        path: &str,
+        over: Self,
+        dropped: &mut Vec<Dropped>,
+    ) -> Result<Self, ConfigError> {
+        self.check_path(path)?;
+        let over = over.nested(path);
+        change(&mut self, &over, "", dropped);
+        Ok(merge(self, over))
+    }
+}
+
+/// Gives the components of `base` the kinds that `over` says, so that merging keeps what is left of their options.
+fn change(base: &mut Tree, over: &Tree, path: &str, dropped: &mut Vec<Dropped>) {
+    if let (Node::Table(entries), Some(new)) = (&mut base.node, kind_name(over))
+        && let Some(old) = kind_in(entries).map(str::to_owned)
+        && let Some(known) = keys_of_another_kind(&old, new)
+    {
+        entries.retain_mut(|(key, option)| {
+            if key == "kind" {
+                *option = Tree { origin: over.origin.clone(), node: Node::Leaf(new.into()) };
+            } else if !known.contains(key) {
+                note(dropped, option, format!("{path}.{key}"), new);
+                return false;
+            } else if !option.origin.is_said() {
+                // It stays because of the override, and must be said with it.
+                option.set_origin(&over.origin);
+            }
+            true
+        });
+    }
+    let Node::Table(over) = &over.node else { return };
+    let (by_index, by_name): (Vec<_>, Vec<_>) =
+        over.iter().partition(|(key, _)| key.parse::<usize>().is_ok());
+    if let Node::List(items) = &mut base.node {
+        let for_all =
+            Tree { origin: Origin::Default, node: Node::Table(by_name.into_iter().cloned().collect()) };
+        for (number, item) in items.iter_mut().enumerate() {
+            let own = by_index.iter().filter(|(key, _)| key.parse() == Ok(number)).map(|(_, own)| own);
+            own.chain([&for_all]).for_each(|over| change(item, over, path, dropped));
+        }
+        return;
+    }
+    for (key, over) in over {
+        if let Some(below) = base.get_mut(key) {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            change(below, over, &path, dropped);
+        }
+    }
+}
+
+/// What a preset said is no loss to anybody.
+fn note(dropped: &mut Vec<Dropped>, option: &Tree, key: String, kind: &str) {
+    let one = Dropped { key, kind: kind.to_owned() };
+    if option.origin.is_said() && !dropped.contains(&one) {
+        dropped.push(one);
+    }
+}
+
+/// The name of the component that a tree is or gives a kind to.
+fn kind_name(tree: &Tree) -> Option<&str> {
+    match &tree.node {
+        Node::Leaf(Value::String(name)) => Some(name),
+        Node::Table(entries) => kind_in(entries),
+        _ => None,
+    }
+}
+
+/// The keys of the component `new`; `None` where it is not another component of the registry that has `old`.
+fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
+    fn in_registry<C: ?Sized>(registry: &Registry<C>, old: &str, new: &str) -> Option<Value> {
+        registry.entry(old).and_then(|_| registry.entry(new)).ok().map(|entry| (entry.schema)())
+    }
+    if old == new {
+        return None;
+    }
+    let schema = in_registry(&LINKS, old, new)
+        .or_else(|| in_registry(&QUEUES, old, new))
+        .or_else(|| in_registry(&SCHEDULERS, old, new))
+        .or_else(|| in_registry(&REGULATORS, old, new))
+        .or_else(|| in_registry(&SENDERS, old, new))
+        .or_else(|| in_registry(&ACKS, old, new))
+        .or_else(|| in_registry(&WORKLOADS, old, new))?;
+    Some(schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SET: &str = "--set";
+
+    fn overlaid(base: Value, path: &str, over: Value) -> (Value, Vec<String>) {
+        let (base, over) = (Tree::of(base, &Origin::Line(1)), Tree::of(over, &Origin::Override(SET.into())));
+        let mut dropped = Vec::new();
+        let tree = base.overlaid(path, over, &mut dropped).unwrap();
+        (tree.value(), dropped.into_iter().map(|one| one.key).collect())
+    }
+
+    #[test]
+    fn another_kind_keeps_what_it_knows_and_names_what_it_does_not_however_it_is_written() {
+        let base = json!({"down": {"kind": "variable", "rate": "1mbit", "redraw": "slot", "delay": "5ms"}});
+        let kept = json!({"down": {"kind": "constant", "rate": "1mbit", "delay": "5ms"}});
+        for (path, over) in [
+            ("down.kind", json!("constant")),
+            ("down", json!("constant")),
+            ("down", json!({"kind": "constant"})),
+        ] {
+            assert_eq!(overlaid(base.clone(), path, over), (kept.clone(), vec!["down.redraw".to_owned()]));
+        }
+        let same = overlaid(base.clone(), "down.kind", json!("variable"));
+        assert_eq!(same, (base, Vec::new()));
+    }
+
+    #[test]
+    fn every_flow_changes_and_the_loss_is_named_once() {
+        let flow = json!({"acks": {"kind": "delayed", "timeout": "40ms"}});
+        let (tree, dropped) = overlaid(json!({"flow": [flow, flow]}), "flow.acks", json!("every"));
+        assert_eq!(tree, json!({"flow": [{"acks": {"kind": "every"}}, {"acks": {"kind": "every"}}]}));
+        assert_eq!(dropped, ["flow.acks.timeout"]);
+        let (tree, _) = overlaid(json!({"flow": [flow, flow]}), "flow.1.acks", json!("every"));
+        assert_eq!(tree["flow"][0], flow);
+    }
+
+    #[test]
+    fn a_component_within_a_component_changes_too() {
+        let base = json!({"down": {"kind": "cell", "scheduler": {"kind": "pf", "average": {"tc": 9}}}});
+        let (tree, dropped) = overlaid(base, "down.scheduler", json!("round-robin"));
+        assert_eq!(tree["down"], json!({"kind": "cell", "scheduler": {"kind": "round-robin"}}));
+        assert_eq!(dropped, ["down.scheduler.average"]);
+    }
+
+    #[test]
+    fn what_a_preset_said_stays_as_part_of_the_override_and_is_dropped_without_a_word() {
+        let base = json!({"kind": "variable", "rate": "1mbit", "redraw": "slot"});
+        let base = Tree::of(json!({ "down": base }), &Origin::Preset("x".into()));
+        let over = Tree::of(json!("constant"), &Origin::Override(SET.into()));
+        let mut dropped = Vec::new();
+        let tree = base.overlaid("down", over, &mut dropped).unwrap();
+        assert_eq!(tree.origin_of("down.rate"), &Origin::Override(SET.into()));
+        assert_eq!((tree.get("down").unwrap().get("redraw").is_none(), dropped), (true, Vec::new()));
+    }
+
+    #[test]
+    fn a_name_stands_in_one_registry_alone() {
+        let mut names: Vec<_> = crate::catalogue()
+            .into_iter()
+            .filter(|kind| !["tables", "presets"].contains(&kind.name))
+            .flat_map(|kind| kind.components)
+            .map(|component| component.name)
+            .collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count, "{names:?}");
+    }
+}
