@@ -36,9 +36,12 @@ fn unprintable(error: &io::Error) -> Failure {
 ///
 /// # Errors
 /// Names the two that are one file.
-pub(crate) fn keep_apart(scenario: &Path, written: &[(&str, Option<&PathBuf>)]) -> Result<(), Failure> {
+pub(crate) fn keep_apart(
+    scenario: Option<&Path>,
+    written: &[(&str, Option<&PathBuf>)],
+) -> Result<(), Failure> {
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut taken = vec![("the scenario", real(scenario))];
+    let mut taken: Vec<_> = scenario.map(|path| ("the scenario", real(path))).into_iter().collect();
     for (name, path) in written.iter().filter_map(|(name, path)| Some((*name, path.as_ref()?))) {
         let path = real(path);
         if let Some((other, _)) = taken.iter().find(|(_, taken)| is_plain(&path) && *taken == path) {

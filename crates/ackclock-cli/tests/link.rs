@@ -8,7 +8,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
-use crate::common::real::{DOWNLOAD, comes_true, download, last_object, ready, server, until_line};
+use crate::common::real::{
+    DOWNLOAD, comes_true, download, is_installed, last_object, ready, server, until_line,
+};
 use crate::common::{Ended, Folder};
 
 #[test]
@@ -257,7 +259,9 @@ fn metrics_and_a_capture_are_there_when_asked_for() {
             "--metrics",
             &address.to_string(),
             "--pcap",
-            "link.pcapng",
+            "outside.pcapng",
+            "--pcap-inside",
+            "inside.pcapng",
             "--",
             "sh",
             "-c",
@@ -277,9 +281,98 @@ fn metrics_and_a_capture_are_there_when_asked_for() {
     assert!(page.contains("ackclock_flow_delivered_bytes{flow=\"0\",regulator=\"none\"} 100000\n"), "{page}");
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert!(child.wait().unwrap().success());
-    // Every packet at both ends: 70 of data at least, twice.
-    let capture = fs::metadata(folder.path("link.pcapng")).unwrap().len();
-    assert!(capture > 2 * 100_000, "{capture} bytes");
+    for file in ["outside.pcapng", "inside.pcapng"] {
+        // 100 000 bytes of data, and nothing twice: no two packets from one end with data have the same number.
+        let data = data_of(&fs::read(folder.path(file)).unwrap());
+        let bytes: usize = data.iter().map(|(_, length)| length).sum();
+        let mut numbers: Vec<_> = data.iter().map(|(number, _)| number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!((bytes, numbers.len()), (100_000, data.len()), "{file}");
+        let analysis = "tcp.analysis.retransmission || tcp.analysis.lost_segment || tcp.analysis.duplicate_ack \
+                        || tcp.analysis.out_of_order || tcp.analysis.ack_lost_segment";
+        let seen = |filter: &str| {
+            let path = folder.path(file);
+            let tshark = Command::new("tshark").arg("-r").arg(path).args(["-Y", filter]).output().unwrap();
+            assert!(tshark.status.success(), "{tshark:?}");
+            String::from_utf8(tshark.stdout).unwrap()
+        };
+        if is_installed("tshark") {
+            assert_eq!(seen(analysis), "", "{file}");
+            assert!(seen("tcp.len > 0").lines().count() >= data.len(), "{file}");
+        } else {
+            eprintln!("skipped: tshark is not installed");
+        }
+    }
+}
+
+/// The sequence number and the length of each data segment of the server, which is at port 5001, in a capture: blocks of
+/// pcapng of which those of type 6 have a raw IPv4 packet behind 20 bytes.
+fn data_of(capture: &[u8]) -> Vec<(u32, usize)> {
+    let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
+    let (mut at, mut found) = (0, Vec::new());
+    while at < capture.len() {
+        if word(at) == 6 {
+            let packet = &capture[at + 28..];
+            let ip = usize::from(packet[0] & 15) * 4;
+            let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+            let tcp = &packet[ip..];
+            let payload = total - ip - usize::from(tcp[12] >> 4) * 4;
+            if packet[9] == 6 && tcp[..2] == 5001u16.to_be_bytes() && payload > 0 {
+                found.push((u32::from_be_bytes(tcp[4..8].try_into().unwrap()), payload));
+            }
+        }
+        at += word(at + 4) as usize;
+    }
+    found
+}
+
+/// A link whose command sends many packets, with these options.
+const MANY_PACKETS: &str = "import os, socket\n\
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+    for _ in range(40000): s.sendto(bytes(1000), (os.environ['ACKCLOCK_BASE'], 9))\n";
+
+#[test]
+fn an_output_that_nobody_reads_costs_neither_the_link_nor_its_results() {
+    let Some(folder) = ready(&["python3", "mkfifo"]) else { return };
+    for name in ["capture", "log"] {
+        assert!(Command::new("mkfifo").arg(folder.path(name)).status().unwrap().success());
+    }
+    // Held open, and never read: a pipe takes 64 KiB and then nothing more.
+    let hold = |name: &str| fs::File::options().read(true).write(true).open(folder.path(name)).unwrap();
+    let _held = [hold("capture"), hold("log")];
+    let asked =
+        ["link", "1gbit", "1gbit", "--closed", "--json", "--pcap-inside", "capture", "--uplink-log", "log"];
+    let ended = folder.run(&[&asked[..], &["--", "python3", "-c", MANY_PACKETS]].concat());
+    assert_eq!(ended.status, 1, "{}", ended.err);
+    let sent = &last_object(&ended.out)["flows"][0]["segments_sent"];
+    assert!(sent.as_u64().unwrap() > 1000, "{sent}");
+    for name in ["capture", "log"] {
+        let told = format!("ackclock: {name}: the end is missing: it was not taken in time, 5 s");
+        assert!(ended.err.contains(&told), "{}", ended.err);
+    }
+}
+
+#[test]
+fn an_output_without_room_costs_no_results() {
+    let Some(folder) = ready(&[]) else { return };
+    for (option, said) in [
+        ("--pcap", "the capture could not be written: /dev/full: No space left on device"),
+        ("--downlink-log", "/dev/full: cannot be written: No space left on device"),
+    ] {
+        let asked = ["link", "1mbit", "1mbit", "--closed", "--json", option, "/dev/full", "--", "true"];
+        let ended = folder.run(&asked);
+        assert_eq!(ended.status, 1, "{}", ended.err);
+        assert_eq!(last_object(&ended.out)["run"], 0);
+        assert!(ended.err.contains(said), "{}", ended.err);
+        let failed = folder.run(&[&asked[..8], &["sh", "-c", "exit 7"]].concat());
+        assert_eq!(
+            (failed.status, last_object(&failed.out)["run"].as_u64()),
+            (7, Some(0)),
+            "the command's own"
+        );
+        assert!(failed.err.contains(said), "{}", failed.err);
+    }
 }
 
 #[test]

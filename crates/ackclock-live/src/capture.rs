@@ -1,59 +1,49 @@
-//! A capture of real packets as a pcapng file that Wireshark reads: one interface a port. Packets are copied on the
-//! driver's thread and written on another.
+//! A capture of real packets as a pcapng file that Wireshark reads: of one end of the link, since a reader would take what it
+//! sees at a second end for repetitions of what it saw at the first.
+//!
+//! Packets are framed on the driver's thread and written on another. What a slow file has no room for is lost; the packet that
+//! follows says how many were, and so do the statistics at the end.
 
 use std::borrow::Cow;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ackclock_core::PacketId;
 use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::pcapng::blocks::interface_statistics::{InterfaceStatisticsBlock, InterfaceStatisticsOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 
-use crate::{Came, Pool, Port, Side, Went};
+use crate::background::{self, Ending, Inlet};
+use crate::{Came, Pool, Port, Went};
 
 /// A port whose packets may be captured.
-#[derive(Debug)]
 pub struct Tap<P> {
     port: P,
-    side: Side,
-    to: Option<Sender<Seen>>,
+    to: Option<Recorder>,
 }
 
-/// A packet and when it was seen.
-#[derive(Debug)]
-struct Seen {
-    at: Duration,
-    side: Side,
-    bytes: Vec<u8>,
-}
-
-/// Writes a capture until every tap that feeds it is gone.
-#[derive(Debug)]
+/// Notes packets for a capture, which ends when this is dropped.
 pub struct Recorder {
-    taps: Sender<Seen>,
-    thread: JoinHandle<Result<(), PcapError>>,
+    /// Frames one packet at a time.
+    frame: PcapNgWriter<Vec<u8>>,
+    inlet: Inlet<u8>,
+    seen: u64,
+    /// Losses that the file tells of so far.
+    told: u64,
 }
+
+/// Most bytes that wait to be written: what 10 Gbit/s bring in 13 ms, 100 Mbit/s in more than a second.
+const MOST: usize = 16 << 20;
 
 impl<P: Port> Tap<P> {
-    /// The port of a side, captured by `recorder` where there is one.
-    pub fn new(port: P, side: Side, recorder: Option<&Recorder>) -> Self {
-        Self { port, side, to: recorder.map(|recorder| recorder.taps.clone()) }
-    }
-
-    #[allow(clippy::disallowed_methods, reason = "captures bear the time of day")]
-    fn see(&self, bytes: &[u8]) {
-        if let Some(to) = &self.to {
-            let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            // A recorder that failed says so when it is finished.
-            let _ = to.send(Seen { at, side: self.side, bytes: bytes.to_vec() });
-        }
+    /// The port, captured by `recorder` where there is one.
+    pub fn new(port: P, recorder: Option<Recorder>) -> Self {
+        Self { port, to: recorder }
     }
 }
 
@@ -61,14 +51,18 @@ impl<P: Port> Port for Tap<P> {
     fn read(&mut self, pool: &mut Pool, into: &mut Vec<PacketId>) -> io::Result<Came> {
         let before = into.len();
         let came = self.port.read(pool, into)?;
-        for packet in &into[before..] {
-            self.see(pool.bytes(*packet).unwrap_or_default());
+        if let Some(recorder) = &mut self.to {
+            for packet in &into[before..] {
+                recorder.note(pool.bytes(*packet).unwrap_or_default());
+            }
         }
         Ok(came)
     }
 
     fn write(&mut self, packet: &[u8]) -> io::Result<Went> {
-        self.see(packet);
+        if let Some(recorder) = &mut self.to {
+            recorder.note(packet);
+        }
         self.port.write(packet)
     }
 }
@@ -80,68 +74,90 @@ impl<P: AsFd> AsFd for Tap<P> {
 }
 
 impl Recorder {
-    /// Begins a capture.
-    pub fn start(out: Box<dyn Write + Send>) -> Self {
-        let (taps, seen) = mpsc::channel();
-        Self { taps, thread: std::thread::spawn(move || record(out, &seen)) }
-    }
-
-    /// Waits until all that was seen is written; the taps must be gone.
+    /// Begins a capture of the end `name`.
     ///
     /// # Errors
-    /// The first thing that went wrong.
-    pub fn finish(self) -> Result<(), String> {
-        drop(self.taps);
-        let written = self.thread.join().map_err(|_| "the thread that wrote it died".to_owned())?;
-        written.map_err(|error| match error {
-            PcapError::IoError(error) => error.to_string(),
-            other => other.to_string(),
-        })
-    }
-}
-
-fn record(out: Box<dyn Write + Send>, seen: &Receiver<Seen>) -> Result<(), PcapError> {
-    let mut writer = PcapNgWriter::with_endianness(BufWriter::new(out), Endianness::Little)?;
-    for name in ["wired", "radio"] {
-        let options = vec![
-            InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
-            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-        ];
-        let interface = InterfaceDescriptionBlock { linktype: DataLink::NULL, snaplen: 0, options };
-        writer.write_pcapng_block(interface)?;
-    }
-    for Seen { at, side, bytes } in seen {
-        let framed = framed(&bytes);
-        writer.write_pcapng_block(EnhancedPacketBlock {
-            interface_id: side as u32,
-            timestamp: at,
-            original_len: framed.len() as u32,
-            data: Cow::Owned(framed),
-            options: Vec::new(),
+    /// Where there can be no further thread.
+    pub fn begin(mut out: Box<dyn Write + Send>, name: &str) -> io::Result<(Self, Ending)> {
+        let frame = begun(name).map_err(|error| io::Error::other(error.to_string()))?;
+        let (inlet, ending) = background::begin(MOST, move |bytes: &[u8]| {
+            out.write_all(bytes)?;
+            // So that a reader at the other end of a pipe sees it as it happens.
+            out.flush()
         })?;
+        let mut recorder = Self { frame, inlet, seen: 0, told: 0 };
+        recorder.pass();
+        Ok((recorder, ending))
     }
-    writer.into_inner().flush().map_err(PcapError::IoError)
+
+    fn note(&mut self, packet: &[u8]) {
+        self.seen += 1;
+        let lost = self.inlet.lost();
+        let missing = (lost > self.told).then(|| EnhancedPacketOption::DropCount(lost - self.told));
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: time_of_day(),
+            original_len: packet.len() as u32,
+            data: Cow::Borrowed(packet),
+            options: missing.into_iter().collect(),
+        };
+        // Writing to memory cannot fail, and the interface is there.
+        let _ = self.frame.write_pcapng_block(block);
+        self.pass();
+        if self.inlet.lost() == lost {
+            self.told = lost;
+        }
+    }
+
+    /// Hands over what has been framed.
+    fn pass(&mut self) {
+        self.inlet.put(self.frame.get_ref());
+        self.frame.get_mut().clear();
+    }
 }
 
-/// A packet behind the address family that the link type `NULL` puts before it. The type `RAW` has nothing there, but
-/// libpcap reads only one interface of that.
-fn framed(packet: &[u8]) -> Vec<u8> {
-    let six = packet.first().is_some_and(|first| first >> 4 == 6);
-    let family = if six { FAMILY_6 } else { FAMILY_4 };
-    [&family.to_le_bytes(), packet].concat()
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let options = vec![
+            InterfaceStatisticsOption::IsbIfRecv(self.seen),
+            InterfaceStatisticsOption::IsbIfDrop(self.inlet.lost()),
+        ];
+        // The library writes one number of 64 bits where the format has two of 32, the upper one first.
+        let timestamp = (time_of_day().as_nanos() as u64).rotate_left(32);
+        let block = InterfaceStatisticsBlock { interface_id: 0, timestamp, options };
+        let _ = self.frame.write_pcapng_block(block);
+        self.inlet.finish(self.frame.get_ref());
+    }
 }
 
-/// Address families as BSD, where the link type comes from, numbers them.
-const FAMILY_4: u32 = 2;
-const FAMILY_6: u32 = 24;
+#[allow(clippy::disallowed_methods, reason = "captures bear the time of day")]
+fn time_of_day() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The beginning of a file: who is seen, and in which unit times are.
+fn begun(name: &str) -> Result<PcapNgWriter<Vec<u8>>, PcapError> {
+    let mut frame = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little)?;
+    let options = vec![
+        InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+        InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+    ];
+    frame.write_pcapng_block(InterfaceDescriptionBlock { linktype: DataLink::RAW, snaplen: 0, options })?;
+    Ok(frame)
+}
 
 /// Times are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
     use ackclock_testkit::Written;
+    use pcap_file::pcapng::{Block, PcapNgReader};
+
+    const LONG: Duration = Duration::from_secs(60);
 
     /// A port that gives one packet and takes every other.
     struct One(bool);
@@ -161,24 +177,85 @@ mod tests {
         }
     }
 
+    /// A file that takes what it is given when it is told to.
+    struct Slow(Written, mpsc::Receiver<()>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.1.recv();
+            self.0.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The packets of a capture with the losses told before each, and how many were seen and lost as the end says.
+    fn read(file: &Written) -> (Vec<(Vec<u8>, u64)>, [u64; 2]) {
+        let bytes = file.bytes();
+        let mut reader = PcapNgReader::new(bytes.as_slice()).unwrap();
+        let (mut packets, mut ends) = (Vec::new(), [0; 2]);
+        while let Some(block) = reader.next_block() {
+            match block.unwrap() {
+                Block::EnhancedPacket(packet) => {
+                    let lost = packet.options.iter().map(|option| match option {
+                        EnhancedPacketOption::DropCount(lost) => *lost,
+                        _ => 0,
+                    });
+                    packets.push((packet.data.to_vec(), lost.sum()));
+                }
+                Block::InterfaceStatistics(statistics) => {
+                    for option in statistics.options {
+                        match option {
+                            InterfaceStatisticsOption::IsbIfRecv(seen) => ends[0] = seen,
+                            InterfaceStatisticsOption::IsbIfDrop(lost) => ends[1] = lost,
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        (packets, ends)
+    }
+
     #[test]
-    fn what_comes_in_and_goes_out_is_in_the_capture_with_its_side() {
+    fn what_comes_in_and_goes_out_is_in_the_capture_once() {
         let file = Written::default();
-        let recorder = Recorder::start(Box::new(file.clone()));
+        let (recorder, ending) = Recorder::begin(Box::new(file.clone()), "outside").unwrap();
         let mut pool = Pool::new(4, 100);
-        let mut tap = Tap::new(One(false), Side::Radio, Some(&recorder));
+        let mut tap = Tap::new(One(false), Some(recorder));
         tap.read(&mut pool, &mut Vec::new()).unwrap();
         tap.write(&[0x60, 9]).unwrap();
         drop(tap);
-        recorder.finish().unwrap();
-        let bytes = file.bytes();
-        let mut reader = pcap_file::pcapng::PcapNgReader::new(bytes.as_slice()).unwrap();
-        let mut packets = Vec::new();
-        while let Some(block) = reader.next_block() {
-            if let pcap_file::pcapng::Block::EnhancedPacket(packet) = block.unwrap() {
-                packets.push((packet.interface_id, packet.data.to_vec()));
-            }
+        assert_eq!(ending.wait(LONG).unwrap(), 0);
+        assert_eq!(read(&file), (vec![(vec![0x45, 1, 2, 3], 0), (vec![0x60, 9], 0)], [2, 0]));
+    }
+
+    #[test]
+    fn a_file_that_takes_nothing_holds_up_nobody_and_tells_what_is_missing() {
+        let (take, told) = mpsc::channel();
+        let file = Written::default();
+        let (recorder, ending) = Recorder::begin(Box::new(Slow(file.clone(), told)), "outside").unwrap();
+        let mut tap = Tap::new(One(true), Some(recorder));
+        // 40 000 of 1500 bytes are 60 MB: more than may wait and be on its way, twice 16 MiB.
+        let packet = [0x45; 1500];
+        for _ in 0..40_000 {
+            tap.write(&packet).unwrap();
         }
-        assert_eq!(packets, [(1, vec![2, 0, 0, 0, 0x45, 1, 2, 3]), (1, vec![24, 0, 0, 0, 0x60, 9])]);
+        let lost = tap.to.as_ref().unwrap().inlet.lost();
+        assert!(lost > 10_000, "{lost}");
+        drop(take);
+        // What is there now is written at once, and then there is room.
+        while tap.to.as_ref().unwrap().told < lost {
+            tap.write(&packet).unwrap();
+        }
+        let seen = tap.to.as_ref().unwrap().seen;
+        drop(tap);
+        let all_lost = ending.wait(LONG).unwrap();
+        let (packets, ends) = read(&file);
+        assert_eq!(ends, [seen, all_lost]);
+        assert_eq!(packets.len() as u64, seen - all_lost);
+        assert_eq!(packets.iter().map(|(_, lost)| lost).sum::<u64>(), all_lost);
     }
 }

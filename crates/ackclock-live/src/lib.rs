@@ -15,6 +15,7 @@
 //! back the buffers of what was lost. [`Driver`] does that in real time; with a [`Clock`] and [`Port`]s that are made up it
 //! does the same in no time at all, which is how equality with the simulation is tested.
 
+mod background;
 pub mod capture;
 mod clients;
 mod clock;
@@ -39,6 +40,7 @@ mod stats;
 mod template;
 mod watch;
 
+pub use background::{Ending, Unwritten};
 pub use clock::{Clock, Ready, RealClock, Waits};
 pub use driver::{Call, Driver, Order, Orders, Remote};
 pub use flow::FlowTable;

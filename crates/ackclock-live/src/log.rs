@@ -10,17 +10,22 @@
 //! `TIME d PACKETS BYTES` packets were dropped. Sizes have the four bytes more that mm-link's TUN header adds.
 //!
 //! ## Differences from the source
-//! Only links that replay a mahimahi recording have opportunities. Times are those of the schedule, where mm-link takes
+//! Events for which a slow file has no room are left out, and a comment at the end counts them. Only links that replay a mahimahi recording have opportunities. Times are those of the schedule, where mm-link takes
 //! those at which it was woken. Packets that queues drop of themselves are logged when the link tells it, up to the next
 //! delivery later.
 //!
 //! ## Validation
 //! A log written by hand (unit test).
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use ackclock_core::text::printable_line;
 use ackclock_core::{Span, Time};
 use ackclock_link::trace::Opportunities;
+
+use crate::background::{self, Ending, Inlet};
 
 /// What the header of a log says.
 #[derive(Clone, Debug)]
@@ -41,13 +46,30 @@ pub struct LogHeader<'a> {
     pub shell_prefix: Option<&'a str>,
 }
 
-/// The log of one direction.
-pub struct LinkLog {
-    out: Box<dyn Write + Send>,
-    opportunities: Option<Upcoming>,
-    /// The first error; nothing is written after it.
-    failed: Option<io::Error>,
+/// The log of one direction; its lines are written on a thread of their own.
+pub struct LinkLog(Inlet<Event>);
+
+/// What becomes one line, or the last ones.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Arrived { at: Time, bytes: u32 },
+    Left { at: Time, bytes: u32, delay: Span },
+    Dropped { at: Time, bytes: u32 },
+    Ended { at: Time, lost: u64 },
 }
+
+/// Most events that wait to be written: 6 MiB of them.
+const MOST: usize = 1 << 18;
+
+/// The text of a log, on its way.
+struct Lines<W> {
+    out: W,
+    text: String,
+    opportunities: Option<Upcoming>,
+}
+
+/// Text is written when there is as much of it.
+const PIECE: usize = 64 << 10;
 
 /// The opportunity that comes next.
 struct Upcoming {
@@ -62,63 +84,112 @@ const OPPORTUNITY_BYTES: u32 = 1504;
 const TUN_BYTES: u64 = 4;
 
 impl LinkLog {
-    /// A log that goes to `out`, which should be buffered; with the opportunities of the recording that is replayed.
-    pub fn new(out: Box<dyn Write + Send>, header: &LogHeader<'_>, recording: Option<Opportunities>) -> Self {
+    /// A log that goes to `out`; with the opportunities of the recording that is replayed.
+    ///
+    /// # Errors
+    /// Where there can be no further thread.
+    pub fn begin(
+        out: impl Write + Send + 'static,
+        header: &LogHeader<'_>,
+        recording: Option<Opportunities>,
+    ) -> io::Result<(Self, Ending)> {
         let opportunities = recording.map(|recording| Upcoming { recording, index: 0, round_ms: 0 });
-        let mut log = Self { out, opportunities, failed: None };
-        log.write(|out| {
-            let LogHeader { link, recording, log, command_line, queue, began_ms, .. } = header;
-            writeln!(out, "# mahimahi mm-link ({link}) [{recording}] > {log}")?;
-            writeln!(out, "# command line: {command_line}")?;
-            writeln!(out, "# queue: {queue}")?;
-            writeln!(out, "# init timestamp: {began_ms}")?;
-            writeln!(out, "# base timestamp: 0")?;
-            header.shell_prefix.map_or(Ok(()), |prefix| writeln!(out, "# mahimahi config: {prefix}"))
-        });
-        log
+        let mut lines = Lines { out, text: header.text(), opportunities };
+        let (inlet, ending) = background::begin(MOST, move |events: &[Event]| lines.write(events))?;
+        Ok((Self(inlet), ending))
     }
 
     /// A packet of `bytes` arrived.
-    pub fn arrived(&mut self, now: Time, bytes: u32) {
-        self.pass(now);
-        self.write(|out| writeln!(out, "{} + {}", millis(now), u64::from(bytes) + TUN_BYTES));
+    pub fn arrived(&mut self, at: Time, bytes: u32) {
+        self.0.put(&[Event::Arrived { at, bytes }]);
     }
 
     /// A packet of `bytes` left, `delay` after its arrival.
-    pub fn left(&mut self, now: Time, bytes: u32, delay: Span) {
-        self.pass(now);
-        // The difference of the two times as they stand in the log.
-        let delay = millis(now) - millis(now - delay);
-        self.write(|out| writeln!(out, "{} - {} {delay}", millis(now), u64::from(bytes) + TUN_BYTES));
+    pub fn left(&mut self, at: Time, bytes: u32, delay: Span) {
+        self.0.put(&[Event::Left { at, bytes, delay }]);
     }
 
     /// A packet of `bytes` was dropped.
-    pub fn dropped(&mut self, now: Time, bytes: u32) {
-        self.pass(now);
-        self.write(|out| writeln!(out, "{} d 1 {}", millis(now), u64::from(bytes) + TUN_BYTES));
+    pub fn dropped(&mut self, at: Time, bytes: u32) {
+        self.0.put(&[Event::Dropped { at, bytes }]);
     }
 
     /// Ends the log at `now`.
-    ///
-    /// # Errors
-    /// The first error met in writing any of it.
-    pub fn finish(mut self, now: Time) -> io::Result<()> {
-        self.pass(now);
-        self.write(|out| out.flush());
-        self.failed.map_or(Ok(()), Err)
+    pub fn finish(mut self, now: Time) {
+        let lost = self.0.lost();
+        self.0.finish(&[Event::Ended { at: now, lost }]);
+    }
+}
+
+impl LogHeader<'_> {
+    /// The comments at the beginning, each in its line whatever names there are.
+    fn text(&self) -> String {
+        let fit = |text: &'_ str| -> String { Cow::into_owned(printable_line(text)) };
+        let mut text = format!(
+            "# mahimahi mm-link ({}) [{}] > {}\n# command line: {}\n# queue: {}\n# init timestamp: {}\n# base timestamp: 0\n",
+            fit(self.link),
+            fit(self.recording),
+            fit(self.log),
+            fit(self.command_line),
+            fit(self.queue),
+            self.began_ms
+        );
+        if let Some(prefix) = self.shell_prefix {
+            text += &format!("# mahimahi config: {}\n", fit(prefix));
+        }
+        text
+    }
+}
+
+impl<W: Write> Lines<W> {
+    fn write(&mut self, events: &[Event]) -> io::Result<()> {
+        for event in events {
+            self.line(event)?;
+        }
+        self.pass_on()?;
+        self.out.flush()
+    }
+
+    fn line(&mut self, event: &Event) -> io::Result<()> {
+        let (Event::Arrived { at, .. }
+        | Event::Left { at, .. }
+        | Event::Dropped { at, .. }
+        | Event::Ended { at, .. }) = *event;
+        self.opportunities_before(at)?;
+        let (text, now) = (&mut self.text, millis(at));
+        // Writing to a string cannot fail.
+        let _ = match *event {
+            Event::Arrived { bytes, .. } => writeln!(text, "{now} + {}", on_tun(bytes)),
+            Event::Left { bytes, delay, .. } => {
+                // The difference of the two times as they stand in the log.
+                writeln!(text, "{now} - {} {}", on_tun(bytes), now - millis(at - delay))
+            }
+            Event::Dropped { bytes, .. } => writeln!(text, "{now} d 1 {}", on_tun(bytes)),
+            Event::Ended { lost: 0, .. } => Ok(()),
+            Event::Ended { lost, .. } => {
+                writeln!(text, "# left out, because this was written too slowly: {lost} events")
+            }
+        };
+        self.pass_on_pieces()
     }
 
     /// Writes the opportunities that have passed.
-    fn pass(&mut self, now: Time) {
+    fn opportunities_before(&mut self, now: Time) -> io::Result<()> {
         while let Some(at) = self.opportunities.as_mut().and_then(|upcoming| upcoming.take(millis(now))) {
-            self.write(|out| writeln!(out, "{at} # {OPPORTUNITY_BYTES}"));
+            let _ = writeln!(self.text, "{at} # {OPPORTUNITY_BYTES}");
+            self.pass_on_pieces()?;
         }
+        Ok(())
     }
 
-    fn write(&mut self, line: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
-        if self.failed.is_none() {
-            self.failed = line(&mut self.out).err();
-        }
+    fn pass_on_pieces(&mut self) -> io::Result<()> {
+        if self.text.len() < PIECE { Ok(()) } else { self.pass_on() }
+    }
+
+    fn pass_on(&mut self) -> io::Result<()> {
+        self.out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        Ok(())
     }
 }
 
@@ -138,14 +209,24 @@ impl Upcoming {
     }
 }
 
+/// Bytes of a packet as mm-link counts them.
+fn on_tun(bytes: u32) -> u64 {
+    u64::from(bytes) + TUN_BYTES
+}
+
 const fn millis(time: Time) -> u64 {
     time.as_nanos() / 1_000_000
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::background::Unwritten;
     use ackclock_testkit::Written;
+
+    const LONG: Duration = Duration::from_secs(60);
 
     const HEADER: LogHeader<'_> = LogHeader {
         link: "uplink",
@@ -161,12 +242,13 @@ mod tests {
     fn a_log_reads_as_mm_link_would_have_written_it() {
         let out = Written::default();
         let recording = Opportunities::new(vec![2, 2, 5]).unwrap();
-        let mut log = LinkLog::new(Box::new(out.clone()), &HEADER, Some(recording));
+        let (mut log, ending) = LinkLog::begin(out.clone(), &HEADER, Some(recording)).unwrap();
         let at = |micros| Time::ZERO + Span::from_micros(micros);
         log.arrived(at(1_900), 1500);
         log.left(at(2_000), 1500, Span::from_micros(100));
         log.dropped(at(4_000), 52);
-        log.finish(at(7_500)).unwrap();
+        log.finish(at(7_500));
+        assert_eq!(ending.wait(LONG).unwrap(), 0);
         let text = String::from_utf8(out.bytes()).unwrap();
         let expected = "\
 # mahimahi mm-link (uplink) [x.up] > up.log
@@ -198,8 +280,31 @@ mod tests {
                 Ok(())
             }
         }
-        let mut log = LinkLog::new(Box::new(Full), &HEADER, None);
+        let (mut log, ending) = LinkLog::begin(Full, &HEADER, None).unwrap();
         log.arrived(Time::ZERO, 40);
-        assert_eq!(log.finish(Time::ZERO).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        log.finish(Time::ZERO);
+        let Err(Unwritten::Failed(error)) = ending.wait(LONG) else { panic!() };
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn names_with_line_ends_and_control_characters_stay_in_their_comment() {
+        let header = LogHeader {
+            command_line: "link a\n1 + 1504",
+            log: "\u{1b}[2J\n",
+            shell_prefix: Some("x\ny"),
+            ..HEADER
+        };
+        let text = header.text();
+        assert!(text.lines().all(|line| line.starts_with("# ")) && !text.contains('\u{1b}'), "{text}");
+        assert!(text.contains("# command line: link a\\u000a1 + 1504\n"), "{text}");
+    }
+
+    #[test]
+    fn what_was_left_out_is_counted_in_the_log() {
+        let out = Written::default();
+        let mut lines = Lines { out: out.clone(), text: String::new(), opportunities: None };
+        lines.write(&[Event::Ended { at: Time::ZERO, lost: 3 }]).unwrap();
+        assert_eq!(out.bytes(), b"# left out, because this was written too slowly: 3 events\n");
     }
 }

@@ -210,12 +210,9 @@ impl Plane {
     }
 
     /// Ends the logs.
-    ///
-    /// # Errors
-    /// The first error met in writing one of them.
-    pub fn finish_logs(&mut self) -> std::io::Result<()> {
+    pub fn finish_logs(&mut self) {
         let now = self.graph.now();
-        self.logs.iter_mut().filter_map(Option::take).try_for_each(|log| log.finish(now))
+        self.logs.iter_mut().filter_map(Option::take).for_each(|log| log.finish(now));
     }
 
     /// What is known of every connection, those of the past first, in the order in which they came.

@@ -1,9 +1,13 @@
 //! After warm-up no packet costs an allocation, from the port to the port.
 
-use ackclock_core::{Size, Span, Time};
+use std::io;
+
+use ackclock_core::{PacketId, Size, Span, Time};
 use ackclock_edge::{EdgeConfig, REGULATORS};
 use ackclock_link::NoFiles;
-use ackclock_live::{Plane, PlaneConfig, Side};
+use ackclock_live::capture::{Recorder, Tap};
+use ackclock_live::log::{LinkLog, LogHeader};
+use ackclock_live::{Came, Plane, PlaneConfig, Pool, Port, Side, Went};
 use ackclock_testkit::{Counting, allocations};
 use etherparse::PacketBuilder;
 
@@ -32,12 +36,49 @@ fn carry(plane: &mut Plane, buffer: &mut Box<[u8]>, packets: &[(Side, Vec<u8>)],
     }
 }
 
+/// A port that takes every packet.
+struct Taker;
+
+impl Port for Taker {
+    fn read(&mut self, _: &mut Pool, _: &mut Vec<PacketId>) -> io::Result<Came> {
+        Ok(Came::Nothing)
+    }
+
+    fn write(&mut self, _: &[u8]) -> io::Result<Went> {
+        Ok(Went::Out)
+    }
+}
+
+#[test]
+fn no_captured_packet_allocates_after_the_first() {
+    let (recorder, _ending) = Recorder::begin(Box::new(io::sink()), "outside").unwrap();
+    let mut tap = Tap::new(Taker, Some(recorder));
+    tap.write(&[0x45; 1500]).unwrap();
+    let before = allocations();
+    for length in 40..1500 {
+        tap.write(&[0x45; 1500][..length]).unwrap();
+    }
+    assert_eq!(allocations() - before, 0);
+}
+
 #[test]
 fn no_packet_allocates_after_warm_up() {
     for entry in REGULATORS.entries {
         let edge =
             EdgeConfig { regulator: entry.name.into(), buffer: Size::Packets(10), ..EdgeConfig::default() };
         let mut plane = Plane::new(&PlaneConfig::new(&edge), &NoFiles).unwrap();
+        let header = LogHeader {
+            link: "",
+            recording: "",
+            log: "",
+            command_line: "",
+            queue: "",
+            began_ms: 0,
+            shell_prefix: None,
+        };
+        for side in Side::BOTH {
+            plane.log(side, LinkLog::begin(std::io::sink(), &header, None).unwrap().0);
+        }
         let mut buffer = plane.pool().buffer();
         let packets: Vec<_> = (0..12_000u32)
             .map(|number| {

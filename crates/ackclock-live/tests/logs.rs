@@ -1,5 +1,7 @@
 //! mm-link's log of a data plane: every packet arrives, and then leaves or is dropped, at the link and not at the ports.
 
+use std::time::Duration;
+
 use ackclock_core::{Size, Span, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::NoFiles;
@@ -35,7 +37,8 @@ fn log_of(from: Side) -> String {
         began_ms: 0,
         shell_prefix: None,
     };
-    plane.log(from.other(), LinkLog::new(Box::new(out.clone()), &header, None));
+    let (log, ending) = LinkLog::begin(out.clone(), &header, None).unwrap();
+    plane.log(from.other(), log);
     for millis in [0, 0, 0, 0, 500] {
         drive(&mut plane, millis);
         let mut buffer = plane.pool().buffer();
@@ -43,7 +46,8 @@ fn log_of(from: Side) -> String {
         plane.arrive(Time::ZERO + Span::from_millis(millis), from, packet);
     }
     drive(&mut plane, 1000);
-    plane.finish_logs().unwrap();
+    plane.finish_logs();
+    assert_eq!(ending.wait(Duration::from_secs(60)).unwrap(), 0);
     let text = String::from_utf8(out.bytes()).unwrap();
     text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
 }

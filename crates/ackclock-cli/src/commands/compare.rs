@@ -56,7 +56,7 @@ Examples:
 
 /// Simulates every combination and prints the table.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
-    output::keep_apart(args.scenario.path(), &[("--report", args.report.as_ref())])?;
+    output::keep_apart(Some(args.scenario.path()), &[("--report", args.report.as_ref())])?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = scenario.points_over(&axes(args)?)?;
     for point in &points {

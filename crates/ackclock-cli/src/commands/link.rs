@@ -2,8 +2,8 @@
 
 mod change;
 mod live;
-mod logs;
 mod mahimahi;
+mod outputs;
 mod progress;
 mod requests;
 mod text;
@@ -81,9 +81,12 @@ struct Around {
     /// Print the results as one JSON object when the command has ended.
     #[arg(long)]
     json: bool,
-    /// Write the packets at both ends of the link into a pcapng file.
+    /// Write the packets at the outside end of the link, where servers are, into a pcapng file.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Write the packets at the inside end of the link, where the command is, into another.
+    #[arg(long, value_name = "FILE")]
+    pcap_inside: Option<PathBuf>,
     /// Serve metrics for Prometheus at this port of the loopback address, or at this address.
     #[arg(long, value_name = "ADDR", value_parser = metrics::parse_address)]
     metrics: Option<std::net::SocketAddr>,

@@ -53,7 +53,7 @@ Examples:
 /// Simulates and prints.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let written = [("--pcap", &args.pcap), ("--series", &args.series), ("--report", &args.report)];
-    output::keep_apart(args.scenario.path(), &written.map(|(name, path)| (name, path.as_ref())))?;
+    output::keep_apart(Some(args.scenario.path()), &written.map(|(name, path)| (name, path.as_ref())))?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = [Point { labels: Vec::new(), scenario }];
     let jobs = jobs(&points);

@@ -58,7 +58,7 @@ Examples:
 
 /// Simulates every point and prints the table.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
-    output::keep_apart(args.scenario.path(), &[("--out", args.out.as_ref())])?;
+    output::keep_apart(Some(args.scenario.path()), &[("--out", args.out.as_ref())])?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = scenario.points()?;
     if args.engine != Engine::Local {

@@ -22,11 +22,11 @@ use ackclock_live::{Driver, Orders, Plane, PlaneConfig, RealClock, Remote, Side,
 use ackclock_scenario::{DiskFiles, Scenario, json_line};
 use serde_json::Value;
 
+use super::outputs::{self, Captures, Outputs};
 use super::progress::{self, Progress, Snapshot};
 use super::requests::Requests;
 use super::text::Text;
-use super::{Args, Around, logs};
-use crate::commands::run::Capture;
+use super::{Args, Around};
 use crate::failure::Failure;
 use crate::output;
 
@@ -47,34 +47,34 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: DiskFile
     };
     // What can fail in this process fails before there is another.
     let metrics = args.around.metrics.map(listen).transpose()?;
-    let capture = args.around.pcap.as_deref().map(Capture::create).transpose()?;
+    let captures = outputs::create_captures(args)?;
     let plan = Plan { command, environment: Vec::new(), outside };
     let (world, ends) = World::begin(&plan).map_err(|obstacle| Failure::Run(obstacle.to_string()))?;
     say_reach(&world, args);
     let requests =
         Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
     let Ends { outside, inside, control } = ends;
-    let link = Link::start(args, text, scenario, files, [outside, inside], capture)?;
+    let link = Link::start(args, text, scenario, files, [outside, inside], captures)?;
     let _name = link.serve(control, metrics);
     world.go().map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
     let once = args.spelling.once.then(|| link.length()).flatten();
     let status = attend(&world, &requests, &link, once, shown);
     requests.command_has_ended();
     drop(world);
-    let told = link.finish().and_then(|results| match args.around.json {
+    let (results, outputs) = link.finish();
+    // The results go first: nothing that is written beside them may cost them.
+    let printed = results.and_then(|results| match args.around.json {
         true => output::print(&format!("{}\n", json_line(&results, &[]))),
         false => Ok(()),
     });
-    if status == 0 {
-        return told;
-    }
-    // The command's status goes before that of its results.
-    if let Err(failure) = &told
-        && let Some(message) = failure.message()
-    {
-        output::tell(message);
-    }
-    Err(Failure::Told(status))
+    conclude(status, printed.err().into_iter().chain(outputs.finish()).collect())
+}
+
+/// Tells what failed, but the last of it, which is returned. The command's status goes before that of its results.
+fn conclude(status: u8, mut failures: Vec<Failure>) -> Result<(), Failure> {
+    let last = if status == 0 { failures.pop() } else { Some(Failure::Told(status)) };
+    failures.iter().filter_map(Failure::message).for_each(output::tell);
+    last.map_or(Ok(()), Err)
 }
 
 fn command(words: Vec<OsString>) -> Vec<OsString> {
@@ -121,15 +121,14 @@ fn attend(world: &World, requests: &Requests, link: &Link, once: Option<Span>, s
 const PERIOD: Duration = Duration::from_millis(250);
 
 #[allow(clippy::disallowed_methods)] // The command may ask a clock.
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }
 
 /// The driver in its thread, and what is asked of it.
 struct Link {
     thread: Thread,
-    recorder: Option<Recorder>,
-    capture: Option<Capture>,
+    outputs: Outputs,
     shared: Arc<Shared>,
 }
 
@@ -151,20 +150,21 @@ impl Link {
         scenario: &Scenario,
         files: DiskFiles,
         tuns: [OwnedFd; 2],
-        capture: Option<Capture>,
+        mut captures: Captures,
     ) -> Result<Self, Failure> {
         let edge = scenario.tables().edge.clone();
         let seed = args.around.seed.unwrap_or(scenario.tables().seed);
         let config = PlaneConfig { delay: scenario.tables().path.delay, seed, ..PlaneConfig::new(&edge) };
         let mut plane =
             Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
-        logs::add(&mut plane, args, &edge, &files)?;
-        let recorder = capture.clone().map(|file| Recorder::start(Box::new(file)));
-        let (remote, thread) = drive(plane, tuns, recorder.as_ref())
+        let mut outputs = Outputs::default();
+        outputs.log(&mut plane, args, &edge, &files)?;
+        let [outside, inside] = Side::BOTH.map(|side| outputs.capture(side, &mut captures));
+        let (remote, thread) = drive(plane, tuns, [outside?, inside?])
             .map_err(|error| Failure::Run(format!("the link cannot be driven: {error}")))?;
         let scenario = scenario.clone();
         let shared = Shared { remote, scenario, seed, files, edge: Mutex::new((edge, 0)) };
-        Ok(Self { thread, recorder, capture, shared: Arc::new(shared) })
+        Ok(Self { thread, outputs, shared: Arc::new(shared) })
     }
 
     /// Starts to answer at the control sockets and the address of the metrics. The socket outside has its name as long as
@@ -201,24 +201,21 @@ impl Link {
             .min()
     }
 
-    /// Stops the driver and gives the results.
-    fn finish(self) -> Result<RunResult, Failure> {
+    /// Stops the driver; the results, and what is still being written.
+    fn finish(self) -> (Result<RunResult, Failure>, Outputs) {
         let results = self.shared.results();
         self.shared.remote.stop();
         let failed = |error: &dyn std::fmt::Display| Failure::Run(format!("the link broke down: {error}"));
-        let driver = self.thread.join().map_err(|_| failed(&"its thread died"))?;
-        let mut driver = driver.map_err(|error| failed(&error))?;
-        let logged = driver.plane_mut().finish_logs();
-        say_lost(&driver);
-        drop(driver);
-        logged.map_err(|error| Failure::writing("a log of the link", &error))?;
-        if let Some(recorder) = self.recorder {
-            recorder
-                .finish()
-                .map_err(|error| Failure::Run(format!("the capture could not be written: {error}")))?;
-        }
-        self.capture.map_or(Ok(()), Capture::finish)?;
-        results.ok_or_else(|| failed(&"it does not answer"))
+        let ended = match self.thread.join() {
+            Ok(Ok(mut driver)) => {
+                driver.plane_mut().finish_logs();
+                say_lost(&driver);
+                results.ok_or_else(|| failed(&"it does not answer"))
+            }
+            Ok(Err(error)) => Err(failed(&error)),
+            Err(_) => Err(failed(&"its thread died")),
+        };
+        (ended, self.outputs)
     }
 }
 
@@ -243,11 +240,11 @@ fn say_lost(driver: &Driver<RealClock, Tap<TunPort>>) {
 }
 
 /// Starts the driver in a thread of its own.
-fn drive(plane: Plane, tuns: [OwnedFd; 2], recorder: Option<&Recorder>) -> io::Result<(Remote, Thread)> {
+fn drive(plane: Plane, tuns: [OwnedFd; 2], captures: [Option<Recorder>; 2]) -> io::Result<(Remote, Thread)> {
     let (orders, remote) = Orders::new()?;
-    let [outside, inside] = tuns;
-    let wired = Tap::new(TunPort::new(outside, plane.pool())?, Side::Wired, recorder);
-    let radio = Tap::new(TunPort::new(inside, plane.pool())?, Side::Radio, recorder);
+    let ([outside, inside], [capture_outside, capture_inside]) = (tuns, captures);
+    let wired = Tap::new(TunPort::new(outside, plane.pool())?, capture_outside);
+    let radio = Tap::new(TunPort::new(inside, plane.pool())?, capture_inside);
     let thread = thread::spawn(move || {
         let clock = RealClock::new([wired.as_fd(), radio.as_fd()], orders.as_fd(), SPIN)?;
         let mut driver = Driver::new(plane, clock, [wired, radio]);

@@ -1,0 +1,157 @@
+//! What a link writes beside its results: captures of its two ends, and logs in mm-link's format.
+//!
+//! They may be slow, stuck or fail: the link goes on, and it is told when it has ended.
+
+use std::env;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ackclock_edge::EdgeConfig;
+use ackclock_link::trace::Recording;
+use ackclock_live::capture::Recorder;
+use ackclock_live::log::{LinkLog, LogHeader};
+use ackclock_live::{Ending, Plane, Side, Unwritten};
+use ackclock_scenario::DiskFiles;
+
+use super::live::{now, recording};
+use super::{Args, Around};
+use crate::commands::run::Capture;
+use crate::failure::Failure;
+use crate::output;
+
+/// The files of the captures that are asked for, by [`Side`].
+pub(super) type Captures = [Option<(PathBuf, Capture)>; 2];
+
+/// Creates the files of the captures.
+///
+/// # Errors
+/// Where one cannot be created, or two outputs are one.
+pub(super) fn create_captures(args: &Args) -> Result<Captures, Failure> {
+    let Around { pcap, pcap_inside, .. } = &args.around;
+    let written = [
+        ("--pcap", pcap.as_ref()),
+        ("--pcap-inside", pcap_inside.as_ref()),
+        ("--uplink-log", args.spelling.uplink_log.as_ref()),
+        ("--downlink-log", args.spelling.downlink_log.as_ref()),
+    ];
+    output::keep_apart(args.scenario.as_deref(), &written)?;
+    let create = |path: &PathBuf| Ok::<_, Failure>((path.clone(), Capture::create(path)?));
+    Ok([pcap.as_ref().map(create).transpose()?, pcap_inside.as_ref().map(create).transpose()?])
+}
+
+/// What is being written while a link runs.
+#[derive(Default)]
+pub(super) struct Outputs(Vec<Output>);
+
+struct Output {
+    path: PathBuf,
+    /// What of the link it holds: packets, events.
+    what: &'static str,
+    ending: Ending,
+    /// Takes its name when it is whole.
+    file: Option<Capture>,
+}
+
+impl Outputs {
+    /// Begins the capture of a side, if there is one.
+    ///
+    /// # Errors
+    /// Where there can be no further thread.
+    pub(super) fn capture(&mut self, side: Side, files: &mut Captures) -> Result<Option<Recorder>, Failure> {
+        let Some((path, file)) = files[side as usize].take() else { return Ok(None) };
+        let name = match side {
+            Side::Wired => "outside",
+            Side::Radio => "inside",
+        };
+        let (recorder, ending) =
+            Recorder::begin(Box::new(file.clone()), name).map_err(|error| no_thread(&path, &error))?;
+        self.0.push(Output { path, what: "packets", ending, file: Some(file) });
+        Ok(Some(recorder))
+    }
+
+    /// Begins the logs that are asked for.
+    ///
+    /// # Errors
+    /// Where a file cannot be made, or there can be no further thread.
+    pub(super) fn log(
+        &mut self,
+        plane: &mut Plane,
+        args: &Args,
+        edge: &EdgeConfig,
+        files: &DiskFiles,
+    ) -> Result<(), Failure> {
+        let command_line = env::args().collect::<Vec<_>>().join(" ");
+        let prefix = env::var("MAHIMAHI_SHELL_PREFIX").ok();
+        let [queue_up, queue_down] = args.spelling.queue_names();
+        let up = (Side::Wired, "uplink", &args.spelling.uplink_log, &edge.up, queue_up);
+        let down = (Side::Radio, "downlink", &args.spelling.downlink_log, &edge.down, queue_down);
+        for (to, link, path, table, queue) in [up, down] {
+            let Some(path) = path else { continue };
+            let file = File::create(path).map_err(|error| Failure::writing(path.display(), &error))?;
+            let opportunities = match recording(table, files) {
+                Some(Recording::Opportunities(opportunities)) => Some(opportunities),
+                _ => None,
+            };
+            let header = LogHeader {
+                link,
+                recording: table["file"].as_str().or(table["rate"].as_str()).unwrap_or_default(),
+                log: &path.to_string_lossy(),
+                command_line: &command_line,
+                queue: &queue,
+                began_ms: unix_ms(),
+                shell_prefix: prefix.as_deref(),
+            };
+            let (log, ending) =
+                LinkLog::begin(file, &header, opportunities).map_err(|error| no_thread(path, &error))?;
+            plane.log(to, log);
+            self.0.push(Output { path: path.clone(), what: "events", ending, file: None });
+        }
+        Ok(())
+    }
+
+    /// Waits for all of them, a bounded time; what they end with, each in the order in which it began.
+    pub(super) fn finish(self) -> Vec<Failure> {
+        let end = now() + PATIENCE;
+        self.0
+            .into_iter()
+            .filter_map(|output| output.finish(end.saturating_duration_since(now())).err())
+            .collect()
+    }
+}
+
+impl Output {
+    fn finish(self, most: Duration) -> Result<(), Failure> {
+        let path = self.path.display();
+        match self.ending.wait(most) {
+            Ok(lost) => {
+                if lost > 0 {
+                    let what = self.what;
+                    output::tell(&format!("{path}: {lost} {what} are missing: it was written too slowly"));
+                }
+                self.file.map_or(Ok(()), Capture::finish)
+            }
+            Err(Unwritten::Failed(error)) => Err(Failure::Run(match self.file {
+                // It names itself.
+                Some(_) => format!("the capture could not be written: {error}"),
+                None => format!("{path}: cannot be written: {error}"),
+            })),
+            Err(stuck @ Unwritten::Stuck) => {
+                Err(Failure::Run(format!("{path}: the end is missing: {stuck}, {} s", PATIENCE.as_secs())))
+            }
+        }
+    }
+}
+
+/// How long all outputs together may take to end after the link.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn no_thread(path: &Path, error: &io::Error) -> Failure {
+    Failure::Run(format!("{}: there is no thread to write it: {error}", path.display()))
+}
+
+#[allow(clippy::disallowed_methods)] // The command may ask a clock.
+fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,237 @@
+//! Outputs that may be slow: what the data thread notes is written on another thread.
+//!
+//! The data thread puts records into a queue of bounded length and never waits for it: a record that finds no room is lost
+//! and counted. The other thread takes all that is there at once, so that the queue is locked only for an exchange. Nothing is
+//! allocated for a record.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Where the data thread puts records, which are made of one `T` or several. The output ends when this is dropped.
+pub(crate) struct Inlet<T> {
+    shared: Arc<Shared<T>>,
+    lost: u64,
+}
+
+/// How an output ended, once it has.
+#[derive(Debug)]
+pub struct Ending(Receiver<Ended>);
+
+#[derive(Debug)]
+struct Ended {
+    lost: u64,
+    written: io::Result<()>,
+}
+
+/// Why an output is not whole.
+#[derive(Debug, thiserror::Error)]
+pub enum Unwritten {
+    /// It could not be written.
+    #[error("{0}")]
+    Failed(#[from] io::Error),
+    /// It takes nothing more, or is too slow.
+    #[error("it was not taken in time")]
+    Stuck,
+}
+
+struct Shared<T> {
+    queue: Mutex<Queue<T>>,
+    bell: Condvar,
+}
+
+struct Queue<T> {
+    records: Vec<T>,
+    /// Most that it holds.
+    most: usize,
+    /// Records that found no room.
+    lost: u64,
+    /// Whether more may come and will be written.
+    open: bool,
+}
+
+/// Begins an output: `write` is called on a thread of its own with whatever has come, in order.
+///
+/// # Errors
+/// Where there can be no further thread.
+pub(crate) fn begin<T: Copy + Send + 'static>(
+    most: usize,
+    mut write: impl FnMut(&[T]) -> io::Result<()> + Send + 'static,
+) -> io::Result<(Inlet<T>, Ending)> {
+    let queue = Queue { records: Vec::with_capacity(most), most, lost: 0, open: true };
+    let shared = Arc::new(Shared { queue: Mutex::new(queue), bell: Condvar::new() });
+    let (tell, ending) = mpsc::channel();
+    let inlet = Inlet { shared: Arc::clone(&shared), lost: 0 };
+    thread::Builder::new().name("output".to_owned()).spawn(move || {
+        let written = shared.write_all(&mut write);
+        let lost = shared.close();
+        // Nobody may want to know any more.
+        let _ = tell.send(Ended { lost, written });
+    })?;
+    Ok((inlet, Ending(ending)))
+}
+
+impl<T: Copy> Inlet<T> {
+    /// Puts a record in, all of it or nothing.
+    pub(crate) fn put(&mut self, record: &[T]) {
+        let mut queue = self.shared.lock();
+        let before = queue.records.len();
+        if !queue.open {
+            return;
+        }
+        if before + record.len() > queue.most {
+            queue.lost += 1;
+            self.lost = queue.lost;
+            return;
+        }
+        queue.records.extend_from_slice(record);
+        let (after, much) = (queue.records.len(), queue.most / MUCH);
+        drop(queue);
+        if before == 0 || (before < much && after >= much) {
+            self.shared.bell.notify_one();
+        }
+    }
+
+    /// Records lost so far.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Puts the last record in, for which there is always room, and closes the queue.
+    pub(crate) fn finish(&mut self, record: &[T]) {
+        let mut queue = self.shared.lock();
+        if queue.open {
+            queue.records.extend_from_slice(record);
+            queue.open = false;
+        }
+        drop(queue);
+        self.shared.bell.notify_one();
+    }
+}
+
+impl<T> Drop for Inlet<T> {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl Ending {
+    /// Waits until everything is written, but no longer than `most`; how many records were lost before.
+    ///
+    /// # Errors
+    /// What went wrong first, or that it takes too long.
+    pub fn wait(&self, most: Duration) -> Result<u64, Unwritten> {
+        match self.0.recv_timeout(most) {
+            Ok(Ended { lost, written }) => written.map(|()| lost).map_err(Unwritten::Failed),
+            Err(RecvTimeoutError::Timeout) => Err(Unwritten::Stuck),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Unwritten::Failed(io::Error::other("the thread that wrote it died")))
+            }
+        }
+    }
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        // Whoever panicked has left whole records.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes nothing more in; how much was lost.
+    fn close(&self) -> u64 {
+        let mut queue = self.lock();
+        queue.open = false;
+        let lost = queue.lost;
+        drop(queue);
+        self.bell.notify_one();
+        lost
+    }
+
+    /// Writes all that comes until the queue is closed.
+    fn write_all(&self, write: &mut impl FnMut(&[T]) -> io::Result<()>) -> io::Result<()> {
+        let mut taken = Vec::with_capacity(self.lock().most);
+        loop {
+            let open = self.take(&mut taken);
+            write(&taken)?;
+            taken.clear();
+            if !open {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Exchanges the queue for an empty one when there is something in it; whether more may come.
+    fn take(&self, taken: &mut Vec<T>) -> bool {
+        let waited = self.bell.wait_while(self.lock(), |queue| queue.records.is_empty() && queue.open);
+        let queue = waited.unwrap_or_else(PoisonError::into_inner);
+        // A little later there is more of it: the data thread rings the bell, which costs it something, for the first only.
+        let few = |queue: &mut Queue<T>| queue.records.len() < queue.most / MUCH && queue.open;
+        let waited = self.bell.wait_timeout_while(queue, GATHER, few);
+        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut queue.records, taken);
+        queue.open
+    }
+}
+
+/// This part of what a queue holds is much, and is written at once.
+const MUCH: usize = 4;
+/// How long less than that is gathered.
+const GATHER: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn what_is_put_in_is_written_in_order() {
+        let (tell, told) = mpsc::channel();
+        let (mut inlet, ending) = begin(1000, move |records: &[u32]| {
+            let _ = tell.send(records.to_vec());
+            Ok(())
+        })
+        .unwrap();
+        (0..500).for_each(|number| inlet.put(&[number]));
+        inlet.finish(&[500]);
+        inlet.put(&[501]);
+        assert_eq!(ending.wait(LONG).unwrap(), 0);
+        assert_eq!(told.into_iter().flatten().collect::<Vec<_>>(), (0..=500).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_stuck_output_loses_what_finds_no_room_and_is_not_waited_for() {
+        let (go_on, gate) = mpsc::channel::<()>();
+        let (started, begun) = mpsc::channel();
+        let (mut inlet, ending) = begin(100, move |records: &[u8]| {
+            let _ = started.send(records.len());
+            let _ = gate.recv();
+            Ok(())
+        })
+        .unwrap();
+        inlet.put(&[1; 60]);
+        assert_eq!(begun.recv().unwrap(), 60);
+        // 60 are being written; of five times 30, three find room in 100, the last record too.
+        (0..5).for_each(|_| inlet.put(&[2; 30]));
+        assert_eq!(inlet.lost(), 2);
+        inlet.finish(&[3; 40]);
+        assert!(matches!(ending.wait(Duration::ZERO), Err(Unwritten::Stuck)));
+        drop(go_on);
+        assert_eq!(ending.wait(LONG).unwrap(), 2);
+        assert_eq!(begun.recv().unwrap(), 130);
+    }
+
+    #[test]
+    fn the_first_error_ends_it_and_is_told() {
+        let (mut inlet, ending) =
+            begin(10, |_: &[u8]| Err(io::Error::from(io::ErrorKind::StorageFull))).unwrap();
+        inlet.put(&[1]);
+        let Err(Unwritten::Failed(error)) = ending.wait(LONG) else { panic!() };
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        // What comes now is neither kept nor counted.
+        (0..20).for_each(|_| inlet.put(&[1]));
+        assert_eq!(inlet.lost(), 0);
+    }
+}
