@@ -2,6 +2,9 @@
 
 import errno
 import os
+import shutil
+import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,28 +32,42 @@ def naming(name: str | os.PathLike[str], part: Path | None = None) -> Iterator[N
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file beside `path` and move it there when it is complete.
+    """Let `write` fill a file and move it to `path` when it is complete.
 
-    A device or pipe is written directly.
+    Until then it lies beside `path`, in a folder that nobody else can know in advance or look into. A device or pipe is
+    written directly, unless somebody else who may write to the folder put it there.
 
     Raises:
         OSError: naming the file, or the folder that cannot be made, if it cannot be written.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         with naming(path):
+            _check_owner(path)
             write(path)
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent)) from None
-    part = path.with_name(f".{path.stem}.part{path.suffix}")
-    with naming(path, part):
-        try:
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".partial", dir=path.parent))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    part = folder / path.name
+    try:
+        with naming(path, part):
             write(part)
             part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_owner(path: Path) -> None:
+    """Refuse a pipe, or a link to one, of a user who merely may write to the folder: it would hand the result over."""
+    found = path.lstat()
+    if stat.S_ISCHR(found.st_mode) or found.st_uid in (os.geteuid(), 0, path.parent.stat().st_uid):
+        return
+    raise PermissionError(errno.EACCES, "it belongs to another user", str(path))
 
 
 def read_text(path: Path) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock import __main__, cluster
-from ackclock.files import write_whole
+from ackclock.files import write_text, write_whole
 from conftest import run_object, swept_objects
 
 SWEEP = """
@@ -237,3 +237,31 @@ def test_a_disk_that_is_full_while_a_file_is_written_leaves_nothing(tmp_path):
         write_whole(tmp_path / "a.html", write)
     assert error.value.filename == str(tmp_path / "a.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unfinished_file_lies_where_nobody_can_have_put_anything(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("as it was")
+    # The name that an unfinished file once had.
+    (tmp_path / ".a.part.html").symlink_to(precious)
+    seen = []
+
+    def write(part):
+        seen.extend([part.parent.stat().st_mode & 0o777, part.exists(), part.suffix])
+        part.write_text("whole")
+
+    write_whole(tmp_path / "a.html", write)
+    assert seen == [0o700, False, ".html"]
+    assert (tmp_path / "a.html").read_text() == "whole"
+    assert precious.read_text() == "as it was"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+def test_a_pipe_of_another_user_is_not_filled(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        os.chown(tmp_path / name, 65534, -1, follow_symlinks=False)
+        with pytest.raises(PermissionError, match="it belongs to another user"):
+            write_text(tmp_path / name, "ours")

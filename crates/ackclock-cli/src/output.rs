@@ -1,10 +1,14 @@
 //! Where results go: standard output, and files that are whole or not there.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ackclock_core::text::printable;
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use tempfile::{NamedTempFile, PathPersistError, TempPath};
 
 use crate::failure::Failure;
 
@@ -52,13 +56,15 @@ pub(crate) fn keep_apart(
     Ok(())
 }
 
-/// A file that takes its name only when it is whole: until then it is called `NAME.partial`.
+/// A file that takes its name only when it is whole: until then it lies beside it under a name that nobody could know in
+/// advance, made by this process alone, `NAME.RANDOM.partial`.
 ///
-/// Dropped before [`WholeFile::finish`] it is removed. Devices and pipes are written directly.
+/// Dropped before [`WholeFile::finish`] it is removed. Devices and pipes are written directly. Of another user who may write
+/// to the same folder nothing is followed and nothing filled.
 #[derive(Debug)]
 pub(crate) struct WholeFile {
     target: PathBuf,
-    partial: Option<PathBuf>,
+    partial: Option<TempPath>,
     writer: BufWriter<File>,
 }
 
@@ -66,18 +72,16 @@ impl WholeFile {
     /// Begins a file.
     ///
     /// # Errors
-    /// Where it cannot be created.
+    /// Where it cannot be created, or its name stands for something of another user.
     pub(crate) fn create(target: &Path) -> Result<Self, Failure> {
-        // Through a symbolic link, so that the link stays and the file behind it is exchanged.
-        let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
-        let partial = is_plain(&target).then(|| partial_of(&target));
-        let opened = partial.as_deref().unwrap_or(&target);
-        let file = File::options()
-            .write(true)
-            .create(partial.is_some())
-            .truncate(partial.is_some())
-            .open(opened)
-            .map_err(|error| Failure::writing(target.display(), &error))?;
+        let failed = |error| Failure::writing(target.display(), &error);
+        let target = behind_links(target).map_err(failed)?;
+        let (file, partial) = if is_plain(&target) {
+            let (file, path) = beside(&target).map_err(failed)?.into_parts();
+            (file, Some(path))
+        } else {
+            (File::options().write(true).open(&target).map_err(failed)?, None)
+        };
         Ok(Self { target, partial, writer: BufWriter::new(file) })
     }
 
@@ -89,13 +93,22 @@ impl WholeFile {
         self.complete().map_err(|error| Failure::writing(self.target.display(), &error))
     }
 
-    /// Writes everything out and leaves the file under its unfinished name, which is returned.
+    /// Writes everything out and leaves the file as `NAME.partial`, or under the name it has where that is somebody else's.
+    /// The name is returned.
     ///
     /// # Errors
     /// As [`WholeFile::finish`].
     pub(crate) fn leave_unfinished(mut self) -> Result<PathBuf, Failure> {
-        self.writer.flush().map_err(|error| Failure::writing(self.target.display(), &error))?;
-        Ok(self.partial.take().unwrap_or_else(|| self.target.clone()))
+        self.writer.flush().map_err(|error| self.failure(&error))?;
+        let Some(partial) = self.partial.take() else { return Ok(self.target) };
+        let unfinished = partial_of(&self.target);
+        // What bears the name gives way to the file; were it a link, it would not be followed.
+        match partial.persist(&unfinished) {
+            Ok(()) => Ok(unfinished),
+            Err(PathPersistError { path, .. }) => {
+                path.keep().map_err(|error| Failure::writing(self.target.display(), &error.error))
+            }
+        }
     }
 
     /// What an error about this file is called.
@@ -110,12 +123,10 @@ impl WholeFile {
 
     fn complete(&mut self) -> io::Result<()> {
         self.writer.flush()?;
-        let Some(partial) = &self.partial else { return Ok(()) };
+        let Some(partial) = self.partial.take() else { return Ok(()) };
         // Some file systems tell of a full disk only here.
         self.writer.get_ref().sync_all()?;
-        fs::rename(partial, &self.target)?;
-        self.partial = None;
-        Ok(())
+        partial.persist(&self.target).map_err(|refused| refused.error)
     }
 }
 
@@ -129,28 +140,71 @@ impl Write for WholeFile {
     }
 }
 
-impl Drop for WholeFile {
-    fn drop(&mut self) {
-        if let Some(partial) = &self.partial {
-            // An unfinished file that cannot be removed still bears the name that says so.
-            let _ = fs::remove_file(partial);
-        }
-    }
-}
-
 /// Whether `path` is, or can become, an ordinary file; `/dev/null` and named pipes are not exchanged.
 fn is_plain(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |data| data.is_file())
 }
 
+/// A new file in the folder of `target`, open to whom the user's mask leaves it.
+fn beside(target: &Path) -> io::Result<NamedTempFile> {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    let mut unguessable = tempfile::Builder::new();
+    unguessable.prefix(&name).suffix(PARTIAL).rand_bytes(12);
+    unguessable.make_in(folder_of(target), |path| File::options().write(true).create_new(true).open(path))
+}
+
+/// The file that is meant: the links stay, and what is behind them is exchanged.
+fn behind_links(target: &Path) -> io::Result<PathBuf> {
+    let mut path = target.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(found) = fs::symlink_metadata(&path) else { return Ok(path) };
+        check_owner(&path, &found)?;
+        if !found.is_symlink() {
+            return Ok(path);
+        }
+        let next = folder_of(&path).join(fs::read_link(&path)?);
+        // The links of `/proc` lead to open files, which need have no name.
+        if fs::symlink_metadata(&next).is_err() && fs::metadata(&path).is_ok() {
+            return Ok(path);
+        }
+        path = next;
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Checks that what bears the name of a result was not put there by somebody who may merely write to the folder too: a link
+/// would lead the result elsewhere, a pipe hand it over, and a file that only its owner may exchange would stand in its way.
+fn check_owner(path: &Path, found: &Metadata) -> io::Result<()> {
+    let folder = fs::metadata(folder_of(path))?;
+    let user = geteuid();
+    let strange = ![user.as_raw(), 0, folder.uid()].contains(&found.uid());
+    let exchanged = found.is_file() && (user.is_root() || folder.mode() & STICKY == 0);
+    if strange && !exchanged {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// As many as the kernel follows (path_resolution(7)).
+const MOST_LINKS: u32 = 40;
+const STICKY: u32 = 0o1000;
+const PARTIAL: &str = ".partial";
+
 fn partial_of(target: &Path) -> PathBuf {
     let mut name = target.as_os_str().to_owned();
-    name.push(".partial");
+    name.push(PARTIAL);
     name.into()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+
     use super::*;
 
     #[test]
@@ -183,6 +237,85 @@ mod tests {
         let left = file.leave_unfinished().unwrap();
         assert!(left.ends_with("a.jsonl.partial"));
         assert_eq!(fs::read(left).unwrap(), b"half");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_bears_the_unfinished_name_is_neither_followed_nor_filled() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("precious"), "as it was").unwrap();
+        symlink(at("precious"), at("a.jsonl.partial")).unwrap();
+        let mut file = WholeFile::create(&at("a.jsonl")).unwrap();
+        file.write_all(b"half").unwrap();
+        assert_eq!(file.leave_unfinished().unwrap(), at("a.jsonl.partial"));
+        assert!(!fs::symlink_metadata(at("a.jsonl.partial")).unwrap().is_symlink());
+        assert_eq!(fs::read(at("a.jsonl.partial")).unwrap(), b"half");
+        assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
+    }
+
+    #[test]
+    fn a_folder_of_the_unfinished_name_does_not_cost_the_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = folder.path().join("a.jsonl.partial");
+        fs::create_dir(&taken).unwrap();
+        let mut file = WholeFile::create(&folder.path().join("a.jsonl")).unwrap();
+        file.write_all(b"half").unwrap();
+        let left = file.leave_unfinished().unwrap();
+        assert_ne!(left, taken);
+        assert!(left.to_string_lossy().ends_with(".partial"), "{}", left.display());
+        assert_eq!(fs::read(left).unwrap(), b"half");
+    }
+
+    #[test]
+    fn own_links_stay_and_the_file_behind_them_is_exchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("results")).unwrap();
+        symlink("results/new", at("second")).unwrap();
+        symlink(at("second"), at("first")).unwrap();
+        for text in ["one", "two"] {
+            let mut file = WholeFile::create(&at("first")).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file.finish().unwrap();
+            assert_eq!(fs::read_to_string(at("results/new")).unwrap(), text);
+        }
+        symlink("round", at("round")).unwrap();
+        let Err(Failure::Run(message)) = WholeFile::create(&at("round")) else { panic!() };
+        assert!(message.contains("Too many levels of symbolic links"), "{message}");
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr, reason = "a skipped test says why")]
+    fn nothing_of_another_user_in_a_shared_folder_is_followed_or_filled() {
+        if !geteuid().is_root() {
+            eprintln!("skipped: only root can make files of another user");
+            return;
+        }
+        let stranger = Some(65534);
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::write(at("precious"), "as it was").unwrap();
+        symlink("precious", at("link")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        for name in ["link", "pipe"] {
+            lchown(at(name), stranger, None).unwrap();
+            let Err(Failure::Input(message)) = WholeFile::create(&at(name)) else { panic!("{name}") };
+            let expected = format!("{}: cannot be written: it belongs to another user", at(name).display());
+            assert_eq!(message, expected);
+        }
+        assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
+        // Root exchanges a file, and its owner gets nothing of what is written.
+        fs::write(at("file"), "").unwrap();
+        lchown(at("file"), stranger, None).unwrap();
+        let mut file = WholeFile::create(&at("file")).unwrap();
+        file.write_all(b"ours").unwrap();
+        file.finish().unwrap();
+        assert_eq!(
+            (fs::metadata(at("file")).unwrap().uid(), fs::read(at("file")).unwrap()),
+            (0, b"ours".to_vec())
+        );
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub(crate) struct Args {
     /// Print one JSON object a run, a line each, with its point under `point`.
     #[arg(long)]
     json: bool,
-    /// Write the JSON lines into a file; until all are there it is called FILE.partial.
+    /// Write the JSON lines into a file; until all are there it is called FILE.*.partial,
+    /// after Ctrl-C FILE.partial.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Where to run; `dask` and `ray` are clusters (Python).
