@@ -124,6 +124,76 @@ fn the_inside_reaches_what_the_machine_reaches_and_nothing_is_left_behind() {
 }
 
 #[test]
+fn three_nested_links_have_three_addresses_and_the_innermost_reaches_the_outermost() {
+    let Some(folder) = ready(&["python3", "ip"]) else { return };
+    let Some(machine) = Machine::new("nested", &folder) else { return };
+    let mut server =
+        machine.command(&server("reno", 200_000), &folder).stdout(Stdio::piped()).spawn().unwrap();
+    server.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+    folder.write(
+        "nest",
+        format!(
+            "export bases=\"$bases $ACKCLOCK_BASE\"\n\
+             test $1 = 0 || exec {LINK} sh nest $(($1 - 1))\n\
+             echo $bases; set $bases; exec python3 client.py $1\n"
+        ),
+    );
+    let ended = machine.command("exec sh nest 3", &folder).output().map(Ended::from);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let ended = ended.unwrap();
+    // Networks of four, one after the other.
+    assert_eq!(ended.out, "100.64.0.1 100.64.0.5 100.64.0.9\n200000\n", "{}", ended.err);
+}
+
+#[test]
+fn links_that_begin_at_once_have_addresses_of_their_own() {
+    let Some(folder) = ready(&["ip"]) else { return };
+    let Some(machine) = Machine::new("atonce", &folder) else { return };
+    let before = machine.state(&folder);
+    let script = format!("exec {LINK} sh -c 'echo $ACKCLOCK_BASE; echo ready; read -r word'");
+    let begin =
+        || machine.command(&script, &folder).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut links: Vec<Child> = (0..4).map(|_| begin()).collect();
+    let mut bases: Vec<String> = links.iter_mut().map(|link| until_line(link, "ready")).collect();
+    for mut link in links {
+        drop(link.stdin.take());
+        link.wait().unwrap();
+    }
+    bases.sort();
+    bases.dedup();
+    assert_eq!(bases.len(), 4, "{bases:?}");
+    machine.returns_to(&before, &folder);
+}
+
+/// Any user of the machine may have such names; they once stood for the addresses of links.
+#[test]
+fn no_name_that_another_user_can_take_stands_in_the_way_of_a_link() {
+    let Some(folder) = ready(&["python3", "ip"]) else { return };
+    let Some(machine) = Machine::new("taken", &folder) else { return };
+    folder.write(
+        "take.py",
+        "import socket, sys\n\
+         held = []\n\
+         for number in range(64):\n    held.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))\n    \
+         held[-1].bind(f'\\0ackclock/100.64.0.{1 + 4 * number}')\n\
+         print('ready', flush=True)\n\
+         input()\n",
+    );
+    let mut taker = machine
+        .command("exec python3 take.py", &folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until_line(&mut taker, "ready");
+    let ended = machine.command(&format!("{LINK} sh -c 'echo $ACKCLOCK_BASE'"), &folder).output();
+    taker.kill().unwrap();
+    taker.wait().unwrap();
+    assert_eq!(Ended::from(ended.unwrap()).out, "100.64.0.1\n");
+}
+
+#[test]
 fn the_way_out_is_a_veth_pair_that_alone_forwards_until_kill_9() {
     let Some(folder) = ready(&["ip"]) else { return };
     let Some(machine) = Machine::new("veth", &folder) else { return };

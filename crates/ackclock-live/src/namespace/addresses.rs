@@ -1,11 +1,9 @@
 //! Addresses for the two ends of a link that collide with nothing on the machine.
 
-use std::io;
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use super::interface::{Prefix, routed};
+use super::interface::Prefix;
 
 /// The addresses of the two ends of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,72 +33,85 @@ pub(crate) fn v6(address: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::new(0xfdac, 0x6b63, 0x6c6f, 0x636b, 0, 0, pair(a, b), pair(c, d))
 }
 
-/// A pair that nobody else has while this lives: the kernel frees the claim with the process.
-#[derive(Debug)]
-pub(crate) struct Claim {
+/// A pair that no route covers, as one of many in a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    /// Its number in the row.
+    pub(crate) number: u32,
     /// The addresses.
     pub(crate) pair: Pair,
-    /// A socket whose name stands for the pair.
-    _socket: UnixDatagram,
 }
 
 /// Where pairs are sought: the shared address space of carriers (RFC 6598), as mahimahi does, then the one for
-/// benchmarks (RFC 2544). The upper bits, and how many networks of four are tried.
-const RANGES: [(u32, u32); 2] = [(0x6440_0000, 1 << 14), (0xc612_0000, 1 << 14)];
-const NETWORK: u32 = 4;
+/// benchmarks (RFC 2544).
+const RANGES: [Prefix; 2] = [(Ipv4Addr::new(100, 64, 0, 0), 16), (Ipv4Addr::new(198, 18, 0, 0), 16)];
 const NETWORK_BITS: u8 = 30;
+const NETWORK: u32 = 1 << (32 - NETWORK_BITS);
 
-/// Claims the first pair that no route of the calling thread's namespace covers.
-///
-/// # Errors
-/// Where routes cannot be read, or cover everything.
-pub(crate) fn claim() -> io::Result<Claim> {
-    let taken = routed()?;
-    let networks = RANGES.iter().flat_map(|&(first, count)| (0..count).map(move |n| first + n * NETWORK));
-    for network in networks.filter(|&network| !collides(network, &taken)) {
-        match hold(Pair::of(network)) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-            outcome => return outcome,
-        }
-    }
-    Err(io::Error::other("every address of 100.64.0.0/16 and 198.18.0.0/16 is routed somewhere already"))
+/// All pairs that none of these routes covers.
+pub(crate) fn free(routed: &[Prefix]) -> impl Iterator<Item = Candidate> + '_ {
+    let networks = RANGES.iter().flat_map(|&(first, bits)| {
+        (0..1 << (NETWORK_BITS - bits)).map(move |n| Ipv4Addr::from(u32::from(first) + n * NETWORK))
+    });
+    let numbered = (0..).zip(networks);
+    numbered
+        .filter(|&(_, network)| !routed.iter().any(|&route| overlap(route, (network, NETWORK_BITS))))
+        .map(|(number, network)| Candidate { number, pair: Pair::of(network.into()) })
 }
 
-/// Binds an abstract name: such names are kept by network namespace and vanish with the socket.
-fn hold(pair: Pair) -> io::Result<Claim> {
-    let name = SocketAddr::from_abstract_name(format!("ackclock/{}", pair.base))?;
-    Ok(Claim { pair, _socket: UnixDatagram::bind_addr(&name)? })
+/// What links inside must not take although they do not see who has it: whatever of the ranges is routed here, by networks.
+pub(crate) fn beyond(routed: &[Prefix]) -> BTreeSet<Prefix> {
+    let within = routed.iter().filter(|route| RANGES.iter().any(|range| overlap(**route, *range)));
+    within.map(|&(address, bits)| network(address, bits.min(NETWORK_BITS))).collect()
 }
 
-fn collides(network: u32, taken: &[Prefix]) -> bool {
-    taken.iter().any(|&(address, length)| {
-        let shared = length.min(NETWORK_BITS);
-        length > 0 && (u32::from(address) ^ network) >> (32 - u32::from(shared)) == 0
-    })
+fn network(address: Ipv4Addr, bits: u8) -> Prefix {
+    (Ipv4Addr::from(u32::from(address) & u32::MAX << (32 - bits)), bits)
+}
+
+/// Whether two prefixes have an address in common. One that holds everything is the default route, and so are the two
+/// halves that a VPN puts in its place.
+fn overlap(a: Prefix, b: Prefix) -> bool {
+    let bits = a.1.min(b.1);
+    bits > 1 && network(a.0, bits) == network(b.0, bits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_pair_collides_with_a_route_that_covers_it_and_one_that_lies_in_it() {
-        let network = u32::from(Ipv4Addr::new(100, 64, 0, 4));
-        for (route, length, expected) in [
-            ([100, 64, 0, 0], 10, true),
-            ([100, 64, 0, 6], 32, true),
-            ([100, 64, 0, 8], 30, false),
-            ([0, 0, 0, 0], 0, false),
-            ([192, 168, 0, 0], 16, false),
-        ] {
-            assert_eq!(collides(network, &[(route.into(), length)]), expected, "{route:?}/{length}");
-        }
+    fn first(routed: &[Prefix]) -> Option<(u32, Ipv4Addr)> {
+        free(routed).next().map(|candidate| (candidate.number, candidate.pair.base))
     }
 
     #[test]
-    fn two_claims_are_two_pairs() {
-        let first = claim().unwrap();
-        assert_ne!(first.pair, claim().unwrap().pair);
+    fn a_pair_is_free_where_no_route_covers_it_or_lies_in_it() {
+        let carriers = Ipv4Addr::new(100, 64, 0, 0);
+        assert_eq!(first(&[]), Some((0, Ipv4Addr::new(100, 64, 0, 1))));
+        assert_eq!(first(&[(Ipv4Addr::new(100, 64, 0, 2), 32)]), Some((1, Ipv4Addr::new(100, 64, 0, 5))));
+        assert_eq!(first(&[(Ipv4Addr::new(100, 64, 0, 4), 30)]).unwrap().0, 0);
+        // 65536 addresses are 16384 networks of four, and all of the first range.
+        assert_eq!(first(&[(carriers, 10)]), Some((16384, Ipv4Addr::new(198, 18, 0, 1))));
+        assert_eq!(first(&[(carriers, 10), (Ipv4Addr::new(198, 18, 0, 0), 15)]), None);
+    }
+
+    #[test]
+    fn a_default_route_in_two_halves_takes_no_pair() {
+        let halves = [(Ipv4Addr::UNSPECIFIED, 1), (Ipv4Addr::new(128, 0, 0, 0), 1)];
+        assert_eq!(first(&halves).unwrap().0, 0);
+        assert!(beyond(&halves).is_empty());
+    }
+
+    #[test]
+    fn links_inside_are_told_of_what_is_routed_in_the_ranges_alone() {
+        let routed = [
+            (Ipv4Addr::new(10, 0, 0, 0), 8),
+            (Ipv4Addr::new(100, 64, 0, 1), 32),
+            (Ipv4Addr::new(100, 64, 0, 2), 32),
+            (Ipv4Addr::new(198, 18, 0, 0), 15),
+        ];
+        let expected = [(Ipv4Addr::new(100, 64, 0, 0), 30), (Ipv4Addr::new(198, 18, 0, 0), 15)];
+        assert!(beyond(&routed).into_iter().eq(expected));
     }
 
     #[test]

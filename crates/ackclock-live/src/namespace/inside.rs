@@ -1,5 +1,6 @@
 //! The inside: a network namespace whose only way out is the link, and the command in it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -11,7 +12,7 @@ use ackclock_core::text::printable_line;
 use nix::sched::{CloneFlags, unshare};
 
 use super::addresses::Pair;
-use super::interface::{add_default_route, add_default_route_v6, bring_loopback_up};
+use super::interface::{Prefix, add_default_route, add_default_route_v6, add_routes, bring_loopback_up};
 use super::keeper::{FAILED, Setting, number};
 use super::obstacle::{Obstacle, Trying};
 use super::resolver::{self, Resolver};
@@ -23,6 +24,8 @@ use crate::reach::{V6, Way};
 pub(crate) struct Around<'a> {
     pub(crate) pair: Pair,
     pub(crate) way: &'a Way,
+    /// Routed beyond the link.
+    pub(crate) beyond: &'a BTreeSet<Prefix>,
     pub(crate) resolver: Resolver,
     pub(crate) outside: &'a OwnedFd,
 }
@@ -53,6 +56,8 @@ fn stand(setting: &Setting<'_>, around: &Around<'_>) -> Result<(), Obstacle> {
     tun.interface.configure(pair.inside, pair.base)?;
     let index = tun.interface.index;
     add_default_route(index, pair.base).trying("routing through the link")?;
+    // The default route would do, but a link in this one could not tell what it must not take.
+    add_routes(index, around.beyond).trying("routing through the link")?;
     if around.way.v6 == V6::Beyond {
         add_default_route_v6(index).trying("routing IPv6 through the link")?;
     }

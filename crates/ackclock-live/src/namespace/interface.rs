@@ -1,5 +1,6 @@
 //! Interfaces of the namespace that the calling thread is in: up, addresses, routes.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -79,7 +80,7 @@ fn add_address(index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
 /// # Errors
 /// The kernel's refusal.
 pub(crate) fn add_default_route(index: u32, gateway: Ipv4Addr) -> io::Result<()> {
-    let message = default_route(libc::AF_INET, index).attribute(libc::RTA_GATEWAY, &gateway.octets());
+    let message = route(libc::AF_INET, index, DEFAULT).attribute(libc::RTA_GATEWAY, &gateway.octets());
     Netlink::route()?.request(&[message])
 }
 
@@ -89,15 +90,32 @@ pub(crate) fn add_default_route(index: u32, gateway: Ipv4Addr) -> io::Result<()>
 /// # Errors
 /// The kernel's refusal.
 pub(crate) fn add_default_route_v6(index: u32) -> io::Result<()> {
-    Netlink::route()?.request(&[default_route(libc::AF_INET6, index)])
+    Netlink::route()?.request(&[route(libc::AF_INET6, index, DEFAULT)])
 }
 
-fn default_route(family: libc::c_int, index: u32) -> Message {
+/// Sends packets to these destinations out of an interface with nobody but the other end behind it.
+///
+/// # Errors
+/// The kernel's refusal.
+pub(crate) fn add_routes(index: u32, destinations: &BTreeSet<Prefix>) -> io::Result<()> {
+    let routes = destinations.iter().map(|&(address, bits)| {
+        route(libc::AF_INET, index, bits).attribute(libc::RTA_DST, &address.octets())
+    });
+    let routes: Vec<Message> = routes.collect();
+    let mut netlink = Netlink::route()?;
+    // No more at a time than sockets have room for.
+    routes.chunks(256).try_for_each(|some| netlink.request(some))
+}
+
+fn route(family: libc::c_int, index: u32, bits: u8) -> Message {
     let (protocol, universe) = (libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
     let family = family as u8;
-    let body = [family, 0, 0, 0, libc::RT_TABLE_MAIN, protocol, universe, libc::RTN_UNICAST, 0, 0, 0, 0];
+    let body = [family, bits, 0, 0, libc::RT_TABLE_MAIN, protocol, universe, libc::RTN_UNICAST, 0, 0, 0, 0];
     Message::new(libc::RTM_NEWROUTE, CREATE, &body).attribute(libc::RTA_OIF, &index.to_ne_bytes())
 }
+
+/// The length of a prefix that holds every address.
+const DEFAULT: u8 = 0;
 
 /// A range of addresses, by its first address and the length of the prefix.
 pub(crate) type Prefix = (Ipv4Addr, u8);

@@ -1,6 +1,7 @@
 //! The keeper: process 1 of the link's process namespace. It makes the outside, starts what runs inside, passes signals on
 //! and ends with the command's status; with it ends every process of the namespace.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -16,10 +17,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork};
 
-use super::addresses::{Claim, Pair, claim};
+use super::addresses::{Candidate, Pair, beyond, free};
 use super::channel::Channel;
 use super::inside;
-use super::interface::bring_loopback_up;
+use super::interface::{Prefix, bring_loopback_up, routed};
 use super::obstacle::{Obstacle, Trying};
 use super::resolver::{self, Resolver};
 use super::signals::{Received, Signals};
@@ -42,9 +43,11 @@ pub(crate) struct Setting<'a> {
 
 /// The outside end as it stands. What it holds lives as long as the keeper.
 struct End {
-    claim: Claim,
+    pair: Pair,
     tun: Tun,
     way: Way,
+    /// What is routed beyond it and must not be taken inside.
+    beyond: BTreeSet<Prefix>,
 }
 
 /// Does the keeper's work; the return value is its exit status.
@@ -75,13 +78,19 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     let end = outside(setting)?;
     let resolver = resolver::choose(&end.way.reach);
     if resolver == Resolver::Relay {
-        apart(|| resolver::relay(end.claim.pair.base))?;
+        apart(|| resolver::relay(end.pair.base))?;
     }
     if let Outside::Server(server) = &setting.plan.outside {
-        start_server(server, end.claim.pair)?;
+        start_server(server, end.pair)?;
     }
     let command = apart(|| {
-        let around = inside::Around { pair: end.claim.pair, way: &end.way, resolver, outside: &end.tun.file };
+        let around = inside::Around {
+            pair: end.pair,
+            way: &end.way,
+            beyond: &end.beyond,
+            resolver,
+            outside: &end.tun.file,
+        };
         inside::run(setting, &around)
     })?;
     // Last, because programs inherit which signals are blocked.
@@ -108,22 +117,30 @@ fn own_mounts() -> Result<(), Obstacle> {
 /// Makes the outside end of the link.
 fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
     // Before a namespace of our own hides what is in use around us: links nest.
-    let claim = claim().trying("finding free addresses")?;
-    let pair = claim.pair;
-    let (tun, way) = match (&setting.plan.outside, setting.rights) {
-        (Outside::Machine, Rights::Administrator) => match reach::through_machine(pair) {
+    let routed = routed().trying(FINDING)?;
+    let mut free = free(&routed).peekable();
+    let Some(&Candidate { pair, .. }) = free.peek() else {
+        let all = "every network of 100.64.0.0/16 and 198.18.0.0/16 is routed somewhere already";
+        return Err(Obstacle::new(FINDING, all));
+    };
+    let (pair, tun, way) = match (&setting.plan.outside, setting.rights) {
+        (Outside::Machine, Rights::Administrator) => match reach::through_machine(free) {
             Ok(stands) => stands,
-            Err(obstacle) => (alone(pair)?, reach::closed(obstacle.to_string())),
+            Err(obstacle) => (pair, alone(pair)?, reach::closed(obstacle.to_string())),
         },
         (Outside::Machine, Rights::User) => {
             let tun = alone(pair)?;
             let way = reach::through_pasta(&tun, pair, setting.pasta);
-            (tun, way)
+            (pair, tun, way)
         }
-        (Outside::Nothing | Outside::Server(_), _) => (alone(pair)?, reach::closed("as asked".to_owned())),
+        (Outside::Nothing | Outside::Server(_), _) => {
+            (pair, alone(pair)?, reach::closed("as asked".to_owned()))
+        }
     };
-    Ok(End { claim, tun, way })
+    Ok(End { pair, tun, way, beyond: beyond(&routed) })
 }
+
+const FINDING: &str = "finding free addresses";
 
 /// The outside end in a network namespace of our own, which this process enters.
 fn alone(pair: Pair) -> Result<Tun, Obstacle> {

@@ -43,7 +43,7 @@ mod veth;
 mod world;
 
 pub use addresses::Pair;
-pub(crate) use addresses::v6;
+pub(crate) use addresses::{Candidate, v6};
 pub use obstacle::Obstacle;
 pub(crate) use obstacle::Trying;
 pub use signals::{Received, Sender, Signals};

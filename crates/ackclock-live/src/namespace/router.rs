@@ -9,25 +9,25 @@ use std::os::fd::OwnedFd;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::addresses::Pair;
+use super::addresses::{Candidate, Pair};
 use super::interface::{Interface, add_default_route, add_default_route_v6, bring_loopback_up};
 use super::obstacle::{Obstacle, Trying};
 use super::tun::Tun;
 use super::veth::Veth;
 
-/// Makes the router in front of the namespace of the calling process. Gives the end of the link in the router, and that of
-/// the pair here, which has the base address.
+/// Makes the router in front of the namespace of the calling process, with the first of these pairs that no other link has.
+/// Gives the pair, the end of the link in the router, and that of the veth pair here, which has the base address.
 ///
 /// # Errors
 /// What this machine does not allow; the process may then be left in the router, which nothing leads out of.
-pub(crate) fn stand(pair: Pair) -> Result<(Tun, Interface), Obstacle> {
+pub(crate) fn stand(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun, Interface), Obstacle> {
     let here: OwnedFd = File::open(HERE).trying(&format!("opening {HERE}"))?.into();
     unshare(CloneFlags::CLONE_NEWNET).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;
     forward()?;
+    let (pair, mut veth) = join(free, &here)?;
     let tun = Tun::open("ackclock%d")?;
     tun.interface.configure(pair.router(), pair.inside)?;
-    let mut veth = Veth::create("machine", "ackclock%d", &here)?;
     veth.near.configure(pair.router(), pair.base)?;
     add_default_route(veth.near.index, pair.base).trying("routing to the machine")?;
     // A kernel without IPv6 is no obstacle.
@@ -36,7 +36,18 @@ pub(crate) fn stand(pair: Pair) -> Result<(Tun, Interface), Obstacle> {
     let ours = veth.far()?;
     ours.configure(pair.base, pair.inside)?;
     veth.await_carrier()?;
-    Ok((tun, ours))
+    Ok((pair, tun, ours))
+}
+
+/// Makes the veth pair. Its interface here is called after the number of the addresses, so that whoever has the interface
+/// has the addresses: the kernel gives a name once, and to administrators of this namespace alone.
+fn join(free: impl Iterator<Item = Candidate>, here: &OwnedFd) -> Result<(Pair, Veth), Obstacle> {
+    for Candidate { number, pair } in free {
+        if let Some(veth) = Veth::create("machine", &format!("ackclock{number}"), here)? {
+            return Ok((pair, veth));
+        }
+    }
+    Err(Obstacle::new("joining the router to the machine", "every interface `ackclockN` is there already"))
 }
 
 const HERE: &str = "/proc/thread-self/ns/net";
@@ -83,7 +94,8 @@ mod tests {
             return;
         }
         let pair = Pair { base: Ipv4Addr::new(100, 64, 0, 1), inside: Ipv4Addr::new(100, 64, 0, 2) };
-        let (tun, veth) = match stand(pair) {
+        let free = [Candidate { number: 0, pair }, Candidate { number: 1, pair }];
+        let (_, tun, veth) = match stand(free.into_iter()) {
             Ok(stands) => stands,
             Err(obstacle) => {
                 eprintln!("skipped: {obstacle}");

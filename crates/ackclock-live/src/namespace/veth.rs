@@ -26,23 +26,24 @@ pub(crate) struct Veth {
 }
 
 impl Veth {
-    /// A new pair between the namespace of the calling thread and `beyond`; `%d` in a name becomes the first free number.
+    /// A new pair between the namespace of the calling thread and `beyond`; nothing where the far name is taken.
     ///
     /// # Errors
     /// Where the kernel has no such interfaces, or one of the namespaces is not ours to change.
-    pub(crate) fn create(near: &str, far: &str, beyond: &OwnedFd) -> Result<Self, Obstacle> {
+    pub(crate) fn create(near: &str, far: &str, beyond: &OwnedFd) -> Result<Option<Self>, Obstacle> {
         let mut netlink = Netlink::route().trying(CREATING)?;
-        netlink.request(&[request(near, far, beyond)]).map_err(|error| {
+        if let Err(error) = netlink.request(&[request(near, far, beyond)]) {
             let obstacle = Obstacle::new(CREATING, &error);
-            match error.raw_os_error() {
-                Some(libc::EOPNOTSUPP) => obstacle.remedy("load the driver: sudo modprobe veth"),
-                _ => obstacle,
-            }
-        })?;
+            return match error.raw_os_error() {
+                Some(libc::EEXIST) => Ok(None),
+                Some(libc::EOPNOTSUPP) => Err(obstacle.remedy("load the driver: sudo modprobe veth")),
+                _ => Err(obstacle),
+            };
+        }
         let near = Interface { index: if_nametoindex(near).trying(CREATING)?, name: near.to_owned() };
         let far = ask(&mut netlink, near.index, libc::IFLA_LINK).trying(CREATING)?;
         let far = far.try_into().map_or(0, u32::from_ne_bytes);
-        Ok(Self { near, far, netlink })
+        Ok(Some(Self { near, far, netlink }))
     }
 
     /// The far end, asked for in its namespace.

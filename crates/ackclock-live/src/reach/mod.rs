@@ -13,7 +13,7 @@ use crate::namespace::interface::Interface;
 use crate::namespace::netlink::Netlink;
 use crate::namespace::router;
 use crate::namespace::tun::Tun;
-use crate::namespace::{Obstacle, Pair, Trying};
+use crate::namespace::{Candidate, Obstacle, Pair, Trying};
 
 /// How far the inside of a link reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,12 +63,12 @@ pub(crate) enum V6 {
 }
 
 /// Through the network of the machine: its kernel forwards what comes from our veth pair, under the machine's address. Gives
-/// the end of the link too, which lies in a router before the pair.
+/// the addresses and the end of the link too, which lies in a router before the pair.
 ///
 /// # Errors
 /// What this machine does not allow. Nothing stands then, and the process may be in a namespace that leads nowhere.
-pub(crate) fn through_machine(pair: Pair) -> Result<(Tun, Way), Obstacle> {
-    let (tun, veth) = router::stand(pair)?;
+pub(crate) fn through_machine(free: impl Iterator<Item = Candidate>) -> Result<(Pair, Tun, Way), Obstacle> {
+    let (pair, tun, veth) = router::stand(free)?;
     // Our own interface alone; the setting goes with it.
     let forwarding = format!("/proc/sys/net/ipv4/conf/{}/forwarding", veth.name);
     fs::write(&forwarding, "1").trying(&format!("writing {forwarding}"))?;
@@ -79,7 +79,7 @@ pub(crate) fn through_machine(pair: Pair) -> Result<(Tun, Way), Obstacle> {
     let v6 = through_machine_v6(&veth, pair).ok();
     let leads = if v6.is_some() { V6::Beyond } else { V6::OtherEnd };
     let tables = std::iter::once(table).chain(v6).collect();
-    Ok((tun, Way { reach: Reach::Machine, v6: leads, _tables: tables }))
+    Ok((pair, tun, Way { reach: Reach::Machine, v6: leads, _tables: tables }))
 }
 
 /// The same for IPv6. There a machine forwards from every interface or from none, and one that does no longer listens to
