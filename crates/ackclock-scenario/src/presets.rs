@@ -1,12 +1,12 @@
 //! Defaults by name: the settings of the source documents, and of today.
 //!
-//! A preset is a scenario with gaps. What its `[flow]` table says holds for every flow, and what its `[sender]` table says
-//! for every sender, whichever it is.
+//! A preset is a scenario with gaps. What its `[flow]` table says holds for every flow, what its `[sender]` table says for
+//! every sender, whichever it is, and what its `[user]` table says for every user of a cell, where there is a cell.
 
 use ackclock_core::ConfigError;
 use serde_json::Value;
 
-use crate::tree::{Origin, Tree};
+use crate::tree::{Node, Origin, Tree, kind_in, merge};
 
 /// One preset.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +26,43 @@ macro_rules! presets {
 /// Every preset.
 pub static PRESETS: &[Preset] = presets!["cr02", "cr04", "ac06", "l02", "m05", "linux"];
 
-/// The layers of the preset that a scenario calls `name`: what lies below the options of a file, and the options of every sender,
-/// which stay whichever sender the file chooses.
-pub(crate) fn layers(name: &Value) -> Result<(Tree, Tree), ConfigError> {
+/// What a preset lays below a file.
+pub(crate) struct Layers {
+    /// Defaults below what the file says.
+    pub(crate) tree: Tree,
+    /// Options of every sender, which stay whichever sender the file chooses.
+    pub(crate) options: Tree,
+    /// Keys of every group of users, those of files and overrides included.
+    user: Tree,
+}
+
+impl Layers {
+    /// Those of a file without a preset.
+    pub(crate) fn none() -> Self {
+        let [tree, options, user] = std::array::from_fn(|_| Tree::empty(Origin::Default));
+        Self { tree, options, user }
+    }
+
+    /// The whole scenario with the keys of users below what was said of each. Where the link is no cell it has no users.
+    pub(crate) fn with_users(&self, mut scenario: Tree) -> Tree {
+        let Some(edge) = scenario.get_mut("edge") else { return scenario };
+        let is_cell = match edge.get("down").map(|down| &down.node) {
+            Some(Node::Table(entries)) => kind_in(entries) == Some("cell"),
+            Some(Node::Leaf(name)) => name == "cell",
+            _ => false,
+        };
+        if let (true, Some(Tree { node: Node::List(groups), .. })) = (is_cell, edge.get_mut("user")) {
+            for group in groups {
+                let said = group.said().unwrap_or_else(|| Tree::empty(group.origin.clone()));
+                *group = merge(self.user.clone(), said);
+            }
+        }
+        scenario
+    }
+}
+
+/// The layers of the preset that a scenario calls `name`.
+pub(crate) fn layers(name: &Value) -> Result<Layers, ConfigError> {
     let Some(name) = name.as_str() else {
         return Err(ConfigError::new("preset", format!("{name} is not the name of a preset")));
     };
@@ -40,6 +74,8 @@ pub(crate) fn layers(name: &Value) -> Result<(Tree, Tree), ConfigError> {
     let mut tree = Tree::parse(preset.name, preset.text)
         .map_err(|error| ConfigError::new("preset", format!("{name} is broken: {error}")))?;
     tree.set_origin(&Origin::Preset(preset.name.into()));
-    let options = tree.take("sender").unwrap_or_else(|| Tree::empty(tree.origin.clone()));
-    Ok((tree, options.nested("flow.sender")))
+    let origin = tree.origin.clone();
+    let mut table = |key| tree.take(key).unwrap_or_else(|| Tree::empty(origin.clone()));
+    let (options, user) = (table("sender").nested("flow.sender"), table("user"));
+    Ok(Layers { tree, options, user })
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::kind::Dropped;
+use crate::presets::Layers;
 use crate::tree::{Origin, Tree, merge};
 use crate::{Point, ScenarioError, Tables, presets};
 
@@ -172,24 +173,24 @@ fn layered(
     overrides: &[Override],
 ) -> Result<(Tree, Vec<Dropped>), ScenarioError> {
     let preset = overrides.iter().rfind(|set| set.key == "preset").map(Override::tree);
-    let (preset, options) = match preset.as_ref().or(written.get("preset")) {
-        None => (Tree::empty(Origin::Default), Tree::empty(Origin::Default)),
+    let preset = match preset.as_ref().or(written.get("preset")) {
+        None => Layers::none(),
         Some(tree) => presets::layers(&tree.value()).map_err(|error| error_at(name, &tree.origin, error))?,
     };
-    let base = merge(defaults(), preset);
-    let mut merged = merge(base.clone(), merge(options.clone(), written.clone()));
+    let base = merge(defaults(), preset.tree.clone());
+    let mut merged = merge(base.clone(), merge(preset.options.clone(), written.clone()));
     let mut dropped = Vec::new();
     for set in overrides {
         let mut over = set.tree();
         if let (true, Some(flow)) = (set.key == "flow" && over.is_list(), base.get("flow")) {
             // Other flows than those of the file get what preset and defaults say of every flow.
-            let options = options.get("flow").cloned();
+            let options = preset.options.get("flow").cloned();
             over = merge(flow.clone(), options.map_or(over.clone(), |options| merge(options, over)));
         }
         let laid = merged.overlaid(&set.key, over, &mut dropped);
         merged = laid.map_err(|error| error_at(name, &set.origin, error))?;
     }
-    Ok((merged, dropped))
+    Ok((preset.with_users(merged), dropped))
 }
 
 fn error_at(name: &str, origin: &Origin, error: ConfigError) -> ScenarioError {

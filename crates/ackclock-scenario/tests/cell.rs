@@ -76,8 +76,8 @@ fn equal_cells_print_equal_bytes_and_looking_changes_nothing() {
 #[test]
 fn a_download_alone_fills_its_channel_and_the_ack_regulator_needs_less_buffer_for_it() {
     let share = |buffer: &str, regulator: &str| {
-        let text = "preset = \"cr04\"\nduration = \"200s\"\n[[edge.user]]\ndoppler = 60\n";
-        let sets = ["flow.sender=reno", buffer, regulator];
+        let text = "preset = \"cr04\"\nduration = \"200s\"\n[[edge.user]]\ndoppler = 60\nmean_snr = 2.3\n";
+        let sets = ["flow.sender=reno", "edge.down.remainder=next", buffer, regulator];
         result_of(text, &sets, RunOptions::default()).flows[0].wire_goodput_bps.unwrap() / 723_500.0
     };
     // ack-regulator.md section 10 for Reno at 60 Hz, kbit/s of 725 without and with the regulator: 437 and 588 at 10 packets,
@@ -90,9 +90,29 @@ fn a_download_alone_fills_its_channel_and_the_ack_regulator_needs_less_buffer_fo
 }
 
 #[test]
+fn what_a_preset_says_of_users_holds_for_each_that_a_file_adds() {
+    let users = |text: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        let scenario = Scenario::load("cell.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
+        let of = |user: &ackclock_link::CellUser| (user.count, user.mean_snr, user.doppler);
+        scenario.tables().edge.user.iter().map(of).collect::<Vec<_>>()
+    };
+    let preset = "preset = \"cr04\"\n";
+    // The cell over which papers/cr04 is judged.
+    assert_eq!(users(preset, &[]), [(1, -0.7, 11.0)]);
+    let two = format!("{preset}[[edge.user]]\ncount = 3\n[[edge.user]]\nmean_snr = 4\n");
+    assert_eq!(users(&two, &[]), [(3, -0.7, 11.0), (1, 4.0, 11.0)]);
+    assert_eq!(users(&two, &["edge.user.doppler=5"]), [(3, -0.7, 5.0), (1, 4.0, 5.0)]);
+    assert_eq!(users(preset, &["edge.user.doppler=5"]), [(1, -0.7, 5.0)]);
+    assert_eq!(users(preset, &["edge.user.0.count=2"]), [(2, -0.7, 11.0)]);
+    // Another link has no users, and the preset none for it.
+    assert_eq!(users(preset, &["edge.down.kind=constant"]), users("", &[]));
+}
+
+#[test]
 fn schedulers_differ_as_they_should() {
     let run = |scheduler: &str| {
-        let text = "preset = \"cr04\"\nduration = \"60s\"\n[[edge.user]]\ncount = 4\n[[flow]]\ncount = 4\n";
+        let text = "preset = \"cr04\"\nduration = \"60s\"\n[[edge.user]]\ncount = 4\nmean_snr = 2.3\n[[flow]]\ncount = 4\n";
         let result = result_of(text, &[scheduler, "edge.buffer=100p"], RunOptions::default());
         result.users.iter().map(|user| user.wire_goodput_bps).sum::<f64>()
     };
@@ -103,7 +123,7 @@ fn schedulers_differ_as_they_should() {
 
 #[test]
 fn a_thousand_users_share_one_cell() {
-    let text = "preset = \"cr04\"\nduration = \"5s\"\n[[edge.user]]\ncount = 1000\n[[flow]]\ncount = 1000\nmax_window = \"4p\"\n";
+    let text = "preset = \"cr04\"\nduration = \"5s\"\n[[edge.user]]\ncount = 1000\nmean_snr = 2.3\n[[flow]]\ncount = 1000\nmax_window = \"4p\"\n";
     let result = result_of(text, &[], RunOptions::default());
     assert_eq!(result.users.len(), 1000);
     // The best of a thousand users nearly always has the highest rate, 2457.6 kbit/s.

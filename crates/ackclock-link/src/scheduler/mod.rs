@@ -12,7 +12,7 @@ pub use max_rate::MaxRateConfig;
 pub use pf::PfConfig;
 pub use pf_rp::PfRpConfig;
 pub use pf_sp::PfSpConfig;
-pub use round_robin::RoundRobinConfig;
+pub use round_robin::{Priority, RoundRobinConfig};
 
 /// A user who has something to send.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,12 +4,13 @@
 //! CR04 Table I: sessions 200 s apart (medium load) or 80 s (heavy), of 1000 packets (1 MB).
 //!
 //! ## What it does
-//! Downloads a file of constant size again and again, each over a connection of its own. The first begins at the flow's
-//! start.
+//! Downloads a file of constant size again and again, each over a connection of its own. The first begins a time `first`
+//! after the flow's start, drawn from the seed where it is a law, so that many clients are not in step.
 //!
 //! ## Differences from the source
-//! The source does not say from when the time between sessions counts; from start to start unless the scenario says
-//! otherwise, so sessions overlap on a link that is too slow for them.
+//! The source says neither when the first session begins, at the flow's start unless the scenario says otherwise, nor from
+//! when the time between sessions counts; from start to start unless the scenario says otherwise, so sessions overlap on
+//! a link that is too slow for them.
 //!
 //! ## Validation
 //! Instants and sizes by hand (unit tests).
@@ -24,6 +25,8 @@ use super::{Client, Course, Place, Request, Since, Then, Workload, check_time, s
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ftp {
+    /// Time from the flow's start to its first session: a law, drawn once a client.
+    pub first: Law<Span>,
     /// Time between sessions: a law.
     pub interval: Law<Span>,
     /// Whether it counts from the start or from the end of a session.
@@ -35,6 +38,7 @@ pub struct Ftp {
 impl Default for Ftp {
     fn default() -> Self {
         Self {
+            first: Span::ZERO.into(),
             interval: Span::from_secs(200).into(),
             interval_from: Since::Start,
             size: Size::Bytes(1_000_000),
@@ -66,7 +70,7 @@ impl Workload for Ftp {
             // `check` lets only packets and bytes pass.
             bytes: size_in_bytes(self.size, place.payload).unwrap_or(0),
             stream: place.streams.stream("interval"),
-            next: place.start,
+            next: place.start + self.first.draw(&mut place.streams.stream("first")),
             session: 0,
         }))
     }
@@ -126,6 +130,32 @@ mod tests {
             let expected = Request { connection: session, bytes: 1_000_000, then: Then::Close };
             assert_eq!(client.request(), expected);
         }
+    }
+
+    #[test]
+    fn the_first_session_begins_at_a_time_of_its_own_drawn_from_the_seed() {
+        let ftp = Ftp { first: "u(100s, 57.735s)".parse().unwrap(), ..Ftp::default() };
+        let firsts = |seed| {
+            let begin = |number| {
+                let streams = Streams::new(seed, 0).within(&format!("flow {number}"));
+                let place = Place { streams, start: Time::ZERO + Span::from_secs(3), payload: 960 };
+                let Course::Client(mut client) = ftp.course(&place) else {
+                    unreachable!("a client was asked for")
+                };
+                let first = client.due();
+                client.request();
+                assert_eq!(client.due().since(first), Span::from_secs(200), "the law is drawn once");
+                first.since(place.start).as_secs_f64()
+            };
+            (0..1000).map(begin).collect::<Vec<_>>()
+        };
+        let times = firsts(1);
+        assert_eq!(times, firsts(1));
+        assert_ne!(times, firsts(2));
+        // Uniform over 0 to 200 s: the mean of 1000 has a standard error of 57.735/sqrt(1000) = 1.83 s; five are 9.1 s.
+        let mean = times.iter().sum::<f64>() / 1000.0;
+        assert!((mean - 100.0).abs() < 9.1, "{mean}");
+        assert!(times.iter().all(|time| (0.0..=200.0).contains(time)));
     }
 
     #[test]
