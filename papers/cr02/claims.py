@@ -13,7 +13,7 @@ import numpy as np
 
 from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde, rayleigh
 from ackclock.paper import Claim, Runs, Table, measure
-from ackclock.paper.document import number
+from ackclock.paper.document import formula, number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import aggregate, fairness, goodput, timed_rtt
 from ackclock.paper.order import above, gain
@@ -82,7 +82,7 @@ def table_1(runs: Runs) -> Claims:
             yield f"CR02-T1-{item}-{column}", number(runs(at, READ_OF_RUN[column]))
         mu = _service_rate(item)
         yield f"CR02-T1-{item}-mu", number(mu)
-        yield f"CR02-T1-{item}-That", number(_minimum_rtt(item, mu), "computed from the delay law without overtaking")
+        yield f"CR02-T1-{item}-That", formula(_minimum_rtt(item, mu), "from the delay law without overtaking")
 
 
 def table_2(runs: Runs, expected: Expected) -> Claims:
@@ -178,7 +178,7 @@ def table_4() -> Claims:
     """Share of time of each rate at the mean SNR of section 6.4."""
     shares = rayleigh.shares(list(SNR_OF_RATE.values()), grid.SNR)
     for rate, share in zip(SNR_OF_RATE, shares, strict=True):
-        yield f"CR02-T4-{rate}", number(share, f"computed for Rayleigh fading, mean SNR {grid.SNR} dB")
+        yield f"CR02-T4-{rate}", formula(share, f"Rayleigh fading, mean SNR {grid.SNR} dB")
     yield "CR02-T4-sum", number(sum(shares))
 
 

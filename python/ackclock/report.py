@@ -10,7 +10,7 @@ import numpy as np
 
 from ackclock import __version__, plot
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
-from ackclock.paper.readme import ours, printed, with_spread
+from ackclock.paper.readme import CAVEATS, ours, printed, with_spread
 from ackclock.results import Results, mean_and_interval
 
 if TYPE_CHECKING:
@@ -64,9 +64,10 @@ def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
     return _TEMPLATES.get_template("paper.html.j2").render(
         title=outcome.paper.title,
         version=__version__,
-        counts={verdict.value: outcome.count(verdict) for verdict in Verdict},
-        share=outcome.share,
-        misses=[{**_claim(row), "note": row.note} for row in outcome.rows if row.verdict is Verdict.NOT_REPRODUCED],
+        outcome=outcome,
+        misses=[{**_claim(row), "note": row.note} for row in outcome.misses],
+        caveats=[{**_claim(row), "note": caveat} for row, caveat in outcome.caveats],
+        about_caveats=CAVEATS,
         rows=rows,
         figures=_inline(figures),
         tables=outcome.tables,
@@ -126,6 +127,7 @@ def _claim(judged: JudgedRow) -> dict[str, str]:
     row = judged.row
     return {
         "id": row.id,
+        "kind": judged.kind,
         "config": row.config,
         "metric": row.metric,
         "printed": printed(row),

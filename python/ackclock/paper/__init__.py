@@ -4,11 +4,24 @@ A document is a folder `papers/<key>/` with `expected.csv` (what is printed, and
 code that computes each row and draws each figure, and a README whose claim table this package writes.
 """
 
-from ackclock.paper.document import Claim, Figure, JudgedRow, Outcome, Paper, Table, Verdict, judge_row, keys, load
+from ackclock.paper.document import (
+    Claim,
+    Counts,
+    Figure,
+    JudgedRow,
+    Outcome,
+    Paper,
+    Table,
+    Verdict,
+    judge_row,
+    keys,
+    load,
+)
 from ackclock.paper.runs import Runs, point, simulate
 
 __all__ = [
     "Claim",
+    "Counts",
     "Figure",
     "JudgedRow",
     "Outcome",

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -31,6 +32,8 @@ class Verdict(Enum):
     NOT_CHECKED = "not-checked"
 
 
+COMPUTED = "computed"  # the kind of a row whose value a formula gives
+
 VERDICT_OF = {
     Held.NUMBER: Verdict.REPRODUCED,
     Held.ORDERING: Verdict.ORDERING_HOLDS,
@@ -48,12 +51,14 @@ class Claim:
         ordering: Whether the direction or ranking that the row states holds; None where it states none.
         note: What the reader must know of how it was computed.
         reference: What is compared instead of the printed value, where the tolerance says so.
+        kind: How our value came about, as `Row.kind` says it; None where it is as the row says.
     """
 
     values: Sequence[ArrayLike] = ()
     ordering: bool | None = None
     note: str = ""
     reference: str | None = None
+    kind: str | None = None
 
     @cached_property
     def means(self) -> list[float]:
@@ -75,6 +80,11 @@ def number(value: ArrayLike, note: str = "") -> Claim:
     return Claim((value,), note=note)
 
 
+def formula(value: ArrayLike, note: str = "") -> Claim:
+    """A claim of one number that a formula gives, whatever the source did for it."""
+    return Claim((value,), note=note, kind=COMPUTED)
+
+
 @dataclass(frozen=True)
 class JudgedRow:
     """A row with our value and the verdict."""
@@ -85,6 +95,11 @@ class JudgedRow:
     note: str
 
     @property
+    def kind(self) -> str:
+        """How our value came about: `sim` by simulation, `computed` by a formula; of a row without a claim its own."""
+        return self.claim.kind or self.row.kind
+
+    @property
     def value(self) -> Any:
         """Our value as JSON has it: a number, a list of numbers, true or false, or null."""
         numbers = [mean if math.isfinite(mean) else None for mean in self.claim.means]
@@ -92,10 +107,16 @@ class JudgedRow:
             return self.claim.ordering
         return numbers[0] if len(numbers) == 1 else numbers
 
+    @property
+    def holds(self) -> bool:
+        """Whether it was judged and holds, in number or in order."""
+        return self.verdict in (Verdict.REPRODUCED, Verdict.ORDERING_HOLDS)
+
     def as_json(self) -> dict[str, Any]:
         """The object of one entry of `rows`."""
         return {
             "id": self.row.id,
+            "kind": self.kind,
             "value": self.value,
             "expected": self.row.value,
             "tolerance": self.row.tolerance,
@@ -135,6 +156,8 @@ class Paper:
         figures: Draws the figures.
         elsewhere: Start of an id -> why such rows are not checked.
         tried: Row id -> what was tried for a row that is not reproduced.
+        caveats: Row id -> what the verdict of a row that holds does not show, such as a size that is far off.
+        conditions: Settings of ours that no source states, told wherever the numbers are.
         tables: Tables of what no row asks for, such as the same claims under other settings.
     """
 
@@ -145,6 +168,8 @@ class Paper:
     figures: Callable[[Runs], Iterator[Figure]]
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     tried: Mapping[str, str] = field(default_factory=dict)
+    caveats: Mapping[str, str] = field(default_factory=dict)
+    conditions: str = ""
     tables: Callable[[Runs, Expected], Iterable[Table]] = lambda runs, expected: ()
 
     @property
@@ -201,6 +226,25 @@ def judge_row(row: Row, claim: Claim | None) -> JudgedRow:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """How many judged rows of one kind have which verdict."""
+
+    reproduced: int
+    ordering: int
+    missed: int
+
+    @classmethod
+    def of(cls, rows: Iterable[JudgedRow]) -> "Counts":
+        """Count the verdicts of rows."""
+        verdicts = Counter(row.verdict for row in rows)
+        return cls(verdicts[Verdict.REPRODUCED], verdicts[Verdict.ORDERING_HOLDS], verdicts[Verdict.NOT_REPRODUCED])
+
+    def as_json(self) -> dict[str, int]:
+        """The object of one kind in `counts`."""
+        return {"reproduced": self.reproduced, "ordering": self.ordering, "not": self.missed}
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A document rerun."""
 
@@ -210,23 +254,39 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """The object that `ackclock paper KEY --json` prints."""
-        return {"paper": self.paper.key, "rows": [row.as_json() for row in self.rows]}
+        counts = {"simulated": self.simulated.as_json(), "formulas": self.formulas.as_json()}
+        return {"paper": self.paper.key, "counts": counts, "rows": [row.as_json() for row in self.rows]}
 
     @cached_property
     def tables(self) -> list[Table]:
         """The document's tables."""
         return list(self.paper.tables(self.runs, self.paper.expected))
 
-    def count(self, verdict: Verdict) -> int:
-        """How many rows have a verdict."""
-        return sum(row.verdict is verdict for row in self.rows)
+    @property
+    def simulated(self) -> Counts:
+        """Verdicts of the rows whose value comes out of simulations."""
+        return Counts.of(row for row in self.rows if row.kind != COMPUTED)
 
     @property
-    def share(self) -> float:
-        """Share of the judged rows that hold."""
-        held = self.count(Verdict.REPRODUCED) + self.count(Verdict.ORDERING_HOLDS)
-        judged = len(self.rows) - self.count(Verdict.NOT_CHECKED)
-        return held / judged if judged else math.nan
+    def formulas(self) -> Counts:
+        """Verdicts of the rows that are formulas computed again."""
+        return Counts.of(row for row in self.rows if row.kind == COMPUTED)
+
+    @property
+    def not_checked(self) -> int:
+        """How many rows are shown and not judged."""
+        return sum(row.verdict is Verdict.NOT_CHECKED for row in self.rows)
+
+    @property
+    def misses(self) -> list[JudgedRow]:
+        """The rows that are not reproduced."""
+        return [row for row in self.rows if row.verdict is Verdict.NOT_REPRODUCED]
+
+    @property
+    def caveats(self) -> list[tuple[JudgedRow, str]]:
+        """The rows that hold, each with what its verdict does not show."""
+        caveats = self.paper.caveats
+        return [(row, caveats[row.row.id]) for row in self.rows if row.row.id in caveats and row.holds]
 
 
 def folder(key: str) -> Path:

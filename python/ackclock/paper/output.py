@@ -37,15 +37,17 @@ def show(outcome: Outcome) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("row", "metric", "printed", "ours", "tolerance", "verdict", title=outcome.paper.title)
+    table = Table("row", "kind", "metric", "printed", "ours", "tolerance", "verdict", title=outcome.paper.title)
     for judged in outcome.rows:
         if judged.verdict is Verdict.NOT_CHECKED:
             continue
         colour = COLOUR[judged.verdict]
         row = judged.row
         verdict = f"[{colour}]{judged.verdict.value}[/]"
-        table.add_row(row.id, row.metric, readme.printed(row), readme.ours(judged), row.tolerance, verdict)
+        table.add_row(row.id, judged.kind, row.metric, readme.printed(row), readme.ours(judged), row.tolerance, verdict)
     # A pipe has no width of its own: rows must not be broken or cut in it.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(table)
     console.print(readme.summary(outcome))
+    if outcome.paper.conditions:
+        console.print(outcome.paper.conditions)

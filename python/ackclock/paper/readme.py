@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ackclock.files import read_text, write_text
-from ackclock.paper.document import Claim, JudgedRow, Outcome, Table, Verdict, judge_row
+from ackclock.paper.document import Claim, Counts, JudgedRow, Outcome, Table, Verdict, judge_row
 from ackclock.paper.expected import Row
+
+CAVEATS = "Held, with what the verdict does not show"
 
 _BETWEEN = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
 
@@ -26,18 +28,26 @@ def update(path: Path, outcome: Outcome) -> None:
 
 
 def claim_table(outcome: Outcome) -> str:
-    """Summary, what was tried for each miss, and the tables, in Markdown."""
-    misses = "".join(_miss(row) for row in outcome.rows if row.verdict is Verdict.NOT_REPRODUCED)
+    """Summary, what was tried for each miss, what else must be known of rows that hold, and the tables, in Markdown."""
+    said = f"\n\n{outcome.paper.conditions}" if outcome.paper.conditions else ""
+    misses = "".join(_remark(row, row.note) for row in outcome.misses)
+    caveats = "".join(_remark(row, caveat) for row, caveat in outcome.caveats)
     parted = f"Not reproduced, and what was tried:\n\n{misses}\n" if misses else ""
-    head = "| id | config | metric | printed | ours | tolerance | verdict | note |\n" + "| --- " * 8 + "|\n"
+    parted += f"{CAVEATS}:\n\n{caveats}\n" if caveats else ""
+    head = "| id | kind | config | metric | printed | ours | tolerance | verdict | note |\n" + "| --- " * 9 + "|\n"
     others = "".join(f"\n{table.title}\n\n{_markdown(table)}" for table in outcome.tables)
-    return f"{summary(outcome)}\n\n{parted}{head}" + "".join(_line(row) for row in outcome.rows) + others
+    return f"{summary(outcome)}{said}\n\n{parted}{head}" + "".join(_line(row) for row in outcome.rows) + others
 
 
 def summary(outcome: Outcome) -> str:
-    """One sentence: how many rows have which verdict."""
-    counts = ", ".join(f"{outcome.count(verdict)} {verdict.value}" for verdict in Verdict)
-    return f"{len(outcome.rows)} rows: {counts}. Of the judged rows {100 * outcome.share:.1f} % hold."
+    """How many rows have which verdict, by kind."""
+    simulated, formulas = _counted(outcome.simulated), _counted(outcome.formulas)
+    counts = f"Simulated: {simulated}. Formulas recomputed: {formulas}. Not checked: {outcome.not_checked}."
+    return f"{len(outcome.rows)} rows. {counts}"
+
+
+def _counted(counts: Counts) -> str:
+    return f"{counts.reproduced} within tolerance, {counts.ordering} by order only, {counts.missed} not reproduced"
 
 
 def ours(judged: JudgedRow) -> str:
@@ -73,15 +83,16 @@ def with_spread(mean: float, spread: float) -> str:
     return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
 
 
-def _miss(judged: JudgedRow) -> str:
+def _remark(judged: JudgedRow, remark: str) -> str:
     row = judged.row
-    return f"- **{row.id}**, {row.metric}: printed {printed(row)}, ours {ours(judged)}. {judged.note}.\n"
+    return f"- **{row.id}**, {row.metric}: printed {printed(row)}, ours {ours(judged)}. {remark}.\n"
 
 
 def _line(judged: JudgedRow) -> str:
     row = judged.row
     cells = (
         row.id,
+        judged.kind,
         row.config,
         row.metric,
         printed(row),
