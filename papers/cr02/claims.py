@@ -16,7 +16,7 @@ from ackclock.paper import Claim, Runs, Table, measure
 from ackclock.paper.document import formula, number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import aggregate, fairness, goodput, timed_rtt
-from ackclock.paper.order import above, gain
+from ackclock.paper.order import above, below, gain
 from ackclock.paper.readme import held
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.cr02 import grid
@@ -59,6 +59,7 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
         figure_13(runs),
         table_4(),
         figure_14(runs),
+        figure_14b(runs),
         figure_15(runs),
         section_6(runs),
     )
@@ -132,12 +133,30 @@ def figure_11(runs: Runs) -> Claims:
     apart = [gain(kbps["Sack+AR"][x], kbps["Reno+AR"][x]) for x in kbps["Reno"]]
     yield "CR02-F11a-6", number(_farthest(apart), "Sack+AR over Reno+AR where they differ most")
 
+    yield from other_laws(runs)
+
     kbps = {v: {b: runs(at, goodput) for b, at in curve.items()} for v, curve in grid.FIG11B.items()}
     yield "CR02-F11b-1", number(kbps["Reno+AR"][5], "Reno+AR")
     yield "CR02-F11b-2", number(gain(kbps["Reno+AR"][4], kbps["Reno"][4]))
     yield "CR02-F11b-3", number(gain(kbps["Sack+AR"][4], kbps["Sack"][4]))
     yield "CR02-F11b-4", number(gain(kbps["Reno+AR"][20], kbps["Reno"][20]))
     yield "CR02-F11b-5", number(gain(kbps["Sack+AR"][20], kbps["Sack"][20]))
+
+
+def other_laws(runs: Runs) -> Claims:
+    """Other laws of the delay than the exponential one, of its mean and standard deviation."""
+    points = {"e": grid.TABLE3, **grid.FIG11_LAWS}
+    kbps = {law: {v: runs(at, goodput) for v, at in of.items()} for law, of in points.items()}
+    gains = {law: [gain(of[f"{base}+AR"], of[base]) for base in ("Reno", "Sack")] for law, of in kbps.items()}
+    as_exponential = {**dict.fromkeys(grid.LAWS, "e"), "p": "e(10)"}
+    holds = all(
+        above(ours, np.zeros(1)) == above(theirs, np.zeros(1))
+        and abs(_mean(ours) - _mean(theirs)) <= abs(_mean(theirs)) / 3
+        for law, exponential in as_exponential.items()
+        for ours, theirs in zip(gains[law], gains[exponential], strict=True)
+    )
+    seen = ", ".join(f"{law} {' / '.join(f'{_mean(over):.1f}' for over in of)} %" for law, of in gains.items())
+    yield "CR02-F11a-7", Claim(ordering=holds, note=f"AR over Reno / over Sack: {seen}; p is compared with e(10)")
 
 
 def figure_12(runs: Runs) -> Claims:
@@ -150,6 +169,12 @@ def figure_12(runs: Runs) -> Claims:
         curve[sd] / capacity.uniform(grid.MEAN_RATE, sd) for v, curve in kbps.items() if v != "Reno" for sd in curve
     ]
     yield "CR02-F12a-3", number(min(shares, key=_mean), "least share of capacity of Sack, Reno+AR and Sack+AR")
+    wide = {v: {sd: runs(at, goodput) for sd, at in curve.items()} for v, curve in grid.FIG12_LOGNORMAL.items()}
+    holds = all(below(wide["Sack"][sd], wide["Sack+AR"][sd]) for sd in wide["Sack"])
+    seen = ", ".join(
+        f"{_mean(gain(wide['Sack'][sd], wide['Sack+AR'][sd])):+.1f} % at ln(200, {sd})" for sd in wide["Sack"]
+    )
+    yield "CR02-F12a-4", Claim(ordering=holds, note=f"Sack beside Sack+AR {seen}")
     at_5 = {v: runs(curve[5], goodput) for v, curve in grid.FIG12B.items()}
     over_sack = gain(at_5["Sack+AR"], at_5["Sack"])
     yield "CR02-F12b-1", Claim((over_sack,), ordering=_mean(over_sack) > 0, note="rate u(200, 50)")
@@ -193,10 +218,26 @@ def figure_14(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
         yield row, Claim((least, greatest), ordering=holds, note=f"least / greatest of B {buffers[0]} to {buffers[-1]}")
 
 
+def figure_14b(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
+    """Round trip times of one user; near is what figure 13(b) prints at one BDP, 15 % with the 8 of its tolerance."""
+    rtt = _curves(runs, grid.fig14(doppler), timed_rtt)
+    bdp, most = grid.BDP[1], max(rtt["Reno"])
+    pairs = [(rtt[f"{base}+AR"], rtt[base]) for base in ("Reno", "Sack")]
+    excess = max(_mean(gain(ours[b], base[b])) for ours, base in pairs for b in base if b <= bdp)
+    faster = all(above(ours[most] - ours[bdp], base[most] - base[bdp]) for ours, base in pairs)
+    seen = ", ".join(f"{v} {_mean(of[most] - of[bdp]):.0f} ms" for v, of in rtt.items())
+    note = f"AR is at most {excess:.0f} % above up to B {bdp}; from there to B {most} round trip times rise by: {seen}"
+    yield "CR02-F14b-1", Claim(ordering=excess < 15 + 8 and faster, note=note)
+
+
 def figure_15(runs: Runs, doppler: float = grid.DOPPLER) -> Claims:
     """Four and eight users of a cell, all together."""
     families = [grid.fig15(users, doppler) for users in (4, 8)]
     four, eight = (_curves(runs, family, aggregate) for family in families)
+    one = _curves(runs, grid.fig14(doppler))
+    over = {n: gain(of["Sack+AR"][grid.BDP[n]], of["Sack"][grid.BDP[n]]) for n, of in ((1, one), (4, four), (8, eight))}
+    seen = ", ".join(f"{n} at B {grid.BDP[n]} {_mean(percent):.1f} %" for n, percent in over.items())
+    yield "CR02-F15-5", Claim(ordering=above(over[4], over[1]) and above(over[8], over[4]), note=f"users: {seen}")
     yield "CR02-F15a-1", number(gain(four["Sack+AR"][5], four["Sack"][5]))
     yield "CR02-F15a-2", number(gain(four["Reno+AR"][5], four["Reno"][5]))
     yield "CR02-F15b-1", Claim([gain(eight[f"{base}+AR"][3], eight[base][3]) for base in ("Reno", "Sack")])
@@ -225,6 +266,11 @@ def section_6(runs: Runs) -> Claims:
     holds = all(by_alpha[4][b] < by_alpha[2][b] for b in large)
     yield "CR02-S66-4", Claim(ordering=holds, note=f"alpha 4 / alpha 2 in kbit/s: {seen}")
 
+    by_rtt = {a: _over([runs(at, timed_rtt) for at in curve.values()]) for a, curve in grid.ALPHA.items()}
+    seen = ", ".join(f"alpha {a} {_mean(ms):.0f} ms" for a, ms in by_rtt.items())
+    holds = all(above(by_rtt[b], by_rtt[a]) for a, b in pairwise(by_rtt))
+    yield "CR02-S66-5", Claim(ordering=holds, note=f"mean over the buffers of the sweep: {seen}")
+
     kbps_13 = {v: {b: runs(at, goodput) for b, at in curve.items()} for v, curve in grid.FIG13.items()}
     best = [
         max((gain(kbps_13[f"{base}+AR"][b], kbps_13[base][b]) for b in kbps_13[base]), key=_mean)
@@ -235,10 +281,11 @@ def section_6(runs: Runs) -> Claims:
 
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
     """Which rows of the cell hold at which Doppler frequency."""
-    columns = [dict([*figure_14(runs, at), *figure_15(runs, at)]) for at in grid.DOPPLERS]
+    columns = [dict([*figure_14(runs, at), *figure_14b(runs, at), *figure_15(runs, at)]) for at in grid.DOPPLERS]
     rows = [[name, expected[name].metric, *(held(expected[name], of[name]) for of in columns)] for name in columns[0]]
     head = ["row", "statement", *(f"{at} Hz" for at in grid.DOPPLERS)]
-    yield Table("What holds at which Doppler frequency in figures 14 and 15", head, rows, 2)
+    title = f"What holds at which Doppler frequency in figures 14 and 15 ({grid.places()})"
+    yield Table(title, head, rows, 2)
 
 
 def modelled(expected: Expected, item: int) -> dict[str, float]:
@@ -299,6 +346,12 @@ def _enough(kbps: Mapping[str, Mapping[int, PerSeed]]) -> dict[str, float]:
     means = {v: [_mean(values) for values in curve.values()] for v, curve in kbps.items()}
     wanted = 0.95 * max(map(max, means.values()))
     return {v: float(np.interp(wanted, means[v], list(kbps[v]))) for v in kbps}
+
+
+def _over(values: list[PerSeed]) -> PerSeed:
+    """Mean over the points of a curve, seed by seed."""
+    mean: PerSeed = np.mean(values, axis=0)
+    return mean
 
 
 def _mean(values: PerSeed) -> float:

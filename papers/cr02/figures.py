@@ -57,12 +57,14 @@ def both_figures(runs: Runs) -> Iterator[Figure]:
 def cell_figures(runs: Runs) -> Iterator[Figure]:
     """Figures 14 and 15."""
     drawing = plot.curves(_lines(runs, grid.fig14()), BUFFER, GOODPUT)
-    yield Figure("figure-14a", "One user of a 1xEV-DO cell, Doppler 37 Hz, mean SNR 2.3 dB.", drawing)
+    cell = f"{grid.channel(1)}, {grid.places()}"
+    yield Figure("figure-14a", f"One user of a 1xEV-DO cell: {cell}.", drawing)
     drawing = plot.curves(_lines(runs, grid.fig14(), timed_rtt), BUFFER, "mean timed round trip time (ms)")
-    yield Figure("figure-14b", "Round trip times of the same runs.", drawing)
+    yield Figure("figure-14b", f"Round trip times of the same runs: {cell}.", drawing)
     for name, users in (("figure-15a", 4), ("figure-15b", 8)):
         drawing = plot.curves(_lines(runs, grid.fig15(users), aggregate), "buffer of each user (packets)", GOODPUT)
-        yield Figure(name, f"{users} users of the cell together, proportional fair, mean SNR -1.3 dB.", drawing)
+        caption = f"{users} users of the cell together, proportional fair: {grid.channel(users)}, {grid.places()}."
+        yield Figure(name, caption, drawing)
 
 
 def parameter_figures(runs: Runs) -> Iterator[Figure]:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ackclock.paper import point
+from ackclock.paper import point, radio
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -39,9 +39,15 @@ def variable_delay(variant: str, x: int, buffer: int = BUFFER) -> str:
     return point(SCENARIOS / "variable-delay.toml", VARIANTS[variant] | keys)
 
 
-def variable_rate(variant: str, sd: int, buffer: int = BUFFER) -> str:
-    """Section 6.2: rate u(200, sd) kbit/s."""
-    keys = {"edge.down.rate": f"u({MEAN_RATE}kbit/s, {sd}kbit/s)", "edge.buffer": f"{buffer}p"}
+def other_delay(variant: str, law: str, back: int) -> str:
+    """Section 6.1: another law of the forward delay; `back` ms on the reverse link make the mean of both 400."""
+    keys = {"edge.down.delay": law, "edge.up.delay": f"{back}ms", "edge.buffer": f"{BUFFER}p"}
+    return point(SCENARIOS / "variable-delay.toml", VARIANTS[variant] | keys)
+
+
+def variable_rate(variant: str, sd: int, buffer: int = BUFFER, law: str = "u") -> str:
+    """Section 6.2: rate u(200, sd) kbit/s, or another law of this mean and standard deviation."""
+    keys = {"edge.down.rate": f"{law}({MEAN_RATE}kbit/s, {sd}kbit/s)", "edge.buffer": f"{buffer}p"}
     return point(SCENARIOS / "variable-rate.toml", VARIANTS[variant] | keys)
 
 
@@ -66,6 +72,16 @@ def cell(variant: str, users: int, buffer: int, doppler: float) -> str:
         "edge.buffer": f"{buffer + AHEAD}p",
     }
     return point(SCENARIOS / "hdr.toml", VARIANTS[variant] | keys)
+
+
+def channel(users: int) -> str:
+    """What the channels of that many users are like where rows are judged."""
+    return radio.channel(cell("Reno", users, BUFFER, DOPPLER))
+
+
+def places() -> str:
+    """What is not stated of the cell beside the channels."""
+    return radio.places(cell("Reno", 1, BUFFER, DOPPLER), AHEAD)
 
 
 def _alpha(alpha: int, buffer: int) -> str:
@@ -114,10 +130,18 @@ TABLE1: Curve = {item: _item(*law) for item, law in ITEMS.items()}
 TABLE3: Mapping[str, str] = {variant: variable_delay(variant, 100) for variant in VARIANTS}
 
 FIG11A = {v: {x: variable_delay(v, x) for x in (20, 40, 50, 60, 80, 100)} for v in VARIANTS}
+# Laws with the mean and deviation of e(100 ms), forward, and the rest of the 400 ms in the reverse direction;
+# a uniform law of this deviation reaches below zero unless its mean is larger, and so does a normal one.
+LAWS = {"u": ("u(200ms, 100ms)", 200), "n": ("n(300ms, 100ms)", 100), "ln": ("ln(100ms, 100ms)", 300)}
+# p counts whole milliseconds: with a mean of 100 its deviation is 10, as that of 90 + e(10) ms.
+POISSON = {"p": ("p(100ms)", 300), "e(10)": ("90ms + e(10ms)", 300)}
+FIG11_LAWS = {name: {v: other_delay(v, *law) for v in VARIANTS} for name, law in (LAWS | POISSON).items()}
 FIG11B = {v: {b: variable_delay(v, 50, b) for b in _buffers("variable-delay.toml")} for v in VARIANTS}
 FIG12A = {v: {sd: variable_rate(v, sd) for sd in (20, 35, 50, 65, 75)} for v in VARIANTS}
+FIG12_LOGNORMAL = {v: {sd: variable_rate(v, sd, law="ln") for sd in (150, 200)} for v in VARIANTS}
 FIG12B = {v: {b: variable_rate(v, 50, b) for b in _buffers("variable-rate.toml")} for v in VARIANTS}
 FIG13 = {v: {b: variable_both(v, 50, 50, b) for b in _buffers("variable-both.toml")} for v in VARIANTS}
+BDP = {1: 15, 4: 5, 8: 3}  # packets of each of as many users, as sections 6.4 and 6.5 plan
 BUFFERS_OF_FIG15 = {4: (3, 5, 7, 10, 15, 20, 30), 8: (2, 3, 4, 6, 9, 12, 18)}  # of as many users
 ALPHA = {
     alpha: {b: _alpha(alpha, b) for b in _buffers("alpha.toml")}
@@ -147,7 +171,9 @@ def points() -> Iterator[str]:
     """Every point; some stand in several curves."""
     yield from TABLE1.values()
     yield from TABLE3.values()
+    for of in FIG11_LAWS.values():
+        yield from of.values()
     cells = [family(at) for at in DOPPLERS for family in (fig14, partial(fig15, 4), partial(fig15, 8))]
-    for family in (FIG11A, FIG11B, FIG12A, FIG12B, FIG13, *cells, ALPHA, WIRED):
+    for family in (FIG11A, FIG11B, FIG12A, FIG12_LOGNORMAL, FIG12B, FIG13, *cells, ALPHA, WIRED):
         for curve in family.values():
             yield from curve.values()

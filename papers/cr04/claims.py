@@ -11,27 +11,15 @@ from ackclock.models import bounded_pareto
 from ackclock.paper import Claim, Runs, Table
 from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
-from ackclock.paper.measure import Measure, aggregate, all_timeouts, drops, goodput, latency, mean_rtt
+from ackclock.paper.measure import Measure, aggregate, all_timeouts, drops, goodput, mean_rtt
 from ackclock.paper.order import above, alike, below, gain, leads
-from ackclock.paper.readme import held
+from ackclock.paper.readme import held, with_spread
 from ackclock.paper.runs import PerSeed
-from ackclock.papers.cr04 import grid
+from ackclock.papers.cr04 import grid, remarks
+from ackclock.papers.cr04.sizes import ABOVE_15_KB, BELOW_15_KB, SHORT, SIZES, WEB_SIZES
 
 Claims = Iterator[tuple[str, Claim]]
 Curves = Mapping[str, Mapping[float, PerSeed]]
-
-# Classes of size of the transfers, bytes.
-SHORT = latency(1, 15_000)
-SIZES: dict[str, Measure] = {
-    "≤ 5 KB": latency(1, 5_000),
-    "≤ 15 KB": latency(5_001, 15_000),
-    "≤ 50 KB": latency(15_001, 50_000),
-    "≤ 200 KB": latency(50_001, 200_000),
-    "1 MB": latency(200_001, 1_000_000),
-}
-BELOW_15_KB = ("≤ 5 KB", "≤ 15 KB")
-ABOVE_15_KB = ("≤ 50 KB", "≤ 200 KB")
-WEB_SIZES = BELOW_15_KB + ABOVE_15_KB
 
 
 @dataclass(frozen=True)
@@ -53,7 +41,7 @@ AXES = (ONE_WAY, ROUND_TRIP)
 
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
-    return {**At(runs, grid.JUDGED).claims(ROUND_TRIP), **dict(of_no_channel(runs))}
+    return {**At(runs, grid.JUDGED).claims(ROUND_TRIP), **dict(remarks.claims(runs)), **dict(of_no_channel(runs))}
 
 
 def of_no_channel(runs: Runs) -> Claims:
@@ -132,20 +120,29 @@ class At:
             first = all(above(of["AR"][b], of["WRD"][b]) for b in scarce)
             best = all(leads(of["WRB"][b], [of[name][b] for name in of]) for b in grid.SHARED_BUFFERS)
             weighed = self._best_for_its_rtt(n)
+            ratio = set(weighed.values()) == {"WRD"}
             wider = n == 4 or all(above(gaps[8][b], gaps[4][b]) for b in scarce)
             seen = ", ".join(f"B {b} {_mean(gaps[n][b]):+.1f} %" for b in scarce)
-            note = f"AR over WRD at {seen}; WRB best: {_said(best)}; WRD best for its RTT: {_said(weighed)}"
-            yield row, Claim(ordering=first and best and weighed and wider, note=note)
+            of_rtt = ", ".join(f"B {b} {name or 'none alone'}" for b, name in weighed.items())
+            note = (
+                f"AR over WRD {_said(first)}, at {seen}; WRB best: {_said(best)}; "
+                f"most goodput a round trip time of all five: {of_rtt}"
+            )
+            yield row, Claim(ordering=first and best and ratio and wider, note=note)
         single = self.by_buffer
         both = [b for b in grid.SHARED_BUFFERS if b in single["DT"]]
         holds = all(above(of[name][b], single[name][b]) for of in (four, eight) for name in of for b in both)
         yield "CR04-08", Claim(ordering=holds, note=f"every scheme at B {', '.join(map(str, both))}")
 
-    def _best_for_its_rtt(self, users: int) -> bool:
-        """Whether WRD has the most goodput a round trip time among the schemes that fill the link, from the BDP on."""
+    def _best_for_its_rtt(self, users: int) -> dict[int, str | None]:
+        """The scheme with more goodput a round trip time than each other, from the BDP on; None where none has."""
         kbps, rtt = self.shared(users), self.shared(users, mean_rtt)
-        power = {name: {b: kbps[name][b] / rtt[name][b] for b in (5, 10, 20)} for name in ("AR", "WRD", "WRB")}
-        return all(above(power["WRD"][b], power[name][b]) for name in ("AR", "WRB") for b in (5, 10, 20))
+        best: dict[int, str | None] = {}
+        for b in (5, 10, 20):
+            ratio = {name: kbps[name][b] / rtt[name][b] for name in kbps}
+            first = max(ratio, key=lambda name: _mean(ratio[name]))
+            best[b] = first if all(above(ratio[first], ratio[name]) for name in ratio if name != first) else None
+        return best
 
     def figure_9(self, axis: Axis) -> Claims:
         """One user, over the delay of the wire; the numbers of the rows are those of the figure's axis."""
@@ -157,24 +154,30 @@ class At:
         crossing = axis.trips * _crossing(kbps["WRS"], kbps["DT"])
         near = f"{_mean(gain(kbps['WRS'][1], kbps['DT'][1])):+.0f} % at the shortest wire"
         yield "CR04-09", number(crossing, f"{axis.name}; WRS over DT {near}")
-        performs = all(above(kbps["AR"][d], kbps["DT"][d]) for d in upto(40))
-        shrinks = above(gain(kbps["AR"][1], kbps["DT"][1]), gain(kbps["AR"][100], kbps["DT"][100]))
-        always = all(above(kbps["AR"][d], kbps["DT"][d]) for d in grid.ONE_WAY if d <= grid.LONGEST)
-        seen = ", ".join(
-            f"{axis.trips * d:g} ms {_mean(gain(kbps['AR'][d], kbps['DT'][d])):+.1f} %" for d in grid.ONE_WAY
-        )
-        yield "CR04-10", Claim(ordering=performs and shrinks and always, note=f"{axis.name}; AR over DT at {seen}")
+        yield "CR04-10", self._ack_regulator_over(axis)
         robust = all(above(kbps["WRD"][d], kbps["DT"][d]) for d in upto(200))
         at = axis.one_way(200)
         over = {name: gain(kbps[name][at], kbps["DT"][at]) for name in ("WRD", "WRB")}
         yield "CR04-11", Claim(ordering=robust, note=f"{axis.name}; WRD over DT at 200 ms {_mean(over['WRD']):+.0f} %")
         yield "CR04-12", number(over["WRB"], axis.name)
-        beyond = [d for d in grid.ONE_WAY if d > axis.one_way(400)]
-        holds = all(below(kbps[name][d], kbps["DT"][d]) for name in ("WRD", "WRB") for d in beyond)
+        longest = [d for d in grid.ONE_WAY if d > axis.one_way(400)]
+        holds = all(below(kbps[name][d], kbps["DT"][d]) for name in ("WRD", "WRB") for d in longest)
         seen = ", ".join(
-            f"{axis.trips * d:g} ms {_mean(gain(kbps['WRB'][d], kbps['DT'][d])):+.0f} % (WRB)" for d in beyond
+            f"{axis.trips * d:g} ms {_mean(gain(kbps['WRB'][d], kbps['DT'][d])):+.0f} % (WRB)" for d in longest
         )
         yield "CR04-13", Claim(ordering=holds, note=f"{axis.name}; beside DT {seen}")
+
+    def _ack_regulator_over(self, axis: Axis) -> Claim:
+        """AR beside DT: ahead at every wire, and by less and less from 40 to 100 ms of the axis."""
+        kbps = self.by_delay
+        over = {d: gain(kbps["AR"][d], kbps["DT"][d]) for d in grid.ONE_WAY}
+        ahead = all(above(kbps["AR"][d], kbps["DT"][d]) for d in grid.ONE_WAY if d <= grid.LONGEST)
+        near = max(d for d in grid.ONE_WAY if d <= axis.one_way(40))
+        asked = [d for d in grid.ONE_WAY if near <= d <= axis.one_way(100)]
+        degrades = all(below(over[b], over[a]) for a, b in pairwise(asked))
+        seen = ", ".join(f"{axis.trips * d:g} ms {_with_spread(percent)} %" for d, percent in over.items())
+        said = f"gain falls from 40 to 100 ms: {_said(degrades)}; above DT at every wire: {_said(ahead)}"
+        return Claim(ordering=ahead and degrades, note=f"{axis.name}; {said}; AR over DT at {seen}")
 
     def figure_10(self) -> Claims:
         """One user, over the share of packets that is lost by the radio or by the wire."""
@@ -221,7 +224,7 @@ class At:
         always = all(_mean(a[size]) < _mean(b[size]) for a, b in pairs for size in WEB_SIZES)
         holds = always and all(below(a["short"], b["short"]) for a, b in pairs)
         yield "CR04-21", Claim(ordering=holds, note=f"at every size of web objects; same SNR: {_by_size(*pairs[1])}")
-        regret = {name: max(_regret(of, name) for of in (mixed, equal)) for name in grid.SCHEMES}
+        regret = {name: max(_regret(of, name) for of in (mixed, equal)) for name in grid.JUDGED_SCHEMES}
         seen = ", ".join(f"{name} {percent:.0f} %" for name, percent in regret.items())
         holds = min(regret, key=lambda name: regret[name]) == "PF-RP/SFP"
         yield "CR04-22", Claim(ordering=holds, note=f"farthest from the best scheme over sizes and both cases: {seen}")
@@ -257,18 +260,19 @@ class At:
 
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
     """Which rows hold over which channel, figure 9 with both readings of its axis."""
+    cell = grid.places()
     yield _table(
-        "What holds at which Doppler frequency",
+        f"What holds at which Doppler frequency ({grid.JUDGED.snr:g} dB in figures 7 to 10; {cell})",
         expected,
         {f"{channel.doppler} Hz": At(runs, channel).claims for channel in grid.FASTER},
     )
     yield _table(
-        "What holds over which cell in figures 7 to 10",
+        f"What holds over which cell in figures 7 to 10 (as judged: {grid.JUDGED.told()}, {cell})",
         expected,
         {name: At(runs, channel).long_flows for name, channel in grid.OTHER_CELLS.items()},
     )
     yield _table(
-        "What holds with which reading of the traffic of figures 14 and 15",
+        f"What holds with which reading of the traffic of figures 14 and 15 ({grid.JUDGED.doppler:g} Hz; {cell})",
         expected,
         {channel.reading: At(runs, channel).short_flows for channel in grid.READ},
     )
@@ -327,6 +331,11 @@ def _spread(means: list[float]) -> float:
 
 def _mean(values: PerSeed) -> float:
     return float(np.mean(values))
+
+
+def _with_spread(values: PerSeed) -> str:
+    shown = number(values)
+    return with_spread(shown.means[0], shown.spreads[0])
 
 
 def _said(holds: bool) -> str:

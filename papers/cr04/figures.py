@@ -11,7 +11,7 @@ from ackclock.paper.measure import Measure, aggregate, goodput, mean_rtt
 from ackclock.paper.order import gain
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.cr04 import grid
-from ackclock.papers.cr04.claims import SIZES
+from ackclock.papers.cr04.sizes import SIZES
 
 GOODPUT = "goodput (kbit/s)"
 BUFFER = "buffer (packets)"
@@ -31,22 +31,26 @@ def buffers(runs: Runs) -> Iterator[Figure]:
     sack = grid.JUDGED.by_buffer()
     reno = {f"{name}, Reno": grid.JUDGED.by_buffer("reno")[name] for name in ("DT", "AR")}
     drawing = plot.curves(_lines(runs, {**sack, **reno}), BUFFER, GOODPUT)
-    caption = "One user: SACK under every scheme, Reno where it makes a difference (Window Regulators lose no packet)."
+    cell = f"{grid.JUDGED.told()}, {grid.places()}"
+    caption = "One user: SACK under every scheme, Reno where it makes a difference (Window Regulators lose no packet)"
+    caption = f"{caption}; {cell}."
     yield Figure("figure-7", caption, drawing)
     for users in (4, 8):
         family = grid.JUDGED.shared(users)
         drawing = plot.curves(_lines(runs, family, aggregate), EACH_BUFFER, "goodput of all users (kbit/s)")
-        yield Figure(f"figure-8-{users}", f"{users} users of one cell, each with a queue of its own.", drawing)
+        yield Figure(f"figure-8-{users}", f"{users} users, each with a queue of its own; {cell}.", drawing)
         drawing = plot.curves(_lines(runs, family, mean_rtt), EACH_BUFFER, "mean round trip time (ms)")
-        yield Figure(f"figure-8-{users}-rtt", f"What it costs: round trip times of the same {users} users.", drawing)
+        yield Figure(
+            f"figure-8-{users}-rtt", f"What it costs: round trip times of the same {users} users; {cell}.", drawing
+        )
 
 
 def delays(runs: Runs) -> Iterator[Figure]:
     """Figure 9, and what the Doppler frequency does to it."""
     for channel, name in ((grid.JUDGED, "figure-9"), (grid.Channel(30), "figure-9-30-hz")):
         drawing = plot.curves(_lines(runs, channel.by_delay()), "one-way delay of the wire (ms)", GOODPUT)
-        doppler = f"Doppler {channel.doppler:g} Hz"
-        caption = f"One user, buffer 20 packets, {doppler}; the source's axis is the round trip, twice this."
+        cell = f"{channel.told()}, {grid.places()}"
+        caption = f"One user, buffer {grid.BUFFER} packets; the source's axis is the round trip, twice this; {cell}."
         yield Figure(name, caption, drawing)
 
 
@@ -61,16 +65,16 @@ def losses(runs: Runs) -> Iterator[Figure]:
         }
         drawing = plot.curves(_lines(runs, family), f"share of {said}", GOODPUT)
         drawing.axes[0].set_xscale("log")
-        yield Figure(name, f"One user, buffer 20 packets, {said}.", drawing)
+        cell = f"{grid.JUDGED.told()}, {grid.places()}"
+        yield Figure(name, f"One user, buffer {grid.BUFFER} packets, {said}; {cell}.", drawing)
 
 
 def latencies(runs: Runs) -> Iterator[Figure]:
     """Figures 14 and 15, each with the differences that its logarithmic axis hides."""
-    for name, users, said in (
-        ("figure-14", "different", "two users at +4 dB and two at -4 dB"),
-        ("figure-15", "same", "all users at -4 dB"),
-    ):
+    for name, users in (("figure-14", "different"), ("figure-15", "same")):
         points = grid.JUDGED.by_scheme(users)
+        snrs = " and ".join(f"{snr:+g} dB" for snr in dict.fromkeys(grid.BASE_SNRS[users]))
+        cell = f"users at {snrs}, Doppler {grid.JUDGED.doppler:g} Hz, {grid.places()}"
         seconds = {scheme: [runs(at, of) / 1e3 for of in SIZES.values()] for scheme, at in points.items()}
         drawing = _over_sizes(seconds, "mean latency (s)")
         drawing.axes[0].set_yscale("log")
@@ -78,11 +82,11 @@ def latencies(runs: Runs) -> Iterator[Figure]:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
-        yield Figure(name, f"Latency of web objects and files by size, {said}.", drawing)
+        yield Figure(name, f"Latency of web objects and files by size; {cell}.", drawing)
         base = seconds.pop("PF/FIFO")
         beside = {scheme: list(map(gain, values, base)) for scheme, values in seconds.items()}
         drawing = _over_sizes(beside, "latency beside PF/FIFO (%)")
-        yield Figure(f"{name}-beside", "The same beside PF/FIFO, seed by seed.", drawing)
+        yield Figure(f"{name}-beside", f"The same beside PF/FIFO, seed by seed; {cell}.", drawing)
 
 
 def _over_sizes(values: Mapping[str, list[PerSeed]], ylabel: str) -> Drawing:

@@ -1,14 +1,16 @@
-"""The points that are simulated: figures 7 to 10, 14 and 15 at every Doppler frequency, 7 to 10 over other cells.
+"""The points that are simulated: figures 7 to 10, 14 and 15 at every Doppler frequency, over other cells and traffic.
 
 A curve is a mapping from the number on its x axis to the scenario text of the point.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ackclock.paper import point
+from ackclock.files import read_text
+from ackclock.paper import point, radio
+from ackclock.scenario import tables
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -22,36 +24,82 @@ REGULATORS = {"DT": "none", "AR": "ack-regulator", "WRS": "wrs", "WRD": "wrd", "
 # Whose packet is lost matters only where flows share a buffer: without a favour, of one drop-tail queue a user.
 FIFO = {"edge.down.order": "fifo", "edge.down.overflow": "arriving"}
 SFP = {"edge.down.order": "sfp", "edge.down.overflow": "longest"}
-SCHEMES = {
+SCHEMES: Mapping[str, Mapping[str, Any]] = {
     "PF/FIFO": {"edge.down.scheduler": "pf", **FIFO},
     "PF/SFP": {"edge.down.scheduler": "pf", **SFP},
     "PF-SP/SFP": {"edge.down.scheduler": "pf-sp", **SFP},
     "PF-RP/SFP": {"edge.down.scheduler": "pf-rp", **SFP},
+    "RR/SFP": {"edge.down.scheduler": "round-robin", **SFP},
+    "RR-SP/SFP": {"edge.down.scheduler": {"kind": "round-robin", "priority": "short-flows"}, **SFP},
 }
+JUDGED_SCHEMES = ("PF/FIFO", "PF/SFP", "PF-SP/SFP", "PF-RP/SFP")  # of figures 14 and 15
 
 AS_JUDGED = "as judged"
+FOUND = "found by searching"
 SLOTS_SHARED = "the rest of a slot is used"
 NOT_AHEAD = "no place beyond the buffer"
-FILES_OF_THREE = {"flow.2.count": 1}
-TOGETHER = {"flow.start": "0s", "flow.stagger": "0s"}
-# Other readings of the traffic of figures 14 and 15, as keys beside those of the scenario.
-READINGS: Mapping[str, Mapping[str, Any]] = {
-    AS_JUDGED: {},
-    "files of three users": FILES_OF_THREE,
-    "files begin together": TOGETHER,
-    "bytes count as they come": {"edge.down.short_flow.counts": "enqueued"},
-    "first timeout 3 s": {"flow.sender.rto.initial": "3s"},
-    SLOTS_SHARED: {"edge.down.remainder": "next"},
-    NOT_AHEAD: {"edge.buffer": "15p"},
-    "a user's flows share 20 packets": {
-        **FILES_OF_THREE,
-        **TOGETHER,
-        "edge.buffer": "21p",
-        "edge.down.buffer_per": "user",
-        "edge.down.short_flow.counts": "enqueued",
-        "flow.initial_window": "1p",
-        "flow.sender": "sack1",
-    },
+PAGES, FILES = tables(read_text(SCENARIOS / "short-flows.toml"), "short-flows.toml")["flow"][:2]
+
+
+def _flows(count: int, user: int, of: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
+    return {**of, "count": count, "user": user, **keys}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the traffic of figures 14 and 15 is read.
+
+    Attributes:
+        keys: What stands instead of the keys of the scenario.
+        groups: How many users the tables `[[edge.user]]` have; those of the last are the second half of the users.
+        first: Which of the two SNRs of a figure user 1 has.
+    """
+
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    groups: tuple[int, ...] = (1, 1, 2)
+    first: int = 0
+
+
+def _found(files: int = 2, **late: str) -> list[dict[str, Any]]:
+    """Pages of all users, and files of `files` of the first two and of the others."""
+    return [
+        *(_flows(2, user, PAGES) for user in (0, 1)),
+        _flows(files, 0, FILES, workload="ftp", **late),
+        _flows(2, 1, FILES, workload="ftp", **({"start": "100s", **late} if late else {})),
+    ]
+
+
+# The setting of figures 7 to 10 for all that is not stated of figures 14 and 15 themselves.
+SETUP = {"edge.buffer": "21p", "flow.initial_window": "1p", "flow.sender": "sack1"}
+# Beside what is judged: wider readings of the sentence on the traffic, and other settings one at a time.
+READINGS: Mapping[str, Reading] = {
+    AS_JUDGED: Reading(),
+    "pages of all users": Reading(
+        {
+            "flow": [
+                _flows(1, 0, PAGES),
+                _flows(1, 1, PAGES),
+                _flows(2, 2, PAGES),
+                _flows(1, 1, FILES),
+                _flows(2, 2, FILES),
+            ]
+        }
+    ),
+    "user 1 has -4 dB": Reading(first=1),
+    "senders and queues of figures 7 to 10": Reading(SETUP),
+    "bytes count as they come": Reading({"edge.down.short_flow.counts": "enqueued"}),
+    SLOTS_SHARED: Reading({"edge.down.remainder": "next"}),
+    NOT_AHEAD: Reading({"edge.buffer": "15p"}),
+    FOUND: Reading({"flow": _found(stagger="50s")}, (2, 2)),
+    "the same, a user's flows share 20 packets": Reading(
+        {
+            "flow": _found(files=1),
+            **SETUP,
+            "edge.down.buffer_per": "user",
+            "edge.down.short_flow.counts": "enqueued",
+        },
+        (2, 2),
+    ),
 }
 
 SNR = -0.7  # dB of every user: the mean rates that CR02 section 6.5 plans with, 4 x 200 and 8 x 120 kbit/s
@@ -61,6 +109,8 @@ SHARED_BUFFERS = (3, 5, 10, 20)
 BUFFER = 20
 ONE_WAY = (1, 20, 35, 50, 70, 100, 200, 250, 400, 500)  # ms of wire; twice as much is figure 9's axis
 LONGEST = 400  # ms of wire one way, the longest of the evaluation; 500 is there for "above 400 ms", read one way
+FAR = tuple(d for d in ONE_WAY if 2 * d > 400)  # beyond 400 ms of figure 9's axis
+LARGER_BUFFERS = (20, 40, 80)  # of each, packets
 LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 WIRE_SEEDS = 40  # of figure 9, where five do not tell: on long wires AR is ahead of DT by a percent
 BASE_SNRS = {"different": (4.0, -4.0), "same": (-4.0, -4.0)}  # dB of users 1 and 2, and of users 3 and 4
@@ -86,18 +136,39 @@ class Channel:
 
     def by_delay(self) -> Family:
         """Figure 9, over the delay of the wire one way."""
-        seeds = {"runs": WIRE_SEEDS}
-        return {name: {d: self._long(name, {"path.delay": f"{d}ms", **seeds}) for d in ONE_WAY} for name in REGULATORS}
+        return {name: {d: self._far(name, d) for d in ONE_WAY} for name in REGULATORS}
 
     def by_loss(self, where: str) -> Family:
         """Figure 10: losses of the wire (`path.loss`) or of the radio (`edge.down.loss`)."""
         return {name: {p: self._long(name, {where: p}) for p in (0.0, *LOSSES)} for name in REGULATORS}
 
-    def by_scheme(self, users: str) -> Mapping[str, str]:
-        """Figures 14 and 15: a point for each scheme; their mean SNRs are their own."""
-        tables = [{"count": 2, "mean_snr": snr, "doppler": self.doppler} for snr in BASE_SNRS[users]]
-        keys = {"edge.user": tables, **READINGS[self.reading]}
-        return {name: point(SCENARIOS / "short-flows.toml", keys | of) for name, of in SCHEMES.items()}
+    def by_scheme(self, users: str, schemes: Iterable[str] = JUDGED_SCHEMES, times: int = 1) -> Mapping[str, str]:
+        """Figures 14 and 15, which state their mean SNRs: a point a scheme; `times` as many users of each kind."""
+        reading = READINGS[self.reading]
+        snrs = BASE_SNRS[users][:: -1 if reading.first else 1]
+        groups = [(count, snrs[0]) for count in reading.groups[:-1]] + [(reading.groups[-1], snrs[1])]
+        tables = [{"count": times * count, "mean_snr": snr, "doppler": self.doppler} for count, snr in groups]
+        more = {f"flow.{i}.count": times * count for i, count in enumerate(reading.groups)} if times > 1 else {}
+        keys = {"edge.user": tables, **reading.keys, **more}
+        return {name: point(SCENARIOS / "short-flows.toml", {**keys, **SCHEMES[name]}) for name in schemes}
+
+    def by_users(self, users: str) -> Mapping[int, Mapping[str, str]]:
+        """The traffic of figures 14 and 15 of more users, a quarter of whom have pages."""
+        return {4 * times: self.by_scheme(users, ("PF/FIFO", "PF-RP/SFP"), times) for times in (1, 2, 4)}
+
+    def by_delay_and_buffer(self) -> Mapping[int, Family]:
+        """Figure 9 on its longest wires, with larger buffers."""
+        return {b: {name: {d: self._far(name, d, b) for d in FAR} for name in REGULATORS} for b in LARGER_BUFFERS}
+
+    def saturated(self) -> Mapping[str, str]:
+        """Four downloads without end to users of different SNR, a point for each scheduler."""
+        users = [{"count": 2, "mean_snr": snr, "doppler": self.doppler} for snr in BASE_SNRS["different"]]
+        flows = [{"count": 2, "user": user, "sender": "sack1"} for user in (0, 1)]
+        keys = {"edge.buffer": f"{BUFFER + self.ahead}p", "edge.user": users, "flow": flows}
+        return {
+            name: point(SCENARIOS / "long-flows.toml", keys | {"edge.down.scheduler": name})
+            for name in ("max-rate", "pf", "round-robin")
+        }
 
     def points(self) -> Iterator[str]:
         """Every point of figures 7 to 10."""
@@ -106,6 +177,13 @@ class Channel:
         for family in families:
             for curve in family.values():
                 yield from curve.values()
+
+    def told(self) -> str:
+        """Doppler frequency and mean SNR of figures 7 to 10."""
+        return radio.channel(self._long("DT", {}))
+
+    def _far(self, regulator: str, delay: float, buffer: int = BUFFER) -> str:
+        return self._long(regulator, {"path.delay": f"{delay}ms", "runs": WIRE_SEEDS}, buffer=buffer)
 
     def _long(self, regulator: str, keys: Mapping[str, Any], users: int = 1, buffer: int = BUFFER) -> str:
         everywhere = {
@@ -142,3 +220,21 @@ def points() -> Iterator[str]:
     for channel in dict.fromkeys((JUDGED, *FASTER, *READ)):
         for users in BASE_SNRS:
             yield from channel.by_scheme(users).values()
+    yield from _once()
+
+
+def _once() -> Iterator[str]:
+    """What is simulated over the judged cell alone."""
+    for family in JUDGED.by_delay_and_buffer().values():
+        for curve in family.values():
+            yield from curve.values()
+    for users in BASE_SNRS:
+        yield from JUDGED.by_scheme(users, SCHEMES).values()
+        for of in JUDGED.by_users(users).values():
+            yield from of.values()
+    yield from JUDGED.saturated().values()
+
+
+def places() -> str:
+    """What is not stated of the cell beside its channels."""
+    return radio.places(JUDGED.by_buffer()["DT"][BUFFER], JUDGED.ahead)

@@ -24,13 +24,14 @@ from ackclock.paper import (
     measure,
     output,
     point,
+    radio,
     readme,
     simulate,
 )
 from ackclock.paper import expected as expected_file
 from ackclock.paper.document import formula, number
 from ackclock.paper.expected import Expected, Row
-from ackclock.papers.cr02 import claims, grid
+from ackclock.papers.cr02 import claims, figures, grid
 from ackclock.papers.cr04 import grid as cr04_grid
 from conftest import run_object, web_object
 
@@ -101,6 +102,44 @@ def test_the_scenario_files_of_the_cell_are_points_that_are_judged():
     assert point(grid.SCENARIOS / "hdr.toml", {}) == grid.fig14()["Reno"][10]
 
 
+def test_the_preset_cr04_is_the_cell_that_is_judged():
+    judged = _short(cr04_grid.JUDGED.by_buffer()["DT"][20], 30)
+    preset = 'preset = "cr04"\nduration = "30s"\n'
+    runs = simulate([judged, preset], seeds=1)
+    flows = [runs.objects[at][0]["flows"] for at in (judged, preset)]
+    assert flows[0] == flows[1]
+
+
+def test_captions_and_tables_tell_the_cell_that_is_simulated():
+    assert grid.channel(1) == "Doppler 11 Hz, mean SNR 2.3 dB"
+    assert grid.channel(8) == "Doppler 11 Hz, mean SNR -0.7 dB"
+    assert grid.places() == cr04_grid.places() == "slots of one packet, one place beyond each buffer"
+    assert cr04_grid.Channel(doppler=30, snr=0).told() == "Doppler 30 Hz, mean SNR 0 dB"
+    mixed = cr04_grid.JUDGED.by_scheme("different")["PF/FIFO"]
+    assert radio.channel(mixed) == "Doppler 11 Hz, mean SNR 4 and -4 dB"
+    other = cr04_grid.Channel(remainder="next").by_buffer()["DT"][20]
+    assert radio.places(other, 0) == "packets share slots, no place beyond each buffer"
+    runs = Runs({at: [run_object()] for at in grid.points()})
+    captions = [figure.caption for figure in figures.cell_figures(runs)]
+    assert all(grid.places() in caption for caption in captions)
+    assert [grid.channel(users) in caption for users, caption in zip((1, 1, 4, 8), captions, strict=True)] == [True] * 4
+
+
+def test_traffic_is_judged_as_the_sentence_says_it():
+    # User 1 has pages and nothing else, users 2 to 4 have files, each from a time that the seed draws.
+    table = tomllib.loads(cr04_grid.JUDGED.by_scheme("different")["PF/FIFO"])
+    assert [user["count"] for user in table["edge"]["user"]] == [1, 1, 2]
+    assert [user["mean_snr"] for user in table["edge"]["user"]] == [4.0, 4.0, -4.0]
+    assert [(flow["user"], flow["count"]) for flow in table["flow"]] == [(0, 1), (1, 1), (2, 2)]
+    assert table["flow"][0]["workload"] == "web"
+    assert table["flow"][1]["workload"] == table["flow"][2]["workload"] == {"kind": "ftp", "first": "u(100s, 57.735s)"}
+    # Four times as many users are four times as many of each kind.
+    sixteen = tomllib.loads(cr04_grid.JUDGED.by_users("same")[16]["PF/FIFO"])
+    assert (
+        [user["count"] for user in sixteen["edge"]["user"]] == [flow["count"] for flow in sixteen["flow"]] == [4, 4, 8]
+    )
+
+
 def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     # Numbers do not matter here: every point has the same web and bulk run.
     made = run_object(700e3)
@@ -109,10 +148,10 @@ def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     runs = Runs({at: [made] * 2 for at in cr04_grid.points()})
     cr04 = load("cr04")
     judged = cr04.judge(cr04.claims(runs, cr04.expected))
-    assert len(judged) == len(cr04.expected) == 27
+    assert len(judged) == len(cr04.expected) == 32
     doppler, cells, traffic = cr04.tables(runs, cr04.expected)
     assert {len(row) for row in doppler.rows} == {2 + len(cr04_grid.DOPPLERS)}
-    # 25 rows depend on the channel, the five of figure 9 stand there in both readings; 16 are of downloads without end.
+    # 25 rows are judged over every channel, the five of figure 9 in both readings; 17 are of downloads without end.
     assert len(doppler.rows) == 25 + 5
     assert {len(row) for row in cells.rows} == {2 + len(cr04_grid.OTHER_CELLS)}
     assert len(cells.rows) == 17 + 5
@@ -256,8 +295,8 @@ def test_a_summary_has_a_number_for_each_kind_and_verdict_and_none_over_all():
 
 def test_every_computed_row_of_cr02_holds(outcome):
     judged = [j for j in outcome.rows if j.kind == "computed" and j.verdict is not Verdict.NOT_CHECKED]
-    # 9 items x (service rate, 3 models, 3 accuracies), the minimum round trip times of 6 of them, section 3 (3) and 4 (2),
-    # figure 13's capacity, table 4's 11 rates and their sum.
+    # 9 items x (service rate, 3 models, 3 accuracies), the minimum round trip times of 6 of them, section 3 (3) and
+    # 4 (2), figure 13's capacity, table 4's 11 rates and their sum.
     assert len(judged) == 9 * 7 + 6 + 3 + 2 + 1 + 12
     assert [j.row.id for j in judged if j.verdict is Verdict.NOT_REPRODUCED] == []
 
@@ -276,8 +315,8 @@ def test_the_claim_table_replaces_the_old_one(tmp_path, outcome):
     assert text.startswith(f"before\n<!-- claims -->\n{len(CR02.expected)} rows. Simulated: ")
     assert text.endswith("|\n<!-- /claims -->\nafter\n")
     assert "stale" not in text
-    # Every row once, and seven again for the Doppler frequencies.
-    assert len(re.findall(r"^\| CR02-", text, re.MULTILINE)) == 241 + 7
+    # Every row once, and nine again for the Doppler frequencies.
+    assert len(re.findall(r"^\| CR02-", text, re.MULTILINE)) == len(CR02.expected) + 9
 
 
 def test_a_readme_without_the_marks_is_left_alone(tmp_path, outcome):

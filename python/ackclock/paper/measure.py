@@ -53,6 +53,17 @@ def latency(first: int, last: int) -> Measure:
     return of
 
 
+def file_rate(first: int) -> Measure:
+    """Mean rate, size by latency, of the transfers of `first` bytes and more, all users together, kbit/s."""
+
+    def of(run: Run) -> float | None:
+        rows = [row for row in run["transfers"] if row["user"] is None and row["from_bytes"] >= first and row["count"]]
+        count = sum(row["count"] for row in rows)
+        return sum(row["count"] * row["goodput_bps"] for row in rows) / count / 1e3 if count else None
+
+    return of
+
+
 def packets(run: Run) -> float | None:
     """Packets delivered in order."""
     return _scaled(_flow(run)["wire_goodput_bps"], run["duration_s"] / BITS_PER_PACKET)
