@@ -106,7 +106,10 @@ fn what_a_preset_says_of_users_holds_for_each_that_a_file_adds() {
     assert_eq!(users(preset, &["edge.user.doppler=5"]), [(1, -0.7, 5.0)]);
     assert_eq!(users(preset, &["edge.user.0.count=2"]), [(2, -0.7, 11.0)]);
     // Another link has no users, and the preset none for it.
-    assert_eq!(users(preset, &["edge.down.kind=constant"]), users("", &[]));
+    assert_eq!(users(&format!("{preset}[edge.down]\nkind = \"constant\"\n"), &[]), users("", &[]));
+    // A cell that only an override makes has them.
+    let over = ["edge.down.kind=cell", "preset=cr04"];
+    assert_eq!(users("", &over), [(1, -0.7, 11.0)]);
 }
 
 #[test]
