@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ackclock_core::text::printable;
+use ackclock_live::standard_output;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use tempfile::{NamedTempFile, PathPersistError, TempPath};
@@ -17,6 +18,9 @@ use crate::failure::Failure;
 /// # Errors
 /// [`Failure::Unread`] where the reader has gone, else what stands in the way.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    if !standard_output::was_open() {
+        return Err(unprintable(&Errno::BADF.into()));
+    }
     let mut out = io::stdout().lock();
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()).map_err(|error| unprintable(&error))
 }

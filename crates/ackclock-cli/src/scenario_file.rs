@@ -1,8 +1,11 @@
 //! A scenario file as the command line names it.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use ackclock_scenario::{DiskFiles, RunError, Scenario, ScenarioError, dropped_from};
 
@@ -47,7 +50,7 @@ impl ScenarioFile {
         let text = read_text(&self.file)?;
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
         let scenario = Scenario::load(&self.file.to_string_lossy(), &text, &sets)?;
-        let files = DiskFiles::beside(&self.file);
+        let files = DiskFiles::beside(&self.file).reading(patiently);
         scenario.check(&files)?;
         Ok((scenario, files))
     }
@@ -104,9 +107,9 @@ impl From<RunError> for Failure {
 
 /// The text of a scenario file.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| Failure::reading(path, &error))?;
-    file.take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|error| Failure::reading(path, &error))?;
+    let mut read = Ok(Vec::new());
+    patiently(path, &mut || read = read_at_most(path, MAX_TEXT + 1));
+    let bytes = read.map_err(|error| Failure::reading(path, &error))?;
     if bytes.len() as u64 > MAX_TEXT {
         return Err(Failure::Input(format!(
             "{}: longer than {MAX_TEXT} bytes: not a scenario",
@@ -120,3 +123,32 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
 }
 
 const MAX_TEXT: u64 = 4 << 20;
+
+fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads what may be a pipe: where it takes long it is said what is waited for.
+pub(crate) fn patiently(path: &Path, read: &mut dyn FnMut()) {
+    if fs::metadata(path).map_or(true, |found| found.is_file()) {
+        return read();
+    }
+    let (done, reading) = mpsc::channel::<()>();
+    let waiting = format!("{}: no ordinary file; waiting until all of it is written", path.display());
+    let notice = thread::Builder::new().spawn(move || {
+        if reading.recv_timeout(NOTICE) == Err(RecvTimeoutError::Timeout) {
+            output::tell(&waiting);
+        }
+    });
+    read();
+    drop(done);
+    if let Ok(notice) = notice {
+        // So that it does not come amid what is said next, and no thread is left; it cannot have died.
+        let _ = notice.join();
+    }
+}
+
+/// Programs that write into pipes have usually begun by then.
+const NOTICE: Duration = Duration::from_secs(1);

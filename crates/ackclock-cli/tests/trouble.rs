@@ -1,6 +1,7 @@
 //! What goes wrong: wrong input, full disks, readers that have gone, interruptions, a missing Python.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
@@ -136,6 +137,59 @@ fn a_reader_that_goes_away_is_no_error() {
     drop(child.stdout.take());
     let ended = Ended::from(child.wait_with_output().unwrap());
     assert_eq!((ended.status, ended.err.as_str()), (0, ""));
+}
+
+#[test]
+fn results_that_cannot_be_printed_because_nothing_is_open_are_an_error() {
+    let folder = Folder::new();
+    let closed = |script: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_ackclock")]).current_dir(folder.path("."));
+        Ended::from(command.output().unwrap())
+    };
+    for script in ["\"$0\" run case.toml >&-", "\"$0\" run case.toml --json >&-", "\"$0\" list links >&-"] {
+        let ended = closed(script);
+        assert_eq!(ended.status, 1, "{script}");
+        assert!(ended.err.contains("ackclock: standard output: cannot be written"), "{}", ended.err);
+    }
+    // What prints nothing loses nothing, and a standard input that is closed is no matter.
+    assert_eq!(closed("\"$0\" run case.toml <&- >/dev/null").status, 0);
+    assert_eq!(closed("\"$0\" sweep case.toml --out out.jsonl >/dev/null 2>&-").status, 0);
+}
+
+#[test]
+fn a_pipe_is_read_to_its_end_and_one_that_nobody_writes_is_told_of() {
+    let folder = Folder::new();
+    let expected = folder.prints(&["run", "case.toml", "--json"]);
+    let made = std::process::Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap();
+    assert!(made.success());
+    let mut child = folder
+        .command(&["run", "pipe", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "ackclock: pipe: no ordinary file; waiting until all of it is written\n");
+    folder.write("pipe", crate::common::SCENARIO);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(
+        (ended.status, ended.out.replace("\"pipe\"", "\"case.toml\"")),
+        (0, expected),
+        "{}",
+        ended.err
+    );
+
+    folder.write("down.trace", "1\n2\n3\n");
+    let written = std::process::Command::new("sh")
+        .args(["-c", "cat down.trace > pipe & \"$0\" trace info pipe", env!("CARGO_BIN_EXE_ackclock")])
+        .current_dir(folder.path("."))
+        .output()
+        .map(Ended::from)
+        .unwrap();
+    assert_eq!((written.status, written.err.as_str()), (0, ""));
+    assert!(written.out.contains("mahimahi"), "{}", written.out);
 }
 
 /// A sweep that takes hours unless it is stopped.

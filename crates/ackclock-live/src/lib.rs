@@ -36,6 +36,7 @@ mod port;
 pub mod reach;
 pub mod rewrite;
 pub mod runtime_dir;
+pub mod standard_output;
 mod stats;
 mod template;
 mod watch;

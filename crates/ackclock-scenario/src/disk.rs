@@ -14,8 +14,12 @@ use ackclock_link::Files;
 #[derive(Debug)]
 pub struct DiskFiles {
     folder: PathBuf,
+    reading: Reading,
     read: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
+
+/// What is done around the reading of a file, which may take long: it must call its last argument.
+pub type Reading = fn(&Path, &mut dyn FnMut());
 
 impl DiskFiles {
     /// The largest file that is read, bytes: hours of the fastest recordings, far from filling the memory.
@@ -23,7 +27,13 @@ impl DiskFiles {
 
     /// Files whose paths are relative to `folder`.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), read: Mutex::default() }
+        Self { folder: folder.into(), reading: |_, read| read(), read: Mutex::default() }
+    }
+
+    /// The same files with something done around the reading of each.
+    #[must_use]
+    pub fn reading(self, reading: Reading) -> Self {
+        Self { reading, ..self }
     }
 
     /// Files whose paths are relative to the folder of the scenario file at `scenario`.
@@ -40,8 +50,10 @@ impl Files for DiskFiles {
             return Ok(Arc::clone(bytes));
         }
         let whole = self.folder.join(path);
+        let mut bytes = Ok(Vec::new());
+        (self.reading)(&whole, &mut || bytes = read_bounded(&whole));
         let bytes: Arc<[u8]> =
-            read_bounded(&whole).map_err(|why| format!("{}: cannot be read: {why}", whole.display()))?.into();
+            bytes.map_err(|why| format!("{}: cannot be read: {why}", whole.display()))?.into();
         read.insert(path.to_owned(), Arc::clone(&bytes));
         Ok(bytes)
     }

@@ -30,7 +30,7 @@ pub use ackclock_link::{Files, NoFiles};
 pub use axes::{Axis, Point};
 pub use batch::{Job, News, in_parallel, jobs, json_line};
 pub use catalogue::{Component, Kind, catalogue, catalogue_json, component_json};
-pub use disk::DiskFiles;
+pub use disk::{DiskFiles, Reading};
 pub use error::{RunError, ScenarioError};
 pub use kind::{Dropped, dropped_from};
 pub use run::{Outcome, RunOptions, run};

@@ -18,6 +18,7 @@ use ackclock_scenario::{DiskFiles, Scenario};
 use self::mahimahi::Spelling;
 use crate::failure::Failure;
 use crate::output;
+use crate::scenario_file::patiently;
 use crate::scenario_file::say_dropped;
 
 /// Put a command, or a shell, behind an emulated link.
@@ -112,7 +113,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     let text = text::of(args)?;
     let scenario = Scenario::load(&text.name, &text.toml, &text.sets)?;
-    let files = DiskFiles::in_folder(&text.folder);
+    let files = DiskFiles::in_folder(&text.folder).reading(patiently);
     scenario.check(&files)?;
     say_dropped([&scenario]);
     if args.generate {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::time_above_zero;
 use crate::failure::Failure;
 use crate::output::WholeFile;
+use crate::scenario_file::patiently;
 use crate::table::{Align, Table, number, rate_unit, terminal_width};
 use crate::{output, python};
 
@@ -117,7 +118,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<Recording, Failure> {
-    let bytes = DiskFiles::in_folder("").read(&path.to_string_lossy()).map_err(Failure::Input)?;
+    let files = DiskFiles::in_folder("").reading(patiently);
+    let bytes = files.read(&path.to_string_lossy()).map_err(Failure::Input)?;
     Recording::parse(&bytes).map_err(|error| match error.line {
         Some(line) => Failure::Input(format!("{}:{line}: {}", path.display(), error.message)),
         None => Failure::Input(format!("{}: {}", path.display(), error.message)),
