@@ -64,7 +64,7 @@ class Results:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a run: its point of a sweep, seed, what was measured at the bottleneck, and how fair shares were."""
+        """One row a run: its point of a sweep, seed, what was measured at the bottleneck and the uplink, and how fair shares were."""
         return _table(
             [
                 {**_identity(run), **{k: v for part in _OF_RUN for k, v in _flat(part, run.get(part) or {}).items()}}
@@ -231,7 +231,7 @@ _SUMMED = {
 }  # fmt: skip
 
 # What the object of a run says of the run as a whole.
-_OF_RUN = ("bottleneck", "fairness")
+_OF_RUN = ("bottleneck", "uplink", "fairness")
 
 
 def _identity(run: Run) -> dict[str, Any]:

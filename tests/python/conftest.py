@@ -41,6 +41,12 @@ def run_object(goodput: float = 150e3, *, seed: int = 1, point: dict[str, Any] |
             "drops": 500,
             "queue_ms": {"mean": 90.0, "p95": 200.0},
         },
+        "uplink": {
+            "capacity_bps": None,
+            "utilisation": None,
+            "drops": 0,
+            "queue_ms": {"mean": None, "p95": None},
+        },
         "provenance": {"version": "0", "commit": "0", "scenario_sha256": "0"},
     }
     return run if point is None else {**run, "point": point}

@@ -44,7 +44,7 @@ const FLOW: &[Measure<FlowResult>] = &[
 ];
 
 const BOTTLENECK: &[Measure<RunResult>] = &[
-    Measure { heading: "capacity", unit: Unit::Rate, of: |run| Some(run.bottleneck.capacity_bps) },
+    Measure { heading: "capacity", unit: Unit::Rate, of: |run| run.bottleneck.capacity_bps },
     Measure { heading: "used %", unit: Unit::Share, of: |run| run.bottleneck.utilisation },
     Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
     Measure { heading: "queue mean ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.mean },

@@ -30,6 +30,7 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
             "transfers",
             "fairness",
             "bottleneck",
+            "uplink",
             "engine",
             "provenance"
         ]
@@ -54,7 +55,9 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
     ];
     assert_eq!(keys(&run["flows"][0])[..flow.len()], flow);
     assert_eq!(keys(&run["flows"][0]["rtt_ms"]), ["mean", "p50", "p95", "p99"]);
-    assert_eq!(keys(&run["bottleneck"]), ["capacity_bps", "utilisation", "drops", "queue_ms"]);
+    for link in ["bottleneck", "uplink"] {
+        assert_eq!(keys(&run[link]), ["capacity_bps", "utilisation", "drops", "queue_ms"]);
+    }
     assert_eq!(keys(&run["engine"]), ["events", "packets", "cpu_s"]);
     assert_eq!(keys(&run["provenance"]), ["version", "commit", "scenario_sha256"]);
     assert_eq!(run["seed"], 7);

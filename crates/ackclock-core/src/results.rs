@@ -29,7 +29,9 @@ pub struct RunResult {
     /// How alike shares are.
     pub fairness: FairnessResult,
     /// The queue and the link towards the mobiles.
-    pub bottleneck: BottleneckResult,
+    pub bottleneck: LinkResult,
+    /// The queue and the link from the mobiles; in a cell those of all users together.
+    pub uplink: LinkResult,
     /// What the run took.
     pub engine: EngineResult,
     /// What was run.
@@ -158,18 +160,58 @@ fn jain_index(shares: &[f64]) -> Option<f64> {
     (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// The queue and the link towards the mobiles.
+/// The queue and the link of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BottleneckResult {
-    /// Mean rate of the saturated link over the run, bit/s, summed over dedicated channels; of a running link that at its
-    /// beginning; of a cell that of the best user over all fades, of which a short run, or one of slow fades, sees a part.
-    pub capacity_bps: f64,
+pub struct LinkResult {
+    /// Mean rate that the link could have carried in this run, always with something to send, bit/s. Where its rate changes
+    /// in time: the mean of the rates that it had, outages included. Where a rate is drawn for each packet: what was sent over
+    /// the time that it took, for all the time without outages. Of a cell: what its scheduler would have given its users, had
+    /// all of them always had something to send, or what it did give them, where that is more. Dedicated channels are
+    /// summed. Null where a rate is drawn for each packet and none was sent.
+    pub capacity_bps: Option<f64>,
     /// Bits delivered over it, headers and repetitions included, as a share of the capacity.
     pub utilisation: Option<f64>,
     /// Packets lost in the queue or on the radio.
     pub drops: u64,
     /// Time that packets waited before their transmission began, ms.
     pub queue_ms: Distribution,
+}
+
+/// What is counted at the link of one direction.
+#[derive(Clone, Debug, Default)]
+pub struct LinkCounts {
+    /// Mean rate that it could have carried, bit/s.
+    pub capacity_bps: Option<f64>,
+    /// Bytes delivered over it, with headers.
+    pub delivered_bytes: u64,
+    /// Packets lost in the queue or on the radio.
+    pub drops: u64,
+    /// Time that packets waited before their transmission began.
+    pub waits: Histogram,
+}
+
+impl LinkCounts {
+    /// The row of the results, over so many seconds.
+    pub fn result(&self, seconds: f64) -> LinkResult {
+        let carried = self.delivered_bytes as f64 * 8.0 / seconds;
+        let capacity_bps = self.capacity_bps;
+        LinkResult {
+            capacity_bps,
+            utilisation: capacity_bps.filter(|&capacity| capacity > 0.0).map(|capacity| carried / capacity),
+            drops: self.drops,
+            queue_ms: Distribution::from(&self.waits),
+        }
+    }
+}
+
+impl std::ops::AddAssign<&Self> for LinkCounts {
+    fn add_assign(&mut self, other: &Self) {
+        let [ours, theirs] = [self.capacity_bps, other.capacity_bps];
+        self.capacity_bps = ours.into_iter().chain(theirs).reduce(|sum, one| sum + one);
+        self.delivered_bytes += other.delivered_bytes;
+        self.drops += other.drops;
+        self.waits.merge(&other.waits);
+    }
 }
 
 /// What a run took.

@@ -4,7 +4,8 @@
 //! Every segment that enters is delivered, dropped, discarded or held; in the live world that is what keeps the packet
 //! pool from leaking.
 
-use ackclock_core::{Ecn, FlowId, Histogram, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
+use ackclock_core::results::LinkCounts;
+use ackclock_core::{Ecn, FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Load, Medium};
 
 use crate::flow_table::FlowTable;
@@ -63,9 +64,12 @@ impl Edge {
         self.flows.get(flow).map(|flow| &flow.statistics)
     }
 
-    /// How long segments had waited in the data queue.
-    pub fn waits(&self) -> &Histogram {
-        self.bearer.waits(Direction::Down)
+    /// What was counted at the link of a direction from time zero until `until`, to which the edge has been run.
+    pub fn link_counts(&mut self, until: Time, direction: Direction) -> LinkCounts {
+        // This brings the link up to `until`, so the waits come after it.
+        let capacity_bps = self.bearer.capacity_bps(until, direction);
+        let waits = self.bearer.waits(direction).into_owned();
+        LinkCounts { capacity_bps, waits, ..self.statistics.of(direction) }
     }
 
     /// What the edge sees of the queue that serves `flow`, brought up to the last event.
@@ -73,8 +77,8 @@ impl Edge {
         self.bearer.view(now, Direction::Down, flow)
     }
 
-    /// What waits in all queues towards the mobiles.
-    pub fn waiting(&self, now: Time) -> Load {
+    /// What waits in all queues towards the mobiles at `now`, to which the edge has been run.
+    pub fn waiting(&mut self, now: Time) -> Load {
         self.bearer.waiting(now, Direction::Down)
     }
 
@@ -225,6 +229,7 @@ impl Edge {
                 return;
             }
             let segment = link.pop(now);
+            self.statistics.on_delivered_up(&segment);
             if self.flows.open(at, segment.flow).is_asked_about(at, &segment) {
                 self.ask_about(at, &segment, out);
             } else {
@@ -327,6 +332,7 @@ impl Edge {
     /// A segment from a mobile.
     #[inline]
     fn came_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
+        self.statistics.on_delivered_up(segment);
         if self.flows.open(at, segment.flow).is_asked_about(at, segment) {
             self.ask_about(at, segment, out);
         } else {

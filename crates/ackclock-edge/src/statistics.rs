@@ -1,8 +1,10 @@
 //! What an edge counts.
 
+use ackclock_core::results::LinkCounts;
 use ackclock_core::{Segment, Seq, Span, Time};
+use ackclock_link::Direction;
 
-/// Counts of the whole edge, downwards.
+/// Counts of the whole edge; downwards, where nothing else is said.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeStatistics {
     /// Data segments that entered the edge from the network.
@@ -15,15 +17,31 @@ pub struct EdgeStatistics {
     pub dropped: u64,
     /// Segments that a regulator discarded.
     pub discarded: u64,
-    /// ACKs lost on the way up.
+    /// Segments lost on the way up, in the queue or on the radio.
     pub dropped_up: u64,
+    /// Bytes that came up the radio, with headers.
+    pub delivered_up_bytes: u64,
 }
 
 impl EdgeStatistics {
+    /// What was counted at the link of a direction.
+    pub(crate) fn of(&self, direction: Direction) -> LinkCounts {
+        let (delivered_bytes, drops) = match direction {
+            Direction::Down => (self.delivered_bytes, self.dropped),
+            Direction::Up => (self.delivered_up_bytes, self.dropped_up),
+        };
+        LinkCounts { delivered_bytes, drops, ..LinkCounts::default() }
+    }
+
     #[inline]
     pub(crate) fn on_delivered(&mut self, segment: &Segment) {
         self.delivered += 1;
         self.delivered_bytes += u64::from(segment.wire_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn on_delivered_up(&mut self, segment: &Segment) {
+        self.delivered_up_bytes += u64::from(segment.wire_bytes());
     }
 }
 

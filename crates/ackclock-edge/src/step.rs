@@ -1,7 +1,5 @@
 //! Links that change while they run: the steps of `[[edge.at]]`, and what a running link is told.
 
-use std::borrow::Cow;
-
 use ackclock_core::{ConfigError, Rate, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
@@ -102,32 +100,6 @@ impl EdgeConfig {
         medium.ok_or_else(|| ConfigError::new(side, "such a link cannot take the place of one that runs"))
     }
 
-    /// The rate that the link towards the mobiles has in the mean over a run of so long, with all its steps.
-    ///
-    /// # Errors
-    /// Where a link is wrong or a file that it names is.
-    pub fn capacity(&self, duration: Span, files: &dyn Files) -> Result<Rate, ConfigError> {
-        let work = |config: &Self, from: Span, to: Span| match is_silent(&config.down) {
-            true => Ok(0),
-            false => {
-                let link = config.downlink()?;
-                let until = |time| link.work(time, files).map_err(|error| error.under("down"));
-                Ok(until(to)?.saturating_sub(until(from)?))
-            }
-        };
-        let (mut now, mut present, mut sum) = (Span::ZERO, Cow::Borrowed(self), 0);
-        self.each_step(|_, time, direction, config| {
-            if direction == Direction::Down && time <= duration {
-                sum += work(&present, now, time)?;
-                (now, present) = (time, Cow::Owned(config.clone()));
-            }
-            Ok(())
-        })?;
-        sum += work(&present, now, duration)?;
-        let mean = sum / u128::from(duration.as_nanos().max(1));
-        Ok(Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX)))
-    }
-
     /// Every change that `at` describes, with its instant.
     pub(crate) fn changes(&self, streams: &Streams, files: &dyn Files) -> Result<Changes, ConfigError> {
         let mut changes = Changes::default();
@@ -211,9 +183,18 @@ mod tests {
             { "time": "5s", "set": { "down.rate": "400kbit/s" } },
             { "time": "20s", "set": { "down.rate": "1kbit/s" } },
         ]));
-        let capacity = |seconds| config.capacity(Span::from_secs(seconds), &NoFiles).unwrap().as_bps();
+        let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
+        let mut edge = config.build(&Streams::new(1, 0), &NoFiles, around).unwrap();
+        let mut capacity = |seconds, direction| {
+            let now = Time::ZERO + Span::from_secs(seconds);
+            while edge.due() <= now {
+                edge.run(edge.due(), &mut Outbox::for_one_node());
+            }
+            edge.link_counts(now, direction).capacity_bps
+        };
         // 800 kbit/s for 2 s, nothing for 3 s, 400 kbit/s for the rest.
-        assert_eq!([1, 4, 10].map(capacity), [800_000, 400_000, 360_000]);
+        assert_eq!([1, 4, 10].map(|seconds| capacity(seconds, Direction::Down)), [8e5, 4e5, 3.6e5].map(Some));
+        assert_eq!(capacity(10, Direction::Up), Some(1.6e5));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The bearer: both directions of a radio channel.
 
+use std::borrow::Cow;
+
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 
 use crate::{AnyLink, Cause, Departures, LindleyLink, Link, LinkEvent, LinkView, Load, Medium};
@@ -48,11 +50,14 @@ pub trait Bearer: Send {
     /// What an edge may see of the queue that serves `flow`.
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
 
-    /// What waits in all queues of a direction.
-    fn waiting(&self, now: Time, direction: Direction) -> Load;
+    /// What waits in all queues of a direction, as [`Link::waiting`].
+    fn waiting(&mut self, now: Time, direction: Direction) -> Load;
 
     /// How long segments had waited in the queue of a direction.
-    fn waits(&self, direction: Direction) -> &Histogram;
+    fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
+
+    /// Mean rate that a direction could have carried until `until`, as [`Link::capacity_bps`].
+    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
 
     /// Somebody acts on reports: from now on they are made, where the bearer has any.
     fn listen(&mut self) {}
@@ -179,7 +184,8 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].view(now, flow)
     }
 
-    fn waiting(&self, now: Time, direction: Direction) -> Load {
+    // Deadlines may stay as they are: nothing happens earlier for having been looked at.
+    fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         self.links[direction as usize].waiting(now)
     }
 
@@ -193,8 +199,12 @@ impl Bearer for PlainBearer {
         self.links[Direction::Down as usize].poll_report(now)
     }
 
-    fn waits(&self, direction: Direction) -> &Histogram {
+    fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
         self.links[direction as usize].waits()
+    }
+
+    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
+        self.links[direction as usize].capacity_bps(until)
     }
 
     fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
@@ -298,17 +308,24 @@ impl Bearer for AnyBearer {
         }
     }
 
-    fn waiting(&self, now: Time, direction: Direction) -> Load {
+    fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         match self {
             Self::Plain(bearer) => bearer.waiting(now, direction),
             Self::Other(bearer) => bearer.waiting(now, direction),
         }
     }
 
-    fn waits(&self, direction: Direction) -> &Histogram {
+    fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
         match self {
             Self::Plain(bearer) => bearer.waits(direction),
             Self::Other(bearer) => bearer.waits(direction),
+        }
+    }
+
+    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
+        match self {
+            Self::Plain(bearer) => bearer.capacity_bps(until, direction),
+            Self::Other(bearer) => bearer.capacity_bps(until, direction),
         }
     }
 

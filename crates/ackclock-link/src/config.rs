@@ -86,11 +86,6 @@ impl QueuePlan {
     }
 }
 
-/// Nanobits that a rate carries in a time.
-pub(crate) fn work_at(rate: Rate, time: Span) -> u128 {
-    u128::from(rate.as_bps()) * u128::from(time.as_nanos())
-}
-
 /// The table of a link in a scenario file.
 pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// What the link is like in the mean.
@@ -98,14 +93,6 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// # Errors
     /// Where a file that it names is unreadable or malformed.
     fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError>;
-
-    /// Nanobits (bit/s times nanoseconds) that it can carry from time zero until `until`.
-    ///
-    /// # Errors
-    /// As [`nominal`](Self::nominal).
-    fn work(&self, until: Span, files: &dyn Files) -> Result<u128, ConfigError> {
-        Ok(work_at(self.nominal(files)?.rate, until))
-    }
 
     /// Builds the link.
     ///

@@ -5,6 +5,7 @@
 //! [`queue::QUEUES`] and [`scheduler::SCHEDULERS`] name them.
 
 mod bearer;
+mod carried;
 pub mod cell;
 mod config;
 mod constant;

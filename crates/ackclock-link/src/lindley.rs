@@ -16,8 +16,11 @@
 //! ## Validation
 //! The same events as the link with a transmitter, whatever comes (property test below).
 
+use std::borrow::Cow;
+
 use ackclock_core::{FlowId, Histogram, Ring, Segment, Span, Time};
 
+use crate::carried::Carried;
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Medium, Transmission};
@@ -232,12 +235,17 @@ impl Link for LindleyLink {
         LinkView { waiting, in_transmission, unacknowledged: Load::NONE, capacity, rate }
     }
 
-    fn waiting(&self, now: Time) -> Load {
-        self.view(now, FlowId(0)).waiting
+    fn waiting(&mut self, now: Time) -> Load {
+        self.at(now).0
     }
 
-    fn waits(&self) -> &Histogram {
-        &self.waits
+    fn waits(&self) -> Cow<'_, Histogram> {
+        Cow::Borrowed(&self.waits)
+    }
+
+    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        // A medium has not been exchanged: a link with a transmitter would stand here.
+        Carried::default().mean_bps(self.medium.get_mut(), until)
     }
 }
 

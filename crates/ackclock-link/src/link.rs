@@ -1,5 +1,7 @@
 //! The link: one direction of a channel.
 
+use std::borrow::Cow;
+
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
 
 use crate::{LindleyLink, Medium, SerialLink};
@@ -38,11 +40,18 @@ pub trait Link: Send {
     /// What an edge may see of the queue that serves `flow`, after the events due at `now` were drained.
     fn view(&self, now: Time, flow: FlowId) -> LinkView;
 
-    /// What waits in all its queues, counted and brought up to `now` as in a [`view`](Self::view) of one.
-    fn waiting(&self, now: Time) -> Load;
+    /// What waits in all its queues at `now`: nothing of which the transmission has begun, whatever counts against the buffer.
+    fn waiting(&mut self, now: Time) -> Load;
 
     /// How long the segments that departed had waited, from their arrival until the link began to transmit them.
-    fn waits(&self) -> &Histogram;
+    fn waits(&self) -> Cow<'_, Histogram>;
+
+    /// Mean rate that it could have carried from time zero until `until`, bit/s: always with something to send, and with the
+    /// luck of this run. `until` never decreases.
+    ///
+    /// `None` where nothing shows it: its rate is drawn for each packet, and none came. Time under such a medium that has
+    /// since given its place to another is left out.
+    fn capacity_bps(&mut self, until: Time) -> Option<f64>;
 
     /// From `now` on the link has another medium: what waits stays where it is, what is in flight arrives when it would
     /// have, and a packet in transmission sends its remaining bits over the new medium. Events that are due are drained
@@ -151,7 +160,7 @@ impl Link for AnyLink {
         }
     }
 
-    fn waiting(&self, now: Time) -> Load {
+    fn waiting(&mut self, now: Time) -> Load {
         match self {
             Self::Lindley(link) => link.waiting(now),
             Self::Serial(link) => link.waiting(now),
@@ -159,11 +168,19 @@ impl Link for AnyLink {
         }
     }
 
-    fn waits(&self) -> &Histogram {
+    fn waits(&self) -> Cow<'_, Histogram> {
         match self {
             Self::Lindley(link) => link.waits(),
             Self::Serial(link) => link.waits(),
             Self::Other(link) => link.waits(),
+        }
+    }
+
+    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        match self {
+            Self::Lindley(link) => link.capacity_bps(until),
+            Self::Serial(link) => link.capacity_bps(until),
+            Self::Other(link) => link.capacity_bps(until),
         }
     }
 

@@ -94,6 +94,10 @@ impl<M: Medium> Medium for Lossy<M> {
         self.medium.rate(now)
     }
 
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        self.medium.work(from, until)
+    }
+
     fn varies(&self) -> bool {
         self.medium.varies()
     }

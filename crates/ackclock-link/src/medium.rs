@@ -3,6 +3,7 @@
 use ackclock_core::{Rate, Segment, Span, Time};
 
 use crate::Constant;
+use crate::pieces::work_at;
 
 /// How long transmissions take and packets travel.
 pub trait Medium: Send {
@@ -18,6 +19,13 @@ pub trait Medium: Send {
 
     /// The rate at `now`.
     fn rate(&self, now: Time) -> Rate;
+
+    /// Nanobits (bit/s times nanoseconds) that could have left from `from`, at which it took its place, until `until`; `None`
+    /// where nothing shows it: its rate is drawn for each packet, and none came. `from` is always the same, and `until`
+    /// never decreases.
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        Some(work_at(self.rate(from), until.since(from)))
+    }
 
     /// Whether delays differ from packet to packet, so that order must be kept by the link.
     fn varies(&self) -> bool {
@@ -83,6 +91,14 @@ impl AnyMedium {
         match self {
             Self::Constant(medium) => medium,
             Self::Other(medium) => &**medium,
+        }
+    }
+
+    /// Itself, for what is asked rarely and takes notes.
+    pub(crate) fn get_mut(&mut self) -> &mut dyn Medium {
+        match self {
+            Self::Constant(medium) => medium,
+            Self::Other(medium) => &mut **medium,
         }
     }
 }

@@ -105,7 +105,7 @@ impl Outages {
 
     /// Time until `until` in which something passes. What comes after [`MOST_CHANGES`] of them is taken to be like what was
     /// before.
-    pub(crate) fn on_until(&self, until: Span) -> Span {
+    fn on_until(&self, until: Span) -> Span {
         let end = Time::ZERO + until;
         let (mut now, mut on) = (Time::ZERO, Span::ZERO);
         for _ in 0..MOST_CHANGES {

@@ -1,5 +1,7 @@
 //! A link for each user: circuits that do not disturb each other, as a cell has them from its mobiles.
 
+use std::borrow::Cow;
+
 use ackclock_core::{FlowId, Histogram, Segment, Time, Wakes};
 
 use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load};
@@ -73,13 +75,19 @@ impl Link for PerUser {
         self.links[self.user(flow)].view(now, flow)
     }
 
-    fn waiting(&self, now: Time) -> Load {
-        self.links.iter().fold(Load::NONE, |sum, link| sum + link.waiting(now))
+    fn waiting(&mut self, now: Time) -> Load {
+        self.links.iter_mut().fold(Load::NONE, |sum, link| sum + link.waiting(now))
     }
 
-    /// Those of the first user: each link counts its own.
-    fn waits(&self) -> &Histogram {
-        self.links[0].waits()
+    fn waits(&self) -> Cow<'_, Histogram> {
+        let mut all = Histogram::default();
+        self.links.iter().for_each(|link| all.merge(&link.waits()));
+        Cow::Owned(all)
+    }
+
+    /// The sum over the users; those of whom nothing shows it are left out.
+    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        self.links.iter_mut().filter_map(|link| link.capacity_bps(until)).reduce(|sum, one| sum + one)
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {
@@ -102,14 +110,29 @@ mod tests {
     use crate::{BufferMeaning, Capacity, Constant, SerialLink};
     use ackclock_core::{Rate, Seq, Span};
 
+    fn circuit(kbps: u64) -> AnyLink {
+        let medium = Constant::new(Rate::from_bps(kbps * 1000), Span::from_millis(1));
+        let queue = DropTail::new(Capacity::Unlimited);
+        AnyLink::from(SerialLink::new(medium, queue.any(), BufferMeaning::Waiting))
+    }
+
+    #[test]
+    fn what_is_counted_is_that_of_all_users() {
+        let mut links = PerUser::new(vec![circuit(64), circuit(32)]);
+        links.assign(FlowId(1), 1);
+        for (number, flow) in [0, 1, 1, 1].into_iter().enumerate() {
+            links.enqueue(Time::ZERO, &Segment::pure_ack(FlowId(flow), Seq(number as u32), 40)).unwrap();
+        }
+        let end = Time::from_nanos(1_000_000_000);
+        while links.poll_event(end).is_some() {}
+        // 40 B at 32 kbit/s take 10 ms: the second user's wait for 0, 10 and 20.
+        assert_eq!((links.waits().count(), links.waits().sum()), (4, 30_000_000));
+        assert_eq!(links.capacity_bps(end), Some(96_000.0));
+    }
+
     #[test]
     fn users_do_not_wait_for_each_other() {
-        let medium = Constant::new(Rate::from_bps(64_000), Span::from_millis(1));
-        let circuit = || {
-            let queue = DropTail::new(Capacity::Unlimited);
-            AnyLink::from(SerialLink::new(medium, queue.any(), BufferMeaning::Waiting))
-        };
-        let mut links = PerUser::new(vec![circuit(), circuit()]);
+        let mut links = PerUser::new(vec![circuit(64), circuit(64)]);
         links.assign(FlowId(2), 1);
         for (number, flow) in [0, 1, 2].into_iter().enumerate() {
             links.enqueue(Time::ZERO, &Segment::pure_ack(FlowId(flow), Seq(number as u32), 40)).unwrap();

@@ -1,7 +1,7 @@
 //! Transmission at a rate that is constant by pieces: what is left of a packet goes on at the rate of the next piece
 //! (`links.md` section 5).
 
-use ackclock_core::{Rate, Time};
+use ackclock_core::{Rate, Span, Time};
 
 /// Work is counted in nanobits: a rate of 1 bit/s does 1 in a nanosecond.
 pub(crate) const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
@@ -24,9 +24,42 @@ pub(crate) fn finish(start: Time, mut work: u64, mut piece: impl FnMut(Time) -> 
     }
 }
 
-fn rate_time(work: u64, rate: Rate) -> ackclock_core::Span {
+/// Nanobits that a rate carries in a time.
+pub(crate) fn work_at(rate: Rate, time: Span) -> u128 {
+    u128::from(rate.as_bps()) * u128::from(time.as_nanos())
+}
+
+/// The work that could have been done so far, summed up piece by piece. It goes on from where it was last asked, so that
+/// asking often costs no more than asking once.
+#[derive(Debug, Default)]
+pub(crate) struct Potential {
+    until: Time,
+    work: u128,
+}
+
+impl Potential {
+    /// Nanobits that could have passed from `from`, which is always the same instant, until `until`, which never decreases.
+    /// `piece` is that of [`finish`].
+    pub(crate) fn reach(
+        &mut self,
+        from: Time,
+        until: Time,
+        mut piece: impl FnMut(Time) -> (Rate, Time),
+    ) -> u128 {
+        self.until = self.until.max(from);
+        while self.until < until {
+            let (rate, ends) = piece(self.until);
+            let ends = ends.min(until);
+            self.work += work_at(rate, ends.since(self.until));
+            self.until = ends;
+        }
+        self.work
+    }
+}
+
+fn rate_time(work: u64, rate: Rate) -> Span {
     let bps = rate.as_bps().max(1);
-    ackclock_core::Span::from_nanos(work.saturating_add(bps / 2) / bps)
+    Span::from_nanos(work.saturating_add(bps / 2) / bps)
 }
 
 #[cfg(test)]
@@ -45,5 +78,19 @@ mod tests {
         assert_eq!(finish(Time::ZERO, 1000 * NANOBITS_PER_BYTE, piece), ms(80));
         assert_eq!(finish(ms(5), 125 * NANOBITS_PER_BYTE, piece), ms(10), "exactly as much as fits");
         assert_eq!(finish(ms(3), NANOBITS_PER_BYTE, |_| (Rate::ZERO, Time::NEVER)), Time::NEVER);
+    }
+
+    #[test]
+    fn what_could_have_passed_is_the_same_however_often_it_is_asked() {
+        let ms = |n: u64| Time::from_nanos(n * 1_000_000);
+        // 1 kbit/s, 2 kbit/s, 3 kbit/s and so on for 10 ms each.
+        let piece = |now: Time| {
+            let number = now.as_nanos() / 10_000_000;
+            (Rate::from_bps(1000 * (number + 1)), ms(10 * (number + 1)))
+        };
+        let mut potential = Potential::default();
+        let mut until = |at| potential.reach(ms(5), ms(at), piece) / 1_000_000_000;
+        // 5 ms of 1, 10 of 2 and 3 of 3 kbit/s are 5 + 20 + 9 bit.
+        assert_eq!((until(3), until(5), until(12), until(12), until(28)), (0, 0, 9, 9, 49));
     }
 }

@@ -12,10 +12,12 @@
 //! **No overtaking.** The arrival is `max(arrival of the flow's packet before, departure + delay)`: packets of one flow
 //! never overtake each other, and flows do not hold each other up (`links.md` section 3).
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Histogram, Segment, Seq, Span, Time};
 
+use crate::carried::Carried;
 use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
@@ -33,6 +35,7 @@ pub struct SerialLink {
     pub(crate) flight: Flight<Parted>,
     pub(crate) queue: AnyQueue,
     pub(crate) medium: AnyMedium,
+    carried: Carried,
     pub(crate) in_order: InOrder,
     /// No packet travels for less.
     least_delay: Span,
@@ -113,6 +116,7 @@ impl SerialLink {
             in_order: InOrder::new(order),
             least_delay: medium.get().least_delay(),
             medium,
+            carried: Carried::default(),
             news: VecDeque::new(),
             flows: Flows::None,
             departures: Departures::Unwatched,
@@ -329,22 +333,23 @@ impl Link for SerialLink {
         }
     }
 
-    fn waiting(&self, _: Time) -> Load {
-        let in_transmission = match (self.meaning, &self.serving) {
-            (BufferMeaning::WithTransmission, Some(serving)) => {
-                Load { packets: 1, bytes: serving.size.into() }
-            }
-            _ => Load::NONE,
-        };
-        self.queue.load() + in_transmission
+    fn waiting(&mut self, now: Time) -> Load {
+        self.advance(now);
+        self.queue.load()
     }
 
-    fn waits(&self) -> &Histogram {
-        &self.waits
+    fn waits(&self) -> Cow<'_, Histogram> {
+        Cow::Borrowed(&self.waits)
+    }
+
+    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        self.advance(until);
+        self.carried.mean_bps(self.medium.get_mut(), until)
     }
 
     fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
         self.advance(now);
+        self.carried.exchange(self.medium.get_mut(), now);
         self.least_delay = medium.least_delay();
         self.medium = AnyMedium::Other(medium);
         if self.begins != Time::NEVER {

@@ -29,13 +29,12 @@ use ackclock_core::{Config, ConfigError, Law, Rate, Segment, Span, Stream, Strea
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::config::work_at;
 use crate::constant::Constant;
 use crate::delay::Delays;
 use crate::loss::{Loss, assemble};
 use crate::medium::{Fate, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
-use crate::pieces::{NANOBITS_PER_BYTE, finish};
+use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// A link whose rate and delay are drawn anew for every packet, interval or slot.
@@ -177,10 +176,6 @@ impl LinkConfig for VariableConfig {
         Ok(Nominal { rate: Rate::from_bps_f64(rate), delay: self.delay.mean() })
     }
 
-    fn work(&self, until: Span, _: &dyn Files) -> Result<u128, ConfigError> {
-        Ok(work_at(self.rate_when_on(), Outages::new(&self.outages)?.on_until(until)))
-    }
-
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let outages = Outages::new(&self.outages)?;
         if let (Some(rate), Some(delay), true) =
@@ -194,12 +189,21 @@ impl LinkConfig for VariableConfig {
         let Redraw::Interval(length) = self.redraw else {
             let delays = Delays::new(self.delay.clone(), delays);
             let current = self.nominal(context.files)?.rate;
-            let medium = PerPacket { law: self.rate.clone(), rates, delays, outages, current };
+            let medium = PerPacket {
+                law: self.rate.clone(),
+                rates,
+                delays,
+                outages,
+                current,
+                sent: Sent::default(),
+                open: Potential::default(),
+            };
             return Ok(assemble(medium, self.loss, context));
         };
         let rate = ByNumber { law: self.rate.clone(), seed: rates.bits() };
         let delay = ByNumber { law: self.delay.clone(), seed: delays.bits() };
-        Ok(assemble(PerInterval { rate, delay, length, outages }, self.loss, context))
+        let potential = Potential::default();
+        Ok(assemble(PerInterval { rate, delay, length, outages, potential }, self.loss, context))
     }
 }
 
@@ -211,6 +215,31 @@ struct PerPacket {
     outages: Outages,
     /// Rate of the last packet.
     current: Rate,
+    sent: Sent,
+    /// Time without outages, in nanobits of 1 bit/s.
+    open: Potential,
+}
+
+/// What was sent at rates drawn for each packet.
+#[derive(Default)]
+struct Sent {
+    bytes: u64,
+    /// Time that it took, without outages.
+    busy: Span,
+    /// When the last of it leaves.
+    departs: Time,
+}
+
+impl PerPacket {
+    /// What the link sent until `until`, nanobits, and the time that it took without outages, ns.
+    fn sent_until(&self, until: Time) -> (u128, u128) {
+        let Sent { bytes, busy, departs } = self.sent;
+        let one = |now| through(&self.outages, Rate::from_bps(1), now);
+        let left = Potential::default().reach(until, departs, one);
+        let unsent = u128::from(self.current.as_bps()) * left;
+        let sent = u128::from(bytes) * u128::from(NANOBITS_PER_BYTE);
+        (sent.saturating_sub(unsent), u128::from(busy.as_nanos()).saturating_sub(left))
+    }
 }
 
 impl Medium for PerPacket {
@@ -218,16 +247,31 @@ impl Medium for PerPacket {
         // A packet drawn at less than 1 bit/s would never end.
         self.current = self.law.draw(&mut self.rates).max(Rate::from_bps(1));
         let bytes = u64::from(segment.wire_bytes());
+        let takes = self.current.time_for(bytes);
         let departs = if self.outages.is_empty() {
-            start + self.current.time_for(bytes)
+            start + takes
         } else {
             finish(start, bytes * NANOBITS_PER_BYTE, |now| through(&self.outages, self.current, now))
         };
+        let Sent { bytes: sent, busy, .. } = self.sent;
+        self.sent = Sent { bytes: sent + bytes, busy: busy + takes, departs };
         Transmission { departs, delay: self.delays.draw(), fate: Fate::Arrives }
     }
 
     fn rate(&self, now: Time) -> Rate {
         through(&self.outages, self.current, now).0
+    }
+
+    /// What was sent over the time that it took, for all the time without outages.
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        let open = self.open.reach(from, until, |now| through(&self.outages, Rate::from_bps(1), now));
+        if let Some(rate) = self.law.constant() {
+            return Some(u128::from(rate.as_bps()) * open);
+        }
+        match self.sent_until(until) {
+            (_, 0) => None,
+            (sent, busy) => Some((sent as f64 / busy as f64 * open as f64) as u128),
+        }
     }
 
     fn varies(&self) -> bool {
@@ -257,6 +301,7 @@ struct PerInterval {
     delay: ByNumber<Span>,
     length: Span,
     outages: Outages,
+    potential: Potential,
 }
 
 impl PerInterval {
@@ -280,6 +325,14 @@ impl Medium for PerInterval {
 
     fn rate(&self, now: Time) -> Rate {
         self.piece(now).0
+    }
+
+    /// The sum of the rates of all intervals, also of those in which nothing was sent.
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        let mut potential = std::mem::take(&mut self.potential);
+        let work = potential.reach(from, until, |now| self.piece(now));
+        self.potential = potential;
+        Some(work)
     }
 
     fn varies(&self) -> bool {
@@ -319,6 +372,7 @@ mod tests {
             delay: ByNumber { law: Span::ZERO.into(), seed: 2 },
             length: Span::from_millis(10),
             outages: Outages::new(outages).unwrap(),
+            potential: Potential::default(),
         }
     }
 
@@ -357,6 +411,63 @@ mod tests {
             Time::ZERO + Span::from_millis(140)
         );
         assert_eq!(medium.rate(Time::ZERO + Span::from_millis(20)), Rate::ZERO);
+    }
+
+    fn per_packet(rate: &str, outages: &[Outage]) -> PerPacket {
+        let stream = || Streams::new(1, 0).stream("rate");
+        PerPacket {
+            law: rate.parse().unwrap(),
+            rates: stream(),
+            delays: Delays::new(Span::ZERO.into(), stream()),
+            outages: Outages::new(outages).unwrap(),
+            current: Rate::ZERO,
+            sent: Sent::default(),
+            open: Potential::default(),
+        }
+    }
+
+    #[test]
+    fn intervals_could_carry_the_sum_of_their_rates_whatever_was_sent() {
+        let outage = Outage { at: Span::from_millis(12), lasts: Span::from_millis(3), every: None };
+        let (mut idle, mut busy) =
+            (per_interval("e(200kbit/s)", &[outage]), per_interval("e(200kbit/s)", &[outage]));
+        busy.transmit(Time::ZERO, Time::ZERO, &packet());
+        let until = Time::ZERO + Span::from_millis(25);
+        // 10, 10 - 3 and 5 ms of the first three.
+        let rate = |number| u128::from(idle.rate.draw(number).as_bps());
+        let expected = (10 * rate(0) + 7 * rate(1) + 5 * rate(2)) * 1_000_000;
+        assert_eq!(
+            (idle.work(Time::ZERO, until), busy.work(Time::ZERO, until)),
+            (Some(expected), Some(expected))
+        );
+    }
+
+    #[test]
+    fn packets_show_what_the_link_could_carry_by_the_time_that_they_take() {
+        let outage = Outage { at: Span::from_millis(5), lasts: Span::from_millis(10), every: None };
+        let ms = |n| Time::ZERO + Span::from_millis(n);
+        let mut medium = per_packet("table(100kbit/s, 400kbit/s)", &[outage]);
+        assert_eq!(medium.work(Time::ZERO, ms(1)), None, "nothing came");
+        let first = medium.transmit(ms(2), ms(2), &packet()).departs;
+        let rate = medium.current.as_bps();
+        // 8000 bit take 80 or 20 ms, and 10 of outage. Of 200 ms the link is open for 190: what it shows is its rate.
+        assert_eq!(first, ms(12) + Rate::from_bps(rate).time_for(1000));
+        let shown = |work: Option<u128>| work.unwrap() as f64 / 1e9;
+        assert!((shown(medium.work(Time::ZERO, ms(200))) - rate as f64 * 0.19).abs() < 1e-3);
+        // Packets with pauses, until a slow one of which half is sent.
+        let mut medium = per_packet("table(100kbit/s, 400kbit/s)", &[]);
+        let (mut now, mut busy, mut bits) = (Time::ZERO, 0.0, 0.0);
+        loop {
+            let departs = medium.transmit(now, now, &packet()).departs;
+            if departs.since(now) == Span::from_millis(80) && busy > 0.0 {
+                let half = now + Span::from_millis(40);
+                let expected = (bits + 4000.0) / (busy + 0.04) * half.since(Time::ZERO).as_secs_f64();
+                assert!((shown(medium.work(Time::ZERO, half)) - expected).abs() < 1e-3);
+                return;
+            }
+            (busy, bits) = (busy + departs.since(now).as_secs_f64(), bits + 8000.0);
+            now = departs + Span::from_millis(30);
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those.
 
-use ackclock_core::results::{BottleneckResult, Distribution, EngineResult, Provenance, RunResult};
-use ackclock_core::{ConfigError, FlowId, PacketId, Rate, Segment, Time, name_of};
+use ackclock_core::results::{EngineResult, Provenance, RunResult};
+use ackclock_core::{ConfigError, FlowId, PacketId, Segment, Time, name_of};
 use ackclock_edge::Edge;
-use ackclock_link::{Direction, Files, Medium};
+use ackclock_link::{Direction, Files, Load, Medium};
 
 use crate::flow::{Met, NO_FLOW};
 use crate::graph::Graph;
@@ -41,7 +41,6 @@ pub struct Plane {
     past: Vec<FlowReport>,
     /// An unused buffer, for packets that are made here.
     spare: Box<[u8]>,
-    capacity: Rate,
     regulator: String,
     logs: [Option<LinkLog>; 2],
     discarded: u64,
@@ -87,7 +86,6 @@ impl Plane {
             past: Vec::new(),
             spare: pool.buffer(),
             pool,
-            capacity: config.edge.nominal(files)?.rate,
             regulator: name_of(&config.edge.regulator),
             logs: [None, None],
             discarded: 0,
@@ -187,6 +185,12 @@ impl Plane {
         self.overflowed
     }
 
+    /// What waits in all queues towards the mobiles.
+    pub fn waiting(&mut self) -> Load {
+        let now = self.graph.now();
+        self.graph.edge_mut().waiting(now)
+    }
+
     /// The edge, for reading its statistics.
     pub fn edge(&self) -> &Edge {
         self.graph.edge()
@@ -226,13 +230,14 @@ impl Plane {
     }
 
     /// The results so far, in the form of a simulated run, with a row for each connection that has ports.
-    pub fn results(&self, scenario: &str, seed: u64, provenance: Provenance) -> RunResult {
+    pub fn results(&mut self, scenario: &str, seed: u64, provenance: Provenance) -> RunResult {
         let connections = self.flow_reports().into_iter().filter(|report| report.ends.wired.port != 0);
-        let (duration, statistics) = (self.graph.now().as_secs_f64(), self.edge().statistics());
-        let (carried, capacity_bps) =
-            (statistics.delivered_bytes as f64 * 8.0, self.capacity.as_bps() as f64);
+        let (now, packets) = (self.graph.now(), self.edge().statistics().delivered);
         let row = |(id, report): (usize, FlowReport)| report.result(id as u32, "real", &self.regulator);
         let flows: Vec<_> = connections.enumerate().map(row).collect();
+        let duration = now.as_secs_f64();
+        let [bottleneck, uplink] = Direction::BOTH
+            .map(|direction| self.graph.edge_mut().link_counts(now, direction).result(duration));
         RunResult {
             scenario: scenario.to_owned(),
             seed,
@@ -242,13 +247,9 @@ impl Plane {
             flows,
             users: Vec::new(),
             transfers: Vec::new(),
-            bottleneck: BottleneckResult {
-                capacity_bps,
-                utilisation: (duration * capacity_bps > 0.0).then(|| carried / duration / capacity_bps),
-                drops: statistics.dropped,
-                queue_ms: Distribution::from(self.edge().waits()),
-            },
-            engine: EngineResult { events: self.graph.events(), packets: statistics.delivered, cpu_s: None },
+            bottleneck,
+            uplink,
+            engine: EngineResult { events: self.graph.events(), packets, cpu_s: None },
             provenance,
         }
     }

@@ -126,10 +126,10 @@ fn both_versions_of_ip_are_regulated_and_reported() {
     for server in [ADDRESS[SERVER], ADDRESS6[SERVER]] {
         download(&lab, server.parse().unwrap(), "reno");
     }
-    let driver = running.stop();
+    let mut driver = running.stop();
     books_balance(&driver);
     let provenance = Provenance { version: String::new(), commit: None, scenario_sha256: String::new() };
-    let results = driver.plane().results("test", 1, provenance);
+    let results = driver.plane_mut().results("test", 1, provenance);
     let rows: Vec<_> = results.flows.iter().filter(|row| row.delivered_bytes > 0).collect();
     assert_eq!(rows.len(), 2, "{:?}", results.flows);
     for row in rows {

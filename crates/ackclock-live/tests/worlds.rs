@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 
+use ackclock_core::results::Provenance;
 use ackclock_core::{Size, Span, Streams, Time};
 use ackclock_edge::{EdgeConfig, REGULATORS};
-use ackclock_link::NoFiles;
 use ackclock_link::queue::QUEUES;
+use ackclock_link::{Direction, NoFiles};
 use ackclock_live::{Came, Clock, Driver, Orders, Plane, PlaneConfig, Pool, Port, Ready, Side, Went};
 use etherparse::{PacketBuilder, TcpOptionElement};
 use serde_json::json;
@@ -196,6 +197,36 @@ fn every_queue_gives_the_same_departures_in_both_worlds() {
             EdgeConfig { queue: entry.name.into(), buffer: Size::Bytes(30_000), ..EdgeConfig::default() };
         check(&edge, Span::ZERO);
     }
+}
+
+#[test]
+fn results_have_both_directions_and_what_each_could_carry_over_its_changes() {
+    let link = |rate: &str| json!({ "kind": "constant", "rate": rate, "delay": "2ms" });
+    let edge = |down, up| EdgeConfig { down: link(down), up: link(up), ..EdgeConfig::default() };
+    let mut plane = Plane::new(&PlaneConfig::new(&edge("8Mbit/s", "2Mbit/s")), &NoFiles).unwrap();
+    let (arrivals, at) = (recording(), |seconds| Time::ZERO + Span::from_secs(seconds));
+    let bytes = |side| -> f64 {
+        arrivals.iter().filter(|event| event.1 == side).map(|event| event.2.len() as f64).sum()
+    };
+    for (time, side, bytes) in &arrivals {
+        let packet = claim(plane.pool_mut(), bytes).expect("the pool is large");
+        plane.arrive(*time, *side, packet);
+    }
+    assert!(arrivals.last().unwrap().0 < at(4));
+    plane.advance(at(4));
+    let streams = Streams::new(1, 0);
+    for (rate, seconds) in [("4Mbit/s", 8), ("0bit/s", 10)] {
+        let changed = edge(rate, "2Mbit/s").medium(Direction::Down, "change", &streams, &NoFiles).unwrap();
+        plane.exchange(Direction::Down, changed);
+        plane.advance(at(seconds));
+    }
+    let provenance = Provenance { version: String::new(), commit: None, scenario_sha256: String::new() };
+    let results = plane.results("test", 1, provenance);
+    // 8 Mbit/s for 4 s, 4 for 4 s and nothing for 2 s.
+    assert_eq!(results.bottleneck.capacity_bps, Some(4.8e6));
+    assert_eq!(results.uplink.capacity_bps, Some(2e6));
+    assert_eq!((results.uplink.drops, results.uplink.utilisation), (0, Some(bytes(Side::Radio) * 8.0 / 10.0 / 2e6)));
+    assert!(results.uplink.queue_ms.mean.is_some());
 }
 
 #[test]

@@ -63,6 +63,10 @@ impl Graph for Line {
         Parts { servers, edge, clients, traffic }
     }
 
+    fn edge(&mut self, _: usize) -> &mut Edge {
+        &mut self.edge
+    }
+
     fn events(&self) -> u64 {
         self.around.events
     }

@@ -40,6 +40,9 @@ pub(crate) trait Graph {
     /// The parts of an island, brought up to the instant that was reached.
     fn parts(&mut self, island: usize) -> Parts<'_>;
 
+    /// The edge of an island after its [`parts`](Self::parts), for what it works out when it is asked.
+    fn edge(&mut self, island: usize) -> &mut Edge;
+
     /// How many events it took.
     fn events(&self) -> u64;
 
@@ -92,6 +95,13 @@ impl<T: Tracer> Graph for Wired<T> {
             (Station::Host(servers), Station::Edge(edge), Station::Host(clients)) => {
                 Parts { servers, edge, clients, traffic }
             }
+            _ => unreachable!("{STRANGE}"),
+        }
+    }
+
+    fn edge(&mut self, number: usize) -> &mut Edge {
+        match self.engine.node_mut(self.islands[number].edge) {
+            Station::Edge(edge) => edge,
             _ => unreachable!("{STRANGE}"),
         }
     }

@@ -45,8 +45,6 @@ pub fn run(
     let tables = scenario.tables();
     let streams = Streams::new(tables.seed, run.into());
     let builder = Builder::new(tables, files, &streams).map_err(|error| scenario.error(&error))?;
-    let capacity =
-        tables.edge.capacity(tables.duration, files).map_err(|error| scenario.error(&error.under("edge")))?;
     let flows = plan::flows(tables).map_err(|error| scenario.error(&error))?;
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
         Channel::Shared => flows.chunk_by(|one, next| one.cell == next.cell).collect(),
@@ -55,7 +53,7 @@ pub fn run(
     let mut course = Course {
         scenario,
         streams,
-        tally: Tally::new(&builder, &flows, capacity, parts.len()),
+        tally: Tally::new(&builder, flows.len()),
         recorder: options.series_interval.map(|interval| recorder(scenario, interval)).transpose()?,
         builder: &builder,
     };

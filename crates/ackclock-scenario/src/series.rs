@@ -17,7 +17,7 @@ pub struct Series {
     /// Each flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the samples
     /// since the row before), `.delivered_bytes` (payload in order), `.mss_bytes` (payload of a full packet, for windows in
     /// packets); connections that come and go have none. The edge has `edge.queue_packets` and `.queue_bytes`
-    /// (what waits, in all queues towards the mobiles), `.rate_bps` (of the link now; in a cell that of the channel of the user
+    /// (what waits at that instant, in all queues towards the mobiles; not what is in transmission), `.rate_bps` (of the link now; in a cell that of the channel of the user
     /// of its first flow), and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on.
     pub columns: Vec<(String, Vec<f64>)>,
 }
@@ -102,7 +102,8 @@ impl Recorder {
             for (island, (flows, rtts)) in lasting.iter().zip(&mut rtts).enumerate() {
                 let parts = graph.parts(island);
                 sample_flows(&parts, flows, rtts, &mut push);
-                sample_edge(parts.edge, parts.servers.flows(), now, &mut push);
+                let flows = parts.servers.flows();
+                sample_edge(graph.edge(island), flows, now, &mut push);
             }
         }
         graph.advance(end);
@@ -156,7 +157,7 @@ fn sample_flows(parts: &Parts<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
     }
 }
 
-fn sample_edge(edge: &Edge, flows: usize, now: Time, push: &mut impl FnMut(f64)) {
+fn sample_edge(edge: &mut Edge, flows: usize, now: Time, push: &mut impl FnMut(f64)) {
     let waiting = edge.waiting(now);
     push(waiting.packets.into());
     push(waiting.bytes as f64);

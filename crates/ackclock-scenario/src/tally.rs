@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ackclock_core::results::{
-    BottleneckResult, Distribution, EngineResult, FairnessResult, FlowResult, LossCycles, RunResult,
-    UserResult,
+    Distribution, EngineResult, FairnessResult, FlowResult, LinkCounts, LossCycles, RunResult, UserResult,
 };
-use ackclock_core::{FlowId, Histogram, Rate, Span, Time, name_of};
+use ackclock_core::{FlowId, Span, Time, name_of};
 use ackclock_edge::Edge;
+use ackclock_link::Direction;
 use ackclock_tcp::{Receiver, Sender, SenderStats};
 
 use crate::Scenario;
@@ -21,32 +21,26 @@ use crate::transfers::Transfers;
 pub(crate) struct Tally {
     duration: Span,
     regulator: String,
-    /// Mean rate of all channels together over the run.
-    capacity_bps: f64,
     flows: Vec<FlowResult>,
     users: BTreeMap<u32, Counts>,
     transfers: Transfers,
-    waits: Histogram,
-    drops: u64,
+    /// By direction.
+    links: [LinkCounts; 2],
     delivered: u64,
-    delivered_bytes: u64,
     events: u64,
 }
 
 impl Tally {
-    /// Nothing counted yet of these flows, on so many channels of this mean rate.
-    pub(crate) fn new(builder: &Builder<'_>, flows: &[FlowPlan], rate: Rate, channels: usize) -> Self {
+    /// Nothing counted yet of so many flows.
+    pub(crate) fn new(builder: &Builder<'_>, flows: usize) -> Self {
         Self {
             duration: builder.tables.duration,
             regulator: name_of(&builder.tables.edge.regulator),
-            capacity_bps: rate.as_bps() as f64 * channels as f64,
-            flows: Vec::with_capacity(flows.len()),
+            flows: Vec::with_capacity(flows),
             users: BTreeMap::new(),
             transfers: Transfers::default(),
-            waits: Histogram::default(),
-            drops: 0,
+            links: Default::default(),
             delivered: 0,
-            delivered_bytes: 0,
             events: 0,
         }
     }
@@ -55,7 +49,7 @@ impl Tally {
     pub(crate) fn read(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], groups: &[Arc<Group>]) {
         for (island, flows) in islands.iter().enumerate() {
             let Parts { servers, edge, clients, traffic } = graph.parts(island);
-            self.read_edge(edge);
+            self.delivered += edge.statistics().delivered;
             self.transfers.merge(&traffic.transfers());
             for (user, counts) in traffic.counts(servers, clients) {
                 self.users.entry(user).or_default().add(&counts);
@@ -69,6 +63,10 @@ impl Tally {
                     self.flows.push(flow);
                 }
             }
+            let edge = graph.edge(island);
+            for (direction, sum) in Direction::BOTH.into_iter().zip(&mut self.links) {
+                *sum += &edge.link_counts(Time::ZERO + self.duration, direction);
+            }
         }
         self.events += graph.events();
     }
@@ -76,7 +74,7 @@ impl Tally {
     /// The results of everything that was read.
     pub(crate) fn result(self, scenario: &Scenario, run: u32) -> RunResult {
         let seconds = self.duration.as_secs_f64();
-        let carried = self.delivered_bytes as f64 * 8.0 / seconds;
+        let [down, up] = &self.links;
         let users: Vec<_> = self.users.iter().map(|(&id, counts)| user(id, counts, seconds)).collect();
         RunResult {
             scenario: scenario.name().to_owned(),
@@ -87,23 +85,11 @@ impl Tally {
             flows: self.flows,
             users,
             transfers: self.transfers.rows(),
-            bottleneck: BottleneckResult {
-                capacity_bps: self.capacity_bps,
-                utilisation: (self.capacity_bps > 0.0).then(|| carried / self.capacity_bps),
-                drops: self.drops,
-                queue_ms: Distribution::from(&self.waits),
-            },
+            bottleneck: down.result(seconds),
+            uplink: up.result(seconds),
             engine: EngineResult { events: self.events, packets: self.delivered, cpu_s: None },
             provenance: scenario.provenance(),
         }
-    }
-
-    fn read_edge(&mut self, edge: &Edge) {
-        let statistics = edge.statistics();
-        self.waits.merge(edge.waits());
-        self.drops += statistics.dropped;
-        self.delivered += statistics.delivered;
-        self.delivered_bytes += statistics.delivered_bytes;
     }
 
     fn flow(

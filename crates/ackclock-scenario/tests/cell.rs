@@ -36,9 +36,8 @@ fn flows_go_to_the_users_of_their_table_in_turn() {
     assert_eq!(users, [0, 1, 0, 2]);
     assert_eq!(result.users.len(), 3);
     assert!(result.flows.iter().all(|flow| flow.delivered_bytes > 100_000), "{:?}", result.users);
-    // No scheduler carries more than the mean of the highest rate; 30 s of fading leave some chance.
     let utilisation = result.bottleneck.utilisation.unwrap();
-    assert!((0.7..1.1).contains(&utilisation), "{utilisation}");
+    assert!((0.7..=1.0).contains(&utilisation), "{utilisation}");
 }
 
 #[test]
@@ -130,7 +129,7 @@ fn a_thousand_users_share_one_cell() {
     let result = result_of(text, &[], RunOptions::default());
     assert_eq!(result.users.len(), 1000);
     // The best of a thousand users nearly always has the highest rate, 2457.6 kbit/s.
-    assert!(result.bottleneck.capacity_bps > 2.4e6);
+    assert!(result.bottleneck.capacity_bps.unwrap() > 2.4e6, "{:?}", result.bottleneck);
     // Proportional fair gives each a turn, also those who never reach it in so short a time.
     assert!(result.bottleneck.utilisation.unwrap() > 0.4, "{:?}", result.bottleneck);
 }
@@ -153,8 +152,10 @@ fn several_cells_have_the_users_and_flows_of_the_file_each() {
     assert_eq!(users, [0, 1, 0, 2, 3, 4, 3, 5, 6, 7, 6, 8]);
     assert_eq!(three.users.len(), 9);
     assert_ne!(three.flows[0].delivered_bytes, three.flows[4].delivered_bytes, "each fades by itself");
-    assert_eq!(three.bottleneck.capacity_bps, 3.0 * one.bottleneck.capacity_bps);
-    assert!((0.7..1.1).contains(&three.bottleneck.utilisation.unwrap()), "{:?}", three.bottleneck);
+    // Each has its own 30 s of fades: at 30 Hz and more some 900, whose mean is good to 0.6 / sqrt(900) = 2 %.
+    let [one, three] = [one, three].map(|result| result.bottleneck);
+    assert!((three.capacity_bps.unwrap() / one.capacity_bps.unwrap() / 3.0 - 1.0).abs() < 0.06);
+    assert!((0.7..=1.0).contains(&three.utilisation.unwrap()), "{three:?}");
 }
 
 #[test]

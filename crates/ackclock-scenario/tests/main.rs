@@ -9,6 +9,7 @@ mod contract;
 mod fuzz_targets;
 mod laws;
 mod line;
+mod links;
 mod overrides;
 mod shipped;
 mod theory;

@@ -50,15 +50,16 @@ fn the_capacity_is_what_the_run_saw() {
         (vec![outages], recordings, 1e6 / 3.0),
         (vec![constant, steps], recordings, 1e6 / 3.0),
         (vec![trace], recordings, 1e6 / 3.0),
-        (vec![trace], opportunities, 12e6),
+        // 1504 bytes each millisecond, of which packets of 1000 bytes take 1004 each, as mm-link counts.
+        (vec![trace], opportunities, 1504.0 * 8e3 / 1.004),
     ] {
         let text = format!("duration = \"60s\"\nedge.buffer = \"400p\"\n{}\n[[flow]]\n", lines.join("\n"));
         let scenario = Scenario::load("x.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let result = run(&scenario, 0, &OneFile(file), RunOptions::default()).unwrap().result;
-        let got = result.bottleneck.capacity_bps;
+        let got = result.bottleneck.capacity_bps.unwrap();
         assert!((got - capacity).abs() < 1e-3 * capacity, "{lines:?}: {got}");
         let used = result.bottleneck.utilisation.unwrap();
-        assert!((0.85..=1.001).contains(&used), "{lines:?}: {used}");
+        assert!((0.85..=1.0).contains(&used), "{lines:?}: {used}");
     }
 }
 
@@ -76,14 +77,16 @@ fn a_saturated_link_carries_what_theory_says() {
         let sets =
             [sets[0].as_str(), sets[1].as_str(), "edge.buffer=200p", "flow.max_window=60p", "duration=2000s"];
         let result = result(&sets);
-        assert!((result.bottleneck.capacity_bps - capacity).abs() < 0.002 * capacity, "{rate} {redraw}");
-        // A window of 60 packets fills 22 of the pipe and never the buffer: no loss, full use. Standard error of the mean
-        // rate over 46 000 packets, or 20 000 intervals: below 0.2 %; five of them.
+        // Standard error of the mean rate over 46 000 packets, or 20 000 intervals: below 0.2 %; five of them.
+        let got = result.bottleneck.capacity_bps.unwrap();
+        assert!((got - capacity).abs() < 0.01 * capacity, "{rate} {redraw}");
+        // A window of 60 packets fills 22 of the pipe and never the buffer: no loss, and all is used but for slow start, which
+        // takes 6 round trips of 0.5 s in 2000.
         let used = result.bottleneck.utilisation.unwrap();
-        assert!((used - 1.0).abs() < 0.01, "{rate} {redraw}: {used}");
+        assert!((0.998..=1.0).contains(&used), "{rate} {redraw}: {used}");
         assert_eq!((result.bottleneck.drops, result.flows[0].timeouts), (0, Some(0)));
         // What is not in the pipe waits: 60 packets / rate - 447 ms of round trip.
-        let packets_per_s = capacity * used / 8000.0;
+        let packets_per_s = got * used / 8000.0;
         let expected = 60.0 / packets_per_s * 1e3;
         let rtt = result.flows[0].rtt_ms.mean.unwrap();
         assert!(

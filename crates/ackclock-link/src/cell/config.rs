@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Cell;
 use super::channel::shares;
 use super::rates::{self, RateRow};
 use super::short::ShortFlows;
-use super::{Cell, Parts};
-use crate::scheduler::{SCHEDULERS, SchedulerConfig};
+use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext};
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Loss, Nominal};
 
 /// A cell: many users over one channel that fades for each of them, and a scheduler that serves one in a slot. The users are
@@ -239,17 +239,18 @@ impl LinkConfig for CellConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        let mean_rates: Vec<f64> = self.each_user().map(|user| self.mean_rate(user)).collect();
-        let scheduler =
-            self.scheduler()?.build(crate::scheduler::SchedulerContext { mean_rates: &mean_rates });
-        let users: Vec<&CellUser> = self.each_user().collect();
-        Ok(Cell::new(self, Parts { users: &users, scheduler }, context).into())
+        Ok(Cell::new(self, self.build_scheduler()?, context).into())
     }
 }
 
 impl CellConfig {
-    pub(super) fn scheduler(&self) -> Result<Box<dyn SchedulerConfig>, ConfigError> {
+    fn scheduler(&self) -> Result<Box<dyn SchedulerConfig>, ConfigError> {
         SCHEDULERS.resolve(&self.scheduler).map_err(|error| error.under("scheduler"))
+    }
+
+    pub(super) fn build_scheduler(&self) -> Result<Box<dyn Scheduler>, ConfigError> {
+        let mean_rates: Vec<f64> = self.each_user().map(|user| self.mean_rate(user)).collect();
+        Ok(self.scheduler()?.build(SchedulerContext { mean_rates: &mean_rates }))
     }
 
     pub(super) fn each_user(&self) -> impl Iterator<Item = &CellUser> {
@@ -257,7 +258,7 @@ impl CellConfig {
     }
 
     /// Mean rate of a user's channel, bit/s.
-    pub(super) fn mean_rate(&self, user: &CellUser) -> f64 {
+    fn mean_rate(&self, user: &CellUser) -> f64 {
         let shares = shares(user, &self.rates);
         self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
     }

@@ -29,8 +29,10 @@ mod backlog;
 mod channel;
 mod config;
 mod grant;
+mod member;
 mod rates;
 mod reports;
+mod saturated;
 mod short;
 mod slots;
 mod synthetic;
@@ -40,19 +42,20 @@ pub use rates::RateRow;
 pub use short::{CountsAt, ShortFlows};
 pub use synthetic::Synthetic;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Stream, Streams, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 
-use crate::delay::Delays;
 use crate::flight::Flight;
 use crate::packets::Parted;
 use crate::scheduler::{Candidate, Scheduler, Service};
 use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss};
 use backlog::{Backlog, Rules};
-use channel::Channel;
 use grant::{Grant, grants};
+use member::{Fragment, Member};
 use reports::Reports;
+use saturated::Reference;
 use slots::Slots;
 
 /// Many users, one channel that fades for each of them, and a scheduler.
@@ -80,45 +83,9 @@ pub struct Cell {
     news: VecDeque<(Time, LinkEvent)>,
     reports: Reports,
     waits: Histogram,
-}
-
-/// What a cell is built from beside its table.
-struct Parts<'a> {
-    users: &'a [&'a CellUser],
-    scheduler: Box<dyn Scheduler>,
-}
-
-/// One user.
-struct Member {
-    channel: Channel,
-    delays: Delays,
-    chance: Stream,
-    /// The packet that has begun to be sent and has not ended.
-    begun: Option<Fragment>,
-    last_arrival: Time,
-    /// State of the channel in the slot decided last, and that slot.
-    state: (u64, usize),
-}
-
-impl Member {
-    fn new(config: &CellConfig, number: u32, user: &CellUser, streams: &Streams, name: &str) -> Self {
-        let stream = |what: &str| streams.stream(&format!("{name}/{what}/{number}"));
-        Self {
-            channel: Channel::new(user, &config.rates, config.slots.into(), stream("fading")),
-            delays: Delays::new(config.delay.clone(), stream("delay")),
-            chance: stream("loss"),
-            begun: None,
-            last_arrival: Time::ZERO,
-            state: (u64::MAX, 0),
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Fragment {
-    segment: Segment,
-    /// Work that is left.
-    left: u64,
+    /// Work that its users were given, as grants count it.
+    given: u128,
+    reference: Reference,
 }
 
 /// The slots that are being sent.
@@ -131,8 +98,10 @@ struct Air {
 }
 
 impl Cell {
-    fn new(config: &CellConfig, parts: Parts<'_>, context: LinkContext<'_>) -> Self {
+    fn new(config: &CellConfig, scheduler: Box<dyn Scheduler>, context: LinkContext<'_>) -> Self {
         let LinkContext { queue, meaning, streams, name, .. } = context;
+        let member = |(number, user)| Member::new(config, number, user, streams, name);
+        let members: Vec<_> = (0..).zip(config.each_user()).map(member).collect();
         let slots = Slots::new(config.slots);
         let rules = Rules {
             plan: queue,
@@ -148,12 +117,9 @@ impl Cell {
             loss: config.loss,
             meaning,
             grants: grants(config, slots),
-            members: (0..)
-                .zip(parts.users)
-                .map(|(number, user)| Member::new(config, number, user, streams, name))
-                .collect(),
-            backlog: Backlog::new(parts.users.len(), rules),
-            scheduler: parts.scheduler,
+            backlog: Backlog::new(members.len(), rules),
+            members,
+            scheduler,
             busy: Vec::new(),
             candidates: Vec::new(),
             next: 0,
@@ -163,6 +129,8 @@ impl Cell {
             news: VecDeque::new(),
             reports: Reports::default(),
             waits: Histogram::default(),
+            given: 0,
+            reference: Reference::new(config, streams, name),
         }
     }
 
@@ -235,6 +203,7 @@ impl Cell {
         let idle = member.begun.is_none() && self.backlog.is_empty(user);
         let rate = grant.rate.as_bps() as f64;
         let served = rate * ((grant.work - room) as f64 / grant.work as f64);
+        self.given += u128::from(grant.work);
         self.scheduler.served(Service { user, slot: self.next, slots: grant.slots, rate, served });
         self.next += grant.slots;
         self.air = Air { user, ends: self.slots.start(self.next), last: std::mem::take(&mut self.air.last) };
@@ -376,15 +345,22 @@ impl Link for Cell {
         }
     }
 
-    fn waiting(&self, _: Time) -> Load {
-        let begun = self.members.iter().filter_map(|member| member.begun.as_ref());
-        let in_transmission = begun.map(|fragment| &fragment.segment).chain(&self.air.last);
-        let counted = in_transmission.filter(|_| self.meaning == BufferMeaning::WithTransmission);
-        counted.fold(self.backlog.load(), |sum, segment| sum + Load::of(segment))
+    fn waiting(&mut self, now: Time) -> Load {
+        self.advance(now);
+        self.backlog.load()
     }
 
-    fn waits(&self) -> &Histogram {
-        &self.waits
+    fn waits(&self) -> Cow<'_, Histogram> {
+        Cow::Borrowed(&self.waits)
+    }
+
+    /// What the scheduler would have given its users, had all of them always had something to send; or what it did give
+    /// them, where that is more because only users with good channels asked.
+    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        self.advance(until);
+        let all = self.reference.mean_bps_before(self.slots.at(until))?;
+        let slots = until.since(Time::ZERO).as_secs_f64() * self.slots.per_second() as f64;
+        (slots > 0.0).then(|| all.max(self.given as f64 / slots))
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -20,10 +20,10 @@ use ackclock_core::{ConfigError, Rate, Span, Streams};
 
 use super::channel::{crossed, thresholds};
 use super::rates::RateRow;
+use super::saturated::{Look, Saturated};
 use super::slots::Slots;
-use super::{CellConfig, CellUser, grants};
+use super::{CellConfig, CellUser};
 use crate::fading::Fading;
-use crate::scheduler::{Candidate, Class, Scheduler, SchedulerContext, Service};
 use crate::shadowing::Shadowing;
 use crate::trace::{Sample, Samples};
 use crate::{LinkConfig, Loss};
@@ -82,21 +82,18 @@ impl Synthetic {
         let in_slots = |span: Span| slots.at(ackclock_core::Time::ZERO + span);
         let each = in_slots(row).max(1);
         let count = in_slots(length) / each;
-        let scheduler = cell.scheduler()?;
-        let mean_rates: Vec<f64> = cell.each_user().map(|user| cell.mean_rate(user)).collect();
-        let mut saturated = Saturated {
-            mobiles: (0..self.users)
-                .map(|number| Mobile::new(self, &user, number, &cell, &Streams::new(seed, 0)))
-                .collect(),
-            rates: grants(&cell, slots).iter().map(|grant| grant.rate).collect(),
-            scheduler: scheduler.build(SchedulerContext { mean_rates: &mean_rates }),
-            candidates: Vec::new(),
+        let streams = Streams::new(seed, 0);
+        let mobile = |number| Mobile::new(self, &user, number, &cell, &streams);
+        let mut saturated = Saturated::new(&cell, (0..self.users).map(mobile).collect())?;
+        // What the first user gets in the next slot.
+        let mut first = || match saturated.serve() {
+            Some((0, rate)) => rate.as_bps(),
+            _ => 0,
         };
         let begins = |index: u64| slots.start(index * each).since(ackclock_core::Time::ZERO);
         let mut rows: Vec<Sample> = Vec::new();
         for index in 0..count {
-            let bits: u64 =
-                (index * each..(index + 1) * each).map(|slot| saturated.slot(slot).as_bps()).sum();
+            let bits: u64 = (0..each).map(|_| first()).sum();
             let rate = Rate::from_bps(bits / each);
             if rows.last().is_none_or(|last| last.rate != rate) {
                 rows.push(Sample { begins: begins(index), rate, delay: Span::ZERO, loss: Loss::NONE });
@@ -123,30 +120,6 @@ impl Synthetic {
     }
 }
 
-/// A cell whose users always have something to send.
-struct Saturated {
-    mobiles: Vec<Mobile>,
-    /// What each state of a channel carries.
-    rates: Vec<Rate>,
-    scheduler: Box<dyn Scheduler>,
-    candidates: Vec<Candidate>,
-}
-
-impl Saturated {
-    /// What the first user gets in the next slot.
-    fn slot(&mut self, slot: u64) -> Rate {
-        self.candidates.clear();
-        for (user, mobile) in (0..).zip(&mut self.mobiles) {
-            let rate = self.rates[mobile.state(slot)].as_bps() as f64;
-            self.candidates.push(Candidate { user, rate, class: Class::Long });
-        }
-        let Some(chosen) = self.scheduler.choose(slot, &self.candidates) else { return Rate::ZERO };
-        let Candidate { user, rate, .. } = self.candidates[chosen];
-        self.scheduler.served(Service { user, slot, slots: 1, rate, served: rate });
-        if user == 0 { Rate::from_bps_f64(rate) } else { Rate::ZERO }
-    }
-}
-
 /// A user's channel.
 struct Mobile {
     fading: Fading,
@@ -164,8 +137,9 @@ impl Mobile {
             thresholds: thresholds(user, rows).collect(),
         }
     }
+}
 
-    /// The state in the next slot.
+impl Look for Mobile {
     fn state(&mut self, slot: u64) -> usize {
         crossed(self.fading.power(slot) * self.shadowing.step(), &self.thresholds)
     }

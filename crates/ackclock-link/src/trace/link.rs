@@ -114,10 +114,6 @@ impl LinkConfig for TraceConfig {
         Ok(self.nominal_of(&self.recording(files)?))
     }
 
-    fn work(&self, until: Span, files: &dyn Files) -> Result<u128, ConfigError> {
-        Ok(self.recording(files)?.work(until))
-    }
-
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let recording = self.recording(context.files)?;
         let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
@@ -168,5 +164,10 @@ impl Medium for SampleMedium {
 
     fn rate(&self, now: Time) -> Rate {
         self.playhead.at(now).rate
+    }
+
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        let samples = &self.playhead.samples;
+        Some(samples.work_by(until) - samples.work_by(from))
     }
 }

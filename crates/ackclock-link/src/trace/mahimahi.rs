@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use ackclock_core::{Rate, Span};
+use ackclock_core::{Rate, Span, Time};
 
 use super::samples::{Sample, Samples};
-use super::{TraceError, excerpt, lines};
+use super::{TraceError, excerpt, lines, playing};
 use crate::Loss;
-use crate::pieces::NANOBITS_PER_BYTE;
 
 /// Instants at which 1500 bytes may leave, in milliseconds from the start, never decreasing. After the last of them the
 /// recording begins again, so its time is also the length.
@@ -70,10 +69,15 @@ impl Opportunities {
         Rate::from_bps_f64(bits / self.length().as_secs_f64())
     }
 
-    /// Nanobits carried until an offset of at most the length.
-    pub(super) fn work_until(&self, offset: Span) -> u128 {
-        let passed = self.millis.partition_point(|&millis| Span::from_millis(millis.into()) <= offset);
-        passed as u128 * u128::from(Self::BYTES * NANOBITS_PER_BYTE)
+    /// Opportunities until an offset of at most the length, and at it.
+    pub(super) fn until(&self, offset: Span) -> usize {
+        self.millis.partition_point(|&millis| Span::from_millis(millis.into()) <= offset)
+    }
+
+    /// Opportunities by `now`, playing again and again.
+    pub(super) fn by(&self, now: Time) -> u64 {
+        let (plays, offset) = playing(self.length(), now);
+        plays * self.millis.len() as u64 + self.until(offset) as u64
     }
 
     /// Opportunities in each bin of this width; the last bin may be shorter.

@@ -26,7 +26,7 @@ mod opportunities;
 mod samples;
 mod statistics;
 
-use ackclock_core::{Rate, Span};
+use ackclock_core::{Rate, Span, Time};
 
 pub use link::{Accounting, TraceConfig};
 pub use mahimahi::Opportunities;
@@ -127,20 +127,6 @@ impl Recording {
         }
     }
 
-    /// Nanobits that it carries until `until`, playing again and again.
-    pub(crate) fn work(&self, until: Span) -> u128 {
-        let carried = |offset| match self {
-            Self::Opportunities(opportunities) => opportunities.work_until(offset),
-            Self::Samples(samples) => samples.work_until(offset),
-        };
-        let length = match self {
-            Self::Opportunities(opportunities) => opportunities.length(),
-            Self::Samples(samples) => samples.length(),
-        };
-        let (plays, rest) = (until.as_nanos() / length.as_nanos(), until.as_nanos() % length.as_nanos());
-        u128::from(plays) * carried(length) + carried(Span::from_nanos(rest))
-    }
-
     /// What it is like.
     pub fn statistics(&self) -> Statistics {
         match self {
@@ -148,6 +134,12 @@ impl Recording {
             Self::Samples(samples) => Statistics::of_samples(samples),
         }
     }
+}
+
+/// How often a recording of this length has been played by `now`, and how far it has come since.
+fn playing(length: Span, now: Time) -> (u64, Span) {
+    let (plays, offset) = (now.as_nanos() / length.as_nanos(), now.as_nanos() % length.as_nanos());
+    (plays, Span::from_nanos(offset))
 }
 
 /// The lines of a text file, with their index, without their ends.

@@ -14,6 +14,7 @@ use ackclock_core::{Rate, Segment, Span, Time};
 use super::Opportunities;
 use crate::delay::Delays;
 use crate::medium::{Fate, Found, Medium, Transmission};
+use crate::pieces::NANOBITS_PER_BYTE;
 
 /// How much an opportunity carries and how much a packet counts.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,9 @@ pub(super) struct Tariff {
 pub(super) struct OpportunityMedium {
     opportunities: Opportunities,
     tariff: Tariff,
+    /// Packets that were sent, and their bytes on the wire.
+    packets: u64,
+    bytes: u64,
     delays: Delays,
     /// When the present playing began.
     begun: Time,
@@ -45,7 +49,7 @@ impl OpportunityMedium {
     pub(super) fn new(opportunities: Opportunities, tariff: Tariff, delays: Delays) -> Self {
         let rates = opportunities.rates(STRETCH).collect();
         let left = tariff.opportunity;
-        Self { opportunities, tariff, delays, begun: Time::ZERO, index: 0, left, rates }
+        Self { opportunities, tariff, packets: 0, bytes: 0, delays, begun: Time::ZERO, index: 0, left, rates }
     }
 
     /// When the present opportunity comes.
@@ -72,8 +76,7 @@ impl OpportunityMedium {
         self.begun += length * (now.since(self.begun).as_nanos() / length.as_nanos());
         let offset = now.since(self.begun);
         // The last opportunity is at the length, and the offset is below that.
-        self.index =
-            self.opportunities.millis().partition_point(|&millis| Span::from_millis(millis.into()) <= offset);
+        self.index = self.opportunities.until(offset);
         self.left = self.tariff.opportunity;
     }
 }
@@ -89,6 +92,8 @@ impl Medium for OpportunityMedium {
     }
 
     fn transmit(&mut self, _: Time, _: Time, segment: &Segment) -> Transmission {
+        self.packets += 1;
+        self.bytes += u64::from(segment.wire_bytes());
         let mut need = segment.wire_bytes() + self.tariff.overhead;
         while need > self.left {
             need -= self.left;
@@ -101,6 +106,18 @@ impl Medium for OpportunityMedium {
     fn rate(&self, now: Time) -> Rate {
         let offset = now.as_nanos() % self.opportunities.length().as_nanos();
         self.rates[(offset / STRETCH.as_nanos()) as usize]
+    }
+
+    /// What of all opportunities is left for packets like those that were sent; for those of 1500 bytes, where none was.
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        let (packets, bytes) = match self.packets {
+            0 => (1, Opportunities::BYTES),
+            packets => (packets, self.bytes),
+        };
+        let counted = bytes + packets * u64::from(self.tariff.overhead);
+        let carried = self.opportunities.by(until) - self.opportunities.by(from);
+        let all = u128::from(carried) * u128::from(u64::from(self.tariff.opportunity) * NANOBITS_PER_BYTE);
+        Some((all as f64 * (bytes as f64 / counted as f64)) as u128)
     }
 
     fn varies(&self) -> bool {

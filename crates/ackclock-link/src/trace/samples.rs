@@ -2,10 +2,9 @@
 
 use ackclock_core::{Rate, Span, Time};
 
-use super::{Opportunities, TraceError};
+use super::{Opportunities, TraceError, playing};
 use crate::Loss;
-use crate::config::work_at;
-use crate::pieces::NANOBITS_PER_BYTE;
+use crate::pieces::{NANOBITS_PER_BYTE, work_at};
 
 /// One row: what holds from its instant until the next row's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,8 +68,14 @@ impl Samples {
         self.work_until(self.length)
     }
 
+    /// Nanobits carried by `now`, playing again and again.
+    pub(super) fn work_by(&self, now: Time) -> u128 {
+        let (plays, offset) = playing(self.length, now);
+        u128::from(plays) * self.work() + self.work_until(offset)
+    }
+
     /// Nanobits carried until an offset of at most the length.
-    pub(super) fn work_until(&self, offset: Span) -> u128 {
+    fn work_until(&self, offset: Span) -> u128 {
         let work = |(index, row): (usize, &Sample)| {
             work_at(row.rate, self.end(index).min(offset).saturating_sub(row.begins))
         };
@@ -143,7 +148,7 @@ impl Playhead {
 
     /// The row that holds at any instant.
     pub(super) fn at(&self, now: Time) -> Sample {
-        let offset = Span::from_nanos(now.as_nanos() % self.samples.length.as_nanos());
+        let (_, offset) = playing(self.samples.length, now);
         self.samples.rows[self.samples.index_at(offset)]
     }
 }

@@ -19,10 +19,9 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn new(results: RunResult, plane: &Plane, now: Time) -> Self {
+    pub(super) fn new(results: RunResult, plane: &mut Plane, now: Time) -> Self {
         let held = plane.flow_reports().iter().map(|report| report.held).sum();
-        let edge = plane.edge();
-        let down = LinkView { waiting: edge.waiting(now), ..edge.view(now, FlowId(0)) };
+        let down = LinkView { waiting: plane.waiting(), ..plane.edge().view(now, FlowId(0)) };
         Self { now, results, down, held }
     }
 

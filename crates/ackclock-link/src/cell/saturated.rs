@@ -1,0 +1,198 @@
+//! A cell whose users always have something to send: what its scheduler then gives them.
+//!
+//! The channels are looked at every few slots, so that it costs a small part of what the cell itself does. The power of a
+//! fading channel holds no frequency above twice the Doppler frequency, so its mean shows in samples that come more often
+//! than that; [`OFTEN`] of them to a turn of the Doppler frequency leave some room for the steps of the rate table.
+
+use ackclock_core::{ConfigError, Rate, Streams};
+
+use super::channel::Channel;
+use super::config::{CellConfig, FadingKind, Transport};
+use super::grant::{Grant, grants};
+use super::slots::Slots;
+use crate::scheduler::{Candidate, Class, Scheduler, Service};
+
+/// Looks at a channel in a turn of its Doppler frequency.
+const OFTEN: f64 = 2.5;
+/// Most slots between two looks: a small part of those over which proportional fair takes its averages.
+const MOST_SLOTS: f64 = 25.0;
+
+/// The channel of a user.
+pub(super) trait Look {
+    /// Its state at the next look, which has this number.
+    fn state(&mut self, look: u64) -> usize;
+}
+
+impl Look for Channel {
+    fn state(&mut self, look: u64) -> usize {
+        Self::state(self, look)
+    }
+}
+
+/// Users who always have something to send, all of it of long flows.
+pub(super) struct Saturated<C> {
+    channels: Vec<C>,
+    /// What each state of a channel carries.
+    grants: Vec<Grant>,
+    scheduler: Box<dyn Scheduler>,
+    /// Scratch space of a decision: who may be served, and in which state each one's channel is.
+    candidates: Vec<Candidate>,
+    states: Vec<usize>,
+    /// Slots from one look to the next.
+    slots: u64,
+    /// Looks from the measurement of a channel until it can be served at the rate found.
+    delay: u64,
+    /// The next look.
+    next: u64,
+    /// Work given so far, as grants count it.
+    given: u128,
+}
+
+/// The users of a cell, had they always something to send. They are built when they are first asked for.
+pub(super) struct Reference {
+    config: CellConfig,
+    streams: Streams,
+    name: String,
+    saturated: Option<Saturated<Channel>>,
+}
+
+impl Reference {
+    /// Of the cell of this name.
+    pub(super) fn new(config: &CellConfig, streams: &Streams, name: &str) -> Self {
+        let (config, streams, name) = (config.clone(), streams.clone(), name.to_owned());
+        Self { config, streams, name, saturated: None }
+    }
+
+    /// Mean rate that they would have been given in the slots before this one, bit/s; `None` where no cell can be built.
+    pub(super) fn mean_bps_before(&mut self, slot: u64) -> Option<f64> {
+        if self.saturated.is_none() {
+            self.saturated = Saturated::of_cell(&self.config, &self.streams, &self.name).ok();
+        }
+        Some(self.saturated.as_mut()?.mean_bps_before(slot))
+    }
+}
+
+impl Saturated<Channel> {
+    /// The users of the cell of this name, whose channels have the same luck.
+    pub(super) fn of_cell(config: &CellConfig, streams: &Streams, name: &str) -> Result<Self, ConfigError> {
+        let slots = slots_between_looks(config);
+        let looks = f64::from(config.slots) / slots as f64;
+        let channel = |(number, user): (u32, _)| {
+            Channel::new(user, &config.rates, looks, streams.stream(&format!("{name}/fading/{number}")))
+        };
+        let channels = (0..).zip(config.each_user()).map(channel).collect();
+        let delay = u64::from(config.drc_delay) / slots;
+        Ok(Self { slots, delay, ..Self::new(config, channels)? })
+    }
+}
+
+impl<C: Look> Saturated<C> {
+    /// The users of a cell over these channels, looked at in every slot.
+    pub(super) fn new(config: &CellConfig, channels: Vec<C>) -> Result<Self, ConfigError> {
+        Ok(Self {
+            channels,
+            grants: grants(config, Slots::new(config.slots)),
+            scheduler: config.build_scheduler()?,
+            candidates: Vec::new(),
+            states: Vec::new(),
+            slots: 1,
+            delay: 0,
+            next: 0,
+            given: 0,
+        })
+    }
+
+    /// Mean rate that they were given in the slots before this one, bit/s.
+    pub(super) fn mean_bps_before(&mut self, slot: u64) -> f64 {
+        while self.next == 0 || self.next * self.slots < slot {
+            self.serve();
+        }
+        self.given as f64 / (self.next * self.slots) as f64
+    }
+
+    /// Who is served until the next look, and at which rate; `None` where nobody has one.
+    pub(super) fn serve(&mut self) -> Option<(u32, Rate)> {
+        let (measured, slot) = (self.next.saturating_sub(self.delay), self.next * self.slots);
+        self.candidates.clear();
+        self.states.clear();
+        for (user, channel) in (0..).zip(&mut self.channels) {
+            let state = channel.state(measured);
+            self.states.push(state);
+            let rate = self.grants[state].rate.as_bps() as f64;
+            self.candidates.push(Candidate { user, rate, class: Class::Long });
+        }
+        let Some(chosen) = self.scheduler.choose(slot, &self.candidates) else {
+            self.next += 1;
+            return None;
+        };
+        let (Candidate { user, rate, .. }, grant) =
+            (self.candidates[chosen], self.grants[self.states[chosen]]);
+        let slots = grant.slots.max(self.slots);
+        self.scheduler.served(Service { user, slot, slots, rate, served: rate });
+        self.given += u128::from(grant.work) * u128::from(slots / grant.slots);
+        self.next += slots / self.slots;
+        Some((user, grant.rate))
+    }
+}
+
+/// Slots from one look to the next, so that the fastest channel is looked at often enough.
+fn slots_between_looks(config: &CellConfig) -> u64 {
+    let drawn = config.each_user().any(|user| user.fading == FadingKind::Table);
+    if drawn || config.transport == Transport::Packets {
+        return 1;
+    }
+    let fastest = config.each_user().map(|user| user.doppler).fold(0.0, f64::max);
+    (f64::from(config.slots) / (OFTEN * fastest)).clamp(1.0, MOST_SLOTS) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::CellUser;
+    use crate::{LinkConfig, NoFiles};
+
+    fn cell(scheduler: &str, dopplers: &[f64]) -> CellConfig {
+        let mut cell = CellConfig::default();
+        cell.scheduler = scheduler.into();
+        let user = |(snr, &doppler)| CellUser { mean_snr: f64::from(snr), doppler, ..CellUser::default() };
+        cell.serve(&(0..).step_by(3).zip(dopplers).map(user).collect::<Vec<_>>()).unwrap();
+        cell
+    }
+
+    #[test]
+    fn a_look_now_and_then_shows_what_every_slot_shows() {
+        const SLOTS: u64 = 60 * 600;
+        for scheduler in ["round-robin", "max-rate", "pf"] {
+            for dopplers in [&[30.0][..], &[11.0, 11.0, 30.0], &[3.0, 60.0]] {
+                let (config, streams) = (cell(scheduler, dopplers), Streams::new(3, 0));
+                let mut seldom = Saturated::of_cell(&config, &streams, "down").unwrap();
+                let channel = |(number, user): (u32, _)| {
+                    let stream = streams.stream(&format!("down/fading/{number}"));
+                    Channel::new(user, &config.rates, config.slots.into(), stream)
+                };
+                let channels = (0..).zip(config.each_user()).map(channel).collect();
+                let mut always = Saturated::new(&config, channels).unwrap();
+                let [few, all] =
+                    [seldom.mean_bps_before(SLOTS), always.mean_bps_before(SLOTS)].map(|bps| bps / 1e3);
+                assert!(seldom.slots >= 4, "{}", seldom.slots);
+                // A minute has some 1800 fades at 30 Hz and 180 at 3 Hz; the looks see all of them.
+                assert!((few / all - 1.0).abs() < 0.01, "{scheduler} {dopplers:?}: {few} and {all} kbit/s");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cell_could_carry_what_its_scheduler_gives_and_not_what_the_best_of_all_users_would_get() {
+        // Two users who do not fade at 9.6 dB and -3 dB, 2457.6 and 307.2 kbit/s: in turn they get the mean of both.
+        let user = |mean_snr| CellUser { mean_snr, fading: FadingKind::None, ..CellUser::default() };
+        for (scheduler, kbps) in [("round-robin", 1382.4), ("max-rate", 2457.6)] {
+            let mut cell = CellConfig::default();
+            cell.scheduler = scheduler.into();
+            cell.serve(&[user(9.6), user(-3.0)]).unwrap();
+            let mut saturated = Saturated::of_cell(&cell, &Streams::new(1, 0), "down").unwrap();
+            let got = saturated.mean_bps_before(600 * 10) / 1e3;
+            assert!((got / kbps - 1.0).abs() < 0.005, "{scheduler}: {got}");
+            assert_eq!(cell.nominal(&NoFiles).unwrap().rate, Rate::from_bps(2_457_600));
+        }
+    }
+}
