@@ -225,7 +225,10 @@ fn results_have_both_directions_and_what_each_could_carry_over_its_changes() {
     // 8 Mbit/s for 4 s, 4 for 4 s and nothing for 2 s.
     assert_eq!(results.bottleneck.capacity_bps, Some(4.8e6));
     assert_eq!(results.uplink.capacity_bps, Some(2e6));
-    assert_eq!((results.uplink.drops, results.uplink.utilisation), (0, Some(bytes(Side::Radio) * 8.0 / 10.0 / 2e6)));
+    assert_eq!(
+        (results.uplink.drops, results.uplink.utilisation),
+        (0, Some(bytes(Side::Radio) * 8.0 / 10.0 / 2e6))
+    );
     assert!(results.uplink.queue_ms.mean.is_some());
 }
 
