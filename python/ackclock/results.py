@@ -64,7 +64,7 @@ class Results:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a run: its point of a sweep, seed, what was measured at the bottleneck and the uplink, and how fair shares were."""
+        """One row a run: its point of a sweep, seed, what was measured at both links, and how fair shares were."""
         return _table(
             [
                 {**_identity(run), **{k: v for part in _OF_RUN for k, v in _flat(part, run.get(part) or {}).items()}}

@@ -44,7 +44,7 @@ def run_object(goodput: float = 150e3, *, seed: int = 1, point: dict[str, Any] |
         "uplink": {
             "capacity_bps": None,
             "utilisation": None,
-            "drops": 0,
+            "drops": 3,
             "queue_ms": {"mean": None, "p95": None},
         },
         "provenance": {"version": "0", "commit": "0", "scenario_sha256": "0"},

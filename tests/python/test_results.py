@@ -18,9 +18,10 @@ def test_flows_have_dotted_columns_and_their_point():
     assert len(flows) == 12
 
 
-def test_runs_carry_the_bottleneck():
+def test_runs_carry_the_bottleneck_and_the_uplink():
     runs = Results([run_object()]).runs
     assert runs.loc[0, "bottleneck.queue_ms.mean"] == 90
+    assert runs.loc[0, "uplink.drops"] == 3
     assert runs.loc[0, "seed"] == 1
 
 

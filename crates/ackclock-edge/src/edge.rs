@@ -1,8 +1,7 @@
 //! The edge: a bearer, and a regulator for each flow that crosses it.
 //!
 //! When data arrives the bearer is first brought up to `now`, then: `on_data`, `enqueue`, `on_queued` or `on_dropped`.
-//! Every segment that enters is delivered, dropped, discarded or held; in the live world that is what keeps the packet
-//! pool from leaking.
+//! Every segment that enters is delivered, dropped, discarded or held, or the packet pool of the live world would leak.
 
 use ackclock_core::results::LinkCounts;
 use ackclock_core::{Ecn, FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
@@ -64,9 +63,9 @@ impl Edge {
         self.flows.get(flow).map(|flow| &flow.statistics)
     }
 
-    /// What was counted at the link of a direction from time zero until `until`, to which the edge has been run.
+    /// What was counted at the link of a direction until `until`, to which the edge has been run.
     pub fn link_counts(&mut self, until: Time, direction: Direction) -> LinkCounts {
-        // This brings the link up to `until`, so the waits come after it.
+        // Brings the link up to `until`: the waits come after it.
         let capacity_bps = self.bearer.capacity_bps(until, direction);
         let waits = self.bearer.waits(direction).into_owned();
         LinkCounts { capacity_bps, waits, ..self.statistics.of(direction) }
