@@ -1,7 +1,7 @@
 """CR02: Chan and Ramjee, TCP/IP performance over 3G wireless links with rate and delay variation."""
 
 from ackclock.paper import Paper
-from ackclock.papers.cr02 import claims, figures, grid, tried
+from ackclock.papers.cr02 import caveats, claims, figures, grid, tried
 
 PAPER = Paper(
     key="cr02",
@@ -10,5 +10,7 @@ PAPER = Paper(
     claims=claims.claims,
     figures=figures.figures,
     tried=tried.TRIED,
+    caveats=caveats.CAVEATS,
+    conditions=grid.CONDITIONS,
     tables=claims.tables,
 )

@@ -84,6 +84,12 @@ def places() -> str:
     return radio.places(cell("Reno", 1, BUFFER, DOPPLER), AHEAD)
 
 
+CONDITIONS = (
+    f"Figures 14 and 15 are simulated over a cell that the source does not state in full: {channel(1)} with one user, "
+    f"{channel(4)} with several; {places()}."
+)
+
+
 def _alpha(alpha: int, buffer: int) -> str:
     return point(SCENARIOS / "alpha.toml", {"edge.regulator.alpha": alpha, "edge.buffer": f"{buffer}p"})
 

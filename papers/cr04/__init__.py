@@ -1,7 +1,7 @@
 """CR04: Chan and Ramjee, Improving TCP/IP performance over third generation wireless networks."""
 
 from ackclock.paper import Paper
-from ackclock.papers.cr04 import claims, figures, grid, tried
+from ackclock.papers.cr04 import caveats, claims, figures, grid, tried
 
 PAPER = Paper(
     key="cr04",
@@ -10,5 +10,7 @@ PAPER = Paper(
     claims=claims.claims,
     figures=figures.figures,
     tried=tried.TRIED,
+    caveats=caveats.CAVEATS,
+    conditions=grid.CONDITIONS,
     tables=claims.tables,
 )

@@ -238,3 +238,9 @@ def _once() -> Iterator[str]:
 def places() -> str:
     """What is not stated of the cell beside its channels."""
     return radio.places(JUDGED.by_buffer()["DT"][BUFFER], JUDGED.ahead)
+
+
+CONDITIONS = (
+    f"Figures 7 to 10, 14 and 15 are simulated over a cell that the source does not state in full: {JUDGED.told()} in "
+    f"figures 7 to 10, Doppler {JUDGED.doppler:g} Hz and the stated SNRs in figures 14 and 15; {places()}."
+)

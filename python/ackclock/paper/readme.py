@@ -59,10 +59,12 @@ def ours(judged: JudgedRow) -> str:
 
 
 def held(row: Row, claim: Claim) -> str:
-    """What a table says of a row under other settings: yes or no, with our value where there is one."""
+    """What a table says of a row under other settings: yes, no, or `order` of a number that holds by order only."""
     judged = judge_row(row, claim)
     shown = ours(judged) if claim.values else ""
-    said = {Verdict.NOT_REPRODUCED: "no", Verdict.NOT_CHECKED: ""}.get(judged.verdict, "yes")
+    by_order = "order" if claim.values else "yes"
+    words = {Verdict.REPRODUCED: "yes", Verdict.ORDERING_HOLDS: by_order, Verdict.NOT_REPRODUCED: "no"}
+    said = words.get(judged.verdict, "")
     return f"{said} ({shown})" if said and shown else said or shown
 
 
