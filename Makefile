@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test checked check audit skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost check-ns2 papers docs pages fuzz clean tools build
+.PHONY: help run test claims properties nightly checked check audit skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -27,7 +27,18 @@ test: ## All tests: Rust, Python, the commands of README and docs
 	@# Passing tests say why they were skipped; the whole output is shown where one fails.
 	$(CARGO) test --workspace --locked --quiet -- --show-output > out/test.log 2>&1 || { cat out/test.log; exit 1; }
 	@grep -E '^(skipped: |test result: )' out/test.log
-	$(ON_CHECKED) pytest tests
+	$(ON_CHECKED) pytest tests | tee out/pytest.log
+	@python tests/closing_line.py out/test.log out/pytest.log
+
+claims: .venv/.packages checked ## The figures of the documents from few seeds, beside their claim tables: two minutes
+	$(ON_CHECKED) pytest tests/python -m reduced
+
+properties: .venv/.packages checked ## Property tests on twenty times as many random cases
+	ACKCLOCK_CASES_TIMES=20 PROPTEST_CASES=5000 $(CARGO) test --workspace --locked --quiet
+	$(ON_CHECKED) pytest tests/python --hypothesis-profile=many
+
+nightly: build checked ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement; two hours
+	.ci/run properties papers check-ns2 fuzz agree
 
 # What tests run on: the command and the module as cargo builds them for its tests, with checks of overflow and assertions.
 # The package is links to that in python/, beside this module instead of the released one.
@@ -86,6 +97,9 @@ bench-criterion: tools ## The engine under criterion
 check-ns2: build ## The same runs in ns-2: goodput within 2 %, timeouts within 20 % or 10
 	python benches/check_ns2.py
 
+check-ns2-sample: .venv/.packages checked ## A tenth of that, on what tests run on
+	$(ON_CHECKED) python benches/check_ns2.py --items 1 4 9 --buffers 4 10
+
 papers: build ## Rerun every source document and assert its claim table: twenty minutes; figures and reports in out/papers
 	pytest tests/python -m whole --capture=no
 
@@ -106,7 +120,7 @@ fuzz: tools ## Fuzz the parsers and TCP, FUZZ_SECONDS (60) a target
 	        (cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS)) || exit 1; \
 	    done; \
 	else \
-	    echo "fuzzing needs a nightly Rust and cargo-fuzz: rustup toolchain install nightly && cargo install cargo-fuzz"; \
+	    echo "skipped: fuzzing needs a nightly Rust and cargo-fuzz: rustup toolchain install nightly && cargo install cargo-fuzz"; \
 	    echo "(make test runs the same targets on random input without them)"; \
 	fi
 

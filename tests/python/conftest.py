@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+settings.register_profile("many", max_examples=2000, deadline=None)
 
 
 def run_object(goodput: float = 150e3, *, seed: int = 1, point: dict[str, Any] | None = None) -> dict[str, Any]:

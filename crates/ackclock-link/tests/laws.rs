@@ -3,6 +3,7 @@
 use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, segment};
 use ackclock_core::{Ecn, Segment, Span, Time};
 use ackclock_link::{Capacity, Departures, Link, LinkEvent};
+use ackclock_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -97,7 +98,7 @@ fn step(name: &str, link: &mut dyn Link, departures: Departures, reached: Time, 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(24), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {

@@ -122,6 +122,7 @@ fn turn(knobs: [u8; 8], mut segment: Segment) -> Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ackclock_testkit::cases;
     use proptest::prelude::*;
 
     /// A sound packet with a few of its bytes changed, which finds more than random bytes.
@@ -147,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #![proptest_config(ProptestConfig::with_cases(cases(2000)))]
 
         #[test]
         fn damaged_packets_are_read_and_rewritten_soundly(bytes in mutated(), knobs: [u8; 8]) {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(200))]
+        #![proptest_config(ProptestConfig::with_cases(cases(200)))]
 
         #[test]
         fn no_packet_is_lost_from_the_books(packets in prop::collection::vec((mutated(), any::<bool>(), 0u8..50), 0..60), regulator in prop::sample::select(vec!["none", "ack-regulator", "wrd", "wrb"])) {

@@ -4,6 +4,7 @@
 #[path = "../../../fuzz/src/lib.rs"]
 mod targets;
 
+use ackclock_testkit::cases;
 use proptest::prelude::*;
 
 const SCENARIO: &str = include_str!("../presets/cr02.toml");
@@ -31,7 +32,7 @@ fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(2_000), ..ProptestConfig::default() })]
 
     #[test]
     fn any_scenario_is_read_or_refused_with_one_line(data in prop_oneof![damaged(SCENARIO), bytes(100)]) {

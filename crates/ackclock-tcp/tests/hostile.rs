@@ -6,6 +6,7 @@
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, Timestamps};
 use ackclock_tcp::sender::State;
 use ackclock_tcp::{FlowParams, SENDERS, Sender, Supply};
+use ackclock_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -185,7 +186,7 @@ impl Wire {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn no_sender_breaks_or_stalls(config in config(), first in any::<u32>(), ops in prop::collection::vec(op(), 0..120)) {

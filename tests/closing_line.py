@@ -1,0 +1,50 @@
+"""Says on one line how many tests passed, failed and were skipped, and why those: `closing_line.py LOG...`.
+
+Logs are what `cargo test -- --show-output` and `pytest -ra` print. To cargo a test that was skipped is one that passed;
+it says so by a line `skipped: REASON`.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
+PYTEST = re.compile(r"^=+ (?=.*\bin [\d.]+s)(.*) =+$")
+CARGO_SKIPPED = re.compile(r"^skipped: (.*)$")
+PYTEST_SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] [^ ]+: (.*)$")
+
+
+def main() -> int:
+    """Read the logs that are there."""
+    lines = [line for log in sys.argv[1:] if Path(log).exists() for line in Path(log).read_text().splitlines()]
+    print(closing_line(lines))
+    return 0
+
+
+def closing_line(lines: Iterable[str]) -> str:
+    """The line, and one below it for each reason."""
+    passed = failed = 0
+    pending = 0  # skipped tests of the program of tests whose result comes next
+    reasons: Counter[str] = Counter()
+    for line in lines:
+        if found := CARGO.match(line):
+            passed += int(found[1]) - pending
+            failed += int(found[2])
+            pending = 0
+        elif found := PYTEST.match(line):
+            counts = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", found[1])}
+            passed += counts.get("passed", 0)
+            failed += counts.get("failed", 0) + counts.get("error", 0) + counts.get("errors", 0)
+        elif found := CARGO_SKIPPED.match(line):
+            reasons[found[1]] += 1
+            pending += 1
+        elif found := PYTEST_SKIPPED.match(line):
+            reasons[found[2]] += int(found[1])
+    told = "".join(f"\n  {number} skipped: {reason}" for reason, number in reasons.most_common())
+    return f"{passed} passed, {failed} failed, {reasons.total()} skipped{told}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
