@@ -277,8 +277,11 @@ fn metrics_and_a_capture_are_there_when_asked_for() {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     stream.read_to_string(&mut page).unwrap();
-    assert!(page.contains("ackclock_rate_bps 8000000\n"), "{page}");
-    assert!(page.contains("ackclock_flow_delivered_bytes{flow=\"0\",regulator=\"none\"} 100000\n"), "{page}");
+    // 8 Mbit/s are 1 MB/s.
+    assert!(page.contains("ackclock_link_rate_bytes_per_second{direction=\"down\"} 1000000\n"), "{page}");
+    assert!(page.contains("ackclock_flow_delivered_payload_bytes_total{flow=\"0\"} 100000\n"), "{page}");
+    assert!(page.contains("ackclock_flow_info{flow=\"0\",protocol=\"tcp\",from=\"100."), "{page}");
+    keeps_the_conventions(&page);
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert!(child.wait().unwrap().success());
     for file in ["outside.pcapng", "inside.pcapng"] {
@@ -302,6 +305,28 @@ fn metrics_and_a_capture_are_there_when_asked_for() {
             assert!(seen("tcp.len > 0").lines().count() >= data.len(), "{file}");
         } else {
             eprintln!("skipped: tshark is not installed");
+        }
+    }
+}
+
+/// Every metric has help and a type, counters end in `_total` and nothing else does, and units are base units.
+fn keeps_the_conventions(page: &str) {
+    let body = page.split_once("\r\n\r\n").unwrap().1;
+    let (mut kind, mut family) = ("", "");
+    for line in body.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            family = rest.split_once(' ').unwrap().0;
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, of) = rest.split_once(' ').unwrap();
+            kind = of;
+            assert_eq!(name, family, "help and type of one metric");
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{line}");
+            let prefixed = ["_ms", "_bps", "_us", "_kbit", "_bits"].iter().any(|unit| name.contains(unit));
+            assert!(name.starts_with("ackclock_") && !prefixed, "{line}");
+        } else {
+            let name = line.split(['{', ' ']).next().unwrap();
+            let parts = ["", "_sum", "_count"].map(|part| format!("{family}{part}"));
+            assert!(name == family || (kind == "summary" && parts.contains(&name.to_owned())), "{line}");
         }
     }
 }

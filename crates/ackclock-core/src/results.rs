@@ -64,7 +64,8 @@ pub struct FlowResult {
     pub timeouts: Option<u64>,
     /// Expiries that proved to be for nothing; null where the sender cannot tell.
     pub spurious_timeouts: Option<u64>,
-    /// Every round-trip time that the sender took, ms.
+    /// Every round-trip time that the sender took, ms; null where only the edge was ours, which sees no other sender's samples:
+    /// `edge_rtt_ms` is what it measures.
     pub rtt_ms: Distribution,
     /// Mean round-trip time of one timed segment at a time, ms.
     pub timed_rtt_ms: Option<f64>,
@@ -78,6 +79,24 @@ pub struct FlowResult {
     pub rto_ms_mean: Option<f64>,
     /// Losses by cycles of the window; null where there were none.
     pub loss_cycles: Option<LossCycles>,
+    /// Where a flow of real packets came from and went.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub real: Option<RealFlow>,
+}
+
+/// Which connection a flow of real packets was; there only in the results of `ackclock link`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RealFlow {
+    /// Protocol above IP: `tcp`, `udp`, or its number; only of real packets, as all that follows.
+    pub protocol: String,
+    /// Address and port of the end that sent most.
+    pub from: String,
+    /// Address and port of the other end.
+    pub to: String,
+    /// When its first packet came, s since the link began.
+    pub start_s: f64,
+    /// When its last packet came, s since the link began.
+    pub end_s: f64,
 }
 
 /// Losses by cycles: those close together belong to one cycle of growth and loss.

@@ -26,7 +26,8 @@ pub struct EdgeConfig {
     pub regulator: Value,
     /// Whether all flows share one channel or each has its own.
     pub channel: Channel,
-    /// Most flows that are regulated at a time; the longest quiet one is given up beyond it.
+    /// Most flows that are regulated at a time. Beyond it the longest quiet one is given up of those whose mobile has acknowledged
+    /// nothing yet; of the others, where they are more than three quarters.
     pub max_flows: u32,
     /// The link towards the mobiles: a table with `kind`. A cell serves the users of `user`, and each flow has a buffer and a
     /// queue of its own in it.

@@ -229,7 +229,7 @@ impl Edge {
             }
             let segment = link.pop(now);
             self.statistics.on_delivered_up(&segment);
-            if self.flows.open(at, segment.flow).is_asked_about(at, &segment) {
+            if self.flows.is_asked_about(at, &segment) {
                 self.ask_about(at, &segment, out);
             } else {
                 out.pass(WIRED, &segment);
@@ -282,13 +282,12 @@ impl Edge {
                 return;
             }
         }
-        let flow = segment.flow;
         if self.enqueue(now, &segment, out) {
-            self.regulate(now, flow, out, |regulator, view| regulator.on_queued(now, &segment, view));
+            self.regulate(now, segment.flow, out, |regulator, view| regulator.on_queued(now, &segment, view));
         }
         self.close_if_over(now, &segment, out);
-        if let Some(surplus) = self.flows.surplus() {
-            self.close(now, surplus, out);
+        while let Some((surplus, regulator)) = self.flows.give_up() {
+            self.close(now, surplus, regulator, out);
         }
     }
 
@@ -332,7 +331,7 @@ impl Edge {
     #[inline]
     fn came_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         self.statistics.on_delivered_up(segment);
-        if self.flows.open(at, segment.flow).is_asked_about(at, segment) {
+        if self.flows.is_asked_about(at, segment) {
             self.ask_about(at, segment, out);
         } else {
             out.pass(WIRED, segment);
@@ -366,14 +365,15 @@ impl Edge {
     }
 
     fn close_if_over(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
-        if self.flows.get(segment.flow).is_some_and(|flow| flow.ends_with(segment)) {
-            self.close(now, segment.flow, out);
+        if self.flows.get(segment.flow).is_some_and(|flow| flow.ends_with(segment))
+            && let Some(regulator) = self.flows.end(segment.flow)
+        {
+            self.close(now, segment.flow, regulator, out);
         }
     }
 
-    /// Ends a flow: what its regulator held goes on its way.
-    fn close(&mut self, now: Time, id: FlowId, out: &mut impl Sink) {
-        let Some(mut regulator) = self.flows.end(id) else { return };
+    /// What the regulator of a flow that has ended held goes on its way.
+    fn close(&mut self, now: Time, id: FlowId, mut regulator: Box<dyn Regulator>, out: &mut impl Sink) {
         regulator.close(now);
         while let Some(output) = regulator.poll_output(now) {
             output.act(&mut self.statistics, out);

@@ -1,4 +1,11 @@
 //! The flows of an edge: created at their first segment, closed when they end or when the table is full.
+//!
+//! Where more flows are regulated than the table holds, one that was quiet for longest is given up. Anybody can send first
+//! segments, so flows that are *proven*, because their mobile has acknowledged something other than by its SYN or a RST, are
+//! given up for each other only: a quarter of the places is kept for those that are not. A flow that is given up before it is
+//! proven is admitted again when more of its data comes.
+
+use std::collections::BTreeSet;
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
 
@@ -21,6 +28,10 @@ enum State {
     #[default]
     Unseen,
     Open,
+    /// Its mobile has acknowledged something.
+    Proven,
+    /// There was no place for it, and it was not proven.
+    GivenUp,
     Ended,
 }
 
@@ -28,13 +39,25 @@ enum State {
 pub(crate) struct FlowTable {
     flows: Vec<Flow>,
     config: Box<dyn RegulatorConfig>,
+    /// Regulated flows, and those of them that are proven.
     open: usize,
+    proven: usize,
     most: usize,
+    /// Kept from the first time on that there are too many.
+    by_quiet: Option<Box<ByQuiet>>,
+}
+
+/// Regulated flows by when they were last seen, or earlier: flows that were seen since, were proven or ended are found out when
+/// their turn comes. So a segment costs nothing here.
+#[derive(Default)]
+struct ByQuiet {
+    unproven: BTreeSet<(Time, FlowId)>,
+    proven: BTreeSet<(Time, FlowId)>,
 }
 
 impl FlowTable {
     pub(crate) fn new(config: Box<dyn RegulatorConfig>, most: usize) -> Self {
-        Self { flows: Vec::new(), config, open: 0, most }
+        Self { flows: Vec::new(), config, open: 0, proven: 0, most, by_quiet: None }
     }
 
     pub(crate) fn get(&self, id: FlowId) -> Option<&Flow> {
@@ -60,34 +83,100 @@ impl FlowTable {
         let flow = &mut self.flows[id.index()];
         (flow.state, flow.last_seen) = (State::Open, now);
         flow.regulator = self.config.build(FlowContext { flow: id });
-        self.open += usize::from(flow.regulator.is_some());
-        flow
+        if flow.regulator.is_some() {
+            self.open += 1;
+            if let Some(by_quiet) = &mut self.by_quiet {
+                by_quiet.unproven.insert((now, id));
+            }
+        }
+        &mut self.flows[id.index()]
     }
 
-    /// The regulated flow that was quiet for longest, where there are more than the table holds.
-    pub(crate) fn surplus(&self) -> Option<FlowId> {
-        if self.open <= self.most {
-            return None;
+    /// Notes a segment from a mobile; whether the regulator must be asked about it.
+    #[inline]
+    pub(crate) fn is_asked_about(&mut self, at: Time, segment: &Segment) -> bool {
+        let flow = self.open(at, segment.flow);
+        let is_asked = flow.is_asked_about(at, segment);
+        if is_asked && flow.state == State::Open && flow.is_proven_by(segment) {
+            flow.state = State::Proven;
+            self.proven += 1;
         }
-        let regulated = self.flows.iter().enumerate().filter(|(_, flow)| flow.regulator.is_some());
-        regulated.min_by_key(|(_, flow)| flow.last_seen).map(|(index, _)| FlowId(index as u32))
+        is_asked
+    }
+
+    /// Takes the regulator away from a flow for which there is no place, where there are more than the table holds.
+    #[inline]
+    pub(crate) fn give_up(&mut self) -> Option<(FlowId, Box<dyn Regulator>)> {
+        if self.open <= self.most { None } else { self.give_up_quietest() }
+    }
+
+    #[cold]
+    fn give_up_quietest(&mut self) -> Option<(FlowId, Box<dyn Regulator>)> {
+        let id = self.quietest()?;
+        let unproven = self.flows[id.index()].state == State::Open;
+        let regulator = self.end(id)?;
+        if unproven {
+            self.flows[id.index()].state = State::GivenUp;
+        }
+        Some((id, regulator))
+    }
+
+    fn quietest(&mut self) -> Option<FlowId> {
+        let reserved = (self.most / 4).max(1).min(self.most.saturating_sub(1));
+        let wanted = if self.proven + reserved > self.most { State::Proven } else { State::Open };
+        let Self { flows, by_quiet, most, .. } = self;
+        // What is out of date stands there until its turn comes; there must not be ever more of it.
+        let kept =
+            by_quiet.take().filter(|kept| kept.unproven.len() + kept.proven.len() <= 2 * *most + SLACK);
+        let by_quiet = by_quiet.insert(kept.unwrap_or_else(|| Box::new(ByQuiet::of(flows))));
+        while let Some((seen, id)) = by_quiet.set(wanted).pop_first() {
+            let flow = &mut flows[id.index()];
+            if flow.regulator.is_none() {
+                continue;
+            }
+            if flow.state == wanted && flow.last_seen <= seen {
+                return Some(id);
+            }
+            by_quiet.set(flow.state).insert((flow.last_seen, id));
+        }
+        None
     }
 
     /// The flow is as if it had never been seen.
     pub(crate) fn forget(&mut self, id: FlowId) {
+        self.end(id);
         if let Some(flow) = self.flows.get_mut(id.index()) {
-            self.open -= usize::from(flow.regulator.is_some());
             *flow = Flow::default();
         }
     }
 
-    /// Takes the regulator away from a flow.
+    /// Takes the regulator away from a flow, which is left alone until it begins anew.
     pub(crate) fn end(&mut self, id: FlowId) -> Option<Box<dyn Regulator>> {
         let flow = self.flows.get_mut(id.index())?;
-        flow.state = State::Ended;
+        let was = std::mem::replace(&mut flow.state, State::Ended);
         let regulator = flow.regulator.take();
-        self.open -= usize::from(regulator.is_some());
+        if regulator.is_some() {
+            self.open -= 1;
+            self.proven -= usize::from(was == State::Proven);
+        }
         regulator
+    }
+}
+
+/// More that may be out of date than twice what the table holds.
+const SLACK: usize = 64;
+
+impl ByQuiet {
+    fn of(flows: &[Flow]) -> Self {
+        let mut by_quiet = Self::default();
+        for (index, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.regulator.is_some()) {
+            by_quiet.set(flow.state).insert((flow.last_seen, FlowId(index as u32)));
+        }
+        by_quiet
+    }
+
+    fn set(&mut self, state: State) -> &mut BTreeSet<(Time, FlowId)> {
+        if state == State::Proven { &mut self.proven } else { &mut self.unproven }
     }
 }
 
@@ -98,15 +187,15 @@ impl Flow {
         if segment.flags.intersects(Flags::FIN) {
             self.fin = Some(segment.end());
         }
-        // A new connection under the number of one that ended.
-        if segment.flags.intersects(Flags::SYN) && self.state == State::Ended {
+        // A new connection under the number of one that ended, or more of one that had no place.
+        let anew = segment.flags.intersects(Flags::SYN) && self.state == State::Ended;
+        if anew || self.state == State::GivenUp {
             (self.state, self.fin) = (State::Unseen, None);
         }
     }
 
-    /// Notes a segment from a mobile; whether the regulator must be asked about it.
     #[inline]
-    pub(crate) fn is_asked_about(&mut self, at: Time, segment: &Segment) -> bool {
+    fn is_asked_about(&mut self, at: Time, segment: &Segment) -> bool {
         let is_ack = segment.is_tcp() && segment.flags.contains(Flags::ACK);
         if is_ack {
             self.statistics.edge_rtt.on_ack(at, segment.ack);
@@ -114,8 +203,112 @@ impl Flow {
         is_ack && self.regulator.is_some()
     }
 
+    /// Whether this acknowledgement shows that the mobile has a connection: an answer to a SYN, or a refusal, would come
+    /// whoever sent what it answers.
+    fn is_proven_by(&self, ack: &Segment) -> bool {
+        !ack.flags.intersects(Flags::SYN | Flags::RST) && self.statistics.edge_rtt.covers(ack.ack)
+    }
+
     /// Whether the flow is over when this segment passes in either direction.
     pub(crate) fn ends_with(&self, segment: &Segment) -> bool {
         segment.flags.intersects(Flags::RST) || self.fin.is_some_and(|fin| !segment.ack.before(fin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ack_regulator;
+    use ackclock_core::Span;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn table(most: usize) -> FlowTable {
+        FlowTable::new(Box::new(ack_regulator::Config::default()), most)
+    }
+
+    /// A data segment of `flow` comes from the network; who is given up then.
+    fn data(table: &mut FlowTable, ms: u64, flow: u32) -> Option<u32> {
+        let segment = Segment::data(FlowId(flow), Seq(1000), 100, 40);
+        let known = table.open(at(ms), FlowId(flow));
+        known.on_data(&segment);
+        known.statistics.edge_rtt.on_data(at(ms), &segment);
+        let (surplus, _) = table.give_up()?;
+        assert!(table.give_up().is_none());
+        Some(surplus.0)
+    }
+
+    fn ack(table: &mut FlowTable, ms: u64, flow: u32, flags: Flags) {
+        let mut ack = Segment::pure_ack(FlowId(flow), Seq(1100), 40);
+        ack.flags = flags;
+        table.is_asked_about(at(ms), &ack);
+    }
+
+    #[test]
+    fn the_one_that_was_quiet_for_longest_is_given_up_and_never_the_newest() {
+        let mut table = table(3);
+        let given_up: Vec<_> = (0..6).map(|flow| data(&mut table, flow.into(), flow)).collect();
+        assert_eq!(given_up, [None, None, None, Some(0), Some(1), Some(2)]);
+        // 3 is seen again, so that 4 is the quietest.
+        assert_eq!(data(&mut table, 10, 3), None);
+        assert_eq!(data(&mut table, 11, 6), Some(4));
+    }
+
+    #[test]
+    fn a_scan_gives_up_no_flow_that_is_proven() {
+        let mut table = table(8);
+        for flow in 0..6 {
+            data(&mut table, 0, flow);
+            ack(&mut table, 1, flow, Flags::ACK);
+        }
+        // What comes back from a scan is a SYN's answer or a RST, and proves nothing.
+        for flow in 100..42_100 {
+            let given_up = data(&mut table, u64::from(flow), flow);
+            assert!(given_up.is_none_or(|given_up| given_up >= 100), "{given_up:?}");
+            let answer = if flow % 2 == 0 { Flags::RST } else { Flags::SYN };
+            ack(&mut table, u64::from(flow), flow, answer | Flags::ACK);
+        }
+        assert!((0..6).all(|flow| table.get(FlowId(flow)).unwrap().regulator.is_some()));
+        let by_quiet = table.by_quiet.as_ref().unwrap();
+        assert!(by_quiet.unproven.len() + by_quiet.proven.len() <= 2 * 8 + SLACK + 1);
+    }
+
+    #[test]
+    fn of_proven_flows_beyond_three_quarters_the_quietest_is_given_up_for_good() {
+        let mut table = table(4);
+        for flow in 0..4 {
+            data(&mut table, flow.into(), flow);
+            ack(&mut table, 10 + u64::from(flow), flow, Flags::ACK);
+        }
+        ack(&mut table, 20, 0, Flags::ACK);
+        assert_eq!(data(&mut table, 30, 4), Some(1));
+        // Without a SYN it does not come back.
+        assert_eq!(data(&mut table, 31, 1), None);
+        assert_eq!(data(&mut table, 32, 1), None);
+        assert!(table.get(FlowId(1)).unwrap().regulator.is_none());
+    }
+
+    #[test]
+    fn a_flow_that_had_no_place_before_it_was_proven_is_admitted_with_more_of_its_data() {
+        let mut table = table(2);
+        data(&mut table, 0, 0);
+        data(&mut table, 1, 1);
+        assert_eq!(data(&mut table, 2, 2), Some(0));
+        assert_eq!(data(&mut table, 3, 0), None);
+        assert_eq!(data(&mut table, 4, 0), Some(1));
+        assert!(table.get(FlowId(0)).unwrap().regulator.is_some());
+    }
+
+    #[test]
+    fn flows_that_end_leave_their_places() {
+        let mut table = table(2);
+        for flow in 0..50 {
+            assert_eq!(data(&mut table, flow.into(), flow), None);
+            ack(&mut table, flow.into(), flow, Flags::ACK);
+            assert!(table.end(FlowId(flow)).is_some());
+        }
+        assert_eq!((table.open, table.proven), (0, 0));
     }
 }

@@ -86,6 +86,12 @@ impl MeanRtt {
         }
     }
 
+    /// Whether an ACK is of nothing beyond what has passed, of which there is something.
+    #[inline]
+    pub(crate) fn covers(&self, ack: Seq) -> bool {
+        self.highest.is_some_and(|highest| !ack.after(highest))
+    }
+
     /// An ACK comes up the radio.
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Time, ack: Seq) {

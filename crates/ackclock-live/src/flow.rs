@@ -1,10 +1,14 @@
 //! Flows by number: which connection a packet belongs to, in either direction.
 //!
 //! The graph knows flows by a small number. A connection gets one at its first packet, wherever in its life that is, and
-//! keeps it while it is among the `most` that were used last. The number of the connection that was quiet for longest goes
-//! to the next new one, but never while packets of the old one are still inside: they would be taken for the new one's.
-//! Where every number is in use that way, and for what is not IP, there is flow 0, which is no connection and is never
-//! regulated.
+//! keeps it while it is among the `most` that were used last. Where all numbers are taken, a new connection gets that of another
+//! that was quiet for longest; but anybody can send first packets, so that is not asked of all alike. A connection is
+//! *proven* once one end has acknowledged what the other sent, other than by its own SYN or a RST: whoever makes packets up cannot
+//! bring that about. A new connection takes the number of one that is not proven, begun from the same side if there are
+//! many of those; a proven one makes room only where proven ones have taken more than half of the numbers.
+//!
+//! A number goes to another connection never while packets of the old one are still inside: they would be taken for the new
+//! one's. Where there is none to be had, and for what is not IP, there is flow 0, which is no connection and is never regulated.
 
 use std::collections::BTreeMap;
 
@@ -28,6 +32,26 @@ pub struct Ends {
 }
 
 impl Ends {
+    /// The end towards a side.
+    pub const fn of_side(&self, side: Side) -> End {
+        match side {
+            Side::Wired => self.wired,
+            Side::Radio => self.radio,
+        }
+    }
+
+    /// What the protocol is called; its number where it has no usual name.
+    pub fn protocol_name(&self) -> String {
+        match self.protocol {
+            6 => "tcp".to_owned(),
+            17 => "udp".to_owned(),
+            33 => "dccp".to_owned(),
+            132 => "sctp".to_owned(),
+            136 => "udplite".to_owned(),
+            number => number.to_string(),
+        }
+    }
+
     fn of(tuple: &Tuple, from: Side) -> Self {
         let Tuple { source, destination, protocol } = *tuple;
         match from {
@@ -52,9 +76,34 @@ pub enum Met {
 #[derive(Debug)]
 pub struct FlowTable {
     numbers: BTreeMap<Ends, u32>,
-    /// By number; number 0 stands for no connection and heads the list by use.
+    /// By number; number 0 stands for no connection.
     entries: Vec<Entry>,
+    /// Connections by what is known of them, see [`Standing`].
+    lists: [List; 3],
+    /// The number that was used last.
+    last: u32,
     most: usize,
+}
+
+/// What is known of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It was begun from [`Side::Wired`], and nothing else is known.
+    FromWired = 0,
+    /// It was begun from [`Side::Radio`], and nothing else is known.
+    FromRadio = 1,
+    /// One end has acknowledged what the other sent.
+    Proven = 2,
+}
+
+/// Connections by use.
+#[derive(Clone, Copy, Debug, Default)]
+struct List {
+    /// The number that was quiet for longest; 0 where there is none.
+    oldest: u32,
+    /// The number that was used last; 0 where there is none.
+    newest: u32,
+    length: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +112,8 @@ struct Entry {
     /// Packets inside the graph.
     inside: u32,
     scales: Scales,
-    /// Neighbours in the list by use: towards those used before and after.
+    standing: Standing,
+    /// Neighbours in its list: the numbers that were used before and after; 0 at an end.
     older: u32,
     newer: u32,
 }
@@ -77,29 +127,54 @@ struct Scales {
     shift: [Option<u8>; 2],
 }
 
-const HEAD: u32 = 0;
+impl Standing {
+    const fn begun(from: Side) -> Self {
+        match from {
+            Side::Wired => Self::FromWired,
+            Side::Radio => Self::FromRadio,
+        }
+    }
+}
+
+/// No number of a connection.
+const NONE: u32 = 0;
 
 impl FlowTable {
     /// A table of at most `most` connections.
     pub fn new(most: usize) -> Self {
-        let head = Entry { ends: None, inside: 0, scales: Scales::default(), older: HEAD, newer: HEAD };
-        Self { numbers: BTreeMap::new(), entries: vec![head], most }
+        let none = Entry {
+            ends: None,
+            inside: 0,
+            scales: Scales::default(),
+            standing: Standing::FromWired,
+            older: NONE,
+            newer: NONE,
+        };
+        Self { numbers: BTreeMap::new(), entries: vec![none], lists: [List::default(); 3], last: NONE, most }
     }
 
     /// Finds or numbers the connection of a packet that comes in at `from`.
     pub fn meet(&mut self, from: Side, tuple: Option<&Tuple>) -> Met {
         let Some(ends) = tuple.map(|tuple| Ends::of(tuple, from)) else { return Met::None };
         // Packets come in trains: most are of the connection that was used last.
-        let last = self.entries[HEAD as usize].older;
-        if last != HEAD && self.entries[last as usize].ends == Some(ends) {
-            return Met::Known(FlowId(last));
+        if self.entries[self.last as usize].ends == Some(ends) {
+            return Met::Known(FlowId(self.last));
         }
         if let Some(&number) = self.numbers.get(&ends) {
             self.unlink(number);
             self.link_newest(number);
             return Met::Known(FlowId(number));
         }
-        self.number(ends).map_or(Met::None, |number| Met::New(FlowId(number)))
+        self.number(ends, from).map_or(Met::None, |number| Met::New(FlowId(number)))
+    }
+
+    /// One end of the connection has acknowledged what the other sent.
+    pub fn prove(&mut self, flow: FlowId) {
+        if self.entries[flow.index()].standing != Standing::Proven {
+            self.unlink(flow.0);
+            self.entries[flow.index()].standing = Standing::Proven;
+            self.link_newest(flow.0);
+        }
     }
 
     /// A packet of the flow enters the graph.
@@ -151,13 +226,13 @@ impl FlowTable {
         self.entries[flow.index()].scales.shift[from as usize]
     }
 
-    /// The number for a new connection: one never used, or the one whose connection was quiet for longest.
-    fn number(&mut self, ends: Ends) -> Option<u32> {
+    /// The number for a new connection: one never used, or one that another must give up.
+    fn number(&mut self, ends: Ends, from: Side) -> Option<u32> {
         let number = if self.entries.len() <= self.most {
-            self.entries.push(self.entries[HEAD as usize]);
+            self.entries.push(self.entries[NONE as usize]);
             (self.entries.len() - 1) as u32
         } else {
-            let number = self.quiet()?;
+            let number = self.given_up(from)?;
             self.unlink(number);
             if let Some(old) = self.entries[number as usize].ends {
                 self.numbers.remove(&old);
@@ -166,35 +241,60 @@ impl FlowTable {
         };
         let entry = &mut self.entries[number as usize];
         (entry.ends, entry.inside, entry.scales) = (Some(ends), 0, Scales::default());
+        entry.standing = Standing::begun(from);
         self.numbers.insert(ends, number);
         self.link_newest(number);
         Some(number)
     }
 
-    /// The connection that was quiet for longest and has nothing inside.
-    fn quiet(&self) -> Option<u32> {
+    /// The number that a connection gives up for one that begins at `from`.
+    fn given_up(&self, from: Side) -> Option<u32> {
+        // Each side keeps a quarter of the numbers for what it has begun, so that a flood from the other takes none of it.
+        let share = (self.most / 4).max(1);
+        let length = |standing: Standing| self.lists[standing as usize].length;
+        let [own, other] = [Standing::begun(from), Standing::begun(from.other())];
+        let too_many_proven = length(Standing::Proven) + 2 * share > self.most;
+        let proven = too_many_proven.then(|| self.quiet(Standing::Proven)).flatten();
+        let others = || if length(own) < share { self.quiet(other) } else { None };
+        proven.or_else(others).or_else(|| self.quiet(own))
+    }
+
+    /// The connection of a list that was quiet for longest and has nothing inside.
+    fn quiet(&self, standing: Standing) -> Option<u32> {
         // One that is quiet but has packets inside waits for a slow link; few do.
         const LOOK_AT: usize = 64;
-        let oldest = self.entries[HEAD as usize].newer;
+        let oldest = self.lists[standing as usize].oldest;
         std::iter::successors(Some(oldest), |&number| Some(self.entries[number as usize].newer))
             .take(LOOK_AT)
-            .take_while(|&number| number != HEAD)
+            .take_while(|&number| number != NONE)
             .find(|&number| self.entries[number as usize].inside == 0)
     }
 
     fn unlink(&mut self, number: u32) {
-        let Entry { older, newer, .. } = self.entries[number as usize];
-        self.entries[older as usize].newer = newer;
-        self.entries[newer as usize].older = older;
+        let Entry { older, newer, standing, .. } = self.entries[number as usize];
+        let list = &mut self.lists[standing as usize];
+        list.length -= 1;
+        match older {
+            NONE => list.oldest = newer,
+            older => self.entries[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => list.newest = older,
+            newer => self.entries[newer as usize].older = older,
+        }
     }
 
-    /// The list is a ring: the head's `older` is the newest of all, its `newer` the oldest.
     fn link_newest(&mut self, number: u32) {
-        let newest = self.entries[HEAD as usize].older;
-        self.entries[number as usize].older = newest;
-        self.entries[number as usize].newer = HEAD;
-        self.entries[newest as usize].newer = number;
-        self.entries[HEAD as usize].older = number;
+        let list = &mut self.lists[self.entries[number as usize].standing as usize];
+        let before = std::mem::replace(&mut list.newest, number);
+        list.length += 1;
+        match before {
+            NONE => list.oldest = number,
+            before => self.entries[before as usize].newer = number,
+        }
+        let entry = &mut self.entries[number as usize];
+        (entry.older, entry.newer) = (before, NONE);
+        self.last = number;
     }
 }
 
@@ -278,6 +378,55 @@ mod tests {
             (table.scale(FlowId(1), Side::Radio), table.scale(FlowId(1), Side::Wired)),
             (None, Some(9))
         );
+    }
+
+    /// A connection with this port whose ends have acknowledged each other.
+    fn proven(table: &mut FlowTable, port: u16) -> FlowId {
+        let (Met::New(flow) | Met::Known(flow)) = table.meet(Side::Radio, Some(&back(tuple(port)))) else {
+            panic!()
+        };
+        table.prove(flow);
+        flow
+    }
+
+    #[test]
+    fn a_scan_takes_no_number_of_a_proven_connection_nor_of_one_begun_from_the_other_side() {
+        let mut table = FlowTable::new(100);
+        // Half of the numbers, all quiet from now on, and as many half-open from the mobile as it has a share of.
+        let kept: Vec<_> = (0..50).map(|port| proven(&mut table, port)).collect();
+        for port in 50..75 {
+            table.meet(Side::Radio, Some(&back(tuple(port))));
+        }
+        for port in 1_000..43_000 {
+            assert!(matches!(table.meet(Side::Wired, Some(&tuple(port))), Met::New(_)), "{port}");
+        }
+        for (port, flow) in (0..).zip(kept) {
+            assert_eq!(table.meet(Side::Wired, Some(&tuple(port))), Met::Known(flow));
+        }
+        for port in 50..75 {
+            assert!(matches!(table.meet(Side::Wired, Some(&tuple(port))), Met::Known(_)), "{port}");
+        }
+    }
+
+    #[test]
+    fn of_too_many_proven_connections_the_quietest_makes_room() {
+        let mut table = FlowTable::new(8);
+        let flows: Vec<_> = (0..8).map(|port| proven(&mut table, port)).collect();
+        table.meet(Side::Radio, Some(&back(tuple(0))));
+        assert_eq!(table.meet(Side::Wired, Some(&tuple(100))), Met::New(flows[1]));
+        assert_eq!(table.meet(Side::Wired, Some(&tuple(101))), Met::New(flows[2]));
+        assert_eq!(table.meet(Side::Wired, Some(&tuple(0))), Met::Known(flows[0]));
+    }
+
+    #[test]
+    fn a_number_is_proven_no_more_when_another_connection_gets_it() {
+        let mut table = FlowTable::new(4);
+        let flows: Vec<_> = (0..4).map(|port| proven(&mut table, port)).collect();
+        assert_eq!(table.meet(Side::Wired, Some(&tuple(100))), Met::New(flows[0]));
+        // Two of four may stay proven: one more gives way, and then the new ones each other.
+        assert_eq!(table.meet(Side::Wired, Some(&tuple(101))), Met::New(flows[1]));
+        assert_eq!(table.meet(Side::Wired, Some(&tuple(102))), Met::New(flows[0]));
+        assert_eq!(table.meet(Side::Wired, Some(&tuple(103))), Met::New(flows[1]));
     }
 
     proptest! {

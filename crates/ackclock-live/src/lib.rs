@@ -15,6 +15,7 @@
 //! back the buffers of what was lost. [`Driver`] does that in real time; with a [`Clock`] and [`Port`]s that are made up it
 //! does the same in no time at all, which is how equality with the simulation is tested.
 
+mod account;
 mod background;
 pub mod capture;
 mod clients;
@@ -38,9 +39,11 @@ pub mod rewrite;
 pub mod runtime_dir;
 pub mod standard_output;
 mod stats;
+mod tally;
 mod template;
 mod watch;
 
+pub use account::{Account, Page, Rest, Snapshot, Summary, Totals};
 pub use background::{Ending, Unwritten};
 pub use clock::{Clock, Ready, RealClock, Waits};
 pub use driver::{Call, Driver, Order, Orders, Remote};

@@ -12,14 +12,26 @@ use crate::clients::{self, Protocol};
 #[derive(Clone, Debug, Default)]
 pub struct Page(String);
 
-/// Whether a metric only grows.
+/// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It does.
+    /// It only grows.
     Counter,
     /// It goes up and down.
     Gauge,
 }
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+        }
+    }
+}
+
+/// Labels of a value.
+pub type Labels = Vec<(&'static str, String)>;
 
 impl Page {
     /// Adds a metric: its name without the prefix `ackclock_`, what it means, and a value for each set of labels. A value
@@ -29,22 +41,46 @@ impl Page {
         kind: Kind,
         name: &str,
         help: &str,
-        values: impl IntoIterator<Item = (Vec<(&'static str, String)>, Option<f64>)>,
+        values: impl IntoIterator<Item = (Labels, Option<f64>)>,
     ) -> &mut Self {
         let mut rows = values.into_iter().filter_map(|(labels, value)| Some((labels, value?))).peekable();
         if rows.peek().is_none() {
             return self;
         }
-        let kind = if kind == Kind::Counter { "counter" } else { "gauge" };
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.0, "# HELP ackclock_{name} {help}\n# TYPE ackclock_{name} {kind}");
-        for (labels, value) in rows {
-            let labels: Vec<_> =
-                labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
-            let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-            let _ = writeln!(self.0, "ackclock_{name}{labels} {value}");
-        }
+        self.head(kind.name(), name, help);
+        rows.for_each(|(labels, value)| self.row(name, &labels, value));
         self
+    }
+
+    /// Adds a summary: quantiles that exist, the sum of all observations and how many there were.
+    pub fn summary(
+        &mut self,
+        name: &str,
+        help: &str,
+        quantiles: impl IntoIterator<Item = (&'static str, Option<f64>)>,
+        (sum, count): (f64, u64),
+    ) -> &mut Self {
+        self.head("summary", name, help);
+        for (quantile, value) in
+            quantiles.into_iter().filter_map(|(quantile, value)| Some((quantile, value?)))
+        {
+            self.row(name, &[("quantile", quantile.to_owned())], value);
+        }
+        self.row(&format!("{name}_sum"), &[], sum);
+        self.row(&format!("{name}_count"), &[], count as f64);
+        self
+    }
+
+    // Writing to a string cannot fail.
+    fn head(&mut self, kind: &str, name: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP ackclock_{name} {help}\n# TYPE ackclock_{name} {kind}");
+    }
+
+    fn row(&mut self, name: &str, labels: &[(&'static str, String)], value: f64) {
+        let labels: Vec<_> =
+            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "ackclock_{name}{labels} {value}");
     }
 
     /// The text.
@@ -122,15 +158,26 @@ mod tests {
         let mut page = Page::default();
         page.metric(
             Kind::Gauge,
-            "rate_bps",
-            "Rate now.",
+            "queue_bytes",
+            "Bytes now.",
             [(vec![("direction", "do\"wn".to_owned())], Some(2e6))],
         );
         page.metric(Kind::Counter, "nothing_total", "Nothing.", [(vec![], None)]);
         assert_eq!(
             page.text(),
-            "# HELP ackclock_rate_bps Rate now.\n# TYPE ackclock_rate_bps gauge\n\
-             ackclock_rate_bps{direction=\"do\\\"wn\"} 2000000\n"
+            "# HELP ackclock_queue_bytes Bytes now.\n# TYPE ackclock_queue_bytes gauge\n\
+             ackclock_queue_bytes{direction=\"do\\\"wn\"} 2000000\n"
+        );
+    }
+
+    #[test]
+    fn a_summary_has_quantiles_sum_and_count() {
+        let mut page = Page::default();
+        page.summary("wait_seconds", "Waits.", [("0.5", Some(0.25)), ("0.99", None)], (7.5, 30));
+        assert_eq!(
+            page.text(),
+            "# HELP ackclock_wait_seconds Waits.\n# TYPE ackclock_wait_seconds summary\n\
+             ackclock_wait_seconds{quantile=\"0.5\"} 0.25\nackclock_wait_seconds_sum 7.5\nackclock_wait_seconds_count 30\n"
         );
     }
 

@@ -20,6 +20,9 @@
 //! Against an independent builder of packets (unit tests); random and mutated bytes (property tests, fuzz target
 //! `live_parse`).
 
+use std::fmt;
+use std::net::SocketAddr;
+
 use ackclock_core::{
     Ecn, Flags, FlowId, LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps,
 };
@@ -54,6 +57,12 @@ pub struct End {
     pub address: std::net::IpAddr,
     /// The port.
     pub port: u16,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        SocketAddr::new(self.address, self.port).fmt(f)
+    }
 }
 
 /// Where the headers of a packet stand.

@@ -2,17 +2,22 @@
 //!
 //! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those.
 
-use ackclock_core::results::{EngineResult, Provenance, RunResult};
+mod pages;
+
+use std::sync::mpsc::{self, Receiver, Sender};
+
 use ackclock_core::{ConfigError, FlowId, PacketId, Segment, Time, name_of};
 use ackclock_edge::Edge;
 use ackclock_link::{Direction, Files, Load, Medium};
 
+use crate::account::Totals;
 use crate::flow::{Met, NO_FLOW};
 use crate::graph::Graph;
 use crate::log::LinkLog;
 use crate::parse::{Layout, Parsed, Tuple, parse};
 use crate::port::Side;
 use crate::rewrite::rewrite;
+use crate::tally::Tally;
 use crate::template::Template;
 use crate::watch::Seen;
 use crate::{FlowReport, FlowTable, PlaneConfig, Pool};
@@ -37,8 +42,15 @@ pub struct Plane {
     flows: FlowTable,
     /// What is known of each connection, by number; nothing of number 0.
     connections: Vec<Option<Connection>>,
-    /// Connections that lost their number to another.
-    past: Vec<FlowReport>,
+    /// Where connections go that lost their number to another, and how many more may.
+    past: Sender<FlowReport>,
+    past_room: usize,
+    /// Of those for which there was no room.
+    forgotten: Totals,
+    /// Connections with ports so far.
+    met: u32,
+    /// The other end of `past`, until it is taken.
+    account: Option<Receiver<FlowReport>>,
     /// An unused buffer, for packets that are made here.
     spare: Box<[u8]>,
     regulator: String,
@@ -63,7 +75,7 @@ struct Inside {
 
 #[derive(Clone, Debug)]
 struct Connection {
-    report: FlowReport,
+    tally: Tally,
     /// What its packets look like, by the side that they come from.
     templates: [Template; 2],
 }
@@ -78,12 +90,17 @@ impl Plane {
     /// Names the key of the `[edge]` table that is wrong.
     pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
         let pool = Pool::new(config.packets, config.packet_bytes);
+        let (past, account) = mpsc::channel();
         Ok(Self {
             graph: Graph::new(config, files)?,
             packets: Vec::new(),
             flows: FlowTable::new(config.flows),
             connections: Vec::new(),
-            past: Vec::new(),
+            past,
+            past_room: MOST_PAST,
+            forgotten: Totals::default(),
+            met: 0,
+            account: Some(account),
             spare: pool.buffer(),
             pool,
             regulator: name_of(&config.edge.regulator),
@@ -219,41 +236,6 @@ impl Plane {
         self.logs.iter_mut().filter_map(Option::take).for_each(|log| log.finish(now));
     }
 
-    /// What is known of every connection, those of the past first, in the order in which they came.
-    pub fn flow_reports(&self) -> Vec<FlowReport> {
-        let present = self.connections.iter().enumerate().filter_map(|(number, connection)| {
-            connection.as_ref().map(|connection| self.report(FlowId(number as u32), connection))
-        });
-        let mut reports: Vec<_> = self.past.iter().cloned().chain(present).collect();
-        reports.sort_by_key(|report| report.first);
-        reports
-    }
-
-    /// The results so far, in the form of a simulated run, with a row for each connection that has ports.
-    pub fn results(&mut self, scenario: &str, seed: u64, provenance: Provenance) -> RunResult {
-        let connections = self.flow_reports().into_iter().filter(|report| report.ends.wired.port != 0);
-        let (now, packets) = (self.graph.now(), self.edge().statistics().delivered);
-        let row = |(id, report): (usize, FlowReport)| report.result(id as u32, "real", &self.regulator);
-        let flows: Vec<_> = connections.enumerate().map(row).collect();
-        let duration = now.as_secs_f64();
-        let [bottleneck, uplink] = Direction::BOTH
-            .map(|direction| self.graph.edge_mut().link_counts(now, direction).result(duration));
-        RunResult {
-            scenario: scenario.to_owned(),
-            seed,
-            run: 0,
-            duration_s: duration,
-            fairness: ackclock_core::results::FairnessResult::of(&[], &flows),
-            flows,
-            users: Vec::new(),
-            transfers: Vec::new(),
-            bottleneck,
-            uplink,
-            engine: EngineResult { events: self.graph.events(), packets, cpu_s: None },
-            provenance,
-        }
-    }
-
     /// The number of a packet's connection, which is opened where it is new.
     fn flow(&mut self, now: Time, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
         match self.flows.meet(from, tuple) {
@@ -264,7 +246,7 @@ impl Plane {
             }
             Met::Known(flow) => {
                 let connection = self.connections[flow.index()].as_ref();
-                if connection.is_some_and(|connection| connection.report.is_over_with(from, segment)) {
+                if connection.is_some_and(|connection| connection.tally.is_over_with(from, segment)) {
                     self.open(now, flow);
                 }
                 flow
@@ -276,17 +258,17 @@ impl Plane {
     fn open(&mut self, now: Time, flow: FlowId) {
         self.connections.resize(self.connections.len().max(flow.index() + 1), None);
         if let Some(old) = self.connections[flow.index()].take() {
-            if self.past.len() < MOST_PAST {
-                self.past.push(self.report(flow, &old));
-            }
+            self.archive(flow, &old);
             // The last packets of a connection between the same ends may still be inside; the edge then goes on with it.
             if self.flows.inside(flow) == 0 {
                 self.edge_mut().forget(flow);
             }
         }
-        let report = self.flows.ends(flow).map(|ends| FlowReport::new(ends, now));
+        let ends = self.flows.ends(flow);
+        let tally = ends.map(|ends| Tally::new(self.met, ends, now));
+        self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| pages::has_ports(&ends))));
         let templates = [Template::default(); 2];
-        self.connections[flow.index()] = report.map(|report| Connection { report, templates });
+        self.connections[flow.index()] = tally.map(|tally| Connection { tally, templates });
     }
 
     /// Learns what a packet shows of its connection.
@@ -303,19 +285,11 @@ impl Plane {
             return;
         };
         connection.templates[from as usize].learn(self.pool.bytes(packet).unwrap_or_default(), layout);
-        connection.report.on_packet(now, from, segment);
-        self.flows.learn(flow, from, segment);
-    }
-
-    /// A connection's report with what only the edge knows.
-    fn report(&self, flow: FlowId, connection: &Connection) -> FlowReport {
-        let mut report = connection.report.clone();
-        if let Some(statistics) = self.edge().flow_statistics(flow) {
-            report.edge_rtt = statistics.edge_rtt.mean();
-            report.dropped = statistics.dropped;
+        connection.tally.on_packet(now, from, segment);
+        if connection.tally.is_proven() {
+            self.flows.prove(flow);
         }
-        report.held = self.edge().held(flow);
-        report
+        self.flows.learn(flow, from, segment);
     }
 
     fn note(&mut self, packet: PacketId, inside: Inside) {
@@ -335,7 +309,7 @@ impl Plane {
         }
         let layout = self.packets.get(segment.packet().slot as usize)?.layout;
         if let Some(connection) = self.connections.get_mut(segment.flow.index()).and_then(Option::as_mut) {
-            connection.report.on_left(side.other(), segment);
+            connection.tally.on_left(side.other(), segment);
         }
         rewrite(self.pool.bytes_mut(segment.packet())?, layout, segment);
         Some(segment.packet())

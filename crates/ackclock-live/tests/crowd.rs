@@ -1,9 +1,11 @@
-//! Packets that wait one way leave room for those of the other.
+//! Crowds: packets that wait one way leave room for those of the other, and connections that come and go for those that stay.
 
-use ackclock_core::{Size, Time};
+use ackclock_core::results::Provenance;
+use ackclock_core::{Flags, Size, Span, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::NoFiles;
-use ackclock_live::{Plane, PlaneConfig, Side};
+use ackclock_live::{FlowReport, Plane, PlaneConfig, Rest, Side};
+use etherparse::PacketBuilder;
 use serde_json::json;
 
 fn arrive(plane: &mut Plane, from: Side) {
@@ -23,4 +25,94 @@ fn a_crowd_one_way_loses_its_own_packets_alone() {
     assert_eq!((plane.inside(), plane.overflowed()), (32, 68));
     (0..20).for_each(|_| arrive(&mut plane, Side::Wired));
     assert_eq!((plane.inside(), plane.overflowed()), (52, 68));
+}
+
+fn packet(down: bool, port: u16, flags: Flags, [seq, ack]: [u32; 2], payload: usize) -> Vec<u8> {
+    let (from, to) = if down { ([1; 4], [2; 4]) } else { ([2; 4], [1; 4]) };
+    let (source, destination) = if down { (80, port) } else { (port, 80) };
+    let mut tcp = PacketBuilder::ipv4(from, to, 64).tcp(source, destination, seq, 4000);
+    if flags.contains(Flags::SYN) {
+        tcp = tcp.syn();
+    }
+    if flags.contains(Flags::ACK) {
+        tcp = tcp.ack(ack);
+    }
+    let mut bytes = Vec::new();
+    tcp.write(&mut bytes, &vec![0; payload]).unwrap();
+    bytes
+}
+
+fn send(plane: &mut Plane, ms: u64, from: Side, bytes: &[u8]) {
+    let mut buffer = plane.pool().buffer();
+    buffer[..bytes.len()].copy_from_slice(bytes);
+    let packet = plane.pool_mut().claim(&mut buffer, bytes.len()).unwrap();
+    plane.arrive(Time::ZERO + Span::from_millis(ms), from, packet);
+    while let Some(departure) = plane.poll_departure() {
+        plane.release(departure.packet);
+    }
+}
+
+/// All connections that a plane knows.
+fn known(plane: &mut Plane) -> Vec<FlowReport> {
+    let (mut flows, mut from) = (Vec::new(), 0);
+    loop {
+        let page = plane.page(from);
+        flows.extend(page.flows);
+        match page.rest {
+            Rest::From(next) => from = next,
+            Rest::Nothing(_) => return flows,
+        }
+    }
+}
+
+#[test]
+fn a_scan_from_outside_does_not_take_a_regulated_connection_from_its_regulator() {
+    let way = json!({ "kind": "constant", "rate": "1Gbit/s", "delay": "0ms" });
+    let edge = EdgeConfig { down: way.clone(), up: way, regulator: "wrs".into(), ..EdgeConfig::default() };
+    let mut plane = Plane::new(&PlaneConfig { flows: 1000, ..PlaneConfig::new(&edge) }, &NoFiles).unwrap();
+    let ack = Flags::ACK;
+    send(&mut plane, 0, Side::Radio, &packet(false, 9, Flags::SYN, [99, 0], 0));
+    send(&mut plane, 1, Side::Wired, &packet(true, 9, Flags::SYN | ack, [999, 100], 0));
+    send(&mut plane, 2, Side::Radio, &packet(false, 9, ack, [100, 1000], 0));
+    send(&mut plane, 3, Side::Wired, &packet(true, 9, ack, [1000, 100], 1000));
+    // Between two packets of the connection come 42 000 of a scan, which is more than there are numbers.
+    for port in 1_000..43_000 {
+        send(&mut plane, 4, Side::Wired, &packet(true, port, Flags::SYN, [7, 0], 0));
+    }
+    send(&mut plane, 5, Side::Radio, &packet(false, 9, ack, [100, 2000], 0));
+    let flows = known(&mut plane);
+    assert_eq!(flows.len(), 1000);
+    let of_port: Vec<_> = flows.iter().filter(|flow| flow.ends.radio.port == 9).collect();
+    assert_eq!(of_port.iter().map(|flow| flow.id).collect::<Vec<_>>(), [0]);
+    assert_eq!(of_port[0].ways[Side::Wired as usize].delivered_bytes, 1000);
+}
+
+#[test]
+fn however_many_connections_there_were_a_page_has_few_of_them_and_the_account_all() {
+    let edge = EdgeConfig::default();
+    let mut plane = Plane::new(&PlaneConfig { flows: 300, ..PlaneConfig::new(&edge) }, &NoFiles).unwrap();
+    let mut account = plane.account().unwrap();
+    for port in 1..=5_000 {
+        send(&mut plane, port.into(), Side::Wired, &packet(true, port, Flags::ACK, [1, 1], 10));
+    }
+    let pages = std::cell::Cell::new(0);
+    let mut ask = |from| {
+        let page = plane.page(from);
+        assert!(page.flows.len() <= 64);
+        pages.set(pages.get() + 1);
+        Some(page)
+    };
+    let snapshot = account.snapshot(&mut ask).unwrap();
+    // 301 numbers, with that of no connection, are five pages of 64; 4 700 connections have lost theirs.
+    assert_eq!((pages.get(), snapshot.flows.len(), snapshot.totals.flows), (5, 300, 5_000));
+    let provenance = Provenance { version: String::new(), commit: None, scenario_sha256: String::new() };
+    let results = account.results(&mut ask, "test", 1, provenance).unwrap();
+    let ids: Vec<_> = results.flows.iter().map(|flow| flow.id).collect();
+    assert_eq!(ids, (0..5_000).collect::<Vec<_>>());
+    let real = results.flows[4_999].real.as_ref().unwrap();
+    assert_eq!(
+        (real.protocol.as_str(), real.from.as_str(), real.to.as_str()),
+        ("tcp", "1.1.1.1:80", "2.2.2.2:5000")
+    );
+    assert_eq!((real.start_s, real.end_s), (5.0, 5.0));
 }

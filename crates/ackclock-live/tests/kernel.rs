@@ -129,7 +129,8 @@ fn both_versions_of_ip_are_regulated_and_reported() {
     let mut driver = running.stop();
     books_balance(&driver);
     let provenance = Provenance { version: String::new(), commit: None, scenario_sha256: String::new() };
-    let results = driver.plane_mut().results("test", 1, provenance);
+    let mut account = driver.plane_mut().account().unwrap();
+    let results = account.results(|from| Some(driver.plane_mut().page(from)), "test", 1, provenance).unwrap();
     let rows: Vec<_> = results.flows.iter().filter(|row| row.delivered_bytes > 0).collect();
     assert_eq!(rows.len(), 2, "{:?}", results.flows);
     for row in rows {

@@ -221,7 +221,8 @@ fn results_have_both_directions_and_what_each_could_carry_over_its_changes() {
         plane.advance(at(seconds));
     }
     let provenance = Provenance { version: String::new(), commit: None, scenario_sha256: String::new() };
-    let results = plane.results("test", 1, provenance);
+    let mut account = plane.account().unwrap();
+    let results = account.results(|from| Some(plane.page(from)), "test", 1, provenance).unwrap();
     // 8 Mbit/s for 4 s, 4 for 4 s and nothing for 2 s.
     assert_eq!(results.bottleneck.capacity_bps, Some(4.8e6));
     assert_eq!(results.uplink.capacity_bps, Some(2e6));

@@ -124,6 +124,7 @@ impl Tally {
             regulator: self.regulator.clone(),
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
+            real: None,
         }
     }
 }

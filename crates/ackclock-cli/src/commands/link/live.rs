@@ -18,12 +18,14 @@ use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, Request};
 use ackclock_live::namespace::{Ends, Outside, Plan, Received, World};
 use ackclock_live::reach::Reach;
-use ackclock_live::{Driver, Orders, Plane, PlaneConfig, RealClock, Remote, Side, TunPort, metrics};
+use ackclock_live::{
+    Account, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, TunPort, metrics,
+};
 use ackclock_scenario::{DiskFiles, Scenario, json_line};
 use serde_json::Value;
 
 use super::outputs::{self, Captures, Outputs};
-use super::progress::{self, Progress, Snapshot};
+use super::progress::{self, Progress};
 use super::requests::Requests;
 use super::text::Text;
 use super::{Args, Around};
@@ -140,6 +142,12 @@ struct Shared {
     files: DiskFiles,
     /// The table as it is now, and how often it was changed.
     edge: Mutex<(EdgeConfig, u32)>,
+    /// The name of the regulator.
+    regulator: String,
+    /// Where results are put together.
+    account: Mutex<Account>,
+    /// The link a moment ago, and when that was.
+    snapshot: Mutex<Option<(Instant, Arc<Snapshot>)>>,
 }
 
 impl Link {
@@ -157,13 +165,24 @@ impl Link {
         let config = PlaneConfig { delay: scenario.tables().path.delay, seed, ..PlaneConfig::new(&edge) };
         let mut plane =
             Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
+        let account =
+            plane.account().ok_or_else(|| Failure::Run("the plane is somebody else's".to_owned()))?;
         let mut outputs = Outputs::default();
         outputs.log(&mut plane, args, &edge, &files)?;
         let [outside, inside] = Side::BOTH.map(|side| outputs.capture(side, &mut captures));
         let (remote, thread) = drive(plane, tuns, [outside?, inside?])
             .map_err(|error| Failure::Run(format!("the link cannot be driven: {error}")))?;
         let scenario = scenario.clone();
-        let shared = Shared { remote, scenario, seed, files, edge: Mutex::new((edge, 0)) };
+        let shared = Shared {
+            remote,
+            scenario,
+            seed,
+            files,
+            edge: Mutex::new((edge, 0)),
+            regulator: account.regulator().to_owned(),
+            account: Mutex::new(account),
+            snapshot: Mutex::new(None),
+        };
         Ok(Self { thread, outputs, shared: Arc::new(shared) })
     }
 
@@ -181,7 +200,7 @@ impl Link {
             let shared = Arc::clone(&self.shared);
             thread::spawn(move || {
                 metrics::serve(&listener, || {
-                    shared.snapshot().map_or_else(String::new, |all| progress::page(&all))
+                    shared.snapshot().map_or_else(String::new, |all| progress::page(&all, &shared.regulator))
                 })
             });
         }
@@ -286,16 +305,32 @@ impl Shared {
     }
 
     fn results(&self) -> Option<RunResult> {
-        let (name, seed) = (self.scenario.name().to_owned(), self.seed);
         let provenance = self.scenario.provenance();
-        self.remote.ask(move |plane, _| plane.results(&name, seed, provenance))
+        let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+        account.results(|from| self.page(from), self.scenario.name(), self.seed, provenance)
     }
 
-    fn snapshot(&self) -> Option<Snapshot> {
-        let results = self.results()?;
-        self.remote.ask(move |plane, now| Snapshot::new(results, plane, now))
+    /// The link as it is or was a moment ago: however many ask, packets wait for few of them.
+    fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        let mut last = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, snapshot)) = &*last
+            && at.elapsed() < MOMENT
+        {
+            return Some(Arc::clone(snapshot));
+        }
+        let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = Arc::new(account.snapshot(|from| self.page(from))?);
+        *last = Some((now(), Arc::clone(&snapshot)));
+        Some(snapshot)
+    }
+
+    fn page(&self, from: usize) -> Option<Page> {
+        self.remote.ask(move |plane, _| plane.page(from))
     }
 }
+
+/// How long a snapshot serves.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// A value as it is written in TOML: a number, or else a string.
 fn value(text: &str) -> Value {

@@ -2,37 +2,20 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use ackclock_core::results::{FlowResult, RunResult};
-use ackclock_core::{FlowId, Time};
+use ackclock_core::results::LinkCounts;
+use ackclock_core::{Span, Time};
 use ackclock_link::LinkView;
-use ackclock_live::Plane;
-use ackclock_live::metrics::{Kind, Page};
+use ackclock_live::metrics::{Kind, Labels, Page};
+use ackclock_live::{FlowReport, Snapshot, Summary};
 
-/// A link at an instant.
-pub(super) struct Snapshot {
-    now: Time,
-    results: RunResult,
-    /// The link towards the command, and what waits in all its queues.
-    down: LinkView,
-    /// ACKs that regulators hold.
-    held: usize,
+/// Round-trip time of the flow that delivered most.
+fn round_trip(snapshot: &Snapshot) -> Option<Span> {
+    snapshot.flows.iter().max_by_key(|flow| delivered(flow))?.edge_rtt
 }
 
-impl Snapshot {
-    pub(super) fn new(results: RunResult, plane: &mut Plane, now: Time) -> Self {
-        let held = plane.flow_reports().iter().map(|report| report.held).sum();
-        let down = LinkView { waiting: plane.waiting(), ..plane.edge().view(now, FlowId(0)) };
-        Self { now, results, down, held }
-    }
-
-    fn delivered_bytes(&self) -> u64 {
-        self.results.flows.iter().map(|flow| flow.delivered_bytes).sum()
-    }
-
-    /// Round-trip time of the flow that delivered most, ms.
-    fn rtt_ms(&self) -> Option<f64> {
-        self.results.flows.iter().max_by_key(|flow| flow.delivered_bytes)?.edge_rtt_ms
-    }
+/// Payload of a flow that was acknowledged, in the direction in which most was sent, bytes.
+fn delivered(flow: &FlowReport) -> u64 {
+    flow.ways[flow.sender() as usize].delivered_bytes
 }
 
 /// Where the status is shown.
@@ -78,9 +61,10 @@ impl Progress {
     }
 
     pub(super) fn show(&mut self, snapshot: &Snapshot) {
-        let (then, had) = std::mem::replace(&mut self.before, (snapshot.now, snapshot.delivered_bytes()));
-        let seconds = snapshot.now.since(then).as_secs_f64().max(1e-3);
-        let goodput = snapshot.delivered_bytes().saturating_sub(had) as f64 * 8.0 / seconds;
+        let (now, has) = (snapshot.summary.now, snapshot.totals.delivered_bytes);
+        let (then, had) = std::mem::replace(&mut self.before, (now, has));
+        let seconds = now.since(then).as_secs_f64().max(1e-3);
+        let goodput = has.saturating_sub(had) as f64 * 8.0 / seconds;
         let line = line(snapshot, goodput);
         match self.place {
             Place::Line => print(&format!("\r\x1b[K{line}")),
@@ -101,8 +85,9 @@ impl Drop for Progress {
 }
 
 fn line(snapshot: &Snapshot, goodput: f64) -> String {
-    let LinkView { waiting, rate, .. } = snapshot.down;
-    let rtt = snapshot.rtt_ms().map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0} ms"));
+    let LinkView { waiting, rate, .. } = snapshot.summary.down;
+    let rtt =
+        round_trip(snapshot).map_or_else(|| "-".to_owned(), |rtt| format!("{:.0} ms", rtt.as_millis_f64()));
     let megabits = |bps: f64| format!("{:.2} Mbit/s", bps / 1e6);
     format!(
         "link {}, queue {} packets, goodput {}, RTT {rtt}",
@@ -118,48 +103,104 @@ fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// The metrics of a link; flows by number, as in the results.
-pub(super) fn page(snapshot: &Snapshot) -> String {
-    let Snapshot { results, down, held, now } = snapshot;
-    let bottleneck = &results.bottleneck;
-    let one = |value: f64| [(Vec::new(), Some(value))];
+/// The metrics of a link, in the base units of Prometheus: seconds and bytes.
+pub(super) fn page(snapshot: &Snapshot, regulator: &str) -> String {
+    let Snapshot { flows, totals, summary } = snapshot;
     let mut page = Page::default();
-    page.metric(Kind::Counter, "duration_seconds", "Time since the link began.", one(now.as_secs_f64()))
-        .metric(Kind::Gauge, "rate_bps", "Rate of the link down, bit/s.", one(down.rate.as_bps() as f64))
-        .metric(Kind::Gauge, "queue_packets", "Packets waiting.", one(f64::from(down.waiting.packets)))
-        .metric(Kind::Gauge, "queue_bytes", "Bytes waiting.", one(down.waiting.bytes as f64))
-        .metric(Kind::Gauge, "held_acks", "ACKs that regulators hold.", one(*held as f64))
-        .metric(Kind::Counter, "packets_total", "Packets delivered down.", one(results.engine.packets as f64))
-        .metric(Kind::Counter, "drops_total", "Packets lost.", one(bottleneck.drops as f64));
-    let waits = [
-        ("0.5", bottleneck.queue_ms.p50),
-        ("0.95", bottleneck.queue_ms.p95),
-        ("0.99", bottleneck.queue_ms.p99),
-    ];
-    let waits = waits.map(|(quantile, value)| (vec![("quantile", quantile.to_owned())], value));
-    page.metric(Kind::Gauge, "queue_ms", "Time that packets waited, ms.", waits);
-    for (kind, name, help, value) in FLOW_METRICS {
-        let rows = results.flows.iter().map(|flow| {
-            (vec![("flow", flow.id.to_string()), ("regulator", flow.regulator.clone())], value(flow))
-        });
-        page.metric(kind, name, help, rows);
-    }
+    of_link(&mut page, summary, flows.iter().map(|flow| flow.held).sum());
+    let one = |value: u64| [(Labels::new(), Some(value as f64))];
+    page.metric(Kind::Counter, "flows_total", "Connections that there were.", one(totals.flows))
+        .metric(Kind::Gauge, "flows", "Connections that are known.", one(flows.len() as u64))
+        .metric(
+            Kind::Counter,
+            "delivered_payload_bytes_total",
+            "Payload acknowledged, of all connections.",
+            one(totals.delivered_bytes),
+        );
+    of_flows(&mut page, flows, regulator);
     page.text().to_owned()
 }
 
-/// What is told of each flow: kind, name, help, value.
-type FlowMetric = (Kind, &'static str, &'static str, fn(&FlowResult) -> Option<f64>);
+/// Of the connections that are known now, those that delivered most, under the numbers that they have in the results.
+fn of_flows(page: &mut Page, flows: &[FlowReport], regulator: &str) {
+    let mut shown: Vec<_> = flows.iter().collect();
+    shown.sort_by_key(|flow| (std::cmp::Reverse(delivered(flow)), flow.id));
+    shown.truncate(FLOWS_SHOWN);
+    let number = |flow: &FlowReport| ("flow", flow.id.to_string());
+    let ends = |flow: &&FlowReport| {
+        let side = flow.sender();
+        let labels = vec![
+            number(flow),
+            ("protocol", flow.ends.protocol_name()),
+            ("from", flow.ends.of_side(side).to_string()),
+            ("to", flow.ends.of_side(side.other()).to_string()),
+            ("regulator", regulator.to_owned()),
+        ];
+        (labels, Some(1.0))
+    };
+    page.metric(Kind::Gauge, "flow_info", "What a flow is: always 1.", shown.iter().map(ends));
+    for (kind, name, help, value) in FLOW_METRICS {
+        page.metric(kind, name, help, shown.iter().map(|flow| (vec![number(flow)], value(flow))));
+    }
+}
 
-const FLOW_METRICS: [FlowMetric; 5] = [
-    (Kind::Gauge, "flow_goodput_bps", "Payload acknowledged, bit/s.", |flow| flow.goodput_bps),
-    (Kind::Counter, "flow_delivered_bytes", "Payload acknowledged, bytes.", |flow| {
-        Some(flow.delivered_bytes as f64)
+/// Most connections that have rows of their own.
+const FLOWS_SHOWN: usize = 100;
+
+fn of_link(page: &mut Page, summary: &Summary, held: usize) {
+    let Summary { now, down, links, engine, .. } = summary;
+    let seconds = [(Labels::new(), Some(now.as_secs_f64()))];
+    let rate = [way("down", down.rate.as_bps() as f64 / 8.0)];
+    let delivered = [way("down", engine.packets as f64)];
+    let both = |of: fn(&LinkCounts) -> u64| [0, 1].map(|at| way(WAYS[at], of(&links[at]) as f64));
+    let (dropped, bytes) = (both(|link| link.drops), both(|link| link.delivered_bytes));
+    page.metric(Kind::Gauge, "uptime_seconds", "Time since the link began.", seconds)
+        .metric(Kind::Gauge, "link_rate_bytes_per_second", "Rate of the link now.", rate)
+        .metric(Kind::Counter, "delivered_packets_total", "Packets that left the link.", delivered)
+        .metric(Kind::Counter, "delivered_bytes_total", "Bytes that left the link, with headers.", bytes)
+        .metric(Kind::Counter, "dropped_packets_total", "Packets lost in the queue or on the link.", dropped);
+    of_queue(page, summary, held);
+}
+
+fn of_queue(page: &mut Page, Summary { down, links, .. }: &Summary, held: usize) {
+    let waits = &links[0].waits;
+    let quantiles = [("0.5", 0.5), ("0.95", 0.95), ("0.99", 0.99)];
+    let quantiles = quantiles.map(|(quantile, q)| (quantile, waits.quantile(q).map(Span::as_secs_f64)));
+    let (packets, bytes) = (f64::from(down.waiting.packets), down.waiting.bytes as f64);
+    let (sum, held) = (waits.sum() as f64 / 1e9, [(Labels::new(), Some(held as f64))]);
+    page.metric(Kind::Gauge, "queue_packets", "Packets waiting.", [way("down", packets)])
+        .metric(Kind::Gauge, "queue_bytes", "Bytes waiting.", [way("down", bytes)])
+        .summary(
+            "queue_wait_seconds",
+            "Time that packets waited, going down.",
+            quantiles,
+            (sum, waits.count()),
+        )
+        .metric(Kind::Gauge, "held_acks", "ACKs that regulators hold.", held);
+}
+
+/// The directions, in the order of [`Summary::links`].
+const WAYS: [&str; 2] = ["down", "up"];
+
+/// A value of one direction.
+fn way(direction: &str, value: f64) -> (Labels, Option<f64>) {
+    (vec![("direction", direction.to_owned())], Some(value))
+}
+
+/// What is told of each flow: kind, name, help, value.
+type FlowMetric = (Kind, &'static str, &'static str, fn(&FlowReport) -> Option<f64>);
+
+const FLOW_METRICS: [FlowMetric; 4] = [
+    (Kind::Counter, "flow_delivered_payload_bytes_total", "Payload acknowledged.", |flow| {
+        Some(delivered(flow) as f64)
     }),
-    (Kind::Counter, "flow_segments_sent", "Data segments that came in.", |flow| {
-        Some(flow.segments_sent as f64)
+    (Kind::Counter, "flow_segments_total", "Data segments that came in.", |flow| {
+        Some(flow.ways[flow.sender() as usize].segments as f64)
     }),
-    (Kind::Counter, "flow_retransmits", "Data segments that came in again.", |flow| {
-        Some(flow.retransmits as f64)
+    (Kind::Counter, "flow_retransmitted_segments_total", "Data segments that came in again.", |flow| {
+        Some(flow.ways[flow.sender() as usize].retransmits as f64)
     }),
-    (Kind::Gauge, "flow_edge_rtt_ms", "Round-trip time at the edge, ms.", |flow| flow.edge_rtt_ms),
+    (Kind::Gauge, "flow_edge_rtt_seconds", "Mean round-trip time between edge and mobile.", |flow| {
+        flow.edge_rtt.map(Span::as_secs_f64)
+    }),
 ];

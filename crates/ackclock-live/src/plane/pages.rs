@@ -1,0 +1,86 @@
+//! What a plane tells of itself, in pieces that keep no packet waiting.
+
+use ackclock_core::FlowId;
+use ackclock_core::results::EngineResult;
+use ackclock_link::{Direction, LinkView};
+
+use super::{Connection, Plane};
+use crate::FlowReport;
+use crate::account::{Account, Page, Rest, Summary};
+use crate::flow::{Ends, NO_FLOW};
+
+/// Numbers of connections that are looked through for one [`Page`].
+const PAGE: usize = 64;
+
+impl Plane {
+    /// Where results are put together; there is one, and nothing at a second call.
+    pub fn account(&mut self) -> Option<Account> {
+        Some(Account::new(self.account.take()?, self.regulator.clone()))
+    }
+
+    /// A few of the connections that are known now: those with a number from `from` on. All of them at once would keep packets
+    /// waiting.
+    pub fn page(&mut self, from: usize) -> Page {
+        let to = (from + PAGE).min(self.connections.len());
+        let known = self.connections.get(from..to).unwrap_or_default().iter().enumerate();
+        let flows: Vec<_> = known
+            .filter_map(|(index, connection)| {
+                let connection =
+                    connection.as_ref().filter(|connection| has_ports(&connection.tally.report().ends))?;
+                Some(self.report(FlowId((from + index) as u32), connection))
+            })
+            .collect();
+        let rest = if to < self.connections.len() {
+            Rest::From(to)
+        } else {
+            Rest::Nothing(Box::new(self.summary()))
+        };
+        Page { flows, rest }
+    }
+
+    /// What is known beside connections.
+    fn summary(&mut self) -> Summary {
+        let now = self.graph.now();
+        let waiting = self.waiting();
+        Summary {
+            now,
+            down: LinkView { waiting, ..self.edge().view(now, NO_FLOW) },
+            links: Direction::BOTH.map(|direction| self.edge_mut().link_counts(now, direction)),
+            engine: EngineResult {
+                events: self.graph.events(),
+                packets: self.edge().statistics().delivered,
+                cpu_s: None,
+            },
+            forgotten: self.forgotten,
+        }
+    }
+
+    /// Hands over what is known of a connection that has lost its number.
+    pub(super) fn archive(&mut self, flow: FlowId, connection: &Connection) {
+        let report = self.report(flow, connection);
+        if !has_ports(&report.ends) {
+            return;
+        }
+        match self.past_room.checked_sub(1) {
+            // Whoever had the other end may have gone.
+            Some(room) if self.past.send(report).is_ok() => self.past_room = room,
+            _ => self.forgotten.add(&report),
+        }
+    }
+
+    /// A connection's report with what only the edge knows.
+    fn report(&self, flow: FlowId, connection: &Connection) -> FlowReport {
+        let mut report = *connection.tally.report();
+        if let Some(statistics) = self.edge().flow_statistics(flow) {
+            report.edge_rtt = statistics.edge_rtt.mean();
+            report.dropped = statistics.dropped;
+        }
+        report.held = self.edge().held(flow);
+        report
+    }
+}
+
+/// Whether a connection has a row in results: one whose protocol has ports.
+pub(super) fn has_ports(ends: &Ends) -> bool {
+    ends.wired.port != 0
+}

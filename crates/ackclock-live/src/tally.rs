@@ -1,0 +1,311 @@
+//! What is counted of a real connection.
+//!
+//! Everything is seen from the edge: a segment is sent when it comes in, sent again when its bytes had come in before, and
+//! delivered when the receiver's acknowledgement of it comes in, or without TCP when it leaves the link. What only a sender knows
+//! (its time-outs, its round-trip times) is not there.
+
+use ackclock_core::{Flags, SackBlock, Segment, Seq, Time};
+
+use crate::flow::Ends;
+use crate::port::Side;
+use crate::stats::{FlowReport, Way};
+
+/// A connection while it is counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    report: FlowReport,
+    sent: [Sent; 2],
+    proven: bool,
+}
+
+/// Sequence numbers that came in from one side.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    /// Where the first segment began.
+    first: Option<Seq>,
+    /// The byte after the last that was sent.
+    highest: Option<Seq>,
+    /// The byte after the last that was acknowledged.
+    acknowledged: Option<Seq>,
+    /// What has not come in of what lies below `highest`: it was lost on its way to the edge.
+    gaps: Gaps,
+}
+
+impl Tally {
+    pub(crate) fn new(id: u32, ends: Ends, now: Time) -> Self {
+        let ways = [Way::default(), Way::default()];
+        let report =
+            FlowReport { id, ends, first: now, last: now, ways, edge_rtt: None, dropped: 0, held: 0 };
+        Self { report, sent: [Sent::default(), Sent::default()], proven: false }
+    }
+
+    /// What was counted so far.
+    pub(crate) const fn report(&self) -> &FlowReport {
+        &self.report
+    }
+
+    /// Whether one end has acknowledged what the other sent.
+    pub(crate) const fn is_proven(&self) -> bool {
+        self.proven
+    }
+
+    /// A packet of the connection comes in at `from`.
+    pub(crate) fn on_packet(&mut self, now: Time, from: Side, segment: &Segment) {
+        self.report.last = now;
+        let (here, there) = (from as usize, from.other() as usize);
+        if !segment.is_tcp() {
+            let payload = self.datagram(segment);
+            let way = &mut self.report.ways[here];
+            way.segments += 1;
+            way.payload_bytes += payload;
+            way.header_bytes += u64::from(segment.wire_bytes()) - payload;
+            return;
+        }
+        self.sent[here].on_segment(&mut self.report.ways[here], segment);
+        if segment.flags.contains(Flags::ACK) {
+            // An answer to a SYN, or a refusal, comes of itself, whoever sent what it answers.
+            let of_itself = segment.flags.intersects(Flags::SYN | Flags::RST);
+            self.proven |= !of_itself && self.sent[there].covers(segment.ack);
+            self.sent[there].on_acknowledged(&mut self.report.ways[there], segment.ack);
+        }
+    }
+
+    /// A packet of the connection that had come in at `from` has left the link.
+    pub(crate) fn on_left(&mut self, from: Side, segment: &Segment) {
+        if !segment.is_tcp() {
+            self.report.ways[from as usize].delivered_bytes += self.datagram(segment);
+        }
+    }
+
+    /// Payload of a datagram, bytes: what is behind the headers of IP, taken to have no options, and UDP.
+    fn datagram(&self, segment: &Segment) -> u64 {
+        let headers = if self.report.ends.wired.address.is_ipv6() { 48 } else { 28 };
+        u64::from(segment.wire_bytes()).saturating_sub(headers)
+    }
+
+    /// Whether a segment begins another connection between the same ends: a SYN that is no repetition of the first.
+    pub(crate) fn is_over_with(&self, from: Side, segment: &Segment) -> bool {
+        let opens = segment.flags.intersects(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        opens && self.sent[from as usize].first.is_some_and(|first| first != segment.seq)
+    }
+}
+
+impl Sent {
+    fn on_segment(&mut self, way: &mut Way, segment: &Segment) {
+        // A reset may carry any number.
+        if !segment.has_data() || segment.flags.intersects(Flags::RST) {
+            return;
+        }
+        let end = segment.end();
+        self.first.get_or_insert(segment.seq);
+        let highest = *self.highest.get_or_insert(segment.seq);
+        self.acknowledged.get_or_insert(segment.seq);
+        if segment.seq.after(highest) {
+            self.gaps.open(highest, segment.seq);
+        }
+        let new = end.since(highest.max(segment.seq)) + self.gaps.fill(segment.seq, end);
+        self.highest = Some(highest.max(end));
+        if segment.payload == 0 {
+            return;
+        }
+        way.segments += 1;
+        if new == 0 {
+            way.retransmits += 1;
+        } else {
+            way.payload_bytes += u64::from(new.min(segment.payload.into()));
+            way.header_bytes += u64::from(segment.header);
+        }
+    }
+
+    /// Whether something of what came in is acknowledged by this.
+    fn covers(&self, ack: Seq) -> bool {
+        let sent = self.first.zip(self.highest);
+        sent.is_some_and(|(first, highest)| ack.after(first) && !ack.after(highest))
+    }
+
+    /// Counts what is acknowledged for the first time. SYN and FIN take a number each, which are not bytes.
+    fn on_acknowledged(&mut self, way: &mut Way, ack: Seq) {
+        let (Some(before), Some(highest)) = (self.acknowledged, self.highest) else { return };
+        let ack = ack.min(highest);
+        self.acknowledged = Some(before.max(ack));
+        way.delivered_bytes = (way.delivered_bytes + u64::from(ack.since(before))).min(way.payload_bytes);
+    }
+}
+
+/// Runs of sequence numbers that have not come in, the oldest first.
+#[derive(Clone, Debug, Default)]
+struct Gaps(Vec<SackBlock>);
+
+impl Gaps {
+    /// More of them than a path loses in a window; the oldest is given up for another.
+    const MOST: usize = 256;
+
+    fn open(&mut self, left: Seq, right: Seq) {
+        if self.0.len() == Self::MOST {
+            self.0.remove(0);
+        }
+        self.0.push(SackBlock { left, right });
+    }
+
+    /// What lies between `left` and `right` has come in; how many bytes of it had not.
+    fn fill(&mut self, left: Seq, right: Seq) -> u32 {
+        let mut filled = 0;
+        let mut rest = Vec::new();
+        self.0.retain(|gap| {
+            let (from, to) = (gap.left.max(left), gap.right.min(right));
+            if !from.before(to) {
+                return true;
+            }
+            filled += to.since(from);
+            let around = [(gap.left, from), (to, gap.right)].map(|(left, right)| SackBlock { left, right });
+            rest.extend(around.into_iter().filter(|part| part.left.before(part.right)));
+            false
+        });
+        self.0.append(&mut rest);
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::End;
+    use ackclock_core::{FlowId, Span};
+
+    fn tally() -> Tally {
+        let end = |port| End { address: std::net::IpAddr::from([127, 0, 0, 1]), port };
+        Tally::new(0, Ends { wired: end(1), radio: end(2), protocol: 6 }, Time::ZERO)
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn data(seq: u32, payload: u16) -> Segment {
+        Segment::data(FlowId(1), Seq(seq), payload, 40)
+    }
+
+    #[test]
+    fn goodput_is_what_was_acknowledged_and_repetitions_count_once() {
+        let mut tally = tally();
+        // Around the wrap of sequence numbers.
+        let start = 0xffff_ff00u32;
+        for (ms, offset) in [(0, 0), (1, 1000), (2, 2000), (3, 1000)] {
+            tally.on_packet(at(ms), Side::Wired, &data(start.wrapping_add(offset), 1000));
+        }
+        tally.on_packet(
+            at(10),
+            Side::Radio,
+            &Segment::pure_ack(FlowId(1), Seq(start.wrapping_add(2000)), 40),
+        );
+        tally.on_packet(
+            at(10),
+            Side::Radio,
+            &Segment::pure_ack(FlowId(1), Seq(start.wrapping_add(1000)), 40),
+        );
+        let row = tally.report().result("kernel", "none");
+        assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (4, 1, 2000));
+        // 2000 B in 10 ms are 1.6 Mbit/s, 2080 B with headers 1.664
+        assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(1.6e6), Some(1.664e6)));
+    }
+
+    #[test]
+    fn what_was_lost_before_the_edge_comes_in_for_the_first_time_when_it_is_sent_again() {
+        let mut tally = tally();
+        // 1000 to 3000 come last, in the middle of them first, and 2000 twice.
+        let starts = [0, 1000, 4000, 2500, 2000, 3000, 1000, 2000];
+        for (ms, (seq, payload)) in
+            (0..).zip(starts.into_iter().zip([1000, 500, 1000, 500, 500, 1000, 1000, 1000]))
+        {
+            tally.on_packet(at(ms), Side::Wired, &data(seq, payload));
+        }
+        tally.on_packet(at(10), Side::Radio, &Segment::pure_ack(FlowId(1), Seq(5000), 40));
+        let row = tally.report().result("kernel", "none");
+        assert_eq!((row.segments_sent, row.retransmits, row.delivered_bytes), (8, 1, 5000));
+        assert!(tally.sent[0].gaps.0.is_empty());
+    }
+
+    #[test]
+    fn a_datagram_is_delivered_when_it_leaves_the_link() {
+        let mut tally = tally();
+        let datagram = Segment::opaque(FlowId(1), 1028);
+        tally.on_packet(at(0), Side::Radio, &datagram);
+        tally.on_packet(at(10), Side::Radio, &datagram);
+        tally.on_left(Side::Radio, &datagram);
+        let row = tally.report().result("kernel", "none");
+        assert_eq!((row.segments_sent, row.delivered_bytes), (2, 1000));
+        // 1000 B in 10 ms, and 28 more with headers
+        assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(8e5), Some(8.224e5)));
+    }
+
+    #[test]
+    fn syn_and_fin_are_no_payload() {
+        let mut tally = tally();
+        let flagged = |seq, flags| {
+            let mut segment = data(seq, 0);
+            segment.flags = flags;
+            segment
+        };
+        tally.on_packet(at(0), Side::Radio, &flagged(99, Flags::SYN));
+        tally.on_packet(at(1), Side::Radio, &data(100, 50));
+        tally.on_packet(at(2), Side::Radio, &flagged(150, Flags::FIN | Flags::ACK));
+        tally.on_packet(at(3), Side::Wired, &Segment::pure_ack(FlowId(1), Seq(151), 40));
+        let row = tally.report().result("kernel", "none");
+        assert_eq!((tally.report().sender(), row.segments_sent, row.delivered_bytes), (Side::Radio, 1, 50));
+    }
+
+    #[test]
+    fn another_syn_between_the_same_ends_is_another_connection_and_a_repeated_one_is_not() {
+        let mut tally = tally();
+        let syn = |seq| {
+            let mut segment = data(seq, 0);
+            segment.flags = Flags::SYN;
+            segment
+        };
+        assert!(!tally.is_over_with(Side::Radio, &syn(99)));
+        tally.on_packet(at(0), Side::Radio, &syn(99));
+        assert!(!tally.is_over_with(Side::Radio, &syn(99)));
+        tally.on_packet(at(1), Side::Radio, &data(100, 50));
+        assert!(tally.is_over_with(Side::Radio, &syn(7_000)));
+        assert!(!tally.is_over_with(Side::Radio, &data(7_000, 1)));
+    }
+
+    #[test]
+    fn an_acknowledgement_of_what_was_never_sent_delivers_nothing() {
+        let mut tally = tally();
+        tally.on_packet(at(0), Side::Wired, &data(0, 100));
+        tally.on_packet(at(1), Side::Radio, &Segment::pure_ack(FlowId(1), Seq(1_000_000), 40));
+        assert_eq!(tally.report().ways[0].delivered_bytes, 100);
+    }
+
+    /// A segment with these flags and numbers.
+    fn flagged(flags: Flags, seq: u32, ack: u32) -> Segment {
+        let mut segment = data(seq, 0);
+        (segment.flags, segment.ack) = (flags, Seq(ack));
+        segment
+    }
+
+    #[test]
+    fn a_connection_is_proven_by_the_third_segment_of_its_handshake() {
+        let mut tally = tally();
+        tally.on_packet(at(0), Side::Radio, &flagged(Flags::SYN, 99, 0));
+        tally.on_packet(at(1), Side::Wired, &flagged(Flags::SYN | Flags::ACK, 499, 100));
+        assert!(!tally.is_proven(), "whoever made the SYN up did not see the answer");
+        tally.on_packet(at(2), Side::Radio, &flagged(Flags::ACK, 100, 501));
+        assert!(!tally.is_proven(), "a guess");
+        tally.on_packet(at(2), Side::Radio, &flagged(Flags::ACK, 100, 500));
+        assert!(tally.is_proven());
+    }
+
+    #[test]
+    fn one_met_in_mid_stream_is_proven_by_an_acknowledgement_and_not_by_a_reset() {
+        let mut tally = tally();
+        tally.on_packet(at(0), Side::Wired, &data(1000, 100));
+        tally.on_packet(at(1), Side::Radio, &flagged(Flags::RST | Flags::ACK, 0, 1100));
+        assert!(!tally.is_proven());
+        tally.on_packet(at(2), Side::Radio, &flagged(Flags::ACK, 7, 1000));
+        assert!(!tally.is_proven(), "of nothing that was seen");
+        tally.on_packet(at(2), Side::Radio, &flagged(Flags::ACK, 7, 1100));
+        assert!(tally.is_proven());
+    }
+}
