@@ -2,11 +2,12 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ackclock_core::text::printable;
 use ackclock_live::standard_output;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use tempfile::{NamedTempFile, PathPersistError, TempPath};
@@ -142,6 +143,32 @@ impl Write for WholeFile {
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
+}
+
+/// Opens a file that grows under its own name, so that it can be watched. What stood in it is gone.
+///
+/// # Errors
+/// Where it cannot be created, or its name stands for something of another user.
+pub(crate) fn create_in_place(target: &Path) -> Result<File, Failure> {
+    let open = || {
+        let path = behind_links(target)?;
+        let mut options = File::options();
+        options.write(true).create(true);
+        // A link that was put there since is not followed; one of `/proc` leads to what is open already.
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+            options.custom_flags(OFlags::NOFOLLOW.bits() as i32);
+        }
+        let file = options.open(path)?;
+        let found = file.metadata()?;
+        if found.is_file() {
+            if found.uid() != geteuid().as_raw() {
+                return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
+            }
+            file.set_len(0)?;
+        }
+        Ok(file)
+    };
+    open().map_err(|error| Failure::writing(target.display(), &error))
 }
 
 /// Whether `path` is, or can become, an ordinary file; `/dev/null` and named pipes are not exchanged.
@@ -328,6 +355,26 @@ mod tests {
         let written = file.write_all(&[0; 100_000]).map_err(|error| file.failure(&error));
         let Err(Failure::Run(message)) = written else { panic!("{written:?}") };
         assert!(message.starts_with("/dev/full: cannot be written: No space left"), "{message}");
+    }
+
+    #[test]
+    fn a_file_that_grows_in_place_fills_nothing_of_another_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("own"), "old").unwrap();
+        symlink(at("own"), at("link")).unwrap();
+        create_in_place(&at("link")).unwrap().write_all(b"new").unwrap();
+        create_in_place(&at("fresh")).unwrap().write_all(b"new").unwrap();
+        assert_eq!([at("own"), at("fresh")].map(|path| fs::read(path).unwrap()), [b"new", b"new"]);
+        create_in_place(Path::new("/dev/null")).unwrap();
+        if !geteuid().is_root() {
+            return;
+        }
+        fs::write(at("theirs"), "old").unwrap();
+        lchown(at("theirs"), Some(65534), None).unwrap();
+        let Err(Failure::Input(said)) = create_in_place(&at("theirs")) else { panic!() };
+        assert!(said.ends_with("theirs: cannot be written: it belongs to another user"), "{said}");
+        assert_eq!(fs::read(at("theirs")).unwrap(), b"old");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! They may be slow, stuck or fail: the link goes on, and it is told when it has ended.
 
 use std::env;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -89,7 +88,7 @@ impl Outputs {
         let down = (Side::Radio, "downlink", &args.spelling.downlink_log, &edge.down, queue_down);
         for (to, link, path, table, queue) in [up, down] {
             let Some(path) = path else { continue };
-            let file = File::create(path).map_err(|error| Failure::writing(path.display(), &error))?;
+            let file = output::create_in_place(path)?;
             let opportunities = match recording(table, files) {
                 Some(Recording::Opportunities(opportunities)) => Some(opportunities),
                 _ => None,
