@@ -64,8 +64,8 @@ pub struct FlowResult {
     pub timeouts: Option<u64>,
     /// Expiries that proved to be for nothing; null where the sender cannot tell.
     pub spurious_timeouts: Option<u64>,
-    /// Every round-trip time that the sender took, ms; null where only the edge was ours, which sees no other sender's samples:
-    /// `edge_rtt_ms` is what it measures.
+    /// Every round-trip time that the sender took, ms. Null in the results of `ackclock link`, which does not see what the
+    /// kernel's senders take: `edge_rtt_ms` is measured there.
     pub rtt_ms: Distribution,
     /// Mean round-trip time of one timed segment at a time, ms.
     pub timed_rtt_ms: Option<f64>,
@@ -87,15 +87,15 @@ pub struct FlowResult {
 /// Which connection a flow of real packets was; there only in the results of `ackclock link`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RealFlow {
-    /// Protocol above IP: `tcp`, `udp`, or its number; only of real packets, as all that follows.
+    /// Protocol above IP: `tcp`, `udp`, or its number. Only of real packets.
     pub protocol: String,
-    /// Address and port of the end that sent most.
+    /// Address and port of the end that sent most. Only of real packets.
     pub from: String,
-    /// Address and port of the other end.
+    /// Address and port of the end that sent less. Only of real packets.
     pub to: String,
-    /// When its first packet came, s since the link began.
+    /// When the flow's first packet came, s since the link began. Only of real packets.
     pub start_s: f64,
-    /// When its last packet came, s since the link began.
+    /// When the flow's last packet came, s since the link began. Only of real packets.
     pub end_s: f64,
 }
 
