@@ -272,7 +272,8 @@ def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
         {name: At(runs, channel).long_flows for name, channel in grid.OTHER_CELLS.items()},
     )
     yield _table(
-        f"What holds with which reading of the traffic of figures 14 and 15 ({grid.JUDGED.doppler:g} Hz; {cell})",
+        "What holds with which reading of the traffic of figures 14 and 15 "
+        f"(as judged: Doppler {grid.JUDGED.doppler:g} Hz, {cell})",
         expected,
         {channel.reading: At(runs, channel).short_flows for channel in grid.READ},
     )
