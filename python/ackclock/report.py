@@ -230,4 +230,5 @@ def _cell(values: pd.Series[Any]) -> str:
 
 
 def _provenance(run: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in (run.get("provenance") or {}).items())
+    said = (run.get("provenance") or {}).items()
+    return ", ".join(f"{key} {value}" for key, value in said if value not in ({}, []))

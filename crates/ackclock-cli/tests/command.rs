@@ -59,7 +59,10 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
         assert_eq!(keys(&run[link]), ["capacity_bps", "utilisation", "drops", "queue_ms"]);
     }
     assert_eq!(keys(&run["engine"]), ["events", "packets", "cpu_s"]);
-    assert_eq!(keys(&run["provenance"]), ["version", "commit", "scenario_sha256"]);
+    assert_eq!(
+        keys(&run["provenance"]),
+        ["version", "commit", "dirty", "scenario_sha256", "configuration_sha256", "inputs", "set"]
+    );
     assert_eq!(run["seed"], 7);
     // What does not exist is null: the download has no end, and nobody asked for CPU time.
     assert_eq!((&run["flows"][0]["completion_s"], &run["engine"]["cpu_s"]), (&Value::Null, &Value::Null));
@@ -164,14 +167,21 @@ fn check_says_ok_and_shows_what_is_filled_in() {
     assert_eq!(folder.prints(&["check", "case.toml"]), "case.toml: ok, 4 points\n");
     let shown = folder.prints(&["check", "case.toml", "--show", "--set", "edge.buffer=7p"]);
     assert!(shown.contains("\nbuffer = \"7p\"\n"), "{shown}");
+    // What the preset and the defaults say is there too.
+    assert!(shown.contains("rate = \"100Mbit/s\"") && shown.contains("[flow.sender.rto]"), "{shown}");
     // What is shown is a scenario itself, and the same one.
-    folder.write("shown.toml", &shown);
-    let sha = |file| {
-        objects(&folder.prints(&["run", file, "--set", "edge.buffer=7p", "--json"]))[0]["provenance"]
-        ["scenario_sha256"]
-        .clone()
+    std::fs::create_dir(folder.path("shown")).unwrap();
+    folder.write("shown/case.toml", &shown);
+    let printed = |inside: &str, more: &[&str]| {
+        let mut command = folder.command(&[&["run", "case.toml", "--json"][..], more].concat());
+        let output = command.current_dir(folder.path(inside)).output().unwrap();
+        objects(&String::from_utf8(output.stdout).unwrap()).remove(0)
     };
-    assert_eq!(sha("shown.toml"), sha("case.toml"));
+    let (mut whole, mut case) = (printed("shown", &[]), printed("", &["--set", "edge.buffer=7p"]));
+    let (shown_from, from) = (whole["provenance"].take(), case["provenance"].take());
+    assert_eq!(whole, case);
+    assert_eq!(shown_from["configuration_sha256"], from["configuration_sha256"]);
+    assert_eq!(from["set"], serde_json::json!(["edge.buffer=7p"]));
 }
 
 #[test]

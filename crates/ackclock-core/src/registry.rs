@@ -49,6 +49,14 @@ pub trait Config:
     fn check(&self) -> Result<(), ConfigError> {
         Ok(())
     }
+
+    /// The same with the tables of the components that it names written out.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    fn complete(self) -> Result<Self, ConfigError> {
+        Ok(self)
+    }
 }
 
 /// One row of a [`Registry`]: a name and functions of the configuration type that goes by it.
@@ -57,6 +65,8 @@ pub struct Entry<C: ?Sized + 'static> {
     pub name: &'static str,
     /// Reads and checks a table.
     pub parse: fn(Value) -> Result<Box<C>, ConfigError>,
+    /// Reads and checks a table and gives it with everything that it leaves out written out.
+    pub complete: fn(Value) -> Result<Value, ConfigError>,
     /// JSON schema of the table; its description is the documentation of the component.
     pub schema: fn() -> Value,
     /// The table with every default written out.
@@ -96,6 +106,19 @@ impl<C: ?Sized> Registry<C> {
             }
             error
         })
+    }
+
+    /// A component as scenario files write it, as the table that says everything: its `kind` and every key.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve).
+    pub fn complete(&self, value: &Value) -> Result<Value, ConfigError> {
+        let (name, table) = split_kind(self.kind, value)?;
+        let mut whole = Map::from_iter([("kind".to_owned(), name.as_str().into())]);
+        if let Value::Object(keys) = (self.entry(&name)?.complete)(Value::Object(table))? {
+            whole.extend(keys);
+        }
+        Ok(Value::Object(whole))
     }
 }
 
@@ -139,6 +162,16 @@ pub fn read_table<C: Config>(table: Value) -> Result<C, ConfigError> {
     Ok(config)
 }
 
+/// Reads a table as [`read_table`] does and gives it with everything that it leaves out written out.
+///
+/// # Errors
+/// As [`read_table`].
+pub fn complete_table<C: Config>(table: Value) -> Result<Value, ConfigError> {
+    let config: C = read_table(table)?;
+    // A configuration is a struct of strings, numbers and lists, which always serialises.
+    Ok(serde_json::to_value(config.complete()?).unwrap_or(Value::Null))
+}
+
 /// The JSON schema of a configuration type, as a value.
 pub fn schema_of<C: Config>() -> Value {
     SchemaGenerator::default().into_root_schema_for::<C>().to_value()
@@ -160,6 +193,7 @@ macro_rules! registry {
             entries: &[$($crate::Entry {
                 name: $row,
                 parse: |table| Ok(Box::new($crate::registry::read_table::<$config>(table)?)),
+                complete: $crate::registry::complete_table::<$config>,
                 schema: $crate::registry::schema_of::<$config>,
                 defaults: $crate::registry::defaults_of::<$config>,
             }),*],
@@ -218,6 +252,7 @@ mod tests {
         assert_eq!(SHAPES.resolve(&json!("square")).unwrap().area(), 1.0);
         assert_eq!(SHAPES.resolve(&json!({"kind": "square", "side": 3.0})).unwrap().area(), 9.0);
         assert_eq!((SHAPES.entries[0].defaults)(), json!({"side": 1.0}));
+        assert_eq!(SHAPES.complete(&json!("square")).unwrap(), json!({"kind": "square", "side": 1.0}));
         assert_eq!((SHAPES.entries[0].schema)()["description"], json!("A square."));
     }
 

@@ -3,6 +3,8 @@
 //! A number that does not exist is null, never 0. Rates are bit/s, times in the unit that the key names. Nothing here
 //! depends on the machine or the moment, so that equal runs print equal bytes.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -244,15 +246,24 @@ pub struct EngineResult {
     pub cpu_s: Option<f64>,
 }
 
-/// What was run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What was run: equal provenance, seed and run give equal results.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// Version of the program.
     pub version: String,
     /// Commit from which it was built; null where that is not known.
     pub commit: Option<String>,
+    /// Whether its sources were changed since that commit; null where that is not known.
+    pub dirty: Option<bool>,
     /// SHA-256 of the scenario with everything that presets and overrides say, as JSON with sorted keys.
     pub scenario_sha256: String,
+    /// SHA-256 of the whole configuration, with every key that was left out (`ackclock check --show` prints it), as JSON
+    /// with sorted keys.
+    pub configuration_sha256: String,
+    /// The files that were read, as the scenario writes their paths, with the SHA-256 of their contents.
+    pub inputs: BTreeMap<String, String>,
+    /// The overrides (`--set` and what stands for it), as they were given.
+    pub set: Vec<String>,
 }
 
 /// Mean and percentiles of spans of time, ms.

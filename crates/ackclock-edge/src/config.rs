@@ -144,6 +144,28 @@ impl EdgeConfig {
         Ok(edge)
     }
 
+    /// The table that says everything: each component with all its keys, and the users of a cell alone.
+    ///
+    /// # Errors
+    /// As [`check`](ackclock_core::Config::check).
+    pub fn whole(&self) -> Result<Value, ConfigError> {
+        let whole = Self {
+            queue: QUEUES.complete(&self.queue).map_err(|error| error.under("queue"))?,
+            up_queue: Some(QUEUES.complete(&self.up_queue_table()).map_err(|error| error.under("up_queue"))?),
+            regulator: REGULATORS.complete(&self.regulator).map_err(|error| error.under("regulator"))?,
+            down: LINKS.complete(&self.down).map_err(|error| error.under("down"))?,
+            up: LINKS.complete(&self.up).map_err(|error| error.under("up"))?,
+            at: self.whole_steps()?,
+            ..self.clone()
+        };
+        // A table of strings, numbers and lists always serialises.
+        let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
+        if let (None, Some(table)) = (self.cell_users()?, whole.as_object_mut()) {
+            table.retain(|key, _| key != "user" && key != "cells");
+        }
+        Ok(whole)
+    }
+
     /// What the channel is like in the mean: the rate downwards, and the delay of both directions.
     ///
     /// # Errors
@@ -218,8 +240,11 @@ impl EdgeConfig {
     }
 
     fn up_queue(&self) -> Result<Box<dyn QueueConfig>, ConfigError> {
-        let table = self.up_queue.clone().unwrap_or_else(|| "drop-tail".into());
-        QUEUES.resolve(&table).map_err(|error| error.under("up_queue"))
+        QUEUES.resolve(&self.up_queue_table()).map_err(|error| error.under("up_queue"))
+    }
+
+    fn up_queue_table(&self) -> Value {
+        self.up_queue.clone().unwrap_or_else(|| "drop-tail".into())
     }
 
     fn meaning(&self) -> BufferMeaning {

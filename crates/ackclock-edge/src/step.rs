@@ -100,6 +100,25 @@ impl EdgeConfig {
         medium.ok_or_else(|| ConfigError::new(side, "such a link cannot take the place of one that runs"))
     }
 
+    /// The steps, where one that gives a link another kind by its key says the whole table of the link then. What the link
+    /// had before may be written out by now, and the new kind need not know all of it.
+    pub(crate) fn whole_steps(&self) -> Result<Vec<Step>, ConfigError> {
+        let mut steps = self.at.clone();
+        self.each_step(|number, _, direction, config| {
+            let (side, table) = match direction {
+                Direction::Down => ("down", &config.down),
+                Direction::Up => ("up", &config.up),
+            };
+            let set = &mut steps[number].set;
+            if set.contains_key(&format!("{side}.kind")) {
+                set.retain(|key, _| key.split('.').next() != Some(side));
+                set.insert(side.to_owned(), table.clone());
+            }
+            Ok(())
+        })?;
+        Ok(steps)
+    }
+
     /// Every change that `at` describes, with its instant.
     pub(crate) fn changes(&self, streams: &Streams, files: &dyn Files) -> Result<Changes, ConfigError> {
         let mut changes = Changes::default();

@@ -16,6 +16,12 @@ pub trait Files {
     fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String>;
 }
 
+impl<F: Files + ?Sized> Files for &F {
+    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
+        (**self).read(path)
+    }
+}
+
 /// Reads nothing: for what names no files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;

@@ -128,7 +128,7 @@ fn both_versions_of_ip_are_regulated_and_reported() {
     }
     let mut driver = running.stop();
     books_balance(&driver);
-    let provenance = Provenance { version: String::new(), commit: None, scenario_sha256: String::new() };
+    let provenance = Provenance::default();
     let mut account = driver.plane_mut().account().unwrap();
     let results = account.results(|from| Some(driver.plane_mut().page(from)), "test", 1, provenance).unwrap();
     let rows: Vec<_> = results.flows.iter().filter(|row| row.delivered_bytes > 0).collect();

@@ -12,7 +12,7 @@ use crate::network::{Builder, Graph, Wired};
 use crate::plan::{self, FlowPlan};
 use crate::series::{MOST_SAMPLES, Recorder, Series};
 use crate::tally::Tally;
-use crate::{RunError, Scenario};
+use crate::{Inputs, RunError, Scenario};
 
 /// What is kept of a run beside its result.
 #[derive(Default)]
@@ -44,6 +44,7 @@ pub fn run(
 ) -> Result<Outcome, RunError> {
     let tables = scenario.tables();
     let streams = Streams::new(tables.seed, run.into());
+    let files = &Inputs::of(files);
     let builder = Builder::new(tables, files, &streams).map_err(|error| scenario.error(&error))?;
     let flows = plan::flows(tables).map_err(|error| scenario.error(&error))?;
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
@@ -67,7 +68,8 @@ pub fn run(
             }
         }
     }
-    let result = course.tally.result(scenario, run);
+    let mut result = course.tally.result(scenario, run);
+    result.provenance.inputs = files.digests();
     Ok(Outcome { result, series: course.recorder.map(Recorder::series) })
 }
 

@@ -1,13 +1,14 @@
 //! A scenario: text and overrides in, checked tables and the points of its sweep out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ackclock_core::ConfigError;
 use ackclock_core::results::Provenance;
 use ackclock_link::Files;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
+use crate::inputs::sha256;
 use crate::kind::Dropped;
 use crate::presets::Layers;
 use crate::tree::{Origin, Tree, merge};
@@ -16,17 +17,25 @@ use crate::{Point, ScenarioError, Tables, presets};
 /// A scenario that was read and checked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    name: String,
-    /// What the file says, without `sweep`.
-    written: Arc<Tree>,
-    /// The `sweep` of the file.
-    sweep: Option<Arc<Tree>>,
-    /// What is laid on it, in this order.
+    source: Source,
+    /// What is laid on the file, in this order.
     overrides: Vec<Override>,
     /// Everything, with presets and defaults.
     merged: Tree,
     tables: Tables,
     dropped: Vec<Dropped>,
+}
+
+/// What was written, which all points of a sweep share.
+#[derive(Clone, Debug)]
+struct Source {
+    name: Arc<str>,
+    /// What the file says, without `sweep`.
+    written: Arc<Tree>,
+    /// The `sweep` of the file.
+    sweep: Option<Arc<Tree>>,
+    /// The overrides that were given beside it.
+    sets: Arc<[String]>,
 }
 
 /// A value instead of the file's.
@@ -52,13 +61,14 @@ impl Scenario {
             written = merge(written, one);
         }
         let overrides = sets.iter().map(|set| Override::parse(set)).collect::<Result<_, _>>()?;
-        Self::build(name, Arc::new(written), sweep, overrides)
+        let source = Source { name: name.into(), written: Arc::new(written), sweep, sets: sets.into() };
+        Self::build(source, overrides)
     }
 
     /// The scenario with further overrides, and without its sweep.
     pub(crate) fn with(&self, further: Vec<Override>) -> Result<Self, ScenarioError> {
         let overrides = self.overrides.iter().cloned().chain(further).collect();
-        Self::build(&self.name, Arc::clone(&self.written), None, overrides)
+        Self::build(Source { sweep: None, ..self.source.clone() }, overrides)
     }
 
     /// Checks everything that can be wrong without running, the points of the sweep and the files that are named
@@ -89,7 +99,7 @@ impl Scenario {
 
     /// Name of its file.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.source.name
     }
 
     /// Its tables.
@@ -104,7 +114,7 @@ impl Scenario {
 
     /// The `[sweep]` of the file; a point of it has none.
     pub(crate) fn sweep(&self) -> Option<&Tree> {
-        self.sweep.as_deref()
+        self.source.sweep.as_deref()
     }
 
     /// The keys that `[sweep]` varies.
@@ -132,35 +142,40 @@ impl Scenario {
 
     /// SHA-256 of [`Self::canonical`], in hexadecimal.
     pub fn sha256(&self) -> String {
-        Sha256::digest(self.canonical().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+        sha256(self.canonical().as_bytes())
     }
 
-    /// Where results of this scenario come from.
+    /// The whole configuration that is run: every key with its value, whoever says it. A scenario itself, without preset and
+    /// sweep, that means the same.
+    pub fn configuration(&self) -> Value {
+        self.tables.complete().expect("its tables were checked, and completing them checks nothing else")
+    }
+
+    /// Where results of this scenario come from; the files that a run reads are not known yet.
     pub fn provenance(&self) -> Provenance {
         Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("ACKCLOCK_COMMIT").map(str::to_owned),
+            dirty: option_env!("ACKCLOCK_DIRTY").and_then(|dirty| dirty.parse().ok()),
             scenario_sha256: self.sha256(),
+            configuration_sha256: sha256(self.configuration().to_string().as_bytes()),
+            inputs: BTreeMap::new(),
+            set: self.source.sets.to_vec(),
         }
     }
 
     /// An error of a component at its place in the text.
     pub(crate) fn error(&self, error: &ConfigError) -> ScenarioError {
-        ScenarioError::at(&self.name, &self.merged, error)
+        ScenarioError::at(self.name(), &self.merged, error)
     }
 
-    fn build(
-        name: &str,
-        written: Arc<Tree>,
-        sweep: Option<Arc<Tree>>,
-        overrides: Vec<Override>,
-    ) -> Result<Self, ScenarioError> {
-        let (merged, dropped) = layered(name, &written, &overrides)?;
-        let at = |error: &ConfigError| ScenarioError::at(name, &merged, error);
+    fn build(source: Source, overrides: Vec<Override>) -> Result<Self, ScenarioError> {
+        let (merged, dropped) = layered(&source.name, &source.written, &overrides)?;
+        let at = |error: &ConfigError| ScenarioError::at(&source.name, &merged, error);
         let tables: Tables = serde_path_to_error::deserialize(merged.value())
             .map_err(|error| at(&ConfigError::new(path_of(&error), error.inner())))?;
         tables.check().map_err(|error| at(&error))?;
-        let scenario = Self { name: name.to_owned(), written, sweep, overrides, merged, tables, dropped };
+        let scenario = Self { source, overrides, merged, tables, dropped };
         scenario.axes()?;
         Ok(scenario)
     }

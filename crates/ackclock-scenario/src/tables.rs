@@ -195,6 +195,23 @@ impl Tables {
         }
     }
 
+    /// The scenario that says everything, with sorted keys: each component with all its keys, no preset, no sweep.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn complete(&self) -> Result<Value, ConfigError> {
+        let flow = |(index, flow): (usize, &FlowTable)| {
+            flow.complete().map_err(|error| error.under(&format!("flow.{index}")))
+        };
+        let flow = self.flow.iter().enumerate().map(flow).collect::<Result<_, _>>()?;
+        let whole = Self { preset: None, flow, sweep: Map::new(), ..self.clone() };
+        // Tables of strings, numbers and lists always serialise.
+        let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
+        whole["edge"] = self.edge.whole().map_err(|error| error.under("edge"))?;
+        tidy(&mut whole);
+        Ok(whole)
+    }
+
     /// In a cell a flow belongs to users that there are.
     fn check_user(&self, flow: &FlowTable) -> Result<(), ConfigError> {
         let Some(users) = self.edge.cell_users().map_err(|error| error.under("edge"))? else { return Ok(()) };
@@ -235,6 +252,16 @@ impl FlowTable {
         self.acks().map(drop)
     }
 
+    /// The same with every key of its components.
+    fn complete(&self) -> Result<Self, ConfigError> {
+        Ok(Self {
+            sender: SENDERS.complete(&self.sender).map_err(|error| error.under("sender"))?,
+            acks: ACKS.complete(&self.acks).map_err(|error| error.under("acks"))?,
+            workload: WORKLOADS.complete(&self.workload).map_err(|error| error.under("workload"))?,
+            ..self.clone()
+        })
+    }
+
     /// The sender.
     pub(crate) fn sender(&self) -> Result<Box<dyn SenderRow>, ConfigError> {
         SENDERS.resolve(&self.sender).map_err(|error| error.under("sender"))
@@ -269,5 +296,18 @@ impl FlowTable {
             initial_window: self.initial_window,
             first,
         })
+    }
+}
+
+/// Sorts the keys, and leaves out those without a value: TOML has no null.
+fn tidy(value: &mut Value) {
+    match value {
+        Value::Object(table) => {
+            table.retain(|_, value| !value.is_null());
+            table.sort_keys();
+            table.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
     }
 }

@@ -104,7 +104,10 @@ fn the_object_of_a_run_has_these_keys_in_this_order() {
         assert_eq!(of(&format!("{link}.queue_ms")), ["mean", "p50", "p95", "p99"]);
     }
     assert_eq!(of("engine"), ["events", "packets", "cpu_s"]);
-    assert_eq!(of("provenance"), ["version", "commit", "scenario_sha256"]);
+    assert_eq!(
+        of("provenance"),
+        ["version", "commit", "dirty", "scenario_sha256", "configuration_sha256", "inputs", "set"]
+    );
     assert_eq!(object["point"]["edge.buffer"], "4p");
     assert_eq!((&object["seed"], &object["run"]), (&Value::from(7), &Value::from(2)));
 }

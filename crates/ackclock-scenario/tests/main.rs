@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 mod ack_regulator;
+mod build_script;
 mod capture;
 mod cell;
 mod contract;
@@ -11,6 +12,7 @@ mod laws;
 mod line;
 mod links;
 mod overrides;
+mod provenance;
 mod shipped;
 mod theory;
 mod transfers;

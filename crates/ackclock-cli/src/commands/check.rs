@@ -1,7 +1,5 @@
 //! `ackclock check`: is a scenario right?
 
-use serde_json::Value;
-
 use crate::failure::Failure;
 use crate::output;
 use crate::scenario_file::{Repetition, ScenarioFile, say_dropped};
@@ -11,7 +9,7 @@ use crate::scenario_file::{Repetition, ScenarioFile, say_dropped};
 pub(crate) struct Args {
     #[command(flatten)]
     scenario: ScenarioFile,
-    /// Print the scenario with preset and defaults filled in.
+    /// Print the whole configuration, every key with its value, as a scenario that gives the same results.
     #[arg(long)]
     show: bool,
 }
@@ -27,21 +25,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if !args.show {
         return output::print(&format!("{name}: ok{sweep}\n"));
     }
-    let merged: Value = serde_json::from_str(&scenario.canonical())
+    let text = toml::to_string_pretty(&scenario.configuration())
         .map_err(|error| Failure::Run(format!("{name}: cannot be shown: {error}")))?;
-    let text = toml::to_string_pretty(&without_nulls(merged))
-        .map_err(|error| Failure::Run(format!("{name}: cannot be shown: {error}")))?;
-    output::print(&format!("# {name}: ok{sweep}\n{text}"))
-}
-
-/// TOML has no null: a key without a value is left out.
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(table) => {
-            let kept = table.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(key, value)| (key, without_nulls(value))).collect())
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
-        other => other,
-    }
+    let without = if points > 1 { ", which are left out" } else { "" };
+    output::print(&format!("# {name}: ok{sweep}{without}\n{text}"))
 }

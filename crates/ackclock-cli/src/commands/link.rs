@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use ackclock_core::Span;
 use ackclock_live::metrics;
-use ackclock_scenario::{DiskFiles, Scenario};
+use ackclock_scenario::{DiskFiles, Inputs, Scenario};
 
 use self::mahimahi::Spelling;
 use crate::failure::Failure;
@@ -113,7 +113,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     let text = text::of(args)?;
     let scenario = Scenario::load(&text.name, &text.toml, &text.sets)?;
-    let files = DiskFiles::in_folder(&text.folder).reading(patiently);
+    let files = Inputs::of(DiskFiles::in_folder(&text.folder).reading(patiently));
     scenario.check(&files)?;
     say_dropped([&scenario]);
     if args.generate {

@@ -181,6 +181,11 @@ impl Config for CellConfig {
             _ => Ok(()),
         }
     }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let scheduler = SCHEDULERS.complete(&self.scheduler).map_err(|error| error.under("scheduler"))?;
+        Ok(Self { scheduler, ..self })
+    }
 }
 
 impl CellUser {

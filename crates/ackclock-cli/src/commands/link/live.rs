@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use ackclock_core::results::RunResult;
+use ackclock_core::results::{Provenance, RunResult};
 use ackclock_core::{Span, Streams};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::Files;
@@ -21,7 +21,7 @@ use ackclock_live::reach::Reach;
 use ackclock_live::{
     Account, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, TunPort, metrics,
 };
-use ackclock_scenario::{DiskFiles, Scenario, json_line};
+use ackclock_scenario::{DiskFiles, Inputs, Scenario, json_line};
 use serde_json::Value;
 
 use super::outputs::{self, Captures, Outputs};
@@ -35,11 +35,14 @@ use crate::output;
 /// Whose thread the packets pass.
 type Thread = JoinHandle<io::Result<Driver<RealClock, Tap<TunPort>>>>;
 
+/// The recordings of a link, and what was read of them.
+type Read = Inputs<DiskFiles>;
+
 /// How long the driver waits awake before a deadline.
 const SPIN: Span = Span::from_micros(50);
 
 /// Makes the link, runs the command in it, and tells the results.
-pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: DiskFiles) -> Result<(), Failure> {
+pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) -> Result<(), Failure> {
     let command = command(args.words());
     let shown = progress::Place::of(args.words().is_empty());
     let outside = match &args.around {
@@ -139,7 +142,7 @@ struct Shared {
     remote: Remote,
     scenario: Scenario,
     seed: u64,
-    files: DiskFiles,
+    files: Read,
     /// The table as it is now, and how often it was changed.
     edge: Mutex<(EdgeConfig, u32)>,
     /// The name of the regulator.
@@ -156,7 +159,7 @@ impl Link {
         args: &Args,
         text: &Text,
         scenario: &Scenario,
-        files: DiskFiles,
+        files: Read,
         tuns: [OwnedFd; 2],
         mut captures: Captures,
     ) -> Result<Self, Failure> {
@@ -305,7 +308,7 @@ impl Shared {
     }
 
     fn results(&self) -> Option<RunResult> {
-        let provenance = self.scenario.provenance();
+        let provenance = Provenance { inputs: self.files.digests(), ..self.scenario.provenance() };
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         account.results(|from| self.page(from), self.scenario.name(), self.seed, provenance)
     }
@@ -338,7 +341,7 @@ fn value(text: &str) -> Value {
 }
 
 /// The recording that a link plays, if it plays one.
-pub(super) fn recording(table: &Value, files: &DiskFiles) -> Option<Recording> {
+pub(super) fn recording(table: &Value, files: &dyn Files) -> Option<Recording> {
     let bytes = files.read(table["file"].as_str()?).ok()?;
     Recording::parse(&bytes).ok()
 }

@@ -12,7 +12,7 @@ use ackclock_link::trace::Recording;
 use ackclock_live::capture::Recorder;
 use ackclock_live::log::{LinkLog, LogHeader};
 use ackclock_live::{Ending, Plane, Side, Unwritten};
-use ackclock_scenario::DiskFiles;
+use ackclock_scenario::Files;
 
 use super::live::{now, recording};
 use super::{Args, Around};
@@ -79,7 +79,7 @@ impl Outputs {
         plane: &mut Plane,
         args: &Args,
         edge: &EdgeConfig,
-        files: &DiskFiles,
+        files: &dyn Files,
     ) -> Result<(), Failure> {
         let command_line = env::args().collect::<Vec<_>>().join(" ");
         let prefix = env::var("MAHIMAHI_SHELL_PREFIX").ok();
