@@ -103,10 +103,15 @@ def allowed(schema: Schema, root: Schema) -> str:
             words = [f"`{json.dumps(c)}`" if choices == "enum" else allowed(c, root) for c in inner[choices]]
             return ", ".join(word for word in words if word not in ("", "`null`"))
     kind = inner.get("type", "a name, or a table with `kind`")
-    if name and kind in ("string", "number"):
+    if name and is_value(kind):
         return f"[{name}](value-{name.lower()})"
     kinds = [one for one in (kind if isinstance(kind, list) else [kind]) if one != "null"]
     return ", ".join(kinds)
+
+
+def is_value(kind: Any) -> bool:
+    """Whether a type of a schema is that of a value which is explained once."""
+    return kind in ("string", "number", ["number", "string"])
 
 
 def key_table(found: list[Key]) -> str:
@@ -121,7 +126,7 @@ def values(schemas: list[Schema]) -> str:
     explained: dict[str, str] = {}
     for schema in schemas:
         for name, of in schema.get("$defs", {}).items():
-            if of.get("type") in ("string", "number") and "description" in of and "enum" not in of:
+            if is_value(of.get("type")) and "description" in of and "enum" not in of:
                 explained[name] = of["description"].replace("\n", " ")
     rows = (
         f"(value-{name.lower()})=\n### {name}\n\n{text[0].upper()}{text[1:]}\n"

@@ -5,19 +5,21 @@ The binary `ackclock` runs this module for the parts that are Python's, with the
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ackclock.files import in_unicode, naming, write_text, write_whole
 from ackclock.text import printable
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+# Plain text, as the binary prints its help and errors.
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 model = typer.Typer(no_args_is_help=True, help="Throughput by formula, in packets per second and kbit/s.")
 trace = typer.Typer(no_args_is_help=True, help="Recordings of a link.")
 app.add_typer(model, name="model")
@@ -114,6 +116,8 @@ def trace_plot(
     drawing = plot.trace(recorded["time"], recorded["rate"], file.name)
     write_whole(target, lambda part: plot.save(drawing, part))
     _print(str(target))
+    if out is None:
+        print(f"ackclock: trace plot: {target} is written into this folder; --out names another file", file=sys.stderr)
 
 
 @model.command()
@@ -178,6 +182,11 @@ def _status() -> Iterator[None]:
     """Errors become one line and an exit status: 2 the input was wrong, 1 the run failed or a result found no room."""
     try:
         yield
+    except _UsageError as error:
+        print(_taught(error), file=sys.stderr)
+        raise SystemExit(2) from None
+    except typer.Abort:
+        raise SystemExit(130) from None
     except (ValueError, *_NO_SUCH_PLACE) as error:
         _tell(error)
         raise SystemExit(2) from None
@@ -192,6 +201,23 @@ def _tell(error: Exception) -> None:
     """Say on standard error what went wrong, further lines of it indented."""
     message = printable(_said(error)).replace("\n", "\n  ")
     print(f"ackclock: {message}", file=sys.stderr)
+
+
+# Typer exports one kind of it.
+_UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "UsageError")
+
+
+def _taught(error: Any) -> str:
+    """A slip in the command line in one line, with what the command takes; its help where nothing was typed."""
+    if error.ctx is None:
+        return f"ackclock: {error.format_message()}"
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return str(error.ctx.get_help())
+    command = error.ctx.command_path.removeprefix("ackclock").strip()
+    usage = " ".join(error.ctx.get_usage().removeprefix("Usage:").split())
+    usage = re.sub(r"\{(\w+)\}", lambda name: name[1].upper(), usage)
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return f"ackclock: {command + ': ' if command else ''}{message}; it is {usage}"
 
 
 def _said(error: Exception) -> str:
@@ -230,7 +256,8 @@ def _flush() -> None:
 def main() -> None:
     """Run the command."""
     with _status(), _output():
-        app()
+        # Without Typer's own way of telling errors, which draws boxes around them.
+        raise SystemExit(app(prog_name="ackclock", standalone_mode=False) or 0)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import joblib
 from ackclock import _core
 from ackclock.scenario import Source
 
+_NEEDS = {"dask": "'dask[distributed]'", "ray": "ray"}
 PARTS_PER_WORKER = 4  # parts end at different times; a few each keep all workers busy until the end
 
 
@@ -26,7 +27,7 @@ def sweep(text: Source, keys: list[str], engine: Literal["dask", "ray"]) -> list
     try:
         start[engine]()
     except ImportError as error:
-        raise ImportError(f"engine {engine} is not installed; get it with: pip install 'ackclock[{engine}]'") from error
+        raise ImportError(f"engine {engine} is not installed; get it with: pip install {_NEEDS[engine]}") from error
     with joblib.parallel_config(backend=engine):
         n = joblib.effective_n_jobs(-1) * PARTS_PER_WORKER
         parts = joblib.Parallel(n_jobs=-1)(joblib.delayed(_part)(text, keys, (i, n)) for i in range(n))

@@ -62,6 +62,32 @@ def test_wrong_input_is_exit_status_2(monkeypatch, capsys, args):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
+        ("paper", "paper: Missing argument 'KEY'; it is ackclock paper [OPTIONS] KEY"),
+        (
+            "model saw-tooth 25",
+            "model saw-tooth: Missing argument 'RTT'; it is ackclock model saw-tooth [OPTIONS] MU RTT",
+        ),
+        ("model capacity many 80", "model capacity: Invalid value for 'MEAN': "),
+        ("paper cr02 --sedes 3", "paper: No such option: --sedes "),
+        ("report runs.jsonl", "report: Missing option '--out'"),
+        ("sweep s.toml --engine spark", "sweep: Invalid value for '--engine': "),
+    ],
+)
+def test_a_slip_is_told_in_one_line_by_the_name_that_was_typed(monkeypatch, capsys, args, message):
+    assert command(monkeypatch, *args.split()) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error.lower().startswith(f"ackclock: {message}".lower())
+    assert "python -m" not in error
+
+
+def test_help_is_plain_text_by_the_name_that_was_typed(monkeypatch, capsys):
+    assert command(monkeypatch, "paper", "--help") == 0
+    assert capsys.readouterr().out.startswith("Usage: ackclock paper [OPTIONS]")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
         ("pftk 0 0.6 1.5", "p: 0.0 is not above 0 and below 1"),
         ("pftk 0.01 0.6 1.5 --b 0", "b: 0 is not 1 or above"),
         ("pftk 0.01 0.6 1.5 --w-max -5", "w_max: -5.0 is not 1 or above"),

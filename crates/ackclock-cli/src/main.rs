@@ -16,6 +16,7 @@ mod scenario_file;
 mod statistics;
 mod summary;
 mod table;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -55,12 +56,11 @@ Examples:
 Exit status: 0 done, 1 a run failed or there was no room for a result, 2 the input was wrong.";
 
 fn main() -> ExitCode {
-    // clap prints help and errors itself and ends with status 0 or 2.
-    let cli = Cli::parse();
-    let done = match cli.command {
-        Some(command) => command.perform(),
+    let done = match Cli::try_parse() {
+        Ok(Cli { command: Some(command), .. }) => command.perform(),
         // Without a command and without an option clap has shown the help.
-        None => output::print(LICENCES),
+        Ok(Cli { command: None, .. }) => output::print(LICENCES),
+        Err(error) => Err(usage::failure_of(&error)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -61,6 +61,64 @@ pub(crate) fn keep_apart(
     Ok(())
 }
 
+/// Checks that a file is not called as if it held something else than `written`, by the ending of its name.
+///
+/// # Errors
+/// Names the option, what it writes, and a name that fits.
+pub(crate) fn keep_form(option: &str, path: Option<&PathBuf>, written: Form) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let ending = path.extension().map_or_else(String::new, |ending| ending.to_string_lossy().to_lowercase());
+    match ENDINGS.iter().find(|(known, _)| *known == ending) {
+        Some((_, form)) if *form != Some(written) => {
+            let (what, fitting) = written.named();
+            let name = path.with_extension(fitting);
+            let name = name.display();
+            Err(Failure::Input(format!("{option} {}: it writes {what}; call it {name}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is written into a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Capture,
+    Csv,
+    Html,
+    JsonLines,
+}
+
+/// Endings that say what a file holds; none of ours where there is no form.
+const ENDINGS: [(&str, Option<Form>); 15] = [
+    ("pcap", Some(Form::Capture)),
+    ("pcapng", Some(Form::Capture)),
+    ("csv", Some(Form::Csv)),
+    ("html", Some(Form::Html)),
+    ("htm", Some(Form::Html)),
+    ("json", Some(Form::JsonLines)),
+    ("jsonl", Some(Form::JsonLines)),
+    ("ndjson", Some(Form::JsonLines)),
+    ("parquet", None),
+    ("pdf", None),
+    ("png", None),
+    ("svg", None),
+    ("toml", None),
+    ("tsv", None),
+    ("xlsx", None),
+];
+
+impl Form {
+    /// What it is called, and the ending that says so.
+    fn named(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Capture => ("a capture (pcapng)", "pcapng"),
+            Self::Csv => ("CSV", "csv"),
+            Self::Html => ("HTML", "html"),
+            Self::JsonLines => ("JSON lines", "jsonl"),
+        }
+    }
+}
+
 /// A file that takes its name only when it is whole: until then it lies beside it under a name that nobody could know in
 /// advance, made by this process alone, `NAME.RANDOM.partial`.
 ///

@@ -87,7 +87,7 @@ sys.exit(spec is None or spec.origin is None)";
 fn missing(why: &str) -> Failure {
     Failure::Run(format!(
         "this part is done by the Python package `ackclock`, and {why}. \
-         Get it with `pip install ackclock` (in a checkout: `pip install .`), which brings this command too, \
+         Get it with `pip install .` in a checkout of ackclock, which brings this command too, \
          or name an interpreter that has it in ACKCLOCK_PYTHON"
     ))
 }

@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use ackclock_core::name_of;
 use ackclock_scenario::{DiskFiles, RunError, Scenario, ScenarioError, dropped_from};
 
 use crate::failure::Failure;
@@ -26,10 +27,10 @@ pub(crate) struct ScenarioFile {
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Repetition {
     /// Seed instead of the file's; run k uses a seed that follows from it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Runs instead of the file's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
 }
 
@@ -89,6 +90,23 @@ pub(crate) fn say_unswept(scenario: &Scenario, command: &str) {
     }
 }
 
+/// Says which flow runs where the scenario names none.
+pub(crate) fn say_defaults(scenario: &Scenario) {
+    let (name, tables) = (scenario.name(), scenario.tables());
+    let sender = name_of(&tables.flow[0].sender);
+    let by = tables.preset.as_ref().map_or("default".to_owned(), |preset| format!("preset {preset}"));
+    if scenario.is_empty() {
+        let (duration, link) = (tables.duration, &scenario.configuration()["edge"]["down"]["rate"]);
+        output::tell(&format!(
+            "{name} says nothing: by {by} one {sender} flow is run for {duration} over a link of {}; \
+             `ackclock check --show` prints it whole",
+            link.as_str().unwrap_or_default()
+        ));
+    } else if !scenario.names_flows() {
+        output::tell(&format!("{name} has no [[flow]]: by {by} one {sender} flow is run"));
+    }
+}
+
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         Self::Input(error.to_string())
@@ -107,6 +125,9 @@ impl From<RunError> for Failure {
 
 /// The text of a scenario file.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::Input("-: a scenario is a file; standard input is not read".to_owned()));
+    }
     let mut read = Ok(Vec::new());
     patiently(path, &mut || read = read_at_most(path, MAX_TEXT + 1));
     let bytes = read.map_err(|error| Failure::reading(path, &error))?;

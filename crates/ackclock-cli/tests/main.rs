@@ -5,6 +5,7 @@
 mod command;
 mod common;
 mod link;
+mod mistakes;
 mod overrides;
 mod programs;
 mod reach;

@@ -262,5 +262,5 @@ fn without_the_python_package_it_says_how_to_get_it() {
     let mut command = folder.command(&["paper", "cr02"]);
     let ended = Ended::from(command.env("ACKCLOCK_PYTHON", "/bin/false").output().unwrap());
     assert_eq!(ended.status, 1);
-    assert!(ended.err.contains("/bin/false") && ended.err.contains("pip install ackclock"), "{}", ended.err);
+    assert!(ended.err.contains("/bin/false") && ended.err.contains("pip install ."), "{}", ended.err);
 }

@@ -43,7 +43,8 @@ impl Config for ConstantConfig {
         if self.rate == Rate::ZERO {
             return Err(ConfigError::new(
                 "rate",
-                "a constant link has a rate above 0; outages are a variable link's",
+                "a constant link has a rate above 0; an outage is a step, [[edge.at]] with set = { down.rate = \"0bit/s\" }, \
+                 or `outages` of kind = \"variable\"",
             ));
         }
         Ok(())

@@ -14,20 +14,23 @@
 //! The share lost is binomial (`tests/theory.rs`); lost packets count in the conservation law.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
 
 use ackclock_core::{Rate, Segment, Span, Stream, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::{AnyLink, LinkContext, SerialLink};
 
 /// The probability with which a packet is lost, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(into = "f64")]
 pub struct Loss(f64);
 
 impl Loss {
+    const HELP: &'static str = "0 to 1 or \"0%\" to \"100%\"";
     /// Every packet arrives.
     pub const NONE: Self = Self(0.0);
 
@@ -43,8 +46,44 @@ impl TryFrom<f64> for Loss {
         if (0.0..=1.0).contains(&probability) {
             Ok(Self(probability))
         } else {
-            Err(format!("{probability} is not a probability, a number from 0 to 1"))
+            Err(format!("{probability} is not a probability, {}", Self::HELP))
         }
+    }
+}
+
+/// `0.01` or `1%`.
+impl FromStr for Loss {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+        let probability = number.trim().parse::<f64>().ok().map(|number| number / unit);
+        let loss = probability.and_then(|probability| Self::try_from(probability).ok());
+        loss.ok_or_else(|| format!("`{text}` is not a probability, {}", Self::HELP))
+    }
+}
+
+impl<'de> Deserialize<'de> for Loss {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Loss;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a probability, {}", Loss::HELP)
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Loss, E> {
+                Loss::try_from(number).map_err(E::custom)
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Loss, E> {
+                self.visit_f64(number as f64)
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Loss, E> {
+                self.visit_f64(number as f64)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Loss, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
     }
 }
 
@@ -59,7 +98,7 @@ impl JsonSchema for Loss {
         "Loss".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "number", "minimum": 0, "maximum": 1, "description": "share of packets lost at random, 0 to 1" })
+        json_schema!({ "type": ["number", "string"], "minimum": 0, "maximum": 1, "description": "share of packets lost at random, 0 to 1 or \"0%\" to \"100%\"" })
     }
 }
 

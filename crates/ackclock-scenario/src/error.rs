@@ -2,6 +2,7 @@
 
 use ackclock_core::ConfigError;
 
+use crate::hint::better;
 use crate::tree::Tree;
 
 /// A scenario that cannot be run: where it is wrong, the value, and what is allowed.
@@ -43,7 +44,8 @@ impl ScenarioError {
         if let Some(field) = named {
             key = if key.is_empty() { field.to_owned() } else { format!("{key}.{field}") };
         }
-        Self::of_key(tree.origin_of(&key).place(name), key, &error.message)
+        let message = better(tree, &key, &error.message);
+        Self::of_key(tree.origin_of(&key).place(name), key, message.as_ref().unwrap_or(&error.message))
     }
 
     /// An error of a key at a place.

@@ -113,6 +113,22 @@ fn kind_name(tree: &Tree) -> Option<&str> {
     }
 }
 
+/// The components that are of one registry with `kind` and have a key of this name.
+pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
+    fn in_registry<C: ?Sized>(registry: &Registry<C>, kind: &str, key: &str) -> Vec<String> {
+        let has = |schema: fn() -> Value| schema()["properties"].get(key).is_some();
+        let entries = registry.entries.iter().filter(|_| registry.entry(kind).is_ok());
+        entries.filter(|entry| has(entry.schema)).map(|entry| format!("kind = \"{}\"", entry.name)).collect()
+    }
+    let mut found = in_registry(&LINKS, kind, key);
+    found.extend(in_registry(&QUEUES, kind, key));
+    found.extend(in_registry(&SCHEDULERS, kind, key));
+    found.extend(in_registry(&REGULATORS, kind, key));
+    found.extend(in_registry(&ACKS, kind, key));
+    found.extend(in_registry(&WORKLOADS, kind, key));
+    found
+}
+
 /// The keys of the component `new`; `None` where it is not another component of the registry that has `old`.
 fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
     fn in_registry<C: ?Sized>(registry: &Registry<C>, old: &str, new: &str) -> Option<Value> {

@@ -10,6 +10,7 @@ mod capture;
 mod catalogue;
 mod disk;
 mod error;
+mod hint;
 mod inputs;
 mod kind;
 mod line;

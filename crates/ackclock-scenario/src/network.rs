@@ -212,7 +212,7 @@ impl<'a> Builder<'a> {
     /// Builds the island of `flows`. Within it they are numbered from zero in their order.
     pub(crate) fn line(&self, flows: &[FlowPlan], streams: &Streams) -> Result<Line, ConfigError> {
         let wires = &self.tables.path;
-        let path = Path::new(wires.rate, wires.delay, wires.loss, streams);
+        let path = Path::new(wires.rate, wires.delay, wires.loss.probability(), streams);
         let edge = self.tables.edge.build(streams, self.files, self.surroundings());
         let mut edge = edge.map_err(|error| error.under("edge"))?;
         let (mut servers, mut clients) = (Host::new(), Host::new());

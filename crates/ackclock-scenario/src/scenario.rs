@@ -32,10 +32,18 @@ struct Source {
     name: Arc<str>,
     /// What the file says, without `sweep`.
     written: Arc<Tree>,
+    says: Says,
     /// The `sweep` of the file.
     sweep: Option<Arc<Tree>>,
     /// The overrides that were given beside it.
     sets: Arc<[String]>,
+}
+
+/// What a file says at all.
+#[derive(Clone, Copy, Debug)]
+struct Says {
+    anything: bool,
+    flows: bool,
 }
 
 /// A value instead of the file's.
@@ -55,13 +63,17 @@ impl Scenario {
     pub fn load(name: &str, text: &str, sets: &[String]) -> Result<Self, ScenarioError> {
         let mut written = Tree::parse(name, text)?;
         let sweep = written.take("sweep").map(Arc::new);
-        if written.get("flow").is_none() {
+        let says = Says {
+            anything: written.value() != Value::Object(Map::new()),
+            flows: written.get("flow").is_some(),
+        };
+        if !says.flows {
             // So that overrides of `flow.0` and of every flow find one.
             let one = Tree::of(serde_json::json!({ "flow": [{}] }), &Origin::Default);
             written = merge(written, one);
         }
         let overrides = sets.iter().map(|set| Override::parse(set)).collect::<Result<_, _>>()?;
-        let source = Source { name: name.into(), written: Arc::new(written), sweep, sets: sets.into() };
+        let source = Source { name: name.into(), written: Arc::new(written), says, sweep, sets: sets.into() };
         Self::build(source, overrides)
     }
 
@@ -115,6 +127,16 @@ impl Scenario {
     /// The `[sweep]` of the file; a point of it has none.
     pub(crate) fn sweep(&self) -> Option<&Tree> {
         self.source.sweep.as_deref()
+    }
+
+    /// Whether the file says nothing, and no override does.
+    pub fn is_empty(&self) -> bool {
+        !self.source.says.anything && self.source.sweep.is_none() && self.overrides.is_empty()
+    }
+
+    /// Whether the file or an override says which flows there are.
+    pub fn names_flows(&self) -> bool {
+        self.source.says.flows || self.overrides.iter().any(|set| set.key.split('.').next() == Some("flow"))
     }
 
     /// The keys that `[sweep]` varies.

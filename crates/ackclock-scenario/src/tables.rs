@@ -5,6 +5,7 @@
 
 use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Time};
 use ackclock_edge::EdgeConfig;
+use ackclock_link::Loss;
 use ackclock_tcp::config::Switch;
 use ackclock_tcp::receiver::WindowPolicy;
 use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, SenderRow, WORKLOADS, Workload};
@@ -48,7 +49,7 @@ pub struct PathTable {
     /// Delay, one way.
     pub delay: Span,
     /// Probability that a packet is lost, in each direction.
-    pub loss: f64,
+    pub loss: Loss,
 }
 
 /// A group of equal flows.
@@ -128,7 +129,7 @@ impl Default for Tables {
 
 impl Default for PathTable {
     fn default() -> Self {
-        Self { rate: Rate::from_bps(100_000_000), delay: Span::from_millis(1), loss: 0.0 }
+        Self { rate: Rate::from_bps(100_000_000), delay: Span::from_millis(1), loss: Loss::NONE }
     }
 }
 
@@ -234,9 +235,6 @@ impl PathTable {
     fn check(&self) -> Result<(), ConfigError> {
         if self.rate == Rate::ZERO {
             return Err(ConfigError::new("rate", format!("{} is not above 0", self.rate)));
-        }
-        if !(0.0..=1.0).contains(&self.loss) {
-            return Err(ConfigError::new("loss", format!("{} is not a probability, 0 to 1", self.loss)));
         }
         Ok(())
     }

@@ -68,7 +68,11 @@ impl Tree {
         let lines = Lines::of(text);
         let document = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, |span| lines.at(span.start));
-            ScenarioError::of_text(format!("{name}:{line}"), format!("not TOML: {}", error.message()))
+            let hint = match text.trim_start().starts_with('{') {
+                true => "; it looks like JSON, which only Python takes, as a mapping",
+                false => "",
+            };
+            ScenarioError::of_text(format!("{name}:{line}"), format!("not TOML: {}{hint}", error.message()))
         })?;
         lines
             .table(document.get_ref(), 1)
@@ -158,6 +162,11 @@ impl Tree {
             }
             _ => None,
         }
+    }
+
+    /// What stands at a dotted path.
+    pub(crate) fn at(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |at, key| at.get(key))
     }
 
     /// Where the value at a dotted path was written, or the deepest table on the way to it.

@@ -10,7 +10,7 @@ use super::sweep::by_point;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
-use crate::scenario_file::{Repetition, ScenarioFile, say_dropped, say_unswept};
+use crate::scenario_file::{Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
 use crate::summary::{self, Marks};
 use crate::{output, report};
 
@@ -57,11 +57,13 @@ Examples:
 /// Simulates every combination and prints the table.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::keep_apart(Some(args.scenario.path()), &[("--report", args.report.as_ref())])?;
+    output::keep_form("--report", args.report.as_ref(), output::Form::Html)?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = scenario.points_over(&axes(args)?)?;
     for point in &points {
         point.scenario.check(&files)?;
     }
+    say_defaults(&scenario);
     say_unswept(&scenario, "compare");
     say_dropped(points.iter().map(|point| &point.scenario));
     let jobs = jobs(&points);

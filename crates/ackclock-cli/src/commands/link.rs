@@ -8,12 +8,14 @@ mod progress;
 mod requests;
 mod text;
 
+use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ackclock_core::Span;
+use ackclock_link::Loss;
 use ackclock_live::metrics;
-use ackclock_scenario::{DiskFiles, Inputs, Scenario};
+use ackclock_scenario::{DiskFiles, Inputs};
 
 use self::mahimahi::Spelling;
 use crate::failure::Failure;
@@ -33,8 +35,8 @@ pub(crate) struct Args {
     /// The link to the command: a recording or a rate.
     #[arg(value_name = "DOWN", required_unless_present = "scenario")]
     down: Option<OsString>,
-    /// What to run; your shell where it is left out.
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    /// What to run, behind `--` where it could be taken for options; your shell where it is left out.
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<OsString>,
     /// Take [edge] and the delay of [path] from a scenario, in the place of UP and DOWN.
     #[arg(long, value_name = "FILE")]
@@ -54,9 +56,9 @@ pub(crate) struct Args {
     /// Delay one way, in both directions.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     delay: Option<Span>,
-    /// Share of packets lost, in both directions.
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario")]
-    loss: Option<f64>,
+    /// Share of packets lost, in both directions: 0.01 or 1%.
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    loss: Option<Loss>,
     /// Print the equivalent scenario, and run nothing.
     #[arg(long)]
     generate: bool,
@@ -112,7 +114,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         return change::perform(request);
     }
     let text = text::of(args)?;
-    let scenario = Scenario::load(&text.name, &text.toml, &text.sets)?;
+    let scenario = text.scenario()?;
     let files = Inputs::of(DiskFiles::in_folder(&text.folder).reading(patiently));
     scenario.check(&files)?;
     say_dropped([&scenario]);
@@ -132,6 +134,13 @@ impl Args {
     /// The words of the command; with a scenario there is no UP and no DOWN.
     fn words(&self) -> Vec<OsString> {
         let links = if self.scenario.is_some() { [&self.up, &self.down] } else { [&None, &None] };
-        links.into_iter().flatten().cloned().chain(self.command.iter().cloned()).collect()
+        links.into_iter().flatten().chain(&self.command).cloned().collect()
+    }
+
+    /// How many of the words stand before `--`; `None` where there is no `--`.
+    fn before_escape(&self) -> Option<usize> {
+        let all = self.up.iter().chain(&self.down).chain(&self.command).count();
+        let escape = env::args_os().position(|word| word == "--")?;
+        Some(all.saturating_sub(env::args_os().count() - escape - 1))
     }
 }

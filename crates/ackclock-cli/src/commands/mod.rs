@@ -6,6 +6,7 @@ mod link;
 mod list;
 mod model;
 mod paper;
+mod report;
 mod run;
 mod sweep;
 mod trace;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Link(Box<link::Args>),
     /// Rerun a source document and judge every number of it (Python).
     Paper(paper::Args),
+    /// Write an HTML report of the JSON lines of finished runs (Python).
+    Report(report::Args),
     /// Throughput by formula (Python).
     Model(model::Args),
     /// Look at recordings of a link and convert them.
@@ -48,6 +51,7 @@ impl Command {
             Self::Sweep(args) => sweep::perform(&args),
             Self::Link(args) => link::perform(&args),
             Self::Paper(args) => Err(paper::perform(&args)),
+            Self::Report(args) => Err(report::perform(&args)),
             Self::Model(args) => Err(model::perform(&args)),
             Self::Trace(command) => trace::perform(command),
             Self::List(args) => list::perform(&args),

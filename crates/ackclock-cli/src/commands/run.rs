@@ -11,8 +11,8 @@ use super::time_above_zero;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
-use crate::output::{self, WholeFile};
-use crate::scenario_file::{Repetition, ScenarioFile, say_dropped, say_unswept};
+use crate::output::{self, Form, WholeFile};
+use crate::scenario_file::{Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
 use crate::{report, summary};
 
 /// Simulate a scenario and print what its flows got. A `[sweep]` in it is not looked at.
@@ -54,6 +54,9 @@ Examples:
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let written = [("--pcap", &args.pcap), ("--series", &args.series), ("--report", &args.report)];
     output::keep_apart(Some(args.scenario.path()), &written.map(|(name, path)| (name, path.as_ref())))?;
+    output::keep_form("--pcap", args.pcap.as_ref(), Form::Capture)?;
+    output::keep_form("--series", args.series.as_ref(), Form::Csv)?;
+    output::keep_form("--report", args.report.as_ref(), Form::Html)?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = [Point { labels: Vec::new(), scenario }];
     let jobs = jobs(&points);
@@ -62,6 +65,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         let message = format!("--pcap and --series take one run, the scenario asks for {runs}; add --runs 1");
         return Err(Failure::Input(message));
     }
+    say_defaults(&points[0].scenario);
     say_unswept(&points[0].scenario, "run");
     say_dropped([&points[0].scenario]);
     let capture = args.pcap.as_deref().map(Capture::create).transpose()?;

@@ -11,7 +11,7 @@ use crate::batch::{self, Ended, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::WholeFile;
-use crate::scenario_file::{Repetition, ScenarioFile, say_dropped};
+use crate::scenario_file::{Repetition, ScenarioFile, say_defaults, say_dropped};
 use crate::summary::{self, Marks, PointRuns};
 use crate::{output, python};
 
@@ -60,10 +60,15 @@ Examples:
 /// Simulates every point and prints the table.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::keep_apart(Some(args.scenario.path()), &[("--out", args.out.as_ref())])?;
+    output::keep_form("--out", args.out.as_ref(), output::Form::JsonLines)?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = scenario.points()?;
     if args.engine != Engine::Local {
         return on_cluster(args);
+    }
+    say_defaults(&scenario);
+    if scenario.swept().is_empty() {
+        output::tell(&format!("{}: there is no [sweep], so it is one point", scenario.name()));
     }
     say_dropped(points.iter().map(|point| &point.scenario));
     let jobs = jobs(&points);

@@ -35,7 +35,7 @@ pub(crate) enum Command {
 /// Which recordings to describe.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InfoArgs {
-    /// Recordings: mahimahi files, CSV with `time,rate[,delay[,loss]]`, JSON lists.
+    /// Recordings: mahimahi files, CSV with columns like `time_s,rate_kbps[,delay_ms][,loss]`, JSON lists.
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Print one JSON object a recording, a line each.

@@ -83,7 +83,10 @@ fn parse_header(header: &str) -> Result<Vec<Column>, String> {
             Some(("delay", unit)) => time_unit(unit).map(Column::Delay),
             _ => (name == "loss").then_some(Column::Loss),
         };
-        let column = column.ok_or_else(|| format!("`{}` is not a column; {HEADER_HELP}", excerpt(name)))?;
+        let column = column.ok_or_else(|| match name {
+            "time" | "rate" | "delay" => format!("`{name}` has no unit; {HEADER_HELP}"),
+            _ => format!("`{}` is not a column; {HEADER_HELP}", excerpt(name)),
+        })?;
         if columns.iter().any(|other| std::mem::discriminant(other) == std::mem::discriminant(&column)) {
             return Err(format!(
                 "`{}` says again what a column before it says; {HEADER_HELP}",

@@ -74,6 +74,16 @@ pub enum Recording {
 
 const MAX_BYTES: usize = 256 << 20;
 
+/// How files begin that are something else.
+const OTHER_FORMS: [(&[u8], &str); 6] = [
+    (b"\x0a\x0d\x0d\x0a", "a capture of packets (pcapng)"),
+    (b"\xd4\xc3\xb2\xa1", "a capture of packets (pcap)"),
+    (b"\xa1\xb2\xc3\xd4", "a capture of packets (pcap)"),
+    (b"\x4d\x3c\xb2\xa1", "a capture of packets (pcap)"),
+    (b"\x1f\x8b", "compressed (gunzip it)"),
+    (b"\x28\xb5\x2f\xfd", "compressed (unzstd it)"),
+];
+
 impl Recording {
     /// Reads a recording from the contents of its file.
     ///
@@ -88,6 +98,11 @@ impl Recording {
         }
         // What Windows writes before a text in UTF-8.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        if let Some((_, what)) = OTHER_FORMS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+            return Err(TraceError::whole(format!(
+                "it is {what}; recordings are mahimahi files, CSV and JSON lists"
+            )));
+        }
         match bytes.first() {
             None => Err(TraceError::whole("the file is empty")),
             Some(b'[') => json::parse(bytes).map(Self::Samples),

@@ -49,7 +49,7 @@ impl Spelling {
     ///
     /// # Errors
     /// Names the option, what stands there and what is allowed.
-    pub(super) fn overrides(&self) -> Result<Vec<String>, Failure> {
+    pub(super) fn overrides(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut sets = queue(
             ("--uplink-queue", self.uplink_queue.as_deref(), self.uplink_queue_args.as_deref()),
             ("edge.up_queue", "edge.up_buffer"),
@@ -58,7 +58,7 @@ impl Spelling {
             ("--downlink-queue", self.downlink_queue.as_deref(), self.downlink_queue_args.as_deref()),
             ("edge.queue", "edge.buffer"),
         )?);
-        Ok(sets)
+        Ok(sets.into_iter().map(|set| (set.clone(), format!("the queue options ({set})"))).collect())
     }
 
     /// The queues as the logs of mm-link name them: upwards, downwards.

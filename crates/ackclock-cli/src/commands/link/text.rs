@@ -1,12 +1,12 @@
 //! The scenario that a command line means. There is only this way from options to a link, and `--generate` prints the
 //! scenario that would run, so that it is what runs.
 
-use std::ffi::OsStr;
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ackclock_core::{Rate, Span};
-use ackclock_scenario::Scenario;
+use ackclock_scenario::{Scenario, ScenarioError};
 use toml::{Table, Value};
 
 use super::Args;
@@ -18,8 +18,8 @@ pub(super) struct Text {
     /// What errors call it.
     pub(super) name: String,
     pub(super) toml: String,
-    /// Overrides.
-    pub(super) sets: Vec<String>,
+    /// Overrides, each with the option that it was typed as.
+    sets: Vec<(String, String)>,
     /// Where the files that it names are.
     pub(super) folder: PathBuf,
     /// What a link does not look at.
@@ -32,13 +32,35 @@ pub(super) struct Text {
 /// Where a file cannot be read, or an operand is neither a rate nor a recording.
 pub(super) fn of(args: &Args) -> Result<Text, Failure> {
     let queues = args.spelling.overrides()?;
-    let own =
-        [("edge.regulator", &args.regulator), ("edge.buffer", &args.buffer), ("edge.queue", &args.queue)];
-    let own = own.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
-    let seed = args.around.seed.map(|seed| format!("seed={seed}"));
-    let sets: Vec<_> = queues.into_iter().chain(own).chain(seed).chain(args.set.iter().cloned()).collect();
+    let seed = args.around.seed.map(|seed| seed.to_string());
+    let own = [
+        ("edge.regulator", "--regulator", &args.regulator),
+        ("edge.buffer", "--buffer", &args.buffer),
+        ("edge.queue", "--queue", &args.queue),
+        ("seed", "--seed", &seed),
+    ];
+    let own = own.into_iter().filter_map(|(key, option, value)| {
+        let value = value.as_ref()?;
+        Some((format!("{key}={value}"), format!("{option} {value}")))
+    });
+    let typed = args.set.iter().map(|set| (set.clone(), format!("--set {set}")));
+    let sets: Vec<_> = queues.into_iter().chain(own).chain(typed).collect();
     match (&args.scenario, &args.up, &args.down) {
-        (Some(file), ..) => of_file(file, sets),
+        (Some(file), up, _) => {
+            let is_rate = |word: &OsString| word.to_str().is_some_and(|word| word.parse::<Rate>().is_ok());
+            let both = matches!(args.before_escape(), Some(1 | 2));
+            match up {
+                Some(up) if both || is_rate(up) => Err(Failure::Input(format!(
+                    "link: --scenario {} says what the link is, and so would `{}`; leave one out",
+                    file.display(),
+                    up.display()
+                ))),
+                _ => of_file(file, sets),
+            }
+        }
+        (None, ..) if args.before_escape() == Some(1) => {
+            Err(Failure::Input("link: DOWN is missing; write `ackclock link UP DOWN -- COMMAND`".to_owned()))
+        }
         (None, Some(up), Some(down)) => of_operands(args, up, down, sets),
         // clap asks for both operands where there is no scenario.
         _ => Err(Failure::Input("UP and DOWN are missing".to_owned())),
@@ -79,6 +101,21 @@ fn with_whole_paths(value: &mut serde_json::Value, folder: &Path) {
 }
 
 impl Text {
+    /// The scenario; an error names what was typed.
+    pub(super) fn scenario(&self) -> Result<Scenario, Failure> {
+        let sets: Vec<String> = self.sets.iter().map(|(set, _)| set.clone()).collect();
+        Scenario::load(&self.name, &self.toml, &sets).map_err(|error| {
+            let typed = self.sets.iter().find(|(set, _)| error.place == format!("--set {set}"));
+            let place = match typed {
+                Some((_, typed)) => typed.clone(),
+                // The lines of a text that nobody has written say nothing.
+                None if self.name == COMMAND_LINE => COMMAND_LINE.to_owned(),
+                None => error.place.clone(),
+            };
+            ScenarioError { place, ..error }.into()
+        })
+    }
+
     /// Which tables are not looked at, to be said once.
     pub(super) fn ignored(&self) -> Option<String> {
         let list = self.ignored.join(", ");
@@ -87,7 +124,10 @@ impl Text {
     }
 }
 
-fn of_file(file: &Path, sets: Vec<String>) -> Result<Text, Failure> {
+/// What the scenario of operands and options is called.
+const COMMAND_LINE: &str = "the command line";
+
+fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     let toml = read_text(file)?;
     let table = toml.parse::<Table>().unwrap_or_default();
     let mut ignored: Vec<_> = ["duration", "runs"]
@@ -109,7 +149,7 @@ fn of_file(file: &Path, sets: Vec<String>) -> Result<Text, Failure> {
 /// mm-link's queues hold everything by default; so many packets are as good as that.
 const EVERYTHING: &str = "60000p";
 
-fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<String>) -> Result<Text, Failure> {
+fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     let string = |text: &str| Value::String(text.to_owned());
     let edge = Table::from_iter([
         ("buffer".to_owned(), string(EVERYTHING)),
@@ -125,7 +165,23 @@ fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<String>) -> Resu
         ("edge".to_owned(), Value::Table(edge)),
     ]);
     let toml = toml::to_string(&whole).map_err(|error| Failure::Run(error.to_string()))?;
-    Ok(Text { name: "the command line".to_owned(), toml, sets, folder: PathBuf::new(), ignored: Vec::new() })
+    Ok(Text { name: COMMAND_LINE.to_owned(), toml, sets, folder: PathBuf::new(), ignored: Vec::new() })
+}
+
+/// Why an operand means no link.
+fn no_link(text: &str, missing: &io::Error, not_a_rate: &str) -> String {
+    match text.strip_suffix(['K', 'M', 'G']) {
+        Some(number) if number.parse::<f64>().is_ok() => {
+            let unit = text[number.len()..].to_lowercase();
+            format!("`{text}` has no unit; write {number}{unit}bit (or --cbr before it, as mm-link does)")
+        }
+        _ if text.contains(['/', '.']) || missing.kind() != io::ErrorKind::NotFound => {
+            format!("`{text}` is neither a recording ({missing}) nor a rate ({not_a_rate})")
+        }
+        _ => format!(
+            "`{text}` is neither a recording (no such file) nor a rate like 1mbit; there are no profiles"
+        ),
+    }
 }
 
 /// The table of the link that an operand means.
@@ -141,9 +197,10 @@ fn link(args: &Args, which: &str, operand: &OsStr) -> Result<Value, Failure> {
         }
         Err(error) => {
             if let Err(missing) = fs::metadata(text) {
-                let message =
-                    format!("{which}: `{text}` is neither a recording ({missing}) nor a rate ({error})");
-                return Err(Failure::Input(message));
+                return Err(Failure::Input(format!(
+                    "{which}: {}",
+                    no_link(text, &missing, &error.to_string())
+                )));
             }
             put("kind", Value::String("trace".to_owned()));
             put("file", Value::String(text.to_owned()));
@@ -151,7 +208,7 @@ fn link(args: &Args, which: &str, operand: &OsStr) -> Result<Value, Failure> {
     }
     put("delay", Value::String(args.delay.unwrap_or(Span::ZERO).to_string()));
     if let Some(loss) = args.loss {
-        put("loss", Value::Float(loss));
+        put("loss", Value::Float(loss.probability()));
     }
     Ok(Value::Table(table))
 }

@@ -1,0 +1,192 @@
+//! What is wrong with a command line, in one line: what was typed, what is allowed, what to type instead.
+
+use std::env;
+
+use ackclock_link::LINKS;
+use ackclock_scenario::Tables;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// What is said of an error of clap; help and version are printed, and end well.
+pub(crate) fn failure_of(error: &clap::Error) -> Failure {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // A closed output hears nothing.
+        let _ = error.print();
+        return Failure::Told(if error.use_stderr() { 2 } else { 0 });
+    }
+    let words: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    Failure::Input(Mistake { error, words: &words }.said())
+}
+
+/// An error of clap and the words of the command line.
+struct Mistake<'a> {
+    error: &'a clap::Error,
+    words: &'a [String],
+}
+
+impl Mistake<'_> {
+    fn said(&self) -> String {
+        let command = self.command();
+        let at = if command.is_empty() { String::new() } else { format!("{command}: ") };
+        let (option, value) = (self.text(ContextKind::InvalidArg), self.text(ContextKind::InvalidValue));
+        // `--seed <N>` is called `--seed`.
+        let option = option.split([' ', '=']).next().unwrap_or_default();
+        match self.error.kind() {
+            ErrorKind::UnknownArgument => format!("{at}{}", self.unknown(&command, option)),
+            ErrorKind::InvalidValue if value.is_empty() => format!("{at}{option} needs a value"),
+            ErrorKind::InvalidValue => {
+                format!("{at}{option} {value}: it is one of {}", self.text(ContextKind::ValidValue))
+            }
+            ErrorKind::ValueValidation => format!("{at}{option} {value}: {}", self.reason()),
+            ErrorKind::MissingRequiredArgument => format!("{at}{}", self.missing(&command)),
+            ErrorKind::InvalidSubcommand => {
+                let near = self.text(ContextKind::SuggestedSubcommand);
+                let hint = if near.is_empty() {
+                    "`ackclock --help` lists them".to_owned()
+                } else {
+                    format!("did you mean `{near}`?")
+                };
+                format!("there is no command `{}`; {hint}", self.text(ContextKind::InvalidSubcommand))
+            }
+            ErrorKind::ArgumentConflict => {
+                format!("{at}{option} and {} exclude each other", self.text(ContextKind::PriorArg))
+            }
+            _ => {
+                let text = self.error.to_string();
+                let first = text.lines().next().unwrap_or_default();
+                format!("{at}{}", first.strip_prefix("error: ").unwrap_or(first))
+            }
+        }
+    }
+
+    /// The command that was typed, with the one below it.
+    fn command(&self) -> String {
+        let names = self.words.iter().take_while(|word| !word.starts_with('-'));
+        let below = |first: &&String| if *first == "trace" { 2 } else { 1 };
+        let count = names.clone().next().as_ref().map_or(0, below);
+        names.take(count).cloned().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The context of the error as text; of several the list.
+    fn text(&self, kind: ContextKind) -> String {
+        match self.error.get(kind) {
+            Some(ContextValue::String(text)) => text.clone(),
+            Some(ContextValue::Strings(texts)) => texts.join(", "),
+            _ => String::new(),
+        }
+    }
+
+    fn unknown(&self, command: &str, option: &str) -> String {
+        let there_is_none = format!("there is no option {option}");
+        if !option.starts_with('-') {
+            return format!(
+                "`{option}` is one word too many; `ackclock {command} --help` says what it takes"
+            );
+        }
+        // The meters of mm-link are taken, and do nothing.
+        let near = Some(self.text(ContextKind::SuggestedArg)).filter(|near| !near.starts_with("--meter"));
+        let near = near.unwrap_or_default();
+        if let Some((.., hint)) = KNOWN.iter().find(|(of, name, _)| command == *of && option == *name) {
+            format!("{there_is_none}; {hint}")
+        } else if let Some(key) = key_called(option).filter(|_| TAKE_SETS.contains(&command)) {
+            let value = self.value_of(option);
+            format!("{there_is_none}; a key of the scenario is set by --set {key}={value}")
+        } else if !near.is_empty() {
+            format!("{there_is_none}; did you mean {near}?")
+        } else if command == "link" {
+            format!(
+                "{there_is_none}; those of the command stand behind `--`, `ackclock link --help` lists ours"
+            )
+        } else {
+            format!("{there_is_none}; `ackclock {command} --help` lists them").replace("  ", " ")
+        }
+    }
+
+    /// What was typed behind an option.
+    fn value_of(&self, option: &str) -> String {
+        let at = self.words.iter().position(|word| word.split('=').next() == Some(option));
+        let written = at.and_then(|at| match self.words[at].split_once('=') {
+            Some((_, value)) => Some(value.to_owned()),
+            None => self.words.get(at + 1).filter(|next| !next.starts_with('-')).cloned(),
+        });
+        written.unwrap_or_else(|| "VALUE".to_owned())
+    }
+
+    fn reason(&self) -> String {
+        let source = std::error::Error::source(self.error).map(ToString::to_string).unwrap_or_default();
+        match source.as_str() {
+            "invalid digit found in string" | "number too large to fit in target type" => {
+                format!("it is a whole number from 0 to {}", u64::MAX)
+            }
+            "invalid float literal" => "it is a number".to_owned(),
+            _ => source,
+        }
+    }
+
+    fn missing(&self, command: &str) -> String {
+        let names = self.text(ContextKind::InvalidArg).replace(['<', '>'], "");
+        let usage = match command {
+            "link" => {
+                "write `ackclock link UP DOWN -- COMMAND`; UP and DOWN are recordings or rates like 1mbit"
+                    .to_owned()
+            }
+            _ => format!("`ackclock {command} --help` says what it takes"),
+        };
+        format!("{names} is missing; {usage}")
+    }
+}
+
+/// Commands that take `--set`.
+const TAKE_SETS: [&str; 5] = ["run", "compare", "sweep", "check", "link"];
+
+/// Options of other commands and tools that are asked of a command which has none, and what is meant.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("run", "--out", "results are printed: ackclock run FILE --json > FILE.jsonl"),
+    ("compare", "--out", "results are printed: ackclock compare FILE --json > FILE.jsonl"),
+    (
+        "sweep",
+        "--csv",
+        "--out runs.jsonl writes JSON lines, which ackclock.Results.read of Python gives as tables",
+    ),
+    ("sweep", "--report", "write --out runs.jsonl, and then: ackclock report runs.jsonl --out report.html"),
+    ("run", "--csv", "--json prints JSON lines, --series writes CSV over time"),
+    (
+        "link",
+        "--jitter",
+        "a delay that varies is a law: --set edge.down.kind=variable --set 'edge.down.delay=40ms + e(10ms)'",
+    ),
+    ("link", "--rate", "UP and DOWN are the rates: ackclock link 1mbit 8mbit"),
+    ("link", "--bandwidth", "UP and DOWN are the rates: ackclock link 1mbit 8mbit"),
+    ("link", "--latency", "it is called --delay"),
+];
+
+/// The key of a scenario that is called as an option is.
+fn key_called(option: &str) -> Option<String> {
+    let name = option.trim_start_matches('-').split('=').next()?.replace('-', "_");
+    let tables = serde_json::to_value(Tables::default()).ok()?;
+    let link = LINKS.entry("constant").map_or(Value::Null, |link| (link.defaults)());
+    let places =
+        [("", &tables), ("edge.", &tables["edge"]), ("flow.", &tables["flow"][0]), ("edge.down.", &link)];
+    let is_key = |(_, table): &(&str, &Value)| table.get(&name).is_some_and(|value| !value.is_object());
+    places.into_iter().find(is_key).map(|(prefix, _)| format!("{prefix}{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_by_its_name() {
+        for (option, key) in [
+            ("--duration", Some("duration")),
+            ("--buffer=4p", Some("edge.buffer")),
+            ("--initial-window", Some("flow.initial_window")),
+            ("--loss", Some("edge.down.loss")),
+            ("--nothing", None),
+        ] {
+            assert_eq!(key_called(option).as_deref(), key);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Mistakes that users make, and what they are told: what was typed, what is allowed, what to type instead.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use crate::common::{Ended, Folder};
+
+const ONE: &str = "duration = \"1s\"\n[[flow]]\n";
+
+/// Arguments, exit status, and a part of the one line that is said.
+type Row = (&'static [&'static str], i32, &'static str);
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let link = |keys: &str| format!("{ONE}[edge.down]\nkind = \"constant\"\n{keys}\n");
+    for (name, text) in [
+        ("empty.toml", String::new()),
+        ("noflow.toml", "duration = \"1s\"\n".to_owned()),
+        ("one.toml", ONE.to_owned()),
+        ("j.json", "{\"duration\": \"1s\"}".to_owned()),
+        ("zero.toml", link("rate = \"0Mbit/s\"")),
+        ("jitter.toml", link("jitter = \"5ms\"")),
+        ("law.toml", link("delay = \"40ms + e(20ms)\"")),
+        ("redraw.toml", link("redraw = \"slot\"")),
+        ("flow.toml", "[flow]\nsender = \"reno\"\n".to_owned()),
+        ("rates.csv", "time,rate\n0,100\n1,200\n".to_owned()),
+        ("loss.toml", link("loss = \"1 %\"")),
+    ] {
+        folder.write(name, text);
+    }
+    folder.write("x.pcapng", b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00");
+    folder
+}
+
+const SCENARIOS: &[Row] = &[
+    (
+        &["run", "empty.toml"],
+        0,
+        "empty.toml says nothing: by default one reno flow is run for 60s over a link of 10Mbit/s",
+    ),
+    (&["run", "noflow.toml"], 0, "noflow.toml has no [[flow]]: by default one reno flow is run"),
+    (&["run", "j.json"], 2, "it looks like JSON, which only Python takes, as a mapping"),
+    (&["run", "-"], 2, "-: a scenario is a file; standard input is not read"),
+    (&["run", "zero.toml"], 2, "an outage is a step, [[edge.at]]"),
+    (&["run", "jitter.toml"], 2, "a delay that varies is a law: kind = \"variable\""),
+    (
+        &["run", "law.toml"],
+        2,
+        "`40ms + e(20ms)` is a law, and a constant link has one delay; laws are for kind = \"variable\"",
+    ),
+    (&["run", "redraw.toml"], 2, "`redraw` is a key of kind = \"variable\""),
+    (&["run", "flow.toml"], 2, "flow.toml:1: flow: there can be several, so it is written [[flow]]"),
+    (&["sweep", "case.toml", "--set", "sweep.nonsense=3"], 2, "what is varied stands in the file"),
+    (&["sweep", "case.toml", "--set", "flow.0.sender=reno"], 2, "varies `flow.sender`, which says this too"),
+    (&["run", "case.toml", "--runs", "1"], 0, "run does not look at [sweep] (edge.buffer, flow.sender)"),
+    (&["sweep", "one.toml"], 0, "one.toml: there is no [sweep], so it is one point"),
+    (&["run", "one.toml", "--runs", "0"], 2, "run: --runs 0: 0 is not in 1.."),
+    (&["run", "one.toml", "--runs", "-1"], 2, "run: --runs -1: -1 is not in 1.."),
+    (
+        &["run", "one.toml", "--seed", "abc"],
+        2,
+        "run: --seed abc: it is a whole number from 0 to 18446744073709551615",
+    ),
+    (&["run", "one.toml", "--seed", "-1"], 2, "run: --seed -1: it is a whole number from 0"),
+    (
+        &["run", "one.toml", "--duration", "10s"],
+        2,
+        "there is no option --duration; a key of the scenario is set by --set duration=10s",
+    ),
+    (&["sweep", "case.toml", "--buffer=4p"], 2, "set by --set edge.buffer=4p"),
+    (
+        &["run", "one.toml", "--out", "y.json"],
+        2,
+        "results are printed: ackclock run FILE --json > FILE.jsonl",
+    ),
+    (&["sweep", "case.toml", "--csv"], 2, "--out runs.jsonl writes JSON lines"),
+    (&["sweep", "case.toml", "--report", "x.html"], 2, "ackclock report runs.jsonl --out report.html"),
+    (&["run", "one.toml", "--report", "x.pdf"], 2, "--report x.pdf: it writes HTML; call it x.html"),
+    (&["sweep", "case.toml", "--out", "sw.csv"], 2, "--out sw.csv: it writes JSON lines; call it sw.jsonl"),
+    (&["run", "one.toml", "--series", "s.json"], 2, "--series s.json: it writes CSV; call it s.csv"),
+    (
+        &["compare", "one.toml", "--senders", "reno,vegas"],
+        2,
+        "--senders reno,vegas: flow.0.sender: unknown sender `vegas`; known are reno",
+    ),
+    (
+        &["compare", "one.toml", "--regulator", "wrs"],
+        2,
+        "there is no option --regulator; a key of the scenario is set by --set edge.regulator=wrs",
+    ),
+    (&["run", "one.toml", "two.toml"], 2, "`two.toml` is one word too many"),
+    (&["run"], 2, "run: FILE is missing"),
+    (&["runn", "one.toml"], 2, "there is no command `runn`; did you mean `run`?"),
+    (
+        &["trace", "info", "x.pcapng"],
+        2,
+        "it is a capture of packets (pcapng); recordings are mahimahi files, CSV and JSON lists",
+    ),
+    (
+        &["trace", "info", "rates.csv"],
+        2,
+        "rates.csv:1: `time` has no unit; the header names columns and units: time_s,rate_kbps",
+    ),
+    (
+        &["trace", "convert", "rates.csv", "--to", "pcap"],
+        2,
+        "trace convert: --to pcap: it is one of mahimahi, csv",
+    ),
+];
+
+const LINKS: &[Row] = &[
+    (&["link", "1mbit", "--", "true"], 2, "link: DOWN is missing; write `ackclock link UP DOWN -- COMMAND`"),
+    (
+        &["link", "3g", "3g"],
+        2,
+        "`3g` is neither a recording (no such file) nor a rate like 1mbit; there are no profiles",
+    ),
+    (&["link", "1M", "8M"], 2, "DOWN: `8M` has no unit; write 8mbit (or --cbr before it, as mm-link does)"),
+    (
+        &["link", "1mbit", "8mbit", "--jitter", "10ms", "--", "true"],
+        2,
+        "there is no option --jitter; a delay that varies is a law: --set edge.down.kind=variable",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--dealy", "40ms", "--", "true"],
+        2,
+        "there is no option --dealy; did you mean --delay?",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--mtu", "1400", "--", "true"],
+        2,
+        "there is no option --mtu; those of the command stand behind `--`",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--loss", "5"],
+        2,
+        "link: --loss 5: `5` is not a probability, 0 to 1 or \"0%\" to \"100%\"",
+    ),
+    (&["link", "1mbit", "8mbit", "--loss", "-1"], 2, "is not a probability"),
+    (
+        &["link", "1mbit", "8mbit", "--regulator", "magic"],
+        2,
+        "--regulator magic: edge.regulator: unknown regulator `magic`",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--set", "edge.down.jitter=3ms"],
+        2,
+        "--set edge.down.jitter=3ms: edge.down.jitter: unknown field",
+    ),
+    (
+        &["link", "1mbit", "8mbit", "--scenario", "one.toml", "--", "true"],
+        2,
+        "--scenario one.toml says what the link is, and so would `1mbit`; leave one out",
+    ),
+    (&["link", "1mbit", "8mbit", "--scenario", "one.toml"], 2, "--scenario one.toml says what the link is"),
+    (&["link", "--scenario", "one.toml", "--delay", "3ms"], 2, "exclude each other"),
+];
+
+#[test]
+fn every_mistake_is_answered_in_one_line_that_teaches() {
+    let folder = folder();
+    for (arguments, status, part) in SCENARIOS.iter().chain(LINKS) {
+        let ended = folder.run(arguments);
+        assert_eq!(ended.status, *status, "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains(part), "{arguments:?} says {}not {part}", ended.err);
+        assert_eq!(ended.err.lines().count(), 1, "{arguments:?}: {}", ended.err);
+        assert!(ended.err.starts_with("ackclock: ") && !ended.err.contains("tip:"), "{}", ended.err);
+    }
+}
+
+#[test]
+fn probabilities_are_shares_or_percents() {
+    let folder = folder();
+    let shown = folder.prints(&["check", "loss.toml", "--show"]);
+    assert!(shown.contains("\nloss = 0.01\n"), "{shown}");
+    let link = folder.prints(&["link", "1mbit", "8mbit", "--loss", "1%", "--generate"]);
+    assert_eq!(link.matches("loss = 0.01").count(), 2, "{link}");
+    let path = folder.prints(&["check", "one.toml", "--set", "path.loss=2.5%", "--show"]);
+    assert!(path.contains("\nloss = 0.025\n"), "{path}");
+}
+
+#[test]
+fn words_of_the_command_and_its_options_are_the_commands() {
+    let folder = folder();
+    let said = |arguments: &[&str]| {
+        let ended = folder.run(&[&["link", "--closed"][..], arguments].concat());
+        (ended.status, ended.out.trim_end().to_owned())
+    };
+    // Where this machine makes no links, nothing is started at all.
+    if said(&["1mbit", "1mbit", "true"]).0 != 0 {
+        return;
+    }
+    let arguments = (0, "--jitter -x".to_owned());
+    assert_eq!(said(&["1mbit", "1mbit", "echo", "--jitter", "-x"]), arguments);
+    assert_eq!(said(&["1mbit", "1mbit", "--", "echo", "--jitter", "-x"]), arguments);
+    assert_eq!(said(&["--scenario", "one.toml", "--", "echo", "--jitter", "-x"]), arguments);
+    assert_eq!(said(&["--scenario", "one.toml", "echo", "a", "b", "c"]), (0, "a b c".to_owned()));
+}
+
+#[test]
+fn the_python_half_is_called_by_the_name_that_was_typed() {
+    let folder = folder();
+    folder.write("python", "#!/bin/sh\ncase \"$*\" in *importlib*) exit 0;; esac\necho \"$@\"\n");
+    fs::set_permissions(folder.path("python"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = folder.command(&["report", "runs.jsonl", "--out", "r.html"]);
+    let ended = Ended::from(
+        command.env("ACKCLOCK_PYTHON", folder.path("python")).stdin(Stdio::null()).output().unwrap(),
+    );
+    assert_eq!(ended.out, "-P -m ackclock report runs.jsonl --out r.html\n");
+}
