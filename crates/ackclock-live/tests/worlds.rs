@@ -220,7 +220,7 @@ fn results_have_both_directions_and_what_each_could_carry_over_its_changes() {
         plane.exchange(Direction::Down, changed);
         plane.advance(at(seconds));
     }
-    let provenance = Provenance { version: String::new(), commit: None, scenario_sha256: String::new() };
+    let provenance = Provenance::default();
     let mut account = plane.account().unwrap();
     let results = account.results(|from| Some(plane.page(from)), "test", 1, provenance).unwrap();
     // 8 Mbit/s for 4 s, 4 for 4 s and nothing for 2 s.

@@ -52,11 +52,7 @@ Examples:
 
 /// Simulates and prints.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
-    let written = [("--pcap", &args.pcap), ("--series", &args.series), ("--report", &args.report)];
-    output::keep_apart(Some(args.scenario.path()), &written.map(|(name, path)| (name, path.as_ref())))?;
-    output::keep_form("--pcap", args.pcap.as_ref(), Form::Capture)?;
-    output::keep_form("--series", args.series.as_ref(), Form::Csv)?;
-    output::keep_form("--report", args.report.as_ref(), Form::Html)?;
+    check_outputs(args)?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = [Point { labels: Vec::new(), scenario }];
     let jobs = jobs(&points);
@@ -94,6 +90,17 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let runs = finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..]));
     let report = |path: &PathBuf| report::write(path, &args.scenario, runs, args.series.as_deref());
     args.report.as_ref().map_or(Ok(()), report)
+}
+
+/// Checks that the files to write are different ones, and called as what they will hold.
+fn check_outputs(args: &Args) -> Result<(), Failure> {
+    let written = [
+        ("--pcap", args.pcap.as_ref(), Form::Capture),
+        ("--series", args.series.as_ref(), Form::Csv),
+        ("--report", args.report.as_ref(), Form::Html),
+    ];
+    output::keep_apart(Some(args.scenario.path()), &written.map(|(name, path, _)| (name, path)))?;
+    written.into_iter().try_for_each(|(name, path, form)| output::keep_form(name, path, form))
 }
 
 /// Where finished runs are saved if Ctrl-C comes before the table.
