@@ -105,7 +105,7 @@ fn however_many_connections_there_were_a_page_has_few_of_them_and_the_account_al
     let snapshot = account.snapshot(&mut ask).unwrap();
     // 301 numbers, with that of no connection, are five pages of 64; 4 700 connections have lost theirs.
     assert_eq!((pages.get(), snapshot.flows.len(), snapshot.totals.flows), (5, 300, 5_000));
-    let provenance = Provenance { version: String::new(), commit: None, scenario_sha256: String::new() };
+    let provenance = Provenance::default();
     let results = account.results(&mut ask, "test", 1, provenance).unwrap();
     let ids: Vec<_> = results.flows.iter().map(|flow| flow.id).collect();
     assert_eq!(ids, (0..5_000).collect::<Vec<_>>());
