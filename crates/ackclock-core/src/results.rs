@@ -187,7 +187,7 @@ pub struct LinkResult {
     /// Mean rate that the link could have carried in this run, always with something to send, bit/s. Where its rate changes
     /// in time: the mean of the rates that it had, outages included. Where a rate is drawn for each packet: what was sent over
     /// the time that it took, for all the time without outages. Of a cell: what its scheduler would have given its users, had
-    /// all of them always had something to send, or what it did give them, where that is more. Dedicated channels are
+    /// all of them always had something to send, or what it did carry, where that is more. Dedicated channels are
     /// summed. Null where a rate is drawn for each packet and none was sent.
     pub capacity_bps: Option<f64>,
     /// Bits delivered over it, headers and repetitions included, as a share of the capacity.

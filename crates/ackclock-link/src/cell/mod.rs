@@ -58,6 +58,9 @@ use reports::Reports;
 use saturated::Reference;
 use slots::Slots;
 
+/// Bytes of a packet where none came.
+const FULL_PACKET: u64 = 1500;
+
 /// Many users, one channel that fades for each of them, and a scheduler.
 pub struct Cell {
     slots: Slots,
@@ -83,8 +86,9 @@ pub struct Cell {
     news: VecDeque<(Time, LinkEvent)>,
     reports: Reports,
     waits: Histogram,
-    /// Work that its users were given, as grants count it.
-    given: u128,
+    /// Work that was done, as grants count it, and bytes of the packets that were begun.
+    sent: u128,
+    bytes: u64,
     reference: Reference,
 }
 
@@ -129,7 +133,8 @@ impl Cell {
             news: VecDeque::new(),
             reports: Reports::default(),
             waits: Histogram::default(),
-            given: 0,
+            sent: 0,
+            bytes: 0,
             reference: Reference::new(config, streams, name),
         }
     }
@@ -185,7 +190,9 @@ impl Cell {
             let begun = member.begun.take().or_else(|| {
                 let (arrived, segment) = self.backlog.take(start, user)?;
                 self.waits.record(start.since(arrived));
-                let left = u64::from(segment.wire_bytes()) * 8 * self.slots.per_second();
+                let bytes = u64::from(segment.wire_bytes());
+                self.bytes += bytes;
+                let left = bytes * 8 * self.slots.per_second();
                 Some(Fragment { segment, left })
             });
             let Some(mut fragment) = begun else { break };
@@ -203,7 +210,7 @@ impl Cell {
         let idle = member.begun.is_none() && self.backlog.is_empty(user);
         let rate = grant.rate.as_bps() as f64;
         let served = rate * ((grant.work - room) as f64 / grant.work as f64);
-        self.given += u128::from(grant.work);
+        self.sent += u128::from(grant.work - room);
         self.scheduler.served(Service { user, slot: self.next, slots: grant.slots, rate, served });
         self.next += grant.slots;
         self.air = Air { user, ends: self.slots.start(self.next), last: std::mem::take(&mut self.air.last) };
@@ -354,13 +361,14 @@ impl Link for Cell {
         Cow::Borrowed(&self.waits)
     }
 
-    /// What the scheduler would have given its users, had all of them always had something to send; or what it did give
-    /// them, where that is more because only users with good channels asked.
+    /// What the scheduler would have given its users, had all of them always had packets to send of the mean size of this run;
+    /// or what it did carry, where that is more because only users with good channels asked.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
-        let all = self.reference.mean_bps_before(self.slots.at(until))?;
+        let packet_bytes = self.bytes.checked_div(self.waits.count()).unwrap_or(FULL_PACKET);
+        let all = self.reference.mean_bps_before(self.slots.at(until), packet_bytes)?;
         let slots = until.since(Time::ZERO).as_secs_f64() * self.slots.per_second() as f64;
-        (slots > 0.0).then(|| all.max(self.given as f64 / slots))
+        (slots > 0.0).then(|| all.max(self.sent as f64 / slots))
     }
 
     fn assign(&mut self, flow: FlowId, user: u32) {

@@ -7,7 +7,7 @@
 use ackclock_core::{ConfigError, Rate, Streams};
 
 use super::channel::Channel;
-use super::config::{CellConfig, FadingKind, Transport};
+use super::config::{CellConfig, FadingKind, Remainder, Transport};
 use super::grant::{Grant, grants};
 use super::slots::Slots;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
@@ -42,10 +42,14 @@ pub(super) struct Saturated<C> {
     slots: u64,
     /// Looks from the measurement of a channel until it can be served at the rate found.
     delay: u64,
+    /// What becomes of the rest of a slot in which a packet ends; the work of a packet, and what is left of each user's.
+    remainder: Remainder,
+    packet: u64,
+    left: Vec<u64>,
     /// The next look.
     next: u64,
-    /// Work given so far, as grants count it.
-    given: u128,
+    /// Work done so far, as grants count it.
+    done: u128,
 }
 
 /// The users of a cell, had they always something to send. They are built when they are first asked for.
@@ -63,12 +67,15 @@ impl Reference {
         Self { config, streams, name, saturated: None }
     }
 
-    /// Mean rate that they would have been given in the slots before this one, bit/s; `None` where no cell can be built.
-    pub(super) fn mean_bps_before(&mut self, slot: u64) -> Option<f64> {
+    /// Mean rate that they would have got in the slots before this one with packets of so many bytes, bit/s; `None` where no
+    /// cell can be built.
+    pub(super) fn mean_bps_before(&mut self, slot: u64, packet_bytes: u64) -> Option<f64> {
         if self.saturated.is_none() {
             self.saturated = Saturated::of_cell(&self.config, &self.streams, &self.name).ok();
         }
-        Some(self.saturated.as_mut()?.mean_bps_before(slot))
+        let saturated = self.saturated.as_mut()?;
+        saturated.packet = packet_bytes * 8 * u64::from(self.config.slots);
+        Some(saturated.mean_bps_before(slot))
     }
 }
 
@@ -90,24 +97,27 @@ impl<C: Look> Saturated<C> {
     /// The users of a cell over these channels, looked at in every slot.
     pub(super) fn new(config: &CellConfig, channels: Vec<C>) -> Result<Self, ConfigError> {
         Ok(Self {
-            channels,
             grants: grants(config, Slots::new(config.slots)),
             scheduler: config.build_scheduler()?,
             candidates: Vec::new(),
             states: Vec::new(),
             slots: 1,
             delay: 0,
+            remainder: config.remainder,
+            packet: 0,
+            left: vec![0; channels.len()],
             next: 0,
-            given: 0,
+            done: 0,
+            channels,
         })
     }
 
-    /// Mean rate that they were given in the slots before this one, bit/s.
+    /// Mean rate that they got in the slots before this one, bit/s.
     pub(super) fn mean_bps_before(&mut self, slot: u64) -> f64 {
         while self.next == 0 || self.next * self.slots < slot {
             self.serve();
         }
-        self.given as f64 / (self.next * self.slots) as f64
+        self.done as f64 / (self.next * self.slots) as f64
     }
 
     /// Who is served until the next look, and at which rate; `None` where nobody has one.
@@ -128,10 +138,27 @@ impl<C: Look> Saturated<C> {
         let (Candidate { user, rate, .. }, grant) =
             (self.candidates[chosen], self.grants[self.states[chosen]]);
         let slots = grant.slots.max(self.slots);
-        self.scheduler.served(Service { user, slot, slots, rate, served: rate });
-        self.given += u128::from(grant.work) * u128::from(slots / grant.slots);
+        let (most, done) = (grant.work * (slots / grant.slots), self.send(user, grant, slots / grant.slots));
+        let served = rate * (done as f64 / most as f64);
+        self.scheduler.served(Service { user, slot, slots, rate, served });
+        self.done += u128::from(done);
         self.next += slots / self.slots;
         Some((user, grant.rate))
+    }
+
+    /// Work that a user does with so many of these grants.
+    fn send(&mut self, user: u32, grant: Grant, grants: u64) -> u64 {
+        if self.remainder == Remainder::Next {
+            return grant.work * grants;
+        }
+        let left = &mut self.left[user as usize];
+        let one = |_| {
+            *left = if *left == 0 { self.packet } else { *left };
+            let sent = grant.work.min(*left);
+            *left -= sent;
+            sent
+        };
+        (0..grants).map(one).sum()
     }
 }
 
@@ -178,6 +205,19 @@ mod tests {
                 // A minute has some 1800 fades at 30 Hz and 180 at 3 Hz; the looks see all of them.
                 assert!((few / all - 1.0).abs() < 0.01, "{scheduler} {dopplers:?}: {few} and {all} kbit/s");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_slot_in_which_a_packet_ends_is_carried_or_not() {
+        // 2457.6 kbit/s are 512 B a slot: packets of 1000 B end in every second one and leave 24 B.
+        let user = CellUser { mean_snr: 9.6, fading: FadingKind::None, ..CellUser::default() };
+        for (remainder, share) in [(Remainder::Next, 1.0), (Remainder::Waste, 1000.0 / 1024.0)] {
+            let mut cell = CellConfig::default();
+            cell.remainder = remainder;
+            cell.serve(std::slice::from_ref(&user)).unwrap();
+            let got = Reference::new(&cell, &Streams::new(1, 0), "down").mean_bps_before(6000, 1000).unwrap();
+            assert!((got / 2_457_600.0 - share).abs() < 1e-6, "{remainder:?}: {got}");
         }
     }
 
