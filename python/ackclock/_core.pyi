@@ -94,6 +94,30 @@ class Segment:
     def timestamp(self) -> int | None:
         """The timestamp option's value, where timestamps are on."""
 
+    @property
+    def timestamp_echo(self) -> int | None:
+        """The timestamp that it echoes, where timestamps are on."""
+
+    @property
+    def flags(self) -> str:
+        """Control bits as letters: `S` SYN, `F` FIN, `.` ACK, `E` ECE, `W` CWR."""
+
+    @property
+    def ack(self) -> int | None:
+        """The next number expected of the peer; None in a SYN that opens the connection."""
+
+    @property
+    def mss(self) -> int | None:
+        """Of a SYN: the largest segment that it offers, bytes."""
+
+    @property
+    def window_scale(self) -> int | None:
+        """Of a SYN: the shift of windows that it offers."""
+
+    @property
+    def sack_permitted(self) -> bool:
+        """Of a SYN: whether it permits SACK."""
+
 @final
 class Sender:
     """A TCP sender driven by hand: it has no clock, every call brings the time along."""
@@ -102,25 +126,52 @@ class Sender:
         cls,
         sender: str | Mapping[str, Any],
         *,
-        mss: int,
+        mss: int | None = None,
         max_window: int | None = None,
         initial_window: int | None = None,
         initial_seq: int = 0,
+        preset: str | None = None,
         **options: Any,
     ) -> Self:
-        """A sender with endless data.
+        """A sender: with endless data on a connection that exists, or as a `preset` says, with what is written.
+
+        With a handshake, which the preset `linux` has and `handshake="on"` asks for, the connection begins with the
+        peer's SYN (`on_syn`) or with one of its own (`connect`).
 
         Args:
             sender: A row of the sender table (`"reno"`) or a table as in a scenario file (`{"kind": "reno", ...}`).
-            mss: Payload bytes of a segment.
-            max_window: Largest window, bytes; 500 segments unless given.
-            initial_window: First congestion window, bytes; one segment unless given.
-            initial_seq: Sequence number of the first byte.
+            mss: Payload bytes of a segment. Only a preset says it otherwise.
+            max_window: Largest window, bytes; the preset's, or 500 segments, unless given.
+            initial_window: First congestion window, bytes; the preset's, or one segment, unless given.
+            initial_seq: Sequence number of the first byte; a SYN has the one before.
+            preset: Preset of scenarios whose flows and senders set what is not given here.
             **options: Further keys of the sender's table, such as `rto={"min": "200ms"}`.
 
         Raises:
             ValueError: naming the argument, its value and what is allowed, if it is out of range.
             TypeError: naming the argument, if it is of another kind.
+        """
+
+    def connect(self, now: float) -> None:
+        """Open the connection with a SYN; does nothing without a handshake, or once the connection has begun."""
+
+    def on_syn(
+        self,
+        now: float,
+        window: int,
+        *,
+        seq: int = 0,
+        ack: int | None = None,
+        mss: int | None = None,
+        window_scale: int | None = None,
+        sack_permitted: bool = False,
+        ts: int | None = None,
+        ecn: bool = False,
+    ) -> None:
+        """Take the peer's SYN, or with `ack` its answer to ours.
+
+        `window` is in bytes and never scaled; `ts` is the echoed timestamp, 0 where it answers none, and None where the
+        peer offers no timestamps; `ecn` whether it offers, or agrees to, explicit congestion notification.
         """
 
     def on_ack(
@@ -139,11 +190,30 @@ class Sender:
         those of the constructor.
         """
 
+    def on_fin(self, now: float, ack: int, window: int, *, ts: int | None = None) -> None:
+        """Take an ACK with which the peer closes its own direction."""
+
+    def write(self, bytes: int) -> None:
+        """Give the sender `bytes` more to send; endless data ends with the first call.
+
+        Raises:
+            ValueError: after `close`.
+        """
+
+    def close(self) -> None:
+        """Nothing more is written: the FIN goes with the last byte, or after it."""
+
     def poll(self, now: float) -> list[Segment]:
         """The segments to send at `now`; an expired timer is served first."""
 
     def timeout(self) -> float | None:
         """When `poll` must be called again if nothing arrives."""
+
+    def info(self) -> dict[str, int]:
+        """What Linux would tell of the socket under TCP_INFO: `tcpi_snd_cwnd`, `tcpi_ca_state`, ...
+
+        Windows are in segments and times in microseconds, as there; `ackclock exchange --names` lists all names.
+        """
 
     @property
     def cwnd(self) -> float:

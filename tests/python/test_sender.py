@@ -244,3 +244,92 @@ def test_numbers_and_arrays_of_numpy_are_taken():
 def test_an_option_that_no_sender_has_is_named(options, error, message):
     with pytest.raises(error, match=message):
         Sender("reno", mss=MSS, **options)
+
+
+def established(**options) -> Sender:
+    """A sender of the preset `linux` whose peer, with segments of 1000 bytes and SACK, has opened the connection."""
+    sender = Sender("cubic", preset="linux", initial_seq=1, **options)
+    assert sender.timeout() is None
+    assert sender.poll(0.0) == []
+    sender.on_syn(0.0, 65535, mss=1000, window_scale=7, sack_permitted=True)
+    (answer,) = sender.poll(0.0)
+    assert (answer.seq, answer.flags, answer.ack, answer.len) == (0, "S.", 1, 0)
+    # 1500 bytes less 40 of headers (RFC 6691)
+    assert (answer.mss, answer.sack_permitted, answer.window_scale, answer.timestamp) == (1460, True, 0, None)
+    sender.on_ack(0.1, 1, 65408)
+    return sender
+
+
+def test_a_preset_waits_for_its_peer_and_sends_what_is_written():
+    sender = established()
+    assert sender.poll(0.1) == []
+    sender.write(25_000)
+    assert [s.seq for s in sender.poll(0.1)] == [1 + 1000 * i for i in range(10)]
+    info = sender.info()
+    assert (info["tcpi_snd_cwnd"], info["tcpi_unacked"], info["tcpi_snd_mss"]) == (10, 10, 1000)
+    assert (info["tcpi_rtt"], info["tcpi_notsent_bytes"]) == (100_000, 15_000)
+    sender.on_ack(0.2, 10_001, 65408)
+    assert len(sender.poll(0.2)) == 15
+    assert sender.info()["tcpi_bytes_acked"] == 10_000
+
+
+def test_a_connection_is_closed_both_ways():
+    sender = established()
+    sender.write(1000)
+    sender.close()
+    (last,) = sender.poll(0.1)
+    assert (last.seq, last.len, last.flags) == (1, 1000, "F.")
+    with pytest.raises(ValueError, match=r"^the connection was closed"):
+        sender.write(1)
+    sender.on_fin(0.2, 1002, 65408)
+    (answer,) = sender.poll(0.2)
+    assert (answer.seq, answer.len, answer.ack) == (1002, 0, 2)
+    assert sender.info()["tcpi_state"] == 7  # TCP_CLOSE
+    assert sender.timeout() is None
+
+
+def test_a_sender_opens_the_connection_itself():
+    sender = Sender("newreno", mss=MSS, initial_window=2 * MSS, handshake="on", timestamps="on", initial_seq=1)
+    sender.connect(0.5)
+    (syn,) = sender.poll(0.5)
+    assert (syn.seq, syn.flags, syn.ack, syn.retransmission) == (0, "S", None, False)
+    assert (syn.timestamp, syn.timestamp_echo) == (500, 0)
+    # RFC 6298 (2.1): nothing came back within a second.
+    assert sender.timeout() == pytest.approx(1.5)
+    (again,) = sender.poll(1.5)
+    assert (again.flags, again.retransmission) == ("S", True)
+    sender.on_syn(1.6, 60_000, seq=7, ack=1, mss=500, ts=1500)
+    first, data = sender.poll(1.6)
+    assert (first.flags, first.seq, first.ack, first.len) == (".", 1, 8, 0)
+    # RFC 5681 3.1: one segment after a lost SYN, of the 500 bytes that the peer takes; without `write` data is endless.
+    assert (data.seq, data.len) == (1, 500)
+
+
+def test_the_first_write_ends_endless_data():
+    sender = Sender("reno", mss=MSS, initial_window=8 * MSS)
+    sender.write(2500)
+    assert [s.len for s in sender.poll(0.0)] == [1000, 1000, 500]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: Sender("reno"), TypeError, "^mss: is missing, and no preset says it"),
+        (lambda: Sender("reno", preset="windows"), ValueError, "unknown preset `windows`; known are cr02"),
+        (lambda: Sender("reno", mss=MSS).write(-1), ValueError, "^bytes: -1 is not a whole number from 0"),
+        (
+            lambda: Sender("reno", mss=MSS).on_syn(0.0, 65536),
+            ValueError,
+            "^window: 65536 is not a whole number from 0 to 65535",
+        ),
+        (
+            lambda: Sender("reno", mss=MSS).on_syn(0.0, 1, window_scale=15),
+            ValueError,
+            "^window_scale: 15 is not a whole number",
+        ),
+        (lambda: Sender("reno", mss=MSS).on_fin(0.0, -1, 1), ValueError, "^ack: -1 is not a whole number"),
+    ],
+)
+def test_what_a_connection_cannot_take_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -15,9 +15,10 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("ackclock-tcp", &["ackclock-core"]),
     ("ackclock-edge", &["ackclock-link"]),
     ("ackclock-scenario", &["ackclock-edge", "ackclock-tcp"]),
+    ("ackclock-exchange", &["ackclock-scenario"]),
     ("ackclock-live", &["ackclock-edge"]),
-    ("ackclock-cli", &["ackclock-scenario", "ackclock-live"]),
-    ("ackclock-py", &["ackclock-scenario", "ackclock-live"]),
+    ("ackclock-cli", &["ackclock-exchange", "ackclock-live"]),
+    ("ackclock-py", &["ackclock-exchange", "ackclock-live"]),
     (TESTKIT, &[]),
     ("xtask", &[]),
 ];

@@ -12,7 +12,7 @@ pub(crate) enum Failure {
     Input(String),
     /// A run failed, or a program that the command called, or there was no room for a result: exit status 1.
     Run(String),
-    /// A program that the command called has said itself what there is to say: its exit status.
+    /// What there is to say was said, by the command or by a program that it called: the exit status.
     Told(u8),
     /// Whoever read standard output has gone, as `head` does: nothing to say, exit status 0.
     Unread,

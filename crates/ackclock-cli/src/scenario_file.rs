@@ -48,7 +48,7 @@ impl ScenarioFile {
     /// # Errors
     /// Names file, line, key, value and what is allowed.
     pub(crate) fn load(&self, repetition: &Repetition) -> Result<(Scenario, DiskFiles), Failure> {
-        let text = read_text(&self.file)?;
+        let text = read_text(&self.file, "scenario")?;
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
         let scenario = Scenario::load(&self.file.to_string_lossy(), &text, &sets)?;
         let files = DiskFiles::beside(&self.file).reading(patiently);
@@ -123,23 +123,23 @@ impl From<RunError> for Failure {
     }
 }
 
-/// The text of a scenario file.
-pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+/// The text of a file that should be a `what`: a scenario, a script.
+pub(crate) fn read_text(path: &Path, what: &str) -> Result<String, Failure> {
     if path == Path::new("-") {
-        return Err(Failure::Input("-: a scenario is a file; standard input is not read".to_owned()));
+        return Err(Failure::Input(format!("-: a {what} is a file; standard input is not read")));
     }
     let mut read = Ok(Vec::new());
     patiently(path, &mut || read = read_at_most(path, MAX_TEXT + 1));
     let bytes = read.map_err(|error| Failure::reading(path, &error))?;
     if bytes.len() as u64 > MAX_TEXT {
         return Err(Failure::Input(format!(
-            "{}: longer than {MAX_TEXT} bytes: not a scenario",
+            "{}: longer than {MAX_TEXT} bytes: not a {what}",
             path.display()
         )));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::Input(format!("{}: byte {at} is not UTF-8: not a scenario", path.display()))
+        Failure::Input(format!("{}: byte {at} is not UTF-8: not a {what}", path.display()))
     })
 }
 

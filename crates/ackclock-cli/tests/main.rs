@@ -4,6 +4,7 @@
 
 mod command;
 mod common;
+mod exchange;
 mod link;
 mod mistakes;
 mod overrides;

@@ -1,10 +1,12 @@
-//! A TCP sender driven by hand from Python.
+//! A TCP connection driven by hand from Python.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, scaled_window};
-use ackclock_tcp::config::{FlowParams, HeaderSize, LARGEST_WINDOW};
-use ackclock_tcp::{SENDERS, Sender, Supply};
+use ackclock_core::{
+    ConfigError, LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, Size, Span, SynOptions, Time,
+};
+use ackclock_exchange::{Ack, Connection, Data, Peer, Sent, Setup, Syn, letters};
+use ackclock_tcp::config::{HeaderSize, LARGEST_WINDOW};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
@@ -28,13 +30,51 @@ pub(crate) struct SentSegment {
     /// The timestamp option's value, where timestamps are on.
     #[pyo3(get)]
     timestamp: Option<u32>,
+    /// The timestamp that it echoes, where timestamps are on.
+    #[pyo3(get)]
+    timestamp_echo: Option<u32>,
+    /// Control bits as letters: `S`, `F`, `.` for ACK, `E`, `W`.
+    #[pyo3(get)]
+    flags: String,
+    /// The next number expected of the peer; None in a SYN that opens the connection.
+    #[pyo3(get)]
+    ack: Option<u32>,
+    /// Of a SYN: the largest segment that it offers.
+    #[pyo3(get)]
+    mss: Option<u16>,
+    /// Of a SYN: the shift of windows that it offers.
+    #[pyo3(get)]
+    window_scale: Option<u8>,
+    /// Of a SYN: whether it permits SACK.
+    #[pyo3(get)]
+    sack_permitted: bool,
 }
 
 #[pymethods]
 impl SentSegment {
     fn __repr__(&self) -> String {
+        let flags = if self.flags == "." { String::new() } else { format!(" {}", self.flags) };
         let again = if self.retransmission { ", retransmission" } else { "" };
-        format!("<Segment {}..{}{again}>", self.seq, self.seq.wrapping_add(self.len.into()))
+        format!("<Segment{flags} {}..{}{again}>", self.seq, self.seq.wrapping_add(self.len.into()))
+    }
+}
+
+impl From<Sent> for SentSegment {
+    fn from(Sent { segment, again }: Sent) -> Self {
+        let stamps = segment.timestamps();
+        let offer = segment.syn_options().unwrap_or_default();
+        Self {
+            seq: segment.seq.0,
+            len: segment.payload,
+            retransmission: again,
+            timestamp: stamps.map(|stamps| stamps.value),
+            timestamp_echo: stamps.map(|stamps| stamps.echo),
+            flags: letters(segment.flags),
+            ack: segment.flags.contains(ackclock_core::Flags::ACK).then_some(segment.ack.0),
+            mss: offer.mss,
+            window_scale: offer.window_scale,
+            sack_permitted: offer.sack_permitted,
+        }
     }
 }
 
@@ -45,49 +85,89 @@ pub(crate) struct HandDrivenSender {
 }
 
 struct State {
-    sender: Box<dyn Sender>,
-    /// One past the last byte that has left.
-    highest: Seq,
+    connection: Connection,
+    peer: Peer,
 }
 
-/// Headers of every segment; they only add to the wire size, which nobody sees here.
+/// Headers beside `mss`; they only add to the wire size, which nobody sees here.
 const HEADER: u16 = 40;
-const FLOW: FlowId = FlowId(0);
 
 #[pymethods]
 impl HandDrivenSender {
     #[new]
-    #[pyo3(signature = (sender, *, mss, max_window=None, initial_window=None, initial_seq=None, **options))]
+    #[pyo3(signature = (sender, *, mss=None, max_window=None, initial_window=None, initial_seq=None, preset=None, **options))]
     #[pyo3(
-        text_signature = "(sender, *, mss, max_window=None, initial_window=None, initial_seq=0, **options)"
+        text_signature = "(sender, *, mss=None, max_window=None, initial_window=None, initial_seq=0, preset=None, **options)"
     )]
     fn new(
         sender: &Bound<'_, PyAny>,
-        mss: &Bound<'_, PyAny>,
+        mss: Option<&Bound<'_, PyAny>>,
         max_window: Option<&Bound<'_, PyAny>>,
         initial_window: Option<&Bound<'_, PyAny>>,
         initial_seq: Option<&Bound<'_, PyAny>>,
+        preset: Option<String>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let packet = whole("mss", mss, 1..=u16::MAX - HEADER)? + HEADER;
-        let max_window = whole_or_none("max_window", max_window, 1..=LARGEST_WINDOW)?;
-        let initial_window = whole_or_none("initial_window", initial_window, 1..=LARGEST_WINDOW)?;
-        let first = Seq(whole_or_none("initial_seq", initial_seq, 0..=u32::MAX)?.unwrap_or_default());
-        let bytes = |size: u32| Size::Bytes(size.into());
-        let sources = FlowParams::new(FLOW);
-        let params = FlowParams {
-            packet,
-            header: HeaderSize::Fixed(HEADER),
-            max_window: max_window.map_or(sources.max_window, bytes),
-            initial_window: initial_window.map_or(sources.initial_window, bytes),
-            first,
-            ..sources
+        let mss = whole_or_none("mss", mss, 1..=u16::MAX - HEADER)?;
+        if mss.is_none() && preset.is_none() {
+            return Err(PyTypeError::new_err("mss: is missing, and no preset says it"));
+        }
+        let bytes = |name, any| {
+            let size = whole_or_none(name, any, 1..=LARGEST_WINDOW)?;
+            Ok::<_, PyErr>(size.map(|bytes| Size::Bytes(bytes.into())))
         };
-        let wrong = |error: ackclock_core::ConfigError| PyValueError::new_err(error.to_string());
-        let row = SENDERS.resolve(&table(sender, options)?).map_err(wrong)?;
-        let mut sender = row.build(params).map_err(wrong)?;
-        sender.supply(Supply::Endless);
-        Ok(Self { state: Mutex::new(State { sender, highest: params.first }) })
+        let setup = Setup {
+            packet: mss.map(|mss| (mss + HEADER, HeaderSize::Fixed(HEADER))),
+            max_window: bytes("max_window", max_window)?,
+            initial_window: bytes("initial_window", initial_window)?,
+            first: Seq(whole_or_none("initial_seq", initial_seq, 0..=u32::MAX)?.unwrap_or_default()),
+            data: if preset.is_some() { Data::Written } else { Data::Endless },
+            preset,
+            ..Setup::new(table(sender, options)?)
+        };
+        let wrong = |error: ConfigError| PyValueError::new_err(error.to_string());
+        let connection = Connection::new(&setup).map_err(wrong)?;
+        Ok(Self { state: Mutex::new(State { connection, peer: Peer::default() }) })
+    }
+
+    /// Open the connection with a SYN.
+    fn connect(&self, #[pyo3(from_py_with = instant)] now: Time) {
+        self.state().connection.connect(now);
+    }
+
+    /// Take the peer's SYN, or its answer to one.
+    #[pyo3(signature = (now, window, *, seq=None, ack=None, mss=None, window_scale=None, sack_permitted=false, ts=None, ecn=false))]
+    #[pyo3(
+        text_signature = "($self, now, window, *, seq=0, ack=None, mss=None, window_scale=None, sack_permitted=False, ts=None, ecn=False)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "they have names")]
+    fn on_syn(
+        &self,
+        #[pyo3(from_py_with = instant)] now: Time,
+        window: &Bound<'_, PyAny>,
+        seq: Option<&Bound<'_, PyAny>>,
+        ack: Option<&Bound<'_, PyAny>>,
+        mss: Option<&Bound<'_, PyAny>>,
+        window_scale: Option<&Bound<'_, PyAny>>,
+        sack_permitted: bool,
+        ts: Option<&Bound<'_, PyAny>>,
+        ecn: bool,
+    ) -> PyResult<()> {
+        let syn = Syn {
+            seq: Seq(whole_or_none("seq", seq, 0..=u32::MAX)?.unwrap_or_default()),
+            ack: whole_or_none("ack", ack, 0..=u32::MAX)?.map(Seq),
+            window: whole("window", window, 0..=u16::MAX)?,
+            options: SynOptions {
+                mss: whole_or_none("mss", mss, 1..=u16::MAX)?,
+                window_scale: whole_or_none("window_scale", window_scale, 0..=LARGEST_WINDOW_SCALE)?,
+                sack_permitted,
+            },
+            echo: whole_or_none("ts", ts, 0..=u32::MAX)?,
+            ecn,
+        };
+        let State { connection, peer } = &mut *self.state();
+        connection.on_segment(now, &peer.syn(now, &syn));
+        Ok(())
     }
 
     /// Take an ACK.
@@ -102,77 +182,89 @@ impl HandDrivenSender {
         ts: Option<&Bound<'_, PyAny>>,
         ecn_echo: bool,
     ) -> PyResult<()> {
-        let ack = whole("ack", ack, 0..=u32::MAX)?;
-        let window = whole("window", window, 0..=u32::MAX)?;
-        let mut segment = Segment::pure_ack(FLOW, Seq(ack), HEADER);
-        set_window(&mut segment, window);
-        for block in sack.map(blocks).transpose()?.unwrap_or_default() {
-            segment.push_sack(block);
-        }
-        if let Some(echo) = whole_or_none("ts", ts, 0..=u32::MAX)? {
-            // The peer's own clock, in milliseconds; it wraps.
-            let value = (now.as_nanos() / 1_000_000) as u32;
-            segment.set_timestamps(ackclock_core::Timestamps { value, echo });
-        }
-        if ecn_echo {
-            segment.flags |= Flags::ECE;
-        }
-        self.state().sender.on_segment(now, &segment);
+        let sack = sack.map(blocks).transpose()?.unwrap_or_default();
+        let ack = Ack { sack, ecn_echo, ..acknowledgement(ack, window, ts)? };
+        let State { connection, peer } = &mut *self.state();
+        connection.on_segment(now, &peer.ack(now, &ack));
         Ok(())
+    }
+
+    /// Take an ACK with which the peer closes its own direction.
+    #[pyo3(signature = (now, ack, window, *, ts=None))]
+    fn on_fin(
+        &self,
+        #[pyo3(from_py_with = instant)] now: Time,
+        ack: &Bound<'_, PyAny>,
+        window: &Bound<'_, PyAny>,
+        ts: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let ack = acknowledgement(ack, window, ts)?;
+        let State { connection, peer } = &mut *self.state();
+        connection.on_segment(now, &peer.fin(now, &ack));
+        Ok(())
+    }
+
+    /// Give the sender more bytes to send.
+    fn write(&self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bytes = whole("bytes", bytes, 0..=i64::MAX)?.unsigned_abs();
+        self.state().connection.write(bytes).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// Nothing more is written: the FIN goes with the last byte, or after it.
+    fn close(&self) {
+        self.state().connection.close();
     }
 
     /// The segments to send at `now`; an expired timer is served first.
     fn poll(&self, #[pyo3(from_py_with = instant)] now: Time) -> Vec<SentSegment> {
-        let State { sender, highest } = &mut *self.state();
-        if sender.poll_timeout().is_some_and(|due| due <= now) {
-            sender.on_timeout(now);
-        }
-        let mut sent = Vec::new();
-        while let Some(segment) = sender.poll_segment(now) {
-            sent.push(SentSegment {
-                seq: segment.seq.0,
-                len: segment.payload,
-                retransmission: segment.seq.before(*highest),
-                timestamp: segment.timestamps().map(|stamps| stamps.value),
-            });
-            *highest = highest.max(segment.end());
-        }
-        sent
+        let connection = &mut self.state().connection;
+        connection.on_timeout(now);
+        std::iter::from_fn(|| connection.poll_segment(now)).map(SentSegment::from).collect()
     }
 
     /// When `poll` must be called again if nothing arrives.
     fn timeout(&self) -> Option<f64> {
-        self.state().sender.poll_timeout().map(Time::as_secs_f64)
+        self.state().connection.poll_timeout().map(Time::as_secs_f64)
+    }
+
+    /// What Linux would tell of the socket, by the names of TCP_INFO.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let info = self.state().connection.info();
+        let dict = PyDict::new(py);
+        for ((name, _), value) in ackclock_tcp::TcpInfo::FIELDS.iter().zip(info.values()) {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
     }
 
     /// Congestion window, bytes.
     #[getter]
     fn cwnd(&self) -> f64 {
-        self.state().sender.cwnd().into()
+        self.state().connection.sender().cwnd().into()
     }
 
     /// Slow-start threshold, bytes; infinite where there is none.
     #[getter]
     fn ssthresh(&self) -> f64 {
-        self.state().sender.ssthresh().map_or(f64::INFINITY, f64::from)
+        self.state().connection.sender().ssthresh().map_or(f64::INFINITY, f64::from)
     }
 
     /// Bytes sent and not acknowledged.
     #[getter]
     fn flight(&self) -> u32 {
-        self.state().sender.flight()
+        self.state().connection.sender().flight()
     }
 
     /// Present time-out, seconds.
     #[getter]
     fn rto(&self) -> f64 {
-        self.state().sender.rto().as_secs_f64()
+        self.state().connection.sender().rto().as_secs_f64()
     }
 
     /// Smoothed round trip time, seconds; None before the first sample.
     #[getter]
     fn srtt(&self) -> Option<f64> {
-        self.state().sender.srtt().map(Span::as_secs_f64)
+        self.state().connection.sender().srtt().map(Span::as_secs_f64)
     }
 }
 
@@ -196,11 +288,18 @@ fn table(sender: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyRe
     Ok(Value::Object(table))
 }
 
-/// Writes a window of `bytes` with the smallest scale that has room for it; beyond 65535 it is rounded up to the scale.
-fn set_window(segment: &mut Segment, bytes: u32) {
-    let (scale, field) = scaled_window(bytes);
-    segment.window = field;
-    segment.set_scale(Some(scale));
+/// An acknowledgement without SACK blocks.
+fn acknowledgement(
+    ack: &Bound<'_, PyAny>,
+    window: &Bound<'_, PyAny>,
+    ts: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Ack> {
+    Ok(Ack {
+        ack: Seq(whole("ack", ack, 0..=u32::MAX)?),
+        window: whole("window", window, 0..=u32::MAX)?,
+        echo: whole_or_none("ts", ts, 0..=u32::MAX)?,
+        ..Ack::default()
+    })
 }
 
 /// The instant that an argument `now` names.

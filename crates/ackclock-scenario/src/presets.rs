@@ -6,6 +6,7 @@
 use ackclock_core::ConfigError;
 use serde_json::Value;
 
+use crate::FlowTable;
 use crate::tree::{Node, Origin, Tree, kind_in, merge};
 
 /// One preset.
@@ -25,6 +26,22 @@ macro_rules! presets {
 
 /// Every preset.
 pub static PRESETS: &[Preset] = presets!["cr02", "cr04", "ac06", "l02", "m05", "linux"];
+
+/// The `[[flow]]` table of a file that has the preset called `name` and says nothing but `sender`, a name or a table.
+///
+/// # Errors
+/// Where there is no such preset.
+pub fn flow(name: &str, sender: &Value) -> Result<FlowTable, ConfigError> {
+    let Layers { mut tree, mut options, .. } = layers(&name.into())?;
+    let of_flows = |tree: &mut Tree| tree.take("flow").unwrap_or_else(|| Tree::empty(Origin::Default));
+    // A table of strings, numbers and lists always serialises.
+    let defaults = serde_json::to_value(FlowTable::default()).unwrap_or(Value::Null);
+    let below = merge(Tree::of(defaults, &Origin::Default), of_flows(&mut tree));
+    let written = Tree::of(sender.clone(), &Origin::Default).nested("sender");
+    let merged = merge(below, merge(of_flows(&mut options), written));
+    serde_json::from_value(merged.value())
+        .map_err(|error| ConfigError::new("preset", format!("{name} is broken: {error}")))
+}
 
 /// What a preset lays below a file.
 pub(crate) struct Layers {
@@ -78,4 +95,26 @@ pub(crate) fn layers(name: &Value) -> Result<Layers, ConfigError> {
     let mut table = |key| tree.take(key).unwrap_or_else(|| Tree::empty(origin.clone()));
     let (options, user) = (table("sender").nested("flow.sender"), table("user"));
     Ok(Layers { tree, options, user })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_flow_of_a_preset_has_its_windows_and_the_options_of_its_senders_below_its_own() {
+        let table = flow("linux", &json!({"kind": "bbr", "rto": {"min": "50ms"}})).unwrap();
+        assert_eq!(
+            (table.max_window.to_string(), table.initial_window.to_string()),
+            ("6000000B".into(), "10p".into())
+        );
+        assert_eq!(table.sender["kind"], "bbr");
+        assert_eq!(table.sender["handshake"], "on");
+        assert_eq!(
+            (&table.sender["rto"]["min"], &table.sender["rto"]["initial"]),
+            (&json!("50ms"), &json!("1s"))
+        );
+        assert!(flow("windows", &json!("cubic")).unwrap_err().to_string().contains("known are cr02"));
+    }
 }

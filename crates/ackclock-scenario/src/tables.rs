@@ -275,9 +275,11 @@ impl FlowTable {
         ACKS.resolve(&self.acks).map_err(|error| error.under("acks"))
     }
 
-    /// What one flow of the group says of its sender, whose data begins with the number `first`. An error is a `packet`
-    /// that IP cannot carry.
-    pub(crate) fn params(&self, flow: FlowId, start: Time, first: Seq) -> Result<FlowParams, ConfigError> {
+    /// What one flow of the group says of its sender, whose data begins with the number `first`.
+    ///
+    /// # Errors
+    /// Where IP cannot carry `packet`.
+    pub fn params(&self, flow: FlowId, start: Time, first: Seq) -> Result<FlowParams, ConfigError> {
         let packet = match self.packet {
             Size::Bytes(bytes @ 1..=65_535) => bytes as u16,
             other => {

@@ -9,6 +9,7 @@ pub mod cc;
 pub mod config;
 pub mod delivery_rate;
 pub mod host;
+pub mod info;
 pub mod prr;
 mod reassembly;
 pub mod receiver;
@@ -24,6 +25,7 @@ pub mod workload;
 
 pub use config::{FlowParams, HeaderSize, SenderConfig};
 pub use host::{Host, News};
+pub use info::TcpInfo;
 pub use receiver::{AckPolicy, Receiver, ReceiverConfig};
 pub use sender::Sender;
 pub use senders::{SENDERS, SenderRow};

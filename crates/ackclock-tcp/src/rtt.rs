@@ -145,6 +145,11 @@ impl RttEstimator {
         self.rto
     }
 
+    /// How often the timeout was doubled.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
     /// The smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
         self.state.map(|state| match state {

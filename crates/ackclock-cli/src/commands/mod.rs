@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod exchange;
 mod link;
 mod list;
 mod model;
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Compare(compare::Args),
     /// Simulate every point of a scenario's [sweep] on all cores.
     Sweep(sweep::Args),
+    /// Run scripts that say what a peer sends and what a sender must send, segment by segment.
+    Exchange(exchange::Args),
     /// Put a command, or a shell, behind an emulated link.
     Link(Box<link::Args>),
     /// Rerun a source document and judge every number of it (Python).
@@ -49,6 +52,7 @@ impl Command {
             Self::Run(args) => run::perform(&args),
             Self::Compare(args) => compare::perform(&args),
             Self::Sweep(args) => sweep::perform(&args),
+            Self::Exchange(args) => exchange::perform(&args),
             Self::Link(args) => link::perform(&args),
             Self::Paper(args) => Err(paper::perform(&args)),
             Self::Report(args) => Err(report::perform(&args)),

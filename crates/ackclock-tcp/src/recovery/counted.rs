@@ -173,6 +173,10 @@ impl Recovery for Counted {
     fn phase(&self) -> Phase {
         self.phase
     }
+
+    fn has_duplicates(&self) -> bool {
+        self.left > 0
+    }
 }
 
 impl Counted {

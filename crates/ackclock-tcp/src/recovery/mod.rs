@@ -86,6 +86,11 @@ pub trait Recovery: Send {
 
     /// Where recovery stands.
     fn phase(&self) -> Phase;
+
+    /// Whether duplicate acknowledgements hint at a loss.
+    fn has_duplicates(&self) -> bool {
+        false
+    }
 }
 
 /// What an acknowledgement brought.

@@ -142,6 +142,10 @@ impl Recovery for NewReno {
     fn phase(&self) -> Phase {
         self.phase
     }
+
+    fn has_duplicates(&self) -> bool {
+        self.duplicates > 0
+    }
 }
 
 impl NewReno {

@@ -133,4 +133,8 @@ impl Recovery for Reno {
     fn phase(&self) -> Phase {
         self.phase
     }
+
+    fn has_duplicates(&self) -> bool {
+        self.duplicates > 0
+    }
 }

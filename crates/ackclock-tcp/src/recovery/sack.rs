@@ -128,6 +128,10 @@ impl Recovery for Sack {
     fn phase(&self) -> Phase {
         self.phase
     }
+
+    fn has_duplicates(&self) -> bool {
+        self.duplicates > 0
+    }
 }
 
 impl Sack {

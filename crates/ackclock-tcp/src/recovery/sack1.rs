@@ -162,6 +162,10 @@ impl Recovery for Sack1 {
     fn phase(&self) -> Phase {
         self.phase
     }
+
+    fn has_duplicates(&self) -> bool {
+        self.duplicates > 0
+    }
 }
 
 impl Sack1 {

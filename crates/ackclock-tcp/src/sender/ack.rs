@@ -47,7 +47,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                 self.past.finished_at = Some(now);
                 // The FIN takes a number and is no payload.
                 self.past.acknowledged -= 1;
-                self.close();
+                self.close_finished();
             }
         }
     }

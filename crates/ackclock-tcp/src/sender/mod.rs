@@ -3,22 +3,27 @@
 //! The sending half of a TCP connection, as `recovery x undo x congestion control`.
 //!
 //! ## Source
-//! RFC 9293 (sequence numbers, windows, persist timer, passive open), RFC 5681, RFC 6298, RFC 7323, RFC 3168 section 6.1.
+//! RFC 9293 (sequence numbers, windows, persist timer, open and close), RFC 5681, RFC 6298, RFC 7323, RFC 3168 section 6.1.
 //!
 //! ## What it does
 //! Segments and instants go in, segments come out; nothing here asks a clock. Numbers are bytes modulo 2^32. The sender is
-//! the server of a download: with the handshake on it waits for the peer's SYN, else it begins established at its start.
+//! the server of a download: with the handshake on it waits for the peer's SYN, or opens the connection itself, else it
+//! begins established at its start.
 //!
 //! ## Differences from the source
 //! - A duplicate acknowledgement may have another window than the one before, because a regulator on the path rewrites
 //!   windows; only one that opens a closed window is none.
 //! - The last segment of a file carries the FIN; data of the peer is not taken in.
+//! - Two SYNs that cross open no connection; a SYN is repeated for ever, and TIME-WAIT does not end.
 //! - A reset is believed where its number is the next one expected (RFC 5961 section 3.2, without the challenge).
 //!
 //! ## Validation
 //! The exchanges of `tests/exchanges.rs`, random operations of `tests/hostile.rs`, CR02 Table 1 in `tests/table_one.rs`.
 
 mod ack;
+mod connection;
+mod handshake;
+mod info;
 mod input;
 mod output;
 mod pacer;
@@ -28,11 +33,13 @@ use std::sync::Arc;
 
 use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time, prefetch};
 
+use self::connection::{Due, Ecn, Fin, Past, Peer, Stamps};
 use self::output::Caught;
 use self::pacer::Pacer;
 use crate::cc::{BuildControl, Phase};
 use crate::config::{FlowParams, RowDefaults, SenderConfig, Switch, context, window_in_bytes};
 use crate::delivery_rate::DeliveryRate;
+use crate::info::TcpInfo;
 use crate::prr::Prr;
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
@@ -81,6 +88,16 @@ pub trait Sender: Send {
     /// follows is sent behind what is left, from the next [`poll_segment`](Self::poll_segment) on.
     fn supply(&mut self, supply: Supply);
 
+    /// Opens the connection with a SYN at `now`, instead of waiting for the peer's. Needs the handshake on; does nothing
+    /// where the connection has begun.
+    fn connect(&mut self, now: Time);
+
+    /// No data follows what was supplied: the FIN goes with the last byte, or after it.
+    fn finish(&mut self);
+
+    /// What Linux tells of a socket under `TCP_INFO`.
+    fn info(&self) -> TcpInfo;
+
     /// The state of the connection.
     fn state(&self) -> State;
 
@@ -121,10 +138,12 @@ pub trait Sender: Send {
 /// The state of a sender's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It has not begun: it waits for its start, or for the peer's SYN.
+    /// It has not begun: it waits for its start, for the peer's SYN, or for [`Sender::connect`].
     Idle,
     /// The SYN was answered, and the answer is not acknowledged.
     SynReceived,
+    /// The SYN was sent, and no answer came.
+    SynSent,
     /// Data may pass.
     Established,
     /// Everything is acknowledged, or the peer reset the connection.
@@ -176,78 +195,6 @@ pub struct TcpSender<R, C> {
 
 /// Lines of the cache from `timer` on that an acknowledgement without news touches; what is rare comes behind them.
 const HOT_LINES: usize = 9;
-
-/// What the peer has said of itself.
-#[derive(Clone, Copy, Debug)]
-struct Peer {
-    /// One past what its window takes.
-    edge: Seq,
-    /// The largest window that it has offered, bytes.
-    largest: u32,
-    /// Next number expected of it.
-    next: Seq,
-    scale: u8,
-    /// Whether its SYN offered to scale windows.
-    scales: bool,
-}
-
-/// What has happened on the connection.
-#[derive(Clone, Copy, Debug, Default)]
-struct Past {
-    /// What the estimate of the round-trip time starts again from, after a spurious timeout.
-    rtt_restart: Option<(Span, Span)>,
-    /// The left edge at the last timeout, while it stands.
-    timed_out_at: Option<Seq>,
-    acknowledged: u64,
-    finished_at: Option<Time>,
-    /// How often the peer's SYN was answered again.
-    lost_answers: u32,
-    /// When the last segment left, while everything is acknowledged; [`Time::NEVER`] otherwise.
-    quiet_since: Time,
-}
-
-/// Where the end of the data stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fin {
-    /// The data has no end, or there is none yet.
-    Absent,
-    /// It goes with the last byte, or after it.
-    Ahead,
-    /// It left.
-    Sent,
-}
-
-/// What must go out before anything else, whatever the windows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Due {
-    Nothing,
-    /// The answer to the peer's SYN.
-    SynAck,
-    /// An acknowledgement.
-    Ack,
-    /// A probe of a closed window.
-    Probe,
-}
-
-/// Explicit congestion notification of one connection.
-#[derive(Clone, Copy, Debug)]
-struct Ecn {
-    enabled: Switch,
-    /// One past what was outstanding at the last reaction: an echo of that window is not a new one.
-    reacted: Option<Seq>,
-    /// The next new segment tells the peer of the reaction.
-    cwr: bool,
-}
-
-/// Timestamps of one connection.
-#[derive(Clone, Copy, Debug)]
-struct Stamps {
-    tick: Span,
-    /// TS.Recent: what to echo.
-    recent: u32,
-    /// Whether there was one yet.
-    seen: bool,
-}
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// A sender of the flow `params`; both it and the options were checked.
@@ -343,6 +290,24 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
     fn supply(&mut self, supply: Supply) {
         self.unsent = supply.behind(self.unsent);
         self.fin = if let Supply::Bytes(1..) = supply { Fin::Ahead } else { Fin::Absent };
+    }
+
+    fn connect(&mut self, now: Time) {
+        self.open(now);
+    }
+
+    fn finish(&mut self) {
+        self.unsent = match self.unsent {
+            Supply::Endless => Supply::Bytes(0),
+            Supply::Open(left) | Supply::Bytes(left) => Supply::Bytes(left),
+        };
+        if self.fin == Fin::Absent {
+            self.fin = Fin::Ahead;
+        }
+    }
+
+    fn info(&self) -> TcpInfo {
+        self.tcp_info()
     }
 
     fn state(&self) -> State {

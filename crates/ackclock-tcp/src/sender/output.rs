@@ -1,10 +1,10 @@
 //! What goes out.
 
-use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, SynOptions, Time, Timestamps};
+use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
 
 use super::{Due, Fin, State, TcpSender};
 use crate::cc::BuildControl;
-use crate::config::{HeaderSize, Repair, Switch};
+use crate::config::{Repair, Switch};
 use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
 
@@ -108,6 +108,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn take_due(&mut self, now: Time) -> Option<Segment> {
         match std::mem::replace(&mut self.due, Due::Nothing) {
             Due::Nothing => None,
+            Due::Syn => Some(self.syn(now)),
             Due::SynAck => Some(self.syn_ack(now)),
             Due::Ack => Some(self.segment(now, self.board.max(), 0)),
             Due::Probe => Some(self.probe(now)),
@@ -231,28 +232,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.unsent.at_most(1) == 0 && self.fin != Fin::Ahead
     }
 
-    fn syn_ack(&mut self, now: Time) -> Segment {
-        let mut segment = self.segment(now, self.params.first - 1, 0);
-        segment.flags |= Flags::SYN;
-        if self.ecn.enabled == Switch::On {
-            segment.flags |= Flags::ECE;
-        }
-        let answer = SynOptions {
-            mss: Some(self.params.packet - self.params.header_bytes(Switch::Off)),
-            // RFC 7323 section 2.2: offered only where the peer did.
-            window_scale: self.peer.scales.then_some(0),
-            sack_permitted: R::USES_SACK,
-        };
-        segment.set_syn_options(answer);
-        if self.params.header == HeaderSize::Real {
-            segment.header += answer.header_bytes(self.timestamps == Switch::On);
-        }
-        segment
-    }
-
     /// A segment with everything that all have.
     #[inline]
-    fn segment(&self, now: Time, seq: Seq, payload: u16) -> Segment {
+    pub(super) fn segment(&self, now: Time, seq: Seq, payload: u16) -> Segment {
         let mut segment = Segment::data(self.flow, seq, payload, self.header);
         segment.ack = self.peer.next;
         segment.window = OWN_WINDOW;

@@ -21,7 +21,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
         if now >= self.timer {
             match self.state {
-                State::SynReceived => self.on_syn_timeout(now),
+                State::SynSent | State::SynReceived => self.on_syn_timeout(now),
                 State::Established if self.is_closed_by_peer() => self.on_persist_timeout(now),
                 State::Established => self.on_retransmission_timeout(now),
                 State::Idle | State::Closed => self.timer = Time::NEVER,
@@ -32,12 +32,6 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Nothing may be sent, or nothing is outstanding because the peer's window is too small.
     fn is_closed_by_peer(&self) -> bool {
         self.board.sent().is_empty() || self.peer.edge.at_or_before(self.board.una())
-    }
-
-    fn on_syn_timeout(&mut self, now: Time) {
-        self.on_lost_answer();
-        self.back_off(now);
-        self.due = Due::SynAck;
     }
 
     fn on_persist_timeout(&mut self, now: Time) {
@@ -76,7 +70,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.back_off(now);
     }
 
-    fn back_off(&mut self, now: Time) {
+    pub(super) fn back_off(&mut self, now: Time) {
         self.rtt.back_off();
         self.timer = now + self.rtt.rto();
     }

@@ -128,7 +128,7 @@ impl Text {
 const COMMAND_LINE: &str = "the command line";
 
 fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
-    let toml = read_text(file)?;
+    let toml = read_text(file, "scenario")?;
     let table = toml.parse::<Table>().unwrap_or_default();
     let mut ignored: Vec<_> = ["duration", "runs"]
         .iter()

@@ -1,0 +1,27 @@
+//! What must hold whatever a script says. The fuzz target and the quick property test call the same function.
+
+use crate::{RunOptions, Script, run};
+
+/// Reads a script, and runs it where it can be read: it is refused with one line that is one of its own, or comes to an end.
+///
+/// # Errors
+/// What is wrong.
+pub fn script(text: &str) -> Result<(), String> {
+    let refusal = match Script::parse(text) {
+        Ok(script) => {
+            let outcome = run(&script, &RunOptions::default());
+            return match outcome.failure {
+                Some(failure) if failure.got.is_empty() => Err(format!("{failure:?} says nothing")),
+                _ => Ok(()),
+            };
+        }
+        Err(refusal) => refusal,
+    };
+    let message = refusal.to_string();
+    let lines = text.lines().count().max(1);
+    if message.trim_end().contains('\n') || refusal.message.is_empty() || !(1..=lines).contains(&refusal.line)
+    {
+        return Err(format!("of {lines} lines: {message:?}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! What the application does: calls of the socket interface, and what they must return.
+
+use super::Opening;
+use super::packet::number;
+
+/// What a call does to the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Call {
+    /// Nothing.
+    Nothing,
+    /// It takes the connection, whose handshake must be over.
+    Accept,
+    /// It opens the connection.
+    Connect,
+    /// It gives so many bytes to send.
+    Write(u64),
+    /// Nothing more is written.
+    Close,
+}
+
+/// The sockets of a script: one that listens or connects, and the one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Sockets {
+    opening: Opening,
+    socket: Option<u32>,
+    connection: Option<u32>,
+    listens: bool,
+    is_closed: bool,
+}
+
+/// Options of sockets that change nothing here: the sender takes whatever is written, and sends it without waiting for more.
+const HARMLESS_OPTIONS: [&str; 4] = ["SO_REUSEADDR", "SO_SNDBUF", "SO_RCVBUF", "TCP_NODELAY"];
+
+const CALLS: &str =
+    "socket, bind, listen, accept, connect, setsockopt, getsockopt, fcntl, write, send, shutdown, close";
+
+/// A call as it is written.
+struct Written<'a> {
+    name: &'a str,
+    arguments: Vec<&'a str>,
+    result: &'a str,
+    /// The rest, behind the result: an error and its explanation.
+    error: &'a str,
+}
+
+impl Sockets {
+    pub(super) fn new(opening: Opening) -> Self {
+        Self { opening, socket: None, connection: None, listens: false, is_closed: false }
+    }
+
+    /// Whether a SYN of the peer is answered.
+    pub(super) fn listens(&self) -> bool {
+        self.listens
+    }
+
+    /// Whether the connection is opened from here.
+    pub(super) fn connects(&self) -> bool {
+        self.connection.is_some() && self.connection == self.socket
+    }
+
+    /// Reads a call.
+    ///
+    /// # Errors
+    /// Where there is no such call here, or its outcome cannot be had.
+    pub(super) fn read(&mut self, text: &str) -> Result<Call, String> {
+        let call = written(text)?;
+        match call.name {
+            "socket" => self.open(&call),
+            "bind" => self.on_socket(&call, "0").map(|()| Call::Nothing),
+            "listen" => {
+                self.on_socket(&call, "0")?;
+                self.listens = true;
+                Ok(Call::Nothing)
+            }
+            "accept" => self.accept(&call),
+            "connect" => self.connect(&call),
+            "setsockopt" => self.set_option(&call),
+            "getsockopt" if call.arguments.get(2..4) == Some(&["SO_ERROR", "[0]"]) => Ok(Call::Nothing),
+            "getsockopt" => Err("getsockopt: only `SO_ERROR, [0]` is known here".to_owned()),
+            "fcntl" => Ok(Call::Nothing),
+            "write" | "send" => self.write(&call),
+            "shutdown" => match call.arguments.get(1) {
+                Some(&("SHUT_WR" | "SHUT_RDWR")) => self.close(&call),
+                _ => Err("shutdown: only SHUT_WR and SHUT_RDWR mean something to a sender".to_owned()),
+            },
+            "close" if self.is_listener(&call) => Ok(Call::Nothing),
+            "close" => self.close(&call),
+            name => Err(format!("`{name}` is not a call that is known here; known are {CALLS}")),
+        }
+    }
+
+    fn open(&mut self, call: &Written<'_>) -> Result<Call, String> {
+        if self.socket.is_some() {
+            return Err("socket: there is one already, and a script has one connection".to_owned());
+        }
+        if call.arguments.get(1) != Some(&"SOCK_STREAM") {
+            return Err("socket: only SOCK_STREAM is known here".to_owned());
+        }
+        self.socket = Some(number("socket", call.result)?);
+        Ok(Call::Nothing)
+    }
+
+    fn accept(&mut self, call: &Written<'_>) -> Result<Call, String> {
+        if !self.listens || !self.is_listener(call) {
+            return Err("accept: the socket does not listen".to_owned());
+        }
+        if self.connection.is_some() {
+            return Err("accept: a script has one connection".to_owned());
+        }
+        self.connection = Some(number("accept", call.result)?);
+        Ok(Call::Accept)
+    }
+
+    fn connect(&mut self, call: &Written<'_>) -> Result<Call, String> {
+        if let Opening::Established(_) = self.opening {
+            return Err("connect: with `//!nosyn` the connection exists".to_owned());
+        }
+        if self.listens || self.connection.is_some() {
+            return Err("connect: the socket listens, or is connected".to_owned());
+        }
+        if !call.error.starts_with("EINPROGRESS") {
+            return Err("connect: it returns at once, `= -1 EINPROGRESS (...)`".to_owned());
+        }
+        self.on_socket(call, "-1")?;
+        self.connection = self.socket;
+        Ok(Call::Connect)
+    }
+
+    fn set_option(&self, call: &Written<'_>) -> Result<Call, String> {
+        let option = call.arguments.get(2).copied().unwrap_or_default();
+        if !HARMLESS_OPTIONS.contains(&option) {
+            let known = HARMLESS_OPTIONS.join(", ");
+            return Err(format!(
+                "setsockopt: `{option}` is not an option that is known here; known are {known}; the sender is chosen by `//!sender`"
+            ));
+        }
+        returns(call, "0").map(|()| Call::Nothing)
+    }
+
+    fn write(&mut self, call: &Written<'_>) -> Result<Call, String> {
+        self.on_connection(call)?;
+        if self.is_closed {
+            return Err(format!("{}: the connection was closed", call.name));
+        }
+        let bytes = call.arguments.get(2).copied().unwrap_or_default();
+        if call.name == "send" && call.arguments.get(3) != Some(&"0") {
+            return Err("send: its flags are 0 here".to_owned());
+        }
+        returns(call, bytes)?;
+        Ok(Call::Write(number::<u32>(call.name, bytes)?.into()))
+    }
+
+    fn close(&mut self, call: &Written<'_>) -> Result<Call, String> {
+        self.on_connection(call)?;
+        returns(call, "0")?;
+        // The socket itself may be closed after what it sends.
+        let first = !std::mem::replace(&mut self.is_closed, true);
+        Ok(if first { Call::Close } else { Call::Nothing })
+    }
+
+    fn is_listener(&self, call: &Written<'_>) -> bool {
+        self.listens && self.socket.is_some_and(|socket| is_number(call.arguments[0], socket))
+    }
+
+    fn on_socket(&self, call: &Written<'_>, result: &str) -> Result<(), String> {
+        match self.socket {
+            Some(socket) if is_number(call.arguments[0], socket) => returns(call, result),
+            _ => Err(format!("{}: `{}` is not the socket", call.name, call.arguments[0])),
+        }
+    }
+
+    /// The call is one on the connection. With `//!nosyn` nobody accepts it: it has the number that is used first.
+    fn on_connection(&mut self, call: &Written<'_>) -> Result<(), String> {
+        if let (Opening::Established(_), None, false) =
+            (self.opening, self.connection, self.is_listener(call))
+        {
+            self.connection = Some(number(call.name, call.arguments[0])?);
+        }
+        match self.connection {
+            Some(connection) if is_number(call.arguments[0], connection) => Ok(()),
+            _ => Err(format!("{}: `{}` is not the connection", call.name, call.arguments[0])),
+        }
+    }
+}
+
+fn is_number(word: &str, wanted: u32) -> bool {
+    word.parse() == Ok(wanted)
+}
+
+/// Every call succeeds, so nothing else can be expected.
+fn returns(call: &Written<'_>, result: &str) -> Result<(), String> {
+    if call.result == result {
+        return Ok(());
+    }
+    Err(format!("{}: it returns {result} here, not `{}`", call.name, call.result))
+}
+
+/// `name(argument, ...) = result error`.
+fn written(text: &str) -> Result<Written<'_>, String> {
+    let wrong =
+        || format!("`{text}` is neither a packet (`<`, `>`) nor a call like `write(4, ..., 1000) = 1000`");
+    let (name, rest) = text.split_once('(').ok_or_else(wrong)?;
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(wrong());
+    }
+    let end = closing(rest).ok_or_else(wrong)?;
+    let result = rest[end + 1..].trim_start().strip_prefix('=').ok_or_else(wrong)?.trim();
+    let (result, error) = result.split_once(char::is_whitespace).unwrap_or((result, ""));
+    Ok(Written { name, arguments: arguments(&rest[..end]), result, error: error.trim() })
+}
+
+/// Where the parenthesis closes that opened before `text`.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut quoted) = (0, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some(at),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// At least one, which may be empty; those that stand in brackets stay together.
+fn arguments(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut found) = (0u32, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                found.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(text[start..].trim());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server() -> Sockets {
+        let mut sockets = Sockets::new(Opening::Handshake);
+        for call in ["socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "bind(3, ..., ...) = 0", "listen(3, 1) = 0"]
+        {
+            assert_eq!(sockets.read(call), Ok(Call::Nothing));
+        }
+        sockets
+    }
+
+    #[test]
+    fn a_server_accepts_writes_and_closes() {
+        let mut sockets = server();
+        let calls = [
+            ("accept(3, ..., ...) = 4", Call::Accept),
+            ("setsockopt(4, SOL_SOCKET, SO_SNDBUF, [200000], 4) = 0", Call::Nothing),
+            ("write(4, ..., 1000) = 1000", Call::Write(1000)),
+            ("send(4, ..., 10, 0) = 10", Call::Write(10)),
+            ("close(3) = 0", Call::Nothing),
+            ("shutdown(4, SHUT_WR) = 0", Call::Close),
+            ("close(4) = 0", Call::Nothing),
+        ];
+        for (text, call) in calls {
+            assert_eq!(sockets.read(text), Ok(call), "{text}");
+        }
+        assert!(sockets.read("write(4, ..., 1) = 1").unwrap_err().contains("was closed"));
+    }
+
+    #[test]
+    fn a_client_connects_and_does_not_wait() {
+        let mut sockets = Sockets::new(Opening::Handshake);
+        let calls = [
+            ("socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", Call::Nothing),
+            ("fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0", Call::Nothing),
+            ("connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)", Call::Connect),
+            ("getsockopt(3, SOL_SOCKET, SO_ERROR, [0], [4]) = 0", Call::Nothing),
+            ("write(3, ..., 1000) = 1000", Call::Write(1000)),
+        ];
+        for (text, call) in calls {
+            assert_eq!(sockets.read(text), Ok(call), "{text}");
+        }
+        assert!(sockets.connects());
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_refused() {
+        let refused = [
+            ("accept(4, ..., ...) = 5", "does not listen"),
+            ("write(4, ..., 1000) = 1000", "`4` is not the connection"),
+            ("socket(..., SOCK_STREAM, IPPROTO_TCP) = 5", "one connection"),
+            ("setsockopt(3, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0", "`TCP_CONGESTION` is not an option"),
+            ("read(3, ..., 1000) = 1000", "`read` is not a call"),
+            ("bind(3, ..., ...) = -1 EINVAL (Invalid argument)", "it returns 0 here, not `-1`"),
+            ("connect(3, ..., ...) = 0", "connected"),
+            ("write(3, ..., 5", "neither a packet"),
+            ("hello", "neither a packet"),
+        ];
+        for (text, message) in refused {
+            let error = server().read(text).unwrap_err();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn commas_and_parentheses_within_brackets_and_quotes_part_nothing() {
+        let call = written("f(1, [2, 3], \"a)\") = 0 (x)").unwrap();
+        assert_eq!((call.arguments, call.result, call.error), (vec!["1", "[2, 3]", "\"a)\""], "0", "(x)"));
+    }
+}

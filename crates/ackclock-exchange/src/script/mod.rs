@@ -1,0 +1,187 @@
+//! A script: what the peer says, what the sender must say, what the application does, and when.
+//!
+//! What a script says is read whole before anything happens, so that what cannot be expressed is refused by its line.
+
+mod call;
+mod lexer;
+mod options;
+mod packet;
+mod settings;
+mod time;
+
+use ackclock_core::Span;
+
+use self::lexer::{Says, Statement, statements};
+use self::settings::Settings;
+use crate::assertion::{Assertion, assertions};
+use crate::connection::Setup;
+
+pub(crate) use self::call::Call;
+pub(crate) use self::options::Options;
+pub use self::packet::letters;
+pub(crate) use self::packet::{Packet, codepoint_name};
+pub(crate) use self::time::When;
+
+/// A script that can be run.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub(crate) setup: Setup,
+    pub(crate) opening: Opening,
+    pub(crate) tolerance: Option<Span>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// How the connection of a script begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Opening {
+    /// By the handshake that the script writes down.
+    Handshake,
+    /// It exists; the peer's windows have this shift.
+    Established(u8),
+}
+
+/// Something that happens or must happen.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) line: usize,
+    pub(crate) when: When,
+    /// What it says, without its time.
+    pub(crate) text: String,
+    pub(crate) action: Action,
+}
+
+/// What it is.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// The peer says this.
+    In(Packet),
+    /// The sender must say this.
+    Out(Packet),
+    /// The application does this.
+    Call(Call),
+    /// All of this must hold.
+    Assert(Vec<Assertion>),
+}
+
+/// Something that a script says and that is not done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// Its line.
+    pub line: usize,
+    /// What is not done.
+    pub text: String,
+}
+
+/// Why a script cannot be run.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{line}: {message}")]
+pub struct Refusal {
+    /// The line that says what cannot be expressed.
+    pub line: usize,
+    /// What that is, and what is allowed.
+    pub message: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(line: usize, message: impl Into<String>) -> Self {
+        Self { line, message: message.into() }
+    }
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// Names the line that cannot be expressed, and what is allowed there.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let statements = statements(text)?;
+        let settings = Settings::read(&statements)?;
+        let mut reader = Reader::new(settings.opening);
+        for &Statement { line, says } in &statements {
+            match says {
+                Says::Event(text) => reader.event(line, text)?,
+                Says::Assertions(time, block) => reader.assertions(line, time, block)?,
+                Says::Setting(_) | Says::Flag(_) | Says::Commands(_) => {}
+            }
+        }
+        settings.finish(reader)
+    }
+
+    /// What the script says and what is not done.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+}
+
+/// Reads events in their order, and keeps what one must know of those before.
+pub(crate) struct Reader {
+    opening: Opening,
+    events: Vec<Event>,
+    sockets: call::Sockets,
+    /// Number of the first byte of data, once the sender's SYN was written down.
+    first: Option<ackclock_core::Seq>,
+}
+
+impl Reader {
+    fn new(opening: Opening) -> Self {
+        Self { opening, events: Vec::new(), sockets: call::Sockets::new(opening), first: None }
+    }
+
+    fn event(&mut self, line: usize, text: &str) -> Result<(), Refusal> {
+        let refuse = |message: String| Refusal::new(line, message);
+        let (when, rest) = time::read(text).map_err(refuse)?;
+        let action = match rest.chars().next() {
+            Some('<') => Action::In(packet::inbound(&rest[1..]).map_err(refuse)?),
+            Some('>') => Action::Out(packet::outbound(&rest[1..]).map_err(refuse)?),
+            Some(_) => Action::Call(self.sockets.read(rest).map_err(refuse)?),
+            None => return Err(refuse(format!("`{text}` says when, and not what"))),
+        };
+        if let Action::In(packet) | Action::Out(packet) = &action
+            && packet.is_syn()
+            && !self.takes_syn(line, &action, packet)?
+        {
+            return Ok(());
+        }
+        check_time(&action, when).map_err(refuse)?;
+        self.events.push(Event { line, when, text: rest.to_owned(), action });
+        Ok(())
+    }
+
+    /// Whether a packet with a SYN is part of what happens; without a handshake only its numbers are read.
+    fn takes_syn(&mut self, line: usize, action: &Action, packet: &Packet) -> Result<bool, Refusal> {
+        if let Action::Out(_) = action {
+            self.first.get_or_insert(packet.seq + 1);
+        } else if !packet.acknowledges() && !self.sockets.listens() {
+            return Err(Refusal::new(line, "the peer's SYN comes before `listen`"));
+        }
+        let Opening::Established(scale) = &mut self.opening else { return Ok(true) };
+        if let Action::In(_) = action {
+            if packet.seq != ackclock_core::Seq(0) {
+                return Err(Refusal::new(line, "with `//!nosyn` the number of the peer's SYN is 0"));
+            }
+            *scale = packet.options.as_ref().and_then(|options| options.syn.window_scale).unwrap_or(0);
+        }
+        Ok(false)
+    }
+
+    fn assertions(&mut self, line: usize, time: &str, block: &str) -> Result<(), Refusal> {
+        let (when, rest) = time::read(time).map_err(|message| Refusal::new(line, message))?;
+        if !rest.is_empty() {
+            return Err(Refusal::new(line, format!("`{rest}` stands between a time and its block `%{{`")));
+        }
+        let action = Action::Assert(assertions(line, block)?);
+        check_time(&action, when).map_err(|message| Refusal::new(line, message))?;
+        self.events.push(Event { line, when, text: String::new(), action });
+        Ok(())
+    }
+}
+
+/// Only what the sender says may come at some time or other.
+fn check_time(action: &Action, when: When) -> Result<(), String> {
+    match (action, when) {
+        (Action::Out(_), _) => Ok(()),
+        (_, When::At(from, until) | When::After(from, until)) if from == until => Ok(()),
+        _ => Err("only what the sender says may have a range of times, or `*`".to_owned()),
+    }
+}

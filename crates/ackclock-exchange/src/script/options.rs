@@ -1,0 +1,97 @@
+//! The options of a packet: `<mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 7>`.
+
+use ackclock_core::{LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps};
+
+use super::packet::number;
+
+/// The options of a packet. Their order and padding say nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Options {
+    /// Those of a SYN.
+    pub(crate) syn: SynOptions,
+    /// Timestamps.
+    pub(crate) timestamps: Option<Timestamps>,
+    /// SACK blocks, as many as a segment carries at most.
+    pub(crate) sack: Vec<SackBlock>,
+}
+
+const HELP: &str = "options are `mss N`, `wscale N`, `sackOK`, `TS val N ecr N`, `sack N:N ...`, `nop`, `eol`, or `...` alone";
+
+/// The options between `<` and `>`; `None` for `...`, which stands for any.
+///
+/// # Errors
+/// Names the option that is wrong.
+pub(super) fn read(text: &str) -> Result<Option<Options>, String> {
+    if text.trim() == "..." {
+        return Ok(None);
+    }
+    let mut options = Options::default();
+    for option in text.split(',') {
+        let words: Vec<&str> = option.split_whitespace().collect();
+        read_one(&words, &mut options)?;
+    }
+    Ok(Some(options))
+}
+
+fn read_one(words: &[&str], options: &mut Options) -> Result<(), String> {
+    match *words {
+        ["nop" | "eol"] => {}
+        ["sackOK"] => options.syn.sack_permitted = true,
+        ["mss", value] => options.syn.mss = Some(above_zero(number("mss", value)?)?),
+        ["wscale", value] => match number("wscale", value)? {
+            shift @ 0..=LARGEST_WINDOW_SCALE => options.syn.window_scale = Some(shift),
+            shift => return Err(format!("wscale: {shift} is above {LARGEST_WINDOW_SCALE}")),
+        },
+        ["TS", "val", value, "ecr", echo] => {
+            let stamps = Timestamps { value: number("TS val", value)?, echo: number("ecr", echo)? };
+            options.timestamps = Some(stamps);
+        }
+        ["sack", ref blocks @ ..] if !blocks.is_empty() => {
+            for text in blocks {
+                options.sack.push(block(text)?);
+            }
+            if options.sack.len() > Segment::MAX_SACK {
+                return Err(format!("sack: more than {} blocks", Segment::MAX_SACK));
+            }
+        }
+        _ => return Err(format!("`{}` is not an option that is known; {HELP}", words.join(" "))),
+    }
+    Ok(())
+}
+
+fn above_zero(mss: u16) -> Result<u16, String> {
+    if mss == 0 { Err("mss: 0 is not above 0".to_owned()) } else { Ok(mss) }
+}
+
+fn block(text: &str) -> Result<SackBlock, String> {
+    let Some((left, right)) = text.split_once(':') else {
+        return Err(format!("sack: `{text}` is not a block, like `1001:2001`"));
+    };
+    Ok(SackBlock { left: Seq(number("sack", left)?), right: Seq(number("sack", right)?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_that_is_not_known_or_out_of_range_is_named() {
+        let refused = [
+            ("mss", "`mss` is not an option"),
+            ("mss 0", "0 is not above 0"),
+            ("mss 70000", "mss: `70000`"),
+            ("wscale 15", "15 is above 14"),
+            ("TS val 1", "`TS val 1`"),
+            ("sack", "`sack` is not"),
+            ("sack 1", "not a block"),
+            ("sack 1:2 3:4 5:6 7:8", "more than 3 blocks"),
+            ("FO abc", "`FO abc`"),
+            ("", "`` is not"),
+        ];
+        for (text, message) in refused {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+        assert_eq!(read(" ... "), Ok(None));
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of exchanges, in one binary.
+
+mod carried;
+mod hostile;
+mod judged;
+mod refused;

@@ -1,0 +1,120 @@
+//! What Linux tells of a socket under `TCP_INFO`, by the names that it has there.
+
+/// Declares the fields once: their names are what scripts and Python read.
+macro_rules! info {
+    ($($(#[doc = $meaning:literal])+ $name:ident),+ $(,)?) => {
+        /// The state of a sender as `TCP_INFO` tells it. Windows and segments are whole numbers of full segments, times
+        /// are microseconds.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct TcpInfo {
+            $($(#[doc = $meaning])+ pub $name: u64),+
+        }
+
+        impl TcpInfo {
+            /// Name and meaning of each field, in the order of [`Self::values`].
+            pub const FIELDS: &[(&str, &str)] = &[$((stringify!($name), concat!($($meaning),+))),+];
+
+            /// The value of each field, in the order of [`Self::FIELDS`].
+            pub const fn values(&self) -> [u64; Self::FIELDS.len()] {
+                [$(self.$name),+]
+            }
+        }
+    };
+}
+
+info! {
+    /// State of the connection, `TCP_ESTABLISHED` and so on.
+    tcpi_state,
+    /// State of congestion avoidance, `TCP_CA_Open` and so on.
+    tcpi_ca_state,
+    /// Doublings of the retransmission timeout.
+    tcpi_backoff,
+    /// What was agreed on, as a sum of `TCPI_OPT_TIMESTAMPS` and so on.
+    tcpi_options,
+    /// Shift of the peer's window.
+    tcpi_snd_wscale,
+    /// Retransmission timeout with its backoff, microseconds.
+    tcpi_rto,
+    /// Payload of a full segment, bytes.
+    tcpi_snd_mss,
+    /// Segments sent and not cumulatively acknowledged.
+    tcpi_unacked,
+    /// Segments in flight that SACK reported.
+    tcpi_sacked,
+    /// Segments in flight that are taken for lost.
+    tcpi_lost,
+    /// Segments in flight that were sent again since they were taken for lost.
+    tcpi_retrans,
+    /// Smoothed round-trip time, microseconds; 0 before the first sample.
+    tcpi_rtt,
+    /// Mean deviation of the round-trip time, microseconds.
+    tcpi_rttvar,
+    /// Slow-start threshold, segments; `TCP_INFINITE_SSTHRESH` where there is none.
+    tcpi_snd_ssthresh,
+    /// Congestion window, segments.
+    tcpi_snd_cwnd,
+    /// Segments sent again over the whole connection.
+    tcpi_total_retrans,
+    /// Rate at which sending is spread, bytes a second; 0 where it is not.
+    tcpi_pacing_rate,
+    /// Payload acknowledged, bytes.
+    tcpi_bytes_acked,
+    /// Payload that waits to be sent, bytes.
+    tcpi_notsent_bytes,
+    /// Smallest round-trip time, microseconds; 0 before the first sample.
+    tcpi_min_rtt,
+    /// Segments with data that left, each time that they did.
+    tcpi_data_segs_out,
+    /// What is left of the peer's window, counted from the first byte not acknowledged, bytes.
+    tcpi_snd_wnd,
+}
+
+/// What the numbers of some fields are called.
+pub const CONSTANTS: &[(&str, u64)] = &[
+    ("TCP_ESTABLISHED", state::ESTABLISHED),
+    ("TCP_SYN_SENT", state::SYN_SENT),
+    ("TCP_SYN_RECV", state::SYN_RECEIVED),
+    ("TCP_FIN_WAIT1", state::FIN_SENT),
+    ("TCP_CLOSE", state::CLOSED),
+    ("TCP_LISTEN", state::LISTEN),
+    ("TCP_CA_Open", ca_state::OPEN),
+    ("TCP_CA_Disorder", ca_state::DISORDER),
+    ("TCP_CA_CWR", ca_state::CWR),
+    ("TCP_CA_Recovery", ca_state::RECOVERY),
+    ("TCP_CA_Loss", ca_state::LOSS),
+    ("TCPI_OPT_TIMESTAMPS", option::TIMESTAMPS),
+    ("TCPI_OPT_SACK", option::SACK),
+    ("TCPI_OPT_WSCALE", option::WINDOW_SCALE),
+    ("TCPI_OPT_ECN", option::ECN),
+    ("TCP_INFINITE_SSTHRESH", INFINITE_SSTHRESH),
+];
+
+/// The threshold of a sender that has none.
+pub(crate) const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
+
+/// The states of a connection.
+pub(crate) mod state {
+    pub(crate) const ESTABLISHED: u64 = 1;
+    pub(crate) const SYN_SENT: u64 = 2;
+    pub(crate) const SYN_RECEIVED: u64 = 3;
+    pub(crate) const FIN_SENT: u64 = 4;
+    pub(crate) const CLOSED: u64 = 7;
+    pub(crate) const LISTEN: u64 = 10;
+}
+
+/// The states of congestion avoidance.
+pub(crate) mod ca_state {
+    pub(crate) const OPEN: u64 = 0;
+    pub(crate) const DISORDER: u64 = 1;
+    pub(crate) const CWR: u64 = 2;
+    pub(crate) const RECOVERY: u64 = 3;
+    pub(crate) const LOSS: u64 = 4;
+}
+
+/// The bits of `tcpi_options`.
+pub(crate) mod option {
+    pub(crate) const TIMESTAMPS: u64 = 1;
+    pub(crate) const SACK: u64 = 2;
+    pub(crate) const WINDOW_SCALE: u64 = 4;
+    pub(crate) const ECN: u64 = 8;
+}

@@ -1,0 +1,79 @@
+//! What a sender knows of its connection beside what is in flight.
+
+use ackclock_core::{Seq, Span, Time};
+
+use crate::config::Switch;
+
+/// What the peer has said of itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    /// One past what its window takes.
+    pub(super) edge: Seq,
+    /// The largest window that it has offered, bytes.
+    pub(super) largest: u32,
+    /// Next number expected of it.
+    pub(super) next: Seq,
+    pub(super) scale: u8,
+    /// Whether its SYN offered to scale windows.
+    pub(super) scales: bool,
+}
+
+/// What has happened on the connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Past {
+    /// What the estimate of the round-trip time starts again from, after a spurious timeout.
+    pub(super) rtt_restart: Option<(Span, Span)>,
+    /// The left edge at the last timeout, while it stands.
+    pub(super) timed_out_at: Option<Seq>,
+    pub(super) acknowledged: u64,
+    pub(super) finished_at: Option<Time>,
+    /// How often our SYN went out again.
+    pub(super) lost_syns: u32,
+    /// When the last segment left, while everything is acknowledged; [`Time::NEVER`] otherwise.
+    pub(super) quiet_since: Time,
+}
+
+/// Where the end of the data stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fin {
+    /// The data has no end, or there is none yet.
+    Absent,
+    /// It goes with the last byte, or after it.
+    Ahead,
+    /// It left.
+    Sent,
+}
+
+/// What must go out before anything else, whatever the windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Due {
+    Nothing,
+    /// A SYN.
+    Syn,
+    /// The answer to the peer's SYN.
+    SynAck,
+    /// An acknowledgement.
+    Ack,
+    /// A probe of a closed window.
+    Probe,
+}
+
+/// Explicit congestion notification of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ecn {
+    pub(super) enabled: Switch,
+    /// One past what was outstanding at the last reaction: an echo of that window is not a new one.
+    pub(super) reacted: Option<Seq>,
+    /// The next new segment tells the peer of the reaction.
+    pub(super) cwr: bool,
+}
+
+/// Timestamps of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamps {
+    pub(super) tick: Span,
+    /// TS.Recent: what to echo.
+    pub(super) recent: u32,
+    /// Whether there was one yet.
+    pub(super) seen: bool,
+}

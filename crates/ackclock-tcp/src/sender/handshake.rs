@@ -1,0 +1,195 @@
+//! How a connection begins: by the peer's SYN, or by one of its own (RFC 9293 section 3.5); and how a reset ends it.
+
+use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, SynOptions, Time};
+
+use super::{Due, State, TcpSender};
+use crate::cc::BuildControl;
+use crate::config::{HeaderSize, PLAIN_HEADER, Repair, Switch, context};
+use crate::recovery::Recovery;
+use crate::rtt::{RtoConfig, RttEstimator};
+use crate::scoreboard::Scoreboard;
+use crate::sent::Marks;
+
+/// RFC 6298 (5.7): first timeout of data where the SYN or its answer was lost.
+const AFTER_LOST_SYN: Span = Span::from_secs(3);
+
+impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+    /// Opens the connection instead of waiting for the peer's SYN.
+    pub(super) fn open(&mut self, now: Time) {
+        if self.state == State::Idle && self.config.handshake == Switch::On {
+            self.send_own_syn(now, State::SynSent, Due::Syn);
+        }
+    }
+
+    /// SYN and RST.
+    #[cold]
+    pub(super) fn take_control(&mut self, now: Time, seg: &Segment) {
+        if seg.flags.intersects(Flags::RST) {
+            self.take_reset(seg);
+            return;
+        }
+        let asks = !seg.flags.intersects(Flags::ACK);
+        match self.state {
+            State::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
+            State::SynReceived if asks && seg.seq + 1 == self.peer.next => {
+                self.on_lost_syn();
+                self.due = Due::SynAck;
+            }
+            State::SynSent if !asks && seg.ack == self.params.first => self.take_syn_ack(now, seg),
+            // Our acknowledgement of it was lost.
+            State::Established if !asks && seg.seq + 1 == self.peer.next => self.due = Due::Ack,
+            _ => {}
+        }
+    }
+
+    fn take_reset(&mut self, seg: &Segment) {
+        let believed = match self.state {
+            State::Idle => false,
+            // RFC 9293 section 3.10.7.3: before the peer has a number, what it acknowledges shows that it is meant.
+            State::SynSent => seg.flags.contains(Flags::ACK) && seg.ack == self.params.first,
+            // RFC 5961 section 3.2.
+            _ => seg.seq == self.peer.next,
+        };
+        if believed {
+            self.close();
+        }
+    }
+
+    /// Answers the peer's SYN.
+    fn answer_syn(&mut self, now: Time, syn: &Segment) {
+        self.agree(syn);
+        if !syn.flags.contains(Flags::ECE | Flags::CWR) {
+            self.ecn.enabled = Switch::Off;
+        }
+        self.send_own_syn(now, State::SynReceived, Due::SynAck);
+    }
+
+    /// The peer answers our SYN.
+    fn take_syn_ack(&mut self, now: Time, answer: &Segment) {
+        self.agree(answer);
+        // RFC 3168 section 6.1.1: an answer with both bits set repeats what was sent to one that knows no ECN.
+        if !answer.flags.intersects(Flags::ECE) || answer.flags.intersects(Flags::CWR) {
+            self.ecn.enabled = Switch::Off;
+        }
+        self.complete_handshake(now, answer);
+        self.due = Due::Ack;
+    }
+
+    /// Agrees with what the peer's SYN offers.
+    fn agree(&mut self, syn: &Segment) {
+        let offer = syn.syn_options().unwrap_or_default();
+        self.peer.next = syn.seq + 1;
+        self.peer.scales = offer.window_scale.is_some();
+        self.peer.scale = offer.window_scale.unwrap_or(0).min(LARGEST_WINDOW_SCALE);
+        self.peer.edge = self.params.first + u32::from(syn.window);
+        self.peer.largest = u32::from(syn.window);
+        match syn.timestamps().filter(|_| self.timestamps == Switch::On) {
+            Some(stamps) => self.stamps.recent = stamps.value,
+            None => self.without_timestamps(),
+        }
+        self.stamps.seen = self.timestamps == Switch::On;
+        // RFC 6691: what the peer offers counts no options; a header of fixed size has none.
+        let options = if self.params.header == HeaderSize::Real { self.header - PLAIN_HEADER } else { 0 };
+        let offered = offer.mss.map(|mss| mss.saturating_sub(options).max(1));
+        if let Some(mss) = offered.filter(|&mss| mss < self.mss) {
+            self.mss = mss;
+            let context = context(&self.config, &self.params, mss);
+            self.cc = C::build(&self.config, &context, self.config.halves.unwrap_or(R::HALVES));
+            self.initial_window = context.initial_window;
+        }
+    }
+
+    /// Our SYN, alone or with an acknowledgement, is what goes out next.
+    fn send_own_syn(&mut self, now: Time, state: State, due: Due) {
+        self.board = Scoreboard::new(self.params.first - 1);
+        self.board.push(now, 1, Marks::SYN);
+        self.state = state;
+        self.due = due;
+        self.timer = now + self.rtt.rto();
+    }
+
+    /// Our SYN goes out again: its acknowledgement tells no round-trip time (Karn).
+    fn on_lost_syn(&mut self) {
+        self.past.lost_syns += 1;
+        let first = self.board.sent().first();
+        self.board.touch(first);
+    }
+
+    /// Nothing came back in time: our SYN goes out again.
+    pub(super) fn on_syn_timeout(&mut self, now: Time) {
+        self.on_lost_syn();
+        self.back_off(now);
+        self.due = if self.state == State::SynSent { Due::Syn } else { Due::SynAck };
+    }
+
+    fn without_timestamps(&mut self) {
+        self.timestamps = Switch::Off;
+        self.header = self.params.header_bytes(Switch::Off);
+        self.stats.spurious_timeouts = None;
+        self.stats.spurious_fast_retransmits = None;
+    }
+
+    /// The peer acknowledges our SYN; whether it does.
+    pub(super) fn complete_handshake(&mut self, now: Time, seg: &Segment) -> bool {
+        if seg.ack != self.params.first {
+            return false;
+        }
+        let acked = self.board.acknowledge(seg.ack, |_| {});
+        self.state = State::Established;
+        self.due = Due::Nothing;
+        self.timer = Time::NEVER;
+        if self.config.repair == Repair::Linux
+            && let Some(rate) = &mut self.rate
+        {
+            // Until the application wrote, there was nothing to send.
+            rate.on_app_limited(0);
+        }
+        if let Some(sent_at) = acked.newest {
+            self.take_rtt(now.since(sent_at));
+        }
+        if self.past.lost_syns > 0 {
+            // RFC 5681 section 3.1: the initial window is then one segment.
+            self.cc.adopt(u32::from(self.mss), self.cc.ssthresh());
+            let initial = self.config.rto.initial.max(AFTER_LOST_SYN);
+            self.rtt = RttEstimator::new(RtoConfig { initial, ..self.config.rto });
+        }
+        true
+    }
+
+    /// Our SYN.
+    pub(super) fn syn(&mut self, now: Time) -> Segment {
+        let mut segment = self.offer(now, Some(0));
+        segment.ack = Seq(0);
+        segment.flags = match self.ecn.enabled {
+            Switch::On => Flags::SYN | Flags::ECE | Flags::CWR,
+            Switch::Off => Flags::SYN,
+        };
+        segment
+    }
+
+    /// Our answer to the peer's SYN.
+    pub(super) fn syn_ack(&mut self, now: Time) -> Segment {
+        // RFC 7323 section 2.2: a scale is offered only where the peer did.
+        let mut segment = self.offer(now, self.peer.scales.then_some(0));
+        segment.flags |= Flags::SYN;
+        if self.ecn.enabled == Switch::On {
+            segment.flags |= Flags::ECE;
+        }
+        segment
+    }
+
+    /// A segment with the options of a SYN.
+    fn offer(&self, now: Time, window_scale: Option<u8>) -> Segment {
+        let mut segment = self.segment(now, self.params.first - 1, 0);
+        let options = SynOptions {
+            mss: Some(self.params.packet - self.params.header_bytes(Switch::Off)),
+            window_scale,
+            sack_permitted: R::USES_SACK,
+        };
+        segment.set_syn_options(options);
+        if self.params.header == HeaderSize::Real {
+            segment.header += options.header_bytes(self.timestamps == Switch::On);
+        }
+        segment
+    }
+}
