@@ -148,9 +148,10 @@ A component is written as its name (`regulator = "ack-regulator"`) or as a table
 keys ([components](components.md)). A key that does not exist, a unit that is wrong or a value that is impossible is an
 error that names file, line, key and what is allowed.
 
-`--set KEY=VALUE` (`set=` in Python) lays a value on the file; a flow key without number means every flow. A component that is
-given another kind keeps the keys that the new kind knows; the others are dropped, and named. A key that `[sweep]` varies has
-the value that is set at every point. `ackclock check --show` prints the whole configuration with every key, as a scenario.
+`--set KEY=VALUE` (`set=` in Python) lays a value on the file; a flow key without number means every flow. A component
+that is given another kind keeps the keys that the new kind knows; the others are dropped, and named. A key that
+`[sweep]` varies has the value that is set at every point. `ackclock check --show` prints the whole configuration with
+every key, as a scenario.
 
 """
     text = head + key_table(found)

@@ -153,8 +153,10 @@ impl Default for FlowTable {
     }
 }
 
-/// Most flows of a scenario: they are numbered by 32 bits and each takes memory.
-const MOST_FLOWS: u64 = 10_000_000;
+/// Most flows of a scenario: their memory is then 8 GiB.
+const MOST_FLOWS: u64 = 2 << 20;
+/// Memory that a flow takes on a shared channel, as `make bench` measures it, bytes.
+const FLOW_BYTES: u64 = 4 << 10;
 /// Most runs of a point: their results are kept until the last one is done.
 const MOST_RUNS: u32 = 1_000_000;
 
@@ -192,7 +194,12 @@ impl Tables {
         match of_a_cell * u64::from(self.edge.cells) {
             0 => Err(ConfigError::new("flow", "there is no flow")),
             1..=MOST_FLOWS => Ok(()),
-            many => Err(ConfigError::new("flow", format!("{many} flows are more than {MOST_FLOWS}"))),
+            many => {
+                let gib = (many * FLOW_BYTES) >> 30;
+                let message =
+                    format!("{many} flows would take some {gib} GiB; at most {MOST_FLOWS} are simulated");
+                Err(ConfigError::new("flow", message))
+            }
         }
     }
 

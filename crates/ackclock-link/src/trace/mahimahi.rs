@@ -97,6 +97,12 @@ impl Opportunities {
         if bin < Span::from_millis(1) {
             return Err(TraceError::whole(format!("a bin of {bin} is shorter than 1 ms")));
         }
+        let bins = self.length().as_nanos().div_ceil(bin.as_nanos());
+        if bins > MOST_BINS {
+            return Err(TraceError::whole(format!(
+                "it has {bins} bins of {bin}; at most {MOST_BINS} are counted"
+            )));
+        }
         let row = |(index, rate)| {
             let begins = bin * index as u64;
             Sample { begins, rate, delay: Span::ZERO, loss: Loss::NONE }
@@ -113,6 +119,9 @@ impl Opportunities {
         })
     }
 }
+
+/// Most bins of a table: with some fifteen bytes a row its text is about as long as is read.
+const MOST_BINS: u64 = 20_000_000;
 
 impl fmt::Display for Opportunities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@
 //! Which of them a file is, its first character tells: a digit, `[`, or another. Either kind begins again at its end.
 //!
 //! ## Differences from the source
-//! Limits: 256 MiB of file, 2^32 ms (49 days) of opportunities.
+//! Limits: 256 MiB of file, read or written; 2^32 ms (49 days) of opportunities.
 //!
 //! ## Validation
 //! Statistics of public recordings as their providers give them; conversion there and back (unit tests, `tests/trace.rs`).
@@ -115,22 +115,22 @@ impl Recording {
     /// rounded up to the next millisecond, and one at its end, because such files last until their last opportunity.
     ///
     /// # Errors
-    /// Where a table of rates carries or lasts more than the form can hold.
+    /// Where a table of rates carries or lasts more than the form can hold, or the text would be too long to be read again.
     pub fn to_mahimahi(&self) -> Result<String, TraceError> {
         match self {
-            Self::Opportunities(opportunities) => Ok(opportunities.to_string()),
-            Self::Samples(samples) => samples.opportunities().map(|opportunities| opportunities.to_string()),
+            Self::Opportunities(opportunities) => readable(opportunities.to_string()),
+            Self::Samples(samples) => readable(samples.opportunities()?.to_string()),
         }
     }
 
     /// Its text as CSV. Opportunities are counted by `bin`.
     ///
     /// # Errors
-    /// Where the bin is shorter than 1 ms.
+    /// Where the bin is shorter than 1 ms, or the text would be too long to be read again.
     pub fn to_csv(&self, bin: ackclock_core::Span) -> Result<String, TraceError> {
         match self {
-            Self::Opportunities(opportunities) => Ok(csv::print(&opportunities.samples(bin)?)),
-            Self::Samples(samples) => Ok(csv::print(samples)),
+            Self::Opportunities(opportunities) => readable(csv::print(&opportunities.samples(bin)?)),
+            Self::Samples(samples) => readable(csv::print(samples)),
         }
     }
 
@@ -148,6 +148,14 @@ impl Recording {
             Self::Opportunities(opportunities) => Statistics::of_opportunities(opportunities),
             Self::Samples(samples) => Statistics::of_samples(samples),
         }
+    }
+}
+
+/// A text that [`Recording::parse`] takes: what is written can be read.
+fn readable(text: String) -> Result<String, TraceError> {
+    match text.len() {
+        ..=MAX_BYTES => Ok(text),
+        long => Err(TraceError::whole(format!("it would take {long} bytes; at most {MAX_BYTES} are read"))),
     }
 }
 
@@ -170,4 +178,20 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, Result<&str, TraceError>)
 fn excerpt(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     if short.len() < text.len() { format!("{short}...") } else { short }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_that_is_too_long_to_be_read() {
+        assert!(readable("1".repeat(MAX_BYTES)).is_ok());
+        let error = readable("1".repeat(MAX_BYTES + 1)).unwrap_err().to_string();
+        assert_eq!(error, "it would take 268435457 bytes; at most 268435456 are read");
+        // 49 days by the millisecond.
+        let long = Recording::parse(b"4294967295\n").unwrap();
+        let error = long.to_csv(Span::from_millis(1)).unwrap_err().to_string();
+        assert_eq!(error, "it has 4294967295 bins of 1ms; at most 20000000 are counted");
+    }
 }
