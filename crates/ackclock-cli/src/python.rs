@@ -12,6 +12,22 @@ use crate::failure::Failure;
 const SAFE_PATH: &str = "-P";
 const MODULE: [&str; 3] = [SAFE_PATH, "-m", "ackclock"];
 
+/// The words after a command that Python carries out and describes itself (`ackclock paper --help`).
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Words {
+    /// What the command is told, and its options.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+impl Words {
+    /// Becomes `python -m ackclock COMMAND WORDS`; returns only where that is impossible.
+    pub(crate) fn become_module(&self, command: &[&str]) -> Failure {
+        become_module(command, &self.words)
+    }
+}
+
 /// Becomes `python -m ackclock COMMAND ARGUMENTS`; returns only where that is impossible.
 ///
 /// # Errors

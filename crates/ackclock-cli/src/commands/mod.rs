@@ -5,9 +5,6 @@ mod compare;
 mod exchange;
 mod link;
 mod list;
-mod model;
-mod paper;
-mod report;
 mod run;
 mod sweep;
 mod trace;
@@ -16,6 +13,7 @@ use ackclock_core::Span;
 use clap::Subcommand;
 
 use crate::failure::Failure;
+use crate::python::Words;
 
 /// What the command line asks for.
 #[derive(Debug, Subcommand)]
@@ -31,11 +29,11 @@ pub(crate) enum Command {
     /// Put a command, or a shell, behind an emulated link.
     Link(Box<link::Args>),
     /// Rerun a source document and judge every number of it (Python).
-    Paper(paper::Args),
+    Paper(Words),
     /// Write an HTML report of the JSON lines of finished runs (Python).
-    Report(report::Args),
+    Report(Words),
     /// Throughput by formula (Python).
-    Model(model::Args),
+    Model(Words),
     /// Look at recordings of a link and convert them.
     #[command(subcommand)]
     Trace(trace::Command),
@@ -54,9 +52,9 @@ impl Command {
             Self::Sweep(args) => sweep::perform(&args),
             Self::Exchange(args) => exchange::perform(&args),
             Self::Link(args) => link::perform(&args),
-            Self::Paper(args) => Err(paper::perform(&args)),
-            Self::Report(args) => Err(report::perform(&args)),
-            Self::Model(args) => Err(model::perform(&args)),
+            Self::Paper(words) => Err(words.become_module(&["paper"])),
+            Self::Report(words) => Err(words.become_module(&["report"])),
+            Self::Model(words) => Err(words.become_module(&["model"])),
             Self::Trace(command) => trace::perform(command),
             Self::List(args) => list::perform(&args),
             Self::Check(args) => check::perform(&args),

@@ -2,7 +2,6 @@
 
 mod synth;
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -14,10 +13,11 @@ use serde_json::{Value, json};
 
 use super::time_above_zero;
 use crate::failure::Failure;
+use crate::output;
 use crate::output::WholeFile;
+use crate::python::Words;
 use crate::scenario_file::patiently;
 use crate::table::{Align, Table, number, rate_unit, terminal_width};
-use crate::{output, python};
 
 /// What is done with a recording.
 #[derive(Debug, Subcommand)]
@@ -29,7 +29,7 @@ pub(crate) enum Command {
     /// Make a recording from the models of a cell, its fading and its shadowing.
     Synth(synth::Args),
     /// Draw the rate of a recording over time and its distribution (Python).
-    Plot(PlotArgs),
+    Plot(Words),
 }
 
 /// Which recordings to describe.
@@ -69,22 +69,13 @@ enum Form {
     Csv,
 }
 
-/// Options of `python -m ackclock trace plot`, which describes them itself (`ackclock trace plot --help`).
-#[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
-pub(crate) struct PlotArgs {
-    /// The recording, then the options.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    arguments: Vec<OsString>,
-}
-
 /// Does it.
 pub(crate) fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Info(args) => info(&args),
         Command::Convert(args) => convert(&args),
         Command::Synth(args) => synth::perform(&args),
-        Command::Plot(args) => Err(python::become_module(&["trace", "plot"], &args.arguments)),
+        Command::Plot(words) => Err(words.become_module(&["trace", "plot"])),
     }
 }
 
