@@ -16,12 +16,13 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// The present medium gives its place to another at `now`.
-    pub(crate) fn exchange(&mut self, medium: &mut dyn Medium, now: Time) {
+    /// The present medium gives its place to `next` at `now`.
+    pub(crate) fn exchange(&mut self, medium: &mut dyn Medium, next: &mut dyn Medium, now: Time) {
         if let Some(work) = medium.work(self.since, now) {
             self.work += work;
             self.known += now.since(self.since);
         }
+        next.work(now, now);
         self.since = now;
     }
 

@@ -24,6 +24,7 @@ pub mod path;
 mod per_user;
 mod pieces;
 pub mod queue;
+mod redraw;
 pub mod scheduler;
 mod serial;
 pub mod shadowing;
@@ -42,8 +43,9 @@ pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
 pub use outage::Outage;
 pub use path::Path;
 pub use per_user::PerUser;
+pub use redraw::Redraw;
 pub use serial::SerialLink;
-pub use variable::{Redraw, VariableConfig};
+pub use variable::VariableConfig;
 
 ackclock_core::registry! {
     /// Links by the name that scenario files give them.

@@ -22,7 +22,7 @@ pub trait Medium: Send {
 
     /// Nanobits (bit/s times nanoseconds) that could have left from `from`, at which it took its place, until `until`; `None`
     /// where nothing shows it: its rate is drawn for each packet, and none came. `from` is always the same, and `until`
-    /// never decreases.
+    /// never decreases. A medium that takes another's place is asked at once, with `until` at `from`.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         Some(work_at(self.rate(from), until.since(from)))
     }

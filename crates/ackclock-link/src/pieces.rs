@@ -38,6 +38,11 @@ pub(crate) struct Potential {
 }
 
 impl Potential {
+    /// How far it has come.
+    pub(crate) fn reached(&self) -> Time {
+        self.until
+    }
+
     /// Nanobits that could have passed from `from`, which is always the same instant, until `until`, which never decreases.
     /// `piece` is that of [`finish`].
     pub(crate) fn reach(

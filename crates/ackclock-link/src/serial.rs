@@ -347,9 +347,9 @@ impl Link for SerialLink {
         self.carried.mean_bps(self.medium.get_mut(), until)
     }
 
-    fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
+    fn exchange(&mut self, now: Time, mut medium: Box<dyn Medium>) {
         self.advance(now);
-        self.carried.exchange(self.medium.get_mut(), now);
+        self.carried.exchange(self.medium.get_mut(), &mut *medium, now);
         self.least_delay = medium.least_delay();
         self.medium = AnyMedium::Other(medium);
         if self.begins != Time::NEVER {

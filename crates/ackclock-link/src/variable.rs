@@ -21,12 +21,8 @@
 //! ## Validation
 //! Effective delays of 441.5, 458.9 and 519 ms and capacities of 198.0, 186.8 and 167.7 kbit/s (`tests/theory.rs`).
 
-use std::fmt;
-use std::str::FromStr;
-
-use ackclock_core::units::UnitError;
-use ackclock_core::{Config, ConfigError, Law, Rate, Segment, Span, Stream, Streams, Time};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use ackclock_core::{Config, ConfigError, Law, Pace, Rate, Segment, Span, Stream, Streams, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::constant::Constant;
@@ -35,7 +31,7 @@ use crate::loss::{Loss, assemble};
 use crate::medium::{Fate, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
-use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
+use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal, Redraw};
 
 /// A link whose rate and delay are drawn anew for every packet, interval or slot.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -52,77 +48,6 @@ pub struct VariableConfig {
     /// Times in which nothing passes and nothing is lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
-}
-
-/// When a variable link draws.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Redraw {
-    /// For every packet.
-    #[default]
-    Packet,
-    /// At every multiple of this span.
-    Interval(Span),
-}
-
-impl Redraw {
-    /// The slot of 1xEV-DO, 1/600 s to the nanosecond.
-    pub const SLOT: Self = Self::Interval(Span::from_nanos(1_666_667));
-    const SHORTEST: Span = Span::from_micros(10);
-    const HELP: &'static str =
-        "write \"packet\", \"slot\" (1/600 s), \"slot(1.667ms)\" or \"interval(100ms)\"";
-}
-
-impl FromStr for Redraw {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        let explain = |what: &str| UnitError(format!("`{text}` {what}; {}", Self::HELP));
-        match text.trim() {
-            "packet" => return Ok(Self::Packet),
-            "slot" => return Ok(Self::SLOT),
-            _ => {}
-        }
-        let length = ["interval", "slot"].iter().find_map(|name| {
-            text.trim().strip_prefix(name)?.trim_start().strip_prefix('(')?.strip_suffix(')')
-        });
-        let length: Span = length.ok_or_else(|| explain("says no such thing"))?.parse()?;
-        if length < Self::SHORTEST {
-            return Err(explain("is shorter than 10us"));
-        }
-        Ok(Self::Interval(length))
-    }
-}
-
-impl TryFrom<String> for Redraw {
-    type Error = UnitError;
-    fn try_from(text: String) -> Result<Self, UnitError> {
-        text.parse()
-    }
-}
-
-impl From<Redraw> for String {
-    fn from(redraw: Redraw) -> Self {
-        redraw.to_string()
-    }
-}
-
-impl fmt::Display for Redraw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Packet => f.write_str("packet"),
-            Self::SLOT => f.write_str("slot"),
-            Self::Interval(length) => write!(f, "interval({length})"),
-        }
-    }
-}
-
-impl JsonSchema for Redraw {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Redraw".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": Self::HELP })
-    }
 }
 
 impl Default for VariableConfig {
@@ -188,19 +113,11 @@ impl LinkConfig for VariableConfig {
         let mut delays = context.streams.stream(&format!("{}/delay", context.name));
         let Redraw::Interval(length) = self.redraw else {
             let delays = Delays::new(self.delay.clone(), delays);
-            let current = self.nominal(context.files)?.rate;
-            let medium = PerPacket {
-                law: self.rate.clone(),
-                rates,
-                delays,
-                outages,
-                current,
-                sent: Sent::default(),
-                open: Potential::default(),
-            };
+            let medium = PerPacket::new(self.rate.clone(), rates, delays, outages);
             return Ok(assemble(medium, self.loss, context));
         };
         let rate = ByNumber { law: self.rate.clone(), seed: rates.bits() };
+        let rate = Drawn { rate, first: 0, rates: Vec::new() };
         let delay = ByNumber { law: self.delay.clone(), seed: delays.bits() };
         let potential = Potential::default();
         Ok(assemble(PerInterval { rate, delay, length, outages, potential }, self.loss, context))
@@ -213,6 +130,8 @@ struct PerPacket {
     rates: Stream,
     delays: Delays,
     outages: Outages,
+    /// The rate, where it is always the same: nothing is drawn then.
+    steady: Option<Pace>,
     /// Rate of the last packet.
     current: Rate,
     sent: Sent,
@@ -231,6 +150,30 @@ struct Sent {
 }
 
 impl PerPacket {
+    fn new(law: Law<Rate>, rates: Stream, delays: Delays, outages: Outages) -> Self {
+        // A packet sent at less than 1 bit/s would never end.
+        let constant = law.constant().map(|rate| rate.max(Rate::from_bps(1)));
+        Self {
+            steady: constant.map(Pace::new),
+            current: constant.unwrap_or_else(|| law.harmonic_mean()),
+            law,
+            rates,
+            delays,
+            outages,
+            sent: Sent::default(),
+            open: Potential::default(),
+        }
+    }
+
+    /// Draws the rate of a packet; gives the time that it takes without outages.
+    fn draw(&mut self, bytes: u32) -> Span {
+        self.current = self.law.draw(&mut self.rates).max(Rate::from_bps(1));
+        let takes = self.current.time_for(bytes.into());
+        self.sent.bytes += u64::from(bytes);
+        self.sent.busy += takes;
+        takes
+    }
+
     /// What the link sent until `until`, nanobits, and the time that it took without outages, ns.
     fn sent_until(&self, until: Time) -> (u128, u128) {
         let Sent { bytes, busy, departs } = self.sent;
@@ -244,17 +187,18 @@ impl PerPacket {
 
 impl Medium for PerPacket {
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
-        // A packet drawn at less than 1 bit/s would never end.
-        self.current = self.law.draw(&mut self.rates).max(Rate::from_bps(1));
-        let bytes = u64::from(segment.wire_bytes());
-        let takes = self.current.time_for(bytes);
+        let bytes = segment.wire_bytes();
+        let takes = match &mut self.steady {
+            Some(pace) => pace.time_for(bytes),
+            None => self.draw(bytes),
+        };
         let departs = if self.outages.is_empty() {
             start + takes
         } else {
-            finish(start, bytes * NANOBITS_PER_BYTE, |now| through(&self.outages, self.current, now))
+            let work = u64::from(bytes) * NANOBITS_PER_BYTE;
+            finish(start, work, |now| through(&self.outages, self.current, now))
         };
-        let Sent { bytes: sent, busy, .. } = self.sent;
-        self.sent = Sent { bytes: sent + bytes, busy: busy + takes, departs };
+        self.sent.departs = departs;
         Transmission { departs, delay: self.delays.draw(), fate: Fate::Arrives }
     }
 
@@ -265,8 +209,8 @@ impl Medium for PerPacket {
     /// What was sent over the time that it took, for all the time without outages.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let open = self.open.reach(from, until, |now| through(&self.outages, Rate::from_bps(1), now));
-        if let Some(rate) = self.law.constant() {
-            return Some(u128::from(rate.as_bps()) * open);
+        if self.steady.is_some() {
+            return Some(u128::from(self.current.as_bps()) * open);
         }
         match self.sent_until(until) {
             (_, 0) => None,
@@ -283,7 +227,7 @@ impl Medium for PerPacket {
     }
 
     fn foreseeable(&self) -> bool {
-        self.law.constant().is_some_and(|rate| rate > Rate::ZERO) && self.outages.is_empty()
+        self.steady.is_some() && self.outages.is_empty()
     }
 }
 
@@ -297,7 +241,7 @@ fn through(outages: &Outages, rate: Rate, now: Time) -> (Rate, Time) {
 
 /// A new rate and a new delay for every interval.
 struct PerInterval {
-    rate: ByNumber<Rate>,
+    rate: Drawn,
     delay: ByNumber<Span>,
     length: Span,
     outages: Outages,
@@ -309,30 +253,40 @@ impl PerInterval {
         now.as_nanos() / self.length.as_nanos()
     }
 
-    fn piece(&self, now: Time) -> (Rate, Time) {
+    /// The rate at `now`, and until when it holds.
+    fn piece(&mut self, now: Time) -> (Rate, Time) {
         let number = self.number(now);
         let (rate, changes) = through(&self.outages, self.rate.draw(number), now);
         (rate, changes.min(Time::ZERO + self.length * (number + 1)))
+    }
+
+    /// Sums up the rates of the intervals up to `until`.
+    fn reach(&mut self, from: Time, until: Time) -> u128 {
+        let mut potential = std::mem::take(&mut self.potential);
+        let work = potential.reach(from, until, |now| self.piece(now));
+        self.potential = potential;
+        work
     }
 }
 
 impl Medium for PerInterval {
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
+        // Not more of a long pause than takes little time: packets are waiting.
+        let soon = self.potential.reached() + self.length * MOST_AT_ONCE;
+        self.reach(Time::ZERO, start.min(soon));
+        self.rate.forget_before(self.number(start));
         let work = u64::from(segment.wire_bytes()) * NANOBITS_PER_BYTE;
         let departs = finish(start, work, |now| self.piece(now));
         Transmission { departs, delay: self.delay.draw(self.number(departs)), fate: Fate::Arrives }
     }
 
     fn rate(&self, now: Time) -> Rate {
-        self.piece(now).0
+        through(&self.outages, self.rate.rate.draw(self.number(now)), now).0
     }
 
     /// The sum of the rates of all intervals, also of those in which nothing was sent.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-        let mut potential = std::mem::take(&mut self.potential);
-        let work = potential.reach(from, until, |now| self.piece(now));
-        self.potential = potential;
-        Some(work)
+        Some(self.reach(from, until))
     }
 
     fn varies(&self) -> bool {
@@ -341,6 +295,41 @@ impl Medium for PerInterval {
 
     fn least_delay(&self) -> Span {
         self.delay.law.constant().unwrap_or(Span::ZERO)
+    }
+}
+
+/// Intervals that are summed up when a packet comes, and whose rates are kept.
+const MOST_AT_ONCE: u64 = 4096;
+
+/// The rates of consecutive intervals that were drawn lately, so that those of a transmission are drawn once.
+struct Drawn {
+    rate: ByNumber<Rate>,
+    /// Number of the first interval.
+    first: u64,
+    rates: Vec<Rate>,
+}
+
+impl Drawn {
+    fn draw(&mut self, number: u64) -> Rate {
+        let known = number.checked_sub(self.first).and_then(|at| self.rates.get(at as usize));
+        if let Some(&rate) = known {
+            return rate;
+        }
+        let next = self.first + self.rates.len() as u64;
+        if number != next || self.rates.len() as u64 == MOST_AT_ONCE {
+            self.rates.clear();
+            self.first = number;
+        }
+        let rate = self.rate.draw(number);
+        self.rates.push(rate);
+        rate
+    }
+
+    /// Gives up those before this interval.
+    fn forget_before(&mut self, number: u64) {
+        let gone = number.saturating_sub(self.first).min(self.rates.len() as u64);
+        self.rates.drain(..gone as usize);
+        self.first += gone;
     }
 }
 
@@ -368,22 +357,15 @@ mod tests {
 
     fn per_interval(rate: &str, outages: &[Outage]) -> PerInterval {
         PerInterval {
-            rate: ByNumber { law: rate.parse().unwrap(), seed: 1 },
+            rate: Drawn {
+                rate: ByNumber { law: rate.parse().unwrap(), seed: 1 },
+                first: 0,
+                rates: Vec::new(),
+            },
             delay: ByNumber { law: Span::ZERO.into(), seed: 2 },
             length: Span::from_millis(10),
             outages: Outages::new(outages).unwrap(),
             potential: Potential::default(),
-        }
-    }
-
-    #[test]
-    fn redraws_are_printed_as_they_are_parsed() {
-        for text in ["packet", "slot", "interval(100ms)"] {
-            assert_eq!(text.parse::<Redraw>().unwrap().to_string(), text);
-        }
-        assert_eq!("slot(5ms)".parse(), Ok(Redraw::Interval(Span::from_millis(5))));
-        for text in ["never", "interval", "interval()", "interval(1us)", "slot(2p)"] {
-            assert!(text.parse::<Redraw>().is_err(), "{text}");
         }
     }
 
@@ -415,31 +397,27 @@ mod tests {
 
     fn per_packet(rate: &str, outages: &[Outage]) -> PerPacket {
         let stream = || Streams::new(1, 0).stream("rate");
-        PerPacket {
-            law: rate.parse().unwrap(),
-            rates: stream(),
-            delays: Delays::new(Span::ZERO.into(), stream()),
-            outages: Outages::new(outages).unwrap(),
-            current: Rate::ZERO,
-            sent: Sent::default(),
-            open: Potential::default(),
-        }
+        let delays = Delays::new(Span::ZERO.into(), stream());
+        PerPacket::new(rate.parse().unwrap(), stream(), delays, Outages::new(outages).unwrap())
     }
 
     #[test]
     fn intervals_could_carry_the_sum_of_their_rates_whatever_was_sent() {
         let outage = Outage { at: Span::from_millis(12), lasts: Span::from_millis(3), every: None };
-        let (mut idle, mut busy) =
-            (per_interval("e(200kbit/s)", &[outage]), per_interval("e(200kbit/s)", &[outage]));
-        busy.transmit(Time::ZERO, Time::ZERO, &packet());
+        let [mut idle, mut busy] = [(); 2].map(|()| per_interval("e(200kbit/s)", &[outage]));
+        // Packets of some 40 ms, behind each other and after pauses, the last of more intervals than are summed up at once.
+        let (mut now, pauses) = (Time::ZERO, [0, 0, 3, 250, 0, 0, 60_000, 1, 0]);
+        for pause in pauses {
+            now = busy.transmit(now, now + Span::from_millis(pause), &packet()).departs;
+            assert!(busy.rate.rates.len() as u64 <= MOST_AT_ONCE);
+        }
+        let rate = |idle: &PerInterval, number| u128::from(idle.rate.rate.draw(number).as_bps());
         let until = Time::ZERO + Span::from_millis(25);
         // 10, 10 - 3 and 5 ms of the first three.
-        let rate = |number| u128::from(idle.rate.draw(number).as_bps());
-        let expected = (10 * rate(0) + 7 * rate(1) + 5 * rate(2)) * 1_000_000;
-        assert_eq!(
-            (idle.work(Time::ZERO, until), busy.work(Time::ZERO, until)),
-            (Some(expected), Some(expected))
-        );
+        let expected = (10 * rate(&idle, 0) + 7 * rate(&idle, 1) + 5 * rate(&idle, 2)) * 1_000_000;
+        assert_eq!(idle.work(Time::ZERO, until), Some(expected));
+        let end = now + Span::from_millis(77);
+        assert_eq!(busy.work(Time::ZERO, end), idle.work(Time::ZERO, end));
     }
 
     #[test]

@@ -10,18 +10,20 @@ use super::slots::Slots;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant {
     pub(super) rate: Rate,
+    /// The same in bit/s, as schedulers weigh it.
+    pub(super) bps: f64,
     pub(super) work: u64,
     pub(super) slots: u64,
 }
 
 /// What each state of a channel carries.
 pub(super) fn grants(config: &CellConfig, slots: Slots) -> Vec<Grant> {
-    let grant = |row: &RateRow| match (config.transport, row.bits, row.slots) {
+    let grant = |rate: Rate, work, slots| Grant { rate, bps: rate.as_bps() as f64, work, slots };
+    let of_row = |row: &RateRow| match (config.transport, row.bits, row.slots) {
         (Transport::Packets, Some(bits), Some(count)) => {
-            Grant { rate: row.rate, work: u64::from(bits) * slots.per_second(), slots: count.into() }
+            grant(row.rate, u64::from(bits) * slots.per_second(), count.into())
         }
-        _ => Grant { rate: row.rate, work: row.rate.as_bps(), slots: 1 },
+        _ => grant(row.rate, row.rate.as_bps(), 1),
     };
-    let none = Grant { rate: Rate::ZERO, work: 0, slots: 1 };
-    std::iter::once(none).chain(config.rates.iter().map(grant)).collect()
+    std::iter::once(grant(Rate::ZERO, 0, 1)).chain(config.rates.iter().map(of_row)).collect()
 }

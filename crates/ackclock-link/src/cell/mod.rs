@@ -49,7 +49,7 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 
 use crate::flight::Flight;
 use crate::packets::Parted;
-use crate::scheduler::{Candidate, Scheduler, Service};
+use crate::scheduler::{Candidate, Class, Scheduler, Service};
 use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss};
 use backlog::{Backlog, Rules};
 use grant::{Grant, grants};
@@ -159,15 +159,19 @@ impl Cell {
     fn decide(&mut self) {
         let (slot, start) = (self.next, self.slots.start(self.next));
         let measured = slot.saturating_sub(self.drc_delay);
+        let ignores_class = self.scheduler.ignores_class();
         self.candidates.clear();
         for &user in &self.busy {
             let member = &mut self.members[user as usize];
             let state = member.channel.state(measured);
             member.state = (slot, state);
             let begun = member.begun.as_ref().map(|fragment| fragment.segment.flow);
-            let class = self.backlog.class(start, user, begun);
-            let rate = self.grants[state].rate;
-            self.candidates.push(Candidate { user, rate: rate.as_bps() as f64, class });
+            let class = match ignores_class {
+                true => Class::Long,
+                false => self.backlog.class(start, user, begun),
+            };
+            let Grant { rate, bps, .. } = self.grants[state];
+            self.candidates.push(Candidate { user, rate: bps, class });
             if self.reports.is_news(user, state) {
                 for flow in self.backlog.flows(user, begun) {
                     let queued_bytes = self.backlog.waiting(flow).bytes;
@@ -208,7 +212,7 @@ impl Cell {
             }
         }
         let idle = member.begun.is_none() && self.backlog.is_empty(user);
-        let rate = grant.rate.as_bps() as f64;
+        let rate = grant.bps;
         let served = rate * ((grant.work - room) as f64 / grant.work as f64);
         self.sent += u128::from(grant.work - room);
         self.scheduler.served(Service { user, slot: self.next, slots: grant.slots, rate, served });

@@ -2,7 +2,8 @@
 //!
 //! The channels are looked at every few slots, so that it costs a small part of what the cell itself does. The power of a
 //! fading channel holds no frequency above twice the Doppler frequency, so its mean shows in samples that come more often
-//! than that; [`OFTEN`] of them to a turn of the Doppler frequency leave some room for the steps of the rate table.
+//! than that; [`OFTEN`] of them to a turn of the Doppler frequency leave some room for the steps of the rate table. In a
+//! long run there are enough looks when they come less often.
 
 use ackclock_core::{ConfigError, Rate, Streams};
 
@@ -14,6 +15,8 @@ use crate::scheduler::{Candidate, Class, Scheduler, Service};
 
 /// Looks at a channel in a turn of its Doppler frequency.
 const OFTEN: f64 = 2.5;
+/// Looks that show a mean within half a percent, however far they are apart.
+const ENOUGH: u64 = 1 << 14;
 /// Most slots between two looks: a small part of those over which proportional fair takes its averages.
 const MOST_SLOTS: f64 = 25.0;
 
@@ -71,7 +74,7 @@ impl Reference {
     /// cell can be built.
     pub(super) fn mean_bps_before(&mut self, slot: u64, packet_bytes: u64) -> Option<f64> {
         if self.saturated.is_none() {
-            self.saturated = Saturated::of_cell(&self.config, &self.streams, &self.name).ok();
+            self.saturated = Saturated::of_cell(&self.config, &self.streams, &self.name, slot).ok();
         }
         let saturated = self.saturated.as_mut()?;
         saturated.packet = packet_bytes * 8 * u64::from(self.config.slots);
@@ -80,9 +83,14 @@ impl Reference {
 }
 
 impl Saturated<Channel> {
-    /// The users of the cell of this name, whose channels have the same luck.
-    pub(super) fn of_cell(config: &CellConfig, streams: &Streams, name: &str) -> Result<Self, ConfigError> {
-        let slots = slots_between_looks(config);
+    /// The users of the cell of this name, whose channels have the same luck, to be looked at for so many slots.
+    pub(super) fn of_cell(
+        config: &CellConfig,
+        streams: &Streams,
+        name: &str,
+        run: u64,
+    ) -> Result<Self, ConfigError> {
+        let slots = slots_between_looks(config, run);
         let looks = f64::from(config.slots) / slots as f64;
         let channel = |(number, user): (u32, _)| {
             Channel::new(user, &config.rates, looks, streams.stream(&format!("{name}/fading/{number}")))
@@ -128,8 +136,7 @@ impl<C: Look> Saturated<C> {
         for (user, channel) in (0..).zip(&mut self.channels) {
             let state = channel.state(measured);
             self.states.push(state);
-            let rate = self.grants[state].rate.as_bps() as f64;
-            self.candidates.push(Candidate { user, rate, class: Class::Long });
+            self.candidates.push(Candidate { user, rate: self.grants[state].bps, class: Class::Long });
         }
         let Some(chosen) = self.scheduler.choose(slot, &self.candidates) else {
             self.next += 1;
@@ -162,14 +169,15 @@ impl<C: Look> Saturated<C> {
     }
 }
 
-/// Slots from one look to the next, so that the fastest channel is looked at often enough.
-fn slots_between_looks(config: &CellConfig) -> u64 {
+/// Slots from one look to the next, so that the fastest channel is looked at often enough in a run of so many.
+fn slots_between_looks(config: &CellConfig, run: u64) -> u64 {
     let drawn = config.each_user().any(|user| user.fading == FadingKind::Table);
     if drawn || config.transport == Transport::Packets {
         return 1;
     }
     let fastest = config.each_user().map(|user| user.doppler).fold(0.0, f64::max);
-    (f64::from(config.slots) / (OFTEN * fastest)).clamp(1.0, MOST_SLOTS) as u64
+    let often = f64::from(config.slots) / (OFTEN * fastest);
+    often.max((run / ENOUGH) as f64).clamp(1.0, MOST_SLOTS) as u64
 }
 
 #[cfg(test)]
@@ -188,23 +196,29 @@ mod tests {
 
     #[test]
     fn a_look_now_and_then_shows_what_every_slot_shows() {
-        const SLOTS: u64 = 60 * 600;
-        for scheduler in ["round-robin", "max-rate", "pf"] {
-            for dopplers in [&[30.0][..], &[11.0, 11.0, 30.0], &[3.0, 60.0]] {
-                let (config, streams) = (cell(scheduler, dopplers), Streams::new(3, 0));
-                let mut seldom = Saturated::of_cell(&config, &streams, "down").unwrap();
-                let channel = |(number, user): (u32, _)| {
-                    let stream = streams.stream(&format!("down/fading/{number}"));
-                    Channel::new(user, &config.rates, config.slots.into(), stream)
-                };
-                let channels = (0..).zip(config.each_user()).map(channel).collect();
-                let mut always = Saturated::new(&config, channels).unwrap();
-                let [few, all] =
-                    [seldom.mean_bps_before(SLOTS), always.mean_bps_before(SLOTS)].map(|bps| bps / 1e3);
-                assert!(seldom.slots >= 4, "{}", seldom.slots);
-                // A minute has some 1800 fades at 30 Hz and 180 at 3 Hz; the looks see all of them.
-                assert!((few / all - 1.0).abs() < 0.01, "{scheduler} {dopplers:?}: {few} and {all} kbit/s");
-            }
+        for (scheduler, dopplers, seconds) in [
+            ("round-robin", &[30.0][..], 60),
+            ("round-robin", &[3.0, 60.0], 60),
+            ("max-rate", &[11.0, 11.0, 30.0], 60),
+            ("pf", &[11.0, 11.0, 30.0], 60),
+            ("pf", &[3.0, 60.0], 60),
+            ("pf", &[60.0, 30.0], 1000),
+        ] {
+            let slots = seconds * 600;
+            let (config, streams) = (cell(scheduler, dopplers), Streams::new(3, 0));
+            let mut seldom = Saturated::of_cell(&config, &streams, "down", slots).unwrap();
+            let channel = |(number, user): (u32, _)| {
+                let stream = streams.stream(&format!("down/fading/{number}"));
+                Channel::new(user, &config.rates, config.slots.into(), stream)
+            };
+            let channels = (0..).zip(config.each_user()).map(channel).collect();
+            let mut always = Saturated::new(&config, channels).unwrap();
+            let [few, all] =
+                [seldom.mean_bps_before(slots), always.mean_bps_before(slots)].map(|bps| bps / 1e3);
+            assert!(seldom.slots >= 4, "{}", seldom.slots);
+            // A minute has some 1800 fades at 30 Hz and 180 at 3 Hz; the looks see all of them. In 1000 s they are 24 000,
+            // and the deviation of a rate is about 0.7 of its mean: 0.7 / sqrt(24 000) = 0.5 %.
+            assert!((few / all - 1.0).abs() < 0.01, "{scheduler} {dopplers:?}: {few} and {all} kbit/s");
         }
     }
 
@@ -229,7 +243,7 @@ mod tests {
             let mut cell = CellConfig::default();
             cell.scheduler = scheduler.into();
             cell.serve(&[user(9.6), user(-3.0)]).unwrap();
-            let mut saturated = Saturated::of_cell(&cell, &Streams::new(1, 0), "down").unwrap();
+            let mut saturated = Saturated::of_cell(&cell, &Streams::new(1, 0), "down", 6000).unwrap();
             let got = saturated.mean_bps_before(600 * 10) / 1e3;
             assert!((got / kbps - 1.0).abs() < 0.005, "{scheduler}: {got}");
             assert_eq!(cell.nominal(&NoFiles).unwrap().rate, Rate::from_bps(2_457_600));

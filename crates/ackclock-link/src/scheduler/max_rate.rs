@@ -44,6 +44,10 @@ impl Scheduler for MaxRate {
     fn served(&mut self, service: Service) {
         self.turn.served(service.user);
     }
+
+    fn ignores_class(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -56,6 +56,11 @@ pub trait Scheduler: Send {
 
     /// The user just chosen was served.
     fn served(&mut self, service: Service);
+
+    /// Whether all classes are alike to it, so that nobody need find out the class of a candidate.
+    fn ignores_class(&self) -> bool {
+        false
+    }
 }
 
 /// What a scheduler is built from, beside its own table.

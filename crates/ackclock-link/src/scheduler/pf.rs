@@ -53,6 +53,10 @@ impl Scheduler for Pf {
     fn served(&mut self, service: Service) {
         self.0.serve(service);
     }
+
+    fn ignores_class(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

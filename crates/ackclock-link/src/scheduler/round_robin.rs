@@ -66,6 +66,10 @@ impl Scheduler for RoundRobin {
     fn served(&mut self, service: Service) {
         self.turn.served(service.user);
     }
+
+    fn ignores_class(&self) -> bool {
+        self.priority == Priority::None
+    }
 }
 
 #[cfg(test)]
