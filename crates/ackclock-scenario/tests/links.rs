@@ -8,6 +8,7 @@ use ackclock_core::results::LinkResult;
 use ackclock_edge::REGULATORS;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_scenario::{Files, Outcome, RunOptions, Scenario, run};
+use ackclock_testkit::cases;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -160,7 +161,7 @@ fn links(outcome: &Outcome) -> [(&'static str, &LinkResult); 2] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(120), failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn no_link_carries_more_than_it_could_and_what_was_sent_is_accounted_for(
