@@ -244,6 +244,30 @@ mod tests {
     }
 
     #[test]
+    fn of_two_steps_at_one_instant_the_lower_one_holds() {
+        let config = config(json!([
+            { "time": "1s", "set": { "down.rate": "100kbit/s" } },
+            { "time": "1s", "set": { "down.rate": "400kbit/s" } },
+        ]));
+        let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
+        let mut edge = config.build(&Streams::new(1, 0), &NoFiles, around).unwrap();
+        let second = Time::ZERO + Span::from_secs(1);
+        edge.run(second, &mut Outbox::for_one_node());
+        assert_eq!(edge.view(second, FlowId(0)).rate, Rate::from_bps(400_000));
+    }
+
+    #[test]
+    fn a_rate_of_zero_is_an_outage_however_it_is_written() {
+        for zero in ["0bit/s", "0 Mbit/s", "0.0kbit/s"] {
+            let config = config(json!([{ "time": "5ms", "set": { "down.rate": zero } }]));
+            config.check().unwrap_or_else(|error| panic!("{zero}: {error}"));
+            let medium = config.with("down.rate", &zero.into()).unwrap().0;
+            let medium = medium.medium(Direction::Down, "down/at0", &Streams::new(1, 0), &NoFiles).unwrap();
+            assert_eq!(medium.rate(Time::ZERO), Rate::ZERO, "{zero}");
+        }
+    }
+
+    #[test]
     fn what_cannot_change_is_named() {
         for (at, path) in [
             (json!([{ "time": "1s", "set": { "buffer": "4p" } }]), "at[0].set.buffer"),

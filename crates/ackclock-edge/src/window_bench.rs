@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Rate, Segment, Seq, Time};
+use ackclock_core::{Flags, FlowId, Rate, Segment, Seq, SynOptions, Time};
 use ackclock_link::{Capacity, Cause, LinkView, Load};
 
-use crate::{Output, Regulator};
+use crate::{FlowContext, Output, REGULATORS, Regulator};
 
 const PAYLOAD: u32 = 1000;
 
@@ -13,15 +13,19 @@ pub(crate) struct Bench {
     pub(crate) regulator: Box<dyn Regulator>,
     /// The queue, whose head is in transmission.
     queue: VecDeque<Segment>,
-    capacity: u32,
+    capacity: Capacity,
     pub(crate) now: Time,
-    /// ACK numbers and windows that went to the source.
+    /// ACK numbers and windows that went to the source, bytes.
     sent: Vec<(u32, u32)>,
 }
 
 impl Bench {
     /// A queue of `capacity` packets beside the one in transmission.
     pub(crate) fn new(regulator: Box<dyn Regulator>, capacity: u32) -> Self {
+        Self::with_buffer(regulator, Capacity::Packets(capacity))
+    }
+
+    pub(crate) fn with_buffer(regulator: Box<dyn Regulator>, capacity: Capacity) -> Self {
         Self { regulator, queue: VecDeque::new(), capacity, now: Time::ZERO, sent: Vec::new() }
     }
 
@@ -31,7 +35,7 @@ impl Bench {
             waiting: load(self.queue.len().saturating_sub(1)),
             in_transmission: load(self.queue.len().min(1)),
             unacknowledged: Load::NONE,
-            capacity: Capacity::Packets(self.capacity),
+            capacity: self.capacity,
             rate: Rate::from_bps(200_000),
         }
     }
@@ -62,9 +66,10 @@ impl Bench {
         }
     }
 
-    fn take(&mut self, segment: Segment) -> bool {
+    /// A segment arrives; whether it was queued.
+    pub(crate) fn take(&mut self, segment: Segment) -> bool {
         self.regulator.on_data(self.now, &segment, self.view());
-        if self.queue.len() as u32 > self.capacity {
+        if self.queue.len() as u32 > self.capacity.packets(PAYLOAD + 40) {
             self.regulator.on_dropped(self.now, &segment, Cause::Full, self.view());
             return false;
         }
@@ -113,15 +118,172 @@ impl Bench {
     /// What went to the source since it was asked last: ACK numbers and windows.
     pub(crate) fn sent(&mut self) -> Vec<(u32, u32)> {
         self.drain();
-        std::mem::take(&mut self.sent)
+        let sent = std::mem::take(&mut self.sent);
+        sent.into_iter().map(|(ack, window)| (ack / PAYLOAD, window / PAYLOAD)).collect()
+    }
+
+    /// The windows alone, in bytes.
+    fn windows(&mut self) -> Vec<u32> {
+        self.drain();
+        std::mem::take(&mut self.sent).into_iter().map(|(_, window)| window).collect()
     }
 
     /// As the edge does after every call.
     fn drain(&mut self) {
         while let Some(output) = self.regulator.poll_output(self.now) {
             if let Output::ToSender(ack) = output {
-                self.sent.push((ack.ack.0 / PAYLOAD, u32::from(ack.window) / PAYLOAD));
+                self.sent.push((ack.ack.0, ack.window.into()));
             }
         }
+    }
+}
+
+/// All three, each with its defaults.
+fn each(capacity: Capacity) -> impl Iterator<Item = (&'static str, Bench)> {
+    ["wrs", "wrd", "wrb"].into_iter().map(move |name| {
+        let config = REGULATORS.resolve(&name.into()).expect("a name of the registry");
+        let regulator = config.build(FlowContext { flow: FlowId(0) }).expect("none leaves flows alone");
+        (name, Bench::with_buffer(regulator, capacity))
+    })
+}
+
+/// The two that know what has left the queue.
+fn dynamic(capacity: u32) -> impl Iterator<Item = (&'static str, Bench)> {
+    each(Capacity::Packets(capacity)).filter(|(name, _)| *name != "wrs")
+}
+
+/// A SYN of the network, whose first byte of data is that of packet 0.
+fn syn(mss: Option<u16>) -> Segment {
+    let mut syn = Segment::pure_ack(FlowId(0), Seq(0), 40);
+    (syn.seq, syn.flags) = (Seq(u32::MAX), Flags::SYN | Flags::ACK);
+    syn.set_syn_options(SynOptions { mss, window_scale: Some(0), sack_permitted: true });
+    syn
+}
+
+#[test]
+fn the_windows_of_syn_and_rst_pass_as_they_came() {
+    for (name, mut bench) in each(Capacity::Packets(5)) {
+        bench.arrive_all(0..5);
+        bench.ack(0);
+        for flags in [Flags::SYN, Flags::RST] {
+            let mut control = Bench::pure_ack(0);
+            control.flags |= flags;
+            bench.handle(control);
+        }
+        assert_eq!(bench.sent(), [(0, 5), (0, 60), (0, 60)], "{name}");
+    }
+}
+
+#[test]
+fn a_syn_of_the_network_begins_anew() {
+    for (name, mut bench) in each(Capacity::Packets(5)) {
+        bench.arrive_all(0..5);
+        (0..5).for_each(|_| bench.depart());
+        bench.ack(5);
+        assert_eq!(bench.sent(), [(5, 5)], "{name}");
+        bench.take(syn(Some(1000)));
+        bench.depart();
+        bench.arrive_all(0..2);
+        bench.ack(0);
+        // Nothing has left the queue, whatever the connection before had been told: its right edge was 10.
+        assert_eq!(bench.sent(), [(0, 5)], "{name}");
+    }
+}
+
+#[test]
+fn until_a_packet_has_come_it_is_as_large_as_the_syn_says() {
+    // RFC 9293 section 3.7.1: 536 bytes where it says nothing.
+    for (mss, window) in [(Some(1000), 5 * 1000), (None, 5 * 536)] {
+        for (name, mut bench) in each(Capacity::Packets(5)) {
+            bench.take(syn(mss));
+            bench.depart();
+            bench.ack(0);
+            assert_eq!(bench.windows(), [window], "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_least_window_is_of_packets_as_large_as_the_syn_says() {
+    for (name, mut bench) in each(Capacity::Packets(1)) {
+        bench.take(syn(Some(1000)));
+        bench.depart();
+        bench.arrive_small(0, 1);
+        bench.ack(0);
+        // The buffer is one packet of 500 bytes, but a source that waits for room for 1000 would stall.
+        assert_eq!(bench.windows(), [2000], "{name}");
+    }
+}
+
+#[test]
+fn headers_take_room_in_a_buffer_of_bytes() {
+    for (name, mut bench) in each(Capacity::Bytes(10_000)) {
+        bench.arrive_all(0..1);
+        bench.ack(0);
+        // 10 000 / 1040 = 9.6, for the payload of 9 packets.
+        assert_eq!(bench.sent(), [(0, 9)], "{name}");
+    }
+}
+
+#[test]
+fn a_buffer_without_limit_regulates_nothing() {
+    for (name, mut bench) in each(Capacity::Unlimited) {
+        bench.arrive_all(0..5);
+        bench.ack(0);
+        let mut smaller = Bench::pure_ack(1);
+        smaller.window = 50_000;
+        bench.handle(smaller);
+        // The receiver made it smaller, and nobody waits for that to be made up for.
+        assert_eq!(bench.sent(), [(0, 60), (1, 50)], "{name}");
+    }
+}
+
+#[test]
+fn a_window_that_the_receiver_closes_is_closed_at_once() {
+    for (name, mut bench) in each(Capacity::Packets(5)) {
+        bench.arrive_all(0..5);
+        bench.ack(0);
+        bench.depart();
+        let mut closed = Bench::pure_ack(1);
+        closed.window = 0;
+        bench.handle(closed);
+        assert_eq!(bench.sent(), [(0, 5), (1, 0)], "{name}");
+        bench.ack(1);
+        assert_eq!(bench.sent(), [(1, 5)], "{name} opens it again");
+    }
+}
+
+#[test]
+fn window_updates_and_data_of_the_mobile_are_no_duplicates() {
+    for (name, mut bench) in dynamic(5) {
+        bench.arrive_all(0..5);
+        bench.depart();
+        bench.ack(1);
+        bench.depart();
+        bench.depart();
+        bench.ack(1);
+        // 1 + 5 at first. Three have left now, but a duplicate repeats what was told.
+        assert_eq!(bench.sent(), [(1, 5), (1, 5)], "{name}");
+        let mut update = Bench::pure_ack(1);
+        update.window = 50_000;
+        bench.handle(update);
+        assert_eq!(bench.sent(), [(1, 7)], "{name}: 3 + 5");
+        bench.depart();
+        update.payload = 100;
+        bench.handle(update);
+        assert_eq!(bench.sent(), [(1, 8)], "{name}: 4 + 5");
+    }
+}
+
+#[test]
+fn a_packet_that_the_air_lost_has_left_the_queue() {
+    for (name, mut bench) in dynamic(5) {
+        bench.arrive_all(0..5);
+        bench.depart();
+        bench.lose();
+        bench.depart();
+        bench.ack(1);
+        // 3 + 5 = 1 + 7.
+        assert_eq!(bench.sent(), [(1, 7)], "{name}");
     }
 }

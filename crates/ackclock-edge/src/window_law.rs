@@ -142,6 +142,24 @@ mod tests {
     }
 
     #[test]
+    fn the_furthest_edge_is_remembered_while_the_receiver_offers_less() {
+        let mut law = WindowLaw::new(None);
+        assert_eq!(advertised(&mut law, ack(0, 50_000, Some(0)), 10_000), 10_000);
+        assert_eq!(advertised(&mut law, ack(1000, 3000, Some(0)), 10_000), 3000);
+        // The source was told 10 000 before, of which 1000 are acknowledged, and the receiver offers that again.
+        assert_eq!(advertised(&mut law, ack(1000, 50_000, Some(0)), 6000), 9000);
+    }
+
+    #[test]
+    fn a_duplicate_offers_no_more_than_its_receiver() {
+        let mut law = WindowLaw::new(None);
+        assert_eq!(advertised(&mut law, ack(0, 50_000, Some(0)), 10_000), 10_000);
+        let mut duplicate = ack(0, 5000, Some(0));
+        law.write(&mut duplicate, News::Duplicate, Some(Seq(10_000)), 0);
+        assert_eq!(duplicate.window, 5000);
+    }
+
+    #[test]
     fn zero_is_said_only_where_the_receiver_said_it() {
         let mut law = WindowLaw::new(None);
         assert_eq!(advertised(&mut law, ack(0, 0, Some(0)), 10_000), 0);

@@ -409,18 +409,66 @@ mod tests {
     }
 
     #[test]
+    fn the_safety_timer_runs_from_the_oldest_held_ack() {
+        let mut bench = loaded(Config::default());
+        bench.ack(1);
+        bench.now = Time::ZERO + Span::from_millis(500);
+        bench.ack(2);
+        assert_eq!(bench.regulator.held(), 2);
+        assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_secs(1)));
+    }
+
+    #[test]
+    fn a_packet_that_the_air_lost_takes_an_ack_with_it_as_one_that_departs() {
+        let mut bench = loaded(Config::default());
+        bench.ack(1);
+        bench.lose();
+        // 4 + 8 = 1 + 11.
+        assert_eq!(bench.sent(), [(1, 11)]);
+    }
+
+    #[test]
+    fn counted_as_printed_the_acks_behind_one_widen_its_window() {
+        let mut bench = bench(8, Config { count: Count::Printed, ..Config::default() });
+        bench.arrive_all(0..8);
+        (0..3).for_each(|_| bench.depart());
+        bench.ack(0);
+        bench.ack(1);
+        bench.ack(2);
+        // Each ACK takes one off `Y` = 3: the first goes with 2 + 8, the second would with 1 + 8, and then with 0 + 8 + `Ba`
+        // of 1.
+        assert_eq!((bench.sent(), bench.regulator.held()), (vec![(0, 10)], 2));
+        bench.depart();
+        // 1 + 8 + 1 for the first of the two; 1 + 8 would be smaller than that.
+        assert_eq!((bench.sent(), bench.regulator.held()), (vec![(1, 10)], 1));
+    }
+
+    #[test]
+    fn a_receiver_that_acknowledges_byte_by_byte_has_so_many_acks_held_and_no_more() {
+        let mut bench = loaded(Config::default());
+        for byte in 1..=MOST_HELD as u32 + 10 {
+            let mut ack = Bench::pure_ack(0);
+            ack.ack = Seq(byte);
+            bench.handle(ack);
+        }
+        assert_eq!((bench.sent().len(), bench.regulator.held()), (10, MOST_HELD));
+    }
+
+    #[test]
     fn what_cannot_be_regulated_passes() {
         let mut bench = loaded(Config::default());
         let mut unscaled = Bench::pure_ack(1);
         unscaled.set_scale(None);
         bench.handle(unscaled);
+        assert_eq!(bench.sent(), [(1, 60)]);
         let mut closed = Bench::pure_ack(2);
         closed.window = 0;
         bench.handle(closed);
+        assert_eq!(bench.sent(), [(2, 0)]);
         let mut fin = Bench::pure_ack(3);
         fin.flags |= Flags::FIN;
         bench.handle(fin);
-        assert_eq!(bench.sent(), [(1, 60), (2, 0), (3, 8)]);
+        assert_eq!(bench.sent(), [(3, 8)]);
         assert_eq!(bench.regulator.held(), 0);
     }
 

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 mod laws;
+mod regulated;
 mod reports;
 mod windows;

@@ -65,3 +65,59 @@ impl Held {
         self.cost > 0 && self.segment.sack().is_empty() && !self.segment.flags.intersects(Flags::ECE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::{FlowId, SackBlock};
+
+    fn ack(number: u32) -> Segment {
+        Segment::pure_ack(FlowId(0), Seq(number), 40)
+    }
+
+    fn queue_all(queue: &mut AckQueue, numbers_and_costs: &[(u32, u32)]) {
+        numbers_and_costs.iter().for_each(|&(number, cost)| queue.push(ack(number), cost));
+    }
+
+    fn numbers_and_costs(queue: &AckQueue) -> Vec<(u32, u32)> {
+        queue.0.iter().map(|held| (held.segment.ack.0, held.cost)).collect()
+    }
+
+    #[test]
+    fn the_later_of_two_merged_acks_asks_for_what_both_asked_for() {
+        let mut queue = AckQueue::default();
+        queue_all(&mut queue, &[(1, 1), (2, 2), (3, 4)]);
+        assert_eq!(queue.merge_oldest().map(|merged| merged.ack), Some(Seq(1)));
+        assert_eq!(numbers_and_costs(&queue), [(2, 3), (3, 4)]);
+    }
+
+    #[test]
+    fn acks_that_say_more_than_a_number_are_never_merged() {
+        let with_sack = |mut ack: Segment| {
+            ack.push_sack(SackBlock { left: ack.ack + 10, right: ack.ack + 20 });
+            ack
+        };
+        let with_echo = |mut ack: Segment| {
+            ack.flags |= Flags::ECE;
+            ack
+        };
+        for (news, cost) in [(with_sack(ack(2)), 1), (with_echo(ack(2)), 1), (ack(2), 0)] {
+            let mut queue = AckQueue::default();
+            queue.push(ack(1), 1);
+            queue.push(news, cost);
+            queue.push(ack(3), 1);
+            assert_eq!(queue.merge_oldest(), None, "{news:?}");
+            queue.push(ack(4), 1);
+            assert_eq!(queue.merge_oldest().map(|merged| merged.ack), Some(Seq(3)), "{news:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_date_leaves_and_duplicates_stay() {
+        let mut queue = AckQueue::default();
+        queue_all(&mut queue, &[(1, 1), (1, 0), (2, 1), (3, 1)]);
+        let stale: Vec<_> = queue.discard_up_to(Seq(2)).iter().map(|ack| ack.ack.0).collect();
+        assert_eq!(stale, [1, 2]);
+        assert_eq!(numbers_and_costs(&queue), [(1, 0), (3, 1)]);
+    }
+}
