@@ -91,7 +91,9 @@ pub(crate) enum Told {
 impl Serving {
     /// Bytes that are not sent yet at `now`.
     fn rest(&self, now: Time) -> u32 {
-        let (left, whole) = (self.departs.since(now).as_nanos(), self.departs.since(self.begun).as_nanos());
+        // A medium that has taken the place of another may begin later than that.
+        let from = now.max(self.begun);
+        let (left, whole) = (self.departs.since(from).as_nanos(), self.departs.since(self.begun).as_nanos());
         if self.departs == Time::NEVER || whole == 0 {
             return self.bytes;
         }
@@ -367,5 +369,86 @@ impl Link for SerialLink {
 
     fn forget(&mut self, flow: FlowId) {
         self.queue.forget(flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use ackclock_core::Rate;
+
+    use super::*;
+    use crate::Constant;
+    use crate::queue::DropTail;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    /// A packet of 1000 bytes that is in transmission from `begun` until `departs`.
+    fn serving(begun: Time, departs: Time) -> Serving {
+        Serving { departs, begun, flow: FlowId(0), size: 1000, bytes: 1000, told: Told::Nothing }
+    }
+
+    #[test]
+    fn what_is_not_sent_yet_is_rounded_up_to_whole_bytes() {
+        let packet = serving(ms(10), ms(20));
+        // 10 us a byte.
+        for (micros, rest) in [(0, 1000), (1, 1000), (10, 999), (5_001, 500), (9_999, 1)] {
+            assert_eq!(packet.rest(ms(10) + Span::from_micros(micros)), rest, "after {micros} us");
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_in_an_outage_or_before_the_transmission_begins() {
+        let half = Time::ZERO + Time::NEVER.since(Time::ZERO) / 2;
+        assert_eq!(serving(Time::ZERO, Time::NEVER).rest(half), 1000);
+        // A medium that was exchanged lets the packet wait for an opportunity, which may take all of it in no time.
+        assert_eq!(serving(ms(10), ms(10)).rest(ms(5)), 1000);
+        assert_eq!(serving(ms(10), ms(20)).rest(ms(0)), 1000);
+    }
+
+    /// A queue that counts the packets that went through without waiting.
+    struct Counting(DropTail, Arc<AtomicU32>);
+
+    impl Queue for Counting {
+        fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+            self.0.enqueue(now, segment, beside)
+        }
+
+        fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
+            self.0.dequeue(now)
+        }
+
+        fn pass(&mut self, _: Time, _: &Segment) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn is_empty(&self) -> bool {
+            self.0.is_empty()
+        }
+
+        fn waiting(&self, flow: FlowId) -> Load {
+            self.0.waiting(flow)
+        }
+
+        fn capacity(&self, flow: FlowId) -> crate::Capacity {
+            self.0.capacity(flow)
+        }
+    }
+
+    #[test]
+    fn a_queue_is_told_of_packets_that_find_the_link_idle_and_of_no_others() {
+        let passed = Arc::new(AtomicU32::new(0));
+        let queue = Counting(DropTail::new(crate::Capacity::Unlimited), Arc::clone(&passed));
+        let medium = Constant::new(Rate::from_bps(800_000), Span::ZERO);
+        let mut link = SerialLink::new(medium, queue.any(), BufferMeaning::Waiting);
+        // A packet takes 10 ms. The second waits for the first; at 20 ms the link is idle again.
+        for (at, count) in [(0, 1), (5, 1), (20, 2)] {
+            link.enqueue(ms(at), &Segment::data(FlowId(0), Seq(0), 960, 40)).unwrap();
+            assert_eq!(passed.load(Ordering::Relaxed), count, "at {at} ms");
+        }
     }
 }
