@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test claims properties nightly checked check audit skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
+.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -69,6 +69,18 @@ audit: tools ## Licences, sources and known faults of all dependencies by cargo-
 	for manifest in Cargo.toml fuzz/Cargo.toml benches/criterion/Cargo.toml; do \
 	    $(CARGO) deny --locked --manifest-path $$manifest --config $(CURDIR)/deny.toml check advisories licenses sources || exit 1; \
 	done
+
+FILES ?=
+mutants: tools ## Changes to FILES=... that no test of their crate notices, by cargo-mutants, one file at a time; minutes a file, not in CI
+	@test -n "$(FILES)" || { echo "which files? make mutants FILES=\"crates/ackclock-edge/src/step.rs ...\""; exit 2; }
+	@for file in $(FILES); do test -f "$$file" || { echo "$$file: no such file"; exit 2; }; done
+	@$(CARGO) mutants --version >/dev/null 2>&1 || { echo "cargo-mutants is missing: cargo install --locked cargo-mutants"; exit 1; }
+	@mkdir -p out/mutants
+	@# Those of every file are tried, whether or not those of an earlier one were all caught.
+	@missed=0; for file in $(FILES); do \
+	    echo "mutants of $$file"; \
+	    $(CARGO) mutants --file "$$file" --output "out/mutants/$$(echo "$$file" | tr / -)" --no-shuffle --colors never -- --locked || missed=1; \
+	done; exit $$missed
 
 skeletons: tools ## What `cargo xtask new` writes compiles and keeps the laws (builds a copy)
 	$(CARGO) xtask skeletons

@@ -3,9 +3,14 @@
 use ackclock_core::{
     Ecn, Flags, FlowId, Message, Node, Outbox, Port, Rate, SackBlock, Segment, Seq, Span, Streams, Time,
 };
-use ackclock_edge::{Edge, EdgeConfig, RADIO, REGULATORS, Surroundings, WIRED};
+use ackclock_edge::{
+    Edge, EdgeConfig, FlowContext, Output, RADIO, REGULATORS, Regulator, RegulatorConfig, Surroundings,
+    Verdict, WIRED,
+};
 use ackclock_link::queue::{DropTail, Queue};
-use ackclock_link::{BufferMeaning, Capacity, Constant, NoFiles, PlainBearer, SerialLink};
+use ackclock_link::{
+    BufferMeaning, Capacity, Cause, Constant, Departures, LinkView, NoFiles, PlainBearer, SerialLink,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -13,7 +18,7 @@ const PAYLOAD: u32 = 960;
 
 /// One thing that happens to an edge.
 #[derive(Clone, Copy, Debug)]
-enum Operation {
+pub(crate) enum Operation {
     /// The next data packet, or an earlier one again.
     Data { flow: u8, back: u8, fin: bool, ect: bool },
     /// An ACK for what was sent, less some packets.
@@ -24,7 +29,16 @@ enum Operation {
     Opaque { flow: u8 },
 }
 
-fn operations() -> impl Strategy<Value = Vec<(u32, Operation)>> {
+impl Operation {
+    fn is_tcp_of(self, wanted: u8) -> bool {
+        match self {
+            Self::Data { flow, .. } | Self::Ack { flow, .. } | Self::Reply { flow, .. } => flow == wanted,
+            Self::Opaque { .. } => false,
+        }
+    }
+}
+
+pub(crate) fn operations() -> impl Strategy<Value = Vec<(u32, Operation)>> {
     let operation = prop_oneof![
         6 => (0u8..2, 0u8..4, prop::bool::weighted(0.02), any::<bool>())
             .prop_map(|(flow, back, fin, ect)| Operation::Data { flow, back: back / 3, fin, ect }),
@@ -36,11 +50,20 @@ fn operations() -> impl Strategy<Value = Vec<(u32, Operation)>> {
 }
 
 fn edge(regulator: &str, rate: Rate, delay: Span) -> Edge {
+    edge_with(REGULATORS.resolve(&regulator.into()).expect("a name of the registry"), rate, delay)
+}
+
+fn edge_with(regulator: Box<dyn RegulatorConfig>, rate: Rate, delay: Span) -> Edge {
     let link = |rate, capacity| {
         SerialLink::new(Constant::new(rate, delay), DropTail::new(capacity).any(), BufferMeaning::Waiting)
     };
     let bearer = PlainBearer::new(link(rate, Capacity::Packets(4)), link(rate, Capacity::Unlimited));
-    Edge::new(bearer, REGULATORS.resolve(&regulator.into()).expect("a name of the registry"), 64)
+    Edge::new(bearer, regulator, 64)
+}
+
+/// The edge on which regulators are tried.
+fn usual_edge(regulator: Box<dyn RegulatorConfig>) -> Edge {
+    edge_with(regulator, Rate::from_bps(1_000_000), Span::from_millis(20))
 }
 
 /// An edge over a cell of two users, one flow each.
@@ -108,6 +131,16 @@ impl Traffic {
 
 /// Runs operations through an edge until it is quiet, waking it `extra` more times between them than it asks.
 fn run(edge: &mut Edge, operations: &[(u32, Operation)], extra: u64) -> Vec<(Time, Port, Segment)> {
+    let (now, mut seen) = play(edge, operations, extra);
+    advance(edge, now, now + QUIET, extra, &mut Outbox::for_one_node(), &mut seen);
+    seen
+}
+
+/// After so long everything has happened.
+const QUIET: Span = Span::from_secs(1000);
+
+/// Runs operations through an edge until the last; when that is, and what has come out.
+fn play(edge: &mut Edge, operations: &[(u32, Operation)], extra: u64) -> (Time, Vec<(Time, Port, Segment)>) {
     let (mut now, mut out, mut seen) = (Time::ZERO, Outbox::for_one_node(), Vec::new());
     let mut traffic = Traffic::default();
     for &(gap, operation) in operations {
@@ -118,8 +151,153 @@ fn run(edge: &mut Edge, operations: &[(u32, Operation)], extra: u64) -> Vec<(Tim
         edge.receive(now, port, &Message::Segment(segment), &mut out);
         collect(now, &mut out, &mut seen);
     }
-    advance(edge, now, now + Span::from_secs(1000), extra, &mut out, &mut seen);
-    seen
+    (now, seen)
+}
+
+/// Ends both flows, as the network does.
+fn end(edge: &mut Edge, now: Time, seen: &mut Vec<(Time, Port, Segment)>) {
+    let mut out = Outbox::for_one_node();
+    for flow in 0..2 {
+        let mut reset = Segment::pure_ack(FlowId(flow), Seq(0), 40);
+        reset.flags |= Flags::RST;
+        edge.receive(now, WIRED, &Message::Segment(reset), &mut out);
+        collect(now, &mut out, seen);
+    }
+}
+
+fn held(edge: &Edge) -> usize {
+    (0..2).map(|flow| edge.held(FlowId(flow))).sum()
+}
+
+/// ACKs that have come up the radio, and of those the ones that are neither passed on nor discarded.
+fn missing(edge: &Edge, operations: &[(u32, Operation)], seen: &[(Time, Port, Segment)]) -> i64 {
+    let mut traffic = Traffic::default();
+    let came = operations.iter().filter(|(_, operation)| traffic.message(*operation).0 == RADIO).count();
+    let passed = seen.iter().filter(|(_, port, _)| *port == WIRED).count();
+    came as i64 - passed as i64 - edge.statistics().discarded as i64
+}
+
+/// What a regulator holds is counted, goes in time, and comes back when its flow ends. A failure names the method.
+pub(crate) fn what_is_held_comes_back(
+    name: &str,
+    build: &dyn Fn() -> Box<dyn RegulatorConfig>,
+    operations: &[(u32, Operation)],
+) -> Result<(), TestCaseError> {
+    let mut edge = usual_edge(build());
+    let (now, mut seen) = play(&mut edge, operations, 0);
+    let (held_then, missing_then) = (held(&edge), missing(&edge, operations, &seen));
+    end(&mut edge, now, &mut seen);
+    let back = missing_then - missing(&edge, operations, &seen);
+    advance(&mut edge, now, now + QUIET, 0, &mut Outbox::for_one_node(), &mut seen);
+    let kept = missing(&edge, operations, &seen);
+    prop_assert!(kept == 0, "{name}: `close` gives back {kept} ACKs too few of those that `handle_ack` took");
+    prop_assert!(back == held_then as i64, "{name}: `held` says {held_then} where {back} ACKs are held");
+
+    // One flow alone: it must know of everything that leaves the queue.
+    let alone: Vec<_> = operations.iter().copied().filter(|(_, operation)| operation.is_tcp_of(0)).collect();
+    let mut edge = usual_edge(build());
+    let seen = run(&mut edge, &alone, 0);
+    let (missing, held) = (missing(&edge, &alone, &seen), held(&edge));
+    prop_assert!(missing == held as i64, "{name}: `held` says {held} where {missing} ACKs are held");
+    prop_assert!(
+        held == 0,
+        "{name}: `poll_timeout` names no deadline at which the {held} ACKs go that are held for ever"
+    );
+    Ok(())
+}
+
+/// Early and repeated calls of `handle_timeout` change nothing. A failure names the method.
+pub(crate) fn early_timeouts_change_nothing(
+    name: &str,
+    build: &dyn Fn() -> Box<dyn RegulatorConfig>,
+    operations: &[(u32, Operation)],
+) -> Result<(), TestCaseError> {
+    let plain = run(&mut usual_edge(build()), operations, 0);
+    let asked = run(&mut usual_edge(Box::new(Impatient(build()))), operations, 0);
+    let differs = plain.iter().zip(&asked).find(|(plain, asked)| plain != asked);
+    prop_assert!(
+        plain == asked,
+        "{name}: `handle_timeout` acts before the deadline of `poll_timeout`: {differs:?} where it is asked early"
+    );
+    Ok(())
+}
+
+/// Asks a regulator about its timeout before whatever else it is told, unless that is due.
+#[derive(Debug)]
+struct Impatient(Box<dyn RegulatorConfig>);
+
+impl RegulatorConfig for Impatient {
+    fn build(&self, context: FlowContext) -> Option<Box<dyn Regulator>> {
+        self.0.build(context).map(|regulator| Box::new(Asked(regulator)) as Box<dyn Regulator>)
+    }
+
+    fn departures(&self) -> Departures {
+        self.0.departures()
+    }
+}
+
+struct Asked(Box<dyn Regulator>);
+
+impl Asked {
+    fn ask(&mut self, now: Time, view: LinkView) {
+        if self.0.poll_timeout().is_none_or(|deadline| deadline > now) {
+            self.0.handle_timeout(now, view);
+            self.0.handle_timeout(now, view);
+        }
+    }
+}
+
+impl Regulator for Asked {
+    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
+        self.ask(now, view);
+        self.0.on_data(now, segment, view)
+    }
+
+    fn on_queued(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        self.ask(now, view);
+        self.0.on_queued(now, segment, view);
+    }
+
+    fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
+        self.ask(now, view);
+        self.0.on_dropped(now, segment, cause, view);
+    }
+
+    fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        self.ask(now, view);
+        self.0.on_departed(now, segment, view);
+    }
+
+    fn on_idle(&mut self, now: Time, view: LinkView) {
+        self.ask(now, view);
+        self.0.on_idle(now, view);
+    }
+
+    fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
+        self.ask(now, view);
+        self.0.handle_ack(now, ack, view);
+    }
+
+    fn handle_timeout(&mut self, now: Time, view: LinkView) {
+        self.ask(now, view);
+        self.0.handle_timeout(now, view);
+    }
+
+    fn poll_output(&mut self, now: Time) -> Option<Output> {
+        self.0.poll_output(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.0.poll_timeout()
+    }
+
+    fn close(&mut self, now: Time) {
+        self.0.close(now);
+    }
+
+    fn held(&self) -> usize {
+        self.0.held()
+    }
 }
 
 fn advance(
@@ -152,6 +330,22 @@ fn collect(now: Time, out: &mut Outbox, seen: &mut Vec<(Time, Port, Segment)>) {
 }
 
 proptest! {
+    #[test]
+    fn what_every_regulator_holds_is_counted_goes_in_time_and_comes_back(operations in operations()) {
+        for entry in REGULATORS.entries {
+            let build = || REGULATORS.resolve(&entry.name.into()).expect("a name of the registry");
+            what_is_held_comes_back(entry.name, &build, &operations)?;
+        }
+    }
+
+    #[test]
+    fn asking_any_regulator_early_changes_nothing(operations in operations()) {
+        for entry in REGULATORS.entries {
+            let build = || REGULATORS.resolve(&entry.name.into()).expect("a name of the registry");
+            early_timeouts_change_nothing(entry.name, &build, &operations)?;
+        }
+    }
+
     #[test]
     fn extra_wakes_change_nothing(operations in operations()) {
         for entry in REGULATORS.entries {

@@ -1,0 +1,110 @@
+//! The laws find what is wrong with a regulator, and say whose method it is.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Segment, Span, Time};
+use ackclock_edge::{FlowContext, Output, Regulator, RegulatorConfig};
+use ackclock_link::LinkView;
+use proptest::test_runner::{TestCaseError, TestError, TestRunner};
+
+use crate::laws::{Operation, early_timeouts_change_nothing, operations, what_is_held_comes_back};
+
+/// What is wrong with a regulator that holds each ACK for 50 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// The method was never written.
+    NoClose,
+    NoHeld,
+    NoPollTimeout,
+    /// It does not look at the time.
+    HastyTimeout,
+}
+
+#[derive(Debug)]
+struct Faulty(Fault);
+
+impl RegulatorConfig for Faulty {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(State { fault: self.0, held: VecDeque::new(), output: VecDeque::new() }))
+    }
+}
+
+struct State {
+    fault: Fault,
+    held: VecDeque<(Time, Segment)>,
+    output: VecDeque<Segment>,
+}
+
+impl Regulator for State {
+    fn handle_ack(&mut self, now: Time, ack: Segment, _: LinkView) {
+        self.held.push_back((now + Span::from_millis(50), ack));
+    }
+
+    fn handle_timeout(&mut self, now: Time, _: LinkView) {
+        while let Some(&(due, ack)) = self.held.front() {
+            if due > now && self.fault != Fault::HastyTimeout {
+                return;
+            }
+            self.held.pop_front();
+            self.output.push_back(ack);
+        }
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.output.pop_front().map(Output::ToSender)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let named = self.fault != Fault::NoPollTimeout;
+        self.held.front().filter(|_| named).map(|(due, _)| *due)
+    }
+
+    fn close(&mut self, _: Time) {
+        if self.fault != Fault::NoClose {
+            self.output.extend(self.held.drain(..).map(|(_, ack)| ack));
+        }
+    }
+
+    fn held(&self) -> usize {
+        if self.fault == Fault::NoHeld { 0 } else { self.held.len() }
+    }
+}
+
+type Law = fn(&str, &dyn Fn() -> Box<dyn RegulatorConfig>, &[(u32, Operation)]) -> Result<(), TestCaseError>;
+
+/// What the law says of a regulator that is called `faulty`.
+fn verdict(law: Law, fault: Fault) -> Option<String> {
+    let judge = |operations: Vec<_>| law("faulty", &|| Box::new(Faulty(fault)), &operations);
+    match TestRunner::deterministic().run(&operations(), judge) {
+        Ok(()) => None,
+        Err(TestError::Fail(reason, _)) => Some(reason.message().to_owned()),
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+}
+
+#[test]
+fn a_law_that_fails_names_the_regulator_and_the_method() {
+    for (fault, law, message) in [
+        (Fault::NoClose, what_is_held_comes_back as Law, "faulty: `close` gives back"),
+        (Fault::NoHeld, what_is_held_comes_back, "faulty: `held` says 0 where"),
+        (Fault::NoPollTimeout, what_is_held_comes_back, "faulty: `poll_timeout` names no deadline"),
+        (Fault::HastyTimeout, early_timeouts_change_nothing, "faulty: `handle_timeout` acts before"),
+    ] {
+        let verdict = verdict(law, fault);
+        assert!(verdict.as_ref().is_some_and(|said| said.starts_with(message)), "{fault:?}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_regulator_without_a_fault_keeps_the_laws() {
+    for law in [what_is_held_comes_back as Law, early_timeouts_change_nothing] {
+        assert_eq!(verdict(law, Fault::None), None);
+    }
+}
+
+#[test]
+fn a_law_that_fails_leaves_no_file_behind() {
+    // `.cargo/config.toml` says so for every property.
+    assert!(proptest::test_runner::Config::default().failure_persistence.is_none());
+}
