@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ackclock_core::Span;
 use ackclock_link::Files;
-use ackclock_scenario::{Job, News, Outcome, RunError, RunOptions, in_parallel, json_line, run};
+use ackclock_scenario::{Job, News, Outcome, Progress, RunError, RunOptions, in_parallel, json_line, run};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::failure::Failure;
 use crate::lines::Lines;
-use crate::{output, progress};
+use crate::output;
+use crate::progress::Shown;
 
 /// Whether results say how much CPU time they took; two equal runs then differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +58,14 @@ pub(crate) fn simulate(
     lines: Lines,
 ) -> Result<Finished, Failure> {
     let interrupted = on_interrupt()?;
-    let bar = progress::bar(title, jobs.len());
+    let shown = Shown::new(title, jobs.len());
     let mut ended: Vec<Option<Ended>> = jobs.iter().map(|_| None).collect();
     let mut lines = Some(lines);
-    let flow = in_parallel(jobs.len(), None, worker(jobs, files, extras), |news| {
+    let flow = in_parallel(jobs.len(), None, worker(jobs, files, extras, &shown.only), |news| {
         let Some(open) = &mut lines else { return ControlFlow::Continue(()) };
+        shown.attend();
         if let News::Done(index, result) = news {
-            bar.inc(1);
+            shown.done();
             let put = put_line(open, index, &jobs[index], &result);
             ended[index] = Some(result);
             if let Err(failure) = put {
@@ -71,14 +73,14 @@ pub(crate) fn simulate(
             }
         }
         if interrupted.load(Ordering::Relaxed) {
-            bar.finish_and_clear();
+            shown.clear();
             if let Some(lines) = lines.take() {
                 leave(lines);
             }
         }
         ControlFlow::Continue(())
     });
-    bar.finish_and_clear();
+    shown.clear();
     if let ControlFlow::Break(failure) = flow.map_err(Failure::Run)? {
         return Err(failure);
     }
@@ -97,12 +99,14 @@ fn worker<'a>(
     jobs: &'a [Job<'a>],
     files: &'a (dyn Files + Sync),
     extras: Extras,
+    only: &'a Arc<Progress>,
 ) -> impl Fn(usize) -> Ended + Sync + 'a {
     // Only a batch of one job has a capture.
     let capture = std::sync::Mutex::new(extras.capture);
     move |index| {
         let capture = capture.lock().map_or(None, |mut capture| capture.take());
-        let options = RunOptions { series_interval: extras.series, capture };
+        let progress = Arc::clone(only);
+        let options = RunOptions { series_interval: extras.series, capture, progress };
         simulate_one(&jobs[index], files, options, extras.timing)
     }
 }

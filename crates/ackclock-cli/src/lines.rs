@@ -97,7 +97,10 @@ impl Lines {
                 Sink::Printed | Sink::Kept(..) => {}
             }
         }
-        let done = format!("interrupted: {} of {} runs are finished", self.written, self.jobs);
+        let done = match self.jobs {
+            1 => "interrupted: the run is not finished".to_owned(),
+            jobs => format!("interrupted: {} of {jobs} runs are finished", self.written),
+        };
         Ok(done + &naming("they are in", &places))
     }
 

@@ -1,19 +1,87 @@
-//! A progress bar on a terminal, and silence in a pipe.
+//! Progress on a terminal, and silence in a pipe: a bar over the runs of a batch, or over the only one.
 
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::time::Duration;
 
 use ackclock_core::text::printable_line;
+use ackclock_scenario::{Progress, Stage};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar over `jobs` jobs, hidden where standard error is no terminal or there is only one job.
-pub(crate) fn bar(title: &str, jobs: usize) -> ProgressBar {
-    if jobs < 2 || !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+/// What is shown of a batch.
+pub(crate) struct Shown {
+    bar: ProgressBar,
+    /// How far the run has come, where there is only one.
+    pub(crate) only: Arc<Progress>,
+    jobs: usize,
+}
+
+const OF_BATCH: &str = "{prefix} {wide_bar} {human_pos}/{human_len}, {eta} left";
+const OF_RUN: &str = "{prefix} {wide_bar} {percent} % {msg}, {eta} left";
+/// A run that takes no longer shows no bar.
+const SHORT: Duration = Duration::from_millis(500);
+/// Steps of the bar while a run's time passes.
+const STEPS: f64 = 1000.0;
+
+impl Shown {
+    /// Hidden where standard error is no terminal, and for a while where there is only one job.
+    pub(crate) fn new(title: &str, jobs: usize) -> Self {
+        let (template, target) = match jobs {
+            1 => (OF_RUN, ProgressDrawTarget::hidden()),
+            _ => (OF_BATCH, ProgressDrawTarget::stderr()),
+        };
+        let style = ProgressStyle::with_template(template).expect("a test draws both templates");
+        let bar = ProgressBar::with_draw_target(Some(jobs as u64), target);
+        bar.set_style(style);
+        bar.set_prefix(printable_line(title).into_owned());
+        Self { bar, only: Arc::default(), jobs }
     }
-    let bar = ProgressBar::with_draw_target(Some(jobs as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{prefix} {wide_bar} {human_pos}/{human_len}, {eta} left")
-        .expect("the template is a constant that the tests draw");
-    bar.set_style(style);
-    bar.set_prefix(printable_line(title).into_owned());
-    bar
+
+    /// One more job is done.
+    pub(crate) fn done(&self) {
+        if self.jobs > 1 {
+            self.bar.inc(1);
+        }
+    }
+
+    /// Shows how far the only run is.
+    pub(crate) fn attend(&self) {
+        if self.jobs != 1 || self.bar.elapsed() < SHORT {
+            return;
+        }
+        if self.bar.is_hidden() && io::stderr().is_terminal() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        let (words, done, all) = match self.only.stage() {
+            Stage::Building { built, flows } => ("of the flows are built", built, flows),
+            Stage::Simulating(share) => ("are simulated", (share * STEPS) as u64, STEPS as u64),
+        };
+        if self.bar.message() != words {
+            self.bar.set_message(words);
+            self.bar.reset_eta();
+        }
+        self.bar.set_length(all);
+        self.bar.set_position(done);
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_bars_can_be_drawn() {
+        for jobs in [1, 2] {
+            let shown = Shown::new("first", jobs);
+            shown.attend();
+            shown.done();
+            shown.clear();
+            assert!(shown.bar.is_finished());
+        }
+    }
 }

@@ -132,7 +132,7 @@ impl Batch<'_> {
         let Self { files, interval, progress, threads } = self;
         let work = |index: usize| {
             let Job { point, run, .. } = jobs[index];
-            let options = RunOptions { series_interval: interval, capture: None };
+            let options = RunOptions { series_interval: interval, ..RunOptions::default() };
             ackclock_scenario::run(&point.scenario, run, files, options)
         };
         let mut outcomes: Vec<Option<Outcome>> = jobs.iter().map(|_| None).collect();

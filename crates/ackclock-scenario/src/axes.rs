@@ -3,6 +3,7 @@
 use ackclock_core::ConfigError;
 use serde_json::{Map, Value};
 
+use crate::memory;
 use crate::scenario::Override;
 use crate::tree::{Origin, Tree};
 use crate::{Scenario, ScenarioError};
@@ -23,11 +24,6 @@ pub struct Axis {
     values: Vec<Value>,
     origin: Origin,
 }
-
-/// Most points that a sweep may have.
-const MOST_POINTS: usize = 1_000_000;
-/// Most runs of all of them.
-const MOST_JOBS: u64 = 10_000_000;
 
 impl Axis {
     /// Values of `key`; errors call the place where they were asked for `place`, like `--buffers 4p,10p`.
@@ -52,23 +48,18 @@ impl Scenario {
     /// Where a key or value is wrong, or an override sets a part of what is varied.
     pub fn points_over(&self, axes: &[Axis]) -> Result<Vec<Point>, ScenarioError> {
         axes.iter().try_for_each(|axis| self.check_overrides_beside(axis))?;
-        let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.values.len()));
-        if count.is_none_or(|count| count > MOST_POINTS) {
-            return Err(
-                self.error(&ConfigError::new("sweep", format!("more than {MOST_POINTS} combinations")))
-            );
-        }
+        let count = axes.iter().fold(1, |count: u64, axis| count.saturating_mul(axis.values.len() as u64));
+        memory::check("sweep", &format!("{count} combinations"), count.saturating_mul(memory::POINT))
+            .map_err(|error| self.error(&error))?;
         let mut points = vec![(Vec::new(), Vec::new())];
         for axis in axes {
             points = self.along(axis, &points);
         }
         let build = |(labels, overrides)| Ok(Point { labels, scenario: self.with(overrides)? });
         let points: Vec<Point> = points.into_iter().map(build).collect::<Result<_, ScenarioError>>()?;
-        if points.iter().map(|point| u64::from(point.scenario.tables().runs)).sum::<u64>() > MOST_JOBS {
-            return Err(
-                self.error(&ConfigError::new("runs", format!("more than {MOST_JOBS} over all combinations")))
-            );
-        }
+        let runs = points.iter().map(|point| u64::from(point.scenario.tables().runs)).sum::<u64>();
+        memory::check("runs", &format!("{runs} runs of all combinations"), runs * memory::RESULT)
+            .map_err(|error| self.error(&error))?;
         Ok(points)
     }
 

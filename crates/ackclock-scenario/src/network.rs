@@ -15,13 +15,13 @@ use ackclock_tcp::config::{Switch, window_bytes};
 use ackclock_tcp::receiver::Opening;
 use ackclock_tcp::{Course, Host, Place, Receiver, ReceiverConfig, Sender, SenderRow, Workload, host};
 
-use crate::Tables;
 use crate::capture::{Numbers, Tap};
 use crate::line::{Around, Line};
 use crate::packet::{Interface, Source};
 use crate::plan::FlowPlan;
 use crate::tables::FlowTable;
 use crate::traffic::{Boxes, Traffic};
+use crate::{Progress, Tables};
 
 /// A node of the graph. An enum, so that hops between nodes are direct calls.
 // There are four to a graph, so it does not matter that some are larger than others.
@@ -175,6 +175,8 @@ pub(crate) struct Group {
     sender: Box<dyn SenderRow>,
     receiver: ReceiverConfig,
     workload: Box<dyn Workload>,
+    /// Whether its flows are connections from the start on, not clients whose connections come and go.
+    pub(crate) lasts: bool,
 }
 
 /// The nodes of one island.
@@ -191,6 +193,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) groups: Vec<Arc<Group>>,
     pub(crate) files: &'a dyn Files,
+    /// Where it tells what is built.
+    pub(crate) progress: &'a Progress,
     /// What clients draw from, whatever island they are in.
     clients: Streams,
 }
@@ -201,12 +205,13 @@ impl<'a> Builder<'a> {
         tables: &'a Tables,
         files: &'a dyn Files,
         streams: &Streams,
+        progress: &'a Progress,
     ) -> Result<Self, ConfigError> {
         let group = |(index, table): (usize, &'a FlowTable)| {
             Group::new(table).map(Arc::new).map_err(|error| error.under(&format!("flow.{index}")))
         };
         let groups = tables.flow.iter().enumerate().map(group).collect::<Result<_, _>>()?;
-        Ok(Self { tables, groups, files, clients: streams.within("clients") })
+        Ok(Self { tables, groups, files, progress, clients: streams.within("clients") })
     }
 
     /// Builds the island of `flows`. Within it they are numbered from zero in their order.
@@ -235,6 +240,7 @@ impl<'a> Builder<'a> {
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
             }
+            self.progress.build();
         }
         Ok(Line::new(servers, path, edge, clients, traffic))
     }
@@ -286,6 +292,7 @@ impl Group {
             receiver: receiver(table, &*sender, mss)?,
             sender,
             workload: table.workload()?,
+            lasts: table.lasts()?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! One run of a scenario: build the graph, let time pass, read the counters.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use ackclock_core::results::RunResult;
 use ackclock_core::{ConfigError, Engine, Span, Streams, Time};
@@ -10,9 +11,10 @@ use ackclock_link::Files;
 use crate::capture::{Capture, Numbers};
 use crate::network::{Builder, Graph, Wired};
 use crate::plan::{self, FlowPlan};
-use crate::series::{MOST_SAMPLES, Recorder, Series};
+use crate::progress::Watched;
+use crate::series::{Recorder, Series};
 use crate::tally::Tally;
-use crate::{Inputs, RunError, Scenario};
+use crate::{Inputs, Progress, RunError, Scenario};
 
 /// What is kept of a run beside its result.
 #[derive(Default)]
@@ -21,6 +23,8 @@ pub struct RunOptions {
     pub series_interval: Option<Span>,
     /// Where the packets are written, as a pcapng file.
     pub capture: Option<Box<dyn Write + Send>>,
+    /// Where the run tells how far it has come.
+    pub progress: Arc<Progress>,
 }
 
 /// What a run gives.
@@ -45,8 +49,10 @@ pub fn run(
     let tables = scenario.tables();
     let streams = Streams::new(tables.seed, run.into());
     let files = &Inputs::of(files);
-    let builder = Builder::new(tables, files, &streams).map_err(|error| scenario.error(&error))?;
+    let builder =
+        Builder::new(tables, files, &streams, &options.progress).map_err(|error| scenario.error(&error))?;
     let flows = plan::flows(tables).map_err(|error| scenario.error(&error))?;
+    options.progress.begin(flows.len());
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
         Channel::Shared => flows.chunk_by(|one, next| one.cell == next.cell).collect(),
         Channel::Dedicated => flows.chunks(1).collect(),
@@ -55,16 +61,18 @@ pub fn run(
         scenario,
         streams,
         tally: Tally::new(&builder, flows.len()),
-        recorder: options.series_interval.map(|interval| recorder(scenario, interval)).transpose()?,
+        recorder: recorder(&builder, options.series_interval, &flows)
+            .map_err(|error| scenario.error(&error))?,
         builder: &builder,
     };
     match options.capture {
         // Packets of all islands are written in their order in time, so the islands must run together.
         Some(writer) => course.captured(&parts, writer)?,
         None => {
-            for flows in &parts {
+            for (number, flows) in parts.iter().enumerate() {
                 let line = builder.line(flows, &course.streams_of(flows));
-                course.take(&mut line.map_err(|error| scenario.error(&error))?, &[flows]);
+                let line = &mut line.map_err(|error| scenario.error(&error))?;
+                course.take(line, &[flows], (number, parts.len()));
             }
         }
     }
@@ -73,13 +81,19 @@ pub fn run(
     Ok(Outcome { result, series: course.recorder.map(Recorder::series) })
 }
 
-/// What samples a run so often.
-fn recorder(scenario: &Scenario, interval: Span) -> Result<Recorder, RunError> {
-    let tables = scenario.tables();
-    Recorder::new(interval, tables.duration, tables.edge.channel).ok_or_else(|| {
-        let message = format!("a sample each {interval} would be more than {MOST_SAMPLES} samples");
-        scenario.error(&ConfigError::new("duration", message)).into()
-    })
+/// What samples a run so often, where it is to be sampled.
+fn recorder(
+    builder: &Builder<'_>,
+    interval: Option<Span>,
+    flows: &[FlowPlan],
+) -> Result<Option<Recorder>, ConfigError> {
+    let Some(interval) = interval else { return Ok(None) };
+    let lasting = flows.iter().filter(|flow| builder.groups[flow.group].lasts).count();
+    let edges = match builder.tables.edge.channel {
+        Channel::Shared => builder.tables.edge.cells as usize,
+        Channel::Dedicated => flows.len(),
+    };
+    Recorder::new(interval, builder.tables, lasting, edges).map(Some)
 }
 
 /// A run under way.
@@ -105,13 +119,14 @@ impl Course<'_> {
             graph.islands.push(island);
             graph.traffic.push(traffic);
         }
-        self.take(&mut graph, parts);
+        self.take(&mut graph, parts, (0, 1));
         graph.engine.tracer_mut().finish()
     }
 
-    /// Runs a graph to the end and reads its counters.
-    fn take(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]]) {
+    /// Runs a graph, of whose place among all that is told, to the end and reads its counters.
+    fn take(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], place: (usize, usize)) {
         let end = Time::ZERO + self.scenario.tables().duration;
+        let graph = &mut Watched::new(graph, self.builder.progress, place, end);
         match &mut self.recorder {
             Some(recorder) => recorder.record(graph, islands, end),
             None => graph.advance(end),

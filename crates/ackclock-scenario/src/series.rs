@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use ackclock_core::{FlowId, Histogram, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Histogram, Span, Time};
 use ackclock_edge::{Channel, Edge};
 use ackclock_tcp::Sender;
 
 use crate::network::{Graph, Parts};
 use crate::plan::FlowPlan;
+use crate::{Tables, memory};
 
 /// Columns of numbers with one row a sample. What does not exist at an instant is NaN.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -58,22 +59,29 @@ pub(crate) struct Recorder {
     series: Series,
 }
 
-/// Most rows of a series: beyond it the interval is a slip.
-pub(crate) const MOST_SAMPLES: u64 = 100_000_000;
-
 const FLOW: [&str; 7] =
     ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes", "mss_bytes"];
 const EDGE: [&str; 4] = ["queue_packets", "queue_bytes", "rate_bps", "held_acks"];
 
 impl Recorder {
-    /// A sample at time zero and after each `interval` up to `duration`; `None` where those are too many.
-    pub(crate) fn new(interval: Span, duration: Span, channel: Channel) -> Option<Self> {
-        if interval == Span::ZERO || duration.as_nanos() / interval.as_nanos() > MOST_SAMPLES {
-            return None;
-        }
-        let samples = duration.as_nanos() / interval.as_nanos() + 1;
+    /// A sample at time zero and after each `interval` of the run, of so many flows that last and so many edges.
+    ///
+    /// # Errors
+    /// Where the samples would not fit into memory.
+    pub(crate) fn new(
+        interval: Span,
+        tables: &Tables,
+        flows: usize,
+        edges: usize,
+    ) -> Result<Self, ConfigError> {
+        let steps = tables.duration.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u64::MAX);
+        let samples = steps.saturating_add(1);
+        let columns = (1 + flows * FLOW.len() + edges * EDGE.len()) as u64;
+        let what = format!("a series of {samples} rows and {columns} columns, a row each {interval},");
+        memory::check("duration", &what, samples.saturating_mul(columns * size_of::<f64>() as u64))?;
         let times = (0..samples).map(|sample| (interval * sample).as_secs_f64()).collect();
-        Some(Self { interval, samples, channel, series: Series { columns: vec![("t_s".to_owned(), times)] } })
+        let series = Series { columns: vec![("t_s".to_owned(), times)] };
+        Ok(Self { interval, samples, channel: tables.edge.channel, series })
     }
 
     /// Lets the time of `graph` pass up to `end`, with samples of all its islands on the way.

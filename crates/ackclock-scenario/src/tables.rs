@@ -3,17 +3,18 @@
 //! Components (links, queues, regulators, senders, workloads) stay as written, a name or a table with `kind`: their
 //! registries read them.
 
-use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Time};
+use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Streams, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::Loss;
 use ackclock_tcp::config::Switch;
 use ackclock_tcp::receiver::WindowPolicy;
-use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, SenderRow, WORKLOADS, Workload};
+use ackclock_tcp::{Course, FlowParams, HeaderSize, Place, SENDERS, SenderRow, WORKLOADS, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::acks::{ACKS, Acks};
+use crate::memory;
 
 /// A scenario: what is sent by whom over what, for how long and how often.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -153,10 +154,6 @@ impl Default for FlowTable {
     }
 }
 
-/// Most flows of a scenario: their memory is then 8 GiB.
-const MOST_FLOWS: u64 = 2 << 20;
-/// Memory that a flow takes on a shared channel, as `make bench` measures it, bytes.
-const FLOW_BYTES: u64 = 4 << 10;
 /// Most runs of a point: their results are kept until the last one is done.
 const MOST_RUNS: u32 = 1_000_000;
 
@@ -190,17 +187,23 @@ impl Tables {
             let checked = flow.check().and_then(|()| self.check_user(flow));
             checked.map_err(|error| error.under(&format!("flow.{index}")))?;
         }
-        let of_a_cell = self.flow.iter().map(|flow| u64::from(flow.count)).sum::<u64>();
-        match of_a_cell * u64::from(self.edge.cells) {
-            0 => Err(ConfigError::new("flow", "there is no flow")),
-            1..=MOST_FLOWS => Ok(()),
-            many => {
-                let gib = (many * FLOW_BYTES) >> 30;
-                let message =
-                    format!("{many} flows would take some {gib} GiB; at most {MOST_FLOWS} are simulated");
-                Err(ConfigError::new("flow", message))
-            }
+        self.check_flows()
+    }
+
+    /// Checks that there are flows, and not more than memory has room for.
+    fn check_flows(&self) -> Result<(), ConfigError> {
+        let cells = u64::from(self.edge.cells);
+        let (mut flows, mut bytes) = (0, 0u64);
+        for flow in &self.flow {
+            let (many, each) =
+                (u64::from(flow.count) * cells, if flow.lasts()? { memory::FLOW } else { memory::CLIENT });
+            flows += many;
+            bytes = bytes.saturating_add(many.saturating_mul(each));
         }
+        if flows == 0 {
+            return Err(ConfigError::new("flow", "there is no flow"));
+        }
+        memory::check("flow", &format!("{flows} flows"), bytes)
     }
 
     /// The scenario that says everything, with sorted keys: each component with all its keys, no preset, no sweep.
@@ -275,6 +278,12 @@ impl FlowTable {
     /// What is sent.
     pub(crate) fn workload(&self) -> Result<Box<dyn Workload>, ConfigError> {
         WORKLOADS.resolve(&self.workload).map_err(|error| error.under("workload"))
+    }
+
+    /// Whether each is a connection from its start on, not a client whose connections come and go.
+    pub(crate) fn lasts(&self) -> Result<bool, ConfigError> {
+        let place = Place { streams: Streams::new(0, 0), start: Time::ZERO, payload: 1 };
+        Ok(matches!(self.workload()?.course(&place), Course::Connection(_)))
     }
 
     /// When the receiver acknowledges.

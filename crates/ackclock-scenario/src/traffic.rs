@@ -307,7 +307,8 @@ mod tests {
         "#;
         let scenario = Scenario::load("web.toml", text, &[]).expect("a scenario written here");
         let (files, streams) = (DiskFiles::in_folder("."), Streams::new(1, 0));
-        let builder = Builder::new(scenario.tables(), &files, &streams).expect("it was checked");
+        let progress = crate::Progress::default();
+        let builder = Builder::new(scenario.tables(), &files, &streams, &progress).expect("it was checked");
         let mut line = builder
             .line(&crate::plan::flows(scenario.tables()).expect("it was checked"), &streams)
             .expect("it was checked");

@@ -7,7 +7,11 @@ use ackclock_scenario::{DiskFiles, RunOptions, Scenario, run};
 fn both_ways(text: &str) {
     let scenario = Scenario::load("line.toml", text, &[]).expect("a scenario written here");
     let files = DiskFiles::in_folder(".");
-    let options = |capture| RunOptions { series_interval: Some(Span::from_millis(500)), capture };
+    let options = |capture| RunOptions {
+        series_interval: Some(Span::from_millis(500)),
+        capture,
+        ..RunOptions::default()
+    };
     let direct = run(&scenario, 0, &files, options(None)).expect("it runs");
     let engine = run(&scenario, 0, &files, options(Some(Box::new(std::io::sink())))).expect("it runs");
     assert_eq!(

@@ -12,6 +12,7 @@ mod laws;
 mod line;
 mod links;
 mod overrides;
+mod progress;
 mod provenance;
 mod shipped;
 mod theory;

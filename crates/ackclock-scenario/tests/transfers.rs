@@ -124,7 +124,7 @@ fn a_capture_of_flows_that_come_and_go_names_every_flow_of_every_island_apart() 
     let text =
         "duration = \"200s\"\n[edge]\nchannel = \"dedicated\"\n[[flow]]\ncount = 3\nworkload = \"web\"";
     let scenario = Scenario::load("transfers.toml", text, &[]).unwrap();
-    let options = RunOptions { series_interval: None, capture: Some(Box::new(std::io::sink())) };
+    let options = RunOptions { capture: Some(Box::new(std::io::sink())), ..RunOptions::default() };
     let captured = run(&scenario, 0, &DiskFiles::in_folder("."), options).unwrap().result;
     assert_eq!(captured, result(text));
 }

@@ -109,8 +109,11 @@ fn impossible_values_are_refused() {
     assert_says("[[flow]]\ncount = 0", &[], &["case.toml:2: flow.0.count: 0 is not above 0"]);
     assert_says("flow = []", &[], &["case.toml:1: flow: there is no flow"]);
     // 10^7 flows of 4 KiB are 38.1 GiB.
-    let many = "case.toml:1: flow: 10000000 flows would take some 38 GiB; at most 2097152 are simulated";
+    let many = "case.toml:1: flow: 10000000 flows would take some 38 GiB; at most 8 GiB are allowed";
     assert_says("[[flow]]\ncount = 10000000", &[], &[many]);
+    // 10^6 clients of 13 KiB are 12.4 GiB.
+    let many = "case.toml:1: flow: 1000000 flows would take some 12 GiB; at most 8 GiB are allowed";
+    assert_says("[[flow]]\ncount = 1000000\nworkload = \"web\"", &[], &[many]);
     assert_says(
         "[[flow]]\nmax_window = \"0p\"",
         &[],

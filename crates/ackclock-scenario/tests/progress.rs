@@ -1,0 +1,54 @@
+//! A run tells how far it has come.
+
+use std::sync::Arc;
+
+use ackclock_scenario::{NoFiles, Progress, RunOptions, Scenario, Stage, run};
+
+/// What a run of `text` is at when it has ended.
+fn end_of(text: &str) -> Stage {
+    let progress = Arc::new(Progress::default());
+    assert_eq!(progress.stage(), Stage::Building { built: 0, flows: 0 });
+    let scenario = Scenario::load("case.toml", text, &[]).unwrap();
+    run(&scenario, 0, &NoFiles, RunOptions { progress: Arc::clone(&progress), ..RunOptions::default() })
+        .unwrap();
+    progress.stage()
+}
+
+#[test]
+fn a_run_that_ended_is_simulated_whole() {
+    let flows = "duration = \"1s\"\n[[flow]]\ncount = 3\n[[flow]]\nworkload = \"web\"\n";
+    for channel in ["shared", "dedicated"] {
+        let text = format!("{flows}[edge]\nchannel = \"{channel}\"\n");
+        assert_eq!(end_of(&text), Stage::Simulating(1.0), "{channel}");
+    }
+}
+
+#[test]
+fn flows_are_counted_while_they_are_built_and_time_while_it_passes() {
+    let progress = Arc::new(Progress::default());
+    let text = "duration = \"20s\"\n[[flow]]\n[[flow]]\ncount = 20000\nstart = \"19s\"\n";
+    let scenario = Scenario::load("case.toml", text, &[]).unwrap();
+    let watched = Arc::clone(&progress);
+    let work = std::thread::spawn(move || {
+        run(&scenario, 0, &NoFiles, RunOptions { progress: watched, ..RunOptions::default() }).map(drop)
+    });
+    let mut seen = vec![progress.stage()];
+    while !work.is_finished() {
+        let stage = progress.stage();
+        if seen.last() != Some(&stage) {
+            seen.push(stage);
+        }
+    }
+    work.join().unwrap().unwrap();
+    let order = |stage: &Stage| match *stage {
+        Stage::Building { built, flows } => (0, built as f64, flows as f64),
+        Stage::Simulating(share) => (1, share, 0.0),
+    };
+    assert!(seen.is_sorted_by(|one, next| order(one) <= order(next)), "{seen:?}");
+    let part = |stage: &&Stage| matches!(stage, Stage::Simulating(share) if (0.01..0.99).contains(share));
+    assert!(
+        seen.iter().any(|stage| matches!(stage, Stage::Building { built: 1..20_001, flows: 20_001 })),
+        "{seen:?}"
+    );
+    assert!(seen.iter().find(part).is_some(), "{seen:?}");
+}
