@@ -7,6 +7,7 @@ mod build_script;
 mod capture;
 mod cell;
 mod contract;
+mod ecn;
 mod fuzz_targets;
 mod laws;
 mod line;
