@@ -128,3 +128,18 @@ fn a_capture_of_flows_that_come_and_go_names_every_flow_of_every_island_apart() 
     let captured = run(&scenario, 0, &DiskFiles::in_folder("."), options).unwrap().result;
     assert_eq!(captured, result(text));
 }
+
+#[test]
+fn a_program_that_writes_at_a_rate_uses_one_connection() {
+    let ftp = r#"{ kind = "ftp", size = "5kB", interval = "100ms", connection_per = "client" }"#;
+    let result = result(&format!(
+        "duration = \"9950ms\"\n{CONSTANT}\n[[flow]]\nsender = {{ kind = \"sack\", handshake = \"on\" }}\nworkload = {ftp}"
+    ));
+    let [user] = result.users.as_slice() else { panic!("{:?}", result.users) };
+    // Writes at 0, 100, ... 9900 ms, 400 kbit/s of 1 Mbit/s; slow start delays the first ones, not the last ones. Of the
+    // last write three packets of 960 bytes arrive in the 50 ms that are left: after 21 ms of wire and radio, 8 ms each.
+    assert_eq!((user.flows, user.delivered_bytes, user.retransmits), (1, 99 * 5_000 + 3 * 960, 0));
+    let (finished, unfinished) =
+        result.transfers.iter().fold((0, 0), |sum, class| (sum.0 + class.count, sum.1 + class.unfinished));
+    assert_eq!((finished, unfinished), (99, 1));
+}

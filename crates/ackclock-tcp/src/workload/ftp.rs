@@ -4,16 +4,19 @@
 //! CR04 Table I: sessions 200 s apart (medium load) or 80 s (heavy), of 1000 packets (1 MB).
 //!
 //! ## What it does
-//! Downloads a file of constant size again and again, each over a connection of its own. The first begins a time `first`
-//! after the flow's start, drawn from the seed where it is a law, so that many clients are not in step.
+//! Downloads a file of constant size again and again, each over a connection of its own or all over one that stays. The
+//! first begins a time `first` after the flow's start, drawn from the seed where it is a law, so that many clients are not
+//! in step. Over one connection, small files at a steady interval are a program that writes at a rate, and an interval
+//! from the end of a file is the time that a reader thinks.
 //!
 //! ## Differences from the source
 //! The source says neither when the first session begins, at the flow's start unless the scenario says otherwise, nor from
 //! when the time between sessions counts; from start to start unless the scenario says otherwise, so sessions overlap on
-//! a link that is too slow for them.
+//! a link that is too slow for them. Over one connection they follow one another, as a connection has one order. A request
+//! takes no time: the server begins to send at its instant, after the handshake where there is one.
 //!
 //! ## Validation
-//! Instants and sizes by hand (unit tests).
+//! Instants and sizes by hand (unit tests); over one connection beside programs over the kernel's TCP (`make agree`).
 
 use ackclock_core::{Config, ConfigError, Law, Size, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -33,6 +36,19 @@ pub struct Ftp {
     pub interval_from: Since,
     /// The file, in bytes or in full packets of payload.
     pub size: Size,
+    /// What has a connection of its own.
+    pub connection_per: Owner,
+}
+
+/// What has a connection of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Owner {
+    /// Each file.
+    #[default]
+    File,
+    /// The client: its files follow one another on it, and it stays open.
+    Client,
 }
 
 impl Default for Ftp {
@@ -42,6 +58,7 @@ impl Default for Ftp {
             interval: Span::from_secs(200).into(),
             interval_from: Since::Start,
             size: Size::Bytes(1_000_000),
+            connection_per: Owner::File,
         }
     }
 }
@@ -69,6 +86,7 @@ impl Workload for Ftp {
             since: self.interval_from,
             // `check` lets only packets and bytes pass.
             bytes: size_in_bytes(self.size, place.payload).unwrap_or(0),
+            connection_per: self.connection_per,
             stream: place.streams.stream("interval"),
             next: place.start + self.first.draw(&mut place.streams.stream("first")),
             session: 0,
@@ -81,6 +99,7 @@ struct Downloads {
     interval: Law<Span>,
     since: Since,
     bytes: u64,
+    connection_per: Owner,
     stream: Stream,
     next: Time,
     session: u64,
@@ -92,13 +111,16 @@ impl Client for Downloads {
     }
 
     fn request(&mut self) -> Request {
-        let request = Request { connection: self.session, bytes: self.bytes, then: Then::Close };
+        let (connection, then) = match self.connection_per {
+            Owner::File => (self.session, Then::Close),
+            Owner::Client => (0, Then::More),
+        };
         self.session += 1;
         self.next = match self.since {
             Since::Start => self.next + self.interval.draw(&mut self.stream),
             Since::End => Time::NEVER,
         };
-        request
+        Request { connection, bytes: self.bytes, then }
     }
 
     fn on_answered(&mut self, now: Time, _: u64) {
@@ -156,6 +178,21 @@ mod tests {
         let mean = times.iter().sum::<f64>() / 1000.0;
         assert!((mean - 100.0).abs() < 9.1, "{mean}");
         assert!(times.iter().all(|time| (0.0..=200.0).contains(time)));
+    }
+
+    #[test]
+    fn files_of_a_client_with_one_connection_follow_one_another_on_it() {
+        let ftp = Ftp {
+            size: Size::Bytes(5_000),
+            interval: Span::from_millis(20).into(),
+            connection_per: Owner::Client,
+            ..Ftp::default()
+        };
+        let mut client = client(&ftp);
+        for write in 0..3 {
+            assert_eq!(client.due(), Time::ZERO + Span::from_secs(3) + Span::from_millis(20 * write));
+            assert_eq!(client.request(), Request { connection: 0, bytes: 5_000, then: Then::More });
+        }
     }
 
     #[test]

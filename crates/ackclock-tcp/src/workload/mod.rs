@@ -8,7 +8,7 @@ use ackclock_core::{Config, ConfigError, Size, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use ftp::Ftp;
+pub use ftp::{Ftp, Owner};
 pub use pareto::BoundedPareto;
 pub use web::{Per, Web};
 
