@@ -91,7 +91,7 @@ bench: build ## Speed and memory beside ns-2 and ns-3, in one run; optional peer
 bench-live: tools ## Real packets: how well time is kept and how much is carried, beside kernel forwarding; needs root
 	$(CARGO) run --release --locked --quiet --package ackclock-live --example bench_live
 
-agree: build ## How well the worlds agree: the kernel's senders beside ours, over the same scenarios; needs root, takes 25 minutes
+agree: build ## How well the worlds agree: the kernel's senders beside ours, over fixed cells and cells drawn from the commit; needs root, takes 40 minutes
 	python benches/agree.py
 
 agree-options: build ## The same without each option of the preset linux; needs the runs of `make agree`, takes a minute

@@ -2,26 +2,28 @@
 
 Both read the same scenario file. Runs of the kernel take real time, several at once; each is kept under out/agree/runs
 and not made again, so an interrupted measurement goes on where it stood. They need root, for the settings of their own
-namespaces.
+namespaces. Beside the cells of cells.py there are some that were drawn from the name of the commit (drawn.py).
 """
 
 import argparse
-import hashlib
 import json
 import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import agreement
+import drawn
 from agreement import Outcome, Pair
-from cells import CELLS, LINKS, Cell
+from cells import CELLS, KINDS, SENDERS, Cell
+from programs import Run
 from rich.console import Console
 
 # What both worlds print of a run.
@@ -29,119 +31,153 @@ Result = dict[str, Any]
 # Runs of the kernel begin when the link has run for so long, each a step later than the one before: a recording is met
 # in different places.
 FIRST_BEGIN_S, STEP_S = 2.0, 0.37
-# Where the kernel's runs of a cell lie further apart than the bar, of their mean, there are so many more.
-MORE_RUNS = 9
-# Simulated runs of a cell and sender, and within how much of the kernel's beginnings they begin.
+# Where the kernel's runs of a cell lie further apart than this, in per cent of their mean, there are so many more.
+APART, MORE_RUNS = 10.0, 9
+# Simulated runs of a cell, and within how much of the kernel's beginnings they begin.
 STARTS, AROUND_S = 60, 0.07
-BULK = Path(__file__).with_name("bulk.py")
-
-
-@dataclass(frozen=True)
-class Sender:
-    """One of the kernel's senders: its name here, its congestion control there, and whether it uses SACK."""
-
-    ours: str
-    control: str
-    sack: int
-
-
-SENDERS = [
-    Sender("sack", "reno", 1),
-    Sender("newreno", "reno", 0),
-    Sender("cubic", "cubic", 1),
-    Sender("bbr", "bbr", 1),
-]
+PROGRAMS = Path(__file__).with_name("programs.py")
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run of one sender over one cell."""
+    """One run over one cell."""
 
     cell: Cell
-    sender: Sender
     seed: int
 
 
 def main() -> int:
     """Measure what is missing, compare, and write the table."""
-    parser = argument_parser(__doc__)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=10, help="namespaces at once")
-    parser.add_argument("--kernel-only", action="store_true", help="measure the kernel's senders, and compare nothing")
-    given = parser.parse_args()
-    cells = [cell for cell in CELLS if given.only in cell.name and usable(cell)]
-    senders = [sender for sender in SENDERS if sender.ours in given.senders]
+    given = options()
     if os.geteuid() != 0:
         print("skipped: the kernel's settings of a network namespace can only be made by root")
         return 0
-    worlds = Worlds(given.out, given.seconds, cells)
-    jobs = [Job(cell, sender, 1 + run) for run in range(given.runs) for cell in cells for sender in senders]
-    with ThreadPoolExecutor(given.jobs) as pool:
-        real = dict(zip(jobs, pool.map(worlds.real, jobs), strict=True))
-        more = [Job(job.cell, job.sender, job.seed + run) for job in apart(real) for run in range(1, 1 + MORE_RUNS)]
-        real |= zip(more, pool.map(worlds.real, more), strict=True)
+    commit = given.commit or drawn.head()
+    draws = dict(enumerate(drawn.cells(commit, given.drawn)))
+    cells = usable([*fixed(given), *(cell for cell in draws.values() if cell.sender.ours in given.senders)])
+    print(f"{len(cells)} cells; drawn from {commit}{' (sources changed since)' if drawn.changed() else ''}")
+    worlds = Worlds(given.out, cells)
+    load = [os.getloadavg()[0]]
+    real = measured(worlds, cells, given.runs, given.jobs)
+    load.append(os.getloadavg()[0])
     if given.kernel_only:
         return 0
     with ThreadPoolExecutor() as pool:
         simulated = dict(zip(real, pool.map(worlds.simulated, real, real.values(), counts(real)), strict=True))
-    pairs = list(pair(cells, senders, real, simulated, worlds))
-    Console(width=180).print(agreement.table(pairs))
-    print(agreement.summary([pair.words() for pair in pairs]), end="")
-    (given.out / "agree.md").write_text(agreement.markdown(pairs))
-    (given.out / "agree.json").write_text(json.dumps(agreement.plain(pairs), indent=1) + "\n")
+    pairs = [pair(cell, real, simulated, worlds) for cell in cells]
+    where = {"kernel_release": os.uname().release, "load": load}
+    keep(commit, draws, dict(zip(cells, pairs, strict=True)), simulated, given.out, where)
+    Console(width=220).print(agreement.table(pairs))
+    shown = agreement.markdown(pairs)
+    print(agreement.judgement([one.words() for one in pairs]), end="")
+    print(f"Load of the machine before and after: {load[0]:.1f}, {load[1]:.1f}")
+    (given.out / "agree.md").write_text(shown)
+    (given.out / "agree.json").write_text(json.dumps({**where, "cells": agreement.plain(pairs)}, indent=1) + "\n")
+    if given.page:
+        given.page.write_text(agreement.put(given.page.read_text(), shown))
     return 0
+
+
+def options() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("--drawn", type=int, default=24, help="how many cells are drawn")
+    parser.add_argument("--commit", help="draw the cells of this commit, and not of the one that stands here")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=10, help="namespaces at once")
+    parser.add_argument("--page", type=Path, help="put the table and what is said of it into this page")
+    parser.add_argument("--kernel-only", action="store_true", help="measure the kernel's senders, and compare nothing")
+    return parser.parse_args()
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
     """The options that say which runs are meant."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--only", default="", help="cells with this in their names")
+    parser.add_argument("--kinds", type=kinds, default=list(KINDS), help=f"of {','.join(KINDS)}; or none")
+    parser.add_argument("--only", default="", help="cells with this in a row of the table, as 'LTE'")
     parser.add_argument("--senders", nargs="+", default=[sender.ours for sender in SENDERS])
     parser.add_argument("--out", type=Path, default=Path("out/agree"))
     return parser
 
 
-def usable(cell: Cell) -> bool:
-    """Whether its recording is there."""
-    if missing := LINKS[cell.link].missing():
-        print(f"skipped: {cell.name}: {missing}")
-    return missing is None
+def kinds(words: str) -> list[str]:
+    """Kinds of cells, as `web,paced`."""
+    named = [] if words == "none" else words.split(",")
+    if unknown := [word for word in named if word not in KINDS]:
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: allowed are {', '.join(KINDS)}, or none")
+    return named
+
+
+def fixed(given: argparse.Namespace) -> list[Cell]:
+    """The cells of cells.py that are meant."""
+    meant = (cell for cell in CELLS if cell.kind in given.kinds and cell.sender.ours in given.senders)
+    return [cell for cell in meant if given.only in " ".join(cell.words())]
+
+
+def usable(cells: Sequence[Cell]) -> list[Cell]:
+    """Those whose recordings are there; the others are counted."""
+    reasons = [missing for cell in cells if (missing := cell.link.missing())]
+    for reason in dict.fromkeys(reasons):
+        print(f"skipped: {reasons.count(reason)} cells: {reason}")
+    return [cell for cell in cells if not cell.link.missing()]
+
+
+def measured(worlds: "Worlds", cells: Sequence[Cell], runs: int, at_once: int) -> dict[Job, Result]:
+    """So many runs of the kernel over each cell, and more where they lie far apart."""
+    jobs = [Job(cell, 1 + run) for run in range(runs) for cell in cells]
+    with ThreadPoolExecutor(at_once) as pool:
+        real = dict(zip(jobs, pool.map(worlds.real, jobs), strict=True))
+        more = [Job(job.cell, job.seed + run) for job in apart(real) for run in range(1, 1 + MORE_RUNS)]
+        return real | dict(zip(more, pool.map(worlds.real, more), strict=True))
 
 
 class Worlds:
     """Runs of both worlds, and the folder that keeps those of the kernel."""
 
-    def __init__(self, out: Path, seconds: float, cells: Sequence[Cell]) -> None:
+    def __init__(self, out: Path, cells: Sequence[Cell]) -> None:
         self.out = out
-        self.seconds = seconds
         for folder in ("runs", "scenarios"):
             (out / folder).mkdir(parents=True, exist_ok=True)
+        self.names = {cell: cell.name(out / "recordings") for cell in cells}
         for cell in cells:
-            self.scenario(cell).write_text(cell.scenario(seconds))
+            self.scenario(cell).write_text(cell.scenario(out / "recordings"))
 
     def scenario(self, cell: Cell) -> Path:
         """The file that both read."""
-        return self.out / "scenarios" / f"{cell.name}.toml"
+        return self.out / "scenarios" / f"{self.names[cell]}.toml"
 
     def kept(self, job: Job) -> Path:
         """The file of a run of the kernel's."""
-        digest = hashlib.sha256(job.cell.scenario(self.seconds).encode()).hexdigest()[:8]
-        return self.out / "runs" / f"{job.cell.name}-{job.sender.ours}-{job.seed}-{digest}.json"
+        return self.out / "runs" / f"{self.names[job.cell]}-{job.seed}.json"
 
     def real(self, job: Job) -> Result:
         """The kernel's sender; from disk if it was measured before."""
         kept = self.kept(job)
         if not kept.exists():
-            serve = shlex.join([sys.executable, str(BULK), "send", job.sender.control, str(job.sender.sack)])
-            begin = FIRST_BEGIN_S + STEP_S * (job.seed - 1)
-            take = f"exec {sys.executable} {BULK} take $ACKCLOCK_BASE {self.seconds:g} {begin:g}"
-            # Other work on the machine is not to disturb what happens in real time.
-            link = ["ackclock", "link", "--scenario", str(self.scenario(job.cell)), "--seed", str(job.seed)]
-            command = ["nice", "-n", "-10", *link, "--json", "--server", serve, "--", "sh", "-c", take]
-            result = run(command, first="begins_s")
-            kept.write_text(json.dumps(result) + "\n")
-        return json.loads(kept.read_text())
+            with tempfile.TemporaryDirectory() as folder:
+                measured = run(self.linked(job, Path(folder, "requests")), first=("begins_s", "taken_bytes"))
+            kept.write_text(json.dumps(measured) + "\n")
+        result: Result = json.loads(kept.read_text())
+        return result
+
+    def linked(self, job: Job, pipe: Path) -> list[str]:
+        """The command of a run: both programs around the link, and the pipe of their requests where they need one."""
+        cell = job.cell
+        words = Run(
+            cell.sender.control,
+            cell.sender.sack,
+            int(cell.ecn == "on"),
+            FIRST_BEGIN_S + STEP_S * (job.seed - 1),
+            cell.seconds,
+        )
+        if cell.files:
+            os.mkfifo(pipe)
+            asked = {"pipe": str(pipe), "size": cell.files.size, "since": cell.files.since}
+            words = Run(**{**asdict(words), **asked, "interval_s": cell.files.interval_ms / 1000})
+        serve, take = ([sys.executable, str(PROGRAMS), end, words.json()] for end in ("send", "take"))
+        link = ["ackclock", "link", "--scenario", str(self.scenario(cell)), "--seed", str(job.seed), "--json"]
+        # Other work on the machine is not to disturb what happens in real time.
+        return ["nice", "-n", "-10", *link, "--server", shlex.join(serve), "--", *take]
 
     def simulated(self, job: Job, real: Result, starts: int, sets: Mapping[str, str] | None = None) -> list[Result]:
         """Our sender, which begins as much later than the link as the kernel's programs did, give or take some ms.
@@ -154,9 +190,9 @@ class Worlds:
 
     def capacity_bps(self, job: Job, start: float) -> float:
         """What the link could have carried from `start` on, in payload: 1448 of every 1500 bytes."""
-        end = start + self.seconds
+        end = start + job.cell.seconds
         until = [self.simulated_capacity_bps(job, time) * time for time in (start, end)]
-        return (until[1] - until[0]) / self.seconds * 1448 / 1500
+        return (until[1] - until[0]) / job.cell.seconds * 1448 / 1500
 
     def simulated_capacity_bps(self, job: Job, duration: float) -> float:
         """What the link could have carried from its beginning on."""
@@ -166,72 +202,84 @@ class Worlds:
 
     def simulate(self, job: Job, start: float, more: Mapping[str, str]) -> Result:
         """Our sender from `start` on, in seconds."""
-        sets = {
-            "flow.sender": job.sender.ours,
-            "flow.start": f"{start:.3f}s",
-            "duration": f"{self.seconds + start:.3f}s",
-            **more,
-        }
+        sets = {"flow.start": f"{start:.3f}s", "duration": f"{job.cell.seconds + start:.3f}s", **more}
         options = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
         return run(["ackclock", "run", str(self.scenario(job.cell)), "--json", "--seed", str(job.seed), *options])
 
 
 def apart(real: dict[Job, Result]) -> Iterator[Job]:
-    """The last run of each cell and sender whose runs lie further apart than the bar."""
-    for (cell, sender), jobs in grouped(real).items():
-        rates = [outcome(real[job]).goodput_bps for job in jobs]
-        if max(rates) - min(rates) > agreement.WORST / 100 * fmean(rates):
-            print(f"{cell.name} {sender.ours}: {', '.join(f'{rate / 1e3:.0f}' for rate in rates)} kbit/s; more runs")
+    """The last run of each cell whose runs lie further apart than `APART`."""
+    for cell, jobs in grouped(real).items():
+        rates = [outcome(real[job], cell).goodput_bps for job in jobs]
+        if max(rates) - min(rates) > APART / 100 * fmean(rates):
+            words = ", ".join(f"{rate / 1e3:.0f}" for rate in rates)
+            print(f"{' '.join(cell.words())}: {words} kbit/s; more runs")
             yield jobs[-1]
 
 
-def grouped(real: Iterable[Job]) -> dict[tuple[Cell, Sender], list[Job]]:
-    """The runs of each cell and sender."""
-    groups: dict[tuple[Cell, Sender], list[Job]] = {}
+def grouped(real: Iterable[Job]) -> dict[Cell, list[Job]]:
+    """The runs of each cell."""
+    groups: dict[Cell, list[Job]] = {}
     for job in real:
-        groups.setdefault((job.cell, job.sender), []).append(job)
+        groups.setdefault(job.cell, []).append(job)
     return groups
 
 
 def counts(real: Iterable[Job]) -> Iterator[int]:
     """How many simulated runs go with each run of the kernel."""
     groups = grouped(real)
-    return (STARTS // len(groups[job.cell, job.sender]) for job in real)
+    return (STARTS // len(groups[job.cell]) for job in real)
 
 
-def run(command: Sequence[str], first: str | None = None) -> Result:
+def run(command: Sequence[str], first: Sequence[str] = ()) -> Result:
     """The one object that a command prints, with what `first` names in the one that it prints before."""
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         raise RuntimeError(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stderr}")
     lines = done.stdout.splitlines()
-    result = json.loads(lines[-1])
-    return result if first is None else {first: json.loads(lines[0])[first], **result}
+    before = json.loads(lines[0])
+    result: Result = {name: before[name] for name in first} | json.loads(lines[-1])
+    return result
 
 
-def outcome(result: Result) -> Outcome:
-    """What is compared; the download is the flow that brought most."""
-    flow = max(result["flows"], key=lambda one: one["delivered_bytes"])
+def outcome(result: Result, cell: Cell) -> Outcome:
+    """What is compared: of the kernel's world what the program read, of ours what was there for it to read."""
+    # Connections that carry files one after another are counted by user, others one by one; a link sees connections.
+    rows = result["flows"] or result["users"]
+    download = max(rows, key=lambda one: one["delivered_bytes"])
+    taken = result.get("taken_bytes", download["delivered_bytes"])
     queue = result["bottleneck"]["queue_ms"]
-    return Outcome(flow["goodput_bps"], queue["p50"], queue["p95"], flow["retransmits"] / result["duration_s"])
+    again = download["retransmits"] / cell.seconds
+    return Outcome(taken * 8 / cell.seconds, queue["p50"], queue["p95"], again)
 
 
-def pair(
-    cells: Sequence[Cell],
-    senders: Sequence[Sender],
-    real: dict[Job, Result],
-    simulated: dict[Job, list[Result]],
-    worlds: Worlds,
-) -> Iterator[Pair]:
+def pair(cell: Cell, real: dict[Job, Result], simulated: dict[Job, list[Result]], worlds: Worlds) -> Pair:
     """Means over the runs, side by side."""
-    groups = grouped(real)
-    for cell in cells:
-        for sender in senders:
-            jobs = groups[cell, sender]
-            kernel = [outcome(real[job]) for job in jobs]
-            ours = [outcome(result) for job in jobs for result in simulated[job]]
-            capacity = fmean(worlds.capacity_bps(job, real[job]["begins_s"]) for job in jobs)
-            yield Pair((cell.link, cell.buffer, cell.regulator), sender.ours, kernel, ours, capacity)
+    jobs = grouped(real)[cell]
+    kernel = [outcome(real[job], cell) for job in jobs]
+    ours = [outcome(result, cell) for job in jobs for result in simulated[job]]
+    capacity = fmean(worlds.capacity_bps(job, real[job]["begins_s"]) for job in jobs)
+    return Pair(tuple(cell.words()), kernel, ours, capacity)
+
+
+def keep(
+    commit: str,
+    draws: Mapping[int, Cell],
+    pairs: Mapping[Cell, Pair],
+    simulated: Mapping[Job, list[Result]],
+    out: Path,
+    where: Result,
+) -> None:
+    """Keep what was measured over the drawn cells: in the project, or, of sources that are no commit, under out."""
+    built = next(iter(simulated.values()))[0]["provenance"]
+    build = {"drawn_from": commit, "built_from": built["commit"], "changed_since": built["dirty"], **where}
+    lines = [
+        {**build, "number": number, **agreement.line(pairs[cell])} for number, cell in draws.items() if cell in pairs
+    ]
+    path = out / drawn.KEPT.name if built["dirty"] else drawn.KEPT
+    if lines:
+        drawn.keep(lines, path)
+        print(f"the drawn cells are kept in {path}")
 
 
 if __name__ == "__main__":

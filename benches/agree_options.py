@@ -13,9 +13,9 @@ from functools import partial
 from statistics import median
 
 import agree
-from agree import SENDERS, Job, Sender, Worlds
+from agree import Job, Worlds
 from agreement import Outcome, difference
-from cells import CELLS, Cell
+from cells import SENDERS, Cell, Sender
 from rich.progress import track
 
 # Runs of the kernel that each cell and sender has, and simulated runs for each of them.
@@ -70,11 +70,13 @@ OPTIONS = [
 
 def main() -> int:
     """Simulate without each option, and write the table."""
-    given = agree.argument_parser(__doc__).parse_args()
-    cells = [cell for cell in CELLS if given.only in cell.name and agree.usable(cell)]
-    senders = [sender for sender in SENDERS if sender.ours in given.senders]
-    worlds = Worlds(given.out, given.seconds, cells)
-    jobs = [Job(cell, sender, 1 + run) for cell in cells for sender in senders for run in range(RUNS)]
+    parser = agree.argument_parser(__doc__)
+    parser.set_defaults(kinds=["bulk"])
+    given = parser.parse_args()
+    cells = agree.usable(agree.fixed(given))
+    senders = [sender for sender in SENDERS if any(cell.sender == sender for cell in cells)]
+    worlds = Worlds(given.out, cells)
+    jobs = [Job(cell, 1 + run) for cell in cells for run in range(RUNS)]
     if missing := [job for job in jobs if not worlds.kept(job).exists()]:
         print(f"{len(missing)} runs of the kernel are missing in {given.out}: `make agree` makes them", file=sys.stderr)
         return 2
@@ -89,23 +91,25 @@ def main() -> int:
 
 def row(worlds: Worlds, option: Option, cells: list[Cell], senders: list[Sender]) -> list[str]:
     """The median difference in goodput without an option, and the worst one of each sender."""
-    differences = {sender: list(apart(worlds, option, cells, sender)) for sender in senders}
+    differences = {
+        sender: list(apart(worlds, option, [cell for cell in cells if cell.sender == sender])) for sender in senders
+    }
     middle = median(abs(one) for many in differences.values() for one in many)
     worst = (max(many, key=abs) for many in differences.values())
     return [option.names, option.what, f"{middle:.1f} %", *(f"{one:+.0f} %" for one in worst)]
 
 
-def apart(worlds: Worlds, option: Option, cells: list[Cell], sender: Sender) -> Iterator[float]:
+def apart(worlds: Worlds, option: Option, cells: list[Cell]) -> Iterator[float]:
     """How far goodput is apart without an option, in per cent of the kernel's, in each cell."""
-    sets = {"flow.sender": inline({"kind": sender.ours, **option.sender})}
-    sets |= {f"flow.{key}": inline(value) for key, value in option.flow.items()}
+    flow = {f"flow.{key}": inline(value) for key, value in option.flow.items()}
     for cell in cells:
-        jobs = [Job(cell, sender, 1 + run) for run in range(RUNS)]
+        sets = {"flow.sender": inline({"kind": cell.sender.ours, "ecn": cell.ecn, **option.sender}), **flow}
+        jobs = [Job(cell, 1 + run) for run in range(RUNS)]
         real = [worlds.real(job) for job in jobs]
         with ThreadPoolExecutor() as pool:
             simulate = partial(worlds.simulated, starts=STARTS, sets=sets)
             ours = [one for many in pool.map(simulate, jobs, real) for one in many]
-        kernel, simulated = (Outcome.mean([agree.outcome(one) for one in world]) for world in (real, ours))
+        kernel, simulated = (Outcome.mean([agree.outcome(one, cell) for one in world]) for world in (real, ours))
         yield difference(simulated, kernel, "goodput_bps")
 
 

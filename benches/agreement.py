@@ -1,4 +1,4 @@
-"""What two worlds are compared by, the tables that show it, and what is said of them.
+"""What two worlds are compared by, the tables that show it, and how it is judged.
 
     python benches/agreement.py docs/discussion/agreement.md
 
@@ -7,16 +7,15 @@ there.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
+from math import comb
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 from rich.table import Table
 
-# What the project aims at, in per cent of goodput.
-MEDIAN, WORST = 3.0, 10.0
 # A link of which so much is used carries what it can, whoever sends.
 FULL = 0.95
 
@@ -45,14 +44,20 @@ def difference(ours: Outcome, kernel: Outcome, quantity: str) -> float:
 QUANTITIES = [field.name for field in fields(Outcome)]
 # Heading, divisor and decimals of each quantity.
 SHOWN = [("kbit/s", 1e3, 0), ("p50 ms", 1, 0), ("p95 ms", 1, 0), ("again/s", 1, 2)]
+CELL = ["kind", "link", "buffer", "edge", "sends", "sender"]
+HEADINGS = [
+    *CELL,
+    *("link kbit/s", "kbit/s", "runs", "ours", "runs", "%"),
+    *(word for name, *_ in SHOWN[1:] for word in (name, "ours", "%")),
+]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One sender over one cell, in both worlds."""
+    """One cell in both worlds."""
 
-    cell: tuple[str, str, str]
-    sender: str
+    # Words for the columns of `CELL`.
+    cell: tuple[str, ...]
     kernel_runs: Sequence[Outcome]
     ours_runs: Sequence[Outcome]
     # Payload that the link could have carried while the download ran.
@@ -74,14 +79,12 @@ class Pair:
 
     def words(self) -> list[str]:
         """A row of the table."""
-        row = [*self.cell, self.sender]
+        row = [*self.cell, f"{self.capacity_bps / 1e3:.0f}"]
         for quantity, (_, divisor, decimals) in zip(QUANTITIES, SHOWN, strict=True):
-            numbers = [getattr(world, quantity) / divisor for world in (self.kernel, self.ours)]
-            row += [f"{number:.{decimals}f}" for number in numbers]
+            for world, runs in ((self.kernel, self.kernel_runs), (self.ours, self.ours_runs)):
+                row.append(f"{getattr(world, quantity) / divisor:.{decimals}f}")
+                row += [spread(runs)] if quantity == QUANTITIES[0] else []
             row.append(f"{self.difference(quantity):+.1f}")
-        row[5:5] = [spread(self.kernel_runs)]
-        row[7:7] = [spread(self.ours_runs)]
-        row[4:4] = [f"{self.capacity_bps / 1e3:.0f}"]
         return row
 
 
@@ -89,12 +92,6 @@ def spread(runs: Sequence[Outcome]) -> str:
     """Least and most goodput of several runs, in kbit/s."""
     rates = [run.goodput_bps / 1e3 for run in runs]
     return f"{min(rates):.0f}-{max(rates):.0f}"
-
-
-HEADINGS = ["link", "buffer", "regulator", "sender", *(word for name, *_ in SHOWN for word in (name, "ours", "%"))]
-HEADINGS[5:5] = ["runs"]
-HEADINGS[7:7] = ["runs"]
-HEADINGS[4:4] = ["link kbit/s"]
 
 
 def table(pairs: Sequence[Pair]) -> Table:
@@ -108,14 +105,21 @@ def table(pairs: Sequence[Pair]) -> Table:
 
 def markdown(pairs: Sequence[Pair]) -> str:
     """For a page."""
-    rows = [HEADINGS, ["---"] * 4 + ["---:"] * (len(HEADINGS) - 4), *(pair.words() for pair in pairs)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows) + "\n" + summary(rows[2:])
+    rows = [pair.words() for pair in pairs]
+    heads = [HEADINGS, ["---"] * len(CELL) + ["---:"] * (len(HEADINGS) - len(CELL))]
+    return lines_of([*heads, *rows]) + "\n" + judgement(rows)
+
+
+def lines_of(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as a page writes them."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 @dataclass(frozen=True)
 class Row:
     """A row of the table, as it is shown."""
 
+    kind: str
     cell: str
     link: float
     kernel: float
@@ -128,9 +132,11 @@ class Row:
     @classmethod
     def read(cls, words: Sequence[str]) -> "Row":
         """From its words."""
-        least, most = map(float, words[6].split("-"))
-        apart = {name: float(words[at]) for (name, *_), at in zip(SHOWN, (9, 12, 15, 18), strict=True)}
-        return cls(" ".join(words[:4]), float(words[4]), float(words[5]), least, most, float(words[7]), apart)
+        cell, (link, kernel, kernel_runs, ours, *rest) = words[: len(CELL)], words[len(CELL) :]
+        least, most = map(float, kernel_runs.split("-"))
+        # Behind the runs of ours come the difference and, of each further quantity, both worlds and the difference.
+        apart = {name: float(percent) for (name, *_), percent in zip(SHOWN, rest[1::3], strict=True)}
+        return cls(cell[0], " ".join(cell), float(link), float(kernel), least, most, float(ours), apart)
 
     def fills(self) -> bool:
         """Whether the link is full in both worlds."""
@@ -143,49 +149,173 @@ def rows_of(page: str) -> Iterator[list[str]]:
     return (row for row in cells if len(row) == len(HEADINGS) and row != HEADINGS and not row[0].startswith("---"))
 
 
-def summary(shown: Sequence[Sequence[str]]) -> str:
-    """Median, worst and bias of each quantity, as a list; goodput also where the link is not full."""
+@dataclass(frozen=True)
+class Value:
+    """What came of a goal: as a number, how it is written, and which cell it is of."""
+
+    number: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the project aims at."""
+
+    words: str
+    value: Callable[[Sequence[Row]], Value]
+    reached: Callable[[float], bool]
+
+
+def middle(quantity: str) -> Callable[[Sequence[Row]], Value]:
+    """The median of how far apart the worlds are, to either side."""
+
+    def value(rows: Sequence[Row]) -> Value:
+        size = median(abs(row.apart[quantity]) for row in rows)
+        return Value(size, f"{size:.1f} %")
+
+    return value
+
+
+def worst(quantity: str) -> Callable[[Sequence[Row]], Value]:
+    """The most, and where."""
+
+    def value(rows: Sequence[Row]) -> Value:
+        row = max(rows, key=lambda row: abs(row.apart[quantity]))
+        size = abs(row.apart[quantity])
+        return Value(size, f"{size:.1f} % ({row.cell})")
+
+    return value
+
+
+def bias(quantity: str) -> Callable[[Sequence[Row]], Value]:
+    """The probability of so uneven sides, were either as likely."""
+
+    def value(rows: Sequence[Row]) -> Value:
+        more, less = (sum(sign * row.apart[quantity] > 0 for row in rows) for sign in (1, -1))
+        chance = 100 * sign_test(more, less)
+        return Value(chance, f"{chance:.1f} % (more in {more}, less in {less} of {len(rows)})")
+
+    return value
+
+
+def sign_test(more: int, less: int) -> float:
+    """Two-sided sign test: how likely sides at least so uneven are, were either as likely for each; ties count not."""
+    count = more + less
+    tail: float = sum(comb(count, few) for few in range(min(more, less) + 1)) / 2**count
+    return min(1.0, 2 * tail)
+
+
+def at_most(quantity: str, words: str, limit: float, of: Callable[[str], Callable[[Sequence[Row]], Value]]) -> Goal:
+    """A difference may be so large, in per cent."""
+    return Goal(f"{words} at most {limit:g} %", of(quantity), lambda number: number <= limit)
+
+
+def unbiased(quantity: str, words: str) -> Goal:
+    """Neither world has more, as far as a sign test can tell."""
+    return Goal(f"{words}: sign test above 5 %", bias(quantity), lambda number: number > 5)
+
+
+MEDIAN, WORST = 1.0, 5.0
+GOALS = [
+    at_most("kbit/s", "goodput apart in the median by", MEDIAN, middle),
+    at_most("kbit/s", "goodput apart at worst by", WORST, worst),
+    at_most("p95 ms", "95th percentile of the queue apart in the median by", 5, middle),
+    at_most("again/s", "retransmissions apart in the median by", 20, middle),
+    unbiased("kbit/s", "no bias in goodput"),
+    unbiased("p95 ms", "no bias in the 95th percentile of the queue"),
+    unbiased("again/s", "no bias in retransmissions"),
+]
+DRAWN = "drawn"
+
+
+def judgement(shown: Sequence[Sequence[str]]) -> str:
+    """The goals over all cells and over the drawn ones, medians by kind, and what full links and chance have in it."""
     rows = [Row.read(words) for words in shown]
-    lines = [f"{name}: {middle(rows, name)}; ours is {bias(rows, name)}" for name, *_ in SHOWN]
-    open_links = [row for row in rows if not row.fills()]
-    if open_links:
+    groups = {f"all {len(rows)}": rows}
+    if some := [row for row in rows if row.kind == DRAWN]:
+        groups[f"the {len(some)} drawn"] = some
+    heads = ["goal", *(word for name in groups for word in (name, "reached"))]
+    goals = [[goal.words, *(word for group in groups.values() for word in judged(goal, group))] for goal in GOALS]
+    said = lines_of([heads, ["---"] * len(heads), *goals])
+    return f"{said}\n{by_kind(rows)}\n{remarks(rows)}"
+
+
+def judged(goal: Goal, rows: Sequence[Row]) -> tuple[str, str]:
+    """The value, and whether the goal is reached."""
+    value = goal.value(rows)
+    return value.words, "yes" if goal.reached(value.number) else "no"
+
+
+def by_kind(rows: Sequence[Row]) -> str:
+    """Medians of each kind of cells."""
+    heads = ["kind", "cells", "goodput, median", "worst", "p95, median", "retransmissions, median", "more", "less"]
+    body = []
+    for kind in dict.fromkeys(row.kind for row in rows):
+        some = [row for row in rows if row.kind == kind]
+        sides = [str(sum(sign * row.apart["kbit/s"] > 0 for row in some)) for sign in (1, -1)]
+        medians = [middle(name)(some).words for name in ("kbit/s", "p95 ms", "again/s")]
+        body.append([kind, str(len(some)), medians[0], worst("kbit/s")(some).words, *medians[1:], *sides])
+    return lines_of([heads, ["---"] * len(heads), *body])
+
+
+def remarks(rows: Sequence[Row]) -> str:
+    """Goodput where the link is not full, and beside the scatter of the kernel's own runs."""
+    lines = []
+    if open_links := [row for row in rows if not row.fills()]:
         where = f"in the {len(open_links)} of {len(rows)} where the link is not full in both worlds"
-        lines.append(f"goodput {where} ({100 * FULL:.0f} %): {middle(open_links, SHOWN[0][0])}")
+        values = (of("kbit/s")(open_links).words for of in (middle, worst))
+        lines.append(f"goodput {where} ({100 * FULL:.0f} %): median {', worst '.join(values)}")
     above, below = sum(row.ours > row.most for row in rows), sum(row.ours < row.least for row in rows)
     lines.append(
         f"goodput outside the range of the kernel's own runs in {above + below} of {len(rows)}, above it in {above}"
     )
-    beyond = sum(abs(row.apart[SHOWN[0][0]]) > WORST for row in rows)
-    lines.append(f"goodput more than {WORST:g} % apart in {beyond} of {len(rows)}; the aim is a median of {MEDIAN:g} %")
     return "".join(f"- {line}\n" for line in lines)
 
 
-def middle(rows: Sequence[Row], quantity: str) -> str:
-    """How far apart the worlds are, in the median and at worst."""
-    worst = max(rows, key=lambda row: abs(row.apart[quantity]))
-    size = median(abs(row.apart[quantity]) for row in rows)
-    return f"median {size:.1f} %, worst {abs(worst.apart[quantity]):.1f} % ({worst.cell})"
+# Between these a page has what was measured.
+BEGIN, END = "<!-- measured by make agree -->\n", "<!-- end of what was measured -->\n"
 
 
-def bias(rows: Sequence[Row], quantity: str) -> str:
-    """To which side the worlds are apart."""
-    more, less = (sum(sign * row.apart[quantity] > 0 for row in rows) for sign in (1, -1))
-    return f"more in {more} of {len(rows)} and less in {less}"
+def put(page: str, shown: str) -> str:
+    """A page with what was measured in its place."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{shown}\n{END}{after}"
 
 
 def plain(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """For programs."""
     return [
         {
-            **dict(zip(("link", "buffer", "regulator"), pair.cell, strict=True)),
-            "sender": pair.sender,
+            **dict(zip(CELL, pair.cell, strict=True)),
             "kernel": [asdict(run) for run in pair.kernel_runs],
             "simulated": [asdict(run) for run in pair.ours_runs],
-            "difference_percent": {quantity: pair.difference(quantity) for quantity in QUANTITIES},
+            "difference_percent": differences(pair),
         }
         for pair in pairs
     ]
 
 
+def line(pair: Pair) -> dict[str, Any]:
+    """One cell in few words: the means of both worlds, how many runs each had, and least and most goodput."""
+    worlds = {"kernel": (pair.kernel, pair.kernel_runs), "ours": (pair.ours, pair.ours_runs)}
+    return {
+        "cell": dict(zip(CELL, pair.cell, strict=True)),
+        "capacity_bps": round(pair.capacity_bps),
+        **{
+            name: {key: round(value, 3) for key, value in asdict(mean).items()}
+            | {"runs": len(runs), "kbps": spread(runs)}
+            for name, (mean, runs) in worlds.items()
+        },
+        "difference_percent": differences(pair),
+    }
+
+
+def differences(pair: Pair) -> dict[str, float | None]:
+    """By quantity, in per cent; nothing where the kernel had none and ours had some."""
+    sizes = {quantity: pair.difference(quantity) for quantity in QUANTITIES}
+    return {name: None if size == float("inf") else round(size, 2) for name, size in sizes.items()}
+
+
 if __name__ == "__main__":
-    print(summary(list(rows_of(Path(sys.argv[1]).read_text()))), end="")
+    print(judgement(list(rows_of(Path(sys.argv[1]).read_text()))), end="")

@@ -1,95 +1,155 @@
-"""The cells of `make agree`: link x buffer x regulator, as scenario files that both worlds read."""
+"""The cells of `make agree`: what is sent how over which link and queue, as scenario files that both worlds read."""
 
-import os
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-RECORDINGS = Path("traces", "mahimahi-3g-lte")
+from links import CONSTANT, EV_DO, LTE, METRO, TRAM, VARIABLE_DELAY, VARIABLE_RATE, Link, plays
 
 
 @dataclass(frozen=True)
-class Link:
-    """One kind of radio link, both ways."""
+class Sender:
+    """One of the kernel's senders: its name here, its congestion control there, and whether it uses SACK."""
 
-    down: str
-    up: str
-    recording: str | None = None
-
-    def tables(self) -> str:
-        """The two directions in a scenario."""
-        return f"[edge.down]\n{self.down}\n\n[edge.up]\n{self.up}\n"
-
-    def missing(self) -> str | None:
-        """Why it cannot be used here."""
-        if self.recording is None:
-            return None
-        shared = os.environ.get("ACKCLOCK_SHARED")
-        if shared is None:
-            return "ACKCLOCK_SHARED, the folder of public recordings, is not set"
-        files = [Path(shared, RECORDINGS, f"{self.recording}.{way}") for way in ("down", "up")]
-        return next((f"{file} is missing" for file in files if not file.exists()), None)
+    ours: str
+    control: str
+    sack: int
 
 
-def plays(recording: str) -> Link:
-    """A recording, with 20 ms each way beside it."""
-    folder = Path(os.environ.get("ACKCLOCK_SHARED", ""), RECORDINGS)
-    down, up = (
-        f'kind = "trace"\nfile = "{folder / recording}.{way}"\naccounting = "ip"\ndelay = "20ms"'
-        for way in ("down", "up")
-    )
-    return Link(down, up, recording)
+SACK, NEWRENO, CUBIC, BBR = SENDERS = (
+    Sender("sack", "reno", 1),
+    Sender("newreno", "reno", 0),
+    Sender("cubic", "cubic", 1),
+    Sender("bbr", "bbr", 1),
+)
 
 
-LINKS = {
-    "constant": Link(
-        'kind = "constant"\nrate = "4Mbit/s"\ndelay = "30ms"',
-        'kind = "constant"\nrate = "1Mbit/s"\ndelay = "30ms"',
-    ),
-    "variable delay": Link(
-        'kind = "variable"\nrate = "2Mbit/s"\ndelay = "30ms + e(20ms)"\nredraw = "packet"',
-        'kind = "constant"\nrate = "1Mbit/s"\ndelay = "30ms"',
-    ),
-    "variable rate": Link(
-        'kind = "variable"\nrate = "u(4Mbit/s, 1500kbit/s)"\ndelay = "30ms"\nredraw = "interval(50ms)"',
-        'kind = "constant"\nrate = "1Mbit/s"\ndelay = "30ms"',
-    ),
-    "EV-DO": plays("Verizon-EVDO-driving"),
-    "LTE": plays("ATT-LTE-driving-2016"),
-}
+@dataclass(frozen=True)
+class Files:
+    """Files of so many bytes over one connection, a time after the start or the end of the one before."""
+
+    kind: str
+    size: int
+    interval_ms: int
+    since: str
+
+    @property
+    def words(self) -> str:
+        """How a table says it."""
+        if self.since == "start":
+            return f"{self.size * 8 / self.interval_ms:.0f} kbit/s by {self.size / 1000:g} kB"
+        return f"{self.size / 1000:g} kB, {self.interval_ms} ms"
+
+    def toml(self) -> str:
+        """As a scenario writes it."""
+        return (
+            f'{{ kind = "ftp", size = "{self.size}B", interval = "{self.interval_ms}ms", '
+            f'interval_from = "{self.since}", connection_per = "client" }}'
+        )
+
+
+def web(kilobytes: int, thinks_ms: int) -> Files:
+    """Web objects of one connection, each asked for some time after the one before has come."""
+    return Files("web", kilobytes * 1000, thinks_ms, "end")
+
+
+def files(kilobytes: int, thinks_ms: int) -> Files:
+    """The same with larger ones."""
+    return Files("files", kilobytes * 1000, thinks_ms, "end")
+
+
+def paced(kbps: float, every_ms: int) -> Files:
+    """A program that writes so many kbit/s, some at a time."""
+    return Files("paced", round(kbps * every_ms / 8), every_ms, "start")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A link, what the queue before it holds, and what regulates the ACKs."""
+    """A link, the queue before it and what regulates the ACKs, and what a sender sends over it."""
 
-    link: str
+    kind: str
+    link: Link
     buffer: str
-    regulator: str
+    sender: Sender
+    # A regulator, or a queue discipline that drops or, with ECN, marks.
+    edge: str = "none"
+    # What is sent; without end where nothing is said.
+    files: Files | None = None
+    # Delay of the wire, one way; the preset's where nothing is said.
+    wire_ms: int | None = None
+    seconds: float = 30
+
+    def words(self) -> list[str]:
+        """How a table says it."""
+        wire = f", wire {self.wire_ms} ms" if self.wire_ms else ""
+        work = self.files.words if self.files else "bulk"
+        return [self.kind, self.link.name + wire, self.buffer, self.edge, work, self.sender.ours]
 
     @property
-    def name(self) -> str:
-        """A name that files can have."""
-        return f"{self.link}-{self.buffer}-{self.regulator}".replace(" ", "-").lower()
+    def ecn(self) -> str:
+        """Whether both ends use explicit congestion notification."""
+        return "on" if self.edge.endswith("ecn") else "off"
 
-    def scenario(self, seconds: float) -> str:
-        """The scenario file."""
+    def scenario(self, folder: Path) -> str:
+        """The scenario file, without the sender's options; `folder` takes recordings that begin later."""
+        regulator = self.edge if self.edge in REGULATORS else "none"
+        wire = f'[path]\ndelay = "{self.wire_ms}ms"\n\n' if self.wire_ms else ""
+        work = f"workload = {self.files.toml()}\n" if self.files else ""
+        queue = QUEUES.get(self.edge, '"drop-tail"')
         return (
-            f'version = 1\npreset = "linux"\nduration = "{seconds:g}s"\n\n'
-            f'[edge]\nbuffer = "{self.buffer}"\nregulator = "{self.regulator}"\n\n{LINKS[self.link].tables()}'
+            f'version = 1\npreset = "linux"\nduration = "{self.seconds:g}s"\n\n{wire}'
+            f'[edge]\nbuffer = "{self.buffer}"\nregulator = "{regulator}"\nqueue = {queue}\n\n'
+            f"{self.link.tables(folder)}\n"
+            f'[[flow]]\nsender = {{ kind = "{self.sender.ours}", ecn = "{self.ecn}" }}\n{work}'
         )
 
+    def name(self, folder: Path) -> str:
+        """A name that files can have, its own for every scenario."""
+        digest = hashlib.sha256(self.scenario(folder).encode()).hexdigest()[:8]
+        return re.sub(r"[^a-z0-9.]+", "-", f"{' '.join(self.words())} {digest}".lower())
 
-CELLS = [
-    Cell("constant", "0.5bdp", "none"),
-    Cell("constant", "1bdp", "ack-regulator"),
-    Cell("constant", "4bdp", "none"),
-    Cell("variable delay", "1bdp", "none"),
-    Cell("variable delay", "2bdp", "ack-regulator"),
-    Cell("variable rate", "1bdp", "none"),
-    Cell("variable rate", "2bdp", "none"),
-    Cell("variable rate", "2bdp", "ack-regulator"),
-    Cell("EV-DO", "2bdp", "none"),
-    Cell("EV-DO", "4bdp", "ack-regulator"),
-    Cell("LTE", "1bdp", "none"),
-    Cell("LTE", "2bdp", "ack-regulator"),
+
+REGULATORS = ("none", "ack-regulator", "wrb")
+QUEUES = {"codel": '"codel"', "codel, ecn": '{ kind = "codel", ecn = true }'}
+
+
+def each(kind: str, link: Link, buffer: str, senders: Sequence[Sender], **more: object) -> Iterator[Cell]:
+    """The same with several senders."""
+    return (Cell(kind, link, buffer, sender, **more) for sender in senders)  # type: ignore[arg-type]
+
+
+BULK_PLACES = [
+    (CONSTANT, "0.5bdp", "none"),
+    (CONSTANT, "1bdp", "ack-regulator"),
+    (CONSTANT, "4bdp", "none"),
+    (VARIABLE_DELAY, "1bdp", "none"),
+    (VARIABLE_DELAY, "2bdp", "ack-regulator"),
+    (VARIABLE_RATE, "1bdp", "none"),
+    (VARIABLE_RATE, "2bdp", "none"),
+    (VARIABLE_RATE, "2bdp", "ack-regulator"),
+    (plays(EV_DO), "2bdp", "none"),
+    (plays(EV_DO), "4bdp", "ack-regulator"),
+    (plays(LTE), "1bdp", "none"),
+    (plays(LTE), "2bdp", "ack-regulator"),
 ]
+CELLS: list[Cell] = [
+    *(Cell("bulk", link, buffer, one, edge, seconds=60) for link, buffer, edge in BULK_PLACES for one in SENDERS),
+    *each("web", CONSTANT, "1bdp", SENDERS, files=web(60, 300)),
+    *each("web", VARIABLE_RATE, "1bdp", (CUBIC, BBR), files=web(30, 100)),
+    *each("web", plays(LTE), "2bdp", (CUBIC, SACK), files=web(40, 200)),
+    *each("files", CONSTANT, "1bdp", (CUBIC, BBR), files=files(1000, 1500)),
+    *each("files", VARIABLE_DELAY, "1bdp", (CUBIC, SACK), files=files(500, 1000)),
+    *each("files", plays(LTE), "2bdp", (CUBIC, NEWRENO), files=files(700, 1000)),
+    *each("paced", CONSTANT, "0.5bdp", (CUBIC, BBR), files=paced(2000, 40)),
+    *each("paced", VARIABLE_RATE, "1bdp", SENDERS, files=paced(3000, 40)),
+    *each("paced", plays(LTE), "2bdp", (CUBIC, SACK), files=paced(1500, 100)),
+    *each("ecn", CONSTANT, "4bdp", SENDERS, edge="codel, ecn"),
+    *each("ecn", VARIABLE_RATE, "2bdp", (CUBIC, SACK), edge="codel, ecn"),
+    *each("ecn", plays(LTE), "2bdp", (CUBIC, BBR), edge="codel, ecn"),
+    *each("small", plays(EV_DO), "20p", SENDERS, wire_ms=80, seconds=60),
+    *each("small", plays(METRO), "20p", SENDERS, wire_ms=80, seconds=60),
+    *each("small", plays(TRAM), "10p", (CUBIC, SACK), wire_ms=80, seconds=60),
+]
+KINDS = tuple(dict.fromkeys(cell.kind for cell in CELLS))
