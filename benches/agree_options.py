@@ -35,9 +35,9 @@ class Option:
 OPTIONS = [
     Option("all on", ""),
     Option(
-        '`repair = "linux"` and `prr`',
-        "RACK-TLP and F-RTO with SACK, counted duplicates without",
-        {"repair": "rfc", "prr": "off"},
+        '`stack = "linux"`',
+        "all but what the flow says: RACK-TLP, F-RTO, counted duplicates without SACK, and the rows below",
+        {"stack": "rfc", "timestamps": "on"},
     ),
     Option("`prr`", "a reduction is spread over the recovery", {"prr": "off"}),
     Option('`growth = "bytes"`', "delayed ACKs do not halve the growth", {"growth": "acks"}),

@@ -174,7 +174,7 @@ What a scenario can name, with the keys of its table. `ackclock list` prints the
             for one in names:
                 text += f"`{one['name']}`\n: {one['description'].replace(chr(10), ' ')}\n\n"
             text += key_table(list(keys(component["schema"], component["defaults"], component["schema"])))
-            text += differing(names) + "\n"
+            text += differing(names) + chosen(component["schema"], component["defaults"]) + "\n"
     return text.rstrip("\n") + "\n"
 
 
@@ -197,6 +197,19 @@ def differing(group: list[Schema]) -> str:
             if value != first["defaults"].get(key):
                 lines.append(f"- `{other['name']}`: `{key}` is {default_of(value)}")
     return "\nDefaults that differ:\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def chosen(schema: Schema, defaults: Any) -> str:
+    """The defaults that the value of a key chooses (`x-defaults` of its schema)."""
+    text = ""
+    for key, of in schema.get("properties", {}).items():
+        for value, others in of.get("x-defaults", {}).items():
+            before = {one.path: one.default for one in keys(schema, defaults, schema)}
+            after = {one.path: one.default for one in keys(schema, others, schema)}
+            differ = {path: one for path, one in after.items() if one not in (None, before[path]) and path != key}
+            lines = [f"- `{path}` is {default_of(one)}" for path, one in differ.items()]
+            text += f"\nDefaults with `{key} = {json.dumps(value)}`, whatever the row:\n\n" + "\n".join(lines) + "\n"
+    return text
 
 
 def json_page(result: Schema) -> str:

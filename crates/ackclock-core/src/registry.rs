@@ -42,6 +42,14 @@ impl ConfigError {
 pub trait Config:
     DeserializeOwned + Serialize + Default + JsonSchema + fmt::Debug + Clone + Send + Sync + 'static
 {
+    /// Keys that have another name now: what they were called, and what they are.
+    const RENAMED: &'static [(&'static str, &'static str)] = &[];
+
+    /// Defaults that a key of `table` chooses: they hold, table by table, where `table` says nothing.
+    fn chosen_defaults(_table: &Value) -> Option<Value> {
+        None
+    }
+
     /// Checks what the type alone cannot say.
     ///
     /// # Errors
@@ -154,6 +162,13 @@ pub fn split_kind(what: &str, value: &Value) -> Result<(String, Map<String, Valu
 /// # Errors
 /// Names the key within the table, what stands there and what is allowed.
 pub fn read_table<C: Config>(table: Value) -> Result<C, ConfigError> {
+    if let Some((old, new)) = C::RENAMED.iter().find(|(old, _)| table.get(old).is_some()) {
+        return Err(ConfigError::new(*old, format!("is called `{new}` now")));
+    }
+    let table = match C::chosen_defaults(&table) {
+        Some(defaults) => overlay(defaults, table),
+        None => table,
+    };
     let config: C = serde_path_to_error::deserialize(table).map_err(|error| {
         let path = error.path().to_string();
         ConfigError::new(if path == "." { String::new() } else { path }, error.into_inner())
@@ -170,6 +185,20 @@ pub fn complete_table<C: Config>(table: Value) -> Result<Value, ConfigError> {
     let config: C = read_table(table)?;
     // A configuration is a struct of strings, numbers and lists, which always serialises.
     Ok(serde_json::to_value(config.complete()?).unwrap_or(Value::Null))
+}
+
+/// `table` over `defaults`, key by key.
+fn overlay(defaults: Value, table: Value) -> Value {
+    match (defaults, table) {
+        (Value::Object(mut merged), Value::Object(table)) => {
+            for (key, value) in table {
+                let below = merged.entry(key).or_insert(Value::Null);
+                *below = overlay(below.take(), value);
+            }
+            Value::Object(merged)
+        }
+        (_, value) => value,
+    }
 }
 
 /// The JSON schema of a configuration type, as a value.
@@ -217,15 +246,34 @@ mod tests {
     struct Square {
         /// Length of a side.
         side: f64,
+        /// How its corners are.
+        corners: Corners,
+    }
+
+    /// Corners.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    struct Corners {
+        /// Radius of each.
+        radius: f64,
+        /// Segments of each arc.
+        segments: u32,
     }
 
     impl Default for Square {
         fn default() -> Self {
-            Self { side: 1.0 }
+            Self { side: 1.0, corners: Corners::default() }
         }
     }
 
     impl Config for Square {
+        const RENAMED: &'static [(&'static str, &'static str)] = &[("edge", "side")];
+
+        fn chosen_defaults(table: &Value) -> Option<Value> {
+            let large = table.get("side")?.as_f64()? > 100.0;
+            large.then(|| json!({"corners": {"radius": 10.0, "segments": 8}}))
+        }
+
         fn check(&self) -> Result<(), ConfigError> {
             if self.side > 0.0 {
                 Ok(())
@@ -251,9 +299,25 @@ mod tests {
     fn a_component_is_a_name_or_a_table_with_a_kind() {
         assert_eq!(SHAPES.resolve(&json!("square")).unwrap().area(), 1.0);
         assert_eq!(SHAPES.resolve(&json!({"kind": "square", "side": 3.0})).unwrap().area(), 9.0);
-        assert_eq!((SHAPES.entries[0].defaults)(), json!({"side": 1.0}));
-        assert_eq!(SHAPES.complete(&json!("square")).unwrap(), json!({"kind": "square", "side": 1.0}));
+        assert_eq!((SHAPES.entries[0].defaults)()["side"], json!(1.0));
+        let whole = json!({"kind": "square", "side": 1.0, "corners": {"radius": 0.0, "segments": 0}});
+        assert_eq!(SHAPES.complete(&json!("square")).unwrap(), whole);
         assert_eq!((SHAPES.entries[0].schema)()["description"], json!("A square."));
+    }
+
+    #[test]
+    fn a_key_may_choose_the_defaults_of_others() {
+        let corners = |table| read_table::<Square>(table).unwrap().corners;
+        assert_eq!(corners(json!({"side": 2.0})), Corners::default());
+        assert_eq!(corners(json!({"side": 200.0})), Corners { radius: 10.0, segments: 8 });
+        let half_said = json!({"side": 200.0, "corners": {"radius": 3.0}});
+        assert_eq!(corners(half_said), Corners { radius: 3.0, segments: 8 });
+    }
+
+    #[test]
+    fn a_renamed_key_is_refused_with_its_new_name() {
+        let error = SHAPES.resolve(&json!({"kind": "square", "edge": 2.0})).unwrap_err().under("flow");
+        assert_eq!(error.to_string(), "flow.edge: is called `side` now");
     }
 
     #[test]

@@ -12,29 +12,29 @@ use crate::cc::bbr::BbrConfig;
 use crate::cc::cubic::CubicConfig;
 use crate::rtt::RtoConfig;
 use crate::scoreboard::SackMemory;
+use crate::stack::Stack;
 
 /// Options of a sender.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SenderConfig {
+    /// Whose rules hold where no option says otherwise; it also chooses the defaults of the others.
+    pub stack: Stack,
     /// The retransmission timeout.
     pub rto: RtoConfig,
     /// reno, eifel, sack1: no fast retransmit until everything outstanding at the last loss is acknowledged.
     pub recover_guard: Switch,
     /// newreno: when a partial acknowledgement restarts the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
-    /// New data on the first two duplicate acknowledgements (RFC 3042); with the repair of Linux it is always so.
+    /// New data on the first two duplicate acknowledgements (RFC 3042); in the stack of Linux it is always so.
     pub limited_transmit: Switch,
     /// sack, cubic, bbr: whether SACK marks outlive a timeout.
     pub sack_memory: SackMemory,
-    /// newreno, sack, cubic, bbr: how losses are told and repaired. All rows: round trips are timed, and windows kept over
-    /// silence and timeouts, as the RFCs say or as Linux does.
-    pub repair: Repair,
-    /// sack, cubic, and newreno with the repair of Linux: spread a reduction over the recovery (PRR, RFC 6937).
+    /// sack, cubic, and newreno in the stack of Linux: spread a reduction over the recovery (PRR, RFC 6937).
     pub prr: Switch,
     /// reno, newreno, sack, sack1, eifel, cubic: what slow start and congestion avoidance count.
     pub growth: Growth,
-    /// reno, newreno, sack, sack1, eifel: what is halved at a loss; cubic: whether it is held while losses are repaired.
+    /// reno, newreno, sack, sack1, eifel: what is halved at a loss; cubic: what is reduced, the window or what is outstanding.
     /// The default is the row's.
     pub halves: Option<Halves>,
     /// Initial slow-start threshold; the largest window by default.
@@ -71,12 +71,12 @@ pub struct RowDefaults {
 impl Default for SenderConfig {
     fn default() -> Self {
         Self {
+            stack: Stack::Rfc,
             rto: RtoConfig::default(),
             recover_guard: Switch::Off,
             partial_ack_timer: PartialAckTimer::Impatient,
             limited_transmit: Switch::Off,
             sack_memory: SackMemory::Keep,
-            repair: Repair::Rfc,
             prr: Switch::Off,
             growth: Growth::Acks,
             halves: None,
@@ -101,7 +101,9 @@ impl Config for SenderConfig {
         if self.timestamp_tick == Span::ZERO {
             return Err(ConfigError::new("timestamp_tick", "0s is not above 0"));
         }
-        if self.undo == Some(UndoKind::Eifel) && self.timestamps == Some(Switch::Off) {
+        // Linux takes back by other proofs too.
+        let needs_timestamps = self.undo == Some(UndoKind::Eifel) && self.stack == Stack::Rfc;
+        if needs_timestamps && self.timestamps == Some(Switch::Off) {
             return Err(ConfigError::new("undo", "`eifel` needs timestamps = \"on\""));
         }
         match self.initial_ssthresh {
@@ -133,17 +135,6 @@ pub enum PartialAckTimer {
     Slow,
 }
 
-/// How losses are told and repaired.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Repair {
-    /// As the RFC of the row says: RFC 6582 or RFC 6675.
-    #[default]
-    Rfc,
-    /// As Linux does: with SACK by time (RACK-TLP, RFC 8985), without by counted duplicates, with F-RTO in both.
-    Linux,
-}
-
 /// What the growth of a window counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -155,7 +146,7 @@ pub enum Growth {
     Bytes,
 }
 
-/// What a loss halves.
+/// What a loss halves, or reduces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halves {
@@ -163,7 +154,7 @@ pub enum Halves {
     Window,
     /// What is outstanding (RFC 5681 equation (4)); held when the same segment times out again.
     Flight,
-    /// The congestion window itself, as Linux does; held while losses are being repaired. CUBIC reduces it too.
+    /// The congestion window itself, as Linux does (the ssthresh of its controllers).
     Cwnd,
 }
 
@@ -289,6 +280,7 @@ pub(crate) fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> C
         mss: u32::from(mss),
         initial_window: window_in_bytes(params.initial_window, mss),
         initial_ssthresh: window_in_bytes(config.initial_ssthresh.unwrap_or(params.max_window), mss),
+        stack: config.stack,
     }
 }
 

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use ackclock_core::{Config, ConfigError};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::cc::bbr::Bbr;
 use crate::cc::cubic::Cubic;
 use crate::cc::reno::Reno as RenoControl;
 use crate::cc::{BuildControl, CcContext};
-use crate::config::{FlowParams, Halves, Repair, RowDefaults, SenderConfig, Switch, UndoKind};
+use crate::config::{FlowParams, Halves, RowDefaults, SenderConfig, Switch, UndoKind};
 use crate::recovery::{NewReno, Recovery, Reno, Sack, Sack1};
 use crate::sender::{Sender, TcpSender};
+use crate::stack::Stack;
 
 ackclock_core::registry! {
     /// Everything that a flow can be sent by.
@@ -115,9 +117,9 @@ impl<P: Parts> SenderRow for Row<P> {
     fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError> {
         params.check(self.config.timestamps.unwrap_or(P::DEFAULTS.timestamps))?;
         let config = &self.config;
-        Ok(match config.repair {
-            Repair::Rfc => Box::new(TcpSender::<P::Recovery, P::Control>::new(config, P::DEFAULTS, params)),
-            Repair::Linux => {
+        Ok(match config.stack {
+            Stack::Rfc => Box::new(TcpSender::<P::Recovery, P::Control>::new(config, P::DEFAULTS, params)),
+            Stack::Linux => {
                 Box::new(TcpSender::<InLinux<P::Recovery>, P::Control>::new(config, P::DEFAULTS, params))
             }
         })
@@ -146,6 +148,13 @@ impl<P: Parts> Row<P> {
 }
 
 impl<P: Parts> Config for Row<P> {
+    const RENAMED: &'static [(&'static str, &'static str)] = &[("repair", "stack")];
+
+    fn chosen_defaults(table: &Value) -> Option<Value> {
+        let stack = Stack::deserialize(table.get("stack")?).ok()?;
+        serde_json::to_value(stack.defaults()).ok()
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         self.config.check()
     }
@@ -189,6 +198,9 @@ impl<P: Parts> JsonSchema for Row<P> {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = SenderConfig::json_schema(generator);
         schema.insert("description".to_owned(), P::HELP.trim().into());
+        if let Some(stack) = schema.pointer_mut("/properties/stack").and_then(Value::as_object_mut) {
+            stack.insert("x-defaults".to_owned(), json!({"linux": Stack::Linux.defaults()}));
+        }
         schema
     }
 }
@@ -214,8 +226,9 @@ impl BuildControl for Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_core::FlowId;
-    use serde_json::json;
+    use crate::config::Growth;
+    use crate::rtt::Bounds;
+    use ackclock_core::{FlowId, Span};
 
     #[test]
     fn every_row_builds_with_its_defaults() {
@@ -239,6 +252,19 @@ mod tests {
         assert!(error(json!({"kind": "reno", "rto": {"min": "5min"}})).starts_with("rto.max: "));
         assert!(error(json!({"kind": "reno", "undo": "eifel"})).starts_with("undo: "));
         assert!(error(json!({"kind": "eifel", "timestamps": "off"})).starts_with("undo: "));
+    }
+
+    #[test]
+    fn the_stack_chooses_what_nothing_else_says() {
+        let config = |table| SENDERS.resolve(&table).unwrap().config().clone();
+        let linux = config(json!({"kind": "newreno", "stack": "linux", "rto": {"min": "1s"}}));
+        assert_eq!((linux.growth, linux.halves), (Growth::Bytes, Some(Halves::Cwnd)));
+        assert_eq!((linux.rto.min, linux.rto.bounds), (Span::from_secs(1), Bounds::Variation));
+        let rfc = config(json!({"kind": "newreno", "stack": "rfc"}));
+        assert_eq!((rfc.growth, rfc.halves), (Growth::Acks, Some(Halves::Flight)));
+        let error = |table| SENDERS.resolve(&table).unwrap_err().to_string();
+        assert_eq!(error(json!({"kind": "sack", "repair": "linux"})), "repair: is called `stack` now");
+        assert!(error(json!({"kind": "sack", "stack": "bsd"})).starts_with("stack: unknown variant `bsd`"));
     }
 
     #[test]

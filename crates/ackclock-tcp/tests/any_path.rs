@@ -29,11 +29,11 @@ struct Case {
 fn case() -> impl Strategy<Value = Case> {
     let row = prop::sample::select(SENDERS.entries.iter().map(|entry| entry.name).collect::<Vec<_>>());
     let switch = || prop::sample::select(vec!["on", "off"]);
-    let repair = prop::sample::select(vec!["rfc", "linux"]);
+    let stack = prop::sample::select(vec!["rfc", "linux"]);
     let switches = (switch(), switch(), switch(), switch());
-    let sender = (row, switches, repair).prop_map(|(kind, (handshake, ecn, limited, prr), repair)| {
+    let sender = (row, switches, stack).prop_map(|(kind, (handshake, ecn, limited, prr), stack)| {
         json!({
-            "repair": repair, "prr": prr,
+            "stack": stack, "prr": prr,
             "kind": kind, "handshake": handshake, "ecn": ecn, "limited_transmit": limited, "timestamps": "on",
             "timestamp_tick": "1ms", "rto": {"min": "200ms"},
         })

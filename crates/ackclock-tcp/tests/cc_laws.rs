@@ -1,13 +1,14 @@
 //! Laws that hold for every congestion controller, whatever it is told.
 
 use ackclock_core::{Rate, Span, Time};
-use ackclock_tcp::cc::bbr::{Bbr, BbrConfig, LossWindow};
+use ackclock_tcp::Stack;
+use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
 use ackclock_tcp::cc::cubic::{Cubic, CubicConfig, SlowStartEnd};
 use ackclock_tcp::cc::reno::Reno;
 use ackclock_tcp::cc::{
     AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase, RateSample,
 };
-use ackclock_tcp::config::{Growth, Halves, Switch};
+use ackclock_tcp::config::{Growth, Halves};
 use proptest::prelude::*;
 
 type Build = fn(CcContext) -> Box<dyn CongestionControl>;
@@ -26,20 +27,12 @@ const CONTROLLERS: &[(&str, Build)] = &[
         ))
     }),
     ("cubic, Linux", |context| {
-        let config = CubicConfig { hystart: SlowStartEnd::Classic, ..CubicConfig::default() };
-        Box::new(Cubic::new(&config, Growth::Bytes, context))
+        let options = Stack::Linux.defaults();
+        Box::new(Cubic::new(&options.cubic, options.growth, CcContext { stack: Stack::Linux, ..context }))
     }),
     ("bbr", |context| Box::new(Bbr::new(&BbrConfig::default(), context))),
     ("bbr, Linux", |context| {
-        let config = BbrConfig {
-            aggregation: Switch::On,
-            pacing_margin: 0.01,
-            even_window: Switch::On,
-            losses: LossWindow::Linux,
-            policer: Switch::On,
-            bursts: Switch::On,
-        };
-        Box::new(Bbr::new(&config, context))
+        Box::new(Bbr::new(&Stack::Linux.defaults().bbr, CcContext { stack: Stack::Linux, ..context }))
     }),
 ];
 
@@ -148,7 +141,7 @@ proptest! {
         initial_ssthresh in bytes(),
         ops in prop::collection::vec((nanos(), op()), 1..150),
     ) {
-        let context = CcContext { mss, initial_window, initial_ssthresh };
+        let context = CcContext { mss, initial_window, initial_ssthresh, stack: Stack::Rfc };
         for (name, build) in CONTROLLERS {
             let (mut one, mut other) = (build(context), build(context));
             prop_assert!(one.window() >= mss, "{} begins with {}", name, one.window());
@@ -172,7 +165,7 @@ proptest! {
         acks in 0usize..200,
         cause in cause(),
     ) {
-        let context = CcContext { mss, initial_window: segments * mss, initial_ssthresh: u32::MAX };
+        let context = CcContext { mss, initial_window: segments * mss, initial_ssthresh: u32::MAX, stack: Stack::Rfc };
         for (name, build) in CONTROLLERS {
             let mut cc = build(context);
             for step in 0..acks {

@@ -62,13 +62,8 @@ fn config() -> impl Strategy<Value = Value> {
     )
 }
 
-/// The options that make a sender Linux's.
 fn in_linux(kind: &str, ecn: &str) -> Value {
-    json!({
-        "kind": kind, "ecn": ecn, "timestamps": "on", "rto": {"min": "200ms", "bounds": "variation"}, "repair": "linux",
-        "prr": "on", "growth": "bytes", "halves": "cwnd", "undo": "eifel", "response": "restore",
-        "cubic": {"hystart": "classic"}, "bbr": {"aggregation": "on", "even_window": "on"},
-    })
+    json!({ "kind": kind, "ecn": ecn, "stack": "linux" })
 }
 
 /// A sender and what the network saw of it.

@@ -1,4 +1,4 @@
-//! Scripted exchanges of the options that make a sender Linux's: RACK-TLP, F-RTO, PRR, counted duplicates, growth by bytes.
+//! Scripted exchanges of senders in the stack of Linux: RACK-TLP, F-RTO, PRR, counted duplicates, growth by bytes.
 //!
 //! Segments carry 1000 bytes and numbers begin at 0; what goes out is given in thousands.
 
@@ -20,12 +20,9 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// The options of the preset `linux` that matter without a handshake.
+/// The stack of Linux with a peer that has no timestamps.
 fn options(kind: &str) -> Value {
-    json!({
-        "kind": kind, "repair": "linux", "prr": "on", "growth": "bytes", "halves": "cwnd",
-        "rto": { "min": "200ms", "bounds": "variation" }
-    })
+    json!({ "kind": kind, "stack": "linux", "timestamps": "off" })
 }
 
 impl Script {

@@ -304,6 +304,7 @@ impl Stage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stack::Stack;
 
     const MSS: u32 = 1000;
 
@@ -316,7 +317,12 @@ mod tests {
 
     impl Bench {
         fn new(window: u32, rtt: Span) -> Self {
-            let context = CcContext { mss: MSS, initial_window: window * MSS, initial_ssthresh: u32::MAX };
+            let context = CcContext {
+                mss: MSS,
+                initial_window: window * MSS,
+                initial_ssthresh: u32::MAX,
+                stack: Stack::Rfc,
+            };
             Self { cubic: Cubic::new(&CubicConfig::default(), Growth::Acks, context), now: Time::ZERO, rtt }
         }
 

@@ -12,6 +12,7 @@ pub mod reno;
 use ackclock_core::{Rate, Span, Time};
 
 use crate::config::{Halves, SenderConfig};
+use crate::stack::Stack;
 
 /// What an ACK that advanced the left edge, or newly SACKed data, tells a controller.
 #[derive(Clone, Copy, Debug)]
@@ -159,4 +160,6 @@ pub struct CcContext {
     pub initial_window: u32,
     /// Initial slow-start threshold, bytes.
     pub initial_ssthresh: u32,
+    /// Whose rules hold where no option says otherwise.
+    pub stack: Stack,
 }

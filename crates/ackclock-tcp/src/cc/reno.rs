@@ -137,10 +137,11 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stack::Stack;
 
     fn reno(halves: Halves) -> Reno {
         Reno::new(
-            &CcContext { mss: 1000, initial_window: 1000, initial_ssthresh: 8000 },
+            &CcContext { mss: 1000, initial_window: 1000, initial_ssthresh: 8000, stack: Stack::Rfc },
             halves,
             Growth::Acks,
         )

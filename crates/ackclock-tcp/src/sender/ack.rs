@@ -4,10 +4,11 @@ use ackclock_core::{Flags, SackBlock, Segment, Span, Time};
 
 use super::{Fin, TcpSender};
 use crate::cc::{AckSample, BuildControl, Congestion, CongestionEvent, Phase};
-use crate::config::{Halves, Repair, Switch};
+use crate::config::{Halves, Switch};
 use crate::prr::{Delivery, Prr};
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals};
+use crate::stack::Stack;
 use crate::undo::{Before, Detector, Proof, Redress};
 
 /// The news of one acknowledgement.
@@ -75,7 +76,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             newest = newest.max(self.read_sack(now, seg, news));
         }
         news.rtt = newest.map(|sent_at| now.since(sent_at));
-        if self.config.repair == Repair::Linux {
+        if self.config.stack == Stack::Linux {
             // Linux takes that of the first segment acknowledged.
             news.first_rtt = news.acked.oldest.map(|sent_at| now.since(sent_at));
         }
@@ -271,7 +272,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let segments = event.window / u32::from(self.mss);
         self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
         // Linux judges by the first retransmission, until all losses are repaired.
-        let judged = self.config.repair == Repair::Linux
+        let judged = self.config.stack == Stack::Linux
             && cause == Congestion::Timeout
             && self.recovery.phase() != Phase::Open;
         if self.timestamps == Switch::On && !self.detector.watches(cause) && !judged {
@@ -288,17 +289,18 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn event(&self, now: Time, cause: Congestion) -> CongestionEvent {
         let una = self.board.una();
         let cwnd = self.cc.window();
-        let linux = self.config.halves == Some(Halves::Cwnd);
+        let halves_window = self.config.halves == Some(Halves::Cwnd);
+        // Linux reduces once until all losses are repaired.
+        let repairs = self.config.stack == Stack::Linux && self.recovery.phase() == Phase::FastRecovery;
         CongestionEvent {
             now,
             cause,
             // While losses are repaired, more is outstanding than the window lets be in the network, and limited
             // transmit may exceed it too (RFC 5681 section 3.2 step 2).
-            flight: if linux { cwnd } else { self.board.outstanding().min(cwnd) },
+            flight: if halves_window { cwnd } else { self.board.outstanding().min(cwnd) },
             window: cwnd.min(self.limit()).max(u32::from(self.mss)),
             repeated_timeout: cause == Congestion::Timeout
-                && (self.past.timed_out_at == Some(una)
-                    || (linux && self.recovery.phase() == Phase::FastRecovery)),
+                && (self.past.timed_out_at == Some(una) || repairs),
         }
     }
 

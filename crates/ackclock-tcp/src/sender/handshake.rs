@@ -4,11 +4,12 @@ use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, SynOptions,
 
 use super::{Due, State, TcpSender};
 use crate::cc::BuildControl;
-use crate::config::{HeaderSize, PLAIN_HEADER, Repair, Switch, context};
+use crate::config::{HeaderSize, PLAIN_HEADER, Switch, context};
 use crate::recovery::Recovery;
 use crate::rtt::{RtoConfig, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::sent::Marks;
+use crate::stack::Stack;
 
 /// RFC 6298 (5.7): first timeout of data where the SYN or its answer was lost.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
@@ -138,7 +139,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.state = State::Established;
         self.due = Due::Nothing;
         self.timer = Time::NEVER;
-        if self.config.repair == Repair::Linux
+        if self.config.stack == Stack::Linux
             && let Some(rate) = &mut self.rate
         {
             // Until the application wrote, there was nothing to send.

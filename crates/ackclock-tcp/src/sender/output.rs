@@ -4,9 +4,10 @@ use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps
 
 use super::{Due, Fin, State, TcpSender};
 use crate::cc::BuildControl;
-use crate::config::{Repair, Switch};
+use crate::config::Switch;
 use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
+use crate::stack::Stack;
 
 /// The window that the sender offers: it takes no data, so any will do.
 const OWN_WINDOW: u16 = u16::MAX;
@@ -94,7 +95,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             return;
         }
         let ssthresh = self.cc.ssthresh();
-        if self.config.repair == Repair::Rfc {
+        if self.config.stack == Stack::Rfc {
             self.cc.adopt(self.initial_window, ssthresh);
             return;
         }

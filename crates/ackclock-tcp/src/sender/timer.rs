@@ -5,9 +5,9 @@ use ackclock_core::Time;
 use super::{Due, State, TcpSender};
 use crate::cc::BuildControl;
 use crate::cc::Congestion;
-use crate::config::Repair;
 use crate::prr::Delivery;
 use crate::recovery::{Recovery, Timer, Verdict};
+use crate::stack::Stack;
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Does what is due.
@@ -61,7 +61,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.past.timed_out_at = Some(self.board.una());
         self.recovery.on_timeout(now, &mut self.board);
         self.reduction = None;
-        if self.config.repair == Repair::Linux {
+        if self.config.stack == Stack::Linux {
             // What is not taken for lost is in flight still, and one segment goes out beside it.
             let in_flight = self.recovery.in_flight(&self.board);
             self.cc.adopt(in_flight + u32::from(self.mss), self.cc.ssthresh());

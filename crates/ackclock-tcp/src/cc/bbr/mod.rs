@@ -47,6 +47,7 @@ use self::probe_rtt::Probe;
 use self::startup::FullPipe;
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent};
 use crate::config::Switch;
+use crate::stack::Stack;
 
 /// BBRMinPipeCwnd, segments.
 const LEAST_SEGMENTS: u32 = 4;
@@ -135,6 +136,7 @@ pub struct Bbr {
     aggregation: Option<Aggregation>,
     even_window: Switch,
     losses: LossWindow,
+    stack: Stack,
     policer: Option<Policer>,
     bursts: Switch,
     /// Part of the estimate at which it is paced.
@@ -175,6 +177,7 @@ impl Bbr {
             aggregation: (config.aggregation == Switch::On).then(Aggregation::default),
             even_window: config.even_window,
             losses: config.losses,
+            stack: context.stack,
             policer: (config.policer == Switch::On).then(Policer::default),
             bursts: config.bursts,
             paced: 1.0 - config.pacing_margin,
@@ -224,7 +227,7 @@ impl Bbr {
         };
         let expired = sample.now > self.round_trip_at + ROUND_TRIP_AGE;
         // An equal one is as good, but in Linux.
-        let same = self.losses == LossWindow::Draft;
+        let same = self.stack == Stack::Rfc;
         if let Some(rtt) = sample.rtt.filter(|&rtt| rtt < known || expired || (same && rtt == known)) {
             self.round_trip = Some(rtt);
             self.round_trip_at = sample.now;
@@ -337,7 +340,7 @@ impl CongestionControl for Bbr {
 
     fn on_sent(&mut self, _now: Time, bytes: u32, in_flight: u32) {
         // BBRHandleRestartFromIdle
-        let starved = self.losses == LossWindow::Draft || self.app_limited_until > self.delivered;
+        let starved = self.stack == Stack::Rfc || self.app_limited_until > self.delivered;
         if in_flight <= bytes && self.repair == Repair::None && starved {
             self.idle_restart = true;
             if matches!(self.mode, Mode::ProbeBw(_)) {
@@ -348,7 +351,7 @@ impl CongestionControl for Bbr {
 
     fn adopt(&mut self, window: u32, _ssthresh: u32) {
         // The draft knows nothing of windows from elsewhere.
-        if self.losses == LossWindow::Linux {
+        if self.stack == Stack::Linux {
             self.cwnd = window;
         }
     }
@@ -410,11 +413,11 @@ mod tests {
 
     impl Bench {
         fn new() -> Self {
-            Self::with(&BbrConfig::default())
+            Self::with(&BbrConfig::default(), Stack::Rfc)
         }
 
-        fn with(config: &BbrConfig) -> Self {
-            let context = CcContext { mss: MSS, initial_window: 10 * MSS, initial_ssthresh: u32::MAX };
+        fn with(config: &BbrConfig, stack: Stack) -> Self {
+            let context = CcContext { mss: MSS, initial_window: 10 * MSS, initial_ssthresh: u32::MAX, stack };
             Self {
                 bbr: Bbr::new(config, context),
                 rate: DeliveryRate::default(),
@@ -612,7 +615,8 @@ mod tests {
 
     #[test]
     fn as_linux_does_each_loss_is_subtracted_and_what_is_not_lost_stays_in_flight() {
-        let mut bench = Bench::with(&BbrConfig { losses: LossWindow::Linux, ..BbrConfig::default() });
+        let mut bench =
+            Bench::with(&BbrConfig { losses: LossWindow::Linux, ..BbrConfig::default() }, Stack::Linux);
         bench.run(Span::from_secs(3));
         let window = bench.bbr.window();
         let mut ack = |phase, lost, segments: u32| {
