@@ -559,7 +559,8 @@ fn stamped(script: &Script, thousands: u32, value: u32, echo: u32) -> Segment {
 
 #[test]
 fn eifel_takes_a_spurious_timeout_back() {
-    for (response, cwnd, ssthresh) in [("restore", 8, 500), ("rfc4015", 8, 500)] {
+    // restore: window 8 + 1 with 7 outstanding. rfc4015: FlightSize 7 + min(1, IW 8) = 8, the acknowledgement counted.
+    for (response, cwnd, expected) in [("restore", 9, &[8, 9][..]), ("rfc4015", 8, &[8])] {
         let mut script = Script::new(json!({"kind": "eifel", "response": response}), 8);
         assert_eq!(script.sent(at(0)).len(), 8);
         let (now, out) = script.timeout();
@@ -568,9 +569,8 @@ fn eifel_takes_a_spurious_timeout_back() {
         let late = stamped(&script, 1, 1, 0);
         script.sender.on_segment(now, &late);
         let out = script.sent(now);
-        // restore: window 8 + 1 with 7 outstanding. rfc4015: FlightSize 7 + min(1, IW 8) = 8, and grown by one.
-        assert_eq!(out, [8, 9], "{response}: goes on with new data");
-        assert_eq!((script.cwnd(), script.ssthresh()), (cwnd + 1, ssthresh), "{response}");
+        assert_eq!(out, expected, "{response}: goes on with new data");
+        assert_eq!((script.cwnd(), script.ssthresh()), (cwnd, 500), "{response}");
         assert_eq!(script.sender.stats().spurious_timeouts, Some(1));
     }
 }
@@ -633,8 +633,11 @@ fn an_older_timestamp_is_not_taken() {
 }
 
 #[test]
-fn a_reset_ends_the_connection_if_its_number_is_the_next_one() {
-    for (seq, state) in [(1, State::Closed), (2, State::Established)] {
+fn a_reset_ends_the_connection_if_its_number_lies_in_the_window() {
+    // What is expected next is 1, and the sender offers 65 535 bytes.
+    let cases =
+        [(0, State::Established), (1, State::Closed), (65_535, State::Closed), (65_536, State::Established)];
+    for (seq, state) in cases {
         let mut script = Script::new(json!("reno"), 2);
         script.sent(at(0));
         let mut reset = script.ack_segment(0);
@@ -643,4 +646,97 @@ fn a_reset_ends_the_connection_if_its_number_is_the_next_one() {
         script.sender.on_segment(at(1), &reset);
         assert_eq!(script.sender.state(), state);
     }
+}
+
+#[test]
+fn a_window_update_is_no_duplicate() {
+    for kind in ["reno", "newreno", "sack", "sack1"] {
+        let mut script = Script::new(json!(kind), 10);
+        script.sent(at(0));
+        // The reader of the peer drains its buffer: each says more than the one before.
+        for (ms, window) in [(100, 20_000), (101, 22_000), (102, 24_000), (103, 26_000)] {
+            script.window = window;
+            script.ack(at(ms), 5);
+        }
+        assert_eq!(script.sender.stats().fast_retransmits, 0, "{kind}");
+        let duplicates: Vec<_> = (104..107).flat_map(|ms| script.ack(at(ms), 5)).collect();
+        assert_eq!((duplicates.contains(&5), script.sender.stats().fast_retransmits), (true, 1), "{kind}");
+    }
+}
+
+#[test]
+fn what_is_sacked_beside_a_new_window_tells_a_loss() {
+    for kind in ["sack", "sack1"] {
+        let mut script = Script::new(json!(kind), 10);
+        script.sent(at(0));
+        for (end, window) in [(2, 20_000), (3, 22_000), (4, 24_000)] {
+            script.window = window;
+            script.sack(at(100), 0, &[(1, end)]);
+        }
+        assert_eq!(script.sender.stats().fast_retransmits, 1, "{kind}");
+    }
+}
+
+#[test]
+fn an_acknowledgement_of_a_tenth_of_a_segment_counts_a_tenth() {
+    // RFC 5681 equation (2): min(N, SMSS)
+    for kind in ["reno", "newreno", "sack"] {
+        let mut script = Script::new(json!(kind), 4);
+        script.sent(at(0));
+        for tenth in 1..=10 {
+            let mut ack = script.ack_segment(0);
+            ack.ack = Seq(100 * tenth);
+            script.sender.on_segment(at(100), &ack);
+        }
+        assert_eq!(script.sender.cwnd().div_ceil(100), 50, "{kind}");
+    }
+}
+
+#[test]
+fn what_acknowledges_unsent_data_leaves_no_timestamp() {
+    let mut script = Script::new(json!({"kind": "reno", "timestamps": "on"}), 2);
+    script.sent(at(0));
+    let forged = stamped(&script, 7, 1 << 30, 0);
+    script.sender.on_segment(at(50), &forged);
+    let new = stamped(&script, 1, 50, 0);
+    script.sender.on_segment(at(100), &new);
+    assert_eq!(script.sender.acknowledged(), 1000);
+    assert_eq!(script.segments(at(100))[0].timestamps().unwrap().echo, 50);
+}
+
+#[test]
+fn an_overtaken_acknowledgement_still_tells_sack_window_and_end() {
+    let mut script = Script::new(json!("sack"), 8);
+    script.sent(at(0));
+    script.window = 250;
+    // 250 * 16 = 4000 bytes above 2: nothing new.
+    assert_eq!(script.ack(at(100), 2), NOTHING);
+    // Sent before that one: three segments above 2 have arrived, and the window took more.
+    script.window = 1000;
+    let mut late = script.ack_segment(1);
+    late.flags |= Flags::FIN;
+    late.push_sack(SackBlock { left: Seq(3000), right: Seq(6000) });
+    script.sender.on_segment(at(101), &late);
+    let out = script.segments(at(101));
+    // The FIN takes number 1, and is acknowledged; three segments above it make 2 lost.
+    assert_eq!(out.iter().map(|segment| (segment.seq.0, segment.ack.0)).next(), Some((8000, 2)));
+    assert!(out.iter().any(|segment| segment.seq == Seq(2000)), "{out:?}");
+    assert_eq!(script.sender.acknowledged(), 2000);
+}
+
+#[test]
+fn without_timestamps_their_room_is_payload() {
+    let config = json!({"kind": "sack", "handshake": "on", "timestamps": "on"});
+    let flow = FlowParams { packet: 1500, header: HeaderSize::Real, first: Seq(1), ..params(2) };
+    let mut script = Script::with(config, flow, Supply::Endless);
+    let mut syn = Segment::data(FlowId(0), Seq(700), 0, 60);
+    (syn.flags, syn.window) = (Flags::SYN, 60_000);
+    syn.set_syn_options(SynOptions { mss: Some(1460), window_scale: Some(3), sack_permitted: true });
+    script.sender.on_segment(at(0), &syn);
+    script.segments(at(0));
+    let mut ack = Segment::pure_ack(FlowId(0), Seq(1), 40);
+    (ack.seq, ack.window) = (Seq(701), 60_000);
+    script.sender.on_segment(at(100), &ack);
+    let out = script.segments(at(100));
+    assert_eq!(out.iter().map(|segment| segment.payload).collect::<Vec<_>>(), [1460, 1460]);
 }

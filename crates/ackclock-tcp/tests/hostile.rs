@@ -74,6 +74,8 @@ struct Wire {
     max: Seq,
     edge: Seq,
     first: Seq,
+    /// Linux does not take a smaller window with an acknowledgement that does not advance.
+    keeps_larger: bool,
 }
 
 impl Wire {
@@ -88,7 +90,9 @@ impl Wire {
         sender.supply(Supply::Bytes(bytes));
         sender.on_timeout(Time::ZERO);
         let first = Seq(first);
-        let mut wire = Self { sender, now: Time::ZERO, max: first, edge: first + 500 * MSS, first };
+        let keeps_larger = config["stack"] == "linux";
+        let edge = first + 500 * MSS;
+        let mut wire = Self { sender, now: Time::ZERO, max: first, edge, first, keeps_larger };
         wire.drain();
         wire
     }
@@ -148,12 +152,13 @@ impl Wire {
                 let una = self.max - self.sender.flight();
                 self.sender.on_segment(self.now, &segment);
                 let control = segment.flags.intersects(Flags::SYN | Flags::RST);
-                if control || ack.before(una) || ack.after(self.max) {
+                if control || ack.after(self.max) {
                     return;
                 }
                 let edge = ack + (u32::from(*window) << (*scale).min(14));
-                // Whether an old timestamp makes it drop the segment is its own business.
-                self.edge = if stamps.is_some() { self.edge.max(edge) } else { edge };
+                // Whether an old timestamp makes it drop the segment is its own business; one that was overtaken takes nothing back.
+                let keeps = stamps.is_some() || ack.before(una) || (self.keeps_larger && ack == una);
+                self.edge = if keeps { self.edge.max(edge) } else { edge };
             }
         }
     }

@@ -6,14 +6,13 @@
 //! RFC 5681 sections 3.1 and 3.2; the growth rule and `halves = "window"` are those of the one-way agents of ns-2.
 //!
 //! ## What it does
-//! An acknowledgement that advances adds one segment below the threshold and 1/cwnd of one above it, whatever it covers.
+//! An acknowledgement that advances adds what it covers, but one segment at most, below the threshold, and 1/cwnd of a segment
+//! above it.
 //! A loss halves the window in use, in whole segments and not below two, or what is outstanding; a timeout besides sets
 //! the window to one segment. A congestion echo halves as a loss does.
 //!
 //! ## Differences from the source
 //! - Grows while the peer's window, not its own, is the limit; what is halved is the smaller of the two.
-//! - RFC 5681 counts at most SMSS for each acknowledgement; so does this for the last, short segment of a file only by
-//!   counting it whole.
 //!
 //! ## Validation
 //! CR02 Table 1 item 1 (`tests/table_one.rs`).
@@ -97,7 +96,14 @@ impl CongestionControl for Reno {
             self.grow_by_bytes(sample);
             return;
         }
-        self.set(self.cwnd + if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd });
+        // RFC 5681 equations (2) and (3).
+        let slow = self.cwnd < self.ssthresh;
+        let step = match slow {
+            true if sample.acked < self.mss => f64::from(sample.acked) / f64::from(self.mss),
+            true => 1.0,
+            false => 1.0 / self.cwnd,
+        };
+        self.set(self.cwnd + step);
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {

@@ -96,7 +96,8 @@ impl Recovery for Sack1 {
     }
 
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        if !ack.duplicate || self.timed_out {
+        // A window update counts where it SACKs.
+        if (!ack.duplicate && ack.sacked == 0) || self.timed_out {
             return Verdict::Open;
         }
         if self.phase == Phase::FastRecovery {

@@ -26,17 +26,26 @@ struct News {
     arrivals: Arrivals,
 }
 
+/// The window that came with an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Offer {
+    /// The right edge stays where it was.
+    Same,
+    /// It moves, or the window is or was closed.
+    New,
+}
+
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
-    /// Takes in an acceptable acknowledgement; `closed` where the peer's window is or was closed.
+    /// Takes in an acceptable acknowledgement and what became of the peer's window.
     #[inline(always)]
-    pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, closed: bool) {
+    pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, offer: Offer) {
         let advances = seg.ack.after(self.board.una());
         let mut news = News::default();
         self.read(now, seg, &mut news);
         if advances {
             self.on_advance(now, seg, &mut news);
         } else {
-            self.on_duplicate(now, seg, &news, closed);
+            self.on_duplicate(now, seg, &news, offer);
         }
         if self.ecn.enabled == Switch::On {
             self.take_echo(now, seg);
@@ -53,10 +62,17 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
     }
 
+    /// Takes in what an overtaken acknowledgement SACKs.
+    pub(super) fn take_sack(&mut self, now: Time, seg: &Segment) {
+        let mut news = News::default();
+        self.read(now, seg, &mut news);
+        self.on_duplicate(now, seg, &news, Offer::New);
+    }
+
     /// Brings the scoreboard up to date. The news are written where they stay: a copy would wait for all of it.
     #[inline(always)]
     fn read(&mut self, now: Time, seg: &Segment, news: &mut News) {
-        if seg.ack != self.board.una() {
+        if seg.ack.after(self.board.una()) {
             let arrivals = &mut news.arrivals;
             news.acked = self.board.acknowledge(seg.ack, |record| {
                 if R::FOLLOWS_ARRIVALS {
@@ -110,9 +126,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn on_advance(&mut self, now: Time, seg: &Segment, news: &mut News) {
         self.past.timed_out_at = None;
         self.measure(now, seg, news);
-        if self.timestamps == Switch::On {
-            self.undo_if_spurious(now, seg, news);
-        }
+        let adopted = self.timestamps == Switch::On && self.undo_if_spurious(now, seg, news);
         let facts = self.facts(now, news, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if verdict != Verdict::Partial(Timer::Keep) {
@@ -120,6 +134,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
         let phase = match verdict {
             Verdict::Leave(Exit::Hold | Exit::Cap(_)) => Phase::FastRecovery,
+            // RFC 4015 section 3: the window counts this acknowledgement already.
+            _ if adopted => Phase::FastRecovery,
             _ => self.recovery.phase(),
         };
         self.control(now, news, phase);
@@ -141,9 +157,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
     }
 
-    fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, closed: bool) {
-        // RFC 5681 section 2, but for the window, which a regulator on the path may have rewritten.
-        let duplicate = seg.is_pure_ack() && !closed && !self.board.sent().is_empty();
+    fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, offer: Offer) {
+        // RFC 5681 section 2: a window update is no duplicate.
+        let duplicate = seg.is_pure_ack() && offer == Offer::Same && !self.board.sent().is_empty();
         if !duplicate && news.sacked == 0 {
             return;
         }
@@ -313,10 +329,11 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.cc.on_spurious(now, Congestion::Timeout);
     }
 
-    /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows.
-    fn undo_if_spurious(&mut self, now: Time, seg: &Segment, news: &News) {
+    /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows; whether a new window was
+    /// worked out.
+    fn undo_if_spurious(&mut self, now: Time, seg: &Segment, news: &News) -> bool {
         let echo = seg.timestamps().map(|stamps| stamps.echo);
-        let Some(cause) = self.detector.on_advance(echo, news.dsack) else { return };
+        let Some(cause) = self.detector.on_advance(echo, news.dsack) else { return false };
         self.stats.on_spurious(cause);
         let proof = Proof {
             flight: self.board.outstanding(),
@@ -326,7 +343,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         };
         let redress = self.undo.respond(&proof);
         if redress == Redress::Nothing {
-            return;
+            return false;
         }
         self.reduction = None;
         self.recovery.on_spurious(&mut self.board);
@@ -336,8 +353,12 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                     self.cc.adopt(window, ssthresh);
                 }
                 self.past.rtt_restart = rtt.filter(|_| cause == Congestion::Timeout);
+                window.is_some()
             }
-            _ => self.cc.on_spurious(now, cause),
+            _ => {
+                self.cc.on_spurious(now, cause);
+                false
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, SynOptions, Time};
 
+use super::output::OWN_WINDOW;
 use super::{Due, State, TcpSender};
 use crate::cc::BuildControl;
 use crate::config::{HeaderSize, PLAIN_HEADER, Switch, context};
@@ -48,8 +49,12 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             State::Idle => false,
             // RFC 9293 section 3.10.7.3: before the peer has a number, what it acknowledges shows that it is meant.
             State::SynSent => seg.flags.contains(Flags::ACK) && seg.ack == self.params.first,
-            // RFC 5961 section 3.2.
-            _ => seg.seq == self.peer.next,
+            // RFC 9293 section 3.5.3: one in the window is believed. RFC 5961 would ask about all but the next number, but data
+            // of the peer is not taken in, and so its resets come behind it.
+            _ => {
+                let (next, end) = (self.peer.next, self.peer.next + u32::from(OWN_WINDOW));
+                next.at_or_before(seg.seq) && seg.seq.before(end)
+            }
         };
         if believed {
             self.close();
@@ -91,8 +96,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.stamps.seen = self.timestamps == Switch::On;
         // RFC 6691: what the peer offers counts no options; a header of fixed size has none.
         let options = if self.params.header == HeaderSize::Real { self.header - PLAIN_HEADER } else { 0 };
-        let offered = offer.mss.map(|mss| mss.saturating_sub(options).max(1));
-        if let Some(mss) = offered.filter(|&mss| mss < self.mss) {
+        let most = self.params.packet - self.header;
+        let mss = offer.mss.map_or(most, |mss| mss.saturating_sub(options).max(1).min(most));
+        if mss != self.mss {
             self.mss = mss;
             let context = context(&self.config, &self.params, mss);
             self.cc = C::build(&self.config, &context, self.config.halves.unwrap_or(R::HALVES));

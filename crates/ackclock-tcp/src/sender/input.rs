@@ -2,10 +2,12 @@
 
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Time};
 
+use super::ack::Offer;
 use super::{Due, State, TcpSender};
 use crate::cc::BuildControl;
 use crate::config::Switch;
 use crate::recovery::Recovery;
+use crate::stack::Stack;
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// Takes in a segment of the peer.
@@ -23,32 +25,55 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if begins || !seg.flags.contains(Flags::ACK) || self.is_old(seg) {
             return;
         }
-        // RFC 9293 section 3.10.7.4: what acknowledges the past or the future is not taken.
-        if seg.ack.before(self.board.una()) || seg.ack.after(self.board.max()) {
+        // RFC 9293 section 3.10.7.4: what acknowledges the future is not taken.
+        if seg.ack.after(self.board.max()) {
             return;
         }
+        if seg.ack.before(self.board.una()) {
+            self.take_overtaken(now, seg);
+            return;
+        }
+        self.take_stamp(seg);
         if self.state == State::SynReceived && !self.complete_handshake(now, seg) {
             return;
         }
         self.take_peer_data(seg);
-        let reopened = self.take_window(seg);
-        self.take_ack(now, seg, reopened);
+        let window = self.take_window(seg);
+        self.take_ack(now, seg, window);
     }
 
-    /// PAWS (RFC 7323 section 5.3), and what to echo.
-    fn is_old(&mut self, seg: &Segment) -> bool {
+    /// A segment that acknowledges the past was overtaken by another. Whatever else it brings counts.
+    #[cold]
+    fn take_overtaken(&mut self, now: Time, seg: &Segment) {
+        if self.state != State::Established {
+            return;
+        }
+        self.take_peer_data(seg);
+        let edge = seg.ack + self.window_of(seg);
+        if edge.after(self.peer.edge) {
+            self.peer.edge = edge;
+        }
+        self.take_sack(now, seg);
+    }
+
+    /// PAWS (RFC 7323 section 5.3, R1).
+    fn is_old(&self, seg: &Segment) -> bool {
+        self.timestamps == Switch::On
+            && self.stamps.seen
+            && seg.timestamps().is_some_and(|stamps| Seq(stamps.value).before(Seq(self.stamps.recent)))
+    }
+
+    /// What to echo: the timestamp of an acceptable segment that holds the next number expected (section 5.3, R3).
+    fn take_stamp(&mut self, seg: &Segment) {
         if self.timestamps == Switch::Off {
-            return false;
+            return;
         }
-        let Some(stamps) = seg.timestamps() else { return false };
-        if self.stamps.seen && Seq(stamps.value).before(Seq(self.stamps.recent)) {
-            return true;
-        }
-        if seg.seq.at_or_before(self.peer.next) {
+        let next = self.peer.next;
+        let holds = seg.seq == next || (seg.seq.before(next) && seg.end().after(next));
+        if let Some(stamps) = seg.timestamps().filter(|_| holds) {
             self.stamps.recent = stamps.value;
             self.stamps.seen = true;
         }
-        false
     }
 
     /// The peer sends no data, but its FIN must be acknowledged.
@@ -70,14 +95,26 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
     }
 
-    /// Takes over the peer's window; whether it was closed before.
-    fn take_window(&mut self, seg: &Segment) -> bool {
+    /// The window that a segment offers, bytes.
+    fn window_of(&self, seg: &Segment) -> u32 {
         let scale = seg.scale().unwrap_or(self.peer.scale).min(LARGEST_WINDOW_SCALE);
-        let window = u32::from(seg.window) << scale;
-        let was_closed = self.peer.edge.at_or_before(self.board.una());
-        self.peer.edge = seg.ack + window;
+        u32::from(seg.window) << scale
+    }
+
+    /// Takes over the peer's window.
+    fn take_window(&mut self, seg: &Segment) -> Offer {
+        let window = self.window_of(seg);
+        let edge = seg.ack + window;
+        let (before, una) = (self.peer.edge, self.board.una());
+        if edge.before(before) && window > 0 && seg.ack == una && self.config.stack == Stack::Linux {
+            // Linux takes a smaller window only with an acknowledgement that advances.
+            return Offer::Same;
+        }
+        self.peer.edge = edge;
+        let first = self.peer.largest == 0;
         self.peer.largest = self.peer.largest.max(window);
-        was_closed || window == 0
+        let same = edge == before && before.after(una);
+        if window > 0 && (same || first) { Offer::Same } else { Offer::New }
     }
 
     /// Everything is acknowledged. A FIN that came along is acknowledged still.

@@ -11,11 +11,9 @@
 //! begins established at its start.
 //!
 //! ## Differences from the source
-//! - A duplicate acknowledgement may have another window than the one before, because a regulator on the path rewrites
-//!   windows; only one that opens a closed window is none.
 //! - The last segment of a file carries the FIN; data of the peer is not taken in.
 //! - Two SYNs that cross open no connection; a SYN is repeated for ever, and TIME-WAIT does not end.
-//! - A reset is believed where its number is the next one expected (RFC 5961 section 3.2, without the challenge).
+//! - A reset is believed anywhere in the window (RFC 5961 section 3.2 would ask about all but the next number).
 //!
 //! ## Validation
 //! The exchanges of `tests/exchanges.rs`, random operations of `tests/hostile.rs`, CR02 Table 1 in `tests/table_one.rs`.

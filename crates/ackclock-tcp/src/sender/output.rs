@@ -10,7 +10,7 @@ use crate::sent::{Index, Marks};
 use crate::stack::Stack;
 
 /// The window that the sender offers: it takes no data, so any will do.
-const OWN_WINDOW: u16 = u16::MAX;
+pub(super) const OWN_WINDOW: u16 = u16::MAX;
 
 /// The segment that was sent last.
 pub(super) struct Caught(pub(super) Option<Segment>);
