@@ -112,8 +112,8 @@ mod tests {
         assert_eq!(table.sender["kind"], "bbr");
         assert_eq!(table.sender["handshake"], "on");
         assert_eq!(
-            (&table.sender["rto"]["min"], &table.sender["rto"]["initial"]),
-            (&json!("50ms"), &json!("1s"))
+            (&table.sender["rto"], &table.sender["stack"]),
+            (&json!({"min": "50ms"}), &json!("linux"))
         );
         assert!(flow("windows", &json!("cubic")).unwrap_err().to_string().contains("known are cr02"));
     }

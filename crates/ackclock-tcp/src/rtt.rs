@@ -229,6 +229,12 @@ impl RttEstimator {
         self.update_rto();
     }
 
+    /// The timeout is no longer doubled: what had doubled it were probes of a closed window.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 0;
+        self.update_rto();
+    }
+
     /// RFC 4015 section 3 step (9): after a spurious timeout the estimate starts again from the larger of what it was
     /// and the first sample. Everything before `next` has left.
     pub fn restart_from(&mut self, previous: (Span, Span), rtt: Span, next: Seq) {

@@ -401,7 +401,9 @@ mod tests {
 
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
-            4 => (1u32..=MSS).prop_map(Op::Send),
+            2 => (1u32..=MSS).prop_map(Op::Send),
+            // Short ones, of which three runs are fewer bytes than three segments.
+            2 => (1u32..=10).prop_map(Op::Send),
             2 => (0usize..40).prop_map(Op::Again),
             6 => (0usize..40, 1usize..8).prop_map(|(at, count)| Op::Sack(at, count)),
             1 => (0usize..6).prop_map(Op::Ack),
@@ -499,6 +501,82 @@ mod tests {
         assert_eq!(board.losses(), 3, "the repair is lost");
         board.lose_all(SackMemory::Keep);
         assert_eq!((board.lost(), board.losses()), (5 * MSS, 6), "and the three that no SACK told of");
+    }
+
+    /// Segments of `len` bytes, each sent a millisecond after the one before.
+    fn board_of(count: u64, len: u16) -> Scoreboard {
+        let mut board = Scoreboard::new(Seq(0));
+        for n in 0..count {
+            board.push(Time::from_nanos(1_000_000 * n), len, Marks::default());
+        }
+        board
+    }
+
+    fn sack(board: &mut Scoreboard, left: u32, right: u32) -> (u32, Option<Time>) {
+        board.sack(SackBlock { left: Seq(left), right: Seq(right) }, |_| {})
+    }
+
+    #[test]
+    fn three_runs_make_a_loss_however_short_they_are() {
+        let mut board = board_of(8, 10);
+        for left in [10, 30] {
+            sack(&mut board, left, left + 10);
+        }
+        board.update_lost(MSS);
+        assert_eq!(board.lost(), 0, "two runs");
+        sack(&mut board, 50, 60);
+        board.update_lost(MSS);
+        // 30 bytes are far from three segments of 100; above 20 there are but two runs.
+        assert_eq!(board.lost(), 10);
+    }
+
+    #[test]
+    fn a_receiver_that_goes_back_on_a_sack_is_noticed_at_the_left_edge() {
+        let mut board = board_of(4, 100);
+        sack(&mut board, 100, 200);
+        board.acknowledge(Seq(100), |_| {});
+        board.lose_all(SackMemory::Keep);
+        assert_eq!((board.sacked(), board.lost()), (0, 300), "200 would have been acknowledged too");
+        let mut kept = board_of(4, 100);
+        sack(&mut kept, 200, 300);
+        kept.lose_all(SackMemory::Keep);
+        assert_eq!((kept.sacked(), kept.lost()), (100, 300));
+    }
+
+    #[test]
+    fn what_was_sent_twice_tells_no_round_trip_where_it_is_sacked_or_acknowledged() {
+        let mut board = board_of(4, 100);
+        board.resend(Time::from_nanos(50_000_000), 1);
+        assert_eq!(sack(&mut board, 100, 300), (200, None), "Karn");
+        assert_eq!(sack(&mut board, 300, 400).1, Some(Time::from_nanos(3_000_000)));
+        let acked = board.acknowledge(Seq(200), |_| {});
+        assert_eq!((acked.newest, acked.oldest), (None, None));
+    }
+
+    #[test]
+    fn the_oldest_and_the_newest_that_an_acknowledgement_covers_are_told_apart() {
+        let mut board = board_of(4, 100);
+        sack(&mut board, 0, 100);
+        sack(&mut board, 100, 200);
+        let acked = board.acknowledge(Seq(400), |_| {});
+        assert_eq!(acked.newest, Some(Time::from_nanos(3_000_000)));
+        // A block begins above the left edge, so that of the first 100 none is SACKed; the second was.
+        assert_eq!(acked.oldest, Some(Time::ZERO));
+        let mut board = board_of(4, 100);
+        board.acknowledge(Seq(100), |_| {});
+        sack(&mut board, 200, 300);
+        assert_eq!(board.acknowledge(Seq(400), |_| {}).oldest, Some(Time::from_nanos(1_000_000)));
+    }
+
+    #[test]
+    fn after_going_on_losses_are_found_by_what_is_still_sacked() {
+        let mut board = board_of(6, 100);
+        sack(&mut board, 300, 600);
+        board.lose_all(SackMemory::Keep);
+        board.go_on();
+        assert_eq!((board.lost(), board.in_flight()), (0, 300));
+        board.update_lost(MSS);
+        assert_eq!(board.lost(), 300, "three SACKed segments lie above each");
     }
 
     #[test]

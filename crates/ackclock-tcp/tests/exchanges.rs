@@ -740,3 +740,79 @@ fn without_timestamps_their_room_is_payload() {
     let out = script.segments(at(100));
     assert_eq!(out.iter().map(|segment| segment.payload).collect::<Vec<_>>(), [1460, 1460]);
 }
+
+#[test]
+fn one_acknowledgement_that_sacks_three_segments_begins_recovery() {
+    let mut script = Script::new(json!("sack"), 10);
+    script.sent(at(0));
+    // RFC 6675 section 5 step (2): IsLost of the left edge, with a single duplicate.
+    assert_eq!(script.sack(at(100), 0, &[(1, 4)]), [0]);
+}
+
+#[test]
+fn duplicates_that_sack_nothing_new_do_not_count_once_the_peer_sacks() {
+    let mut script = Script::new(json!("sack"), 10);
+    script.sent(at(0));
+    for ms in 100..106 {
+        assert_eq!(script.sack(at(ms), 0, &[(1, 2)]), NOTHING);
+    }
+    assert_eq!(script.sender.stats().fast_retransmits, 0);
+}
+
+#[test]
+fn without_new_data_sack_sends_again_what_is_not_lost_yet_but_nothing_above_the_highest() {
+    let mut script = Script::with(json!("sack"), params(6), Supply::Open(6_000));
+    script.sent(at(0));
+    // cwnd 3; pipe: 4, 5 and the retransmission of 0.
+    assert_eq!(script.sack(at(100), 0, &[(1, 4)]), [0]);
+    // 4 is acknowledged: pipe counts 4 and 5. Nothing lies between the left edge and the highest SACKed, so rule (4) rescues
+    // the highest, not the lowest.
+    assert_eq!(script.ack(at(200), 4), [5]);
+
+    let mut script = Script::with(json!("sack"), params(8), Supply::Open(8_000));
+    script.sent(at(0));
+    assert_eq!(script.sack(at(100), 0, &[(1, 4)]), [0]);
+    // cwnd 4. pipe: 4, 6, 7 and 0.
+    assert_eq!(script.sack(at(101), 0, &[(5, 6), (1, 4)]), NOTHING);
+    // One more leaves: 3000 + 1000 <= 4000, and 4 is not lost with two SACKed above it: rule (3).
+    assert_eq!(script.sack(at(102), 0, &[(5, 7), (1, 4)]), [4]);
+}
+
+#[test]
+fn sack_keeps_to_the_peers_window_while_it_repairs() {
+    let mut script = Script::new(json!("sack"), 10);
+    // 625 * 16 = 10 000 bytes above 0.
+    script.window = 625;
+    script.sent(at(0));
+    let mut out = script.sack(at(100), 0, &[(1, 4)]);
+    for end in 5..=10 {
+        out.extend(script.sack(at(100), 0, &[(1, end)]));
+    }
+    assert_eq!(out, [0, 9], "new data would begin at 10 000; rule (4) rescues the last");
+}
+
+#[test]
+fn after_a_timeout_sack_rescues_nothing() {
+    let mut script = Script::with(json!("sack"), params(6), Supply::Bytes(6_000));
+    script.sent(at(0));
+    let (now, out) = script.timeout();
+    assert_eq!(out, [0]);
+    // Slow start from 1: each segment again once, and none twice.
+    let mut again = Vec::new();
+    for acked in 1..6 {
+        again.extend(script.ack(now, acked));
+    }
+    again.sort_unstable();
+    assert_eq!(again, [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn what_this_recovery_has_sent_again_is_not_rescued() {
+    let mut script = Script::with(json!("sack"), params(6), Supply::Open(6_000));
+    script.sent(at(0));
+    // All but 0 and 5 arrive; 5 is the last.
+    assert_eq!(script.sack(at(100), 0, &[(1, 4)]), [0]);
+    assert_eq!(script.sack(at(101), 0, &[(1, 5)]), [5], "rule (4)");
+    assert_eq!(script.sack(at(102), 0, &[(1, 5)]), NOTHING);
+    assert_eq!(script.ack(at(200), 5), NOTHING, "it is on its way");
+}

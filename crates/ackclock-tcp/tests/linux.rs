@@ -5,7 +5,7 @@
 // Helpers of tests may unwrap as tests may.
 #![allow(clippy::unwrap_used)]
 
-use ackclock_core::{FlowId, SackBlock, Segment, Seq, Size, Span, Time};
+use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time};
 use ackclock_tcp::cc::Phase;
 use ackclock_tcp::{FlowParams, SENDERS, Sender, Supply};
 use serde_json::{Value, json};
@@ -32,13 +32,17 @@ impl Script {
     }
 
     fn with(kind: &str, window: u32, supply: Supply) -> Self {
+        Self::of(&options(kind), window, supply)
+    }
+
+    fn of(options: &Value, window: u32, supply: Supply) -> Self {
         let params = FlowParams {
             packet: 1040,
             initial_window: Size::Packets(window),
             first: Seq(0),
             ..FlowParams::new(FlowId(0))
         };
-        let mut sender = SENDERS.resolve(&options(kind)).unwrap().build(params).unwrap();
+        let mut sender = SENDERS.resolve(options).unwrap().build(params).unwrap();
         sender.supply(supply);
         sender.on_timeout(Time::ZERO);
         let mut script = Self { sender };
@@ -51,6 +55,16 @@ impl Script {
     }
 
     fn ack(&mut self, ms: u64, thousands: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
+        self.ack_with(ms, thousands, blocks, |_| {})
+    }
+
+    fn ack_with(
+        &mut self,
+        ms: u64,
+        thousands: u32,
+        blocks: &[(u32, u32)],
+        change: fn(&mut Segment),
+    ) -> Vec<u32> {
         let mut ack = Segment::pure_ack(FlowId(0), Seq(thousands * 1000), 40);
         ack.seq = Seq(1);
         ack.window = u16::MAX;
@@ -58,6 +72,7 @@ impl Script {
         for &(left, right) in blocks {
             ack.push_sack(SackBlock { left: Seq(left * 1000), right: Seq(right * 1000) });
         }
+        change(&mut ack);
         self.sender.on_segment(at(ms), &ack);
         self.sent(at(ms))
     }
@@ -278,4 +293,163 @@ fn a_connection_that_is_over_waits_for_nothing() {
     assert_eq!(script.sent(at(200)), NOTHING);
     assert_eq!(script.sender.finished_at(), Some(at(200)));
     assert_eq!(script.sender.poll_timeout(), None);
+}
+
+#[test]
+fn the_last_window_of_an_object_still_lets_the_window_grow() {
+    for kind in ["sack", "cubic"] {
+        let mut script = Script::with(kind, 10, Supply::Open(10_000));
+        for (n, ms) in [105, 110, 115, 120, 125].into_iter().enumerate() {
+            script.ack(ms, 2 * (n as u32 + 1), &[]);
+        }
+        // The ten filled the window: it grows by all that is delivered, though nothing is left to be sent.
+        assert_eq!(script.cwnd(), 20, "{kind}");
+        script.sender.supply(Supply::Open(40_000));
+        assert_eq!(script.sent(at(126)).len(), 20, "{kind}");
+    }
+}
+
+#[test]
+fn a_window_that_is_not_used_for_a_timeout_falls_half_way() {
+    let mut script = Script::with("sack", 10, Supply::Open(10_000));
+    script.ack(100, 10, &[]);
+    assert_eq!(script.cwnd(), 20);
+    // The timeout is 100 + 200 ms, and the window was last full at 0.
+    for (ms, cwnd) in [(110, 20), (220, 20), (330, 15)] {
+        script.sender.supply(Supply::Open(2000));
+        assert_eq!(script.sent(at(ms)).len(), 2);
+        // Half way from 20 to the initial window of 10, which is more than the two in use.
+        assert_eq!(script.cwnd(), cwnd, "{ms} ms");
+        let sent = 10 + 2 * (ms as u32 / 110);
+        script.ack(ms + 100, sent, &[]);
+    }
+}
+
+#[test]
+fn a_reduction_is_taken_back_where_what_was_sent_again_had_arrived() {
+    let mut script = Script::with("sack", 10, Supply::Open(10_000));
+    assert_eq!(script.ack(100, 0, &[(1, 4)]), [0]);
+    assert_eq!(script.sender.ssthresh(), Some(5000));
+    // D-SACK of the retransmission: the first block lies below the acknowledgement.
+    script.ack(200, 10, &[(0, 1)]);
+    assert!(script.cwnd() >= 10);
+    assert_eq!(script.sender.ssthresh(), Some(500_000));
+}
+
+#[test]
+fn one_of_two_retransmissions_that_had_arrived_takes_nothing_back() {
+    let mut script = Script::begun("sack", 20);
+    let mut again: Vec<u32> = script.ack(100, 0, &[(2, 6)]);
+    again.extend(script.ack(101, 0, &[(2, 8)]));
+    assert!(again.contains(&0) && again.contains(&1), "{again:?}");
+    script.ack(200, 20, &[(0, 1)]);
+    assert_eq!(script.sender.ssthresh(), Some(10_000));
+    script.ack(201, 20, &[(1, 2)]);
+    assert_eq!(script.sender.ssthresh(), Some(500_000), "late, but all of it");
+}
+
+#[test]
+fn an_echo_of_congestion_takes_the_window_down_segment_by_segment() {
+    let options = json!({ "kind": "sack", "stack": "linux", "timestamps": "off", "ecn": "on" });
+    let mut script = Script::of(&options, 10, Supply::Endless);
+    let marked = |ack: &mut Segment| ack.flags |= Flags::ECE;
+    // From 10 to 5: ceil(n / 2) after n delivered.
+    let sent: Vec<usize> = (1..=8).map(|n| script.ack_with(100, n, &[], marked).len()).collect();
+    assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0]);
+    assert_eq!((script.cwnd(), script.sender.stats().ecn_reductions), (5, 1));
+    // What was outstanding at the echo is acknowledged: congestion avoidance.
+    script.ack(101, 10, &[]);
+    assert_eq!(script.ack(200, 11, &[]).len(), 1);
+    assert_eq!(script.cwnd(), 5);
+}
+
+#[test]
+fn a_path_that_reorders_is_given_a_quarter_of_the_round_trip() {
+    let mut script = Script::begun("sack", 10);
+    script.ack(100, 0, &[(1, 2)]);
+    // 0 was sent once, and arrives behind 1.
+    script.ack(101, 4, &[]);
+    let out = script.ack(110, 4, &[(5, 8)]);
+    assert!(!out.contains(&4), "three SACKed segments are no proof here: {out:?}");
+    // RACK.rtt is that of 7, 110 ms; a quarter of the smallest, 100 ms, and two ticks come on top.
+    assert_eq!(script.timeout(), (143, vec![4]));
+}
+
+#[test]
+fn a_closed_window_is_probed_without_data_and_its_tail_is_not() {
+    let mut script = Script::begun("sack", 4);
+    script.ack(100, 4, &[]);
+    assert_eq!(script.cwnd(), 8);
+    assert_eq!(script.ack_with(200, 12, &[], |ack| ack.window = 0), NOTHING);
+    assert_eq!(script.cwnd(), 16);
+    // rto = 100 + 200 ms. The probe has a number that is acknowledged; no other probe follows after two round trips.
+    let (due, out) = script.timeout();
+    assert_eq!((due, out), (500, vec![11]));
+    script.ack_with(510, 12, &[], |ack| ack.window = 0);
+    assert_eq!(script.timeout().0, 1110);
+    // The last data left at 100 ms: after 3 s, ten timeouts, the window is the initial one.
+    assert_eq!(script.ack(3100, 12, &[]).len(), 4);
+    assert_eq!(script.sender.rto(), Span::from_millis(300), "probes do not double it");
+}
+
+#[test]
+fn a_probe_that_repaired_a_loss_lowers_the_threshold_and_then_the_window() {
+    let mut script = Script::with("sack", 8, Supply::Open(8000));
+    script.ack(100, 7, &[]);
+    assert_eq!(script.timeout().1, [7]);
+    script.ack(500, 8, &[]);
+    assert_eq!((script.cwnd(), script.sender.ssthresh()), (16, Some(8000)));
+    script.sender.supply(Supply::Open(1000));
+    assert_eq!(script.sent(at(500)), [8]);
+    // For longer than a timeout, 300 ms, 8 of 16 were used at most: 12. Of these half goes for the loss.
+    assert_eq!(script.cwnd(), 12);
+    script.ack(600, 9, &[]);
+    assert_eq!(
+        (script.cwnd(), script.sender.ssthresh()),
+        (6, Some(6000)),
+        "nothing has spoken for the original"
+    );
+}
+
+#[test]
+fn a_probe_that_repeated_what_had_arrived_costs_nothing() {
+    let mut script = Script::with("sack", 8, Supply::Open(8000));
+    script.ack(100, 7, &[]);
+    assert_eq!(script.timeout().1, [7]);
+    script.ack(410, 8, &[]);
+    script.ack(500, 8, &[(7, 8)]);
+    assert_eq!((script.cwnd(), script.sender.ssthresh()), (16, Some(500_000)));
+}
+
+#[test]
+fn the_first_retransmission_waits_for_no_room() {
+    for kind in ["sack", "newreno"] {
+        let options = json!({ "kind": kind, "stack": "linux", "timestamps": "off", "prr": "off" });
+        let mut script = Script::of(&options, 10, Supply::Endless);
+        // 10 outstanding and a window of 5: it goes out all the same (RFC 6675 section 5 step 4.3).
+        let out: Vec<u32> = if kind == "sack" {
+            script.ack(100, 0, &[(1, 4)])
+        } else {
+            (0..3).flat_map(|n| script.ack(100 + n, 0, &[])).collect()
+        };
+        assert_eq!(out.iter().filter(|&&segment| segment == 0).count(), 1, "{kind}: {out:?}");
+    }
+}
+
+#[test]
+fn duplicates_of_a_peer_without_sack_are_counted() {
+    let mut script = Script::begun("cubic", 10);
+    assert_eq!(script.ack(100, 0, &[]), [10]);
+    assert_eq!(script.ack(101, 0, &[]), [11]);
+    assert_eq!(script.ack(102, 0, &[]), [0]);
+    assert_eq!((script.cwnd(), script.sender.phase()), (7, Phase::FastRecovery));
+}
+
+#[test]
+fn a_smaller_window_on_a_duplicate_is_not_taken() {
+    let mut script = Script::begun("newreno", 10);
+    let smaller = |ack: &mut Segment| ack.window = 100;
+    let out: Vec<u32> = (0..3).flat_map(|n| script.ack_with(100 + n, 0, &[], smaller)).collect();
+    // 100 * 16 bytes would stop it.
+    assert_eq!(out, [10, 11, 0]);
 }

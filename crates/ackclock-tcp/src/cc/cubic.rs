@@ -8,7 +8,8 @@
 //!
 //! ## What it does
 //! All windows are real numbers of segments, as in the source. A *stage* is one stretch of congestion avoidance; its
-//! clock runs only while the window limits the sender (section 5.8).
+//! clock runs only while the window limits the sender (section 5.8). In the stack of Linux whole segments follow
+//! [Linux's curve](super::bictcp).
 //!
 //! ## Differences from the source
 //! - An ACK for n segments moves the window n times as far towards the target (section 4.4 counts ACKs), so that delayed
@@ -24,10 +25,12 @@ use ackclock_core::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bictcp::Bictcp;
 use super::hystart::{HyStart, Pace};
 use super::hystart_classic::HybridStart;
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
 use crate::config::{Growth, Switch};
+use crate::stack::Stack;
 
 /// C of section 4.1, segments a second cubed.
 const C: f64 = 0.4;
@@ -80,6 +83,8 @@ pub struct Cubic {
     hystart: Option<HyStart>,
     hybrid: Option<HybridStart>,
     growth: Growth,
+    /// The curve of the stack of Linux, instead of the stage.
+    linux: Option<Bictcp>,
     state: State,
     /// The state before the last reduction.
     before: Option<State>,
@@ -124,6 +129,7 @@ impl Cubic {
             hystart: (config.hystart == SlowStartEnd::On).then(HyStart::new),
             hybrid: (config.hystart == SlowStartEnd::Classic).then(HybridStart::new),
             growth,
+            linux: (context.stack == Stack::Linux).then(Bictcp::default),
             state: State { cwnd, ssthresh, w_max: None, cwnd_prior: cwnd, stage: None },
             before: None,
         }
@@ -157,6 +163,23 @@ impl Cubic {
                 self.state.cwnd_prior = self.state.cwnd;
                 self.hystart = None;
             }
+        }
+    }
+
+    /// Whole segments: slow start up to the threshold, and by the curve with what is left over.
+    fn grow_as_linux(&mut self, sample: &AckSample) {
+        let before = self.state.cwnd.floor();
+        let delivered = f64::from(sample.delivered) / self.mss;
+        if before < self.state.ssthresh {
+            self.slow_start(sample);
+        }
+        // What slow start did not use.
+        let left = delivered - (self.state.cwnd - before).max(0.0);
+        if let Some(curve) = &mut self.linux
+            && self.state.cwnd >= self.state.ssthresh
+            && left > 0.0
+        {
+            self.state.cwnd = curve.grow(sample.now, self.state.cwnd.floor(), left);
         }
     }
 
@@ -201,7 +224,11 @@ impl Cubic {
             Some(w_max) if self.fast_convergence == Switch::On && cwnd < w_max => cwnd * (1.0 + BETA) / 2.0,
             _ => cwnd,
         };
-        let reduced = BETA * f64::from(event.flight) / self.mss;
+        let in_use = f64::from(event.flight) / self.mss;
+        let reduced = match &mut self.linux {
+            Some(curve) => curve.on_loss(in_use.floor(), self.fast_convergence),
+            None => BETA * in_use,
+        };
         let ssthresh = reduced.max(LEAST_SSTHRESH);
         let (cwnd_after, w_max) = match event.cause {
             Congestion::FastRetransmit => (ssthresh, Some(remembered)),
@@ -217,17 +244,18 @@ impl CongestionControl for Cubic {
         if sample.phase == Phase::FastRecovery || sample.acked == 0 {
             return;
         }
-        // Slow start goes on while more than half of the window is in use (as Linux has it).
-        let doubling = self.growth == Growth::Bytes
-            && self.state.cwnd < self.state.ssthresh
-            && (u64::from(sample.in_flight) + u64::from(sample.delivered)) * 2 > u64::from(self.window());
-        if !sample.window_limited && !doubling {
+        if let (Some(curve), Some(rtt)) = (&mut self.linux, sample.rtt) {
+            curve.on_rtt(sample.now, rtt);
+        }
+        if !sample.window_limited {
             if let Some(stage) = &mut self.state.stage {
                 stage.pass(sample.now, Limited::ByApplication);
             }
             return;
         }
-        if self.state.cwnd < self.state.ssthresh {
+        if self.linux.is_some() {
+            self.grow_as_linux(sample);
+        } else if self.state.cwnd < self.state.ssthresh {
             self.slow_start(sample);
         } else {
             self.avoid_congestion(sample);
@@ -241,20 +269,36 @@ impl CongestionControl for Cubic {
         if event.cause == Congestion::Timeout {
             self.hybrid = self.hybrid.take().map(|_| HybridStart::new());
         }
-        if event.cause == Congestion::Timeout && event.repeated_timeout {
+        let held = event.cause == Congestion::Timeout && event.repeated_timeout;
+        if held {
             // ssthresh is held (RFC 5681 section 3.1), and so is what a spurious timeout would give back.
             self.state.cwnd = 1.0;
             self.state.stage = None;
-            return;
+        } else {
+            self.before = Some(self.state);
+            self.reduce(event);
         }
-        self.before = Some(self.state);
-        self.reduce(event);
+        if let Some(curve) = self.linux.as_mut().filter(|_| event.cause == Congestion::Timeout) {
+            curve.reset();
+        }
     }
 
     fn on_spurious(&mut self, _now: Time, _cause: Congestion) {
         if let Some(before) = self.before.take().filter(|before| before.cwnd > self.state.cwnd) {
+            if self.linux.is_some() {
+                // The curve stays as the loss left it.
+                self.state.cwnd = before.cwnd;
+                self.state.ssthresh = self.state.ssthresh.max(before.ssthresh);
+                return;
+            }
             // Section 4.9: with the stage its beginning comes back, so the time of recovery counts.
             self.state = before;
+        }
+    }
+
+    fn on_sent(&mut self, now: Time, bytes: u32, in_flight: u32) {
+        if let Some(curve) = &mut self.linux {
+            curve.on_sent(now, in_flight <= bytes);
         }
     }
 
@@ -304,7 +348,6 @@ impl Stage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::Stack;
 
     const MSS: u32 = 1000;
 

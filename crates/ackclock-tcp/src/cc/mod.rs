@@ -4,10 +4,12 @@
 //! [undo](crate::undo)'s. A controller sees events and keeps a window; it never sees a sequence number.
 
 pub mod bbr;
+mod bictcp;
 pub mod cubic;
 mod hystart;
 mod hystart_classic;
 pub mod reno;
+mod steps;
 
 use ackclock_core::{Rate, Span, Time};
 
@@ -35,7 +37,7 @@ pub struct AckSample {
     pub rate: Option<RateSample>,
     /// Where recovery stands.
     pub phase: Phase,
-    /// Whether the window was what kept the sender from sending more.
+    /// Whether the window was what kept the sender from sending more; where the growth counts bytes, within a window of data.
     pub window_limited: bool,
     /// Segments that it showed to be lost, and all that were found lost so far (wraps).
     pub lost: u32,

@@ -19,8 +19,10 @@
 
 use ackclock_core::Time;
 
+use super::steps::Steps;
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
 use crate::config::{Growth, Halves};
+use crate::stack::Stack;
 
 /// State of Reno congestion control; windows in segments.
 #[derive(Clone, Debug)]
@@ -32,6 +34,8 @@ pub struct Reno {
     mss: u32,
     halves: Halves,
     growth: Growth,
+    stack: Stack,
+    steps: Steps,
     /// Window and threshold before the last reduction.
     before: (f64, f64),
 }
@@ -46,7 +50,17 @@ impl Reno {
         let cwnd = (f64::from(context.initial_window) / mss).max(1.0);
         let ssthresh = f64::from(context.initial_ssthresh) / mss;
         let before = (cwnd, ssthresh);
-        let mut reno = Self { cwnd: 0.0, ssthresh, window: 0, mss: context.mss, halves, growth, before };
+        let mut reno = Self {
+            cwnd: 0.0,
+            ssthresh,
+            window: 0,
+            mss: context.mss,
+            halves,
+            growth,
+            stack: context.stack,
+            steps: Steps::default(),
+            before,
+        };
         reno.set(cwnd);
         reno
     }
@@ -63,18 +77,28 @@ impl Reno {
         whole.saturating_mul(self.mss).saturating_add(part as u32)
     }
 
-    /// As Linux does: slow start up to the threshold, and what is left over in congestion avoidance, of everything
-    /// delivered; while the window limits the sender, in slow start while more than half of it is in use.
+    /// Slow start up to the threshold, and what is left over in congestion avoidance, of everything delivered, while the
+    /// window limits the sender.
     fn grow_by_bytes(&mut self, sample: &AckSample) {
-        let slow = self.cwnd < self.ssthresh;
-        let used = u64::from(sample.in_flight) + u64::from(sample.delivered);
-        if !(sample.window_limited || slow && used * 2 > u64::from(self.window)) {
+        if !sample.window_limited {
             return;
         }
         let delivered = f64::from(sample.delivered) / f64::from(self.mss);
         let doubling = delivered.min((self.ssthresh - self.cwnd).max(0.0));
         let cwnd = self.cwnd + doubling;
-        self.set(cwnd + (delivered - doubling) / cwnd);
+        if self.stack == Stack::Rfc {
+            self.set(cwnd + (delivered - doubling) / cwnd);
+            return;
+        }
+        // Whole segments, as Linux counts.
+        let mut grown = self.cwnd.floor();
+        if doubling > 0.0 {
+            grown = self.steps.grow(grown, 1.0, doubling);
+        }
+        if delivered > doubling {
+            grown = self.steps.grow(grown, grown, delivered - doubling);
+        }
+        self.set(grown);
     }
 
     /// Half of what was in use.
@@ -83,6 +107,7 @@ impl Reno {
             Halves::Window => f64::from(event.window / self.mss / 2),
             Halves::Flight | Halves::Cwnd => f64::from(event.flight) / f64::from(self.mss) / 2.0,
         };
+        let half = if self.stack == Stack::Linux { half.floor() } else { half };
         half.max(LEAST_THRESHOLD)
     }
 }
@@ -107,6 +132,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
+        self.steps = Steps::default();
         if !event.repeated_timeout {
             self.before = (self.cwnd, self.ssthresh);
         }
@@ -122,8 +148,9 @@ impl CongestionControl for Reno {
     }
 
     fn on_spurious(&mut self, _: Time, _: Congestion) {
-        self.ssthresh = self.before.1;
-        self.set(self.before.0);
+        let (cwnd, ssthresh) = self.before;
+        self.ssthresh = self.ssthresh.max(ssthresh);
+        self.set(self.cwnd.max(cwnd));
     }
 
     fn adopt(&mut self, window: u32, ssthresh: u32) {
@@ -143,7 +170,6 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::Stack;
 
     fn reno(halves: Halves) -> Reno {
         Reno::new(
@@ -172,6 +198,20 @@ mod tests {
 
     fn event(cause: Congestion, window: u32, flight: u32) -> CongestionEvent {
         CongestionEvent { now: Time::ZERO, cause, flight, window, repeated_timeout: false }
+    }
+
+    #[test]
+    fn in_the_stack_of_linux_avoidance_grows_by_one_segment_a_window() {
+        let context =
+            CcContext { mss: 1000, initial_window: 10_000, initial_ssthresh: 10_000, stack: Stack::Linux };
+        let mut reno = Reno::new(&context, Halves::Cwnd, Growth::Bytes);
+        let mut windows = Vec::new();
+        for _ in 0..21 {
+            reno.on_ack(&ack(Phase::Open));
+            windows.push(reno.window() / 1000);
+        }
+        // The tenth segment moves 10 to 11, and eleven more move it to 12.
+        assert_eq!((windows[8], windows[9], windows[19], windows[20]), (10, 11, 11, 12));
     }
 
     #[test]

@@ -61,17 +61,7 @@ impl Recovery for Counted {
     type InLinux = Self;
 
     fn new(_: &SenderConfig) -> Self {
-        Self {
-            phase: Phase::Open,
-            recovery_point: None,
-            left: 0,
-            delivered: 0,
-            retransmit: false,
-            cursor: 0,
-            doubt: Doubt::None,
-            in_a_row: false,
-            threshold: DUP_THRESH,
-        }
+        Self::begin()
     }
 
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
@@ -115,6 +105,8 @@ impl Recovery for Counted {
         self.recovery_point = Some(board.max());
         self.phase = Phase::FastRecovery;
         self.lose_first(board);
+        // RFC 5681 section 3.2 step 3: whatever the window.
+        self.retransmit = true;
         Verdict::Enter
     }
 
@@ -180,6 +172,21 @@ impl Recovery for Counted {
 }
 
 impl Counted {
+    /// At the beginning of a connection.
+    pub fn begin() -> Self {
+        Self {
+            phase: Phase::Open,
+            recovery_point: None,
+            left: 0,
+            delivered: 0,
+            retransmit: false,
+            cursor: 0,
+            doubt: Doubt::None,
+            in_a_row: false,
+            threshold: DUP_THRESH,
+        }
+    }
+
     fn ended(&self) -> Self {
         Self {
             phase: Phase::Open,
@@ -246,6 +253,8 @@ mod tests {
             latest: None,
             last: None,
             original: None,
+            highest_sacked: None,
+            dsack: None,
             srtt: None,
             rto: ackclock_core::Span::from_secs(1),
             min_rtt: None,

@@ -5,20 +5,23 @@
 
 pub mod counted;
 mod frto;
+pub mod linux;
 pub mod newreno;
 pub mod rack;
 pub mod reno;
+mod reordering;
 pub mod sack;
 pub mod sack1;
 
-use ackclock_core::{Seq, Span, Time};
+use ackclock_core::{SackBlock, Seq, Span, Time};
 
 use crate::cc::Phase;
-use crate::config::SenderConfig;
+use crate::config::{SenderConfig, Switch};
 use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::Index;
 
 pub use counted::Counted;
+pub use linux::Linux;
 pub use newreno::NewReno;
 pub use rack::Rack;
 pub use reno::Reno;
@@ -61,6 +64,12 @@ pub trait Recovery: Send {
     /// Something was sent.
     fn on_sent(&mut self, _sending: &Sending, _board: &Scoreboard) {}
 
+    /// What was sent is a probe of the peer's window.
+    fn on_window_probe(&mut self) {}
+
+    /// The handshake says whether the peer sends SACK.
+    fn agree(&mut self, _sack: Switch) {}
+
     /// When [`on_time`](Self::on_time) is due; [`Time::NEVER`] where nothing is waited for.
     fn poll_timeout(&self) -> Time {
         Time::NEVER
@@ -102,8 +111,12 @@ pub struct AckFacts {
     pub latest: Option<Latest>,
     /// The last of those that the left edge passed, in their order; if there is none, the last that it SACKs.
     pub last: Option<Latest>,
-    /// End of the first segment that it shows to have arrived and that was sent but once.
+    /// End of the lowest segment that it shows to have arrived and that was sent but once.
     pub original: Option<Seq>,
+    /// End of the highest segment that it SACKs.
+    pub highest_sacked: Option<Seq>,
+    /// What the receiver says to have had already (RFC 2883).
+    pub dsack: Option<SackBlock>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
     /// Retransmission timeout.
@@ -135,6 +148,19 @@ pub enum Verdict {
     Leave(Exit),
     /// The last timeout was for nothing: take the reduction back.
     Spurious,
+    /// A probe that sent the last segment again is answered.
+    Probed(Tail),
+}
+
+/// What the answer to a probe of the tail means (RFC 8985 section 7.4.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tail {
+    /// It seems that the probe repaired a loss: the threshold falls.
+    Repaired,
+    /// More was acknowledged since, and nothing spoke for the original: the window falls to the threshold.
+    Lost,
+    /// The original had arrived after all: what fell is given back.
+    Arrived,
 }
 
 /// What a recovery is told when something is sent.

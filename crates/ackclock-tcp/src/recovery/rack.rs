@@ -7,8 +7,9 @@
 //!
 //! ## What it does
 //! Each acknowledgement shows the segment sent last of those that arrived. Whatever was sent before it is lost once it is
-//! older than that segment's round trip, and the reordering window, which is a quarter of the smallest round trip, and
-//! none once three segments are SACKed or losses are being repaired; so a retransmission that is lost again is found too.
+//! older than that segment's round trip, and the [reordering window](super::reordering), which is a quarter of the smallest round
+//! trip or several, and none once three segments are SACKed or losses are being repaired, unless the path reorders; so a
+//! retransmission that is lost again is found too.
 //! Nothing arriving for two round trips calls for a probe: a segment of new data, or else the last one again. A timeout
 //! takes only the first segment, and what is older than a round trip, for lost; and while what arrives next was never sent
 //! again, the timeout was spurious.
@@ -16,8 +17,8 @@
 //! ## Differences from the source
 //! - RACK.rtt is the round trip of the segment that an acknowledgement tells last, SACKed ones before those that the left
 //!   edge passes, which need not be the one sent last.
-//! - Paths reorder nothing here, so the reordering window does not adapt.
-//! - A probe that repairs the last segment of a flight reduces no window (RFC 8985 section 7.4.2).
+//! - Where a probe that sent the last segment again is answered, the threshold falls as soon as all is acknowledged, and the window,
+//!   as in the source, once more is, unless a D-SACK comes first.
 //!
 //! ## Validation
 //! The exchanges of `tests/linux.rs`; side by side with the kernel's senders over the cells of `make agree`.
@@ -25,7 +26,8 @@
 use ackclock_core::{Seq, Span, Time};
 
 use super::frto::Doubt;
-use super::{AckFacts, Exit, Next, Recovery, Sending, Timer, Verdict, Window};
+use super::reordering::Reordering;
+use super::{AckFacts, Exit, Next, Recovery, Sending, Tail, Timer, Verdict, Window};
 use crate::cc::Phase;
 use crate::config::{Halves, SenderConfig};
 use crate::scoreboard::{DUP_THRESH, Latest, SackMemory, Scoreboard};
@@ -51,8 +53,8 @@ pub struct Rack {
     reordering_ends: Time,
     /// When the tail is probed.
     probe_at: Time,
-    /// TLP.end_seq, while a probe is out.
-    probed: Option<Seq>,
+    /// The probe that is out.
+    probe: Option<Probe>,
     /// What must go out whatever the window.
     due: Due,
     /// Nothing below is lost and still to be sent again.
@@ -60,13 +62,37 @@ pub struct Rack {
     doubt: Doubt,
     /// The left edge has not advanced since the last timeout.
     in_a_row: bool,
+    reordering: Reordering,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Due {
     Nothing,
+    /// The left edge, after a timeout.
     Left,
+    /// The first segment that is lost (RFC 6675 section 5 step 4.3).
+    Lost,
+    /// A probe of the tail.
     Probe,
+}
+
+/// A probe of the tail that is out.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// TLP.end_seq: one past the highest number sent.
+    end: Seq,
+    tail: Sent,
+}
+
+/// What a probe sent, and what is known of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sent {
+    /// New data.
+    Fresh,
+    /// The last segment again (TLP.is_retrans).
+    Again,
+    /// The last segment again, which is acknowledged since.
+    Repaired,
 }
 
 impl Recovery for Rack {
@@ -78,20 +104,7 @@ impl Recovery for Rack {
     type InLinux = Self;
 
     fn new(_: &SenderConfig) -> Self {
-        Self {
-            phase: Phase::Open,
-            recovery_point: None,
-            latest: None,
-            rtt: Span::ZERO,
-            min_rtt: Span::ZERO,
-            reordering_ends: Time::NEVER,
-            probe_at: Time::NEVER,
-            probed: None,
-            due: Due::Nothing,
-            cursor: 0,
-            doubt: Doubt::None,
-            in_a_row: false,
-        }
+        Self::begin()
     }
 
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
@@ -109,7 +122,7 @@ impl Recovery for Rack {
         self.in_a_row = true;
         self.phase = Phase::TimeoutRecovery;
         self.recovery_point = Some(board.max());
-        self.probed = None;
+        self.probe = None;
         self.probe_at = Time::NEVER;
         self.reordering_ends = Time::NEVER;
         self.due = Due::Left;
@@ -139,6 +152,10 @@ impl Recovery for Rack {
         self.arm_probe(sending, board);
     }
 
+    fn on_window_probe(&mut self) {
+        self.probe_at = Time::NEVER;
+    }
+
     fn poll_timeout(&self) -> Time {
         self.reordering_ends.min(self.probe_at)
     }
@@ -163,7 +180,7 @@ impl Recovery for Rack {
     fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
         let fresh = window.fresh > 0 && board.outstanding() + window.fresh <= window.limit;
         if self.due != Due::Nothing
-            && let Some(next) = self.take_due(fresh, board)
+            && let Some(next) = self.take_due(if fresh { window.fresh } else { 0 }, board)
         {
             return Some(next);
         }
@@ -187,10 +204,28 @@ impl Recovery for Rack {
 }
 
 impl Rack {
+    /// At the beginning of a connection.
+    pub fn begin() -> Self {
+        Self {
+            phase: Phase::Open,
+            recovery_point: None,
+            latest: None,
+            rtt: Span::ZERO,
+            min_rtt: Span::ZERO,
+            reordering_ends: Time::NEVER,
+            probe_at: Time::NEVER,
+            probe: None,
+            due: Due::Nothing,
+            cursor: 0,
+            doubt: Doubt::None,
+            in_a_row: false,
+            reordering: Reordering::default(),
+        }
+    }
+
     /// The left edge advances.
     fn advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.cursor = self.cursor.max(board.sent().first());
-        self.probed = self.probed.filter(|&end| board.una().before(end));
         self.in_a_row = false;
         if self.recovery_point.is_some_and(|point| board.una().before(point)) {
             let verdict = self.on_ack(ack, board);
@@ -200,8 +235,11 @@ impl Rack {
         self.recovery_point = None;
         self.doubt = Doubt::None;
         let left = std::mem::replace(&mut self.phase, Phase::Open);
+        if left != Phase::Open {
+            self.reordering.on_repaired();
+        }
         if left == Phase::FastRecovery {
-            self.learn(ack);
+            self.learn(ack, board);
             return Verdict::Leave(Exit::Hold);
         }
         self.on_ack(ack, board)
@@ -212,7 +250,7 @@ impl Rack {
     fn arm_probe(&mut self, sending: &Sending, board: &Scoreboard) {
         self.probe_at = Time::NEVER;
         let tail = board.sent().end() - board.sent().first();
-        if tail == 0 || self.phase != Phase::Open || self.probed.is_some() || board.sacked() > 0 {
+        if tail == 0 || self.phase != Phase::Open || self.probe.is_some() || board.sacked() > 0 {
             return;
         }
         let lone = if tail == 1 { DELAYED_ACK } else { TICKS };
@@ -222,7 +260,10 @@ impl Rack {
 
     /// What an acknowledgement shows, while nothing ends by it.
     fn on_ack(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        let told = self.learn(ack);
+        let told = self.learn(ack, board);
+        if let Some(verdict) = self.judge_probe(ack, board) {
+            return verdict;
+        }
         if let (Phase::TimeoutRecovery, Some(point)) = (self.phase, &mut self.recovery_point)
             && self.doubt.on_ack(ack, point, board)
         {
@@ -235,8 +276,11 @@ impl Rack {
     }
 
     /// RFC 8985 section 6.2 steps 1 to 3; whether anything arrived.
-    fn learn(&mut self, ack: &AckFacts) -> bool {
+    fn learn(&mut self, ack: &AckFacts, board: &Scoreboard) -> bool {
         self.min_rtt = ack.min_rtt.unwrap_or(Span::ZERO);
+        let of_probe =
+            ack.dsack.is_some_and(|block| self.probe.is_some_and(|probe| probe.end == block.right));
+        self.reordering.on_ack(ack, of_probe, board);
         let Some(latest) = ack.latest else { return false };
         // Where the original of a segment that was sent again arrived, the time since says nothing.
         let round_trip = |segment: Latest| {
@@ -255,10 +299,26 @@ impl Rack {
 
     /// RFC 8985 section 6.2 step 4.
     fn reordering_window(&self, ack: &AckFacts, board: &Scoreboard) -> Span {
-        if self.phase != Phase::Open || board.sacked() >= DUP_THRESH * ack.mss {
+        let enough = self.phase != Phase::Open || board.sacked() >= DUP_THRESH * ack.mss;
+        if enough && !self.reordering.seen {
             return Span::ZERO;
         }
-        (self.min_rtt / 4).min(ack.srtt.unwrap_or(Span::ZERO))
+        (self.min_rtt / 4 * u64::from(self.reordering.steps)).min(ack.srtt.unwrap_or(Span::ZERO))
+    }
+
+    /// RFC 8985 section 7.4.2: what an answer to the probe means.
+    fn judge_probe(&mut self, ack: &AckFacts, board: &Scoreboard) -> Option<Verdict> {
+        let probe = self.probe.filter(|probe| !board.una().before(probe.end))?;
+        self.probe = None;
+        let arrived = ack.dsack.is_some_and(|block| block.right == probe.end);
+        if probe.tail == Sent::Fresh || arrived || (ack.acked == 0 && ack.duplicate) {
+            return (probe.tail == Sent::Repaired).then_some(Verdict::Probed(Tail::Arrived));
+        }
+        if board.una().after(probe.end) {
+            return (probe.tail == Sent::Repaired).then_some(Verdict::Probed(Tail::Lost));
+        }
+        self.probe = Some(Probe { tail: Sent::Repaired, ..probe });
+        (probe.tail == Sent::Again && ack.acked > 0).then_some(Verdict::Probed(Tail::Repaired))
     }
 
     /// RFC 8985 section 6.2 step 5.
@@ -300,23 +360,37 @@ impl Rack {
         self.recovery_point = Some(board.max());
         self.phase = Phase::FastRecovery;
         self.probe_at = Time::NEVER;
+        self.probe = None;
+        self.due = Due::Lost;
         Verdict::Enter
     }
 
-    fn take_due(&mut self, fresh: bool, board: &Scoreboard) -> Option<Next> {
+    fn take_due(&mut self, fresh: u32, board: &Scoreboard) -> Option<Next> {
         let due = std::mem::replace(&mut self.due, Due::Nothing);
         let (first, end) = (board.sent().first(), board.sent().end());
         if first == end {
             return None;
         }
-        if due == Due::Left {
-            self.cursor = first + 1;
-            return Some(Next::Again(first));
+        match due {
+            Due::Nothing => None,
+            Due::Left => {
+                self.cursor = first + 1;
+                Some(Next::Again(first))
+            }
+            Due::Lost => {
+                let index = board.lost_from(self.cursor)?;
+                self.cursor = index + 1;
+                Some(Next::Again(index))
+            }
+            Due::Probe => {
+                let tail = if fresh > 0 { Sent::Fresh } else { Sent::Again };
+                self.probe = Some(Probe { end: board.max() + fresh, tail });
+                if fresh > 0 {
+                    return Some(Next::Fresh);
+                }
+                let unsacked = |index: &Index| !board.sent().get(*index).marks.has(Marks::SACKED);
+                (first..end).rev().find(unsacked).map(Next::Again)
+            }
         }
-        self.probed = Some(board.max());
-        if fresh {
-            return Some(Next::Fresh);
-        }
-        (first..end).rev().find(|&index| !board.sent().get(index).marks.has(Marks::SACKED)).map(Next::Again)
     }
 }

@@ -22,7 +22,7 @@
 
 use ackclock_core::{Seq, Time};
 
-use super::{AckFacts, Exit, Next, Rack, Recovery, Timer, Verdict, Window, in_sequence};
+use super::{AckFacts, Exit, Linux, Next, Recovery, Timer, Verdict, Window, in_sequence};
 use crate::cc::Phase;
 use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, SackMemory, Scoreboard};
@@ -50,7 +50,7 @@ impl Recovery for Sack {
     const HALVES: Halves = Halves::Flight;
     const KNOWS_FLIGHT: bool = true;
 
-    type InLinux = Rack;
+    type InLinux = Linux;
 
     fn new(config: &SenderConfig) -> Self {
         Self {

@@ -42,8 +42,10 @@ pub struct Arrivals {
     passed: Option<Latest>,
     /// The last of those that were SACKed.
     sacked: Option<Latest>,
-    /// End of the first that was sent but once.
+    /// End of the lowest that was sent but once.
     pub original: Option<Seq>,
+    /// The highest end of those that were SACKed.
+    pub highest_sacked: Option<Seq>,
 }
 
 impl Arrivals {
@@ -61,14 +63,17 @@ impl Arrivals {
     /// One more is SACKed.
     pub fn sack(&mut self, record: &Record) {
         self.sacked = Some(Latest::of(record));
+        let end = record.end();
+        self.highest_sacked = Some(self.highest_sacked.map_or(end, |highest| highest.max(end)));
         self.note(record);
     }
 
     fn note(&mut self, record: &Record) {
         let told = Latest::of(record);
         self.latest = Some(Latest::later_of(self.latest, told));
-        if !record.marks.has(Marks::REPEATED) && self.original.is_none() {
-            self.original = Some(record.end());
+        if !record.marks.has(Marks::REPEATED) {
+            let end = record.end();
+            self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
         }
     }
 }

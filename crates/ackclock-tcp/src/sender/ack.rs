@@ -1,29 +1,29 @@
 //! What an acknowledgement means: round-trip time, recovery, congestion control, undo.
 
-use ackclock_core::{Flags, SackBlock, Segment, Span, Time};
+use ackclock_core::{SackBlock, Segment, Span, Time};
 
 use super::{Fin, TcpSender};
-use crate::cc::{AckSample, BuildControl, Congestion, CongestionEvent, Phase};
-use crate::config::{Halves, Switch};
-use crate::prr::{Delivery, Prr};
+use crate::cc::{AckSample, BuildControl, Phase};
+use crate::config::{Growth, Switch};
+use crate::prr::Delivery;
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals};
 use crate::stack::Stack;
-use crate::undo::{Before, Detector, Proof, Redress};
 
 /// The news of one acknowledgement.
 #[derive(Default)]
-struct News {
-    acked: Acked,
-    sacked: u32,
-    rtt: Option<Span>,
+pub(super) struct News {
+    pub(super) acked: Acked,
+    pub(super) sacked: u32,
+    pub(super) rtt: Option<Span>,
     /// The round-trip time for the timeout, where it is not the same.
-    first_rtt: Option<Span>,
-    dsack: bool,
+    pub(super) first_rtt: Option<Span>,
+    /// What the receiver had already.
+    pub(super) dsack: Option<SackBlock>,
     /// How often a segment had been found lost before.
-    losses: u32,
+    pub(super) losses: u32,
     /// What this acknowledgement shows to have arrived, for a recovery that asks.
-    arrivals: Arrivals,
+    pub(super) arrivals: Arrivals,
 }
 
 /// The window that came with an acknowledgement.
@@ -42,17 +42,23 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let advances = seg.ack.after(self.board.una());
         let mut news = News::default();
         self.read(now, seg, &mut news);
+        let spreads = self.ecn.enabled == Switch::On && self.spreads_reductions();
+        if spreads {
+            self.take_echo(now, seg);
+        }
         if advances {
             self.on_advance(now, seg, &mut news);
         } else {
             self.on_duplicate(now, seg, &news, offer);
         }
-        if self.ecn.enabled == Switch::On {
+        if self.ecn.enabled == Switch::On && !spreads {
             self.take_echo(now, seg);
         }
         if self.board.sent().is_empty() {
             self.timer = Time::NEVER;
-            self.past.quiet_since = news.acked.newest.unwrap_or(now);
+            if advances {
+                self.past.quiet_since = news.acked.newest.unwrap_or(now);
+            }
             if self.fin == Fin::Sent {
                 self.past.finished_at = Some(now);
                 // The FIN takes a number and is no payload.
@@ -103,11 +109,14 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let mut newest = None;
         for (position, &block) in seg.sack().iter().enumerate() {
             // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
-            news.dsack |= position == 0
+            let repeats = position == 0
                 && (block.right.at_or_before(seg.ack)
                     || seg.sack().get(1).is_some_and(|second| {
                         second.left.at_or_before(block.left) && block.right.at_or_before(second.right)
                     }));
+            if repeats {
+                news.dsack = Some(block);
+            }
             let (rate, arrivals) = (&mut self.rate, &mut news.arrivals);
             let (bytes, sent_at) = self.board.sack(block, |record| {
                 if let Some(rate) = rate {
@@ -127,6 +136,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.past.timed_out_at = None;
         self.measure(now, seg, news);
         let adopted = self.timestamps == Switch::On && self.undo_if_spurious(now, seg, news);
+        self.undo_if_repeated(now, news);
         let facts = self.facts(now, news, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if verdict != Verdict::Partial(Timer::Keep) {
@@ -136,7 +146,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             Verdict::Leave(Exit::Hold | Exit::Cap(_)) => Phase::FastRecovery,
             // RFC 4015 section 3: the window counts this acknowledgement already.
             _ if adopted => Phase::FastRecovery,
-            _ => self.recovery.phase(),
+            _ => self.phase_of_control(),
         };
         self.control(now, news, phase);
         match verdict {
@@ -150,6 +160,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                     self.cc.adopt(self.cc.window().min(bytes), ssthresh);
                 }
             }
+            Verdict::Probed(tail) => self.on_probed(now, tail),
             Verdict::Open | Verdict::Partial(_) => {}
         }
         if self.reduction.is_some() {
@@ -160,15 +171,16 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, offer: Offer) {
         // RFC 5681 section 2: a window update is no duplicate.
         let duplicate = seg.is_pure_ack() && offer == Offer::Same && !self.board.sent().is_empty();
-        if !duplicate && news.sacked == 0 {
+        if !duplicate && news.sacked == 0 && news.dsack.is_none() {
             return;
         }
+        self.undo_if_repeated(now, news);
         if let Some(rtt) = news.rtt {
             self.take_rtt(rtt);
         }
         let facts = self.facts(now, news, duplicate);
         let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
-        let sample = self.sample(now, news, self.recovery.phase());
+        let sample = self.sample(now, news, self.phase_of_control());
         if news.sacked > 0 {
             self.cc.on_ack(&sample)
         } else {
@@ -177,6 +189,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         match verdict {
             Verdict::Enter => self.enter(now),
             Verdict::Spurious => self.take_back_timeout(now),
+            Verdict::Probed(tail) => self.on_probed(now, tail),
             _ => {}
         }
         self.spread_reduction(news, false);
@@ -246,8 +259,17 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
     }
 
-    /// Whether the window was full before this acknowledgement.
+    /// Where repair stands as a controller is to see it: while a reduction for an echo is spread nothing grows either.
+    fn phase_of_control(&self) -> Phase {
+        if self.reduction.is_some() { Phase::FastRecovery } else { self.recovery.phase() }
+    }
+
+    /// Whether the window was full before this acknowledgement, or within its window of data.
+    #[inline]
     fn is_window_limited(&self, news: &News) -> bool {
+        if self.config.growth == Growth::Bytes {
+            return self.usage.limits(self.cc.window(), self.cc.ssthresh());
+        }
         let before = self.board.in_flight() + news.acked.bytes + news.sacked;
         before + u32::from(self.mss) > self.cc.window()
     }
@@ -258,6 +280,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             latest: news.arrivals.latest,
             last: news.arrivals.last(),
             original: news.arrivals.original,
+            highest_sacked: news.arrivals.highest_sacked,
+            dsack: news.dsack,
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
             min_rtt: self.rtt.min_rtt(),
@@ -267,121 +291,5 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             mss: u32::from(self.mss),
             cwnd: self.cc.window(),
         }
-    }
-
-    /// Fast retransmit begins.
-    #[cold]
-    pub(super) fn enter(&mut self, now: Time) {
-        self.stats.fast_retransmits += 1;
-        let prior = self.event(now, Congestion::FastRetransmit).flight;
-        self.reduce(now, Congestion::FastRetransmit);
-        if R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery() {
-            self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into()));
-        }
-        self.rtt.stop_timing();
-        self.timer = now + self.rtt.rto();
-    }
-
-    /// Reduces the window for a loss.
-    pub(super) fn reduce(&mut self, now: Time, cause: Congestion) {
-        let event = self.event(now, cause);
-        let segments = event.window / u32::from(self.mss);
-        self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
-        // Linux judges by the first retransmission, until all losses are repaired.
-        let judged = self.config.stack == Stack::Linux
-            && cause == Congestion::Timeout
-            && self.recovery.phase() != Phase::Open;
-        if self.timestamps == Switch::On && !self.detector.watches(cause) && !judged {
-            self.detector.watch(cause, self.stamp(now));
-            self.undo.on_reduction(&Before {
-                flight: self.board.outstanding(),
-                ssthresh: self.cc.ssthresh(),
-                rtt: self.rtt.saved(),
-            });
-        }
-        self.cc.on_congestion(&event);
-    }
-
-    fn event(&self, now: Time, cause: Congestion) -> CongestionEvent {
-        let una = self.board.una();
-        let cwnd = self.cc.window();
-        let halves_window = self.config.halves == Some(Halves::Cwnd);
-        // Linux reduces once until all losses are repaired.
-        let repairs = self.config.stack == Stack::Linux && self.recovery.phase() == Phase::FastRecovery;
-        CongestionEvent {
-            now,
-            cause,
-            // While losses are repaired, more is outstanding than the window lets be in the network, and limited
-            // transmit may exceed it too (RFC 5681 section 3.2 step 2).
-            flight: if halves_window { cwnd } else { self.board.outstanding().min(cwnd) },
-            window: cwnd.min(self.limit()).max(u32::from(self.mss)),
-            repeated_timeout: cause == Congestion::Timeout
-                && (self.past.timed_out_at == Some(una) || repairs),
-        }
-    }
-
-    /// What arrived after a timeout showed that nothing had been lost.
-    #[cold]
-    fn take_back_timeout(&mut self, now: Time) {
-        self.stats.on_spurious(Congestion::Timeout);
-        self.detector = Detector::default();
-        self.recovery.on_spurious(&mut self.board);
-        self.cc.on_spurious(now, Congestion::Timeout);
-    }
-
-    /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows; whether a new window was
-    /// worked out.
-    fn undo_if_spurious(&mut self, now: Time, seg: &Segment, news: &News) -> bool {
-        let echo = seg.timestamps().map(|stamps| stamps.echo);
-        let Some(cause) = self.detector.on_advance(echo, news.dsack) else { return false };
-        self.stats.on_spurious(cause);
-        let proof = Proof {
-            flight: self.board.outstanding(),
-            acked: news.acked.bytes,
-            initial_window: self.initial_window,
-            ecn_echo: seg.flags.intersects(Flags::ECE),
-        };
-        let redress = self.undo.respond(&proof);
-        if redress == Redress::Nothing {
-            return false;
-        }
-        self.reduction = None;
-        self.recovery.on_spurious(&mut self.board);
-        match redress {
-            Redress::Adopt { window, rtt } => {
-                if let Some((window, ssthresh)) = window {
-                    self.cc.adopt(window, ssthresh);
-                }
-                self.past.rtt_restart = rtt.filter(|_| cause == Congestion::Timeout);
-                window.is_some()
-            }
-            _ => {
-                self.cc.on_spurious(now, cause);
-                false
-            }
-        }
-    }
-
-    /// RFC 3168 section 6.1.2: one reduction a window, and none while a loss is being repaired.
-    fn take_echo(&mut self, now: Time, seg: &Segment) {
-        let una = self.board.una();
-        if self.ecn.reacted.is_some_and(|reacted| una.after(reacted)) {
-            self.ecn.reacted = None;
-        }
-        if !seg.flags.intersects(Flags::ECE) || self.ecn.reacted.is_some() {
-            return;
-        }
-        self.ecn.reacted = Some(self.board.max());
-        self.ecn.cwr = true;
-        if self.recovery.phase() != Phase::Open {
-            return;
-        }
-        self.stats.ecn_reductions += 1;
-        let event = self.event(now, Congestion::Ecn);
-        if self.cc.window() <= u32::from(self.mss) {
-            // With a window of one segment the sender waits for its timer instead (end of section 6.1.2).
-            self.pacer.hold(now + self.rtt.rto());
-        }
-        self.cc.on_congestion(&event);
     }
 }

@@ -94,6 +94,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             None => self.without_timestamps(),
         }
         self.stamps.seen = self.timestamps == Switch::On;
+        self.recovery.agree(if offer.sack_permitted { Switch::On } else { Switch::Off });
         // RFC 6691: what the peer offers counts no options; a header of fixed size has none.
         let options = if self.params.header == HeaderSize::Real { self.header - PLAIN_HEADER } else { 0 };
         let most = self.params.packet - self.header;

@@ -111,6 +111,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             return Offer::Same;
         }
         self.peer.edge = edge;
+        if before.at_or_before(una) && edge.after(una) && self.config.stack == Stack::Linux {
+            self.rtt.end_backoff();
+        }
         let first = self.peer.largest == 0;
         self.peer.largest = self.peer.largest.max(window);
         let same = edge == before && before.after(una);

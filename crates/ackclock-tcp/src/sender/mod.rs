@@ -25,7 +25,9 @@ mod info;
 mod input;
 mod output;
 mod pacer;
+mod reduction;
 mod timer;
+mod usage;
 
 use std::sync::Arc;
 
@@ -34,6 +36,7 @@ use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time, prefetch
 use self::connection::{Due, Ecn, Fin, Past, Peer, Stamps};
 use self::output::Caught;
 use self::pacer::Pacer;
+use self::usage::Usage;
 use crate::cc::{BuildControl, Phase};
 use crate::config::{FlowParams, RowDefaults, SenderConfig, Switch, context, window_in_bytes};
 use crate::delivery_rate::DeliveryRate;
@@ -43,7 +46,7 @@ use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::stats::SenderStats;
-use crate::undo::{self, Detector, Undo};
+use crate::undo::{self, Detectors, Undo};
 use crate::workload::Supply;
 
 /// A sender, whatever it is made of.
@@ -179,13 +182,15 @@ pub struct TcpSender<R, C> {
     ecn: Ecn,
     /// The reduction under way, where it is spread over the recovery.
     reduction: Option<Prr>,
+    /// Where the growth counts bytes.
+    usage: Usage,
     recovery: R,
     cc: C,
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
     stats: SenderStats,
     stamps: Stamps,
-    detector: Detector,
+    detectors: Detectors,
     undo: Box<dyn Undo>,
     initial_window: u32,
     params: FlowParams,
@@ -203,7 +208,6 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let context = context(config, &params, mss);
         let max_window = window_in_bytes(params.max_window, mss);
         let cc = C::build(config, &context, config.halves.unwrap_or(R::HALVES));
-        let told = (timestamps == Switch::On).then_some(0);
         Self {
             board: Scoreboard::new(params.first),
             timer: Time::NEVER,
@@ -220,14 +224,15 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             ecn: Ecn { enabled: config.ecn, reacted: None, cwr: false },
             fin: Fin::Absent,
             due: Due::Nothing,
+            usage: Usage::new(params.first),
             recovery: R::new(config),
             reduction: None,
             rate: cc.wants_rate().then(Box::default),
             cc,
             rtt: RttEstimator::new(config.rto),
             stamps: Stamps { tick: config.timestamp_tick, recent: 0, seen: false },
-            stats: SenderStats::new(told, config.loss_cycle_gap),
-            detector: Detector::default(),
+            stats: SenderStats::new((timestamps == Switch::On).then_some(0), config.loss_cycle_gap),
+            detectors: Detectors::default(),
             undo: undo::build(config.undo.unwrap_or(defaults.undo), config),
             past: Past { quiet_since: Time::NEVER, ..Past::default() },
             initial_window: context.initial_window,
@@ -354,5 +359,36 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
 
     fn stats(&self) -> &SenderStats {
         &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+    use crate::cc::reno::Reno as Control;
+    use crate::recovery::Reno;
+
+    /// Bytes of a line of the cache.
+    const LINE: usize = 64;
+
+    /// Decision 17: what an acknowledgement without news touches lies within the lines that are fetched before it comes.
+    #[test]
+    fn what_an_acknowledgement_touches_lies_in_the_lines_that_are_fetched() {
+        type Classic = TcpSender<Reno, Control>;
+        assert_eq!(offset_of!(Classic, board), 0);
+        let fetched = offset_of!(Classic, timer) + HOT_LINES * LINE;
+        let hot = [
+            offset_of!(Classic, recovery) + size_of::<Reno>(),
+            offset_of!(Classic, cc) + size_of::<Control>(),
+            offset_of!(Classic, rate) + size_of::<Option<Box<DeliveryRate>>>(),
+            // The timeout, the smallest round trip and the segment that is timed stand first in the estimator.
+            offset_of!(Classic, rtt) + LINE,
+        ];
+        for end in hot {
+            assert!(end <= fetched, "{end} lies beyond {fetched}");
+        }
+        assert!(offset_of!(Classic, rtt) < offset_of!(Classic, undo), "what is rare comes behind");
     }
 }

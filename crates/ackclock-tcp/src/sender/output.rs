@@ -2,9 +2,10 @@
 
 use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
 
+use super::usage::Look;
 use super::{Due, Fin, State, TcpSender};
-use crate::cc::BuildControl;
-use crate::config::Switch;
+use crate::cc::{BuildControl, Phase};
+use crate::config::{Growth, Switch};
 use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
 use crate::stack::Stack;
@@ -45,7 +46,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             return false;
         }
         self.pacing_wake = Time::NEVER;
-        if self.past.quiet_since != Time::NEVER && !self.is_starved() {
+        if self.past.quiet_since != Time::NEVER && self.fresh() > 0 {
             self.restart(now);
         }
         let window = self.window();
@@ -155,6 +156,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         let record = self.board.resend(now, index);
         self.rtt.on_sent_again(record.end());
         self.stats.retransmits += 1;
+        if self.recovery.phase() != Phase::Open {
+            self.detectors.repeats.on_sent_again();
+        }
         let mut segment = self.segment(now, record.seq, record.payload());
         if record.marks.has(Marks::FIN) {
             segment.flags |= Flags::FIN;
@@ -163,14 +167,19 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         segment
     }
 
-    /// RFC 9293 section 3.8.6.1: a closed window is probed with one byte; one too small to be filled is filled.
+    /// RFC 9293 section 3.8.6.1: a closed window is probed with one byte; one too small to be filled is filled. Linux probes a
+    /// closed one with a number that was acknowledged already.
     #[cold]
     fn probe(&mut self, now: Time) -> Segment {
         if self.board.sent().is_empty() {
+            if self.config.stack == Stack::Linux && self.peer.edge.at_or_before(self.board.una()) {
+                return self.segment(now, self.board.una() - 1, 0);
+            }
             let usable = self.peer.edge.since(self.board.max()).max(1);
             let payload = self.unsent.at_most(usable.min(self.mss.into()));
             let mut segment = self.segment(now, self.board.max(), payload as u16);
             self.push(now, &mut segment);
+            self.recovery.on_window_probe();
             return segment;
         }
         let first = self.board.sent().first();
@@ -218,6 +227,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.timer == Time::NEVER && !self.is_starved() {
             self.timer = now + self.rtt.rto();
         }
+        if self.config.growth == Growth::Bytes {
+            self.note_usage(now, window);
+        }
         if self.rate.is_some() && self.is_starved() {
             let in_flight = self.board.in_flight();
             if in_flight < window.cwnd
@@ -225,6 +237,40 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             {
                 rate.on_app_limited(in_flight);
             }
+        }
+    }
+
+    /// Whether it is the window that is in the way, and where it is not for long, a window that is nearer to what is used.
+    #[inline]
+    fn note_usage(&mut self, now: Time, window: &Window) {
+        let look = Look {
+            una: self.board.una(),
+            max: self.board.max(),
+            full: self.recovery.in_flight(&self.board) + window.mss > window.cwnd,
+            starved: self.is_starved(),
+        };
+        if !self.usage.note(&look) {
+            return;
+        }
+        if self.usage.limits(self.cc.window(), self.cc.ssthresh()) {
+            self.usage.on_limited(now);
+        } else if self.config.stack == Stack::Linux && look.starved {
+            self.give_back_unused(now);
+        }
+    }
+
+    /// RFC 2861: what was not used for a timeout says nothing of the path.
+    #[cold]
+    fn give_back_unused(&mut self, now: Time) {
+        let since = self.usage.on_unlimited(self.board.outstanding());
+        if now.since(since) < self.rtt.rto() {
+            return;
+        }
+        let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
+        let used = self.usage.take_used(now).max(self.initial_window);
+        let undisturbed = self.recovery.phase() == Phase::Open && self.reduction.is_none();
+        if undisturbed && !self.cc.rules_recovery() && used < window {
+            self.cc.adopt(u32::midpoint(window, used), ssthresh.max(window - window / 4));
         }
     }
 

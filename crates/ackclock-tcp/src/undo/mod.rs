@@ -1,11 +1,12 @@
 //! Spurious reductions: how they are told, and what is done about them.
 //!
-//! Detection is that of RFC 3522 for every sender with timestamps; the response is an [`Undo`].
+//! Detection is that of RFC 3522 for every sender with timestamps, and in the stack of Linux by D-SACK too; the response is an
+//! [`Undo`].
 
 pub mod eifel;
 pub mod none;
 
-use ackclock_core::{Seq, Span};
+use ackclock_core::{SackBlock, Seq, Span};
 
 use crate::cc::Congestion;
 use crate::config::{SenderConfig, UndoKind};
@@ -92,12 +93,64 @@ impl Detector {
         self.watch = Some(Watch { cause, retransmit: Seq(value) });
     }
 
-    /// The left edge advanced by an acknowledgement that echoes `echo`, with or without a D-SACK block; gives the cause
-    /// of the reduction if it was spurious.
-    pub fn on_advance(&mut self, echo: Option<u32>, dsack: bool) -> Option<Congestion> {
+    /// The left edge advanced by an acknowledgement that echoes `echo`; it may show that the receiver had `both`, original and
+    /// retransmission, and then proves nothing. Gives the cause of the reduction if it was spurious.
+    pub fn on_advance(&mut self, echo: Option<u32>, both: bool) -> Option<Congestion> {
         let watch = self.watch.take()?;
-        // With a D-SACK the receiver had both: the timestamp then proves nothing.
-        (!dsack && Seq(echo?).before(watch.retransmit)).then_some(watch.cause)
+        (!both && Seq(echo?).before(watch.retransmit)).then_some(watch.cause)
+    }
+}
+
+/// What can prove that a reduction was spurious.
+#[derive(Clone, Debug, Default)]
+pub struct Detectors {
+    /// By what the peer's timestamps echo.
+    pub echoes: Detector,
+    /// By what the peer received twice.
+    pub repeats: Repeats,
+}
+
+/// D-SACK detection in the form of Linux (RFC 3708): where the receiver says of every segment that was sent again since the
+/// reduction that it had it already, the reduction was for nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Repeats {
+    judged: Option<Judged>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Judged {
+    cause: Congestion,
+    /// The left edge at the reduction: what lies below was sent again for another one.
+    above: Seq,
+    /// Segments sent again that are not yet told to have been there; none was sent again so far.
+    left: Option<u32>,
+}
+
+impl Repeats {
+    /// The window is reduced while everything below `above` is acknowledged.
+    pub fn watch(&mut self, cause: Congestion, above: Seq) {
+        self.judged = Some(Judged { cause, above, left: None });
+    }
+
+    /// Nothing is judged any more: another reduction has come that no repetition can disprove, or it was taken back.
+    pub fn forget(&mut self) {
+        self.judged = None;
+    }
+
+    /// A segment is sent again.
+    pub fn on_sent_again(&mut self) {
+        if let Some(judged) = &mut self.judged {
+            judged.left = Some(judged.left.unwrap_or(0) + 1);
+        }
+    }
+
+    /// The receiver had `block`, of segments of at most `mss` bytes, already; gives the cause of the reduction if all of it
+    /// proves to have been for nothing.
+    pub fn on_duplicate(&mut self, block: SackBlock, mss: u32) -> Option<Congestion> {
+        let judged = self.judged.as_mut().filter(|judged| block.right.after(judged.above))?;
+        let left = judged.left?.saturating_sub(block.right.since(block.left).div_ceil(mss));
+        judged.left = Some(left);
+        (left == 0).then_some(judged.cause)
     }
 }
 
@@ -115,6 +168,18 @@ mod tests {
             assert_eq!(found.is_some(), proven, "{echo}");
             assert_eq!(detector.on_advance(Some(0), false), None, "only the first acknowledgement tells");
         }
+    }
+
+    #[test]
+    fn a_reduction_was_for_nothing_once_all_that_was_sent_again_proves_to_have_been_there() {
+        let block = |left, right| SackBlock { left: Seq(left), right: Seq(right) };
+        let mut repeats = Repeats::default();
+        repeats.watch(Congestion::FastRetransmit, Seq(1000));
+        assert_eq!(repeats.on_duplicate(block(1000, 2000), 1000), None, "nothing was sent again");
+        (0..3).for_each(|_| repeats.on_sent_again());
+        assert_eq!(repeats.on_duplicate(block(0, 1000), 1000), None, "it was sent again for another loss");
+        assert_eq!(repeats.on_duplicate(block(1000, 3000), 1000), None);
+        assert_eq!(repeats.on_duplicate(block(3000, 3500), 1000), Some(Congestion::FastRetransmit));
     }
 
     #[test]

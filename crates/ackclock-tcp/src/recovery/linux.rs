@@ -1,0 +1,138 @@
+//! # Recovery of Linux
+//!
+//! RACK-TLP where the peer sends SACK, counted duplicates where it does not.
+//!
+//! ## Source
+//! Linux 6.18; each of the two names its own.
+//!
+//! ## What it does
+//! The handshake decides. A connection that began without one takes a duplicate acknowledgement that SACKs nothing for the
+//! sign of a peer without SACK, and the first SACK for the contrary.
+//!
+//! ## Differences from the source
+//! There is no connection without a handshake there.
+//!
+//! ## Validation
+//! The exchanges of `tests/linux.rs`.
+
+use ackclock_core::Time;
+
+use super::{AckFacts, Counted, Next, Rack, Recovery, Sending, Verdict, Window};
+use crate::cc::Phase;
+use crate::config::{Halves, SenderConfig, Switch};
+use crate::scoreboard::Scoreboard;
+
+/// Recovery as Linux chooses it.
+#[derive(Clone, Debug)]
+pub struct Linux {
+    way: Way,
+    /// Whether the peer is known to send SACK.
+    sack: Option<Switch>,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Rack(Rack),
+    Counted(Counted),
+}
+
+/// Calls whichever is in use.
+macro_rules! of {
+    ($way:expr, $recovery:ident => $call:expr) => {
+        match $way {
+            Way::Rack($recovery) => $call,
+            Way::Counted($recovery) => $call,
+        }
+    };
+}
+
+impl Recovery for Linux {
+    const USES_SACK: bool = true;
+    const HALVES: Halves = Halves::Flight;
+    const KNOWS_FLIGHT: bool = true;
+    const FOLLOWS_ARRIVALS: bool = true;
+
+    type InLinux = Self;
+
+    fn new(config: &SenderConfig) -> Self {
+        Self { way: Way::Rack(Rack::new(config)), sack: None }
+    }
+
+    fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        of!(&mut self.way, recovery => recovery.on_advance(ack, board))
+    }
+
+    fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        if self.sack.is_none() {
+            self.guess(ack);
+        }
+        of!(&mut self.way, recovery => recovery.on_duplicate(ack, board))
+    }
+
+    fn on_timeout(&mut self, now: Time, board: &mut Scoreboard) {
+        of!(&mut self.way, recovery => recovery.on_timeout(now, board));
+    }
+
+    fn on_spurious(&mut self, board: &mut Scoreboard) {
+        of!(&mut self.way, recovery => recovery.on_spurious(board));
+    }
+
+    fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {
+        of!(&mut self.way, recovery => recovery.on_sent(sending, board));
+    }
+
+    fn on_window_probe(&mut self) {
+        of!(&mut self.way, recovery => recovery.on_window_probe());
+    }
+
+    fn agree(&mut self, sack: Switch) {
+        self.sack = Some(sack);
+        if sack == Switch::Off {
+            self.way = Way::Counted(Counted::begin());
+        }
+    }
+
+    fn poll_timeout(&self) -> Time {
+        of!(&self.way, recovery => recovery.poll_timeout())
+    }
+
+    fn on_time(&mut self, now: Time, board: &mut Scoreboard) -> Verdict {
+        of!(&mut self.way, recovery => recovery.on_time(now, board))
+    }
+
+    fn in_flight(&self, board: &Scoreboard) -> u32 {
+        of!(&self.way, recovery => recovery.in_flight(board))
+    }
+
+    fn delivered(&self, told: u32) -> u32 {
+        of!(&self.way, recovery => recovery.delivered(told))
+    }
+
+    #[inline]
+    fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next> {
+        of!(&mut self.way, recovery => recovery.poll(window, board))
+    }
+
+    fn phase(&self) -> Phase {
+        of!(&self.way, recovery => recovery.phase())
+    }
+}
+
+impl Linux {
+    /// What a duplicate tells of a peer with which there was no handshake. Nothing changes while losses are repaired.
+    #[cold]
+    fn guess(&mut self, ack: &AckFacts) {
+        if self.phase() != Phase::Open {
+            return;
+        }
+        let tells = ack.sacked > 0 || ack.dsack.is_some();
+        if tells {
+            self.sack = Some(Switch::On);
+        }
+        match self.way {
+            Way::Counted(_) if tells => self.way = Way::Rack(Rack::begin()),
+            Way::Rack(_) if ack.duplicate && !tells => self.way = Way::Counted(Counted::begin()),
+            _ => {}
+        }
+    }
+}

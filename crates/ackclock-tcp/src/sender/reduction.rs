@@ -1,0 +1,205 @@
+//! Reductions of the window: why they come, how they are spread, and how they are taken back.
+
+use ackclock_core::{Flags, Segment, Time};
+
+use super::TcpSender;
+use super::ack::News;
+use crate::cc::{BuildControl, Congestion, CongestionEvent, Phase};
+use crate::config::{Halves, Switch, UndoKind};
+use crate::prr::Prr;
+use crate::recovery::{Recovery, Tail};
+use crate::stack::Stack;
+use crate::undo::{Before, Detector, Proof, Redress};
+
+impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+    /// Fast retransmit begins.
+    #[cold]
+    pub(super) fn enter(&mut self, now: Time) {
+        self.stats.fast_retransmits += 1;
+        if self.reduction.is_none() || !self.spreads_reductions() {
+            let prior = self.event(now, Congestion::FastRetransmit).flight;
+            self.reduce(now, Congestion::FastRetransmit);
+            self.spread(prior);
+        } else {
+            // Linux goes on with the reduction for an echo, and no proof takes that back.
+            self.detectors.repeats.forget();
+        }
+        self.rtt.stop_timing();
+        self.timer = now + self.rtt.rto();
+    }
+
+    /// A reduction from `prior` bytes to the window is spread over what follows, where the options say so.
+    fn spread(&mut self, prior: u32) {
+        if R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery() {
+            self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into()));
+        }
+    }
+
+    /// Whether reductions for echoes are spread too, as Linux does.
+    pub(super) fn spreads_reductions(&self) -> bool {
+        self.config.stack == Stack::Linux
+            && R::KNOWS_FLIGHT
+            && self.config.prr == Switch::On
+            && !self.cc.rules_recovery()
+    }
+
+    /// The tail was probed, and this is what became of it. It is no recovery: nothing is left to be repaired.
+    #[cold]
+    pub(super) fn on_probed(&mut self, now: Time, tail: Tail) {
+        if self.cc.rules_recovery() {
+            return;
+        }
+        match tail {
+            Tail::Repaired => {
+                let window = self.cc.window();
+                self.reduce_for_tail(now);
+                self.cc.adopt(window, self.cc.ssthresh());
+            }
+            Tail::Lost => {
+                // From the window of now: some of it may have been given back meanwhile.
+                let window = self.cc.window();
+                self.cc.on_spurious(now, Congestion::FastRetransmit);
+                self.cc.adopt(window, self.cc.ssthresh());
+                self.reduce_for_tail(now);
+            }
+            Tail::Arrived => self.cc.on_spurious(now, Congestion::FastRetransmit),
+        }
+    }
+
+    fn reduce_for_tail(&mut self, now: Time) {
+        let event = self.event(now, Congestion::FastRetransmit);
+        self.cc.on_congestion(&event);
+    }
+
+    /// Reduces the window for a loss.
+    pub(super) fn reduce(&mut self, now: Time, cause: Congestion) {
+        let event = self.event(now, cause);
+        let segments = event.window / u32::from(self.mss);
+        if self.config.stack == Stack::Linux && !event.repeated_timeout {
+            self.detectors.repeats.watch(cause, self.board.una());
+        }
+        self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
+        // Linux judges by the first retransmission, until all losses are repaired.
+        let judged = self.config.stack == Stack::Linux
+            && cause == Congestion::Timeout
+            && self.recovery.phase() != Phase::Open;
+        if self.timestamps == Switch::On && !self.detectors.echoes.watches(cause) && !judged {
+            self.detectors.echoes.watch(cause, self.stamp(now));
+            self.undo.on_reduction(&Before {
+                flight: self.board.outstanding(),
+                ssthresh: self.cc.ssthresh(),
+                rtt: self.rtt.saved(),
+            });
+        }
+        self.cc.on_congestion(&event);
+    }
+
+    fn event(&self, now: Time, cause: Congestion) -> CongestionEvent {
+        let una = self.board.una();
+        let cwnd = self.cc.window();
+        let halves_window = self.config.halves == Some(Halves::Cwnd);
+        // Linux reduces once until all losses are repaired.
+        let repairs = self.config.stack == Stack::Linux
+            && (self.recovery.phase() == Phase::FastRecovery || self.reduction.is_some());
+        CongestionEvent {
+            now,
+            cause,
+            // While losses are repaired, more is outstanding than the window lets be in the network, and limited
+            // transmit may exceed it too (RFC 5681 section 3.2 step 2).
+            flight: if halves_window { cwnd } else { self.board.outstanding().min(cwnd) },
+            window: cwnd.min(self.limit()).max(u32::from(self.mss)),
+            repeated_timeout: cause == Congestion::Timeout
+                && (self.past.timed_out_at == Some(una) || repairs),
+        }
+    }
+
+    /// What arrived after a timeout showed that nothing had been lost.
+    #[cold]
+    pub(super) fn take_back_timeout(&mut self, now: Time) {
+        self.stats.on_spurious(Congestion::Timeout);
+        self.detectors.echoes = Detector::default();
+        self.recovery.on_spurious(&mut self.board);
+        self.cc.on_spurious(now, Congestion::Timeout);
+    }
+
+    /// D-SACK (RFC 3708): what was sent again had arrived, and the reduction was for nothing.
+    pub(super) fn undo_if_repeated(&mut self, now: Time, news: &News) {
+        let Some(block) = news.dsack else { return };
+        if self.config.stack == Stack::Rfc || self.config.undo != Some(UndoKind::Eifel) {
+            return;
+        }
+        let Some(cause) = self.detectors.repeats.on_duplicate(block, self.mss.into()) else { return };
+        self.detectors.repeats.forget();
+        self.detectors.echoes = Detector::default();
+        self.stats.on_spurious(cause);
+        self.reduction = None;
+        self.recovery.on_spurious(&mut self.board);
+        self.cc.on_spurious(now, cause);
+    }
+
+    /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows; whether a new window was
+    /// worked out.
+    pub(super) fn undo_if_spurious(&mut self, now: Time, seg: &Segment, news: &News) -> bool {
+        let echo = seg.timestamps().map(|stamps| stamps.echo);
+        // With a D-SACK the receiver had both, and RFC 3522 takes the timestamp for no proof; Linux does.
+        let both = news.dsack.is_some() && self.config.stack == Stack::Rfc;
+        let Some(cause) = self.detectors.echoes.on_advance(echo, both) else { return false };
+        self.detectors.repeats.forget();
+        self.stats.on_spurious(cause);
+        let proof = Proof {
+            flight: self.board.outstanding(),
+            acked: news.acked.bytes,
+            initial_window: self.initial_window,
+            ecn_echo: seg.flags.intersects(Flags::ECE),
+        };
+        let redress = self.undo.respond(&proof);
+        if redress == Redress::Nothing {
+            return false;
+        }
+        self.reduction = None;
+        self.recovery.on_spurious(&mut self.board);
+        match redress {
+            Redress::Adopt { window, rtt } => {
+                if let Some((window, ssthresh)) = window {
+                    self.cc.adopt(window, ssthresh);
+                }
+                self.past.rtt_restart = rtt.filter(|_| cause == Congestion::Timeout);
+                window.is_some()
+            }
+            _ => {
+                self.cc.on_spurious(now, cause);
+                false
+            }
+        }
+    }
+
+    /// RFC 3168 section 6.1.2: one reduction a window, and none while a loss is being repaired.
+    pub(super) fn take_echo(&mut self, now: Time, seg: &Segment) {
+        let una = self.board.una();
+        if self.ecn.reacted.is_some_and(|reacted| una.after(reacted)) {
+            self.ecn.reacted = None;
+            if self.recovery.phase() == Phase::Open {
+                self.reduction = None;
+            }
+        }
+        if !seg.flags.intersects(Flags::ECE) || self.ecn.reacted.is_some() {
+            return;
+        }
+        self.ecn.reacted = Some(self.board.max());
+        self.ecn.cwr = true;
+        if self.recovery.phase() != Phase::Open {
+            return;
+        }
+        self.stats.ecn_reductions += 1;
+        let event = self.event(now, Congestion::Ecn);
+        if self.cc.window() <= u32::from(self.mss) && self.config.stack == Stack::Rfc {
+            // With a window of one segment the sender waits for its timer instead (end of section 6.1.2).
+            self.pacer.hold(now + self.rtt.rto());
+        }
+        self.cc.on_congestion(&event);
+        if self.spreads_reductions() {
+            self.detectors.repeats.forget();
+            self.spread(event.flight);
+        }
+    }
+}

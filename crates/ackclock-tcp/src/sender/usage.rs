@@ -1,0 +1,111 @@
+//! Whether the congestion window, or the application, is what limits the sender.
+//!
+//! Linux asks when it has sent what it could, and keeps the strongest answer until that window of data is acknowledged
+//! (tcp_cwnd_validate, tcp_is_cwnd_limited): the last bytes of an object are acknowledged when there is nothing more to send, and
+//! yet the window that they filled grows. Where the application limited it for a timeout the window falls half way to what
+//! was used (RFC 2861, tcp_cwnd_application_limited).
+
+use ackclock_core::{Seq, Time};
+
+/// The use of the window, over a window of data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    /// The window was full.
+    pub(super) limited: bool,
+    /// The most that was outstanding, bytes.
+    pub(super) most: u32,
+    /// What was sent when that was found: it holds until this is acknowledged.
+    until: Seq,
+    /// What had been sent when it was last looked at.
+    seen: Seq,
+    /// The most that was outstanding since the window was last full, and since when it is not.
+    used: u32,
+    since: Time,
+}
+
+/// What the sender has in the network when it can send no more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) una: Seq,
+    /// One past the highest number sent.
+    pub(super) max: Seq,
+    /// Whether the window takes no further segment.
+    pub(super) full: bool,
+    /// Whether there is nothing more to send.
+    pub(super) starved: bool,
+}
+
+impl Usage {
+    /// Nothing was sent; the first number will be `first`.
+    pub(super) fn new(first: Seq) -> Self {
+        Self { limited: false, most: 0, until: first, seen: first, used: 0, since: Time::ZERO }
+    }
+
+    /// Takes note, where something was sent or the window held something back; whether it did.
+    #[inline]
+    pub(super) fn note(&mut self, look: &Look) -> bool {
+        let full = look.full && !(look.starved && look.max == self.seen);
+        if look.max == self.seen && !full {
+            return false;
+        }
+        self.seen = look.max;
+        let outstanding = look.max.since(look.una);
+        if full || !look.una.before(self.until) || (!self.limited && outstanding > self.most) {
+            (self.limited, self.most, self.until) = (full, outstanding, look.max);
+        }
+        true
+    }
+
+    /// Whether the window may grow: it was full, or in slow start less than twice of what is used.
+    pub(super) fn limits(&self, window: u32, ssthresh: u32) -> bool {
+        self.limited || (window < ssthresh && u64::from(window) < 2 * u64::from(self.most))
+    }
+
+    /// The window is what limits the sender.
+    #[inline]
+    pub(super) fn on_limited(&mut self, now: Time) {
+        (self.used, self.since) = (0, now);
+    }
+
+    /// The application is what limits the sender; when that began.
+    pub(super) fn on_unlimited(&mut self, outstanding: u32) -> Time {
+        self.used = self.used.max(outstanding);
+        self.since
+    }
+
+    /// What was used since the window was last full, bytes; counted anew from `now` on.
+    pub(super) fn take_used(&mut self, now: Time) -> u32 {
+        self.since = now;
+        std::mem::take(&mut self.used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(una: u32, max: u32, full: bool) -> Look {
+        Look { una: Seq(una), max: Seq(max), full, starved: true }
+    }
+
+    #[test]
+    fn a_window_that_was_full_stays_so_until_it_is_acknowledged() {
+        let mut usage = Usage::new(Seq(0));
+        assert!(usage.note(&look(0, 10, true)));
+        assert!(!usage.note(&look(4, 10, false)), "nothing was sent");
+        assert!(usage.note(&look(8, 12, false)));
+        assert!(usage.limited, "10 is not acknowledged");
+        usage.note(&look(10, 14, false));
+        assert_eq!((usage.limited, usage.most), (false, 4));
+    }
+
+    #[test]
+    fn slow_start_goes_on_below_twice_of_what_was_outstanding() {
+        let mut usage = Usage::new(Seq(0));
+        usage.note(&look(0, 6, false));
+        assert!(usage.limits(11, 100) && !usage.limits(12, 100));
+        assert!(!usage.limits(11, 11), "not in congestion avoidance");
+        usage.note(&look(3, 8, false));
+        assert_eq!(usage.most, 6, "5 are less");
+    }
+}
