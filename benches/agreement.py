@@ -232,7 +232,8 @@ def judgement(shown: Sequence[Sequence[str]]) -> str:
     """The goals over all cells and over the drawn ones, medians by kind, and what full links and chance have in it."""
     rows = [Row.read(words) for words in shown]
     groups = {f"all {len(rows)}": rows}
-    if some := [row for row in rows if row.kind == DRAWN]:
+    some = [row for row in rows if row.kind == DRAWN]
+    if 0 < len(some) < len(rows):
         groups[f"the {len(some)} drawn"] = some
     heads = ["goal", *(word for name in groups for word in (name, "reached"))]
     goals = [[goal.words, *(word for group in groups.values() for word in judged(goal, group))] for goal in GOALS]
