@@ -29,7 +29,7 @@ fn failure(path: &Path) -> Option<String> {
 #[test]
 fn every_exchange_comes_about() {
     let exchanges = exchanges();
-    assert!(exchanges.len() >= 40, "{exchanges:?}");
+    assert!(exchanges.len() >= 45, "{exchanges:?}");
     let failures: Vec<_> = exchanges.iter().filter_map(|path| failure(path)).collect();
     assert!(failures.is_empty(), "{failures:#?}");
 }
