@@ -792,6 +792,18 @@ fn sack_keeps_to_the_peers_window_while_it_repairs() {
 }
 
 #[test]
+fn sack_keeps_to_the_largest_window_while_it_repairs() {
+    let params = FlowParams { max_window: Size::Packets(10), ..params(10) };
+    let mut script = Script::with(json!("sack"), params, Supply::Endless);
+    script.sent(at(0));
+    let mut out = Vec::new();
+    for end in 4..=10 {
+        out.extend(script.sack(at(100), 0, &[(1, end)]));
+    }
+    assert_eq!(out, [0, 9], "new data would begin at 10 000; rule (4) rescues the last");
+}
+
+#[test]
 fn after_a_timeout_sack_rescues_nothing() {
     let mut script = Script::with(json!("sack"), params(6), Supply::Bytes(6_000));
     script.sent(at(0));
