@@ -51,9 +51,11 @@ def ackclock(scenario: str, seconds: float, sets: Mapping[str, object] | list[st
     return ["ackclock", "run", str(SCENARIOS / scenario), "--json", "--seed", str(seed), *options]
 
 
-def ns2_one_flow(hop: Hop, seconds: float, tcp: str = "Reno", buffer: int = 10, seed: int = 1) -> list[str]:
-    """One flow over a hop in ns-2."""
-    values = {**vars(hop), "tcp": tcp, "buffer": buffer, "seed": seed, "seconds": seconds}
+def ns2_one_flow(
+    hop: Hop, seconds: float, tcp: str = "Reno", buffer: int = 10, seed: int = 1, exact: bool = False
+) -> list[str]:
+    """One flow over a hop in ns-2; windows are halved in whole segments, as its agents did until 2006, or exactly."""
+    values = {**vars(hop), "tcp": tcp, "buffer": buffer, "seed": seed, "seconds": seconds, "exact": int(exact)}
     return ["ns", str(PEERS / "one_flow.tcl"), *(str(word) for pair in values.items() for word in pair)]
 
 

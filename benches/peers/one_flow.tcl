@@ -1,12 +1,13 @@
 # One bulk TCP flow over a hop whose rate and delay are drawn for every packet, in ns-2.
 #
-#   ns one_flow.tcl tcp Reno seed 1 buffer 10 seconds 3600 rate_sd 0 delay_mean 0 fixed_delay 0.2 reverse_delay 0.2
+#   ns one_flow.tcl tcp Reno seed 1 buffer 10 seconds 3600 rate_sd 0 delay_mean 0 fixed_delay 0.2 reverse_delay 0.2 exact 0
 #
 # server --100 Mbit/s, 1 ms-- edge == 200 kbit/s down, 64 kbit/s up == mobile. Settings of the simulations of 2002: packets of
 # 1000 bytes with their headers, a clock of 100 ms, RTO of at least 1 s, initial window 1, classic Reno without a guard
-# against several reductions in a window. Prints one line of JSON.
+# against several reductions in a window. Until 2006 the agents halved whole segments; `exact 1` is how they do it since.
+# Prints one line of JSON.
 
-array set given {tcp Reno seed 1 buffer 10 seconds 3600 rate_sd 0 delay_mean 0 fixed_delay 0.2 reverse_delay 0.2}
+array set given {tcp Reno seed 1 buffer 10 seconds 3600 rate_sd 0 delay_mean 0 fixed_delay 0.2 reverse_delay 0.2 exact 0}
 array set given $argv
 set rate 200e3
 set packet_bits 8000.0
@@ -27,6 +28,7 @@ foreach {variable value} {
     useHeaders_ false packetSize_ 1000 window_ 500 windowInit_ 1 tcpTick_ 0.1 minrto_ 1 maxrto_ 60
     singledup_ 0 bugFix_ false timestamps_ false
 } { Agent/TCP set $variable $value }
+Agent/TCP set precisionReduce_ $given(exact)
 set sender [new Agent/TCP/$given(tcp)]
 set receiver [new Agent/TCPSink[expr {$given(tcp) eq "Sack1" ? "/Sack1" : ""}]]
 $ns attach-agent $server $sender

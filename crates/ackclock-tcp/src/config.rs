@@ -150,8 +150,10 @@ pub enum Growth {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halves {
-    /// The window in use, in whole segments, as the agents of ns-2 do; again at every timeout.
+    /// The window in use, in whole segments, as the agents of ns-2 did until 2006; again at every timeout.
     Window,
+    /// The same with the fraction of a segment, as they do since (`precisionReduce_`); their threshold stays whole.
+    ExactWindow,
     /// What is outstanding (RFC 5681 equation (4)); held when the same segment times out again.
     Flight,
     /// The congestion window itself, as Linux does (the ssthresh of its controllers).

@@ -17,6 +17,9 @@ type Build = fn(CcContext) -> Box<dyn CongestionControl>;
 const CONTROLLERS: &[(&str, Build)] = &[
     ("reno, halves flight", |context| Box::new(Reno::new(&context, Halves::Flight, Growth::Acks))),
     ("reno, halves window", |context| Box::new(Reno::new(&context, Halves::Window, Growth::Acks))),
+    ("reno, halves the exact window", |context| {
+        Box::new(Reno::new(&context, Halves::ExactWindow, Growth::Acks))
+    }),
     ("reno, Linux", |context| Box::new(Reno::new(&context, Halves::Cwnd, Growth::Bytes))),
     ("cubic", |context| Box::new(Cubic::new(&CubicConfig::default(), Growth::Acks, context))),
     ("cubic with hystart", |context| {

@@ -622,6 +622,33 @@ fn a_spurious_fast_retransmit_is_given_back() {
 }
 
 #[test]
+fn a_spurious_fast_retransmit_does_not_end_what_a_timeout_has_still_to_send_again() {
+    let config = json!({"kind": "reno", "undo": "eifel", "timestamps": "on", "recover_guard": "off"});
+    let mut script = Script::new(config, 8);
+    script.sent(at(0));
+    // All but the first segment are lost.
+    let (timeout, _) = script.timeout();
+    let after = |ms| timeout + Span::from_millis(ms);
+    let repaired = stamped(&script, 1, 1, 1000);
+    script.sender.on_segment(after(100), &repaired);
+    assert_eq!(script.sent(after(100)), [1, 2]);
+    // The acknowledgement comes three times more, and then one that the segment of the timeout has caused: the fast
+    // retransmit was for nothing, and 2 was sent again after the timeout.
+    for ms in 150..153 {
+        let duplicate = stamped(&script, 1, 1, 1000);
+        script.sender.on_segment(after(ms), &duplicate);
+    }
+    let mut out = script.sent(after(152));
+    assert_eq!(out.remove(0), 1);
+    let late = stamped(&script, 2, 2, 1100);
+    script.sender.on_segment(after(200), &late);
+    assert_eq!(script.sender.stats().spurious_fast_retransmits, Some(1));
+    out.extend(script.sent(after(200)));
+    let expected: Vec<u32> = (3..).take(out.len()).collect();
+    assert!(!out.is_empty() && out == expected, "{out:?}");
+}
+
+#[test]
 fn an_older_timestamp_is_not_taken() {
     let mut script = Script::new(json!({"kind": "reno", "timestamps": "on"}), 2);
     script.sent(at(0));

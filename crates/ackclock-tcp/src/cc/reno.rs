@@ -3,12 +3,13 @@
 //! Slow start, congestion avoidance and halving, with a real-valued window counted in segments.
 //!
 //! ## Source
-//! RFC 5681 sections 3.1 and 3.2; the growth rule and `halves = "window"` are those of the one-way agents of ns-2.
+//! RFC 5681 sections 3.1 and 3.2; the growth rule and `halves = "window"` are those of the one-way agents of ns-2 until 2006,
+//! `halves = "exact-window"` of those since.
 //!
 //! ## What it does
 //! An acknowledgement that advances adds what it covers, but one segment at most, below the threshold, and 1/cwnd of a segment
 //! above it.
-//! A loss halves the window in use, in whole segments and not below two, or what is outstanding; a timeout besides sets
+//! A loss halves the window in use, in whole segments or exactly and not below two, or what is outstanding; a timeout besides sets
 //! the window to one segment. A congestion echo halves as a loss does.
 //!
 //! ## Differences from the source
@@ -105,6 +106,7 @@ impl Reno {
     fn half(&self, event: &CongestionEvent) -> f64 {
         let half = match self.halves {
             Halves::Window => f64::from(event.window / self.mss / 2),
+            Halves::ExactWindow => f64::from(event.window) / f64::from(self.mss) / 2.0,
             Halves::Flight | Halves::Cwnd => f64::from(event.flight) / f64::from(self.mss) / 2.0,
         };
         let half = if self.stack == Stack::Linux { half.floor() } else { half };
@@ -137,13 +139,14 @@ impl CongestionControl for Reno {
             self.before = (self.cwnd, self.ssthresh);
         }
         // RFC 5681 section 3.1: held when the same segment times out again.
-        if !(event.repeated_timeout && self.halves != Halves::Window) {
-            self.ssthresh = self.half(event);
-        }
+        let in_use = matches!(self.halves, Halves::Window | Halves::ExactWindow);
+        let held = event.repeated_timeout && !in_use;
+        let half = if held { self.ssthresh } else { self.half(event) };
+        self.ssthresh = if self.halves == Halves::ExactWindow { half.floor() } else { half };
         self.set(match event.cause {
             Congestion::Timeout => 1.0,
-            Congestion::FastRetransmit => self.ssthresh,
-            Congestion::Ecn => self.cwnd.min(self.ssthresh),
+            Congestion::FastRetransmit => half,
+            Congestion::Ecn => self.cwnd.min(half),
         });
     }
 
@@ -233,6 +236,15 @@ mod tests {
         assert_eq!((reno.window(), reno.ssthresh()), (11_000, 11_000));
         reno.on_congestion(&event(Congestion::Timeout, 3_000, 3_000));
         assert_eq!((reno.window(), reno.ssthresh()), (1_000, 2_000));
+    }
+
+    #[test]
+    fn half_of_the_exact_window_keeps_its_fraction_and_the_threshold_is_whole() {
+        let mut reno = reno(Halves::ExactWindow);
+        reno.on_congestion(&event(Congestion::FastRetransmit, 23_500, 23_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (11_750, 11_000));
+        reno.on_congestion(&event(Congestion::Timeout, 11_750, 11_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (1_000, 5_000));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use ackclock_core::{Seq, Time};
 
 use super::frto::Doubt;
 use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window};
-use crate::cc::Phase;
+use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sent::Index;
@@ -128,7 +128,7 @@ impl Recovery for Counted {
         }
     }
 
-    fn on_spurious(&mut self, board: &mut Scoreboard) {
+    fn on_spurious(&mut self, _: Congestion, board: &mut Scoreboard) {
         *self = Self { cursor: self.cursor, ..self.ended() };
         board.go_on();
     }

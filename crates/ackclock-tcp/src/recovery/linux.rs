@@ -18,7 +18,7 @@
 use ackclock_core::Time;
 
 use super::{AckFacts, Counted, Next, Rack, Recovery, Sending, Verdict, Window};
-use crate::cc::Phase;
+use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::Scoreboard;
 
@@ -73,8 +73,8 @@ impl Recovery for Linux {
         of!(&mut self.way, recovery => recovery.on_timeout(now, board));
     }
 
-    fn on_spurious(&mut self, board: &mut Scoreboard) {
-        of!(&mut self.way, recovery => recovery.on_spurious(board));
+    fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
+        of!(&mut self.way, recovery => recovery.on_spurious(cause, board));
     }
 
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {

@@ -15,7 +15,7 @@ pub mod sack1;
 
 use ackclock_core::{SackBlock, Seq, Span, Time};
 
-use crate::cc::Phase;
+use crate::cc::{Congestion, Phase};
 use crate::config::{SenderConfig, Switch};
 use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::Index;
@@ -58,8 +58,9 @@ pub trait Recovery: Send {
     /// The retransmission timer expired.
     fn on_timeout(&mut self, now: Time, board: &mut Scoreboard);
 
-    /// The last timeout or fast retransmit was for nothing: what was sent is on its way.
-    fn on_spurious(&mut self, board: &mut Scoreboard);
+    /// The last timeout or fast retransmit was for nothing. After a timeout what was sent is on its way (RFC 4015 section 3.2
+    /// step SPTO); a fast retransmit says nothing of what an earlier timeout has still to send again.
+    fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard);
 
     /// Something was sent.
     fn on_sent(&mut self, _sending: &Sending, _board: &Scoreboard) {}

@@ -19,7 +19,7 @@
 use ackclock_core::{Seq, Time};
 
 use super::{AckFacts, Counted, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
-use crate::cc::Phase;
+use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, PartialAckTimer, SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 
@@ -120,13 +120,15 @@ impl Recovery for NewReno {
         board.go_back();
     }
 
-    fn on_spurious(&mut self, board: &mut Scoreboard) {
+    fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
         self.duplicates = 0;
         self.inflation = 0;
         self.retransmit = false;
         self.phase = Phase::Open;
         // `recover` stays: what the timeout sent again brings duplicates that tell no loss (RFC 6582 section 3.2 step 4).
-        board.go_on();
+        if cause == Congestion::Timeout {
+            board.go_on();
+        }
     }
 
     #[inline]

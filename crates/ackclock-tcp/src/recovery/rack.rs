@@ -28,7 +28,7 @@ use ackclock_core::{Seq, Span, Time};
 use super::frto::Doubt;
 use super::reordering::Reordering;
 use super::{AckFacts, Exit, Next, Recovery, Sending, Tail, Timer, Verdict, Window};
-use crate::cc::Phase;
+use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig};
 use crate::scoreboard::{DUP_THRESH, Latest, SackMemory, Scoreboard};
 use crate::sent::{Index, Marks};
@@ -140,7 +140,7 @@ impl Recovery for Rack {
         }
     }
 
-    fn on_spurious(&mut self, board: &mut Scoreboard) {
+    fn on_spurious(&mut self, _: Congestion, board: &mut Scoreboard) {
         self.recovery_point = None;
         self.phase = Phase::Open;
         self.doubt = Doubt::None;

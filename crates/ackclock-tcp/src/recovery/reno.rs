@@ -21,7 +21,7 @@
 use ackclock_core::{Seq, Time};
 
 use super::{AckFacts, Exit, Next, Recovery, Verdict, Window, in_sequence};
-use crate::cc::Phase;
+use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 
@@ -114,12 +114,14 @@ impl Recovery for Reno {
         board.go_back();
     }
 
-    fn on_spurious(&mut self, board: &mut Scoreboard) {
+    fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
         self.duplicates = 0;
         self.inflation = 0;
         self.retransmit = false;
         self.phase = Phase::Open;
-        board.go_on();
+        if cause == Congestion::Timeout {
+            board.go_on();
+        }
     }
 
     #[inline]

@@ -23,7 +23,7 @@
 use ackclock_core::{Seq, Time};
 
 use super::{AckFacts, Exit, Linux, Next, Recovery, Timer, Verdict, Window, in_sequence};
-use crate::cc::Phase;
+use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, SackMemory, Scoreboard};
 use crate::sent::{Index, Marks};
@@ -100,12 +100,14 @@ impl Recovery for Sack {
         board.lose_all(self.memory);
     }
 
-    fn on_spurious(&mut self, board: &mut Scoreboard) {
+    fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
         self.duplicates = 0;
         self.recovery_point = None;
         self.phase = Phase::Open;
         self.retransmit = false;
-        board.go_on();
+        if cause == Congestion::Timeout {
+            board.go_on();
+        }
     }
 
     #[inline]

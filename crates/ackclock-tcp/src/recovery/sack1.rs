@@ -18,12 +18,12 @@
 //!
 //! ## Validation
 //! Against ns-2 2.35 on the nine items of CR02 Table 1: goodput within 1 %, at most five timeouts on either side
-//! (items 1 and 4: `tests/table_one.rs`). The agent cuts its window 3 % more often, because it halves in fractions.
+//! (items 1 and 4: `tests/table_one.rs`). Since 2006 the agent halves fractions of segments too (`halves = "exact-window"`).
 
 use ackclock_core::{Seq, Time};
 
 use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
-use crate::cc::Phase;
+use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sent::Index;
@@ -127,13 +127,15 @@ impl Recovery for Sack1 {
         board.go_back();
     }
 
-    fn on_spurious(&mut self, board: &mut Scoreboard) {
+    fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
         self.duplicates = 0;
         self.recover = None;
         self.phase = Phase::Open;
         self.timed_out = false;
         self.retransmit = false;
-        board.go_on();
+        if cause == Congestion::Timeout {
+            board.go_on();
+        }
     }
 
     #[inline]

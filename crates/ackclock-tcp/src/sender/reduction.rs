@@ -118,7 +118,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     pub(super) fn take_back_timeout(&mut self, now: Time) {
         self.stats.on_spurious(Congestion::Timeout);
         self.detectors.echoes = Detector::default();
-        self.recovery.on_spurious(&mut self.board);
+        self.recovery.on_spurious(Congestion::Timeout, &mut self.board);
         self.cc.on_spurious(now, Congestion::Timeout);
     }
 
@@ -133,7 +133,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         self.detectors.echoes = Detector::default();
         self.stats.on_spurious(cause);
         self.reduction = None;
-        self.recovery.on_spurious(&mut self.board);
+        self.recovery.on_spurious(cause, &mut self.board);
         self.cc.on_spurious(now, cause);
     }
 
@@ -157,7 +157,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             return false;
         }
         self.reduction = None;
-        self.recovery.on_spurious(&mut self.board);
+        self.recovery.on_spurious(cause, &mut self.board);
         match redress {
             Redress::Adopt { window, rtt } => {
                 if let Some((window, ssthresh)) = window {
