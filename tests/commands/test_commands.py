@@ -92,8 +92,13 @@ def rewrite(page: Path, line: str, shown: str, printed: str) -> None:
 
 def a_target_exists(words: list[str]) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in words[1:]:
-        assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), f"the Makefile has no target {target}"
+    for word in words[1:]:
+        variable, given, path = word.partition("=")
+        if given:
+            assert f"$({variable})" in makefile, f"the Makefile knows no {variable}"
+            assert (ROOT / path).exists(), path
+        else:
+            assert re.search(rf"^{re.escape(word)}:", makefile, re.MULTILINE), f"the Makefile has no target {word}"
 
 
 def cargo_knows_it(words: list[str]) -> None:
