@@ -82,6 +82,22 @@ fn the_head_of_the_queue_counts_against_the_buffer_until_its_first_byte_goes() {
 }
 
 #[test]
+fn what_follows_a_packet_waits_for_an_opportunity_of_its_own_and_counts_until_then() {
+    // 1500 B count 1504 and take the opportunity at 30 whole; the next two are at 31.
+    let table = json!({"kind": "trace", "file": "bursts", "accounting": "mahimahi"});
+    let mut link = link(&table, &"drop-tail".into(), Capacity::Packets(3), 1);
+    for number in 0..3 {
+        assert!(link.enqueue(micros(8_000), &segment(0, number, 1500)).is_ok());
+    }
+    for (millis, waiting) in [(8, 3), (29, 3), (30, 2), (31, 0)] {
+        let now = micros(1000 * millis);
+        while link.poll_event(now).is_some() {}
+        let view = link.view(now, ackclock_core::FlowId(0));
+        assert_eq!((view.waiting.packets, view.in_transmission.packets), (waiting, 0), "at {millis} ms");
+    }
+}
+
+#[test]
 fn rates_of_a_table_change_in_mid_packet() {
     let mut link = unlimited(&json!({"kind": "trace", "file": "rates", "delay": "5ms"}), 1);
     let arrivals = [(micros(10_000), segment(0, 0, 1500)), (micros(95_000), segment(0, 1, 1500))];
