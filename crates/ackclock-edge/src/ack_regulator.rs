@@ -16,9 +16,10 @@
 //!
 //! Figure 9 forgets what is expected only when a packet leaves the queue empty. But a sender that lowers its window (BBR
 //! looking for the least round-trip time, a timeout) answers no ACK of those that went then, and none of those that are
-//! held: no packet leaves any more, and the flow stands still over an idle link. So an idle queue forgets again, and the
-//! release step runs, whenever nothing has come for as long as an answer takes by the flow's timestamps, or for the time
-//! `safety` where these do not tell.
+//! held: no packet leaves any more, and the flow stands still. So while none of the flow's data is in the queue, what is
+//! expected is forgotten again, and the release step runs, whenever nothing has come for as long as an answer takes by
+//! the flow's timestamps, or for the time `safety` where these do not tell. What other flows have in a queue that is
+//! shared makes no difference: when it leaves, this flow is not told.
 //!
 //! ## Validation
 //! CR02 Table 3, figures 11 to 13 and the alpha sweep: see `papers/cr02`.
@@ -53,8 +54,9 @@ pub struct Config {
     pub limited_transmit_reserve: u32,
     /// What is done to an ECN-capable flow whose window has reached its target.
     pub ecn: EcnResponse,
-    /// An empty data queue expects nothing more, and releases what it has room for, when nothing has come for so long, or
-    /// for as long as the sender's answers take by the flow's timestamps where that is shorter; 0s is never.
+    /// A flow without data in the queue expects nothing more, and releases what there is room for, when nothing has come
+    /// for so long, or for as long as the sender's answers take by the flow's timestamps where that is shorter, but at least
+    /// 1 ms; 0s is never.
     pub safety: Span,
 }
 
@@ -126,7 +128,9 @@ pub struct AckRegulator {
     expected: u32,
     mode: Mode,
     mark: Mark,
-    /// When the data queue was last found not empty or an ACK was last released, while it is empty.
+    /// Data packets of the flow that have come and neither departed nor were dropped.
+    inside: u32,
+    /// When the last of them left or an ACK was last released, while there are none.
     quiet_since: Option<Time>,
     output: VecDeque<Output>,
 }
@@ -161,6 +165,7 @@ impl AckRegulator {
             expected: 0,
             mode: Mode::Conservative,
             mark: Mark::Armed,
+            inside: 0,
             quiet_since: None,
             output: VecDeque::new(),
             config,
@@ -251,6 +256,14 @@ impl AckRegulator {
         }
     }
 
+    /// A data packet has departed or was dropped.
+    fn on_left(&mut self, now: Time) {
+        self.inside = self.inside.saturating_sub(1);
+        if self.inside == 0 {
+            self.quiet_since = Some(now);
+        }
+    }
+
     /// What the memory for ACKs is bounded by (section 9).
     fn most_held(&self, view: LinkView) -> usize {
         const FEWEST: f64 = 16.0;
@@ -264,6 +277,7 @@ impl Regulator for AckRegulator {
         if !segment.has_data() {
             return Verdict::Forward;
         }
+        self.inside += 1;
         self.quiet_since = None;
         self.answer.on_data(now, segment);
         // Figure 9 line 3, for a packet that will be queued or dropped.
@@ -284,9 +298,12 @@ impl Regulator for AckRegulator {
         }
     }
 
-    fn on_dropped(&mut self, _: Time, _: &Segment, _: Cause, _: LinkView) {
+    fn on_dropped(&mut self, now: Time, segment: &Segment, _: Cause, _: LinkView) {
         // Figure 8 line 3.
         self.mode = Mode::Conservative;
+        if segment.has_data() {
+            self.on_left(now);
+        }
     }
 
     fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
@@ -297,8 +314,8 @@ impl Regulator for AckRegulator {
         if view.is_idle() {
             // Figure 9 line 4.
             self.expected = 0;
-            self.quiet_since = Some(now);
         }
+        self.on_left(now);
         self.return_to_conservative_mode(view);
     }
 
@@ -322,18 +339,16 @@ impl Regulator for AckRegulator {
         }
         self.leave_conservative_mode(view);
         self.release(now, view);
-        if view.is_idle() && self.quiet_since.is_none() {
-            self.quiet_since = Some(now);
+        if self.inside == 0 {
+            self.quiet_since.get_or_insert(now);
         }
     }
 
     fn handle_timeout(&mut self, now: Time, view: LinkView) {
         if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
-            if view.is_idle() {
-                // Whatever was expected would have come.
-                self.expected = 0;
-                self.release(now, view);
-            }
+            // Whatever was expected would have come.
+            self.expected = 0;
+            self.release(now, view);
             self.quiet_since = Some(now);
         }
     }
@@ -343,8 +358,10 @@ impl Regulator for AckRegulator {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
+        // Where a shared queue has no room, the step is run again and again.
+        const LEAST: Span = Span::from_millis(1);
         let waits = !self.held.is_empty() && self.config.safety > Span::ZERO;
-        let answer = self.answer.longest().unwrap_or(Span::MAX);
+        let answer = self.answer.longest().unwrap_or(Span::MAX).max(LEAST);
         self.quiet_since.filter(|_| waits).map(|since| since + answer.min(self.config.safety))
     }
 

@@ -4,7 +4,7 @@
 //! Every segment that enters is delivered, dropped, discarded or held, or the packet pool of the live world would leak.
 
 use ackclock_core::results::LinkCounts;
-use ackclock_core::{Ecn, FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
+use ackclock_core::{Ecn, Flags, FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Load, Medium};
 
 use crate::flow_table::FlowTable;
@@ -228,12 +228,7 @@ impl Edge {
                 return;
             }
             let segment = link.pop(now);
-            self.statistics.on_delivered_up(&segment);
-            if self.flows.is_asked_about(at, &segment) {
-                self.ask_about(at, &segment, out);
-            } else {
-                out.pass(WIRED, &segment);
-            }
+            self.came_up(at, &segment, out);
         }
         while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {
             match &event {
@@ -328,7 +323,7 @@ impl Edge {
     }
 
     /// A segment from a mobile.
-    #[inline]
+    #[inline(always)]
     fn came_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         self.statistics.on_delivered_up(segment);
         if self.flows.is_asked_about(at, segment) {
@@ -338,10 +333,15 @@ impl Edge {
         }
     }
 
-    /// An ACK from a mobile is its regulator's business.
-    fn ask_about(&mut self, at: Time, ack: &Segment, out: &mut impl Sink) {
-        self.regulate(at, ack.flow, out, |regulator, view| regulator.handle_ack(at, *ack, view));
-        self.close_if_over(at, ack, out);
+    /// An ACK from a mobile is its regulator's business. A reset may come without one (RFC 9293 section 3.5.2): it passes
+    /// behind what is held.
+    fn ask_about(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
+        if !segment.flags.contains(Flags::ACK) {
+            self.close_if_over(at, segment, out);
+            return out.pass(WIRED, segment);
+        }
+        self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, *segment, view));
+        self.close_if_over(at, segment, out);
     }
 
     /// Calls the regulator of `flow`, if it has one, and does what it wants.

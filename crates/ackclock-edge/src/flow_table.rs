@@ -200,7 +200,7 @@ impl Flow {
         if is_ack {
             self.statistics.edge_rtt.on_ack(at, segment.ack);
         }
-        is_ack && self.regulator.is_some()
+        self.regulator.is_some() && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::RST))
     }
 
     /// Whether this acknowledgement shows that the mobile has a connection: an answer to a SYN, or a refusal, would come

@@ -293,6 +293,24 @@ fn a_flow_ends_by_a_rst_from_either_side_and_gives_back_what_is_held() {
     }
 }
 
+/// RFC 9293 section 3.5.2: what answers a segment with an ACK takes its sequence number from there, and carries none itself.
+#[test]
+fn a_flow_ends_by_a_rst_without_an_ack_which_follows_what_is_held() {
+    let mut world = World::new(Verdict::Forward, Some(at(500)));
+    world.takes(WIRED, data());
+    world.takes(RADIO, ack(0));
+    let mut reset = Segment::pure_ack(FlowId(0), Seq(0), 40);
+    reset.flags = Flags::RST;
+    world.told();
+    world.takes(RADIO, reset);
+    let told = world.told();
+    assert!(told.ends_with(&[Ends, Forget(FlowId(0))]), "{told:?}");
+    assert!(!told.contains(&Ack), "it acknowledges nothing: {told:?}");
+    assert_eq!(world.left(WIRED), [ack(0), reset]);
+    world.until(at(100));
+    assert_eq!(world.edge.due(), Time::NEVER, "its deadline went with it");
+}
+
 #[test]
 fn a_deadline_is_kept_while_the_flow_lasts() {
     let mut world = World::new(Verdict::Forward, Some(at(500)));

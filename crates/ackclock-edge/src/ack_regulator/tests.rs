@@ -310,6 +310,98 @@ fn where_timestamps_tell_how_long_an_answer_takes_an_idle_queue_waits_no_longer(
     assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_millis(80 + 80)));
 }
 
+/// A flow of 9 packets whose last ACK is held for packets that never come; a queue that others share.
+fn held_for_nothing() -> Bench {
+    let mut bench = filled(10, 9, Config::default());
+    bench.ack(1);
+    bench.ack(2);
+    assert_eq!(bench.sent(), [1]);
+    bench.regulator.expected = 100;
+    bench
+}
+
+#[test]
+fn where_a_packet_of_another_flow_leaves_the_queue_last_what_is_held_goes_in_time() {
+    let mut bench = held_for_nothing();
+    bench.waiting += 1;
+    (0..9).for_each(|number| bench.depart(number));
+    assert!(!bench.view().is_idle(), "the other flow's packet is in transmission");
+    assert_eq!(bench.sent(), NOTHING);
+    // It leaves, of which this flow is told nothing.
+    bench.serving = 0;
+    bench.now = bench.regulator.poll_timeout().expect("an ACK is held");
+    assert_eq!(bench.now, Time::ZERO + Span::from_secs(1));
+    bench.regulator.handle_timeout(bench.now, bench.view());
+    assert_eq!(bench.sent(), [2]);
+}
+
+#[test]
+fn a_queue_that_others_keep_busy_releases_what_there_is_room_for_and_asks_again() {
+    let mut bench = held_for_nothing();
+    // The others' packets come as those of the flow leave. Of 10 places conservative mode keeps one.
+    for number in 0..9 {
+        bench.waiting += 1;
+        bench.depart(number);
+    }
+    for (seconds, others, released) in [(1, 9, &[][..]), (2, 8, &[2])] {
+        bench.waiting = others;
+        assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_secs(seconds)));
+        bench.now = Time::ZERO + Span::from_secs(seconds);
+        bench.regulator.handle_timeout(bench.now, bench.view());
+        assert_eq!(bench.sent(), released, "{others} wait");
+    }
+    assert_eq!(bench.regulator.poll_timeout(), None, "nothing is held");
+}
+
+#[test]
+fn an_ack_that_finds_a_queue_full_of_others_before_any_data_has_a_deadline() {
+    let mut bench = Bench { waiting: 10, serving: 1, ..Bench::new(10, Config::default()) };
+    bench.now = Time::ZERO + Span::from_millis(300);
+    bench.ack(1);
+    assert_eq!(bench.sent(), NOTHING);
+    assert_eq!(bench.regulator.poll_timeout(), Some(bench.now + Span::from_secs(1)));
+}
+
+#[test]
+fn where_the_last_packet_was_dropped_what_is_held_goes_in_time() {
+    let mut bench = held_for_nothing();
+    (0..9).for_each(|number| bench.depart(number));
+    // Others fill the queue: the packet that comes is dropped, and nothing of the flow is in the queue.
+    (bench.waiting, bench.serving) = (10, 1);
+    bench.now = Time::ZERO + Span::from_millis(700);
+    bench.arrive(9);
+    assert_eq!(bench.regulator.poll_timeout(), Some(bench.now + Span::from_secs(1)));
+}
+
+#[test]
+fn an_answer_that_takes_no_time_leaves_the_next_deadline_ahead() {
+    let mut bench = held_for_nothing();
+    let mut ack = Segment::pure_ack(FlowId(0), Seq(0), 52);
+    ack.set_timestamps(Timestamps { value: 1, echo: 0 });
+    bench.regulator.answer.on_released(bench.now, &ack);
+    let mut answer = Bench::data(9);
+    answer.set_timestamps(Timestamps { value: 0, echo: 1 });
+    bench.arrive_segment(answer);
+    assert_eq!(bench.regulator.answer.longest(), Some(Span::ZERO));
+    (0..10).for_each(|number| bench.depart(number));
+    assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_millis(1)));
+}
+
+#[test]
+fn while_data_of_the_flow_is_in_the_queue_there_is_no_deadline() {
+    let mut bench = held_for_nothing();
+    for number in 0..8 {
+        bench.depart(number);
+        assert_eq!(bench.regulator.poll_timeout(), None, "packet {number} has left");
+    }
+    // One that is sent again while it waits is counted apart.
+    bench.arrive(8);
+    bench.depart(8);
+    assert_eq!(bench.regulator.poll_timeout(), None);
+    bench.depart(8);
+    assert!(bench.regulator.poll_timeout().is_some());
+}
+
 #[test]
 fn an_ack_that_asks_for_more_than_the_whole_queue_is_not_held_for_ever() {
     let mut bench = filled(2, 3, Config::default());
