@@ -1,4 +1,5 @@
-//! Laws that every link keeps with every queue: poll invariance, conservation, order, honest deadlines, repeatability.
+//! Laws that every link keeps with every queue: poll invariance, conservation, order, honest deadlines, repeatability. A failure
+//! names the link, the queue and the method.
 
 use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, segment};
 use ackclock_core::{Ecn, Segment, Span, Time};
@@ -83,17 +84,20 @@ fn step(name: &str, link: &mut dyn Link, departures: Departures, reached: Time, 
         let early = link.poll_event(due - Span::from_nanos(1));
         // Where departures are not watched, drops inside the link may be told late.
         let late = departures == Departures::Unwatched && matches!(early, Some((_, LinkEvent::Dropped(..))));
-        assert!(early.is_none() || late, "{name}: {early:?} before {due:?}");
+        assert!(
+            early.is_none() || late,
+            "{name}: `poll_event` tells {early:?} before {due:?}, which `poll_timeout` named"
+        );
     }
     // A drop that is told late has its instant in the past, to which nobody goes back.
     let due = due.max(reached);
     let mut told = 0;
     while let Some((at, event)) = link.poll_event(due) {
-        assert!(at <= due, "{name}: {event:?} at {at:?} told at {due:?}");
+        assert!(at <= due, "{name}: `poll_event` tells {event:?} of {at:?} already at {due:?}");
         told += 1;
     }
     let next = link.poll_timeout().unwrap_or(Time::NEVER);
-    assert!(told > 0 || next > due, "{name}: nothing happens at {due:?}");
+    assert!(told > 0 || next > due, "{name}: `poll_timeout` names {due:?}, when `poll_event` tells nothing");
     due
 }
 
@@ -107,9 +111,9 @@ proptest! {
             for departures in [Departures::Watched, Departures::Unwatched] {
                 let plain = play(&mut *build(), &arrivals, departures, Polling::AsAsked);
                 let polled = play(&mut *build(), &arrivals, departures, extra);
-                assert_eq!(ends(&plain), ends(&polled), "{name}");
+                assert_eq!(ends(&plain), ends(&polled), "{name}: `poll_event` changes what happens");
                 if departures == Departures::Watched {
-                    assert_eq!(plain, polled, "{name}");
+                    assert_eq!(plain, polled, "{name}: `poll_event` changes what is told");
                 }
             }
         });
@@ -120,7 +124,7 @@ proptest! {
         every_combination(capacity, seed, |name, build| {
             let watched = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             let unwatched = play(&mut *build(), &arrivals, Departures::Unwatched, Polling::AsAsked);
-            assert_eq!(ends(&watched), ends(&unwatched), "{name}");
+            assert_eq!(ends(&watched), ends(&unwatched), "{name}: `watch` changes what happens");
         });
     }
 
@@ -129,13 +133,13 @@ proptest! {
         every_combination(capacity, seed, |name, build| {
             let seen = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             let numbers: Vec<u32> = ends(&seen).iter().map(|outcome| outcome.number).collect();
-            assert_eq!(numbers, (0..arrivals.len() as u32).collect::<Vec<_>>(), "{name}: in = delivered + dropped");
+            assert_eq!(numbers, (0..arrivals.len() as u32).collect::<Vec<_>>(), "{name}: `enqueue` takes what `poll_event` does not give once");
             let events: Vec<_> = seen.iter().filter(|outcome| !matches!(outcome.what, What::Refused(_))).collect();
-            assert!(events.is_sorted_by_key(|outcome| outcome.at), "{name}: instants decrease");
+            assert!(events.is_sorted_by_key(|outcome| outcome.at), "{name}: `poll_event` goes back in time");
             for what in [What::Departed, What::Delivered] {
                 for flow in 0..3 {
                     let of_flow = seen.iter().filter(|outcome| outcome.flow == flow && outcome.what == what);
-                    assert!(of_flow.is_sorted_by_key(|outcome| outcome.number), "{name}: flow {flow} reordered");
+                    assert!(of_flow.is_sorted_by_key(|outcome| outcome.number), "{name}: `poll_event` reorders flow {flow}");
                 }
             }
         });
@@ -154,7 +158,7 @@ proptest! {
     fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
         every_combination(capacity, seed, |name, build| {
             let run = || play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
-            assert_eq!(run(), run(), "{name}");
+            assert_eq!(run(), run(), "{name}: `build` gives links that differ");
         });
     }
 }
@@ -195,16 +199,20 @@ fn what_a_view_shows_is_what_is_inside() {
         let apart = !pooled && (name.contains("\"per\":\"flow\"") || name.contains("\"cell\""));
         let in_transmission = views[0].in_transmission.packets.max(views[1].in_transmission.packets);
         if apart {
-            assert_eq!(shown + in_transmission, entered - dropped, "{name}");
+            assert_eq!(shown + in_transmission, entered - dropped, "{name}: `view`");
         } else if pooled {
             let of_users = views[0].waiting + views[1].waiting;
-            assert_eq!(of_users.packets, entered - dropped, "{name}");
-            assert_eq!(views[2], views[0], "{name}");
+            assert_eq!(of_users.packets, entered - dropped, "{name}: `view`");
+            assert_eq!(views[2], views[0], "{name}: `view`");
         } else if !name.contains("fq-codel") {
-            assert_eq!(views[0].waiting.packets + in_transmission, entered - dropped, "{name}");
+            assert_eq!(views[0].waiting.packets + in_transmission, entered - dropped, "{name}: `view`");
         }
-        assert_eq!(link.waiting(Time::ZERO).packets + in_transmission, entered - dropped, "{name}");
-        assert_eq!(views[0].capacity, Capacity::Packets(8), "{name}");
+        assert_eq!(
+            link.waiting(Time::ZERO).packets + in_transmission,
+            entered - dropped,
+            "{name}: `waiting`"
+        );
+        assert_eq!(views[0].capacity, Capacity::Packets(8), "{name}: `view`");
     });
 }
 

@@ -51,6 +51,21 @@ enum Op {
     Adopt { window: u32, ssthresh: u32 },
 }
 
+impl Op {
+    /// What the controller is told it by.
+    fn method(&self) -> &'static str {
+        match self {
+            Self::Ack(_) => "on_ack",
+            Self::Duplicate(_) => "on_duplicate",
+            Self::Congestion { .. } => "on_congestion",
+            Self::Recovered => "on_recovered",
+            Self::Spurious(_) => "on_spurious",
+            Self::Sent { .. } => "on_sent",
+            Self::Adopt { .. } => "adopt",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Ack {
     acked: u32,
@@ -147,16 +162,16 @@ proptest! {
         let context = CcContext { mss, initial_window, initial_ssthresh, stack: Stack::Rfc };
         for (name, build) in CONTROLLERS {
             let (mut one, mut other) = (build(context), build(context));
-            prop_assert!(one.window() >= mss, "{} begins with {}", name, one.window());
+            prop_assert!(one.window() >= mss, "{}: `window` begins with {}", name, one.window());
             let mut now = Time::ZERO;
             for (step, op) in &ops {
                 now += Span::from_nanos(*step);
                 apply(&mut *one, now, op);
                 apply(&mut *other, now, op);
-                prop_assert!(one.window() >= mss, "{} has {} after {:?}", name, one.window(), op);
-                prop_assert!(one.pacing_rate() != Some(Rate::ZERO), "{} stands still after {:?}", name, op);
+                prop_assert!(one.window() >= mss, "{}: `{}` leaves a `window` of {}: {:?}", name, op.method(), one.window(), op);
+                prop_assert!(one.pacing_rate() != Some(Rate::ZERO), "{}: `{}` leaves a `pacing_rate` of nothing: {:?}", name, op.method(), op);
                 let seen = |cc: &dyn CongestionControl| (cc.window(), cc.ssthresh(), cc.pacing_rate());
-                prop_assert_eq!(seen(&*one), seen(&*other), "{}", name);
+                prop_assert_eq!(seen(&*one), seen(&*other), "{}: `{}` differs when repeated", name, op.method());
             }
         }
     }
@@ -192,7 +207,7 @@ proptest! {
                 repeated_timeout: false,
             };
             cc.on_congestion(&event);
-            prop_assert!(cc.window() <= before, "{}: {} from {}", name, cc.window(), before);
+            prop_assert!(cc.window() <= before, "{}: `on_congestion` raises the window to {} from {}", name, cc.window(), before);
         }
     }
 }
