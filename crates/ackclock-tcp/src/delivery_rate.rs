@@ -119,6 +119,11 @@ impl DeliveryRate {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
+    /// Whether the application limits the sending.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_until != 0
+    }
+
     /// Ends an ACK: the rate at which the flight that it acknowledges was delivered.
     ///
     /// `None` where it delivered nothing, or in less time than the smallest round trip, which no flight can take.
@@ -151,7 +156,7 @@ impl DeliveryRate {
         Tag {
             right,
             counted: false,
-            app_limited: self.app_limited_until != 0,
+            app_limited: self.is_app_limited(),
             sent: now,
             first_sent: self.first_sent,
             delivered_at: self.delivered_at,

@@ -6,7 +6,7 @@ use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
 use ackclock_tcp::cc::cubic::{Cubic, CubicConfig, SlowStartEnd};
 use ackclock_tcp::cc::reno::Reno;
 use ackclock_tcp::cc::{
-    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase, RateSample,
+    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase, RateSample,
 };
 use ackclock_tcp::config::{Growth, Halves};
 use proptest::prelude::*;
@@ -146,7 +146,9 @@ fn apply(cc: &mut dyn CongestionControl, now: Time, op: &Op) {
         }
         Op::Recovered => cc.on_recovered(now),
         Op::Spurious(cause) => cc.on_spurious(now, *cause),
-        &Op::Sent { bytes, in_flight } => cc.on_sent(now, bytes, in_flight),
+        &Op::Sent { bytes, in_flight } => {
+            cc.on_sent(&Departure { now, bytes, in_flight, app_limited: bytes % 2 == 0 })
+        }
         &Op::Adopt { window, ssthresh } => cc.adopt(window, ssthresh),
     }
 }

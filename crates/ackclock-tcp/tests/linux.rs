@@ -172,6 +172,19 @@ fn a_window_halves_for_each_timeout_of_silence() {
 }
 
 #[test]
+fn silence_begins_with_what_was_sent_again_last() {
+    let mut script = Script::with("sack", 10, Supply::Open(70_000));
+    script.ack(100, 10, &[]);
+    script.ack(200, 30, &[]);
+    assert_eq!(script.ack(300, 31, &[(32, 70)]), [31]);
+    script.ack(400, 70, &[]);
+    // Half of 41; the timeout is 100 + 200 ms.
+    assert_eq!(script.cwnd(), 20);
+    script.sender.supply(Supply::Open(100_000));
+    assert_eq!(script.sent(at(601)).len(), 10, "301 ms after what was sent again");
+}
+
+#[test]
 fn a_timeout_sends_one_segment_and_is_spurious_where_an_original_arrives() {
     let mut script = Script::begun("sack", 8);
     script.ack(100, 4, &[]);

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use super::bictcp::Bictcp;
 use super::hystart::{HyStart, Pace};
 use super::hystart_classic::HybridStart;
-use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
+use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase};
 use crate::config::{Growth, Switch};
 use crate::stack::Stack;
 
@@ -296,9 +296,9 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_sent(&mut self, now: Time, bytes: u32, in_flight: u32) {
+    fn on_sent(&mut self, sent: &Departure) {
         if let Some(curve) = &mut self.linux {
-            curve.on_sent(now, in_flight <= bytes);
+            curve.on_sent(sent.now, sent.in_flight <= sent.bytes);
         }
     }
 

@@ -96,6 +96,19 @@ pub struct CongestionEvent {
     pub repeated_timeout: bool,
 }
 
+/// What leaves the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// When.
+    pub now: Time,
+    /// Its payload.
+    pub bytes: u32,
+    /// Bytes in flight, these counted.
+    pub in_flight: u32,
+    /// Whether the application limited the sending until now, which is known where [`CongestionControl::wants_rate`].
+    pub app_limited: bool,
+}
+
 /// How much may be in flight. All amounts are bytes of payload; a window never falls below one segment.
 pub trait CongestionControl: Send {
     /// An ACK delivered something.
@@ -117,8 +130,8 @@ pub trait CongestionControl: Send {
     /// worked out. A controller that has a model of its own may keep to it.
     fn adopt(&mut self, _window: u32, _ssthresh: u32) {}
 
-    /// Bytes leave the sender; `in_flight` counts them already.
-    fn on_sent(&mut self, _now: Time, _bytes: u32, _in_flight: u32) {}
+    /// Something leaves the sender.
+    fn on_sent(&mut self, _sent: &Departure) {}
 
     /// The congestion window, bytes.
     fn window(&self) -> u32;

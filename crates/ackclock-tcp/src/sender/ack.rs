@@ -57,7 +57,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if self.board.sent().is_empty() {
             self.timer = Time::NEVER;
             if advances {
-                self.past.quiet_since = news.acked.newest.unwrap_or(now);
+                self.past.quiet_since = self.past.sent_at;
             }
             if self.fin == Fin::Sent {
                 self.past.finished_at = Some(now);

@@ -29,7 +29,9 @@ pub(super) struct Past {
     pub(super) finished_at: Option<Time>,
     /// How often our SYN went out again.
     pub(super) lost_syns: u32,
-    /// When the last segment left, while everything is acknowledged; [`Time::NEVER`] otherwise.
+    /// When a segment last left, be it for the first time or again.
+    pub(super) sent_at: Time,
+    /// The same while everything is acknowledged; [`Time::NEVER`] otherwise.
     pub(super) quiet_since: Time,
 }
 

@@ -4,7 +4,7 @@ use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps
 
 use super::usage::Look;
 use super::{Due, Fin, State, TcpSender};
-use crate::cc::{BuildControl, Phase};
+use crate::cc::{BuildControl, Departure, Phase};
 use crate::config::{Growth, Switch};
 use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
@@ -197,11 +197,14 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     #[inline(always)]
     fn on_sent(&mut self, now: Time, segment: &Segment) {
         self.stats.segments_sent += 1;
+        self.past.sent_at = now;
         if self.timer == Time::NEVER {
             // RFC 6298 (5.1).
             self.timer = now + self.rtt.rto();
         }
+        let mut app_limited = false;
         if let Some(rate) = &mut self.rate {
+            app_limited = rate.is_app_limited();
             let range = SackBlock { left: segment.seq, right: segment.end() };
             let before = self.board.in_flight().saturating_sub(segment.sequence_space());
             rate.on_sent(now, range, before);
@@ -212,7 +215,8 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if let Some(reduction) = &mut self.reduction {
             reduction.on_sent(payload);
         }
-        self.cc.on_sent(now, payload, self.board.in_flight());
+        let in_flight = self.board.in_flight();
+        self.cc.on_sent(&Departure { now, bytes: payload, in_flight, app_limited });
         if let Some(rate) = self.cc.pacing_rate() {
             match self.cc.burst() {
                 None => self.pacer.on_sent(now, payload, rate),

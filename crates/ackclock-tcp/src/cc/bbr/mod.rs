@@ -45,7 +45,7 @@ use self::policer::Policer;
 use self::probe_bw::Cycle;
 use self::probe_rtt::Probe;
 use self::startup::FullPipe;
-use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent};
+use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure};
 use crate::config::Switch;
 use crate::stack::Stack;
 
@@ -338,10 +338,11 @@ impl CongestionControl for Bbr {
         self.on_recovered(now);
     }
 
-    fn on_sent(&mut self, _now: Time, bytes: u32, in_flight: u32) {
+    fn on_sent(&mut self, sent: &Departure) {
         // BBRHandleRestartFromIdle
-        let starved = self.stack == Stack::Rfc || self.app_limited_until > self.delivered;
-        if in_flight <= bytes && self.repair == Repair::None && starved {
+        let probes = self.app_limited_until > self.delivered;
+        let starved = self.stack == Stack::Rfc || sent.app_limited || probes;
+        if sent.in_flight <= sent.bytes && self.repair == Repair::None && starved {
             self.idle_restart = true;
             if matches!(self.mode, Mode::ProbeBw(_)) {
                 self.set_pacing_rate(1.0);
@@ -458,10 +459,17 @@ mod tests {
                 self.in_flight(),
             );
             self.sent += MSS;
-            self.bbr.on_sent(self.now, MSS, self.in_flight());
+            let in_flight = self.in_flight();
+            self.bbr.on_sent(&Departure { now: self.now, bytes: MSS, in_flight, app_limited: false });
             self.next_send = self.now + self.bbr.pacing_rate().unwrap().time_for(MSS.into());
             self.link_free = self.link_free.max(self.now) + LINK.time_for(MSS.into());
             self.acks.push_back((self.link_free + ROUND_TRIP, self.now));
+        }
+
+        /// Nothing is sent until the next ACK.
+        fn answered(&mut self) {
+            self.now = self.now.max(self.acks.front().expect("something is in flight").0);
+            self.ack();
         }
 
         fn ack(&mut self) {
@@ -582,6 +590,23 @@ mod tests {
             assert!(lasted > Span::from_millis(200) && lasted < Span::from_millis(350), "{lasted:?}");
         }
         within(bench.bbr.bottleneck.max().as_bps() as f64, LINK.as_bps() as f64, 0.02);
+    }
+
+    #[test]
+    fn after_the_application_was_silent_the_pipe_was_empty_anyway() {
+        for (app_limited, probes) in [(true, false), (false, true)] {
+            let mut bench = Bench::with(&BbrConfig::default(), Stack::Linux);
+            bench.run(Span::from_secs(3));
+            while bench.in_flight() > 0 {
+                bench.answered();
+            }
+            bench.now += Span::from_secs(11);
+            bench.send();
+            bench.bbr.on_sent(&Departure { now: bench.now, bytes: MSS, in_flight: MSS, app_limited });
+            bench.answered();
+            // The smallest round trip is more than ten seconds old in both cases.
+            assert_eq!(matches!(bench.bbr.mode, Mode::ProbeRtt(_)), probes);
+        }
     }
 
     #[test]
