@@ -207,8 +207,6 @@ fn json_logs_become_csv_and_mahimahi_files_of_the_same_rate() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = Recording::parse(&bytes);

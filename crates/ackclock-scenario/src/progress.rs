@@ -62,7 +62,7 @@ const LONGEST: Span = Span::from_secs(1000);
 
 /// A graph that tells its progress while time passes.
 pub(crate) struct Watched<'a, G> {
-    pub(crate) graph: &'a mut G,
+    graph: &'a mut G,
     progress: &'a Progress,
     /// Graphs of the run, and those that were run before this one.
     graphs: (usize, usize),
@@ -92,13 +92,15 @@ impl<G: Graph> Graph for Watched<'_, G> {
     fn advance(&mut self, until: Time) {
         let steps = (STEPS / self.graphs.1).max(1) as u64;
         let step = self.end.as_nanos().div_ceil(steps).min(LONGEST.as_nanos());
-        while self.now < until {
+        loop {
             let next = Time::from_nanos((self.now.as_nanos() / step + 1) * step);
             self.now = next.min(until);
             self.graph.advance(self.now);
             self.tell();
+            if self.now == until {
+                return;
+            }
         }
-        self.graph.advance(until);
     }
 
     fn parts(&mut self, island: usize) -> Parts<'_> {

@@ -161,7 +161,7 @@ fn links(outcome: &Outcome) -> [(&'static str, &LinkResult); 2] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(120), failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(120), max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn no_link_carries_more_than_it_could_and_what_was_sent_is_accounted_for(

@@ -9,8 +9,8 @@
 //! ## What it does
 //! An acknowledgement that advances adds what it covers, but one segment at most, below the threshold, and 1/cwnd of a segment
 //! above it.
-//! A loss halves the window in use, in whole segments or exactly and not below two, or what is outstanding; a timeout besides sets
-//! the window to one segment. A congestion echo halves as a loss does.
+//! A loss halves the window in use or what is outstanding, as `halves` says, but the threshold is never below two segments. A
+//! timeout also sets the window to one segment. A congestion echo halves as a loss does.
 //!
 //! ## Differences from the source
 //! - Grows while the peer's window, not its own, is the limit; what is halved is the smaller of the two.

@@ -30,17 +30,19 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 
     /// A reduction from `prior` bytes to the window is spread over what follows, where the options say so.
     fn spread(&mut self, prior: u32) {
-        if R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery() {
+        if self.spreads_losses() {
             self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into()));
         }
     }
 
+    /// Whether a reduction for a loss is spread over the recovery.
+    fn spreads_losses(&self) -> bool {
+        R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery()
+    }
+
     /// Whether reductions for echoes are spread too, as Linux does.
     pub(super) fn spreads_reductions(&self) -> bool {
-        self.config.stack == Stack::Linux
-            && R::KNOWS_FLIGHT
-            && self.config.prr == Switch::On
-            && !self.cc.rules_recovery()
+        self.config.stack == Stack::Linux && self.spreads_losses()
     }
 
     /// The tail was probed, and this is what became of it. It is no recovery: nothing is left to be repaired.
