@@ -186,7 +186,7 @@ fn jain_index(shares: &[f64]) -> Option<f64> {
 pub struct LinkResult {
     /// Mean rate that the link could have carried in this run, always with something to send, bit/s. Where its rate changes
     /// in time: the mean of the rates that it had, outages included. Where a rate is drawn for each packet: what was sent over
-    /// the time that it took, for all the time without outages. Of a cell: what its scheduler would have given its users, had
+    /// the time that it took, for all the time without outages. Of a cell: what its scheduler would have given the users to whom flows came, had
     /// all of them always had something to send, or what it did carry, where that is more. Dedicated channels are
     /// summed. Null where a rate is drawn for each packet and none was sent.
     pub capacity_bps: Option<f64>,

@@ -30,6 +30,25 @@ fn result(sets: &[&str]) -> RunResult {
 }
 
 #[test]
+fn users_to_whom_no_flow_comes_add_nothing_to_what_a_cell_could_have_carried() {
+    // Of several users proportional fair would serve the one whose channel is good: with eight about twice as much.
+    let capacity = |users: u32, flows: u32, channel: &str| {
+        let text = format!(
+            "preset = \"cr04\"\nduration = \"20s\"\n[edge]\nchannel = \"{channel}\"\n[edge.down]\nkind = \"cell\"\nscheduler = \"pf\"\n\
+             [[edge.user]]\ncount = {users}\n[[flow]]\ncount = {flows}\n"
+        );
+        let scenario = Scenario::load("cell.toml", &text, &[]).unwrap();
+        let outcome = run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap();
+        outcome.result.bottleneck.capacity_bps.unwrap()
+    };
+    assert_eq!(capacity(8, 1, "shared"), capacity(1, 1, "shared"));
+    // Each channel of its own serves one user; the sum of two is no more than twice the best rate of one.
+    let (own, both) = (capacity(2, 2, "dedicated"), capacity(8, 2, "dedicated"));
+    assert_eq!(own, both);
+    assert!(capacity(8, 8, "shared") > 1.3 * capacity(1, 1, "shared"));
+}
+
+#[test]
 fn flows_go_to_the_users_of_their_table_in_turn() {
     let result = result(&[]);
     let users: Vec<u32> = result.flows.iter().map(|flow| flow.user).collect();

@@ -365,8 +365,8 @@ impl Link for Cell {
         Cow::Borrowed(&self.waits)
     }
 
-    /// What the scheduler would have given its users, had all of them always had packets to send of the mean size of this run;
-    /// or what it did carry, where that is more because only users with good channels asked.
+    /// What the scheduler would have given the users to whom flows came, had all of them always had packets to send of the
+    /// mean size of this run; or what it did carry, where that is more because only users with good channels asked.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
         let packet_bytes = self.bytes.checked_div(self.waits.count()).unwrap_or(FULL_PACKET);
@@ -377,6 +377,7 @@ impl Link for Cell {
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.backlog.assign(flow, user);
+        self.reference.join(user);
     }
 
     fn forget(&mut self, flow: FlowId) {

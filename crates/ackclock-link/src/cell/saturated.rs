@@ -5,6 +5,8 @@
 //! than that; [`OFTEN`] of them to a turn of the Doppler frequency leave some room for the steps of the rate table. In a
 //! long run there are enough looks when they come less often.
 
+use std::collections::BTreeSet;
+
 use ackclock_core::{ConfigError, Rate, Streams};
 
 use super::channel::Channel;
@@ -55,11 +57,12 @@ pub(super) struct Saturated<C> {
     done: u128,
 }
 
-/// The users of a cell, had they always something to send. They are built when they are first asked for.
+/// The users of a cell to whom a flow has come, had they always something to send. They are built when they are first asked for.
 pub(super) struct Reference {
     config: CellConfig,
     streams: Streams,
     name: String,
+    users: BTreeSet<u32>,
     saturated: Option<Saturated<Channel>>,
 }
 
@@ -67,14 +70,22 @@ impl Reference {
     /// Of the cell of this name.
     pub(super) fn new(config: &CellConfig, streams: &Streams, name: &str) -> Self {
         let (config, streams, name) = (config.clone(), streams.clone(), name.to_owned());
-        Self { config, streams, name, saturated: None }
+        Self { config, streams, name, users: BTreeSet::new(), saturated: None }
+    }
+
+    /// A flow comes to a user.
+    pub(super) fn join(&mut self, user: u32) {
+        if self.users.insert(user) {
+            self.saturated = None;
+        }
     }
 
     /// Mean rate that they would have got in the slots before this one with packets of so many bytes, bit/s; `None` where no
     /// cell can be built.
     pub(super) fn mean_bps_before(&mut self, slot: u64, packet_bytes: u64) -> Option<f64> {
         if self.saturated.is_none() {
-            self.saturated = Saturated::of_cell(&self.config, &self.streams, &self.name, slot).ok();
+            let here = |user| self.users.is_empty() || self.users.contains(&user);
+            self.saturated = Saturated::of_cell(&self.config, &self.streams, &self.name, slot, here).ok();
         }
         let saturated = self.saturated.as_mut()?;
         saturated.packet = packet_bytes * 8 * u64::from(self.config.slots);
@@ -83,19 +94,22 @@ impl Reference {
 }
 
 impl Saturated<Channel> {
-    /// The users of the cell of this name, whose channels have the same luck, to be looked at for so many slots.
+    /// Those users of the cell of this name who are `here`, whose channels have the same luck, to be looked at for so many
+    /// slots.
     pub(super) fn of_cell(
         config: &CellConfig,
         streams: &Streams,
         name: &str,
         run: u64,
+        here: impl Fn(u32) -> bool,
     ) -> Result<Self, ConfigError> {
         let slots = slots_between_looks(config, run);
         let looks = f64::from(config.slots) / slots as f64;
         let channel = |(number, user): (u32, _)| {
             Channel::new(user, &config.rates, looks, streams.stream(&format!("{name}/fading/{number}")))
         };
-        let channels = (0..).zip(config.each_user()).map(channel).collect();
+        let users = (0..).zip(config.each_user()).filter(|&(number, _)| here(number));
+        let channels = users.map(channel).collect();
         let delay = u64::from(config.drc_delay) / slots;
         Ok(Self { slots, delay, ..Self::new(config, channels)? })
     }
@@ -206,7 +220,7 @@ mod tests {
         ] {
             let slots = seconds * 600;
             let (config, streams) = (cell(scheduler, dopplers), Streams::new(3, 0));
-            let mut seldom = Saturated::of_cell(&config, &streams, "down", slots).unwrap();
+            let mut seldom = Saturated::of_cell(&config, &streams, "down", slots, |_| true).unwrap();
             let channel = |(number, user): (u32, _)| {
                 let stream = streams.stream(&format!("down/fading/{number}"));
                 Channel::new(user, &config.rates, config.slots.into(), stream)
@@ -243,7 +257,8 @@ mod tests {
             let mut cell = CellConfig::default();
             cell.scheduler = scheduler.into();
             cell.serve(&[user(9.6), user(-3.0)]).unwrap();
-            let mut saturated = Saturated::of_cell(&cell, &Streams::new(1, 0), "down", 6000).unwrap();
+            let mut saturated =
+                Saturated::of_cell(&cell, &Streams::new(1, 0), "down", 6000, |_| true).unwrap();
             let got = saturated.mean_bps_before(600 * 10) / 1e3;
             assert!((got / kbps - 1.0).abs() < 0.005, "{scheduler}: {got}");
             assert_eq!(cell.nominal(&NoFiles).unwrap().rate, Rate::from_bps(2_457_600));

@@ -80,6 +80,7 @@ impl Reno {
 
     /// Slow start up to the threshold, and what is left over in congestion avoidance, of everything delivered, while the
     /// window limits the sender.
+    #[inline(never)]
     fn grow_by_bytes(&mut self, sample: &AckSample) {
         if !sample.window_limited {
             return;
@@ -115,6 +116,7 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
+    #[inline]
     fn on_ack(&mut self, sample: &AckSample) {
         if sample.acked == 0 || sample.phase == Phase::FastRecovery {
             return;

@@ -102,6 +102,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 
     /// Takes over the peer's window.
+    #[inline]
     fn take_window(&mut self, seg: &Segment) -> Offer {
         let window = self.window_of(seg);
         let edge = seg.ack + window;

@@ -182,12 +182,12 @@ pub struct TcpSender<R, C> {
     ecn: Ecn,
     /// The reduction under way, where it is spread over the recovery.
     reduction: Option<Prr>,
-    /// Where the growth counts bytes.
-    usage: Usage,
     recovery: R,
     cc: C,
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
+    /// Where the growth counts bytes.
+    usage: Usage,
     stats: SenderStats,
     stamps: Stamps,
     detectors: Detectors,
