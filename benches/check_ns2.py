@@ -1,8 +1,8 @@
 """The same downloads in ackclock and in ns-2 (`make check-ns2`): Reno and SACK over nine hops and several buffers.
 
-For each of them the means over seeds must agree: wire goodput within 2 %, timeouts within 20 % or 10 events an hour. The
-mean of the signed differences of all cases must be within 0.15 %, as far as its standard error tells. Windows are halved
-in whole segments, as the agents of ns-2 did when the sources were written, and exactly, as they do since 2006.
+For each of them the means over seeds must agree: wire goodput within 2 %, timeouts within 20 % or 10 events an hour.
+The mean of the signed differences of all cases must be within 0.15 %, as far as its standard error tells. Windows are
+halved in whole segments, as the agents of ns-2 did when the sources were written, and exactly, as they do since 2006.
 """
 
 import argparse

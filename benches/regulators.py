@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib import pyplot
+from programs import Run
 
 from ackclock import plot
 
 ROOT = Path(__file__).resolve().parents[1]
-BULK = Path(__file__).with_name("bulk.py")
+PROGRAMS = Path(__file__).with_name("programs.py")
 OUT = ROOT / "out" / "regulators"
 PICTURE = ROOT / "docs" / "discussion" / "regulators-on-recordings.svg"
 
@@ -160,11 +161,11 @@ def of_kernel(scenario: Path, one: Key) -> dict[str, Any]:
     sender, regulator, buffer = one
     kept = OUT / f"kernel-{sender}-{regulator}-{buffer}.json"
     if not kept.exists():
-        serve = shlex.join([sys.executable, str(BULK), "send", KERNEL[sender], "1"])
-        take = f"exec {sys.executable} {BULK} take $ACKCLOCK_BASE {SYNTHETIC.seconds} 0"
+        words = Run(KERNEL[sender], sack=1, ecn=0, begin_s=0, seconds=SYNTHETIC.seconds).json()
+        serve, take = ([sys.executable, str(PROGRAMS), end, words] for end in ("send", "take"))
         sets = ["--set", f"edge.regulator={regulator}", "--set", f"edge.buffer={buffer}"]
         link = ["ackclock", "link", "--scenario", str(scenario), *sets]
-        kept.write_text(printed([*link, "--json", "--server", serve, "--", "sh", "-c", take]).splitlines()[-1])
+        kept.write_text(printed([*link, "--json", "--server", shlex.join(serve), "--", *take]).splitlines()[-1])
     result: dict[str, Any] = json.loads(kept.read_text())
     return result
 

@@ -11,6 +11,8 @@ struct Kind {
     name: &'static str,
     /// The file with the `mod` lines; the new file goes beside it.
     modules: &'static str,
+    /// The `mod` line without the name: a module is public where a registry elsewhere names it.
+    line: &'static str,
     /// The file with the registry, and the registry.
     registry: (&'static str, &'static str),
     /// What a row names, with MODULE for the module.
@@ -22,6 +24,7 @@ const KINDS: [Kind; 5] = [
     Kind {
         name: "regulator",
         modules: "crates/ackclock-edge/src/lib.rs",
+        line: "mod",
         registry: ("crates/ackclock-edge/src/lib.rs", "REGULATORS"),
         row: "MODULE::Config",
         template: include_str!("../templates/regulator.rs"),
@@ -29,6 +32,7 @@ const KINDS: [Kind; 5] = [
     Kind {
         name: "link",
         modules: "crates/ackclock-link/src/lib.rs",
+        line: "mod",
         registry: ("crates/ackclock-link/src/lib.rs", "LINKS"),
         row: "MODULE::Config",
         template: include_str!("../templates/link.rs"),
@@ -36,6 +40,7 @@ const KINDS: [Kind; 5] = [
     Kind {
         name: "queue",
         modules: "crates/ackclock-link/src/queue/mod.rs",
+        line: "mod",
         registry: ("crates/ackclock-link/src/queue/mod.rs", "QUEUES"),
         row: "MODULE::Config",
         template: include_str!("../templates/queue.rs"),
@@ -43,6 +48,7 @@ const KINDS: [Kind; 5] = [
     Kind {
         name: "scheduler",
         modules: "crates/ackclock-link/src/scheduler/mod.rs",
+        line: "mod",
         registry: ("crates/ackclock-link/src/scheduler/mod.rs", "SCHEDULERS"),
         row: "MODULE::Config",
         template: include_str!("../templates/scheduler.rs"),
@@ -50,6 +56,7 @@ const KINDS: [Kind; 5] = [
     Kind {
         name: "congestion-control",
         modules: "crates/ackclock-tcp/src/cc/mod.rs",
+        line: "pub mod",
         registry: ("crates/ackclock-tcp/src/senders.rs", "SENDERS"),
         row: "Row<crate::cc::MODULE::Sender>",
         template: include_str!("../templates/congestion_control.rs"),
@@ -83,7 +90,7 @@ pub(crate) fn write(root: &Path, kind: &str, name: &str) -> Result<PathBuf, Stri
         Some(text) => text,
         None => read(root, Path::new(kind.modules))?,
     };
-    texts.insert(kind.modules.into(), with_module(&modules, &module)?);
+    texts.insert(kind.modules.into(), with_module(&modules, kind.line, &module)?);
     for (file, text) in texts {
         fs::write(root.join(&file), text).map_err(|error| format!("{}: {error}", file.display()))?;
     }
@@ -123,15 +130,13 @@ fn with_row(text: &str, registry: &str, row: &str) -> Result<String, String> {
 }
 
 /// Adds the `mod` line at its place in the alphabet.
-fn with_module(text: &str, module: &str) -> Result<String, String> {
+fn with_module(text: &str, line: &str, module: &str) -> Result<String, String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let modules: Vec<usize> = (0..lines.len()).filter(|&at| module_name(lines[at]).is_some()).collect();
     let last = modules.last().ok_or("the file of the registry has no `mod` line")?;
     let after = |at: usize| module_name(lines[at]).is_some_and(|name| name > module);
     let place = modules.iter().copied().find(|&at| after(at)).unwrap_or(last + 1);
-    // As visible as most of its neighbours.
-    let public = modules.iter().filter(|&&at| lines[at].starts_with("pub ")).count();
-    let line = format!("{}mod {module};", if 2 * public > modules.len() { "pub " } else { "" });
+    let line = format!("{line} {module};");
     lines.insert(place, &line);
     Ok(lines.join("\n") + "\n")
 }
@@ -148,9 +153,12 @@ mod tests {
 
     #[test]
     fn the_mod_line_and_the_row_find_their_places() {
-        let text =
-            with_module(&with_row(FILE, "REGULATORS", "\"be-ta\" => be_ta::Config,").unwrap(), "be_ta")
-                .unwrap();
+        let text = with_module(
+            &with_row(FILE, "REGULATORS", "\"be-ta\" => be_ta::Config,").unwrap(),
+            "mod",
+            "be_ta",
+        )
+        .unwrap();
         assert!(text.contains("mod alpha;\nmod be_ta;\npub mod gamma;\n"));
         assert!(text.contains("alpha::Config,\n        \"be-ta\" => be_ta::Config,\n    }\n"));
     }

@@ -83,7 +83,13 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     if let Outside::Server(server) = &setting.plan.outside {
         start_server(server, end.pair)?;
     }
+    // Before there is a command: process 1 of a namespace never hears what comes while it neither blocks nor handles it.
+    let signals = Signals::take().trying(COLLECTING)?;
     let command = apart(|| {
+        if let Err(obstacle) = signals.leave().trying(COLLECTING) {
+            setting.channel.complain(&obstacle);
+            return FAILED;
+        }
         let around = inside::Around {
             pair: end.pair,
             way: &end.way,
@@ -93,10 +99,10 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
         };
         inside::run(setting, &around)
     })?;
-    // Last, because programs inherit which signals are blocked.
-    let signals = Signals::take().trying("collecting signals")?;
     Ok((signals, command, end))
 }
+
+const COLLECTING: &str = "collecting signals";
 
 /// Mounts of our own, with the processes of our own namespace under `/proc`.
 fn own_mounts() -> Result<(), Obstacle> {

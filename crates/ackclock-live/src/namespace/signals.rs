@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Signals that ask a program to end.
@@ -15,7 +15,11 @@ const OTHERS: [Signal; 2] = [Signal::SIGCHLD, Signal::SIGTTOU];
 
 /// Pending signals of this process, instead of their usual effects.
 #[derive(Debug)]
-pub struct Signals(SignalFd);
+pub struct Signals {
+    pending: SignalFd,
+    /// What was blocked before.
+    before: SigSet,
+}
 
 /// One signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +62,17 @@ impl Signals {
         let ignored = ignored();
         let heeded = REQUESTS.into_iter().filter(|signal| ignored & bit(*signal) == 0);
         let set: SigSet = heeded.chain(OTHERS).collect();
-        set.thread_block()?;
-        Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?))
+        let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let pending = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        Ok(Self { pending, before })
+    }
+
+    /// Gives this thread its signals back: for a copy of the process that starts a program, which inherits what is blocked.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub(crate) fn leave(&self) -> io::Result<()> {
+        Ok(self.before.thread_set_mask()?)
     }
 
     /// Waits until signals are pending, and gives them.
@@ -67,14 +80,14 @@ impl Signals {
     /// # Errors
     /// Where the kernel cannot wait.
     pub fn wait(&self) -> io::Result<impl Iterator<Item = Received> + '_> {
-        match poll(&mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
+        match poll(&mut [PollFd::new(self.pending.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(std::iter::from_fn(|| self.next())),
             Err(error) => Err(error.into()),
         }
     }
 
     fn next(&self) -> Option<Received> {
-        let info = self.0.read_signal().ok().flatten()?;
+        let info = self.pending.read_signal().ok().flatten()?;
         // SI_USER, SI_QUEUE and SI_TKILL, by which processes send, are not above zero.
         let sender = if info.ssi_code > 0 { Sender::Kernel } else { Sender::Process };
         Some(Received { signal: Signal::try_from(info.ssi_signo as i32).ok()?, sender })
