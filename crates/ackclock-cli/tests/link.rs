@@ -426,6 +426,7 @@ const TERMINAL: &str = r#"
 import os, pty, signal, sys
 child, master = pty.fork()
 if child == 0:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup make test` has it ignored
     os.execv(sys.argv[1], sys.argv[1:])
 seen = b""
 while b"ready" not in seen:
