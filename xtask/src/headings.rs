@@ -62,8 +62,9 @@ fn row_types(text: &str, registry: &str) -> Vec<String> {
 /// The file of the module in which a row's type lives: named by its path, or by the `use` that brings it in.
 fn declaring_file(root: &Path, lib: &Path, path: &str, files: &[PathBuf]) -> Result<PathBuf, String> {
     let folder = lib.parent().unwrap_or(Path::new(""));
-    if let Some((module, _)) = path.split_once("::") {
-        let candidates = [folder.join(format!("{module}.rs")), folder.join(module).join("mod.rs")];
+    if let Some((module, _)) = path.rsplit_once("::") {
+        let module = module.replace("::", "/");
+        let candidates = [folder.join(format!("{module}.rs")), folder.join(&module).join("mod.rs")];
         return candidates
             .into_iter()
             .find(|file| root.join(file).is_file())

@@ -6,19 +6,13 @@
 
 mod ack_regulator;
 mod config;
-mod dequeued;
 mod edge;
 mod flow_table;
 mod none;
 mod regulator;
 mod statistics;
 mod step;
-#[cfg(test)]
-mod window_bench;
-mod window_law;
-mod wrb;
-mod wrd;
-mod wrs;
+mod window_regulator;
 
 pub use ack_regulator::AckRegulator;
 pub use config::{Channel, EdgeConfig, Surroundings};
@@ -32,8 +26,8 @@ ackclock_core::registry! {
     pub static REGULATORS: dyn RegulatorConfig = "regulator" {
         "none" => none::None,
         "ack-regulator" => ack_regulator::Config,
-        "wrs" => wrs::Config,
-        "wrd" => wrd::Config,
-        "wrb" => wrb::Config,
+        "wrs" => window_regulator::wrs::Config,
+        "wrd" => window_regulator::wrd::Config,
+        "wrb" => window_regulator::wrb::Config,
     }
 }

@@ -6,11 +6,11 @@
 
 use ackclock_core::{ConfigError, LARGEST_WINDOW_SCALE, Segment, Seq};
 
-use crate::dequeued::News;
+use super::dequeued::News;
 
 /// What has been advertised to the source of one flow.
 #[derive(Debug)]
-pub(crate) struct WindowLaw {
+pub(super) struct WindowLaw {
     /// Shift of windows where the handshake was not seen; without one such windows are left alone.
     assumed_scale: Option<u8>,
     /// The furthest right edge advertised.
@@ -22,29 +22,29 @@ pub(crate) struct WindowLaw {
 }
 
 impl WindowLaw {
-    pub(crate) fn new(assumed_scale: Option<u8>) -> Self {
+    pub(super) fn new(assumed_scale: Option<u8>) -> Self {
         Self { assumed_scale, edge: None, last: None, window: 0 }
     }
 
     /// Whether the window of `ack` can be written: its scale is known and it is no zero of the receiver's.
-    pub(crate) fn applies(&self, ack: &Segment) -> bool {
+    pub(super) fn applies(&self, ack: &Segment) -> bool {
         self.scale(ack).is_some() && ack.window > 0
     }
 
     /// The window in bytes, not rounded, with which the source may send up to `target`, or `least` bytes if that is more.
-    pub(crate) fn window_for(&self, ack: &Segment, target: Seq, least: u32) -> u32 {
+    pub(super) fn window_for(&self, ack: &Segment, target: Seq, least: u32) -> u32 {
         let offered = u32::from(ack.window) << self.scale(ack).unwrap_or(0);
         target.since(ack.ack).max(least).min(offered)
     }
 
     /// The last window, bytes.
-    pub(crate) fn window(&self) -> u32 {
+    pub(super) fn window(&self) -> u32 {
         self.window
     }
 
     /// Writes the window of an ACK that says `news`, so that the source may send up to `target`; leaves it alone where that
     /// is not known.
-    pub(crate) fn write(&mut self, ack: &mut Segment, news: News, target: Option<Seq>, least: u32) {
+    pub(super) fn write(&mut self, ack: &mut Segment, news: News, target: Option<Seq>, least: u32) {
         match target {
             Some(target) if news == News::Duplicate => self.repeat(ack, target, least),
             Some(target) => self.advertise(ack, target, least),
@@ -84,7 +84,7 @@ impl WindowLaw {
 }
 
 /// Checks what every Window Regulator may be told: the scale of windows, and the least window in packets.
-pub(crate) fn check(assumed_scale: Option<u8>, min_window: u32) -> Result<(), ConfigError> {
+pub(super) fn check(assumed_scale: Option<u8>, min_window: u32) -> Result<(), ConfigError> {
     if let Some(scale) = assumed_scale.filter(|&scale| scale > LARGEST_WINDOW_SCALE) {
         return Err(ConfigError::new(
             "assumed_scale",

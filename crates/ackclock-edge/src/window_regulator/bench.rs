@@ -9,23 +9,23 @@ use crate::{FlowContext, Output, REGULATORS, Regulator};
 
 const PAYLOAD: u32 = 1000;
 
-pub(crate) struct Bench {
-    pub(crate) regulator: Box<dyn Regulator>,
+pub(super) struct Bench {
+    pub(super) regulator: Box<dyn Regulator>,
     /// The queue, whose head is in transmission.
     queue: VecDeque<Segment>,
     capacity: Capacity,
-    pub(crate) now: Time,
+    pub(super) now: Time,
     /// ACK numbers and windows that went to the source, bytes.
     sent: Vec<(u32, u32)>,
 }
 
 impl Bench {
     /// A queue of `capacity` packets beside the one in transmission.
-    pub(crate) fn new(regulator: Box<dyn Regulator>, capacity: u32) -> Self {
+    pub(super) fn new(regulator: Box<dyn Regulator>, capacity: u32) -> Self {
         Self::with_buffer(regulator, Capacity::Packets(capacity))
     }
 
-    pub(crate) fn with_buffer(regulator: Box<dyn Regulator>, capacity: Capacity) -> Self {
+    pub(super) fn with_buffer(regulator: Box<dyn Regulator>, capacity: Capacity) -> Self {
         Self { regulator, queue: VecDeque::new(), capacity, now: Time::ZERO, sent: Vec::new() }
     }
 
@@ -41,12 +41,12 @@ impl Bench {
     }
 
     /// Data packet `number`.
-    pub(crate) fn data(number: u32) -> Segment {
+    pub(super) fn data(number: u32) -> Segment {
         Segment::data(FlowId(0), Seq(number * PAYLOAD), PAYLOAD as u16, 40)
     }
 
     /// An ACK for the first `packets` packets, of a receiver with a window of 60 packets.
-    pub(crate) fn pure_ack(packets: u32) -> Segment {
+    pub(super) fn pure_ack(packets: u32) -> Segment {
         let mut ack = Segment::pure_ack(FlowId(0), Seq(packets * PAYLOAD), 40);
         ack.window = 60_000;
         ack.set_scale(Some(0));
@@ -54,12 +54,12 @@ impl Bench {
     }
 
     /// Packet `number` arrives; whether it was queued.
-    pub(crate) fn arrive(&mut self, number: u32) -> bool {
+    pub(super) fn arrive(&mut self, number: u32) -> bool {
         self.take(Self::data(number))
     }
 
     /// Packets of half the size arrive, the first of them where packet `number` begins.
-    pub(crate) fn arrive_small(&mut self, number: u32, count: u32) {
+    pub(super) fn arrive_small(&mut self, number: u32, count: u32) {
         let half = PAYLOAD / 2;
         for small in 0..count {
             self.take(Segment::data(FlowId(0), Seq(number * PAYLOAD + small * half), half as u16, 40));
@@ -67,7 +67,7 @@ impl Bench {
     }
 
     /// A segment arrives; whether it was queued.
-    pub(crate) fn take(&mut self, segment: Segment) -> bool {
+    pub(super) fn take(&mut self, segment: Segment) -> bool {
         self.regulator.on_data(self.now, &segment, self.view());
         if self.queue.len() as u32 > self.capacity.packets(PAYLOAD + 40) {
             self.regulator.on_dropped(self.now, &segment, Cause::Full, self.view());
@@ -78,14 +78,14 @@ impl Bench {
         true
     }
 
-    pub(crate) fn arrive_all(&mut self, numbers: std::ops::Range<u32>) {
+    pub(super) fn arrive_all(&mut self, numbers: std::ops::Range<u32>) {
         for number in numbers {
             assert!(self.arrive(number), "packet {number} was refused");
         }
     }
 
     /// The head of the queue leaves it.
-    pub(crate) fn depart(&mut self) {
+    pub(super) fn depart(&mut self) {
         let Some(segment) = self.queue.pop_front() else { return };
         self.regulator.on_departed(self.now, &segment, self.view());
         if self.queue.is_empty() {
@@ -94,29 +94,29 @@ impl Bench {
     }
 
     /// The head of the queue leaves it and is lost on the air.
-    pub(crate) fn lose(&mut self) {
+    pub(super) fn lose(&mut self) {
         let Some(segment) = self.queue.pop_front() else { return };
         self.regulator.on_dropped(self.now, &segment, Cause::Medium, self.view());
     }
 
     /// An ACK for the first `packets` packets comes.
-    pub(crate) fn ack(&mut self, packets: u32) {
+    pub(super) fn ack(&mut self, packets: u32) {
         self.handle(Self::pure_ack(packets));
     }
 
-    pub(crate) fn handle(&mut self, ack: Segment) {
+    pub(super) fn handle(&mut self, ack: Segment) {
         self.regulator.handle_ack(self.now, ack, self.view());
         self.drain();
     }
 
     /// The safety timer's instant has come.
-    pub(crate) fn expire(&mut self) {
+    pub(super) fn expire(&mut self) {
         self.regulator.handle_timeout(self.now, self.view());
         self.drain();
     }
 
     /// What went to the source since it was asked last: ACK numbers and windows.
-    pub(crate) fn sent(&mut self) -> Vec<(u32, u32)> {
+    pub(super) fn sent(&mut self) -> Vec<(u32, u32)> {
         self.drain();
         let sent = std::mem::take(&mut self.sent);
         sent.into_iter().map(|(ack, window)| (ack / PAYLOAD, window / PAYLOAD)).collect()

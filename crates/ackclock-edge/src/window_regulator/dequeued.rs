@@ -29,7 +29,7 @@ pub(crate) enum Count {
 
 /// What an ACK from the mobile says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(super) enum News {
     /// It acknowledges more than any before.
     Advance,
     /// It repeats the last one while data is outstanding, with the window that the receiver gave before (RFC 5681
@@ -41,7 +41,7 @@ pub(crate) enum News {
 
 /// The accounts of one flow.
 #[derive(Debug)]
-pub(crate) struct Dequeued {
+pub(super) struct Dequeued {
     count: Count,
     /// The end of the data that came to the queue, refused or not.
     arrived: Option<Seq>,
@@ -69,7 +69,7 @@ pub(crate) struct Dequeued {
 }
 
 impl Dequeued {
-    pub(crate) fn new(count: Count) -> Self {
+    pub(super) fn new(count: Count) -> Self {
         Self {
             count,
             arrived: None,
@@ -88,7 +88,7 @@ impl Dequeued {
     }
 
     /// A packet comes from the network, and may be refused.
-    pub(crate) fn on_data(&mut self, segment: &Segment, view: LinkView) {
+    pub(super) fn on_data(&mut self, segment: &Segment, view: LinkView) {
         if !segment.has_data() {
             return;
         }
@@ -105,7 +105,7 @@ impl Dequeued {
     }
 
     /// It is in the queue.
-    pub(crate) fn on_queued(&mut self, segment: &Segment) {
+    pub(super) fn on_queued(&mut self, segment: &Segment) {
         if self.arriving.take().is_none() {
             return;
         }
@@ -114,7 +114,7 @@ impl Dequeued {
     }
 
     /// It was refused, or lost in the queue or on the medium: all but the first leave the queue.
-    pub(crate) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
+    pub(super) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
         let refused = self.arriving.take().is_some_and(|first| first == segment.seq);
         if !refused || cause == Cause::Medium {
             self.on_left(segment, view);
@@ -122,7 +122,7 @@ impl Dequeued {
     }
 
     /// It left the queue.
-    pub(crate) fn on_left(&mut self, segment: &Segment, view: LinkView) {
+    pub(super) fn on_left(&mut self, segment: &Segment, view: LinkView) {
         if !segment.has_data() {
             return;
         }
@@ -137,12 +137,12 @@ impl Dequeued {
     }
 
     /// Nothing is in the queue, of this flow or any other.
-    pub(crate) fn on_idle(&mut self) {
+    pub(super) fn on_idle(&mut self) {
         self.inside.clear();
     }
 
     /// An ACK comes from the mobile.
-    pub(crate) fn on_ack(&mut self, ack: &Segment, view: LinkView) -> News {
+    pub(super) fn on_ack(&mut self, ack: &Segment, view: LinkView) -> News {
         self.see(view);
         self.printed = self.printed.saturating_sub(1);
         let offered = std::mem::replace(&mut self.offered, ack.window);
@@ -158,39 +158,39 @@ impl Dequeued {
     }
 
     /// Whether the mobile has acknowledged all of a segment.
-    pub(crate) fn has_acknowledged(&self, segment: &Segment) -> bool {
+    pub(super) fn has_acknowledged(&self, segment: &Segment) -> bool {
         self.acked.is_some_and(|acked| segment.end().at_or_before(acked))
     }
 
     /// Whether nothing of this flow is in the queue.
-    pub(crate) fn queue_is_empty(&self) -> bool {
+    pub(super) fn queue_is_empty(&self) -> bool {
         self.inside.is_empty()
     }
 
     /// Whether everything that left the queue is acknowledged.
-    pub(crate) fn air_is_empty(&self) -> bool {
+    pub(super) fn air_is_empty(&self) -> bool {
         self.left == self.acked
     }
 
     /// `B` in bytes of payload; `None` where there is no limit or no packet to measure it by.
-    pub(crate) fn buffer(&self) -> Option<u32> {
+    pub(super) fn buffer(&self) -> Option<u32> {
         self.buffer
     }
 
     /// Payload of a full packet, bytes; what the SYN speaks of until there is one.
-    pub(crate) fn payload(&self) -> u32 {
+    pub(super) fn payload(&self) -> u32 {
         if self.payload > 0 { self.payload } else { self.mss }
     }
 
     /// The window in bytes that `packets` take. None of them is smaller than what the source calls a full one: it would
     /// wait for room for that.
-    pub(crate) fn window_of(&self, packets: u32) -> u32 {
+    pub(super) fn window_of(&self, packets: u32) -> u32 {
         packets.saturating_mul(self.payload.max(self.mss)).min(LARGEST)
     }
 
     /// How far the source may send, told by an ACK for `ack` with `held` more ACKs behind it: `D + B`, as what came and the
     /// places that are free. Counted as printed, `ack + (Y + B + Ba)` packets.
-    pub(crate) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
+    pub(super) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
         let buffer = self.buffer?;
         Some(match self.count {
             Count::Exact => {

@@ -24,13 +24,13 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, Flags, Segment, Seq, Span, Time};
+use ackclock_core::{ConfigError, Flags, Segment, Span, Time};
 use ackclock_link::{Cause, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dequeued::{Count, Dequeued, News};
-use crate::window_law::{self, WindowLaw};
+use super::dequeued::{Count, News};
+use super::{Advertiser, law, tells_a_window};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 
 /// As `wrd`, but ACKs that would make the window smaller are held until packets leave the queue.
@@ -100,7 +100,7 @@ impl Default for Config {
 
 impl ackclock_core::Config for Config {
     fn check(&self) -> Result<(), ConfigError> {
-        window_law::check(self.assumed_scale, self.min_window)
+        law::check(self.assumed_scale, self.min_window)
     }
 }
 
@@ -115,8 +115,7 @@ const MOST_HELD: usize = 4096;
 
 /// The Window Regulator of one flow.
 struct WindowRegulator {
-    accounts: Dequeued,
-    law: WindowLaw,
+    advertiser: Advertiser,
     held: VecDeque<Segment>,
     /// When the oldest held ACK came, or the one before it went.
     waiting_since: Time,
@@ -134,8 +133,7 @@ enum Reason {
 impl WindowRegulator {
     fn new(config: Config) -> Self {
         Self {
-            accounts: Dequeued::new(config.count),
-            law: WindowLaw::new(config.assumed_scale),
+            advertiser: Advertiser::new(config.count, config.min_window, config.assumed_scale),
             held: VecDeque::new(),
             waiting_since: Time::ZERO,
             output: VecDeque::new(),
@@ -146,12 +144,8 @@ impl WindowRegulator {
     /// Section 4: held ACKs go while the window that goes with them is no smaller than the last.
     fn release(&mut self, now: Time, reason: Reason) {
         while let Some(head) = self.held.front() {
-            let least = self.accounts.window_of(self.config.min_window);
-            let window = self
-                .accounts
-                .right_edge(head.ack, self.held.len() as u32 - 1)
-                .map_or(u32::MAX, |edge| self.law.window_for(head, edge, least));
-            if window < self.law.window() && !self.is_starving() {
+            let edge = self.advertiser.accounts.right_edge(head.ack, self.held.len() as u32 - 1);
+            if self.advertiser.would_shrink(head, edge) && !self.is_starving() {
                 return;
             }
             match self.config.release {
@@ -161,19 +155,20 @@ impl WindowRegulator {
         }
     }
 
-    /// Whether holding ACKs serves nobody.
+    /// Whether holding ACKs no longer helps: the queue is empty, or too many are held.
     fn is_starving(&self) -> bool {
-        let empty = self.accounts.queue_is_empty();
+        let empty = self.advertiser.accounts.queue_is_empty();
         let full = self.held.len() > MOST_HELD;
-        full || empty && (self.config.empty == Empty::Release || self.accounts.air_is_empty())
+        full || empty && (self.config.empty == Empty::Release || self.advertiser.accounts.air_is_empty())
     }
 
     fn release_head(&mut self, now: Time, reason: Reason) {
         let Some(mut ack) = self.held.pop_front() else { return };
         let printed = self.config.reading == Reading::Printed && reason == Reason::Departure;
-        let overrun = if printed { self.accounts.payload() } else { 0 };
-        let edge = self.accounts.right_edge(ack.ack, self.held.len() as u32).map(|edge| edge + overrun);
-        self.write(&mut ack, News::Advance, edge);
+        let overrun = if printed { self.advertiser.accounts.payload() } else { 0 };
+        let edge =
+            self.advertiser.accounts.right_edge(ack.ack, self.held.len() as u32).map(|edge| edge + overrun);
+        self.advertiser.write(&mut ack, News::Advance, edge);
         self.output.push_back(Output::ToSender(ack));
         self.waiting_since = now;
     }
@@ -184,14 +179,9 @@ impl WindowRegulator {
         }
     }
 
-    fn write(&mut self, ack: &mut Segment, news: News, edge: Option<Seq>) {
-        self.law.write(ack, news, edge, self.accounts.window_of(self.config.min_window));
-    }
-
     /// Holds an ACK that says something new; all else goes at once, and takes what is held with it.
     fn take(&mut self, now: Time, mut ack: Segment, news: News) {
-        let regulated = self.law.applies(&ack) && self.accounts.buffer().is_some();
-        if news == News::Advance && ack.is_pure_ack() && regulated {
+        if news == News::Advance && ack.is_pure_ack() && self.advertiser.regulates(&ack) {
             if self.held.is_empty() {
                 self.waiting_since = now;
             }
@@ -200,53 +190,49 @@ impl WindowRegulator {
             return;
         }
         self.release_all(now);
-        let edge = self.accounts.right_edge(ack.ack, 0);
-        self.write(&mut ack, news, edge);
+        let edge = self.advertiser.accounts.right_edge(ack.ack, 0);
+        self.advertiser.write(&mut ack, news, edge);
         self.output.push_back(Output::ToSender(ack));
     }
 }
 
 impl Regulator for WindowRegulator {
     fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
+        // A SYN begins anew, and a source that sends again what is acknowledged has waited for it in vain.
         let anew = segment.flags.intersects(Flags::SYN);
-        // A source that sends again what is acknowledged has waited for it in vain.
-        if anew || (segment.has_data() && self.accounts.has_acknowledged(segment)) {
+        if anew || (segment.has_data() && self.advertiser.accounts.has_acknowledged(segment)) {
             self.release_all(now);
         }
-        if anew {
-            self.law = WindowLaw::new(self.config.assumed_scale);
-        }
-        self.accounts.on_data(segment, view);
+        self.advertiser.on_data(segment, view);
         Verdict::Forward
     }
 
     fn on_queued(&mut self, _: Time, segment: &Segment, _: LinkView) {
-        self.accounts.on_queued(segment);
+        self.advertiser.accounts.on_queued(segment);
     }
 
     fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
-        self.accounts.on_dropped(segment, cause, view);
+        self.advertiser.accounts.on_dropped(segment, cause, view);
         self.release(now, Reason::Departure);
     }
 
     fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
-        self.accounts.on_left(segment, view);
+        self.advertiser.accounts.on_left(segment, view);
         self.release(now, Reason::Departure);
     }
 
     fn on_idle(&mut self, now: Time, _: LinkView) {
-        self.accounts.on_idle();
+        self.advertiser.accounts.on_idle();
         self.release(now, Reason::Departure);
     }
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
-        // The window of a SYN has no scale, that of a RST no meaning.
-        if ack.flags.intersects(Flags::SYN | Flags::RST) {
+        if !tells_a_window(&ack) {
             self.release_all(now);
             self.output.push_back(Output::ToSender(ack));
             return;
         }
-        let news = self.accounts.on_ack(&ack, view);
+        let news = self.advertiser.accounts.on_ack(&ack, view);
         self.take(now, ack, news);
     }
 
@@ -277,7 +263,8 @@ impl Regulator for WindowRegulator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window_bench::Bench;
+    use crate::window_regulator::bench::Bench;
+    use ackclock_core::Seq;
 
     const NOTHING: [(u32, u32); 0] = [];
 

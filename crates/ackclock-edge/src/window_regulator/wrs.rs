@@ -9,19 +9,19 @@
 //!
 //! ## Differences from the source
 //! The window is in bytes, `B` times the largest packet seen; a source that sends smaller ones can have more of them in the
-//! queue. What the header of a real packet asks for is in `window_law.rs`.
+//! queue. What the header of a real packet asks for is in `law.rs`.
 //!
 //! ## Validation
 //! The window by hand (tests below); one buffer a round trip, and no drop where the rate changes but does not stop
 //! (`crates/ackclock-scenario/tests/windows.rs`).
 
-use ackclock_core::{ConfigError, Flags, Segment, Time};
+use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Departures, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dequeued::{Count, Dequeued};
-use crate::window_law::{self, WindowLaw};
+use super::dequeued::Count;
+use super::{Advertiser, law};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 
 /// Every ACK tells the source a window as large as the buffer.
@@ -43,7 +43,7 @@ impl Default for Config {
 
 impl ackclock_core::Config for Config {
     fn check(&self) -> Result<(), ConfigError> {
-        window_law::check(self.assumed_scale, self.min_window)
+        law::check(self.assumed_scale, self.min_window)
     }
 }
 
@@ -59,41 +59,25 @@ impl RegulatorConfig for Config {
 
 /// The static Window Regulator of one flow.
 struct WindowRegulator {
-    min_window: u32,
-    assumed_scale: Option<u8>,
-    accounts: Dequeued,
-    law: WindowLaw,
+    advertiser: Advertiser,
     output: Option<Output>,
 }
 
 impl WindowRegulator {
     fn new(config: &Config) -> Self {
-        Self {
-            min_window: config.min_window,
-            assumed_scale: config.assumed_scale,
-            accounts: Dequeued::new(Count::Exact),
-            law: WindowLaw::new(config.assumed_scale),
-            output: None,
-        }
+        let advertiser = Advertiser::new(Count::Exact, config.min_window, config.assumed_scale);
+        Self { advertiser, output: None }
     }
 }
 
 impl Regulator for WindowRegulator {
     fn on_data(&mut self, _: Time, segment: &Segment, view: LinkView) -> Verdict {
-        if segment.flags.intersects(Flags::SYN) {
-            self.law = WindowLaw::new(self.assumed_scale);
-        }
-        self.accounts.on_data(segment, view);
+        self.advertiser.on_data(segment, view);
         Verdict::Forward
     }
 
     fn handle_ack(&mut self, _: Time, mut ack: Segment, view: LinkView) {
-        // The window of a SYN has no scale, that of a RST no meaning.
-        if !ack.flags.intersects(Flags::SYN | Flags::RST) {
-            let news = self.accounts.on_ack(&ack, view);
-            let edge = self.accounts.buffer().map(|buffer| ack.ack + buffer);
-            self.law.write(&mut ack, news, edge, self.accounts.window_of(self.min_window));
-        }
+        self.advertiser.pass(&mut ack, view, |accounts, ack| accounts.buffer().map(|buffer| ack + buffer));
         self.output = Some(Output::ToSender(ack));
     }
 
@@ -105,7 +89,7 @@ impl Regulator for WindowRegulator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window_bench::Bench;
+    use crate::window_regulator::bench::Bench;
 
     fn bench(capacity: u32) -> Bench {
         Bench::new(Box::new(WindowRegulator::new(&Config::default())), capacity)

@@ -12,19 +12,19 @@
 //! `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts). The window is in bytes, a
 //! packet being the largest seen; smaller ones, and those that are sent again, take a place in the queue as well, of which
 //! the regulator knows when they come: of a few at a time, the last may be dropped. A duplicate keeps the window of the
-//! ACK that it repeats. What the header of a real packet asks for is in `window_law.rs`.
+//! ACK that it repeats. What the header of a real packet asks for is in `law.rs`.
 //!
 //! ## Validation
 //! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04, and no
 //! drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
 
-use ackclock_core::{ConfigError, Flags, Segment, Time};
+use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Cause, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dequeued::{Count, Dequeued};
-use crate::window_law::{self, WindowLaw};
+use super::dequeued::Count;
+use super::{Advertiser, law};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 
 /// Every ACK tells the source a window of the buffer and what is on the air.
@@ -48,67 +48,53 @@ impl Default for Config {
 
 impl ackclock_core::Config for Config {
     fn check(&self) -> Result<(), ConfigError> {
-        window_law::check(self.assumed_scale, self.min_window)
+        law::check(self.assumed_scale, self.min_window)
     }
 }
 
 impl RegulatorConfig for Config {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(WindowRegulator::new(self.clone())))
+        Some(Box::new(WindowRegulator::new(self)))
     }
 }
 
 /// The dynamic Window Regulator of one flow.
 struct WindowRegulator {
-    accounts: Dequeued,
-    law: WindowLaw,
+    advertiser: Advertiser,
     output: Option<Output>,
-    config: Config,
 }
 
 impl WindowRegulator {
-    fn new(config: Config) -> Self {
-        Self {
-            accounts: Dequeued::new(config.count),
-            law: WindowLaw::new(config.assumed_scale),
-            output: None,
-            config,
-        }
+    fn new(config: &Config) -> Self {
+        let advertiser = Advertiser::new(config.count, config.min_window, config.assumed_scale);
+        Self { advertiser, output: None }
     }
 }
 
 impl Regulator for WindowRegulator {
     fn on_data(&mut self, _: Time, segment: &Segment, view: LinkView) -> Verdict {
-        if segment.flags.intersects(Flags::SYN) {
-            self.law = WindowLaw::new(self.config.assumed_scale);
-        }
-        self.accounts.on_data(segment, view);
+        self.advertiser.on_data(segment, view);
         Verdict::Forward
     }
 
     fn on_queued(&mut self, _: Time, segment: &Segment, _: LinkView) {
-        self.accounts.on_queued(segment);
+        self.advertiser.accounts.on_queued(segment);
     }
 
     fn on_dropped(&mut self, _: Time, segment: &Segment, cause: Cause, view: LinkView) {
-        self.accounts.on_dropped(segment, cause, view);
+        self.advertiser.accounts.on_dropped(segment, cause, view);
     }
 
     fn on_departed(&mut self, _: Time, segment: &Segment, view: LinkView) {
-        self.accounts.on_left(segment, view);
+        self.advertiser.accounts.on_left(segment, view);
     }
 
     fn on_idle(&mut self, _: Time, _: LinkView) {
-        self.accounts.on_idle();
+        self.advertiser.accounts.on_idle();
     }
 
     fn handle_ack(&mut self, _: Time, mut ack: Segment, view: LinkView) {
-        // The window of a SYN has no scale, that of a RST no meaning.
-        if !ack.flags.intersects(Flags::SYN | Flags::RST) {
-            let news = self.accounts.on_ack(&ack, view);
-            let edge = self.accounts.right_edge(ack.ack, 0);
-            self.law.write(&mut ack, news, edge, self.accounts.window_of(self.config.min_window));
-        }
+        self.advertiser.pass(&mut ack, view, |accounts, ack| accounts.right_edge(ack, 0));
         self.output = Some(Output::ToSender(ack));
     }
 
@@ -120,10 +106,11 @@ impl Regulator for WindowRegulator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window_bench::Bench;
+    use crate::window_regulator::bench::Bench;
+    use ackclock_core::Flags;
 
     fn bench(capacity: u32, config: Config) -> Bench {
-        Bench::new(Box::new(WindowRegulator::new(config)), capacity)
+        Bench::new(Box::new(WindowRegulator::new(&config)), capacity)
     }
 
     /// The right edges told, packets.
