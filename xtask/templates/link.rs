@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::{Loss, assemble};
-use crate::medium::{Fate, Medium, Transmission};
+use crate::medium::{Fate, Found, Medium, Transmission, steady_work};
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
@@ -64,6 +64,10 @@ struct State {
 }
 
 impl Medium for State {
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let departs = start + self.rate.time_for(segment.wire_bytes().into());
         Transmission { departs, delay: self.delay, fate: Fate::Arrives }
@@ -73,11 +77,19 @@ impl Medium for State {
         self.rate
     }
 
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        steady_work(self.rate, from, until)
+    }
+
     fn varies(&self) -> bool {
         false
     }
 
     fn least_delay(&self) -> Span {
         self.delay
+    }
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }

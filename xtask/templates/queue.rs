@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
@@ -56,8 +56,14 @@ impl Queue for State {
         self.fifo.pop()
     }
 
+    fn pass(&mut self, _: Time, _: &Segment) {}
+
     fn is_empty(&self) -> bool {
         self.fifo.is_empty()
+    }
+
+    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
+        None
     }
 
     fn waiting(&self, _: FlowId) -> Load {
@@ -67,4 +73,6 @@ impl Queue for State {
     fn capacity(&self, _: FlowId) -> Capacity {
         self.capacity
     }
+
+    shared_by_all_flows!();
 }

@@ -10,6 +10,7 @@ use ackclock_link::queue::{DropTail, Queue};
 use ackclock_link::{
     BufferMeaning, Capacity, Cause, Constant, Direction, LinkView, Load, NoFiles, PlainBearer, SerialLink,
 };
+use delegate::delegate;
 use serde_json::json;
 
 /// What a regulator, or the queue of its edge, was told.
@@ -110,24 +111,19 @@ impl Regulator for Scripted {
 struct Forgetful(DropTail, Diary);
 
 impl Queue for Forgetful {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        self.0.enqueue(now, segment, beside)
-    }
-
-    fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
-        self.0.dequeue(now)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn waiting(&self, flow: FlowId) -> Load {
-        self.0.waiting(flow)
-    }
-
-    fn capacity(&self, flow: FlowId) -> Capacity {
-        self.0.capacity(flow)
+    delegate! {
+        to self.0 {
+            fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+            fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
+            fn pass(&mut self, now: Time, segment: &Segment);
+            fn is_empty(&self) -> bool;
+            fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
+            fn waiting(&self, flow: FlowId) -> Load;
+            fn load(&self) -> Load;
+            fn together(&self, a: FlowId, b: FlowId) -> bool;
+            fn capacity(&self, flow: FlowId) -> Capacity;
+            fn assign(&mut self, flow: FlowId, user: u32);
+        }
     }
 
     fn forget(&mut self, flow: FlowId) {

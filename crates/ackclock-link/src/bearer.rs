@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
+use delegate::delegate;
 
 use crate::{AnyLink, Cause, Departures, LindleyLink, Link, LinkEvent, LinkView, Load, Medium};
 
@@ -21,6 +22,8 @@ impl Direction {
 }
 
 /// Both directions of a radio channel. As [`Link`], with a [`Direction`].
+///
+/// No method has a default: a bearer around another one must pass each of them on.
 pub trait Bearer: Send {
     /// Takes a segment at `now`, or refuses it. Events that are due are drained before.
     ///
@@ -32,17 +35,13 @@ pub trait Bearer: Send {
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
     /// The link of a direction that tells nothing but deliveries, which can be taken from it.
-    fn foreseen(&mut self, _direction: Direction) -> Option<Foreseen<'_>> {
-        None
-    }
+    fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>>;
 
     /// The instant of the next event, or an earlier one at which more will be known.
     fn poll_timeout(&self) -> Option<Time>;
 
     /// The same for one direction, or for both where they are not told apart; [`Time::NEVER`] where there is none.
-    fn due(&self, _direction: Direction) -> Time {
-        self.poll_timeout().unwrap_or(Time::NEVER)
-    }
+    fn due(&self, direction: Direction) -> Time;
 
     /// Whether departures downwards are events; those upwards never are.
     fn watch(&mut self, departures: Departures);
@@ -60,24 +59,22 @@ pub trait Bearer: Send {
     fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
 
     /// Somebody acts on reports: from now on they are made, where the bearer has any.
-    fn listen(&mut self) {}
+    fn listen(&mut self);
 
     /// What the radio controller has to tell up to `now`.
-    fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
-        None
-    }
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
     /// From `now` on a direction has another medium, as [`Link::exchange`].
-    fn exchange(&mut self, _now: Time, _direction: Direction, _medium: Box<dyn Medium>) {}
+    fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
 
     /// Tells whose flow it is, for queues that are kept by user.
-    fn assign(&mut self, _flow: FlowId, _user: u32) {}
+    fn assign(&mut self, flow: FlowId, user: u32);
 
     /// The flow has ended.
-    fn forget(&mut self, _flow: FlowId) {}
+    fn forget(&mut self, flow: FlowId);
 
     /// Nothing more will be asked but what was counted: what takes much room may go.
-    fn let_go(&mut self) {}
+    fn let_go(&mut self);
 }
 
 /// Two links that know nothing of each other.
@@ -253,122 +250,27 @@ impl From<Box<dyn Bearer>> for AnyBearer {
 }
 
 impl Bearer for AnyBearer {
-    #[inline(always)]
-    fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        match self {
-            Self::Plain(bearer) => bearer.enqueue(now, direction, segment),
-            Self::Other(bearer) => bearer.enqueue(now, direction, segment),
-        }
-    }
-
-    #[inline]
-    fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>> {
-        match self {
-            Self::Plain(bearer) => bearer.foreseen(direction),
-            Self::Other(bearer) => bearer.foreseen(direction),
-        }
-    }
-
-    #[inline]
-    fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
-        match self {
-            Self::Plain(bearer) => bearer.poll_event(now, direction),
-            Self::Other(bearer) => bearer.poll_event(now, direction),
-        }
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
-        match self {
-            Self::Plain(bearer) => bearer.poll_timeout(),
-            Self::Other(bearer) => bearer.poll_timeout(),
-        }
-    }
-
-    #[inline]
-    fn due(&self, direction: Direction) -> Time {
-        match self {
-            Self::Plain(bearer) => bearer.due(direction),
-            Self::Other(bearer) => bearer.due(direction),
-        }
-    }
-
-    fn watch(&mut self, departures: Departures) {
-        match self {
-            Self::Plain(bearer) => bearer.watch(departures),
-            Self::Other(bearer) => bearer.watch(departures),
-        }
-    }
-
-    #[inline]
-    fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
-        match self {
-            Self::Plain(bearer) => bearer.view(now, direction, flow),
-            Self::Other(bearer) => bearer.view(now, direction, flow),
-        }
-    }
-
-    fn waiting(&mut self, now: Time, direction: Direction) -> Load {
-        match self {
-            Self::Plain(bearer) => bearer.waiting(now, direction),
-            Self::Other(bearer) => bearer.waiting(now, direction),
-        }
-    }
-
-    fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
-        match self {
-            Self::Plain(bearer) => bearer.waits(direction),
-            Self::Other(bearer) => bearer.waits(direction),
-        }
-    }
-
-    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
-        match self {
-            Self::Plain(bearer) => bearer.capacity_bps(until, direction),
-            Self::Other(bearer) => bearer.capacity_bps(until, direction),
-        }
-    }
-
-    fn listen(&mut self) {
-        match self {
-            Self::Plain(bearer) => bearer.listen(),
-            Self::Other(bearer) => bearer.listen(),
-        }
-    }
-
-    #[inline]
-    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
-        match self {
-            Self::Plain(bearer) => bearer.poll_report(now),
-            Self::Other(bearer) => bearer.poll_report(now),
-        }
-    }
-
-    fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
-        match self {
-            Self::Plain(bearer) => bearer.exchange(now, direction, medium),
-            Self::Other(bearer) => bearer.exchange(now, direction, medium),
-        }
-    }
-
-    fn assign(&mut self, flow: FlowId, user: u32) {
-        match self {
-            Self::Plain(bearer) => bearer.assign(flow, user),
-            Self::Other(bearer) => bearer.assign(flow, user),
-        }
-    }
-
-    fn forget(&mut self, flow: FlowId) {
-        match self {
-            Self::Plain(bearer) => bearer.forget(flow),
-            Self::Other(bearer) => bearer.forget(flow),
-        }
-    }
-
-    fn let_go(&mut self) {
-        match self {
-            Self::Plain(bearer) => bearer.let_go(),
-            Self::Other(bearer) => bearer.let_go(),
+    delegate! {
+        to match self {
+            Self::Plain(bearer) => bearer,
+            Self::Other(bearer) => bearer,
+        } {
+            fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
+            fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>>;
+            fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
+            fn poll_timeout(&self) -> Option<Time>;
+            fn due(&self, direction: Direction) -> Time;
+            fn watch(&mut self, departures: Departures);
+            fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
+            fn waiting(&mut self, now: Time, direction: Direction) -> Load;
+            fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
+            fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
+            fn listen(&mut self);
+            fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
+            fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
+            fn assign(&mut self, flow: FlowId, user: u32);
+            fn forget(&mut self, flow: FlowId);
+            fn let_go(&mut self);
         }
     }
 }

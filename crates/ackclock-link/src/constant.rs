@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::{Loss, assemble};
-use crate::medium::{AnyMedium, Fate, Medium, Transmission};
+use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// A link of fixed rate and fixed delay.
@@ -77,6 +77,11 @@ impl Constant {
 
 impl Medium for Constant {
     #[inline]
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
+    #[inline]
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let departs = start + self.pace.time_for(segment.wire_bytes());
         Transmission { departs, delay: self.delay, fate: Fate::Arrives }
@@ -84,6 +89,10 @@ impl Medium for Constant {
 
     fn rate(&self, _: Time) -> Rate {
         self.pace.rate()
+    }
+
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        steady_work(self.pace.rate(), from, until)
     }
 
     fn varies(&self) -> bool {

@@ -39,7 +39,7 @@ pub use exchange::Silence;
 pub use lindley::LindleyLink;
 pub use link::{AnyLink, BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load};
 pub use loss::{Loss, Lossy};
-pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
+pub use medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
 pub use outage::Outage;
 pub use path::Path;
 pub use per_user::PerUser;

@@ -18,7 +18,7 @@
 
 use std::borrow::Cow;
 
-use ackclock_core::{FlowId, Histogram, Ring, Segment, Span, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Ring, Segment, Span, Time};
 
 use crate::carried::Carried;
 use crate::flight::Flight;
@@ -66,7 +66,7 @@ impl TryFrom<SerialLink> for LindleyLink {
     /// The link itself, where it must go on: its queue or its medium is another, or something came.
     fn try_from(link: SerialLink) -> Result<Self, Box<SerialLink>> {
         let AnyQueue::DropTail(queue) = &link.queue else { return Err(Box::new(link)) };
-        if link.flows != Flows::None || !link.medium.get().foreseeable() {
+        if link.flows != Flows::None || !link.medium.foreseeable() {
             return Err(Box::new(link));
         }
         Ok(Self {
@@ -231,7 +231,7 @@ impl Link for LindleyLink {
         if self.meaning == BufferMeaning::WithTransmission {
             waiting += std::mem::take(&mut in_transmission);
         }
-        let (capacity, rate) = (self.capacity, self.medium.get().rate(now));
+        let (capacity, rate) = (self.capacity, self.medium.rate(now));
         LinkView { waiting, in_transmission, unacknowledged: Load::NONE, capacity, rate }
     }
 
@@ -245,8 +245,21 @@ impl Link for LindleyLink {
 
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         // A medium has not been exchanged: a link with a transmitter would stand here.
-        Carried::default().mean_bps(self.medium.get_mut(), until)
+        Carried::default().mean_bps(&mut self.medium, until)
     }
+
+    fn listen(&mut self) {}
+
+    #[inline]
+    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
+        None
+    }
+
+    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
+
+    fn assign(&mut self, _: FlowId, _: u32) {}
+
+    fn forget(&mut self, _: FlowId) {}
 }
 
 #[cfg(test)]
@@ -255,7 +268,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::medium::Fate;
+    use crate::medium::{Fate, Found, steady_work};
     use crate::{AnyLink, Constant};
 
     /// One rate, and delays that jump about by the number of the packet.
@@ -271,6 +284,22 @@ mod tests {
 
         fn rate(&self, _: Time) -> Rate {
             Rate::from_bps(800_000)
+        }
+
+        fn ready(&mut self, now: Time, _: Found) -> Time {
+            now
+        }
+
+        fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+            steady_work(Rate::from_bps(800_000), from, until)
+        }
+
+        fn varies(&self) -> bool {
+            true
+        }
+
+        fn least_delay(&self) -> Span {
+            Span::ZERO
         }
 
         fn foreseeable(&self) -> bool {

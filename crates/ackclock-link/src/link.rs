@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
+use delegate::delegate;
 
 use crate::{LindleyLink, Medium, SerialLink};
 
@@ -11,6 +12,8 @@ use crate::{LindleyLink, Medium, SerialLink};
 ///
 /// The caller drains the events that are due before it [`enqueue`](Self::enqueue)s. Asking at other instants than
 /// [`poll_timeout`](Self::poll_timeout) names changes nothing.
+///
+/// No method has a default: a link around another one must pass each of them on.
 pub trait Link: Send {
     /// Takes a segment at `now`, or refuses it.
     ///
@@ -29,13 +32,11 @@ pub trait Link: Send {
     fn watch(&mut self, departures: Departures);
 
     /// Somebody acts on reports of the radio: from now on they are made, where the link has any.
-    fn listen(&mut self) {}
+    fn listen(&mut self);
 
     /// The next report of an instant of at most `now`, after the events due at `now` were drained. Their instants are among
     /// those that [`poll_timeout`](Self::poll_timeout) names.
-    fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
-        None
-    }
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
     /// What an edge may see of the queue that serves `flow`, after the events due at `now` were drained.
     fn view(&self, now: Time, flow: FlowId) -> LinkView;
@@ -56,13 +57,13 @@ pub trait Link: Send {
     /// From `now` on the link has another medium: what waits stays where it is, what is in flight arrives when it would
     /// have, and a packet in transmission sends its remaining bits over the new medium. Events that are due are drained
     /// before. A link that is no queue in front of a medium stays as it is.
-    fn exchange(&mut self, _now: Time, _medium: Box<dyn Medium>) {}
+    fn exchange(&mut self, now: Time, medium: Box<dyn Medium>);
 
     /// Tells whose flow it is, for queues that are kept by user.
-    fn assign(&mut self, _flow: FlowId, _user: u32) {}
+    fn assign(&mut self, flow: FlowId, user: u32);
 
     /// The flow has ended: give back what was kept for it.
-    fn forget(&mut self, _flow: FlowId) {}
+    fn forget(&mut self, flow: FlowId);
 }
 
 /// A link as bearers hold it: a queue in front of a medium in place, because nearly every link is one and a call through a
@@ -99,33 +100,6 @@ impl From<SerialLink> for AnyLink {
 }
 
 impl Link for AnyLink {
-    #[inline]
-    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        match self {
-            Self::Lindley(link) => link.enqueue(now, segment),
-            Self::Serial(link) => link.enqueue(now, segment),
-            Self::Other(link) => link.enqueue(now, segment),
-        }
-    }
-
-    #[inline]
-    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
-        match self {
-            Self::Lindley(link) => link.poll_event(now),
-            Self::Serial(link) => link.poll_event(now),
-            Self::Other(link) => link.poll_event(now),
-        }
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
-        match self {
-            Self::Lindley(link) => link.poll_timeout(),
-            Self::Serial(link) => link.poll_timeout(),
-            Self::Other(link) => link.poll_timeout(),
-        }
-    }
-
     fn watch(&mut self, departures: Departures) {
         match self {
             Self::Lindley(_) if departures == Departures::Unwatched => {}
@@ -136,51 +110,6 @@ impl Link for AnyLink {
             }
             Self::Serial(link) => link.watch(departures),
             Self::Other(link) => link.watch(departures),
-        }
-    }
-
-    // A queue in front of a medium has nothing to report.
-    fn listen(&mut self) {
-        if let Self::Other(link) = self {
-            link.listen();
-        }
-    }
-
-    #[inline]
-    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
-        if let Self::Other(link) = self { link.poll_report(now) } else { None }
-    }
-
-    #[inline]
-    fn view(&self, now: Time, flow: FlowId) -> LinkView {
-        match self {
-            Self::Lindley(link) => link.view(now, flow),
-            Self::Serial(link) => link.view(now, flow),
-            Self::Other(link) => link.view(now, flow),
-        }
-    }
-
-    fn waiting(&mut self, now: Time) -> Load {
-        match self {
-            Self::Lindley(link) => link.waiting(now),
-            Self::Serial(link) => link.waiting(now),
-            Self::Other(link) => link.waiting(now),
-        }
-    }
-
-    fn waits(&self) -> Cow<'_, Histogram> {
-        match self {
-            Self::Lindley(link) => link.waits(),
-            Self::Serial(link) => link.waits(),
-            Self::Other(link) => link.waits(),
-        }
-    }
-
-    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
-        match self {
-            Self::Lindley(link) => link.capacity_bps(until),
-            Self::Serial(link) => link.capacity_bps(until),
-            Self::Other(link) => link.capacity_bps(until),
         }
     }
 
@@ -196,19 +125,23 @@ impl Link for AnyLink {
         }
     }
 
-    fn assign(&mut self, flow: FlowId, user: u32) {
-        match self {
-            Self::Lindley(link) => link.assign(flow, user),
-            Self::Serial(link) => link.assign(flow, user),
-            Self::Other(link) => link.assign(flow, user),
-        }
-    }
-
-    fn forget(&mut self, flow: FlowId) {
-        match self {
-            Self::Lindley(link) => link.forget(flow),
-            Self::Serial(link) => link.forget(flow),
-            Self::Other(link) => link.forget(flow),
+    delegate! {
+        to match self {
+            Self::Lindley(link) => link,
+            Self::Serial(link) => link,
+            Self::Other(link) => link,
+        } {
+            fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
+            fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
+            fn poll_timeout(&self) -> Option<Time>;
+            fn listen(&mut self);
+            fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
+            fn view(&self, now: Time, flow: FlowId) -> LinkView;
+            fn waiting(&mut self, now: Time) -> Load;
+            fn waits(&self) -> Cow<'_, Histogram>;
+            fn capacity_bps(&mut self, until: Time) -> Option<f64>;
+            fn assign(&mut self, flow: FlowId, user: u32);
+            fn forget(&mut self, flow: FlowId);
         }
     }
 }

@@ -18,6 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use ackclock_core::{Rate, Segment, Span, Stream, Time};
+use delegate::delegate;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -118,10 +119,6 @@ impl<M> Lossy<M> {
 }
 
 impl<M: Medium> Medium for Lossy<M> {
-    fn ready(&mut self, now: Time, found: Found) -> Time {
-        self.medium.ready(now, found)
-    }
-
     fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
         let transmission = self.medium.transmit(arrived, start, segment);
         // The number is drawn for every packet, so that the luck of the next does not hang on the fate of this one.
@@ -129,20 +126,18 @@ impl<M: Medium> Medium for Lossy<M> {
         Transmission { fate: if lost { Fate::Lost } else { transmission.fate }, ..transmission }
     }
 
-    fn rate(&self, now: Time) -> Rate {
-        self.medium.rate(now)
+    fn foreseeable(&self) -> bool {
+        false
     }
 
-    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-        self.medium.work(from, until)
-    }
-
-    fn varies(&self) -> bool {
-        self.medium.varies()
-    }
-
-    fn least_delay(&self) -> Span {
-        self.medium.least_delay()
+    delegate! {
+        to self.medium {
+            fn ready(&mut self, now: Time, found: Found) -> Time;
+            fn rate(&self, now: Time) -> Rate;
+            fn work(&mut self, from: Time, until: Time) -> Option<u128>;
+            fn varies(&self) -> bool;
+            fn least_delay(&self) -> Span;
+        }
     }
 }
 

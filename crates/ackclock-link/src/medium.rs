@@ -1,17 +1,19 @@
 //! The medium: how long transmissions take and packets travel.
 
 use ackclock_core::{Rate, Segment, Span, Time};
+use delegate::delegate;
 
 use crate::Constant;
 use crate::pieces::work_at;
 
 /// How long transmissions take and packets travel.
+///
+/// No method has a default but [`any`](Self::any): a medium around another one must pass each of them on.
 pub trait Medium: Send {
-    /// The first instant, `now` or later, at which the transmitter can take the next packet. Asked when a packet finds the
-    /// transmitter free, and when one has left and others wait; nothing else moves such instants.
-    fn ready(&mut self, now: Time, _found: Found) -> Time {
-        now
-    }
+    /// The first instant, `now` or later, at which the transmitter can take the next packet: `now` itself where a medium has
+    /// no instants of its own. Asked when a packet finds the transmitter free, and when one has left and others wait; nothing
+    /// else moves such instants.
+    fn ready(&mut self, now: Time, found: Found) -> Time;
 
     /// Transmits the next packet, which had arrived at `arrived` and is at the head of the queue since `start`. Called
     /// once a packet, in order, so a medium may draw by packet.
@@ -22,26 +24,19 @@ pub trait Medium: Send {
 
     /// Nanobits (bit/s times nanoseconds) that could have left from `from`, at which it took its place, until `until`; `None`
     /// where nothing shows it: its rate is drawn for each packet, and none came. `from` is always the same, and `until`
-    /// never decreases. A medium that takes another's place is asked at once, with `until` at `from`.
-    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-        Some(work_at(self.rate(from), until.since(from)))
-    }
+    /// never decreases. A medium that takes another's place is asked at once, with `until` at `from`. One whose rate never
+    /// changes answers with [`steady_work`].
+    fn work(&mut self, from: Time, until: Time) -> Option<u128>;
 
     /// Whether delays differ from packet to packet, so that order must be kept by the link.
-    fn varies(&self) -> bool {
-        true
-    }
+    fn varies(&self) -> bool;
 
     /// No packet travels for less.
-    fn least_delay(&self) -> Span {
-        Span::ZERO
-    }
+    fn least_delay(&self) -> Span;
 
     /// Whether a transmission can be worked out before it begins: none is lost, the transmitter waits for no instants of the
     /// medium, every transmission ends, and the rate is always the same.
-    fn foreseeable(&self) -> bool {
-        false
-    }
+    fn foreseeable(&self) -> bool;
 
     /// As links hold it.
     fn any(self) -> AnyMedium
@@ -50,6 +45,11 @@ pub trait Medium: Send {
     {
         AnyMedium::Other(Box::new(self))
     }
+}
+
+/// [`Medium::work`] of a medium whose rate never changes.
+pub fn steady_work(rate: Rate, from: Time, until: Time) -> Option<u128> {
+    Some(work_at(rate, until.since(from)))
 }
 
 /// A medium as links hold it: the plainest in place, because it stands on most hops and a call through a pointer would be
@@ -62,22 +62,6 @@ pub enum AnyMedium {
 }
 
 impl AnyMedium {
-    #[inline]
-    pub(crate) fn ready(&mut self, now: Time, found: Found) -> Time {
-        match self {
-            Self::Constant(medium) => medium.ready(now, found),
-            Self::Other(medium) => medium.ready(now, found),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
-        match self {
-            Self::Constant(medium) => medium.transmit(arrived, start, segment),
-            Self::Other(medium) => medium.transmit(arrived, start, segment),
-        }
-    }
-
     /// Behind a pointer, for another link.
     pub(crate) fn boxed(self) -> Box<dyn Medium> {
         match self {
@@ -85,21 +69,26 @@ impl AnyMedium {
             Self::Other(medium) => medium,
         }
     }
+}
 
-    /// Itself, for what is asked rarely.
-    pub(crate) fn get(&self) -> &dyn Medium {
-        match self {
+impl Medium for AnyMedium {
+    delegate! {
+        to match self {
             Self::Constant(medium) => medium,
-            Self::Other(medium) => &**medium,
+            Self::Other(medium) => medium,
+        } {
+            fn ready(&mut self, now: Time, found: Found) -> Time;
+            fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission;
+            fn rate(&self, now: Time) -> Rate;
+            fn work(&mut self, from: Time, until: Time) -> Option<u128>;
+            fn varies(&self) -> bool;
+            fn least_delay(&self) -> Span;
+            fn foreseeable(&self) -> bool;
         }
     }
 
-    /// Itself, for what is asked rarely and takes notes.
-    pub(crate) fn get_mut(&mut self) -> &mut dyn Medium {
-        match self {
-            Self::Constant(medium) => medium,
-            Self::Other(medium) => &mut **medium,
-        }
+    fn any(self) -> Self {
+        self
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use ackclock_core::{FlowId, Histogram, Segment, Time, Wakes};
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time, Wakes};
 
-use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load};
+use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
 /// One link a user, chosen by whose flow a segment is.
 pub struct PerUser {
@@ -71,6 +71,17 @@ impl Link for PerUser {
         }
     }
 
+    fn listen(&mut self) {
+        for user in 0..self.links.len() {
+            self.links[user].listen();
+            self.note_due(user);
+        }
+    }
+
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        self.links.iter_mut().find_map(|link| link.poll_report(now))
+    }
+
     fn view(&self, now: Time, flow: FlowId) -> LinkView {
         self.links[self.user(flow)].view(now, flow)
     }
@@ -89,6 +100,9 @@ impl Link for PerUser {
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.links.iter_mut().filter_map(|link| link.capacity_bps(until)).reduce(|sum, one| sum + one)
     }
+
+    // Each user has a circuit of its own, and one medium is not that of all: no table asks for it.
+    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         if self.user_of.len() <= flow.index() {

@@ -15,7 +15,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, Segment, Seq, Span, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Seq, Span, Time};
 
 use crate::carried::Carried;
 use crate::flight::Flight;
@@ -108,7 +108,7 @@ impl SerialLink {
     }
 
     pub(crate) fn over(medium: AnyMedium, queue: AnyQueue, meaning: BufferMeaning) -> Self {
-        let varies = medium.get().varies();
+        let varies = medium.varies();
         let order = if varies { Order::Enforced } else { Order::Kept };
         Self {
             serving: None,
@@ -116,7 +116,7 @@ impl SerialLink {
             flight: Flight::default(),
             queue,
             in_order: InOrder::new(order),
-            least_delay: medium.get().least_delay(),
+            least_delay: medium.least_delay(),
             medium,
             carried: Carried::default(),
             news: VecDeque::new(),
@@ -320,6 +320,14 @@ impl Link for SerialLink {
         self.departures = departures;
     }
 
+    // Nobody tells it of the radio.
+    fn listen(&mut self) {}
+
+    #[inline]
+    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
+        None
+    }
+
     fn view(&self, now: Time, flow: FlowId) -> LinkView {
         let mut waiting = self.queue.waiting(flow);
         let mut in_transmission = self.in_transmission(flow);
@@ -331,7 +339,7 @@ impl Link for SerialLink {
             in_transmission,
             unacknowledged: Load::NONE,
             capacity: self.queue.capacity(flow),
-            rate: self.medium.get().rate(now),
+            rate: self.medium.rate(now),
         }
     }
 
@@ -346,12 +354,12 @@ impl Link for SerialLink {
 
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
-        self.carried.mean_bps(self.medium.get_mut(), until)
+        self.carried.mean_bps(&mut self.medium, until)
     }
 
     fn exchange(&mut self, now: Time, mut medium: Box<dyn Medium>) {
         self.advance(now);
-        self.carried.exchange(self.medium.get_mut(), &mut *medium, now);
+        self.carried.exchange(&mut self.medium, &mut *medium, now);
         self.least_delay = medium.least_delay();
         self.medium = AnyMedium::Other(medium);
         if self.begins != Time::NEVER {
@@ -378,6 +386,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use ackclock_core::Rate;
+    use delegate::delegate;
 
     use super::*;
     use crate::Constant;
@@ -414,28 +423,23 @@ mod tests {
     struct Counting(DropTail, Arc<AtomicU32>);
 
     impl Queue for Counting {
-        fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-            self.0.enqueue(now, segment, beside)
-        }
-
-        fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
-            self.0.dequeue(now)
-        }
-
         fn pass(&mut self, _: Time, _: &Segment) {
             self.1.fetch_add(1, Ordering::Relaxed);
         }
 
-        fn is_empty(&self) -> bool {
-            self.0.is_empty()
-        }
-
-        fn waiting(&self, flow: FlowId) -> Load {
-            self.0.waiting(flow)
-        }
-
-        fn capacity(&self, flow: FlowId) -> crate::Capacity {
-            self.0.capacity(flow)
+        delegate! {
+            to self.0 {
+                fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+                fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
+                fn is_empty(&self) -> bool;
+                fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
+                fn waiting(&self, flow: FlowId) -> Load;
+                fn load(&self) -> Load;
+                fn together(&self, a: FlowId, b: FlowId) -> bool;
+                fn capacity(&self, flow: FlowId) -> crate::Capacity;
+                fn assign(&mut self, flow: FlowId, user: u32);
+                fn forget(&mut self, flow: FlowId);
+            }
         }
     }
 

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::constant::Constant;
 use crate::delay::Delays;
 use crate::loss::{Loss, assemble};
-use crate::medium::{Fate, Medium, Transmission};
+use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal, Redraw};
@@ -186,6 +186,10 @@ impl PerPacket {
 }
 
 impl Medium for PerPacket {
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let bytes = segment.wire_bytes();
         let takes = match &mut self.steady {
@@ -270,6 +274,10 @@ impl PerInterval {
 }
 
 impl Medium for PerInterval {
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         // Not more of a long pause than takes little time: packets are waiting.
         let soon = self.potential.reached() + self.length * MOST_AT_ONCE;
@@ -295,6 +303,10 @@ impl Medium for PerInterval {
 
     fn least_delay(&self) -> Span {
         self.delay.law.constant().unwrap_or(Span::ZERO)
+    }
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }
 

@@ -50,7 +50,9 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 use crate::flight::Flight;
 use crate::packets::Parted;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
-use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss};
+use crate::{
+    AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss, Medium,
+};
 use backlog::{Backlog, Rules};
 use grant::{Grant, grants};
 use member::{Fragment, Member};
@@ -374,6 +376,9 @@ impl Link for Cell {
         let slots = until.since(Time::ZERO).as_secs_f64() * self.slots.per_second() as f64;
         (slots > 0.0).then(|| all.max(self.sent as f64 / slots))
     }
+
+    // It has no medium of its own, and no table asks for another.
+    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.backlog.assign(flow, user);

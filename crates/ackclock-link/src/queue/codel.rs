@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
 /// Controlled delay (RFC 8289).
@@ -256,6 +256,8 @@ impl Queue for Codel {
     fn capacity(&self, _: FlowId) -> Capacity {
         self.capacity
     }
+
+    shared_by_all_flows!();
 }
 
 #[cfg(test)]

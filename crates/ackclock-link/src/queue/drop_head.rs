@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
 /// First in, first out; an arrival that does not fit pushes out the oldest.
@@ -71,6 +71,8 @@ impl Queue for DropHead {
         self.fifo.pop()
     }
 
+    fn pass(&mut self, _: Time, _: &Segment) {}
+
     fn is_empty(&self) -> bool {
         self.fifo.is_empty()
     }
@@ -86,6 +88,8 @@ impl Queue for DropHead {
     fn capacity(&self, _: FlowId) -> Capacity {
         self.capacity
     }
+
+    shared_by_all_flows!();
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
 /// First in, first out; an arrival that does not fit is lost.
@@ -66,9 +66,16 @@ impl Queue for DropTail {
         self.fifo.pop()
     }
 
+    fn pass(&mut self, _: Time, _: &Segment) {}
+
     #[inline]
     fn is_empty(&self) -> bool {
         self.fifo.is_empty()
+    }
+
+    #[inline]
+    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
+        None
     }
 
     fn waiting(&self, _: FlowId) -> Load {
@@ -78,6 +85,8 @@ impl Queue for DropTail {
     fn capacity(&self, _: FlowId) -> Capacity {
         self.capacity
     }
+
+    shared_by_all_flows!();
 
     fn any(self) -> AnyQueue {
         AnyQueue::DropTail(self)

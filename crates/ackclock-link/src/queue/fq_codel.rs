@@ -227,6 +227,10 @@ impl Queue for FqCodel {
     fn together(&self, a: FlowId, b: FlowId) -> bool {
         self.bucket(a) == self.bucket(b)
     }
+
+    fn assign(&mut self, _: FlowId, _: u32) {}
+
+    fn forget(&mut self, _: FlowId) {}
 }
 
 #[cfg(test)]

@@ -16,10 +16,14 @@ pub use pie::{Pie, PieConfig};
 pub use separate::{Per, Separate};
 
 use ackclock_core::{Ecn, FlowId, Segment, Time};
+use delegate::delegate;
 
 use crate::{Capacity, Cause, Load};
 
 /// A queue in front of a transmitter. The transmitter takes one segment at a time.
+///
+/// No method has a default but [`any`](Self::any): a queue around another one must pass each of them on.
+/// `shared_by_all_flows!` writes those of a queue that does not tell flows apart.
 pub trait Queue: Send {
     /// Takes a segment that found the transmitter busy. `beside` is what counts against the capacity without waiting
     /// here (the head of a link that keeps it in its buffer).
@@ -33,37 +37,31 @@ pub trait Queue: Send {
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
 
     /// A segment found the transmitter idle and goes straight through; it counts as having waited for no time.
-    fn pass(&mut self, _now: Time, _segment: &Segment) {}
+    fn pass(&mut self, now: Time, segment: &Segment);
 
     /// Whether nothing waits.
     fn is_empty(&self) -> bool;
 
     /// The next segment that was dropped after it had been accepted.
-    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        None
-    }
+    fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
 
     /// What waits in the part of the queue that serves `flow`.
     fn waiting(&self, flow: FlowId) -> Load;
 
     /// What waits in all its parts.
-    fn load(&self) -> Load {
-        self.waiting(FlowId(0))
-    }
+    fn load(&self) -> Load;
 
     /// Whether one part of the queue serves both flows.
-    fn together(&self, _a: FlowId, _b: FlowId) -> bool {
-        true
-    }
+    fn together(&self, a: FlowId, b: FlowId) -> bool;
 
     /// The capacity of that part.
     fn capacity(&self, flow: FlowId) -> Capacity;
 
     /// The flow belongs to this user; one of which nothing is said belongs to user 0.
-    fn assign(&mut self, _flow: FlowId, _user: u32) {}
+    fn assign(&mut self, flow: FlowId, user: u32);
 
     /// The flow has ended.
-    fn forget(&mut self, _flow: FlowId) {}
+    fn forget(&mut self, flow: FlowId);
 
     /// As links hold it.
     fn any(self) -> AnyQueue
@@ -73,6 +71,24 @@ pub trait Queue: Send {
         AnyQueue::Other(Box::new(self))
     }
 }
+
+/// Writes the methods of a [`Queue`] in which all flows wait together, and which keeps nothing of any of them.
+macro_rules! shared_by_all_flows {
+    () => {
+        fn load(&self) -> Load {
+            self.waiting(FlowId(0))
+        }
+
+        fn together(&self, _: FlowId, _: FlowId) -> bool {
+            true
+        }
+
+        fn assign(&mut self, _: FlowId, _: u32) {}
+
+        fn forget(&mut self, _: FlowId) {}
+    };
+}
+use shared_by_all_flows;
 
 /// A queue as links hold it: the plainest in place, because it stands before most links and a call through a pointer would
 /// be much of its cost; every other behind a pointer.
@@ -84,88 +100,22 @@ pub enum AnyQueue {
 }
 
 impl Queue for AnyQueue {
-    #[inline]
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        match self {
-            Self::DropTail(queue) => queue.enqueue(now, segment, beside),
-            Self::Other(queue) => queue.enqueue(now, segment, beside),
-        }
-    }
-
-    #[inline]
-    fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
-        match self {
-            Self::DropTail(queue) => queue.dequeue(now),
-            Self::Other(queue) => queue.dequeue(now),
-        }
-    }
-
-    #[inline]
-    fn pass(&mut self, now: Time, segment: &Segment) {
-        match self {
-            Self::DropTail(queue) => queue.pass(now, segment),
-            Self::Other(queue) => queue.pass(now, segment),
-        }
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::DropTail(queue) => queue.is_empty(),
-            Self::Other(queue) => queue.is_empty(),
-        }
-    }
-
-    #[inline]
-    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
-        match self {
-            Self::DropTail(queue) => queue.poll_dropped(),
-            Self::Other(queue) => queue.poll_dropped(),
-        }
-    }
-
-    #[inline]
-    fn waiting(&self, flow: FlowId) -> Load {
-        match self {
-            Self::DropTail(queue) => queue.waiting(flow),
-            Self::Other(queue) => queue.waiting(flow),
-        }
-    }
-
-    fn load(&self) -> Load {
-        match self {
-            Self::DropTail(queue) => queue.load(),
-            Self::Other(queue) => queue.load(),
-        }
-    }
-
-    #[inline]
-    fn together(&self, a: FlowId, b: FlowId) -> bool {
-        match self {
-            Self::DropTail(queue) => queue.together(a, b),
-            Self::Other(queue) => queue.together(a, b),
-        }
-    }
-
-    #[inline]
-    fn capacity(&self, flow: FlowId) -> Capacity {
-        match self {
-            Self::DropTail(queue) => queue.capacity(flow),
-            Self::Other(queue) => queue.capacity(flow),
-        }
-    }
-
-    fn assign(&mut self, flow: FlowId, user: u32) {
-        match self {
-            Self::DropTail(queue) => queue.assign(flow, user),
-            Self::Other(queue) => queue.assign(flow, user),
-        }
-    }
-
-    fn forget(&mut self, flow: FlowId) {
-        match self {
-            Self::DropTail(queue) => queue.forget(flow),
-            Self::Other(queue) => queue.forget(flow),
+    delegate! {
+        to match self {
+            Self::DropTail(queue) => queue,
+            Self::Other(queue) => queue,
+        } {
+            fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+            fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
+            fn pass(&mut self, now: Time, segment: &Segment);
+            fn is_empty(&self) -> bool;
+            fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;
+            fn waiting(&self, flow: FlowId) -> Load;
+            fn load(&self) -> Load;
+            fn together(&self, a: FlowId, b: FlowId) -> bool;
+            fn capacity(&self, flow: FlowId) -> Capacity;
+            fn assign(&mut self, flow: FlowId, user: u32);
+            fn forget(&mut self, flow: FlowId);
         }
     }
 

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
-use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect};
+use super::{AnyQueue, Per, Queue, QueueConfig, QueueContext, is_ect, shared_by_all_flows};
 use crate::{Capacity, Cause, Load};
 
 /// Proportional integral controller enhanced (RFC 8033).
@@ -196,6 +196,10 @@ impl Queue for Pie {
         self.fifo.is_empty()
     }
 
+    fn poll_dropped(&mut self) -> Option<(Segment, Cause)> {
+        None
+    }
+
     fn waiting(&self, _: FlowId) -> Load {
         self.fifo.load()
     }
@@ -203,6 +207,8 @@ impl Queue for Pie {
     fn capacity(&self, _: FlowId) -> Capacity {
         self.capacity
     }
+
+    shared_by_all_flows!();
 }
 
 #[cfg(test)]

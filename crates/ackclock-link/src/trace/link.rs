@@ -26,7 +26,7 @@ use super::samples::Playhead;
 use super::{Recording, TraceError};
 use crate::delay::Delays;
 use crate::loss::{Loss, assemble};
-use crate::medium::{Fate, Medium, Transmission};
+use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::pieces::{NANOBITS_PER_BYTE, finish};
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
@@ -143,6 +143,10 @@ struct SampleMedium {
 }
 
 impl Medium for SampleMedium {
+    fn ready(&mut self, now: Time, _: Found) -> Time {
+        now
+    }
+
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let work = u64::from(segment.wire_bytes()) * NANOBITS_PER_BYTE;
         // Whole playings are taken at once, so that a recording that carries little costs no more than another.
@@ -169,5 +173,17 @@ impl Medium for SampleMedium {
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let samples = &self.playhead.samples;
         Some(samples.work_by(until) - samples.work_by(from))
+    }
+
+    fn varies(&self) -> bool {
+        true
+    }
+
+    fn least_delay(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn foreseeable(&self) -> bool {
+        false
     }
 }

@@ -127,4 +127,8 @@ impl Medium for OpportunityMedium {
     fn least_delay(&self) -> Span {
         self.delays.least()
     }
+
+    fn foreseeable(&self) -> bool {
+        false
+    }
 }
