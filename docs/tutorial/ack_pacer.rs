@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Segment, Span, Time};
 use ackclock_link::LinkView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,19 +83,19 @@ impl Regulator for AckPacer {
         self.held.front().map(|_| self.next)
     }
 
-    fn close(&mut self, _: Time) {
+    fn close(&mut self, _: Time, _: FlowId) {
         self.interval = Span::ZERO;
         self.next = Time::ZERO;
     }
 
-    fn held(&self) -> usize {
+    fn held(&self, _: FlowId) -> usize {
         self.held.len()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{FlowId, Seq};
+    use ackclock_core::Seq;
 
     use super::*;
 

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Segment, Time};
+use ackclock_core::{FlowId, Segment, Time};
 use ackclock_link::LinkView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ impl Regulator for State {
         self.held.pop_front().map(Output::ToSender)
     }
 
-    fn held(&self) -> usize {
+    fn held(&self, _: FlowId) -> usize {
         self.held.len()
     }
 }

@@ -30,7 +30,7 @@ mod answer;
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, Ecn, Segment, Span, Time};
+use ackclock_core::{ConfigError, Ecn, FlowId, Segment, Span, Time};
 use ackclock_link::{Cause, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -365,13 +365,13 @@ impl Regulator for AckRegulator {
         self.quiet_since.filter(|_| waits).map(|since| since + answer.min(self.config.safety))
     }
 
-    fn close(&mut self, now: Time) {
+    fn close(&mut self, now: Time, _: FlowId) {
         while !self.held.is_empty() {
             self.release_head(now);
         }
     }
 
-    fn held(&self) -> usize {
+    fn held(&self, _: FlowId) -> usize {
         self.held.len()
     }
 }

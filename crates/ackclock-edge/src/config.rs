@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Edge, REGULATORS, Step};
+use crate::{Edge, REGULATORS, RegulatorConfig, Step};
 
 /// Between the wired network and the radio: a channel in each direction, a buffer, a queue discipline, a regulator.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -133,6 +133,20 @@ impl EdgeConfig {
         around: Surroundings,
     ) -> Result<Edge, ConfigError> {
         let regulator = REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
+        self.build_with(regulator, streams, files, around)
+    }
+
+    /// Builds the edge with a regulator that need not stand in the registry, whatever `regulator` says.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_with(
+        &self,
+        regulator: Box<dyn RegulatorConfig>,
+        streams: &Streams,
+        files: &dyn Files,
+        around: Surroundings,
+    ) -> Result<Edge, ConfigError> {
         let side = |name| Side { streams, files, name };
         let queue = QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
         let down = self.downlink()?;

@@ -1,15 +1,18 @@
-//! The edge: a bearer, and a regulator for each flow that crosses it.
+//! The edge: a bearer, and the regulators of the flows that cross it.
 //!
 //! When data arrives the bearer is first brought up to `now`, then: `on_data`, `enqueue`, `on_queued` or `on_dropped`.
 //! Every segment that enters is delivered, dropped, discarded or held, or the packet pool of the live world would leak.
 
+mod regulation;
+
 use ackclock_core::results::LinkCounts;
-use ackclock_core::{Ecn, Flags, FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
-use ackclock_link::{AnyBearer, Bearer, Cause, Direction, LinkEvent, LinkView, Load, Medium};
+use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
+use ackclock_link::{AnyBearer, Bearer, Direction, LinkEvent, LinkView, Load, Medium};
 
 use crate::flow_table::FlowTable;
 use crate::step::Changes;
-use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig, Reports, Verdict};
+use crate::wards::WardId;
+use crate::{EdgeStatistics, FlowStatistics, RegulatorConfig, Reports};
 
 /// The port towards the wired network.
 pub const WIRED: Port = 0;
@@ -21,7 +24,7 @@ pub struct Edge {
     bearer: AnyBearer,
     reports: Reports,
     flows: FlowTable,
-    /// Deadlines of the regulators, by flow.
+    /// Deadlines of the regulators, by their numbers.
     timers: Wakes,
     /// Slots of `timers`.
     timed: usize,
@@ -81,18 +84,18 @@ impl Edge {
         self.bearer.waiting(now, Direction::Down)
     }
 
-    /// Tells whose flow it is, before its first segment comes: a user of a cell, or of queues that are kept by user.
+    /// Tells whose flow it is, before its first segment comes: a user of a cell, of queues that are kept by user, or of a
+    /// regulator of all flows of a user.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
+        self.flows.wards.assign(flow, user);
     }
 
     /// Gives up a flow and all that is known of it, because its number goes to another. Nothing of it may be in the bearer
-    /// or with its regulator, which is not asked to give anything back.
-    pub fn forget(&mut self, flow: FlowId) {
+    /// or with its regulator, which is told; what that gives back is dealt with at `now`, where it serves other flows too.
+    pub fn forget(&mut self, now: Time, flow: FlowId) {
+        self.desert(now, flow);
         self.flows.forget(flow);
-        if flow.index() < self.timed {
-            self.timers.set(flow.index(), None);
-        }
         self.bearer.forget(flow);
     }
 
@@ -115,7 +118,8 @@ impl Edge {
 
     /// ACKs held for `flow`.
     pub fn held(&self, flow: FlowId) -> usize {
-        self.flows.get(flow).and_then(|flow| flow.regulator.as_ref()).map_or(0, |regulator| regulator.held())
+        let ward = self.flows.get(flow).and_then(|flow| flow.ward());
+        ward.and_then(|ward| self.flows.wards.get(ward)).map_or(0, |regulator| regulator.held(flow))
     }
 
     /// Takes a segment that arrives at `port`.
@@ -139,8 +143,7 @@ impl Edge {
             self.drain(now, out);
         }
         while let Some((deadline, slot)) = self.timers.first().filter(|&(deadline, _)| deadline <= now) {
-            let id = FlowId(slot as u32);
-            self.regulate(now, id, out, |regulator, view| regulator.handle_timeout(now, view));
+            self.expire(now, WardId::at(slot), out);
             // A regulator that does not move its deadline would be asked for ever.
             if self.timers.deadline(slot).is_some_and(|next| next <= deadline) {
                 self.timers.set(slot, None);
@@ -250,7 +253,7 @@ impl Edge {
     fn came_down(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         self.statistics.entered += 1;
         let flow = self.flows.open(now, segment.flow);
-        let regulated = segment.is_tcp() && flow.regulator.is_some();
+        let regulated = segment.is_tcp() && flow.is_regulated();
         if regulated || segment.has_data() {
             flow.on_data(segment);
             flow.statistics.edge_rtt.on_data(now, segment);
@@ -259,30 +262,6 @@ impl Edge {
             self.came_to_regulator(now, *segment, out);
         } else {
             self.enqueue(now, segment, out);
-        }
-    }
-
-    /// A segment of a regulated flow.
-    fn came_to_regulator(&mut self, now: Time, mut segment: Segment, out: &mut impl Sink) {
-        let mut verdict = Verdict::Forward;
-        self.regulate(now, segment.flow, out, |regulator, view| {
-            verdict = regulator.on_data(now, &segment, view)
-        });
-        match verdict {
-            Verdict::Forward => {}
-            Verdict::MarkCe => segment.ecn = Ecn::Ce,
-            Verdict::Drop => {
-                self.statistics.discarded += 1;
-                out.discard(&segment);
-                return;
-            }
-        }
-        if self.enqueue(now, &segment, out) {
-            self.regulate(now, segment.flow, out, |regulator, view| regulator.on_queued(now, &segment, view));
-        }
-        self.close_if_over(now, &segment, out);
-        while let Some((surplus, regulator)) = self.flows.give_up() {
-            self.close(now, surplus, regulator, out);
         }
     }
 
@@ -296,25 +275,6 @@ impl Edge {
                 false
             }
         }
-    }
-
-    fn departed(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
-        self.regulate(at, segment.flow, out, |regulator, view| {
-            regulator.on_departed(at, segment, view);
-            if view.is_idle() {
-                regulator.on_idle(at, view);
-            }
-        });
-    }
-
-    #[cold]
-    fn dropped(&mut self, at: Time, segment: &Segment, cause: Cause, out: &mut impl Sink) {
-        self.statistics.dropped += 1;
-        out.discard(segment);
-        self.flows.open(at, segment.flow).statistics.dropped += 1;
-        self.regulate(at, segment.flow, out, |regulator, view| {
-            regulator.on_dropped(at, segment, cause, view)
-        });
     }
 
     fn dropped_up(&mut self, segment: &Segment, out: &mut impl Sink) {
@@ -331,55 +291,6 @@ impl Edge {
         } else {
             out.pass(WIRED, segment);
         }
-    }
-
-    /// An ACK from a mobile is its regulator's business. A reset may come without one (RFC 9293 section 3.5.2): it passes
-    /// behind what is held.
-    fn ask_about(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
-        if !segment.flags.contains(Flags::ACK) {
-            self.close_if_over(at, segment, out);
-            return out.pass(WIRED, segment);
-        }
-        self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, *segment, view));
-        self.close_if_over(at, segment, out);
-    }
-
-    /// Calls the regulator of `flow`, if it has one, and does what it wants.
-    fn regulate(
-        &mut self,
-        now: Time,
-        id: FlowId,
-        out: &mut impl Sink,
-        call: impl FnOnce(&mut dyn Regulator, LinkView),
-    ) {
-        let flow = self.flows.open(now, id);
-        let Some(regulator) = &mut flow.regulator else { return };
-        call(&mut **regulator, self.bearer.view(now, Direction::Down, id));
-        while let Some(output) = regulator.poll_output(now) {
-            output.act(&mut self.statistics, out);
-        }
-        while self.timed <= id.index() {
-            self.timed = self.timers.add() + 1;
-        }
-        self.timers.set(id.index(), regulator.poll_timeout());
-    }
-
-    fn close_if_over(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
-        if self.flows.get(segment.flow).is_some_and(|flow| flow.ends_with(segment))
-            && let Some(regulator) = self.flows.end(segment.flow)
-        {
-            self.close(now, segment.flow, regulator, out);
-        }
-    }
-
-    /// What the regulator of a flow that has ended held goes on its way.
-    fn close(&mut self, now: Time, id: FlowId, mut regulator: Box<dyn Regulator>, out: &mut impl Sink) {
-        regulator.close(now);
-        while let Some(output) = regulator.poll_output(now) {
-            output.act(&mut self.statistics, out);
-        }
-        self.timers.set(id.index(), None);
-        self.bearer.forget(id);
     }
 }
 

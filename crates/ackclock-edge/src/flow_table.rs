@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
 
-use crate::{FlowContext, FlowStatistics, Regulator, RegulatorConfig};
+use crate::wards::{WardId, Wards};
+use crate::{FlowStatistics, RegulatorConfig};
 
 /// One flow at the edge.
 #[derive(Default)]
 pub(crate) struct Flow {
-    /// `None` where flows are left alone, and after the flow has ended.
-    pub(crate) regulator: Option<Box<dyn Regulator>>,
+    /// Its regulator; none where flows are left alone, and after the flow has ended.
+    ward: WardId,
     pub(crate) statistics: FlowStatistics,
     last_seen: Time,
     state: State,
@@ -38,7 +39,8 @@ enum State {
 /// All flows of an edge, by number.
 pub(crate) struct FlowTable {
     flows: Vec<Flow>,
-    config: Box<dyn RegulatorConfig>,
+    /// Their regulators.
+    pub(crate) wards: Wards,
     /// Regulated flows, and those of them that are proven.
     open: usize,
     proven: usize,
@@ -57,7 +59,8 @@ struct ByQuiet {
 
 impl FlowTable {
     pub(crate) fn new(config: Box<dyn RegulatorConfig>, most: usize) -> Self {
-        Self { flows: Vec::new(), config, open: 0, proven: 0, most, by_quiet: None }
+        let wards = Wards::new(config);
+        Self { flows: Vec::new(), wards, open: 0, proven: 0, most, by_quiet: None }
     }
 
     pub(crate) fn get(&self, id: FlowId) -> Option<&Flow> {
@@ -82,8 +85,8 @@ impl FlowTable {
         }
         let flow = &mut self.flows[id.index()];
         (flow.state, flow.last_seen) = (State::Open, now);
-        flow.regulator = self.config.build(FlowContext { flow: id });
-        if flow.regulator.is_some() {
+        flow.ward = self.wards.join(id);
+        if flow.is_regulated() {
             self.open += 1;
             if let Some(by_quiet) = &mut self.by_quiet {
                 by_quiet.unproven.insert((now, id));
@@ -104,21 +107,21 @@ impl FlowTable {
         is_asked
     }
 
-    /// Takes the regulator away from a flow for which there is no place, where there are more than the table holds.
+    /// Takes a flow for which there is no place from its regulator, where there are more than the table holds.
     #[inline]
-    pub(crate) fn give_up(&mut self) -> Option<(FlowId, Box<dyn Regulator>)> {
+    pub(crate) fn give_up(&mut self) -> Option<(FlowId, WardId)> {
         if self.open <= self.most { None } else { self.give_up_quietest() }
     }
 
     #[cold]
-    fn give_up_quietest(&mut self) -> Option<(FlowId, Box<dyn Regulator>)> {
+    fn give_up_quietest(&mut self) -> Option<(FlowId, WardId)> {
         let id = self.quietest()?;
         let unproven = self.flows[id.index()].state == State::Open;
-        let regulator = self.end(id)?;
+        let ward = self.end(id)?;
         if unproven {
             self.flows[id.index()].state = State::GivenUp;
         }
-        Some((id, regulator))
+        Some((id, ward))
     }
 
     fn quietest(&mut self) -> Option<FlowId> {
@@ -131,7 +134,7 @@ impl FlowTable {
         let by_quiet = by_quiet.insert(kept.unwrap_or_else(|| Box::new(ByQuiet::of(flows))));
         while let Some((seen, id)) = by_quiet.set(wanted).pop_first() {
             let flow = &mut flows[id.index()];
-            if flow.regulator.is_none() {
+            if !flow.is_regulated() {
                 continue;
             }
             if flow.state == wanted && flow.last_seen <= seen {
@@ -142,24 +145,22 @@ impl FlowTable {
         None
     }
 
-    /// The flow is as if it had never been seen.
+    /// The flow, which has ended, is as if it had never been seen.
     pub(crate) fn forget(&mut self, id: FlowId) {
-        self.end(id);
         if let Some(flow) = self.flows.get_mut(id.index()) {
             *flow = Flow::default();
         }
     }
 
-    /// Takes the regulator away from a flow, which is left alone until it begins anew.
-    pub(crate) fn end(&mut self, id: FlowId) -> Option<Box<dyn Regulator>> {
+    /// Takes a flow from its regulator, if it has one; it is left alone until it begins anew. The regulator is told and
+    /// [`Wards::leave`] called when what it holds of the flow has come out.
+    pub(crate) fn end(&mut self, id: FlowId) -> Option<WardId> {
         let flow = self.flows.get_mut(id.index())?;
         let was = std::mem::replace(&mut flow.state, State::Ended);
-        let regulator = flow.regulator.take();
-        if regulator.is_some() {
-            self.open -= 1;
-            self.proven -= usize::from(was == State::Proven);
-        }
-        regulator
+        let ward = std::mem::take(&mut flow.ward).some()?;
+        self.open -= 1;
+        self.proven -= usize::from(was == State::Proven);
+        Some(ward)
     }
 }
 
@@ -169,7 +170,7 @@ const SLACK: usize = 64;
 impl ByQuiet {
     fn of(flows: &[Flow]) -> Self {
         let mut by_quiet = Self::default();
-        for (index, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.regulator.is_some()) {
+        for (index, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.is_regulated()) {
             by_quiet.set(flow.state).insert((flow.last_seen, FlowId(index as u32)));
         }
         by_quiet
@@ -181,6 +182,18 @@ impl ByQuiet {
 }
 
 impl Flow {
+    /// Whether it has a regulator.
+    #[inline]
+    pub(crate) fn is_regulated(&self) -> bool {
+        self.ward != WardId::NONE
+    }
+
+    /// Its regulator.
+    #[inline]
+    pub(crate) fn ward(&self) -> Option<WardId> {
+        self.ward.some()
+    }
+
     /// Notes the end of the data, as a segment from the network tells it.
     #[inline]
     pub(crate) fn on_data(&mut self, segment: &Segment) {
@@ -200,7 +213,7 @@ impl Flow {
         if is_ack {
             self.statistics.edge_rtt.on_ack(at, segment.ack);
         }
-        self.regulator.is_some() && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::RST))
+        self.is_regulated() && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::RST))
     }
 
     /// Whether this acknowledgement shows that the mobile has a connection: an answer to a SYN, or a refusal, would come
@@ -270,7 +283,7 @@ mod tests {
             let answer = if flow % 2 == 0 { Flags::RST } else { Flags::SYN };
             ack(&mut table, u64::from(flow), flow, answer | Flags::ACK);
         }
-        assert!((0..6).all(|flow| table.get(FlowId(flow)).unwrap().regulator.is_some()));
+        assert!((0..6).all(|flow| table.get(FlowId(flow)).unwrap().is_regulated()));
         let by_quiet = table.by_quiet.as_ref().unwrap();
         assert!(by_quiet.unproven.len() + by_quiet.proven.len() <= 2 * 8 + SLACK + 1);
     }
@@ -287,7 +300,7 @@ mod tests {
         // Without a SYN it does not come back.
         assert_eq!(data(&mut table, 31, 1), None);
         assert_eq!(data(&mut table, 32, 1), None);
-        assert!(table.get(FlowId(1)).unwrap().regulator.is_none());
+        assert!(!table.get(FlowId(1)).unwrap().is_regulated());
     }
 
     #[test]
@@ -298,7 +311,7 @@ mod tests {
         assert_eq!(data(&mut table, 2, 2), Some(0));
         assert_eq!(data(&mut table, 3, 0), None);
         assert_eq!(data(&mut table, 4, 0), Some(1));
-        assert!(table.get(FlowId(0)).unwrap().regulator.is_some());
+        assert!(table.get(FlowId(0)).unwrap().is_regulated());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! # ackclock-edge
 //!
-//! The box between the wired network and a radio channel: a bearer, and beside it one regulator a flow that decides
-//! when and with which fields ACKs travel on. The same [`Edge`] runs in simulation, under emulated links and in a
+//! The box between the wired network and a radio channel: a bearer, and beside it regulators, one a flow, a user or a queue,
+//! that decide when and with which fields ACKs travel on. The same [`Edge`] runs in simulation, under emulated links and in a
 //! gateway. One file a regulator; [`REGULATORS`] names them.
 
 mod ack_regulator;
@@ -12,6 +12,7 @@ mod none;
 mod regulator;
 mod statistics;
 mod step;
+mod wards;
 mod window_regulator;
 
 pub use ack_regulator::AckRegulator;
@@ -20,6 +21,7 @@ pub use edge::{Edge, RADIO, WIRED};
 pub use regulator::{FlowContext, Output, Regulator, RegulatorConfig, Reports, Verdict};
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use step::Step;
+pub use wards::Scope;
 
 ackclock_core::registry! {
     /// Every regulator.

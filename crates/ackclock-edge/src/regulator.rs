@@ -1,17 +1,17 @@
-//! The regulator: what an edge does with the ACKs and the data of one flow.
+//! The regulator: what an edge does with the ACKs and the data of its flows.
 
 use std::fmt;
 
-use ackclock_core::{FlowId, RadioReport, Segment, Sink, Time};
+use ackclock_core::{FlowId, RadioReport, Segment, Time};
 use ackclock_link::{Cause, Departures, LinkView};
 
-use crate::EdgeStatistics;
-use crate::edge::WIRED;
+use crate::Scope;
 
 /// Decides when and with which fields ACKs travel on; may drop or mark data, and make ACKs of its own.
 ///
-/// Every call carries a [`LinkView`] of the flow's data queue at that instant. What it wants to send comes out of
-/// [`poll_output`](Self::poll_output), which the edge drains after every call.
+/// Whose flows it serves is its [`Scope`]; what is said here of the flow holds of each of them. Every call carries a
+/// [`LinkView`] of the flow's data queue at that instant. What it wants to send comes out of
+/// [`poll_output`](Self::poll_output), which the edge drains after every call, and may be of any of its flows.
 pub trait Regulator: Send {
     /// A data segment arrives from the network and has not entered the queue yet.
     fn on_data(&mut self, _now: Time, _segment: &Segment, _view: LinkView) -> Verdict {
@@ -37,7 +37,8 @@ pub trait Regulator: Send {
     /// A TCP segment with an ACK arrives from the mobile: pure, or with data, SYN or FIN of its own.
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView);
 
-    /// The deadline named by [`poll_timeout`](Self::poll_timeout) has come. Early and repeated calls change nothing.
+    /// The deadline named by [`poll_timeout`](Self::poll_timeout) has come. Early and repeated calls change nothing. The queue
+    /// is that of the flow of which the regulator heard last.
     fn handle_timeout(&mut self, _now: Time, _view: LinkView) {}
 
     /// What to do next.
@@ -48,11 +49,12 @@ pub trait Regulator: Send {
         None
     }
 
-    /// The flow ends: everything held comes out of [`poll_output`](Self::poll_output).
-    fn close(&mut self, _now: Time) {}
+    /// The flow ends, or there is no place for it any more: everything of it that is held comes out of
+    /// [`poll_output`](Self::poll_output), and what is known of it may be forgotten. After its last flow a regulator goes.
+    fn close(&mut self, _now: Time, _flow: FlowId) {}
 
-    /// Segments held, for the law of conservation.
-    fn held(&self) -> usize {
+    /// Segments of the flow that are held, for the law of conservation.
+    fn held(&self, _flow: FlowId) -> usize {
         0
     }
 }
@@ -77,19 +79,6 @@ pub enum Output {
     Discard(Segment),
 }
 
-impl Output {
-    /// Does it.
-    pub(crate) fn act(self, statistics: &mut EdgeStatistics, out: &mut impl Sink) {
-        match self {
-            Self::ToSender(segment) => out.pass(WIRED, &segment),
-            Self::Discard(segment) => {
-                statistics.discarded += 1;
-                out.discard(&segment);
-            }
-        }
-    }
-}
-
 /// Whether reports of the radio are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reports {
@@ -99,17 +88,24 @@ pub enum Reports {
     Heard,
 }
 
-/// What a regulator is told when its flow is first seen.
+/// What a regulator is told when its flow, or the first of its flows, is first seen.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowContext {
     /// The flow.
     pub flow: FlowId,
+    /// Its user: where packets are real one address of a mobile, and of IPv6 the 64 bits of its network.
+    pub user: u32,
 }
 
 /// The table of a regulator in a scenario file.
 pub trait RegulatorConfig: fmt::Debug + Send + Sync {
-    /// Builds the regulator of one flow; `None` leaves flows alone.
+    /// Builds a regulator; `None` leaves flows alone.
     fn build(&self, context: FlowContext) -> Option<Box<dyn Regulator>>;
+
+    /// Whose flows one of its regulators serves.
+    fn scope(&self) -> Scope {
+        Scope::Flow
+    }
 
     /// Whether its regulators act on departures.
     fn departures(&self) -> Departures {

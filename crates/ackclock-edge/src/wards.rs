@@ -37,6 +37,12 @@ impl WardId {
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// Nothing where there is no regulator.
+    #[inline]
+    pub(crate) fn some(self) -> Option<Self> {
+        if self == Self::NONE { None } else { Some(self) }
+    }
 }
 
 impl Default for WardId {
@@ -136,4 +142,3 @@ impl Wards {
         self.wards.get(id.index()).map_or(FlowId(0), |ward| ward.heard)
     }
 }
-

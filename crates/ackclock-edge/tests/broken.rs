@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Segment, Span, Time};
+use ackclock_core::{FlowId, Segment, Span, Time};
 use ackclock_edge::{FlowContext, Output, Regulator, RegulatorConfig};
 use ackclock_link::LinkView;
 use proptest::test_runner::{TestCaseError, TestError, TestRunner};
@@ -60,13 +60,13 @@ impl Regulator for State {
         self.held.front().filter(|_| named).map(|(due, _)| *due)
     }
 
-    fn close(&mut self, _: Time) {
+    fn close(&mut self, _: Time, _: FlowId) {
         if self.fault != Fault::NoClose {
             self.output.extend(self.held.drain(..).map(|(_, ack)| ack));
         }
     }
 
-    fn held(&self) -> usize {
+    fn held(&self, _: FlowId) -> usize {
         if self.fault == Fault::NoHeld { 0 } else { self.held.len() }
     }
 }

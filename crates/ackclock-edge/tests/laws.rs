@@ -4,8 +4,8 @@ use ackclock_core::{
     Ecn, Flags, FlowId, Message, Node, Outbox, Port, Rate, SackBlock, Segment, Seq, Span, Streams, Time,
 };
 use ackclock_edge::{
-    Edge, EdgeConfig, FlowContext, Output, RADIO, REGULATORS, Regulator, RegulatorConfig, Surroundings,
-    Verdict, WIRED,
+    Edge, EdgeConfig, FlowContext, Output, RADIO, REGULATORS, Regulator, RegulatorConfig, Scope,
+    Surroundings, Verdict, WIRED,
 };
 use ackclock_link::queue::{DropTail, Queue};
 use ackclock_link::{
@@ -221,6 +221,10 @@ impl RegulatorConfig for Impatient {
         self.0.build(context).map(|regulator| Box::new(Asked(regulator)) as Box<dyn Regulator>)
     }
 
+    fn scope(&self) -> Scope {
+        self.0.scope()
+    }
+
     fn departures(&self) -> Departures {
         self.0.departures()
     }
@@ -281,12 +285,12 @@ impl Regulator for Asked {
         self.0.poll_timeout()
     }
 
-    fn close(&mut self, now: Time) {
-        self.0.close(now);
+    fn close(&mut self, now: Time, flow: FlowId) {
+        self.0.close(now, flow);
     }
 
-    fn held(&self) -> usize {
-        self.0.held()
+    fn held(&self, flow: FlowId) -> usize {
+        self.0.held(flow)
     }
 }
 

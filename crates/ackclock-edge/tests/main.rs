@@ -6,4 +6,5 @@ mod broken;
 mod laws;
 mod regulated;
 mod reports;
+mod scope;
 mod windows;

@@ -97,12 +97,12 @@ impl Regulator for Scripted {
         self.script.deadline
     }
 
-    fn close(&mut self, _: Time) {
+    fn close(&mut self, _: Time, _: FlowId) {
         self.note(Ends);
         self.output.append(&mut self.held);
     }
 
-    fn held(&self) -> usize {
+    fn held(&self, _: FlowId) -> usize {
         self.held.len()
     }
 }

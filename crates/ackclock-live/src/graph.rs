@@ -2,9 +2,10 @@
 //! port without a wire leaves for the world.
 
 use ackclock_core::{
-    ConfigError, Engine, Message, Node, NodeId, Outbox, PacketId, Port, Rate, Segment, Span, Streams, Time,
+    ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, PacketId, Port, Rate, Segment, Span, Streams,
+    Time,
 };
-use ackclock_edge::{Edge, RADIO, Surroundings, WIRED};
+use ackclock_edge::{Edge, RADIO, RegulatorConfig, Surroundings, WIRED};
 use ackclock_link::{Direction, Files, Medium, Path, path};
 
 use crate::PlaneConfig;
@@ -26,12 +27,16 @@ enum Station {
 }
 
 impl Graph {
-    pub(crate) fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        config: &PlaneConfig<'_>,
+        regulator: Box<dyn RegulatorConfig>,
+        files: &dyn Files,
+    ) -> Result<Self, ConfigError> {
         let streams = Streams::new(config.seed, 0);
         let around =
             Surroundings { wired_round_trip: config.delay * 2, packet_bytes: config.packet_bytes as u32 };
         let mut engine = Engine::new(Watch::default());
-        let edge = engine.add(Station::Edge(config.edge.build(&streams, files, around)?));
+        let edge = engine.add(Station::Edge(config.edge.build_with(regulator, &streams, files, around)?));
         let path = (config.delay > Span::ZERO).then(|| {
             let wire = Path::new(Rate::from_bps(u64::MAX), config.delay, 0.0, &streams);
             let path = engine.add(Station::Path(wire));
@@ -101,6 +106,13 @@ impl Graph {
         let now = self.engine.now();
         self.edge_mut().exchange(now, direction, medium);
         self.engine.refresh(self.edge);
+    }
+
+    /// The number of a connection goes to another.
+    pub(crate) fn forget(&mut self, flow: FlowId) {
+        let now = self.engine.now();
+        self.edge_mut().forget(now, flow);
+        self.engine.note_wake(self.edge);
     }
 
     pub(crate) fn edge(&self) -> &Edge {

@@ -41,6 +41,7 @@ pub mod standard_output;
 mod stats;
 mod tally;
 mod template;
+mod users;
 mod watch;
 
 pub use account::{Account, Page, Rest, Snapshot, Summary, Totals};

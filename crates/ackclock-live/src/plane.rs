@@ -7,7 +7,7 @@ mod pages;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use ackclock_core::{ConfigError, FlowId, PacketId, Segment, Time, name_of};
-use ackclock_edge::Edge;
+use ackclock_edge::{Edge, REGULATORS, RegulatorConfig};
 use ackclock_link::{Direction, Files, Load, Medium};
 
 use crate::account::Totals;
@@ -19,6 +19,7 @@ use crate::port::Side;
 use crate::rewrite::rewrite;
 use crate::tally::Tally;
 use crate::template::Template;
+use crate::users::Users;
 use crate::watch::Seen;
 use crate::{FlowReport, FlowTable, PlaneConfig, Pool};
 
@@ -40,6 +41,7 @@ pub struct Plane {
     /// What is known of each packet, by slot of the pool.
     packets: Vec<Inside>,
     flows: FlowTable,
+    users: Users,
     /// What is known of each connection, by number; nothing of number 0.
     connections: Vec<Option<Connection>>,
     /// Where connections go that lost their number to another, and how many more may.
@@ -89,12 +91,26 @@ impl Plane {
     /// # Errors
     /// Names the key of the `[edge]` table that is wrong.
     pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
+        let regulator = REGULATORS.resolve(&config.edge.regulator);
+        Self::with_regulator(config, regulator.map_err(|error| error.under("regulator"))?, files)
+    }
+
+    /// Builds the graph with a regulator that need not stand in the registry, whatever the `[edge]` table says.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_regulator(
+        config: &PlaneConfig<'_>,
+        regulator: Box<dyn RegulatorConfig>,
+        files: &dyn Files,
+    ) -> Result<Self, ConfigError> {
         let pool = Pool::new(config.packets, config.packet_bytes);
         let (past, account) = mpsc::channel();
         Ok(Self {
-            graph: Graph::new(config, files)?,
+            graph: Graph::new(config, regulator, files)?,
             packets: Vec::new(),
             flows: FlowTable::new(config.flows),
+            users: Users::default(),
             connections: Vec::new(),
             past,
             past_room: MOST_PAST,
@@ -257,16 +273,25 @@ impl Plane {
     /// Begins a connection under a number, and ends the one that had it.
     fn open(&mut self, now: Time, flow: FlowId) {
         self.connections.resize(self.connections.len().max(flow.index() + 1), None);
-        if let Some(old) = self.connections[flow.index()].take() {
-            self.archive(flow, &old);
+        let old = self.connections[flow.index()].take();
+        if let Some(old) = &old {
+            self.archive(flow, old);
             // The last packets of a connection between the same ends may still be inside; the edge then goes on with it.
             if self.flows.inside(flow) == 0 {
-                self.edge_mut().forget(flow);
+                self.graph.forget(flow);
             }
         }
         let ends = self.flows.ends(flow);
         let tally = ends.map(|ends| Tally::new(self.met, ends, now));
         self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| pages::has_ports(&ends))));
+        // The next user gets a number before the old one gives up its own: it may be the same.
+        if let Some(ends) = ends {
+            let user = self.users.enter(ends.radio.address);
+            self.edge_mut().assign(flow, user);
+        }
+        if let Some(old) = old {
+            self.users.leave(old.tally.report().ends.radio.address);
+        }
         let templates = [Template::default(); 2];
         self.connections[flow.index()] = tally.map(|tally| Connection { tally, templates });
     }

@@ -7,5 +7,6 @@ mod crowd;
 mod kernel;
 mod logs;
 mod support;
+mod users;
 mod windows;
 mod worlds;

@@ -247,7 +247,7 @@ impl Traffic {
             Some(quiet) if quiet.until <= now => {
                 let (flow, next) = (quiet.flow, quiet.next);
                 self.quiet.pop_front();
-                boxes.edge().forget(flow);
+                boxes.edge().forget(now, flow);
                 // The SYN, if there is one, takes a number.
                 (flow, next + 1)
             }

@@ -132,7 +132,7 @@ fn duplicates_wait_behind_the_gate_and_are_not_counted() {
         bench.ack(1);
     }
     assert_eq!(bench.sent(), [1]);
-    assert_eq!(bench.regulator.held(), 3);
+    assert_eq!(bench.regulator.held(FlowId(0)), 3);
     bench.depart(0);
     // 7 waiting, one expected: one place, so one duplicate goes.
     assert_eq!(bench.sent(), [1]);
@@ -208,7 +208,7 @@ fn a_place_set_aside_for_limited_transmit_is_gone_in_the_same_step() {
     // 10 - 5 - 1 = 4 places: for the packet of the ACK, those of limited transmit, and the retransmission.
     assert_eq!(bench.sent(), [1, 1, 1, 1]);
     assert_eq!(bench.regulator.expected, 4);
-    assert_eq!(bench.regulator.held(), 1);
+    assert_eq!(bench.regulator.held(FlowId(0)), 1);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn data_from_the_mobile_passes_and_outdates_held_acks() {
     reply.ack = Seq(2 * PAYLOAD);
     bench.regulator.handle_ack(bench.now, reply, bench.view());
     assert_eq!(bench.sent(), [2]);
-    assert_eq!(bench.regulator.held(), 1, "the true duplicate stays");
+    assert_eq!(bench.regulator.held(FlowId(0)), 1, "the true duplicate stays");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn held_acks_are_bounded_by_merging_the_oldest_that_advance() {
     for packets in 1..40 {
         bench.ack(packets);
     }
-    assert!(bench.regulator.held() <= 16, "{} held", bench.regulator.held());
+    assert!(bench.regulator.held(FlowId(0)) <= 16, "{} held", bench.regulator.held(FlowId(0)));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn closing_gives_everything_back_in_order() {
     let mut bench = filled(10, 11, Config::default());
     bench.ack(1);
     bench.ack(2);
-    bench.regulator.close(bench.now);
+    bench.regulator.close(bench.now, FlowId(0));
     assert_eq!(bench.sent(), [1, 2]);
     let mut fin = Segment::pure_ack(FlowId(0), Seq(3 * PAYLOAD), 40);
     fin.flags |= Flags::FIN;

@@ -142,7 +142,8 @@ impl Bench {
 fn each(capacity: Capacity) -> impl Iterator<Item = (&'static str, Bench)> {
     ["wrs", "wrd", "wrb"].into_iter().map(move |name| {
         let config = REGULATORS.resolve(&name.into()).expect("a name of the registry");
-        let regulator = config.build(FlowContext { flow: FlowId(0) }).expect("none leaves flows alone");
+        let regulator =
+            config.build(FlowContext { flow: FlowId(0), user: 0 }).expect("none leaves flows alone");
         (name, Bench::with_buffer(regulator, capacity))
     })
 }

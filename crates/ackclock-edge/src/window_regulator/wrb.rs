@@ -24,7 +24,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, Flags, Segment, Span, Time};
+use ackclock_core::{ConfigError, Flags, FlowId, Segment, Span, Time};
 use ackclock_link::{Cause, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -251,11 +251,11 @@ impl Regulator for WindowRegulator {
         waits.then(|| self.waiting_since + self.config.safety)
     }
 
-    fn close(&mut self, now: Time) {
+    fn close(&mut self, now: Time, _: FlowId) {
         self.release_all(now);
     }
 
-    fn held(&self) -> usize {
+    fn held(&self, _: FlowId) -> usize {
         self.held.len()
     }
 }
@@ -287,7 +287,7 @@ mod tests {
         let mut bench = loaded(Config::default());
         bench.ack(1);
         bench.ack(2);
-        assert_eq!((bench.sent(), bench.regulator.held()), (NOTHING.to_vec(), 2));
+        assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 2));
         // Each departure moves the edge by one and takes one ACK with it: 4 + 8 = 1 + 11.
         bench.depart();
         assert_eq!(bench.sent(), [(1, 11)]);
@@ -358,11 +358,11 @@ mod tests {
         bench.ack(1);
         assert_eq!(bench.sent(), [(1, 15)]);
         (2..8).for_each(|packets| bench.ack(packets));
-        assert_eq!((bench.sent(), bench.regulator.held()), (NOTHING.to_vec(), 6));
+        assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 6));
         bench.ack(8);
         // Or the source would wait for ever: all held ACKs go, with the one edge 8 + 8.
         let edges: Vec<_> = bench.sent().into_iter().map(|(ack, window)| ack + window).collect();
-        assert_eq!((edges, bench.regulator.held()), (vec![16; 7], 0));
+        assert_eq!((edges, bench.regulator.held(FlowId(0))), (vec![16; 7], 0));
     }
 
     #[test]
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(bench.regulator.poll_timeout(), Some(second + Span::from_secs(1)));
         let mut never = loaded(Config { safety: Span::ZERO, ..Config::default() });
         never.ack(1);
-        assert_eq!((never.regulator.held(), never.regulator.poll_timeout()), (1, None));
+        assert_eq!((never.regulator.held(FlowId(0)), never.regulator.poll_timeout()), (1, None));
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
         bench.ack(1);
         bench.now = Time::ZERO + Span::from_millis(500);
         bench.ack(2);
-        assert_eq!(bench.regulator.held(), 2);
+        assert_eq!(bench.regulator.held(FlowId(0)), 2);
         assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_secs(1)));
     }
 
@@ -424,10 +424,10 @@ mod tests {
         bench.ack(2);
         // Each ACK takes one off `Y` = 3: the first goes with 2 + 8, the second would with 1 + 8, and then with 0 + 8 + `Ba`
         // of 1.
-        assert_eq!((bench.sent(), bench.regulator.held()), (vec![(0, 10)], 2));
+        assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (vec![(0, 10)], 2));
         bench.depart();
         // 1 + 8 + 1 for the first of the two; 1 + 8 would be smaller than that.
-        assert_eq!((bench.sent(), bench.regulator.held()), (vec![(1, 10)], 1));
+        assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (vec![(1, 10)], 1));
     }
 
     #[test]
@@ -438,7 +438,7 @@ mod tests {
             ack.ack = Seq(byte);
             bench.handle(ack);
         }
-        assert_eq!((bench.sent().len(), bench.regulator.held()), (10, MOST_HELD));
+        assert_eq!((bench.sent().len(), bench.regulator.held(FlowId(0))), (10, MOST_HELD));
     }
 
     #[test]
@@ -456,7 +456,7 @@ mod tests {
         fin.flags |= Flags::FIN;
         bench.handle(fin);
         assert_eq!(bench.sent(), [(3, 8)]);
-        assert_eq!(bench.regulator.held(), 0);
+        assert_eq!(bench.regulator.held(FlowId(0)), 0);
     }
 
     #[test]
@@ -464,7 +464,7 @@ mod tests {
         let mut bench = loaded(Config::default());
         bench.ack(1);
         bench.ack(2);
-        bench.regulator.close(bench.now);
+        bench.regulator.close(bench.now, FlowId(0));
         assert_eq!(bench.sent(), [(1, 10), (2, 9)]);
     }
 }

@@ -382,7 +382,8 @@ impl Link for Cell {
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.backlog.assign(flow, user);
-        self.reference.join(user);
+        // A number beyond the last is that of the last.
+        self.reference.join(self.backlog.user(flow));
     }
 
     fn forget(&mut self, flow: FlowId) {

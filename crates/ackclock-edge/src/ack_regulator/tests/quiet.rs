@@ -30,11 +30,11 @@ fn an_idle_queue_without_an_answer_releases_all_that_it_has_room_for() {
     (0..11).for_each(|number| bench.depart(number));
     // As many went as places became free, step by step; the last departure left the queue idle.
     bench.sent();
-    let held = bench.regulator.held();
+    let held = bench.regulator.held(FlowId(0));
     bench.now = Time::ZERO + Span::from_secs(1);
     bench.regulator.handle_timeout(bench.now, bench.view());
     // 10 places, of which conservative mode keeps one; what had been expected has not come.
-    assert_eq!((bench.sent().len(), bench.regulator.held()), (9, held - 9));
+    assert_eq!((bench.sent().len(), bench.regulator.held(FlowId(0))), (9, held - 9));
     assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_secs(2)));
 }
 
@@ -56,7 +56,7 @@ fn where_timestamps_tell_how_long_an_answer_takes_an_idle_queue_waits_no_longer(
     answer.set_timestamps(Timestamps { value: 0, echo: 1 });
     bench.arrive_segment(answer);
     (2..12).for_each(|number| bench.depart(number));
-    assert!(bench.regulator.held() > 0);
+    assert!(bench.regulator.held(FlowId(0)) > 0);
     assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_millis(80 + 80)));
 }
 
@@ -161,8 +161,8 @@ fn an_idle_queue_expects_nothing_more_when_the_safety_timer_expires() {
     (0..20).for_each(|number| bench.regulator.accounts.on_queued(&Bench::data(number)));
     (0..=20).for_each(|packets| bench.ack(packets));
     // 10 places less the one that is kept; the first ACK covers nothing known and costs one all the same.
-    assert_eq!((bench.sent().len(), bench.regulator.held()), (9, 12));
+    assert_eq!((bench.sent().len(), bench.regulator.held(FlowId(0))), (9, 12));
     bench.now = Time::ZERO + Span::from_secs(1);
     bench.regulator.handle_timeout(bench.now, bench.view());
-    assert_eq!((bench.sent().len(), bench.regulator.held()), (9, 3));
+    assert_eq!((bench.sent().len(), bench.regulator.held(FlowId(0))), (9, 3));
 }

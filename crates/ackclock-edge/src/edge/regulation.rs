@@ -1,0 +1,150 @@
+//! Calls the regulators of an edge and does what they want.
+
+use ackclock_core::{Ecn, Flags, FlowId, Segment, Sink, Time};
+use ackclock_link::{Bearer, Cause, Direction, LinkView};
+
+use super::{Edge, WIRED};
+use crate::wards::WardId;
+use crate::{Output, Regulator, Verdict};
+
+impl Edge {
+    /// A segment of a regulated flow comes from the network.
+    pub(super) fn came_to_regulator(&mut self, now: Time, mut segment: Segment, out: &mut impl Sink) {
+        let mut verdict = Verdict::Forward;
+        self.regulate(now, segment.flow, out, |regulator, view| {
+            verdict = regulator.on_data(now, &segment, view)
+        });
+        match verdict {
+            Verdict::Forward => {}
+            Verdict::MarkCe => segment.ecn = Ecn::Ce,
+            Verdict::Drop => {
+                self.statistics.discarded += 1;
+                out.discard(&segment);
+                return;
+            }
+        }
+        if self.enqueue(now, &segment, out) {
+            self.regulate(now, segment.flow, out, |regulator, view| regulator.on_queued(now, &segment, view));
+        }
+        self.close_if_over(now, &segment, out);
+        while let Some((surplus, ward)) = self.flows.give_up() {
+            self.close(now, surplus, ward, out);
+        }
+    }
+
+    /// The last byte of a segment has left the queue.
+    pub(super) fn departed(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
+        self.regulate(at, segment.flow, out, |regulator, view| {
+            regulator.on_departed(at, segment, view);
+            if view.is_idle() {
+                regulator.on_idle(at, view);
+            }
+        });
+    }
+
+    /// A segment was refused, or lost later.
+    #[cold]
+    pub(super) fn dropped(&mut self, at: Time, segment: &Segment, cause: Cause, out: &mut impl Sink) {
+        self.statistics.dropped += 1;
+        out.discard(segment);
+        self.flows.open(at, segment.flow).statistics.dropped += 1;
+        self.regulate(at, segment.flow, out, |regulator, view| {
+            regulator.on_dropped(at, segment, cause, view)
+        });
+    }
+
+    /// An ACK from a mobile is its regulator's business. A reset may come without one (RFC 9293 section 3.5.2): it passes
+    /// behind what is held.
+    pub(super) fn ask_about(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
+        if !segment.flags.contains(Flags::ACK) {
+            self.close_if_over(at, segment, out);
+            return out.pass(WIRED, segment);
+        }
+        self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, *segment, view));
+        self.close_if_over(at, segment, out);
+    }
+
+    /// Calls the regulator of a flow, if it has one, and does what it wants.
+    pub(super) fn regulate(
+        &mut self,
+        now: Time,
+        id: FlowId,
+        out: &mut impl Sink,
+        call: impl FnOnce(&mut dyn Regulator, LinkView),
+    ) {
+        let Some(ward) = self.flows.open(now, id).ward() else { return };
+        let Some(regulator) = self.flows.wards.hear(ward, id) else { return };
+        call(regulator, self.bearer.view(now, Direction::Down, id));
+        self.obey(now, ward, out);
+        self.note_deadline(ward);
+    }
+
+    /// The deadline of a regulator has come.
+    pub(super) fn expire(&mut self, now: Time, ward: WardId, out: &mut impl Sink) {
+        let heard = self.flows.wards.heard(ward);
+        if let Some(regulator) = self.flows.wards.get_mut(ward) {
+            regulator.handle_timeout(now, self.bearer.view(now, Direction::Down, heard));
+        }
+        self.obey(now, ward, out);
+        self.note_deadline(ward);
+    }
+
+    /// Does what a regulator wants.
+    fn obey(&mut self, now: Time, ward: WardId, out: &mut impl Sink) {
+        while let Some(output) =
+            self.flows.wards.get_mut(ward).and_then(|regulator| regulator.poll_output(now))
+        {
+            match output {
+                Output::ToSender(segment) => out.pass(WIRED, &segment),
+                Output::Discard(segment) => {
+                    self.statistics.discarded += 1;
+                    out.discard(&segment);
+                }
+            }
+        }
+    }
+
+    /// Expects the next deadline of a regulator, or none of one that has gone.
+    fn note_deadline(&mut self, ward: WardId) {
+        let deadline = self.flows.wards.get(ward).and_then(|regulator| regulator.poll_timeout());
+        self.set_deadline(ward, deadline);
+    }
+
+    #[inline]
+    fn set_deadline(&mut self, ward: WardId, deadline: Option<Time>) {
+        while self.timed <= ward.index() {
+            self.timed = self.timers.add() + 1;
+        }
+        self.timers.set(ward.index(), deadline);
+    }
+
+    fn close_if_over(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
+        if self.flows.get(segment.flow).is_some_and(|flow| flow.ends_with(segment))
+            && let Some(ward) = self.flows.end(segment.flow)
+        {
+            self.close(now, segment.flow, ward, out);
+        }
+    }
+
+    /// What was held of a flow that has ended goes on its way.
+    fn close(&mut self, now: Time, id: FlowId, ward: WardId, out: &mut impl Sink) {
+        if let Some(regulator) = self.flows.wards.get_mut(ward) {
+            regulator.close(now, id);
+        }
+        self.obey(now, ward, out);
+        self.flows.wards.leave(ward);
+        self.note_deadline(ward);
+        self.bearer.forget(id);
+    }
+
+    /// Takes a flow from its regulator between two events. What that then has to give back of its other flows waits until
+    /// the edge is run at `now`.
+    pub(super) fn desert(&mut self, now: Time, id: FlowId) {
+        let Some(ward) = self.flows.end(id) else { return };
+        if let Some(regulator) = self.flows.wards.get_mut(ward) {
+            regulator.close(now, id);
+        }
+        let gone = self.flows.wards.leave(ward);
+        self.set_deadline(ward, Some(now).filter(|_| !gone));
+    }
+}
