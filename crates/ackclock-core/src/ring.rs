@@ -45,6 +45,16 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.slots[place]
     }
 
+    /// Puts one before all others.
+    pub fn push_front(&mut self, element: T) {
+        if self.len == self.slots.len() {
+            self.make_room();
+        }
+        self.head = if self.head == 0 { self.slots.len() - 1 } else { self.head - 1 };
+        self.len += 1;
+        self.slots[self.head] = element;
+    }
+
     /// Takes the first one away, if there is one.
     #[inline]
     pub fn drop_front(&mut self) {
@@ -134,13 +144,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_what_a_queue_does(operations in prop::collection::vec(0u32..3, 1..400)) {
+        fn it_does_what_a_queue_does(operations in prop::collection::vec(0u32..6, 1..400)) {
             let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
             for (number, operation) in operations.into_iter().enumerate() {
                 match operation {
-                    0 => {
+                    0..2 => {
                         ring.drop_front();
                         queue.pop_front();
+                    }
+                    2 => {
+                        ring.push_front(number);
+                        queue.push_front(number);
                     }
                     _ => {
                         ring.push(number);

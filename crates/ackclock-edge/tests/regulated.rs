@@ -114,6 +114,7 @@ impl Queue for Forgetful {
     delegate! {
         to self.0 {
             fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+            fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
             fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;

@@ -31,6 +31,12 @@ pub trait Bearer: Send {
     /// The cause, where the queue of that direction does not take it.
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
 
+    /// Takes a segment to the front of the queue, as [`Link::enqueue_front`].
+    ///
+    /// # Errors
+    /// The cause, where the queue of that direction does not take it.
+    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
+
     /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction.
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
@@ -147,6 +153,12 @@ impl Bearer for PlainBearer {
         }
     }
 
+    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
+        let taken = self.links[direction as usize].enqueue_front(now, segment);
+        self.note_due(direction);
+        taken
+    }
+
     #[inline]
     fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
         if self.due(direction) > now { None } else { self.ask(now, direction) }
@@ -256,6 +268,7 @@ impl Bearer for AnyBearer {
             Self::Other(bearer) => bearer,
         } {
             fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
+            fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
             fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>>;
             fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
             fn poll_timeout(&self) -> Option<Time>;

@@ -209,6 +209,12 @@ impl Link for LindleyLink {
         Ok(())
     }
 
+    /// What was worked out for those that wait would be void; [`AnyLink`](crate::AnyLink) puts a link with a transmitter in the
+    /// place of this one.
+    fn enqueue_front(&mut self, _: Time, _: &Segment) -> Result<(), Cause> {
+        Err(Cause::Policy)
+    }
+
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         let arrives = self.due();
         if arrives > now {
@@ -330,6 +336,7 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     enum Operation {
         Enqueue { flow: u32, payload: u16 },
+        EnqueueFront { flow: u32, payload: u16 },
         Poll,
         Exchange(bool),
     }
@@ -337,6 +344,7 @@ mod tests {
     fn operation() -> impl Strategy<Value = Operation> {
         prop_oneof![
             6 => (0u32..3, 0u16..1400).prop_map(|(flow, payload)| Operation::Enqueue { flow, payload }),
+            1 => (0u32..3, 0u16..1400).prop_map(|(flow, payload)| Operation::EnqueueFront { flow, payload }),
             3 => Just(Operation::Poll),
             1 => any::<bool>().prop_map(Operation::Exchange),
         ]
@@ -375,6 +383,11 @@ mod tests {
                         let segment = Segment::data(FlowId(flow), Seq(number as u32), payload, 40);
                         prop_assert_eq!(plain.enqueue(now, &segment), quick.enqueue(now, &segment));
                         prop_assert_eq!(plain.view(now, FlowId(flow)), quick.view(now, FlowId(flow)));
+                        prop_assert_eq!(plain.waiting(now), quick.waiting(now));
+                    }
+                    Operation::EnqueueFront { flow, payload } => {
+                        let segment = Segment::data(FlowId(flow), Seq(number as u32), payload, 40);
+                        prop_assert_eq!(plain.enqueue_front(now, &segment), quick.enqueue_front(now, &segment));
                         prop_assert_eq!(plain.waiting(now), quick.waiting(now));
                     }
                     Operation::Poll => {}

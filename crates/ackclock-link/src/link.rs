@@ -21,6 +21,13 @@ pub trait Link: Send {
     /// The cause, where the queue does not take it.
     fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
 
+    /// Takes a segment as [`enqueue`](Self::enqueue) does, and puts it before all others of its flow that wait. One that has no
+    /// such place refuses it.
+    ///
+    /// # Errors
+    /// The cause, where it is not taken.
+    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
+
     /// The next event with an instant of at most `now`; instants never decrease.
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
 
@@ -110,6 +117,19 @@ impl Link for AnyLink {
             }
             Self::Serial(link) => link.watch(departures),
             Self::Other(link) => link.watch(departures),
+        }
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        match self {
+            Self::Lindley(link) => {
+                let mut serial = link.hand_over();
+                let taken = serial.enqueue_front(now, segment);
+                *self = Self::Serial(serial);
+                taken
+            }
+            Self::Serial(link) => link.enqueue_front(now, segment),
+            Self::Other(link) => link.enqueue_front(now, segment),
         }
     }
 

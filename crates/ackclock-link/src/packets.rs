@@ -45,6 +45,17 @@ pub(crate) struct Parted {
 }
 
 impl Parted {
+    /// Puts one before all others.
+    pub(crate) fn push_front(&mut self, time: Time, segment: &Segment) {
+        if let Some(timestamps) = segment.timestamps() {
+            self.timestamps.push_front(timestamps);
+        }
+        if let Some(rest) = segment.rest() {
+            self.rests.push_front(rest);
+        }
+        self.heads.push_front((time, *segment.head()));
+    }
+
     /// Takes out the first one.
     ///
     /// # Panics
@@ -121,10 +132,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_leave_as_they_came_with_their_options(operations in prop::collection::vec(0u32..6, 1..400)) {
+        fn packets_leave_as_they_came_with_their_options(operations in prop::collection::vec(0u32..10, 1..400)) {
             let (mut packets, mut queue) = (Parted::default(), VecDeque::new());
             for (number, operation) in operations.into_iter().enumerate() {
-                if operation >= 4 {
+                if operation >= 8 {
                     if let Some((_, segment)) = queue.pop_front() {
                         prop_assert_eq!(packets.pop(), segment);
                     }
@@ -138,8 +149,13 @@ mod tests {
                         segment.set_timestamps(Timestamps { value: number, echo: 7 });
                     }
                     let time = Time::from_nanos(number.into());
-                    packets.push(time, &segment);
-                    queue.push_back((time, segment));
+                    if operation & 4 != 0 {
+                        packets.push_front(time, &segment);
+                        queue.push_front((time, segment));
+                    } else {
+                        packets.push(time, &segment);
+                        queue.push_back((time, segment));
+                    }
                 }
                 prop_assert_eq!(packets.first(), queue.front().map(|one| one.0));
                 prop_assert!(packets.iter().eq(queue.iter().copied()));

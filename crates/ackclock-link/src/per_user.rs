@@ -48,6 +48,13 @@ impl Link for PerUser {
         taken
     }
 
+    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        let user = self.user(segment.flow);
+        let taken = self.links[user].enqueue_front(now, segment);
+        self.note_due(user);
+        taken
+    }
+
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         // Each is asked at its own deadline, so that instants of all of them come in order.
         while let Some((deadline, user)) = self.due.first().filter(|&(deadline, _)| deadline <= now) {

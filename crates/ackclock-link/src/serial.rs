@@ -264,11 +264,15 @@ impl SerialLink {
             _ => Load::NONE,
         }
     }
-}
 
-impl Link for SerialLink {
-    #[inline]
-    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+    /// Takes a segment into the transmitter, or into the queue as `wait` does.
+    #[inline(always)]
+    fn put(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        wait: impl FnOnce(&mut AnyQueue, Load) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
         self.advance(now);
         self.flows.note(segment.flow);
         let mut begins = self.begins;
@@ -280,12 +284,24 @@ impl Link for SerialLink {
                 return Ok(());
             }
         }
-        let taken = self.queue.enqueue(now, segment, self.beside(segment.flow));
+        let beside = self.beside(segment.flow);
+        let taken = wait(&mut self.queue, beside);
         self.tell_drops(now);
         if !self.queue.is_empty() {
             self.begins = begins;
         }
         taken
+    }
+}
+
+impl Link for SerialLink {
+    #[inline]
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, |queue, beside| queue.enqueue(now, segment, beside))
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, |queue, beside| queue.enqueue_front(now, segment, beside))
     }
 
     #[inline]
@@ -430,6 +446,7 @@ mod tests {
         delegate! {
             to self.0 {
                 fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+                fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
                 fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
                 fn is_empty(&self) -> bool;
                 fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;

@@ -3,7 +3,7 @@
 
 use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, segment};
 use ackclock_core::{Ecn, Segment, Span, Time};
-use ackclock_link::{Capacity, Departures, Link, LinkEvent};
+use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent};
 use ackclock_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -161,6 +161,41 @@ proptest! {
             assert_eq!(run(), run(), "{name}: `build` gives links that differ");
         });
     }
+}
+
+#[test]
+fn what_goes_to_the_front_leaves_before_all_of_its_flow_that_wait_and_nothing_is_lost_for_it() {
+    let waiting: Vec<_> = (0..12).map(|number| segment(number % 2, number, 1000)).collect();
+    every_combination(Capacity::Packets(20), 3, |name, build| {
+        let mut link = build();
+        link.watch(Departures::Watched);
+        let mut ends: Vec<(u32, bool)> = Vec::new();
+        for segment in &waiting {
+            let refused = link.enqueue(Time::ZERO, segment).is_err();
+            ends.extend(refused.then_some((segment.seq.0, false)));
+        }
+        let urgent = segment(0, 12, 1000);
+        link.enqueue_front(Time::ZERO, &urgent).unwrap_or_else(|cause| panic!("{name}: {cause:?}"));
+        let mut delivered = 0;
+        while let Some(due) = link.poll_timeout() {
+            while let Some((_, event)) = link.poll_event(due) {
+                match event {
+                    LinkEvent::Departed(segment) | LinkEvent::Dropped(segment, Cause::Medium) => {
+                        ends.push((segment.seq.0, segment.flow == urgent.flow));
+                    }
+                    LinkEvent::Dropped(segment, _) => ends.push((segment.seq.0, false)),
+                    LinkEvent::Delivered(_) => delivered += 1,
+                }
+            }
+        }
+        let left: Vec<_> = ends.iter().filter(|(_, left)| *left).map(|(number, _)| *number).collect();
+        // One may have been in transmission.
+        assert!(left[..2].contains(&12), "{name}: `enqueue_front`: {left:?}");
+        ends.sort_unstable();
+        let numbers: Vec<_> = ends.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, (0..13).collect::<Vec<_>>(), "{name}: `enqueue_front` ({delivered} delivered)");
+        assert_eq!(link.waiting(Time::from_nanos(u64::MAX / 2)).packets, 0, "{name}: `enqueue_front`");
+    });
 }
 
 /// The waiting packet is short, of another flow and often lucky in its delay: a link that knew only of flows that it has

@@ -34,6 +34,13 @@ pub(super) struct Rules {
     pub(super) short: ShortFlows,
 }
 
+/// Where in the queue of its flow a packet is put.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Back,
+    Front,
+}
+
 struct FlowQueue {
     user: u32,
     queue: AnyQueue,
@@ -63,7 +70,13 @@ impl Backlog {
     }
 
     /// Takes a segment; `beside` is what counts against the capacity without waiting here.
-    pub(super) fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        beside: Load,
+        place: Place,
+    ) -> Result<(), Cause> {
         let id = segment.flow;
         self.open(id);
         let (ticket, rules) = (self.next_ticket, &self.rules);
@@ -75,10 +88,17 @@ impl Backlog {
                 return Err(Cause::Full);
             }
         }
-        flow.queue.enqueue(now, segment, beside)?;
+        match place {
+            Place::Back => flow.queue.enqueue(now, segment, beside)?,
+            Place::Front => flow.queue.enqueue_front(now, segment, beside)?,
+        }
         flow.account.count(CountsAt::Enqueued, segment.wire_bytes(), &rules.short);
         flow.ended = false;
-        flow.tickets.push_back(ticket);
+        match place {
+            Place::Back => flow.tickets.push_back(ticket),
+            // The flow keeps the turn that it had.
+            Place::Front => flow.tickets.push_front(flow.tickets.front().copied().unwrap_or(ticket)),
+        }
         self.next_ticket += 1;
         let user = &mut self.users[flow.user as usize];
         user.load += Load::of(segment);

@@ -53,7 +53,7 @@ use crate::scheduler::{Candidate, Class, Scheduler, Service};
 use crate::{
     AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss, Medium,
 };
-use backlog::{Backlog, Rules};
+use backlog::{Backlog, Place, Rules};
 use grant::{Grant, grants};
 use member::{Fragment, Member};
 use reports::Reports;
@@ -278,23 +278,16 @@ impl Cell {
         // Nothing ends with the slots that are being sent.
         self.slots.start(self.next + 1)
     }
-}
 
-impl From<Cell> for AnyLink {
-    fn from(cell: Cell) -> Self {
-        Self::Other(Box::new(cell))
-    }
-}
-
-impl Link for Cell {
-    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+    /// Takes a segment into the queue of its flow.
+    fn put(&mut self, now: Time, segment: &Segment, place: Place) -> Result<(), Cause> {
         self.advance(now);
         let beside = match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(segment.flow),
             BufferMeaning::Waiting => Load::NONE,
         };
         let user = self.backlog.user(segment.flow);
-        let taken = self.backlog.enqueue(now, segment, beside);
+        let taken = self.backlog.enqueue(now, segment, beside, place);
         self.tell_drops(now);
         if !self.backlog.is_empty(user)
             && let Err(at) = self.busy.binary_search(&user)
@@ -305,6 +298,22 @@ impl Link for Cell {
             self.busy.insert(at, user);
         }
         taken
+    }
+}
+
+impl From<Cell> for AnyLink {
+    fn from(cell: Cell) -> Self {
+        Self::Other(Box::new(cell))
+    }
+}
+
+impl Link for Cell {
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, Place::Back)
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, Place::Front)
     }
 
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
@@ -382,7 +391,6 @@ impl Link for Cell {
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.backlog.assign(flow, user);
-        // A number beyond the last is that of the last.
         self.reference.join(self.backlog.user(flow));
     }
 

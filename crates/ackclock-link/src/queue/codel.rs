@@ -232,6 +232,14 @@ impl Queue for Codel {
         Ok(())
     }
 
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+            return Err(Cause::Full);
+        }
+        self.fifo.push_front(now, segment);
+        Ok(())
+    }
+
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
         let from = Backlog { fifo: &mut self.fifo, dropped: &mut self.dropped };
         self.control.dequeue(&self.settings, now, from)

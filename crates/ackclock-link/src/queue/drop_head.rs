@@ -53,17 +53,29 @@ impl DropHead {
     pub fn new(capacity: Capacity) -> Self {
         Self { capacity, ..Self::default() }
     }
-}
 
-impl Queue for DropHead {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+    /// Pushes out the oldest until one more fits.
+    fn make_room(&mut self, segment: &Segment, beside: Load) -> Result<(), Cause> {
         if !self.capacity.admits(beside, segment) {
             return Err(Cause::Full);
         }
         while !self.capacity.admits(self.fifo.load() + beside, segment) {
             self.dropped.extend(self.fifo.pop().map(|(_, oldest)| oldest));
         }
+        Ok(())
+    }
+}
+
+impl Queue for DropHead {
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        self.make_room(segment, beside)?;
         self.fifo.push(now, segment);
+        Ok(())
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        self.make_room(segment, beside)?;
+        self.fifo.push_front(now, segment);
         Ok(())
     }
 

@@ -61,6 +61,14 @@ impl Queue for DropTail {
         Ok(())
     }
 
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+            return Err(Cause::Full);
+        }
+        self.fifo.push_front(now, segment);
+        Ok(())
+    }
+
     #[inline]
     fn dequeue(&mut self, _: Time) -> Option<(Time, Segment)> {
         self.fifo.pop()

@@ -1,4 +1,4 @@
-//! First in, first out: what every discipline keeps its segments in.
+//! First in, first out, but for what goes to the front: what every discipline keeps its segments in.
 
 use ackclock_core::{Segment, Time};
 
@@ -17,6 +17,12 @@ impl Fifo {
     pub(super) fn push(&mut self, now: Time, segment: &Segment) {
         self.load += Load::of(segment);
         self.segments.push(now, segment);
+    }
+
+    /// Puts one before all others.
+    pub(super) fn push_front(&mut self, now: Time, segment: &Segment) {
+        self.load += Load::of(segment);
+        self.segments.push_front(now, segment);
     }
 
     #[inline]

@@ -148,16 +148,15 @@ impl FqCodel {
             self.old.push_back(index);
         }
     }
-}
 
-impl Queue for FqCodel {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+    /// Puts a segment into the queue of its flow, as `push` does, and drops where it is longest what is too much.
+    fn put(&mut self, segment: &Segment, beside: Load, push: impl FnOnce(&mut Fifo)) -> Result<(), Cause> {
         if !self.capacity.admits(beside, segment) {
             return Err(Cause::Full);
         }
         let index = self.bucket(segment.flow);
         let bucket = &mut self.buckets[index];
-        bucket.fifo.push(now, segment);
+        push(&mut bucket.fifo);
         self.total += Load::of(segment);
         if bucket.list == List::None {
             bucket.list = List::New;
@@ -168,6 +167,16 @@ impl Queue for FqCodel {
             self.drop_from_fattest();
         }
         Ok(())
+    }
+}
+
+impl Queue for FqCodel {
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        self.put(segment, beside, |fifo| fifo.push(now, segment))
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        self.put(segment, beside, |fifo| fifo.push_front(now, segment))
     }
 
     /// Section 4.2.

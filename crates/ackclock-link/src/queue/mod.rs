@@ -32,6 +32,12 @@ pub trait Queue: Send {
     /// The cause, where the segment is not taken.
     fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
 
+    /// Takes a segment as [`enqueue`](Self::enqueue) does, and puts it before all others of its flow that wait.
+    ///
+    /// # Errors
+    /// The cause, where the segment is not taken.
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+
     /// Gives the next segment to transmit, if any is left, with the instant at which it had arrived. Segments that the discipline drops
     /// at this moment come out of [`poll_dropped`](Self::poll_dropped).
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
@@ -106,6 +112,7 @@ impl Queue for AnyQueue {
             Self::Other(queue) => queue,
         } {
             fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+            fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
             fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;

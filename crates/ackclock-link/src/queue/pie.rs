@@ -180,6 +180,16 @@ impl Queue for Pie {
         Ok(())
     }
 
+    /// What is put at the front is not dropped early: it has waited before.
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        self.advance(now);
+        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+            return Err(Cause::Full);
+        }
+        self.fifo.push_front(now, segment);
+        Ok(())
+    }
+
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
         self.advance(now);
         let (arrived, segment) = self.fifo.pop()?;

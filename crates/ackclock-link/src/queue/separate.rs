@@ -135,13 +135,16 @@ impl Separate {
             self.parts[number as usize] = None;
         }
     }
-}
 
-impl Queue for Separate {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+    /// Puts a segment into the part that serves its flow, as `put` does.
+    fn put(
+        &mut self,
+        segment: &Segment,
+        put: impl FnOnce(&mut AnyQueue) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
         let number = self.number(segment.flow);
         let part = self.part(number);
-        part.queue.enqueue(now, segment, beside)?;
+        put(&mut part.queue)?;
         part.ended = false;
         if !std::mem::replace(&mut part.active, true) {
             part.credit = QUANTUM;
@@ -150,6 +153,16 @@ impl Queue for Separate {
         self.held += 1;
         self.collect_dropped(number);
         Ok(())
+    }
+}
+
+impl Queue for Separate {
+    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        self.put(segment, |queue| queue.enqueue(now, segment, beside))
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+        self.put(segment, |queue| queue.enqueue_front(now, segment, beside))
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {
