@@ -149,6 +149,14 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         &mut self.nodes[id]
     }
 
+    /// Several nodes at once, as [`node_mut`](Self::node_mut).
+    ///
+    /// # Panics
+    /// Where one is named twice or does not exist: the graph is built by code, not by users.
+    pub fn nodes_mut<const COUNT: usize>(&mut self, ids: [NodeId; COUNT]) -> [&mut N; COUNT] {
+        self.nodes.get_disjoint_mut(ids).expect("nodes that there are, each named once")
+    }
+
     /// The tracer.
     pub fn tracer_mut(&mut self) -> &mut T {
         &mut self.tracer

@@ -45,6 +45,98 @@ pub trait Node: Send {
     fn next_wake(&self) -> Option<Time>;
 }
 
+/// A set of kinds of nodes that holds nodes of kind `B`.
+pub trait Holds<B> {
+    /// The node, if it is of this kind.
+    fn held(&self) -> Option<&B>;
+
+    /// The node for changing it, if it is of this kind.
+    fn held_mut(&mut self) -> Option<&mut B>;
+}
+
+/// Declares the kinds of nodes of a graph: an enum with a line a kind, so that hops between nodes are direct calls.
+///
+/// ```
+/// # use ackclock_core::{Message, Node, Outbox, Port, Time};
+/// # struct Sink;
+/// # impl Node for Sink {
+/// #     fn receive(&mut self, _: Time, _: Port, _: &Message, _: &mut Outbox) {}
+/// #     fn wake(&mut self, _: Time, _: &mut Outbox) {}
+/// #     fn next_wake(&self) -> Option<Time> { None }
+/// # }
+/// ackclock_core::nodes! {
+///     /// A box of the graph.
+///     enum Station {
+///         Sink(Sink),
+///     }
+/// }
+/// let station = Station::from(Sink);
+/// assert_eq!(station.next_wake(), None);
+/// ```
+#[macro_export]
+macro_rules! nodes {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($kind:ident($node:ty)),+ $(,)? }) => {
+        $(#[$meta])*
+        // A graph has few nodes, so it does not matter that some kinds are larger than others.
+        #[allow(clippy::large_enum_variant)]
+        $vis enum $name {
+            $(#[allow(missing_docs)] $kind($node),)+
+        }
+
+        impl $crate::Node for $name {
+            fn receive(
+                &mut self,
+                now: $crate::Time,
+                port: $crate::Port,
+                message: &$crate::Message,
+                out: &mut $crate::Outbox,
+            ) {
+                match self {
+                    $(Self::$kind(node) => node.receive(now, port, message, out),)+
+                }
+            }
+
+            fn wake(&mut self, now: $crate::Time, out: &mut $crate::Outbox) {
+                match self {
+                    $(Self::$kind(node) => node.wake(now, out),)+
+                }
+            }
+
+            fn next_wake(&self) -> Option<$crate::Time> {
+                match self {
+                    $(Self::$kind(node) => node.next_wake(),)+
+                }
+            }
+        }
+
+        $(
+            impl From<$node> for $name {
+                fn from(node: $node) -> Self {
+                    Self::$kind(node)
+                }
+            }
+
+            impl $crate::Holds<$node> for $name {
+                #[allow(unreachable_patterns, reason = "a graph may have one kind")]
+                fn held(&self) -> Option<&$node> {
+                    match self {
+                        Self::$kind(node) => Some(node),
+                        _ => None,
+                    }
+                }
+
+                #[allow(unreachable_patterns, reason = "a graph may have one kind")]
+                fn held_mut(&mut self) -> Option<&mut $node> {
+                    match self {
+                        Self::$kind(node) => Some(node),
+                        _ => None,
+                    }
+                }
+            }
+        )+
+    };
+}
+
 /// Where a component puts the segments that it hands on. A node's [`Outbox`] is one; who holds the neighbour itself hands
 /// them straight over.
 pub trait Sink {

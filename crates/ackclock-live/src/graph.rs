@@ -2,8 +2,7 @@
 //! port without a wire leaves for the world.
 
 use ackclock_core::{
-    ConfigError, Engine, FlowId, Message, Node, NodeId, Outbox, PacketId, Port, Rate, Segment, Span, Streams,
-    Time,
+    ConfigError, Engine, FlowId, Holds, Message, NodeId, PacketId, Rate, Segment, Span, Streams, Time,
 };
 use ackclock_edge::{Edge, RADIO, RegulatorConfig, Surroundings, WIRED};
 use ackclock_link::{Direction, Files, Medium, Path, path};
@@ -19,11 +18,12 @@ pub(crate) struct Graph {
     path: Option<NodeId>,
 }
 
-/// A node of the graph. An enum, so that hops between nodes are direct calls.
-#[allow(clippy::large_enum_variant, reason = "there are two to a graph")]
-enum Station {
-    Path(Path),
-    Edge(Edge),
+ackclock_core::nodes! {
+    /// A box of the graph.
+    enum Station {
+        Path(Path),
+        Edge(Edge),
+    }
 }
 
 impl Graph {
@@ -36,10 +36,10 @@ impl Graph {
         let around =
             Surroundings { wired_round_trip: config.delay * 2, packet_bytes: config.packet_bytes as u32 };
         let mut engine = Engine::new(Watch::default());
-        let edge = engine.add(Station::Edge(config.edge.build_with(regulator, &streams, files, around)?));
+        let edge = engine.add(config.edge.build_with(regulator, &streams, files, around)?.into());
         let path = (config.delay > Span::ZERO).then(|| {
             let wire = Path::new(Rate::from_bps(u64::MAX), config.delay, 0.0, &streams);
-            let path = engine.add(Station::Path(wire));
+            let path = engine.add(wire.into());
             engine.connect((path, path::EDGE), (edge, WIRED));
             path
         });
@@ -116,39 +116,12 @@ impl Graph {
     }
 
     pub(crate) fn edge(&self) -> &Edge {
-        match self.engine.node(self.edge) {
-            Station::Edge(edge) => edge,
-            Station::Path(_) => unreachable!("the node of this number was added as an edge"),
-        }
+        self.engine.node(self.edge).held().expect(ITS_EDGE)
     }
 
     pub(crate) fn edge_mut(&mut self) -> &mut Edge {
-        match self.engine.node_mut(self.edge) {
-            Station::Edge(edge) => edge,
-            Station::Path(_) => unreachable!("the node of this number was added as an edge"),
-        }
+        self.engine.node_mut(self.edge).held_mut().expect(ITS_EDGE)
     }
 }
 
-impl Node for Station {
-    fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
-        match self {
-            Self::Path(path) => path.receive(now, port, message, out),
-            Self::Edge(edge) => edge.receive(now, port, message, out),
-        }
-    }
-
-    fn wake(&mut self, now: Time, out: &mut Outbox) {
-        match self {
-            Self::Path(path) => path.wake(now, out),
-            Self::Edge(edge) => edge.wake(now, out),
-        }
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        match self {
-            Self::Path(path) => path.next_wake(),
-            Self::Edge(edge) => edge.next_wake(),
-        }
-    }
-}
+const ITS_EDGE: &str = "the node of this number was added as an edge";

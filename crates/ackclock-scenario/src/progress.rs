@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ackclock_core::{Span, Time};
-use ackclock_edge::Edge;
 
-use crate::network::{Graph, Parts};
+use crate::island::{Boxes, Executor};
+use crate::traffic::Traffic;
 
 /// How far a run has come.
 #[derive(Debug, Default)]
@@ -55,47 +55,47 @@ impl Progress {
     }
 }
 
-/// Parts of a run after each of which a graph says how far it is,
+/// Parts of a run after each of which an executor says how far it is,
 const STEPS: usize = 100;
 /// if they are no longer than this.
 const LONGEST: Span = Span::from_secs(1000);
 
-/// A graph that tells its progress while time passes.
-pub(crate) struct Watched<'a, G> {
-    graph: &'a mut G,
+/// An executor that tells its progress while time passes.
+pub(crate) struct Watched<'a, E> {
+    executor: &'a mut E,
     progress: &'a Progress,
-    /// Graphs of the run, and those that were run before this one.
-    graphs: (usize, usize),
+    /// Executors of the run, and those that ran before this one.
+    executors: (usize, usize),
     end: Time,
     now: Time,
 }
 
-impl<'a, G: Graph> Watched<'a, G> {
-    /// `graph` is number `done` of `all` graphs that are run one after the other, each until `end`.
+impl<'a, E: Executor> Watched<'a, E> {
+    /// `executor` is number `done` of `all` that run one after the other, each until `end`.
     pub(crate) fn new(
-        graph: &'a mut G,
+        executor: &'a mut E,
         progress: &'a Progress,
         (done, all): (usize, usize),
         end: Time,
     ) -> Self {
-        Self { graph, progress, graphs: (done, all), end, now: Time::ZERO }
+        Self { executor, progress, executors: (done, all), end, now: Time::ZERO }
     }
 
     fn tell(&self) {
-        let (done, all) = self.graphs;
+        let (done, all) = self.executors;
         let part = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
         self.progress.simulate((done as f64 + part) / all as f64);
     }
 }
 
-impl<G: Graph> Graph for Watched<'_, G> {
+impl<E: Executor> Executor for Watched<'_, E> {
     fn advance(&mut self, until: Time) {
-        let steps = (STEPS / self.graphs.1).max(1) as u64;
+        let steps = (STEPS / self.executors.1).max(1) as u64;
         let step = self.end.as_nanos().div_ceil(steps).min(LONGEST.as_nanos());
         loop {
             let next = Time::from_nanos((self.now.as_nanos() / step + 1) * step);
             self.now = next.min(until);
-            self.graph.advance(self.now);
+            self.executor.advance(self.now);
             self.tell();
             if self.now == until {
                 return;
@@ -103,19 +103,15 @@ impl<G: Graph> Graph for Watched<'_, G> {
         }
     }
 
-    fn parts(&mut self, island: usize) -> Parts<'_> {
-        self.graph.parts(island)
-    }
-
-    fn edge(&mut self, island: usize) -> &mut Edge {
-        self.graph.edge(island)
+    fn island(&mut self, number: usize) -> (Boxes<'_>, &Traffic) {
+        self.executor.island(number)
     }
 
     fn events(&self) -> u64 {
-        self.graph.events()
+        self.executor.events()
     }
 
     fn close(&mut self) {
-        self.graph.close();
+        self.executor.close();
     }
 }

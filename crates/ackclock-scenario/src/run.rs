@@ -1,15 +1,17 @@
-//! One run of a scenario: build the graph, let time pass, read the counters.
+//! One run of a scenario: describe its islands, let time pass, read the counters.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use ackclock_core::results::RunResult;
-use ackclock_core::{ConfigError, Engine, Span, Streams, Time};
+use ackclock_core::{ConfigError, NullTracer, Span, Streams, Time};
 use ackclock_edge::Channel;
-use ackclock_link::Files;
+use ackclock_link::{Files, path};
+use ackclock_tcp::host;
 
-use crate::capture::{Capture, Numbers};
-use crate::network::{Builder, Graph, Wired};
+use crate::capture::{Capture, Numbers, Tap};
+use crate::island::{Builder, Executor, Island, Islands, Line, Places};
+use crate::packet::{Interface, Source};
 use crate::plan::{self, FlowPlan};
 use crate::progress::Watched;
 use crate::series::{Recorder, Series};
@@ -70,9 +72,7 @@ pub fn run(
         Some(writer) => course.captured(&parts, writer)?,
         None => {
             for (number, flows) in parts.iter().enumerate() {
-                let line = builder.line(flows, &course.streams_of(flows));
-                let line = &mut line.map_err(|error| scenario.error(&error))?;
-                course.take(line, &[flows], (number, parts.len()));
+                course.alone(flows, (number, parts.len()))?;
             }
         }
     }
@@ -108,31 +108,45 @@ struct Course<'a> {
 impl Course<'_> {
     /// Runs the islands of `parts` in one engine and writes what crosses their wires.
     fn captured(&mut self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<(), RunError> {
-        let engine = Engine::new(Capture::new(writer));
-        let mut graph = Wired { engine, islands: Vec::new(), traffic: Vec::new() };
+        let mut islands = Islands::new(Capture::new(writer));
         for flows in parts {
-            let island = self.builder.wire(&mut graph.engine, flows, &self.streams_of(flows));
-            let (island, traffic) = island.map_err(|error| self.scenario.error(&error))?;
-            for tap in island.taps(numbers_of(flows, parts)) {
-                graph.engine.tracer_mut().listen(tap);
+            let places = islands.add(self.island(flows)?);
+            for tap in taps(places, numbers_of(flows, parts)) {
+                islands.tracer_mut().listen(tap);
             }
-            graph.islands.push(island);
-            graph.traffic.push(traffic);
         }
-        self.take(&mut graph, parts, (0, 1));
-        graph.engine.tracer_mut().finish()
+        self.take(&mut islands, parts, (0, 1));
+        islands.tracer_mut().finish()
     }
 
-    /// Runs a graph, of whose place among all that is told, to the end and reads its counters.
-    fn take(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], place: (usize, usize)) {
-        let end = Time::ZERO + self.scenario.tables().duration;
-        let graph = &mut Watched::new(graph, self.builder.progress, place, end);
-        match &mut self.recorder {
-            Some(recorder) => recorder.record(graph, islands, end),
-            None => graph.advance(end),
+    /// Runs the island of `flows` by itself, by the executor that is fastest for its shape.
+    fn alone(&mut self, flows: &[FlowPlan], place: (usize, usize)) -> Result<(), RunError> {
+        match Line::try_from(self.island(flows)?) {
+            Ok(mut line) => self.take(&mut line, &[flows], place),
+            Err(island) => {
+                let mut islands = Islands::new(NullTracer);
+                islands.add(*island);
+                self.take(&mut islands, &[flows], place);
+            }
         }
-        graph.close();
-        self.tally.read(graph, islands, &self.builder.groups);
+        Ok(())
+    }
+
+    fn island(&self, flows: &[FlowPlan]) -> Result<Island, RunError> {
+        let island = self.builder.island(flows, &self.streams_of(flows));
+        island.map_err(|error| self.scenario.error(&error).into())
+    }
+
+    /// Lets `executor`, of whose place among all that is told, run to the end and reads the counters of its islands.
+    fn take(&mut self, executor: &mut impl Executor, islands: &[&[FlowPlan]], place: (usize, usize)) {
+        let end = Time::ZERO + self.scenario.tables().duration;
+        let executor = &mut Watched::new(executor, self.builder.progress, place, end);
+        match &mut self.recorder {
+            Some(recorder) => recorder.record(executor, islands, end),
+            None => executor.advance(end),
+        }
+        executor.close();
+        self.tally.read(executor, islands, &self.builder.groups);
     }
 
     /// A channel of one flow has chance of its own, whatever other flows there are, and so has each cell.
@@ -145,6 +159,17 @@ impl Course<'_> {
             Channel::Dedicated => self.streams.within(&format!("flow {}", flows[0].id)),
         }
     }
+}
+
+/// Where a capture listens: at the servers' and at the clients' interfaces.
+fn taps(places: Places, numbers: Numbers) -> [Tap; 4] {
+    let tap = |node, port, interface, source| Tap { node, port, interface, source, numbers };
+    [
+        tap(places.path, path::SERVER, Interface::Server, Source::Server),
+        tap(places.servers, host::WIRE, Interface::Server, Source::Client),
+        tap(places.clients, host::WIRE, Interface::Client, Source::Server),
+        tap(places.edge, ackclock_edge::RADIO, Interface::Client, Source::Client),
+    ]
 }
 
 /// What a capture calls the flows of an island of several.

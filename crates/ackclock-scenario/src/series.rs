@@ -6,7 +6,7 @@ use ackclock_core::{ConfigError, FlowId, Histogram, Span, Time};
 use ackclock_edge::{Channel, Edge};
 use ackclock_tcp::Sender;
 
-use crate::network::{Graph, Parts};
+use crate::island::{Boxes, Executor};
 use crate::plan::FlowPlan;
 use crate::{Tables, memory};
 
@@ -84,23 +84,23 @@ impl Recorder {
         Ok(Self { interval, samples, channel: tables.edge.channel, series })
     }
 
-    /// Lets the time of `graph` pass up to `end`, with samples of all its islands on the way.
-    pub(crate) fn record(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], end: Time) {
+    /// Lets the time of `executor` pass up to `end`, with samples of all its islands on the way.
+    pub(crate) fn record(&mut self, executor: &mut impl Executor, islands: &[&[FlowPlan]], end: Time) {
         let first = self.series.columns.len();
         // Clients whose connections come and go have no columns.
-        let lasting = |graph: &mut _, island, flows: &[FlowPlan]| -> Vec<FlowId> {
-            let servers = Graph::parts(graph, island).servers;
+        let lasting = |executor: &mut _, island, flows: &[FlowPlan]| -> Vec<FlowId> {
+            let (Boxes { servers, .. }, _) = Executor::island(executor, island);
             (0..flows.len() as u32).map(FlowId).filter(|&flow| servers.sender(flow).is_some()).collect()
         };
         let lasting: Vec<_> =
-            islands.iter().enumerate().map(|(island, flows)| lasting(graph, island, flows)).collect();
+            islands.iter().enumerate().map(|(island, flows)| lasting(executor, island, flows)).collect();
         let names = islands.iter().zip(&lasting).flat_map(|(flows, lasting)| self.names(flows, lasting));
         let (names, room) = (names.collect::<Vec<_>>(), self.samples as usize);
         self.series.columns.extend(names.into_iter().map(|name| (name, Vec::with_capacity(room))));
         let mut rtts: Vec<_> = lasting.iter().map(|flows| vec![Rtts::default(); flows.len()]).collect();
         for sample in 0..self.samples {
             let now = Time::ZERO + self.interval * sample;
-            graph.advance(now);
+            executor.advance(now);
             let mut columns = self.series.columns[first..].iter_mut();
             let mut push = |value| {
                 if let Some((_, values)) = columns.next() {
@@ -108,13 +108,12 @@ impl Recorder {
                 }
             };
             for (island, (flows, rtts)) in lasting.iter().zip(&mut rtts).enumerate() {
-                let parts = graph.parts(island);
-                sample_flows(&parts, flows, rtts, &mut push);
-                let flows = parts.servers.flows();
-                sample_edge(graph.edge(island), flows, now, &mut push);
+                let (boxes, _) = executor.island(island);
+                sample_flows(&boxes, flows, rtts, &mut push);
+                sample_edge(boxes.edge, boxes.servers.flows(), now, &mut push);
             }
         }
-        graph.advance(end);
+        executor.advance(end);
     }
 
     pub(crate) fn series(self) -> Series {
@@ -150,16 +149,16 @@ impl Rtts {
     }
 }
 
-fn sample_flows(parts: &Parts<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &mut impl FnMut(f64)) {
+fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &mut impl FnMut(f64)) {
     for (&flow, rtts) in flows.iter().zip(rtts) {
-        let sender = parts.servers.sender(flow);
+        let sender = boxes.servers.sender(flow);
         let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
         push(sender.map_or(f64::NAN, |sender| sender.cwnd().into()));
         push(sender.and_then(Sender::ssthresh).map_or(f64::NAN, f64::from));
         push(ms(sender.and_then(Sender::srtt)));
         push(ms(sender.map(Sender::rto)));
         push(sender.map_or(f64::NAN, |sender| rtts.mean_since(&sender.stats().rtt)));
-        let receiver = parts.clients.receiver(flow);
+        let receiver = boxes.clients.receiver(flow);
         push(receiver.map_or(f64::NAN, |receiver| receiver.delivered_bytes() as f64));
         push(sender.map_or(f64::NAN, |sender| sender.mss().into()));
     }

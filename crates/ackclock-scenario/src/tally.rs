@@ -12,7 +12,7 @@ use ackclock_link::Direction;
 use ackclock_tcp::{Receiver, Sender, SenderStats};
 
 use crate::Scenario;
-use crate::network::{Builder, Graph, Group, Parts};
+use crate::island::{Boxes, Builder, Executor, Group};
 use crate::plan::FlowPlan;
 use crate::traffic::Counts;
 use crate::transfers::Transfers;
@@ -45,10 +45,15 @@ impl Tally {
         }
     }
 
-    /// Reads the counters of a graph that has come to its end.
-    pub(crate) fn read(&mut self, graph: &mut impl Graph, islands: &[&[FlowPlan]], groups: &[Arc<Group>]) {
+    /// Reads the counters of islands that have come to their end.
+    pub(crate) fn read(
+        &mut self,
+        executor: &mut impl Executor,
+        islands: &[&[FlowPlan]],
+        groups: &[Arc<Group>],
+    ) {
         for (island, flows) in islands.iter().enumerate() {
-            let Parts { servers, edge, clients, traffic } = graph.parts(island);
+            let (Boxes { servers, edge, clients, .. }, traffic) = executor.island(island);
             self.delivered += edge.statistics().delivered;
             self.transfers.merge(&traffic.transfers());
             for (user, counts) in traffic.counts(servers, clients) {
@@ -63,12 +68,11 @@ impl Tally {
                     self.flows.push(flow);
                 }
             }
-            let edge = graph.edge(island);
             for (direction, sum) in Direction::BOTH.into_iter().zip(&mut self.links) {
                 *sum += &edge.link_counts(Time::ZERO + self.duration, direction);
             }
         }
-        self.events += graph.events();
+        self.events += executor.events();
     }
 
     /// The results of everything that was read.

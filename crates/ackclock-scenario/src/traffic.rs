@@ -10,24 +10,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use ackclock_core::{FlowId, Seq, Span, Time, Wakes};
-use ackclock_edge::Edge;
 use ackclock_tcp::{Client, Host, News, Receiver, Request, Sender, Supply, Then};
 
-use crate::network::Group;
+use crate::island::{Boxes, Group};
 use crate::plan::FlowPlan;
 use crate::transfers::Transfers;
 
 /// How long a number is not given to another connection: what Linux waits in TIME-WAIT.
 const QUIET: Span = Span::from_secs(60);
-
-/// The boxes of an island, one at a time.
-pub(crate) trait Boxes {
-    fn servers(&mut self) -> &mut Host;
-    /// As [`ackclock_link::Path::renew`].
-    fn renew(&mut self, flow: FlowId, name: &str);
-    fn edge(&mut self) -> &mut Edge;
-    fn clients(&mut self) -> &mut Host;
-}
 
 /// What the clients of an island do.
 #[derive(Default)]
@@ -151,9 +141,9 @@ impl Traffic {
 
     /// Takes the news of the hosts and makes the requests that are due at `now`, when all else that is due has been done;
     /// whether there were any.
-    pub(crate) fn serve(&mut self, now: Time, boxes: &mut impl Boxes) -> bool {
+    pub(crate) fn serve(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let mut served = false;
-        while let Some(news) = boxes.clients().poll_news().or_else(|| boxes.servers().poll_news()) {
+        while let Some(news) = boxes.clients.poll_news().or_else(|| boxes.servers.poll_news()) {
             served = true;
             match news {
                 News::Reached(flow) => self.answered(now, flow),
@@ -203,7 +193,7 @@ impl Traffic {
     }
 
     /// A client asks for something: on a connection that it has, or on a new one.
-    fn ask(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut impl Boxes) {
+    fn ask(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut Boxes<'_>) {
         let Request { connection, bytes, then } = request;
         let known = self.visitors[visitor].reused.iter().position(|&(number, _)| number == connection);
         let flow = match known {
@@ -214,23 +204,23 @@ impl Traffic {
         let Some(Some(connection)) = self.alive.get_mut((flow.0 - self.first) as usize) else { return };
         connection.asked += bytes;
         connection.pending.push_back((now, bytes));
-        boxes.clients().mark(flow, connection.asked);
+        boxes.clients.mark(flow, connection.asked);
         let supply = match then {
             Then::Close => Supply::Bytes(bytes),
             Then::More => Supply::Open(bytes),
         };
-        boxes.servers().supply(now, flow, supply);
+        boxes.servers.supply(now, flow, supply);
     }
 
     /// Makes a connection.
-    fn open(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut impl Boxes) -> FlowId {
+    fn open(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut Boxes<'_>) -> FlowId {
         let (flow, first) = self.number(now, boxes);
         let Visitor { group, seat, name, opened, reused, .. } = &mut self.visitors[visitor];
-        boxes.renew(flow, &format!("{name}/{opened}"));
-        boxes.edge().assign(flow, *seat);
+        boxes.path.renew(flow, &format!("{name}/{opened}"));
+        boxes.edge.assign(flow, *seat);
         let (sender, receiver) = group.connection(flow, now, first);
-        boxes.servers().watch_sender(flow, sender);
-        boxes.clients().watch_receiver(flow, now, receiver);
+        boxes.servers.watch_sender(flow, sender);
+        boxes.clients.watch_receiver(flow, now, receiver);
         *opened += 1;
         if request.then == Then::More {
             reused.push((request.connection, flow));
@@ -242,12 +232,12 @@ impl Traffic {
     }
 
     /// A number for a connection, and its first sequence number.
-    fn number(&mut self, now: Time, boxes: &mut impl Boxes) -> (FlowId, Seq) {
+    fn number(&mut self, now: Time, boxes: &mut Boxes<'_>) -> (FlowId, Seq) {
         match self.quiet.front() {
             Some(quiet) if quiet.until <= now => {
                 let (flow, next) = (quiet.flow, quiet.next);
                 self.quiet.pop_front();
-                boxes.edge().forget(now, flow);
+                boxes.edge.forget(now, flow);
                 // The SYN, if there is one, takes a number.
                 (flow, next + 1)
             }
@@ -269,23 +259,23 @@ impl Traffic {
     }
 
     /// Both ends are done: they go, and what they did is kept.
-    fn close(&mut self, now: Time, flow: FlowId, boxes: &mut impl Boxes) {
+    fn close(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let Some(connection) = self.alive.get_mut((flow.0 - self.first) as usize).and_then(Option::take)
         else {
             return;
         };
         let past = self.past.entry(self.visitors[connection.visitor].user).or_default();
         past.flows += 1;
-        if let Some(sender) = boxes.servers().sender(flow) {
+        if let Some(sender) = boxes.servers.sender(flow) {
             *past = past.with(sender);
         }
         let mut next = Seq(1);
-        if let Some(receiver) = boxes.clients().receiver(flow) {
+        if let Some(receiver) = boxes.clients.receiver(flow) {
             *past = past.and(receiver);
             next = receiver.next();
         }
-        boxes.servers().remove(flow);
-        boxes.clients().remove(flow);
+        boxes.servers.remove(flow);
+        boxes.clients.remove(flow);
         self.quiet.push_back(Quiet { until: now + QUIET, flow, next });
     }
 }
@@ -293,7 +283,7 @@ impl Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{Builder, Graph};
+    use crate::island::{Builder, Executor, Line};
     use crate::{DiskFiles, Scenario};
     use ackclock_core::Streams;
 
@@ -309,17 +299,17 @@ mod tests {
         let (files, streams) = (DiskFiles::in_folder("."), Streams::new(1, 0));
         let progress = crate::Progress::default();
         let builder = Builder::new(scenario.tables(), &files, &streams, &progress).expect("it was checked");
-        let mut line = builder
-            .line(&crate::plan::flows(scenario.tables()).expect("it was checked"), &streams)
-            .expect("it was checked");
+        let flows = crate::plan::flows(scenario.tables()).expect("it was checked");
+        let island = builder.island(&flows, &streams).expect("it was checked");
+        let Ok(mut line) = Line::try_from(island) else { panic!("it has the plainest shape") };
         line.advance(Time::ZERO + Span::from_secs(3600));
-        let parts = line.parts(0);
-        let opened = parts.traffic.counts(parts.servers, parts.clients)[&0].flows;
+        let (boxes, traffic) = line.island(0);
+        let opened = traffic.counts(boxes.servers, boxes.clients)[&0].flows;
         // 1800 pages of 5.517 objects: 9931, with a deviation of 3 %.
         assert!(opened > 8_500, "{opened}");
         // In the minute that a number is quiet 166 connections are opened, with a deviation of 30 at most.
-        assert!(parts.traffic.alive.len() < 400, "{}", parts.traffic.alive.len());
-        assert_eq!(parts.servers.flows(), 2 + parts.traffic.alive.len());
-        assert!(parts.traffic.alive.iter().flatten().count() < 100);
+        assert!(traffic.alive.len() < 400, "{}", traffic.alive.len());
+        assert_eq!(boxes.servers.flows(), 2 + traffic.alive.len());
+        assert!(traffic.alive.iter().flatten().count() < 100);
     }
 }

@@ -1,0 +1,69 @@
+//! The network of a scenario: islands, each of them boxes and the wires between them.
+//!
+//! Where each flow has a channel of its own, the network falls into islands of one flow. Nothing passes between islands, so
+//! they can be run one after the other: memory does not grow with the number of flows, and a flow's chance does not depend
+//! on how others behave.
+//!
+//! An [`Island`] is described once, in `build`, and run by an [`Executor`]: an [engine](InEngine) runs islands of every
+//! shape, several together; a [`Line`] runs one of the plainest shape several times faster. `tests/line.rs` holds both to
+//! the same results.
+
+mod build;
+mod engine;
+mod line;
+
+use ackclock_core::{Port, Time};
+use ackclock_edge::Edge;
+use ackclock_link::Path;
+use ackclock_tcp::Host;
+
+pub(crate) use self::build::{Builder, Group};
+pub(crate) use self::engine::{Islands, Places};
+pub(crate) use self::line::Line;
+use crate::traffic::Traffic;
+
+ackclock_core::nodes! {
+    /// A box of an island.
+    pub(crate) enum Station {
+        Host(Host),
+        Path(Path),
+        Edge(Edge),
+    }
+}
+
+/// An island as it is described.
+pub(crate) struct Island {
+    /// Of boxes that have something to do at the same instant, the first goes first.
+    pub(crate) boxes: Vec<Station>,
+    /// Each joins two ports, in both directions.
+    pub(crate) wires: Vec<[End; 2]>,
+    /// Where the boxes stand that results are read from.
+    pub(crate) places: Places,
+    pub(crate) traffic: Traffic,
+}
+
+/// An end of a wire: a box by its place in the island, and its port.
+pub(crate) type End = (usize, Port);
+
+/// The boxes of an island that results are read from and its traffic acts on.
+pub(crate) struct Boxes<'a> {
+    pub(crate) servers: &'a mut Host,
+    pub(crate) path: &'a mut Path,
+    pub(crate) edge: &'a mut Edge,
+    pub(crate) clients: &'a mut Host,
+}
+
+/// Runs islands, which it numbers from zero.
+pub(crate) trait Executor {
+    /// Does everything that is due up to and at `until`.
+    fn advance(&mut self, until: Time);
+
+    /// The boxes of an island, brought up to the instant that was reached, and its traffic.
+    fn island(&mut self, number: usize) -> (Boxes<'_>, &Traffic);
+
+    /// How many events it took.
+    fn events(&self) -> u64;
+
+    /// The run is over: packets that are under way may be let go, so that its results find room.
+    fn close(&mut self) {}
+}
