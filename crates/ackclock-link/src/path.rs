@@ -72,12 +72,6 @@ impl Path {
         self.down.renew(flow, name);
     }
 
-    /// Lets go what is under way.
-    pub fn let_go(&mut self) {
-        self.up.let_go();
-        self.down.let_go();
-    }
-
     /// Packets lost in both directions.
     pub fn lost(&self) -> u64 {
         self.up.lost + self.down.lost
@@ -136,12 +130,13 @@ impl Wires {
         self.flight.drop_front();
     }
 
-    fn let_go(&mut self) {
+    /// Lets go what is under way.
+    pub fn let_go(&mut self) {
         self.flight = Flight::default();
     }
 
     /// As [`Path::renew`].
-    fn renew(&mut self, flow: FlowId, name: &str) {
+    pub fn renew(&mut self, flow: FlowId, name: &str) {
         self.reach(flow);
         self.free[flow.index()] = Time::ZERO;
         if self.loss > 0.0 {

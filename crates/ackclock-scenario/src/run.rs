@@ -123,13 +123,16 @@ impl Course<'_> {
     fn alone(&mut self, flows: &[FlowPlan], place: (usize, usize)) -> Result<(), RunError> {
         match Line::try_from(self.island(flows)?) {
             Ok(mut line) => self.take(&mut line, &[flows], place),
-            Err(island) => {
-                let mut islands = Islands::new(NullTracer);
-                islands.add(*island);
-                self.take(&mut islands, &[flows], place);
-            }
+            Err(island) => self.in_engine(*island, flows, place),
         }
         Ok(())
+    }
+
+    #[cold]
+    fn in_engine(&mut self, island: Island, flows: &[FlowPlan], place: (usize, usize)) {
+        let mut islands = Islands::new(NullTracer);
+        islands.add(island);
+        self.take(&mut islands, &[flows], place);
     }
 
     fn island(&self, flows: &[FlowPlan]) -> Result<Island, RunError> {

@@ -216,7 +216,8 @@ impl Traffic {
     fn open(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut Boxes<'_>) -> FlowId {
         let (flow, first) = self.number(now, boxes);
         let Visitor { group, seat, name, opened, reused, .. } = &mut self.visitors[visitor];
-        boxes.path.renew(flow, &format!("{name}/{opened}"));
+        let name = format!("{name}/{opened}");
+        boxes.wires.iter_mut().for_each(|wires| wires.renew(flow, &name));
         boxes.edge.assign(flow, *seat);
         let (sender, receiver) = group.connection(flow, now, first);
         boxes.servers.watch_sender(flow, sender);

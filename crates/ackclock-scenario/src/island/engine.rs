@@ -1,6 +1,7 @@
 //! Islands in an engine, which runs every shape; several together, so that what crosses their wires is in order.
 
 use ackclock_core::{Engine, Holds, NodeId, Time, Tracer};
+use ackclock_link::Path;
 
 use super::{Boxes, Executor, Island, Station};
 use crate::traffic::Traffic;
@@ -96,7 +97,8 @@ impl Places {
 
 fn boxes<T: Tracer>(engine: &mut Engine<Station, T>, places: Places) -> Boxes<'_> {
     let [servers, path, edge, clients] = engine.nodes_mut(places.all());
-    Boxes { servers: held(servers), path: held(path), edge: held(edge), clients: held(clients) }
+    let Path { up, down } = held(path);
+    Boxes { servers: held(servers), wires: [up, down], edge: held(edge), clients: held(clients) }
 }
 
 fn held<B>(station: &mut Station) -> &mut B

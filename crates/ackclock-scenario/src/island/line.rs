@@ -1,7 +1,7 @@
 //! One island of the plainest shape, servers - wires - edge - clients, in direct calls.
 //!
 //! What passes between the boxes is the same and in the same order as in an engine; but here each hands its segments
-//! straight to the next, where an engine carries them as messages ([why](../../../../docs/adr/0018-one-island-two-executors.md)).
+//! straight to the next, where an engine carries them as messages (`docs/adr/0018-one-island-two-executors.md`).
 
 use ackclock_core::{Port, Segment, Sink, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
@@ -14,19 +14,29 @@ use super::{Boxes, Executor, Island, Station};
 use crate::traffic::Traffic;
 
 /// An island whose boxes stand in a line.
+// Its place in memory costs or gains 2 % (decision 18).
+#[repr(align(64))]
 pub(crate) struct Line {
     servers: Host,
-    path: Path,
+    /// From the servers to the edge.
+    down: Wires,
     edge: Edge,
-    clients: Host,
+    beyond: Beyond,
     traffic: Traffic,
-    /// What the clients have sent and the edge has not taken yet.
-    uplink: Vec<Segment>,
     /// What the edge is taking from the clients.
     taken: Vec<Segment>,
+    now: Time,
+}
+
+/// What the edge passes segments on to.
+struct Beyond {
+    /// From the edge to the servers.
+    up: Wires,
+    clients: Host,
+    /// What the clients have sent and the edge has not taken yet.
+    uplink: Vec<Segment>,
     /// Instants at which a box had something to do, and segments handed on.
     events: u64,
-    now: Time,
 }
 
 impl TryFrom<Island> for Line {
@@ -42,8 +52,9 @@ impl TryFrom<Island> for Line {
             Ok(
                 [Station::Host(servers), Station::Path(path), Station::Edge(edge), Station::Host(clients)],
             ) => {
-                let (uplink, taken) = (Vec::new(), Vec::new());
-                Ok(Self { servers, path, edge, clients, traffic, uplink, taken, events: 0, now: Time::ZERO })
+                let Path { up, down } = path;
+                let beyond = Beyond { up, clients, uplink: Vec::new(), events: 0 };
+                Ok(Self { servers, down, edge, beyond, traffic, taken: Vec::new(), now: Time::ZERO })
             }
             Ok(boxes) => Err(Box::new(Island { boxes: boxes.into(), wires, places, traffic })),
             Err(boxes) => Err(Box::new(Island { boxes, wires, places, traffic })),
@@ -55,9 +66,9 @@ impl Executor for Line {
     fn advance(&mut self, until: Time) {
         loop {
             self.run(until.min(self.traffic.due()));
-            let Self { servers, path, edge, clients, traffic, now, .. } = self;
-            let served = traffic.serve(*now, &mut Boxes { servers, path, edge, clients });
-            if !served && *now == until {
+            let now = self.now;
+            let (mut boxes, traffic) = self.boxes();
+            if !traffic.serve(now, &mut boxes) && now == until {
                 return;
             }
         }
@@ -65,37 +76,44 @@ impl Executor for Line {
 
     fn island(&mut self, _: usize) -> (Boxes<'_>, &Traffic) {
         self.settle();
-        let Self { servers, path, edge, clients, traffic, .. } = self;
-        (Boxes { servers, path, edge, clients }, traffic)
+        let (boxes, traffic) = self.boxes();
+        (boxes, traffic)
     }
 
     fn events(&self) -> u64 {
-        self.events
+        self.beyond.events
     }
 
     fn close(&mut self) {
         self.settle();
         self.edge.let_go();
-        self.path.let_go();
+        self.down.let_go();
+        self.beyond.up.let_go();
     }
 }
 
 impl Line {
+    fn boxes(&mut self) -> (Boxes<'_>, &mut Traffic) {
+        let Self { servers, down, edge, beyond: Beyond { up, clients, .. }, traffic, .. } = self;
+        (Boxes { servers, wires: [up, down], edge, clients }, traffic)
+    }
+
     /// Does everything that is due up to and at `until`, or at the instant at which a host has news.
     fn run(&mut self, mut until: Time) {
         loop {
+            let Beyond { up, clients, .. } = &self.beyond;
             let (servers, edge) = (self.servers.due(), self.edge.due());
-            let wires = self.path.due();
-            let now = servers.min(wires).min(edge).min(self.clients.due());
+            let wires = up.due().min(self.down.due());
+            let now = servers.min(wires).min(edge).min(clients.due());
             if now > until {
                 self.now = until;
                 return;
             }
-            self.events += 1;
+            self.beyond.events += 1;
             // Ties go to the box that stands first, as they do to the lowest node of an engine.
             if servers == now {
-                let Self { servers, path, events, .. } = self;
-                servers.run(now, &mut Down { now, wires: &mut path.down, events });
+                let Self { servers, down, beyond, .. } = self;
+                servers.run(now, &mut Down { now, wires: down, events: &mut beyond.events });
                 if servers.has_news() {
                     until = now;
                 }
@@ -104,7 +122,7 @@ impl Line {
             } else if edge == now {
                 self.run_edge(now);
             } else {
-                let Self { clients, uplink, .. } = self;
+                let Beyond { clients, uplink, .. } = &mut self.beyond;
                 clients.run(now, &mut Uplink(uplink));
                 if clients.has_news() {
                     until = now;
@@ -116,8 +134,7 @@ impl Line {
 
     #[inline(always)]
     fn run_edge(&mut self, now: Time) {
-        let Self { path, edge, clients, uplink, events, .. } = self;
-        edge.run(now, &mut Radio { now, up: &mut path.up, clients, uplink, events });
+        self.edge.run(now, &mut Radio { now, beyond: &mut self.beyond });
         self.carry_up(now);
     }
 
@@ -129,17 +146,17 @@ impl Line {
     /// What has come through the wires.
     #[inline(always)]
     fn arrive(&mut self, now: Time) {
-        let Self { servers, path: Path { up, down }, events, .. } = self;
+        let Self { servers, down, beyond: Beyond { up, events, .. }, .. } = self;
         while up.due() <= now {
             *events += 1;
             servers.take(now, up.front(), &mut Down { now, wires: down, events });
             up.drop_front();
         }
         look_ahead(servers, up);
-        while self.path.down.due() <= now {
-            let Self { path: Path { up, down }, edge, clients, uplink, events, .. } = self;
-            *events += 1;
-            edge.take(now, WIRED, down.front(), &mut Radio { now, up, clients, uplink, events });
+        while self.down.due() <= now {
+            let Self { down, edge, beyond, .. } = self;
+            beyond.events += 1;
+            edge.take(now, WIRED, down.front(), &mut Radio { now, beyond });
             down.drop_front();
             self.carry_up(now);
         }
@@ -148,7 +165,7 @@ impl Line {
     /// What the clients have sent, if anything.
     #[inline(always)]
     fn carry_up(&mut self, now: Time) {
-        if !self.uplink.is_empty() {
+        if !self.beyond.uplink.is_empty() {
             self.carry_all_up(now);
         }
     }
@@ -156,12 +173,12 @@ impl Line {
     #[inline(always)]
     fn carry_all_up(&mut self, now: Time) {
         // What its passing calls forth stands behind it.
-        while !self.uplink.is_empty() {
-            let Self { path, edge, clients, uplink, taken, events, .. } = self;
-            std::mem::swap(uplink, taken);
+        while !self.beyond.uplink.is_empty() {
+            let Self { edge, beyond, taken, .. } = self;
+            std::mem::swap(&mut beyond.uplink, taken);
             for segment in taken.iter() {
-                *events += 1;
-                edge.take(now, RADIO, segment, &mut Radio { now, up: &mut path.up, clients, uplink, events });
+                beyond.events += 1;
+                edge.take(now, RADIO, segment, &mut Radio { now, beyond });
             }
             taken.clear();
         }
@@ -199,21 +216,18 @@ impl Sink for Down<'_> {
 /// From the edge to the clients and into the wires.
 struct Radio<'a> {
     now: Time,
-    /// From the edge to the servers.
-    up: &'a mut Wires,
-    clients: &'a mut Host,
-    uplink: &'a mut Vec<Segment>,
-    events: &'a mut u64,
+    beyond: &'a mut Beyond,
 }
 
 impl Sink for Radio<'_> {
     #[inline(always)]
     fn pass(&mut self, port: Port, segment: &Segment) {
-        *self.events += 1;
+        let Beyond { up, clients, uplink, events } = &mut *self.beyond;
+        *events += 1;
         if port == RADIO {
-            self.clients.take(self.now, segment, &mut Uplink(self.uplink));
+            clients.take(self.now, segment, &mut Uplink(uplink));
         } else {
-            self.up.enter(self.now, segment);
+            up.enter(self.now, segment);
         }
     }
 

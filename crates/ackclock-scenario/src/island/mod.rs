@@ -15,6 +15,7 @@ mod line;
 use ackclock_core::{Port, Time};
 use ackclock_edge::Edge;
 use ackclock_link::Path;
+use ackclock_link::path::Wires;
 use ackclock_tcp::Host;
 
 pub(crate) use self::build::{Builder, Group};
@@ -48,7 +49,8 @@ pub(crate) type End = (usize, Port);
 /// The boxes of an island that results are read from and its traffic acts on.
 pub(crate) struct Boxes<'a> {
     pub(crate) servers: &'a mut Host,
-    pub(crate) path: &'a mut Path,
+    /// Towards the servers, and towards the edge.
+    pub(crate) wires: [&'a mut Wires; 2],
     pub(crate) edge: &'a mut Edge,
     pub(crate) clients: &'a mut Host,
 }
