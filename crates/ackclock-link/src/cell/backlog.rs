@@ -57,6 +57,30 @@ struct UserQueue {
     load: Load,
 }
 
+impl FlowQueue {
+    fn put(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        beside: Load,
+        place: Place,
+        ticket: u64,
+    ) -> Result<(), Cause> {
+        match place {
+            Place::Back => {
+                self.queue.enqueue(now, segment, beside)?;
+                self.tickets.push_back(ticket);
+            }
+            Place::Front => {
+                self.queue.enqueue_front(now, segment, beside)?;
+                // The flow keeps the turn that it had.
+                self.tickets.push_front(self.tickets.front().copied().unwrap_or(ticket));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Backlog {
     pub(super) fn new(users: usize, rules: Rules) -> Self {
         Self {
@@ -88,17 +112,9 @@ impl Backlog {
                 return Err(Cause::Full);
             }
         }
-        match place {
-            Place::Back => flow.queue.enqueue(now, segment, beside)?,
-            Place::Front => flow.queue.enqueue_front(now, segment, beside)?,
-        }
+        flow.put(now, segment, beside, place, ticket)?;
         flow.account.count(CountsAt::Enqueued, segment.wire_bytes(), &rules.short);
         flow.ended = false;
-        match place {
-            Place::Back => flow.tickets.push_back(ticket),
-            // The flow keeps the turn that it had.
-            Place::Front => flow.tickets.push_front(flow.tickets.front().copied().unwrap_or(ticket)),
-        }
         self.next_ticket += 1;
         let user = &mut self.users[flow.user as usize];
         user.load += Load::of(segment);
