@@ -9,6 +9,7 @@ mod exchanges;
 mod host;
 mod hostile;
 mod linux;
+mod relay;
 mod support;
 mod table_one;
 mod wrap;

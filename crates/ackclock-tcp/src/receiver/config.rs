@@ -32,6 +32,10 @@ pub enum WindowPolicy {
     Whole,
     /// 64 KiB, and more as data arrives, as Linux does.
     Tuned,
+    /// What of it is free: the application tells what it has read ([`Receiver::read_up_to`](super::Receiver::read_up_to)). No
+    /// scenario can ask for it.
+    #[serde(skip)]
+    Unread,
 }
 
 /// How a connection begins.

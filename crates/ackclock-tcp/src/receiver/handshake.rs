@@ -43,6 +43,7 @@ impl Receiver {
             self.next = seg.seq + 1;
             self.quick.on_handshake(now.since(self.syn_sent));
             self.agree(seg);
+            self.anchor();
         }
         self.acknowledge(now, None, out);
     }

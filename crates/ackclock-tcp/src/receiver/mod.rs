@@ -8,8 +8,9 @@
 //!
 //! ## What it does
 //! The application reads at once, so the advertised window never shrinks: it is the configured maximum, or grows up to it
-//! ([autotuning](self::autotune)), and bytes held behind a gap lie inside it. The receiver is the client of a download: with
-//! the handshake on it opens the connection.
+//! ([autotuning](self::autotune)), and bytes held behind a gap lie inside it. Where the application reads late, as a relay
+//! does, the window is [what is free](self::unread). The receiver is the client of a download: with the handshake on it opens
+//! the connection.
 //!
 //! ## Differences from the source
 //! - A delayed ACK counts segments, not full-sized segments.
@@ -25,12 +26,14 @@ mod autotune;
 mod config;
 mod handshake;
 mod quick;
+mod unread;
 
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time, Timestamps, scaled_window};
 
 use self::autotune::{Arrival, Autotune};
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
 use self::quick::Quick;
+use self::unread::Unread;
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 use crate::reassembly::Reassembly;
 
@@ -60,8 +63,8 @@ pub struct Receiver {
     ahead: Reassembly,
     /// The number after the FIN, once seen.
     end: Option<Seq>,
-    /// The window, where it grows.
-    autotune: Option<Box<Autotune>>,
+    /// What moves the window, where it is not always the largest.
+    policy: Option<Box<Policy>>,
     /// What was configured, less what the peer did not agree to.
     config: ReceiverConfig,
     first_byte_at: Option<Time>,
@@ -72,6 +75,13 @@ pub struct Receiver {
     syn_sent: Time,
     /// Wait before the next SYN.
     syn_timeout: Span,
+}
+
+/// What moves the window of a receiver.
+#[derive(Clone, Debug)]
+enum Policy {
+    Tuned(Autotune),
+    Unread(Unread),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,12 +104,21 @@ impl Receiver {
     pub fn new(config: ReceiverConfig, flow: FlowId) -> Self {
         let (scale, largest) = scaled_window(config.max_window);
         let options = if config.timestamps { TIMESTAMPS } else { 0 };
-        let autotune = (config.window == WindowPolicy::Tuned)
-            .then(|| Box::new(Autotune::new(config.mss, options, config.max_window)));
-        let window_field = autotune.as_ref().map_or(largest, |tune| field(tune.window(), scale));
         let (state, next) = match config.opening {
             Opening::Handshake => (State::Closed, Seq(0)),
             Opening::Established(first) => (State::Established, first),
+        };
+        let (policy, window_field) = match config.window {
+            WindowPolicy::Whole => (None, largest),
+            WindowPolicy::Tuned => {
+                let tune = Autotune::new(config.mss, options, config.max_window);
+                let first = field(tune.window(), scale);
+                (Some(Policy::Tuned(tune)), first)
+            }
+            WindowPolicy::Unread => {
+                let unread = Unread::new(next + (u32::from(largest) << scale));
+                (Some(Policy::Unread(unread)), largest)
+            }
         };
         Self {
             next,
@@ -118,7 +137,7 @@ impl Receiver {
             finished_at: None,
             end: None,
             ahead: Reassembly::default(),
-            autotune,
+            policy: policy.map(Box::new),
             syn_sent: Time::ZERO,
             syn_timeout: FIRST_TIMEOUT,
             flow,
@@ -238,7 +257,7 @@ impl Receiver {
 
     /// Takes in a segment that is not simply the next one, and gives what of it had arrived before.
     fn place(&mut self, now: Time, seg: &Segment) -> Option<SackBlock> {
-        let limit = self.end.unwrap_or(self.next + self.window());
+        let limit = self.end.unwrap_or_else(|| self.limit());
         let right = seg.end().min(limit);
         let left = seg.seq.max(self.next);
         let below = SackBlock { left: seg.seq, right: seg.end().min(self.next) };
@@ -257,11 +276,28 @@ impl Receiver {
         duplicate.or(repeated)
     }
 
-    /// Lets the window grow by what has arrived. Without SACK what is out of order does not count: another window would make
+    /// The right edge of the window.
+    fn limit(&self) -> Seq {
+        match self.policy.as_deref() {
+            Some(Policy::Unread(unread)) => unread.edge(),
+            _ => self.next + self.window(),
+        }
+    }
+
+    /// Lets the window follow what has arrived. Without SACK what is out of order does not count: another window would make
     /// its ACK no duplicate (RFC 5681 section 2).
     #[inline(always)]
     fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
-        let Some(autotune) = &mut self.autotune else { return };
+        match self.policy.as_deref() {
+            None => {}
+            Some(Policy::Tuned(_)) => self.grow(now, seg, counts),
+            Some(Policy::Unread(_)) if counts => self.tell_free(),
+            Some(Policy::Unread(_)) => {}
+        }
+    }
+
+    fn grow(&mut self, now: Time, seg: &Segment, counts: bool) {
+        let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
         let stamps = seg.timestamps().filter(|_| self.config.timestamps);
         let echo = stamps.map(|stamps| {
             // The clock of the echo counts whole milliseconds.

@@ -1,0 +1,231 @@
+//! # Relay
+//!
+//! Splits connections: a TCP end towards the servers, another towards the mobiles, and a buffer between them.
+//!
+//! ## Source
+//! Split TCP as L02 (section 3.1.2) and I-TCP (Bakre and Badrinath, 1995) have it.
+//!
+//! ## What it does
+//! For each flow it receives what the server sends, acknowledges it, and sends it on over a connection of its own, with its own
+//! congestion control. Nothing is handed on out of order. What the mobile has not acknowledged yet fills the buffer, and the
+//! window that the server sees is what is free of it, so that a slow mobile slows the server and the buffer never holds more
+//! than its size. The end of the data follows when everything before it was handed on. A SYN of the mobile opens both
+//! connections; a reset of the mobile is passed on and ends both.
+//!
+//! ## Differences from the source
+//! - A hand-over to another relay is not modelled.
+//! - The relay answers the mobile's SYN at once, without waiting for the server's answer.
+//!
+//! ## Validation
+//! `tests/relay.rs`: every byte once and in order over paths that lose, repeat and reorder; the bound of the buffer; the rate of
+//! the slower connection; the end of the data and resets.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Flags, FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
+
+use crate::receiver::Receiver;
+use crate::sender::{Sender, State};
+use crate::workload::Supply;
+
+/// The port towards the servers.
+pub const SERVER: Port = 0;
+/// The port towards the edge.
+pub const EDGE: Port = 1;
+
+/// A box that splits connections.
+#[derive(Default)]
+pub struct Relay {
+    pairs: Vec<Option<Box<Pair>>>,
+    /// One slot a flow.
+    wakes: Wakes,
+    /// Flows whose connection to the mobile is over, in the order in which that happened.
+    ended: VecDeque<FlowId>,
+}
+
+/// The two ends of a flow.
+struct Pair {
+    receiver: Receiver,
+    sender: Box<dyn Sender>,
+    /// Payload that was handed to the sender, bytes.
+    handed: u64,
+    /// Most payload that the buffer held, bytes.
+    most: u64,
+    /// Whether the sender was told that nothing follows.
+    finished: bool,
+    /// Whether the connection to the mobile is over.
+    ended: bool,
+}
+
+impl Relay {
+    /// A relay without connections.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Splits `flow`: `receiver` is the end towards the server, with
+    /// [`WindowPolicy::Unread`](crate::receiver::WindowPolicy::Unread), and `sender` the one towards the mobile, which was
+    /// supplied with nothing yet.
+    ///
+    /// # Panics
+    /// Where the flow is split already: the graph is built by code, not by users.
+    pub fn split(&mut self, flow: FlowId, receiver: Receiver, mut sender: Box<dyn Sender>) {
+        while self.pairs.len() <= flow.index() {
+            self.pairs.push(None);
+            self.wakes.add();
+        }
+        sender.supply(Supply::Open(0));
+        let due = sender.poll_timeout();
+        let pair = Pair { receiver, sender, handed: 0, most: 0, finished: false, ended: false };
+        let place = &mut self.pairs[flow.index()];
+        assert!(place.is_none(), "flow {} is split already", flow.0);
+        *place = Some(Box::new(pair));
+        self.wakes.set(flow.index(), due);
+    }
+
+    /// Forgets a flow; what still arrives for it is left alone.
+    pub fn remove(&mut self, flow: FlowId) {
+        if let Some(place) = self.pairs.get_mut(flow.index()) {
+            *place = None;
+            self.wakes.set(flow.index(), None);
+        }
+    }
+
+    /// The end of `flow` towards the mobile.
+    pub fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
+        self.pair(flow).map(|pair| &*pair.sender)
+    }
+
+    /// The end of `flow` towards the server.
+    pub fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
+        self.pair(flow).map(|pair| &pair.receiver)
+    }
+
+    /// Payload of `flow` that came in order and that the mobile has not acknowledged, bytes.
+    pub fn buffered_bytes(&self, flow: FlowId) -> u64 {
+        self.pair(flow).map_or(0, Pair::buffered)
+    }
+
+    /// The most that [`buffered_bytes`](Self::buffered_bytes) ever was.
+    pub fn most_buffered_bytes(&self, flow: FlowId) -> u64 {
+        self.pair(flow).map_or(0, |pair| pair.most)
+    }
+
+    /// Whether the connection of `flow` to the mobile is over, or there is none.
+    pub fn has_ended(&self, flow: FlowId) -> bool {
+        self.pair(flow).is_none_or(|pair| pair.ended)
+    }
+
+    /// The next flow whose connection to the mobile is over.
+    pub fn poll_ended(&mut self) -> Option<FlowId> {
+        self.ended.pop_front()
+    }
+
+    fn pair(&self, flow: FlowId) -> Option<&Pair> {
+        self.pairs.get(flow.index())?.as_deref()
+    }
+
+    fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
+        let slot = segment.flow.index();
+        let Some(Some(pair)) = self.pairs.get_mut(slot) else { return out.discard(segment) };
+        if segment.flags.contains(Flags::RST) {
+            out.pass(if port == SERVER { EDGE } else { SERVER }, segment);
+            return self.end(segment.flow);
+        }
+        if port == SERVER {
+            pair.from_server(now, segment, out);
+        } else {
+            pair.from_mobile(now, segment, out);
+        }
+        self.settle(slot);
+    }
+
+    /// Writes down when a flow is next due, and whether it has ended.
+    fn settle(&mut self, slot: usize) {
+        let Some(Some(pair)) = self.pairs.get_mut(slot) else { return };
+        let due = pair.due();
+        if pair.sender.state() == State::Closed && !pair.ended {
+            self.end(FlowId(slot as u32));
+        }
+        self.wakes.set(slot, due);
+    }
+
+    fn end(&mut self, flow: FlowId) {
+        if let Some(Some(pair)) = self.pairs.get_mut(flow.index())
+            && !pair.ended
+        {
+            pair.ended = true;
+            self.ended.push_back(flow);
+        }
+    }
+}
+
+impl Pair {
+    fn from_server(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
+        self.receiver.on_segment(now, segment, &mut |answer: &Segment| out.pass(SERVER, answer));
+        self.hand_on(now, out);
+    }
+
+    fn from_mobile(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
+        if segment.flags.intersects(Flags::SYN) {
+            self.receiver.start(now, &mut |syn: &Segment| out.pass(SERVER, syn));
+        }
+        self.sender.drive(now, Some(segment), EDGE, out);
+        let read = self.sender.acknowledged();
+        self.receiver.read_up_to(now, read, &mut |update: &Segment| out.pass(SERVER, update));
+    }
+
+    /// What came in order goes to the sender.
+    fn hand_on(&mut self, now: Time, out: &mut impl Sink) {
+        let delivered = self.receiver.delivered_bytes();
+        let ends = self.receiver.finished_at().is_some() && !self.finished;
+        if delivered == self.handed && !ends {
+            return;
+        }
+        self.sender.supply(Supply::Open(delivered - self.handed));
+        self.handed = delivered;
+        self.most = self.most.max(self.buffered());
+        if ends {
+            self.finished = true;
+            self.sender.finish();
+        }
+        self.sender.drive(now, None, EDGE, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut impl Sink) {
+        self.receiver.on_timeout(now, &mut |answer: &Segment| out.pass(SERVER, answer));
+        self.sender.drive(now, None, EDGE, out);
+    }
+
+    fn due(&self) -> Option<Time> {
+        let deadlines = [self.receiver.poll_timeout(), self.sender.poll_timeout()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn buffered(&self) -> u64 {
+        self.handed - self.sender.acknowledged()
+    }
+}
+
+impl Node for Relay {
+    fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
+        if let Message::Segment(segment) = message {
+            self.take(now, port, segment, out);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox) {
+        while let Some((_, slot)) = self.wakes.first().filter(|(due, _)| *due <= now) {
+            if let Some(Some(pair)) = self.pairs.get_mut(slot) {
+                pair.wake(now, out);
+            } else {
+                self.wakes.set(slot, None);
+            }
+            self.settle(slot);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(time, _)| time)
+    }
+}
