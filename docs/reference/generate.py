@@ -76,14 +76,20 @@ def meaning(key: Key) -> str:
 def keys(schema: Schema, defaults: Any, root: Schema, prefix: str = "") -> Iterator[Key]:
     """The keys of a table, of the tables in it and of those in its lists."""
     for name, of in schema.get("properties", {}).items():
-        default = defaults.get(name) if isinstance(defaults, dict) else None
-        inner = resolved(of, root)
+        default = defaults.get(name) if isinstance(defaults, dict) else of.get("default")
+        inner = resolved(required(of), root)
         if "properties" in inner:
             yield from keys(inner, default, root, f"{prefix}{name}.")
         else:
             yield Key(prefix + name, default, of, root)
             # The tables of a list, as of outages.
             yield from keys(resolved(inner.get("items", {}), root), None, root, f"{prefix}{name}[].")
+
+
+def required(schema: Schema) -> Schema:
+    """The schema of what may be left out, where it is there."""
+    choices = [one for one in schema.get("anyOf", []) if one != {"type": "null"}]
+    return choices[0] if len(choices) == 1 else schema
 
 
 def resolved(schema: Schema, root: Schema) -> Schema:

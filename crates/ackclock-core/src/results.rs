@@ -55,7 +55,7 @@ pub struct FlowResult {
     pub wire_goodput_bps: Option<f64>,
     /// Payload delivered in order, bytes.
     pub delivered_bytes: u64,
-    /// Data segments sent, repetitions included.
+    /// Data segments sent, repetitions included. With a relay these counts are sums over both connections.
     pub segments_sent: u64,
     /// Data segments sent again.
     pub retransmits: u64,
@@ -66,7 +66,7 @@ pub struct FlowResult {
     pub timeouts: Option<u64>,
     /// Expiries that proved to be for nothing; null where the sender cannot tell.
     pub spurious_timeouts: Option<u64>,
-    /// Every round-trip time that the sender took, ms. Null in the results of `ackclock link`, which does not see what the
+    /// Every round-trip time that the sender took, ms; with a relay that of the server. Null in the results of `ackclock link`, which does not see what the
     /// kernel's senders take: `edge_rtt_ms` is measured there.
     pub rtt_ms: Distribution,
     /// Mean round-trip time of one timed segment at a time, ms.
@@ -81,9 +81,42 @@ pub struct FlowResult {
     pub rto_ms_mean: Option<f64>,
     /// Losses by cycles of the window; null where there were none.
     pub loss_cycles: Option<LossCycles>,
+    /// What a relay made of the flow; left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relay: Option<RelayResult>,
     /// Where a flow of real packets came from and went.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealFlow>,
+}
+
+/// A flow whose connection a relay splits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RelayResult {
+    /// Most payload that the relay held of it, bytes.
+    pub most_buffered_bytes: u64,
+    /// The connection from the server to the relay, and that from the relay to the mobile.
+    pub legs: [LegResult; 2],
+}
+
+/// One of the two connections of a flow over a relay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LegResult {
+    /// Row of the sender table.
+    pub sender: String,
+    /// Payload acknowledged, bytes.
+    pub acknowledged_bytes: u64,
+    /// Data segments sent, repetitions included.
+    pub segments_sent: u64,
+    /// Data segments sent again.
+    pub retransmits: u64,
+    /// Losses found by duplicate or selective acknowledgements.
+    pub fast_retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Expiries that proved to be for nothing; null where the sender cannot tell.
+    pub spurious_timeouts: Option<u64>,
+    /// Every round-trip time that the sender took, ms.
+    pub rtt_ms: Distribution,
 }
 
 /// Which connection a flow of real packets was; there only in the results of `ackclock link`.

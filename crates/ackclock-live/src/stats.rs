@@ -75,6 +75,7 @@ impl FlowReport {
             regulator: regulator.to_owned(),
             rto_ms_mean: None,
             loss_cycles: None,
+            relay: None,
             real: Some(RealFlow {
                 protocol: self.ends.protocol_name(),
                 from: self.ends.of_side(from).to_string(),

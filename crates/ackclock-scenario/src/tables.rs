@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::acks::{ACKS, Acks};
 use crate::memory;
+pub use crate::relay::RelayTable;
 
 /// A scenario: what is sent by whom over what, for how long and how often.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +33,9 @@ pub struct Tables {
     pub runs: u32,
     /// The wired part between the servers and the edge.
     pub path: PathTable,
+    /// A box before the edge that splits connections; without this table there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay: Option<RelayTable>,
     /// The edge: queue, regulator and the radio channel.
     pub edge: EdgeConfig,
     /// Flows, in groups of equal ones.
@@ -121,6 +125,7 @@ impl Default for Tables {
             seed: 1,
             runs: 1,
             path: PathTable::default(),
+            relay: None,
             edge: EdgeConfig::default(),
             flow: vec![FlowTable::default()],
             sweep: Map::new(),
@@ -182,6 +187,9 @@ impl Tables {
             return Err(ConfigError::new("runs", format!("{} is not between 1 and {MOST_RUNS}", self.runs)));
         }
         self.path.check().map_err(|error| error.under("path"))?;
+        if let Some(relay) = &self.relay {
+            relay.check(&self.flow).map_err(|error| error.under("relay"))?;
+        }
         self.edge.check().map_err(|error| error.under("edge"))?;
         for (index, flow) in self.flow.iter().enumerate() {
             let checked = flow.check().and_then(|()| self.check_user(flow));
@@ -215,7 +223,9 @@ impl Tables {
             flow.complete().map_err(|error| error.under(&format!("flow.{index}")))
         };
         let flow = self.flow.iter().enumerate().map(flow).collect::<Result<_, _>>()?;
-        let whole = Self { preset: None, flow, sweep: Map::new(), ..self.clone() };
+        let relay = self.relay.as_ref().map(RelayTable::complete).transpose();
+        let relay = relay.map_err(|error| error.under("relay"))?;
+        let whole = Self { preset: None, relay, flow, sweep: Map::new(), ..self.clone() };
         // Tables of strings, numbers and lists always serialise.
         let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
         whole["edge"] = self.edge.whole().map_err(|error| error.under("edge"))?;
@@ -242,7 +252,7 @@ impl Tables {
 }
 
 impl PathTable {
-    fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.rate == Rate::ZERO {
             return Err(ConfigError::new("rate", format!("{} is not above 0", self.rate)));
         }

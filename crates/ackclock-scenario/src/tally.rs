@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ackclock_core::results::{
-    Distribution, EngineResult, FairnessResult, FlowResult, LinkCounts, LossCycles, RunResult, UserResult,
+    Distribution, EngineResult, FairnessResult, FlowResult, LegResult, LinkCounts, LossCycles, RelayResult,
+    RunResult, UserResult,
 };
 use ackclock_core::{FlowId, Span, Time, name_of};
-use ackclock_edge::Edge;
 use ackclock_link::Direction;
-use ackclock_tcp::{Receiver, Sender, SenderStats};
+use ackclock_tcp::{Sender, SenderStats};
 
 use crate::Scenario;
 use crate::island::{Boxes, Builder, Executor, Group};
@@ -53,23 +53,22 @@ impl Tally {
         groups: &[Arc<Group>],
     ) {
         for (island, flows) in islands.iter().enumerate() {
-            let (Boxes { servers, edge, clients, .. }, traffic) = executor.island(island);
-            self.delivered += edge.statistics().delivered;
+            let (boxes, traffic) = executor.island(island);
+            self.delivered += boxes.edge.statistics().delivered;
             self.transfers.merge(&traffic.transfers());
-            for (user, counts) in traffic.counts(servers, clients) {
+            for (user, counts) in traffic.counts(&boxes) {
                 self.users.entry(user).or_default().add(&counts);
             }
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
                 self.users.entry(plan.user).or_default();
-                if let (Some(sender), Some(receiver)) = (servers.sender(id), clients.receiver(id)) {
-                    let flow = self.flow(plan, &groups[plan.group], (sender, receiver), edge, id);
-                    self.users.entry(flow.user).or_default().add(&Counts::of(sender, receiver));
+                if let Some(flow) = self.flow(plan, &groups[plan.group], &boxes, id) {
+                    self.users.entry(flow.user).or_default().add(&Counts::of(id, &boxes));
                     self.flows.push(flow);
                 }
             }
             for (direction, sum) in Direction::BOTH.into_iter().zip(&mut self.links) {
-                *sum += &edge.link_counts(Time::ZERO + self.duration, direction);
+                *sum += &boxes.edge.link_counts(Time::ZERO + self.duration, direction);
             }
         }
         self.events += executor.events();
@@ -96,40 +95,60 @@ impl Tally {
         }
     }
 
-    fn flow(
-        &self,
-        plan: &FlowPlan,
-        group: &Group,
-        (sender, receiver): (&dyn Sender, &Receiver),
-        edge: &Edge,
-        at_edge: FlowId,
-    ) -> FlowResult {
+    /// The row of a flow, if it has a connection from the start on.
+    fn flow(&self, plan: &FlowPlan, group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<FlowResult> {
+        let (sender, receiver) = (boxes.servers.sender(id)?, boxes.clients.receiver(id)?);
         let stats = sender.stats();
+        let counts = Counts::of(id, boxes);
         let finished = receiver.finished_at();
         let active = finished.unwrap_or(Time::ZERO + self.duration).since(plan.start).as_secs_f64();
         let per_second = |bytes: u64| (active > 0.0).then(|| bytes as f64 * 8.0 / active);
         let ms = |span: Option<Span>| span.map(Span::as_millis_f64);
-        FlowResult {
+        let spurious = boxes.senders(id).map(|sender| sender.stats().spurious_timeouts.map(u64::from));
+        Some(FlowResult {
             id: plan.id,
             user: plan.user,
             sender: group.sender_name.clone(),
             goodput_bps: per_second(receiver.delivered_bytes()),
             wire_goodput_bps: per_second(receiver.delivered_wire_bytes()),
             delivered_bytes: receiver.delivered_bytes(),
-            segments_sent: stats.segments_sent,
-            retransmits: stats.retransmits,
-            fast_retransmits: Some(stats.fast_retransmits),
-            timeouts: Some(stats.timeouts),
-            spurious_timeouts: stats.spurious_timeouts.map(u64::from),
+            segments_sent: counts.segments_sent,
+            retransmits: counts.retransmits,
+            fast_retransmits: Some(boxes.senders(id).map(|sender| sender.stats().fast_retransmits).sum()),
+            timeouts: Some(counts.timeouts),
+            spurious_timeouts: spurious.sum(),
             rtt_ms: Distribution::from(&stats.rtt),
             timed_rtt_ms: ms(stats.timed_rtt()),
-            edge_rtt_ms: ms(edge.flow_statistics(at_edge).and_then(|flow| flow.edge_rtt.mean())),
+            edge_rtt_ms: ms(boxes.edge.flow_statistics(id).and_then(|flow| flow.edge_rtt.mean())),
             completion_s: finished.map(|at| at.since(plan.start).as_secs_f64()),
             regulator: self.regulator.clone(),
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
+            relay: relay(group, boxes, id),
             real: None,
-        }
+        })
+    }
+}
+
+/// What a relay made of a flow.
+fn relay(group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<RelayResult> {
+    let relay = &boxes.relay.as_ref()?.relay;
+    let far = leg(&group.sender_name, boxes.servers.sender(id)?);
+    let near = leg(group.relay_sender_name()?, relay.sender(id)?);
+    Some(RelayResult { most_buffered_bytes: relay.most_buffered_bytes(id), legs: [far, near] })
+}
+
+fn leg(name: &str, sender: &dyn Sender) -> LegResult {
+    let stats = sender.stats();
+    LegResult {
+        sender: name.to_owned(),
+        acknowledged_bytes: sender.acknowledged(),
+        segments_sent: stats.segments_sent,
+        retransmits: stats.retransmits,
+        fast_retransmits: stats.fast_retransmits,
+        timeouts: stats.timeouts,
+        spurious_timeouts: stats.spurious_timeouts.map(u64::from),
+        rtt_ms: Distribution::from(&stats.rtt),
     }
 }
 

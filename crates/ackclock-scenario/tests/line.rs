@@ -47,6 +47,36 @@ fn one_flow_under_every_regulator() {
 }
 
 #[test]
+fn flows_over_a_relay_on_channels_of_their_own() {
+    both_ways(
+        r#"
+        version = 1
+        preset = "linux"
+        duration = "20s"
+        [path]
+        loss = 0.002
+        [relay]
+        core = { delay = "20ms", loss = 0.01 }
+        sender = "reno"
+        [edge]
+        channel = "dedicated"
+        buffer = "30p"
+        regulator = "ack-regulator"
+        [edge.down]
+        kind = "variable"
+        rate = "2Mbit/s"
+        delay = "e(20ms)"
+        [[flow]]
+        count = 3
+        stagger = "300ms"
+        sender = "cubic"
+        [[flow]]
+        workload = { kind = "web", page_time = "e(2s)" }
+        "#,
+    );
+}
+
+#[test]
 fn flows_that_share_a_channel_and_flows_that_do_not() {
     for channel in ["shared", "dedicated"] {
         both_ways(&format!(

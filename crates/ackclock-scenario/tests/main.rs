@@ -15,6 +15,7 @@ mod links;
 mod overrides;
 mod progress;
 mod provenance;
+mod relay;
 mod shipped;
 mod theory;
 mod transfers;

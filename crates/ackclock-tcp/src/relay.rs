@@ -133,9 +133,9 @@ impl Relay {
             return self.end(segment.flow);
         }
         if port == SERVER {
-            pair.from_server(now, segment, out);
+            pair.on_data(now, segment, out);
         } else {
-            pair.from_mobile(now, segment, out);
+            pair.on_ack(now, segment, out);
         }
         self.settle(slot);
     }
@@ -161,12 +161,12 @@ impl Relay {
 }
 
 impl Pair {
-    fn from_server(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
+    fn on_data(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         self.receiver.on_segment(now, segment, &mut |answer: &Segment| out.pass(SERVER, answer));
         self.hand_on(now, out);
     }
 
-    fn from_mobile(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
+    fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         if segment.flags.intersects(Flags::SYN) {
             self.receiver.start(now, &mut |syn: &Segment| out.pass(SERVER, syn));
         }

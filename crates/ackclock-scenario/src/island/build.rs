@@ -1,4 +1,4 @@
-//! What the scenario says, as islands: servers - wires - edge - clients.
+//! What the scenario says, as islands: servers - wires - (relay - wires -) edge - clients.
 
 use std::sync::Arc;
 
@@ -6,12 +6,14 @@ use ackclock_core::{ConfigError, FlowId, Seq, Streams, Time, name_of};
 use ackclock_edge::{Edge, Surroundings};
 use ackclock_link::{Files, Path, path};
 use ackclock_tcp::config::{Switch, window_bytes};
-use ackclock_tcp::receiver::Opening;
-use ackclock_tcp::{Course, Host, Place, Receiver, ReceiverConfig, Sender, SenderRow, Workload, host};
+use ackclock_tcp::receiver::{Opening, WindowPolicy};
+use ackclock_tcp::{
+    Course, Host, Place, Receiver, ReceiverConfig, Relay, Sender, SenderRow, Workload, host, relay,
+};
 
 use super::{End, Island, Places};
 use crate::plan::FlowPlan;
-use crate::tables::FlowTable;
+use crate::tables::{FlowTable, PathTable, RelayTable};
 use crate::traffic::Traffic;
 use crate::{Progress, Tables};
 
@@ -21,9 +23,17 @@ pub(crate) struct Group {
     pub(crate) sender_name: String,
     sender: Box<dyn SenderRow>,
     receiver: ReceiverConfig,
+    relay: Option<RelayEnds>,
     workload: Box<dyn Workload>,
     /// Whether its flows are connections from the start on, not clients whose connections come and go.
     pub(crate) lasts: bool,
+}
+
+/// What a relay has for the flows of a group.
+struct RelayEnds {
+    receiver: ReceiverConfig,
+    sender: Box<dyn SenderRow>,
+    sender_name: String,
 }
 
 /// Where islands get what they are built from.
@@ -46,7 +56,9 @@ impl<'a> Builder<'a> {
         progress: &'a Progress,
     ) -> Result<Self, ConfigError> {
         let group = |(index, table): (usize, &'a FlowTable)| {
-            Group::new(table).map(Arc::new).map_err(|error| error.under(&format!("flow.{index}")))
+            Group::new(table, tables.relay.as_ref())
+                .map(Arc::new)
+                .map_err(|error| error.under(&format!("flow.{index}")))
         };
         let groups = tables.flow.iter().enumerate().map(group).collect::<Result<_, _>>()?;
         Ok(Self { tables, groups, files, progress, clients: streams.within("clients") })
@@ -54,8 +66,12 @@ impl<'a> Builder<'a> {
 
     /// Describes the island of `flows`. Within it they are numbered from zero in their order.
     pub(crate) fn island(&self, flows: &[FlowPlan], streams: &Streams) -> Result<Island, ConfigError> {
-        let wires = &self.tables.path;
-        let path = Path::new(wires.rate, wires.delay, wires.loss.probability(), streams);
+        let wires = |table: &PathTable, streams: &Streams| {
+            Path::new(table.rate, table.delay, table.loss.probability(), streams)
+        };
+        let path = wires(&self.tables.path, streams);
+        let core = self.tables.relay.as_ref().map(|relay| wires(&relay.core, &streams.within("core")));
+        let mut relay = Relay::new();
         let edge = self.tables.edge.build(streams, self.files, self.surroundings());
         let mut edge = edge.map_err(|error| error.under("edge"))?;
         let (mut servers, mut clients) = (Host::new(), Host::new());
@@ -72,6 +88,9 @@ impl<'a> Builder<'a> {
                 Course::Connection(supply) => {
                     let (mut sender, receiver) = group.connection(id, flow.start, FIRST);
                     sender.supply(supply);
+                    if let Some((receiver, sender)) = group.relayed(id, flow.start, FIRST) {
+                        relay.split(id, receiver, sender);
+                    }
                     edge.assign(id, flow.seat);
                     servers.add_sender(id, sender);
                     clients.add_receiver(id, flow.start, receiver);
@@ -80,7 +99,8 @@ impl<'a> Builder<'a> {
             }
             self.progress.build();
         }
-        Ok(Island::in_line(servers, path, edge, clients, traffic))
+        let relay = core.map(|core| (relay, core));
+        Ok(Island::new(servers, path, relay, edge, clients, traffic))
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -89,20 +109,36 @@ impl<'a> Builder<'a> {
             // `check` lets only bytes pass.
             _ => 0,
         };
+        // What an edge regulates ends at the relay.
+        let wired = self.tables.relay.as_ref().map_or(&self.tables.path, |relay| &relay.core);
         Surroundings {
-            wired_round_trip: self.tables.path.delay * 2,
+            wired_round_trip: wired.delay * 2,
             packet_bytes: self.groups.iter().map(packet).max().unwrap_or(0),
         }
     }
 }
 
 impl Island {
-    /// Servers - wires - edge - clients.
-    fn in_line(servers: Host, path: Path, edge: Edge, clients: Host, traffic: Traffic) -> Self {
+    fn new(
+        servers: Host,
+        path: Path,
+        relay: Option<(Relay, Path)>,
+        edge: Edge,
+        clients: Host,
+        traffic: Traffic,
+    ) -> Self {
+        let Some((relay, core)) = relay else {
+            return Self {
+                boxes: vec![servers.into(), path.into(), edge.into(), clients.into()],
+                wires: IN_LINE.to_vec(),
+                places: Places { servers: 0, path: 1, relay: None, edge: 2, clients: 3 },
+                traffic,
+            };
+        };
         Self {
-            boxes: vec![servers.into(), path.into(), edge.into(), clients.into()],
-            wires: IN_LINE.to_vec(),
-            places: Places { servers: 0, path: 1, edge: 2, clients: 3 },
+            boxes: vec![servers.into(), path.into(), relay.into(), core.into(), edge.into(), clients.into()],
+            wires: OVER_RELAY.to_vec(),
+            places: Places { servers: 0, path: 1, relay: Some([2, 3]), edge: 4, clients: 5 },
             traffic,
         }
     }
@@ -115,34 +151,75 @@ pub(super) const IN_LINE: [[End; 2]; 3] = [
     [(2, ackclock_edge::RADIO), (3, host::WIRE)],
 ];
 
+/// The wires between servers, path, relay, its core, edge and clients, in this order.
+const OVER_RELAY: [[End; 2]; 5] = [
+    [(0, host::WIRE), (1, path::SERVER)],
+    [(1, path::EDGE), (2, relay::SERVER)],
+    [(2, relay::EDGE), (3, path::SERVER)],
+    [(3, path::EDGE), (4, ackclock_edge::WIRED)],
+    [(4, ackclock_edge::RADIO), (5, host::WIRE)],
+];
+
 /// First sequence number of data; a handshake has the one before.
 const FIRST: Seq = Seq(1);
 
 impl Group {
-    fn new(table: &FlowTable) -> Result<Self, ConfigError> {
+    fn new(table: &FlowTable, relay: Option<&RelayTable>) -> Result<Self, ConfigError> {
         let sender = table.sender()?;
-        let mss = sender.build(table.params(FlowId(0), Time::ZERO, FIRST)?)?.mss();
+        let mss = |row: &dyn SenderRow| Ok(row.build(table.params(FlowId(0), Time::ZERO, FIRST)?)?.mss());
+        let of_server = receiver(table, &*sender, mss(&*sender)?)?;
+        let near = relay.map(|relay| relay.row(table)).transpose().map_err(|error| error.under("relay"))?;
         Ok(Self {
+            receiver: match &near {
+                Some(near) => receiver(table, &**near, mss(&**near)?)?,
+                None => of_server,
+            },
+            relay: match (relay, near) {
+                (Some(relay), Some(near)) => {
+                    let max_window = relay.buffer_bytes()?;
+                    let receiver = ReceiverConfig { max_window, window: WindowPolicy::Unread, ..of_server };
+                    let name = relay.sender.as_ref().map_or_else(|| name_of(&table.sender), name_of);
+                    Some(RelayEnds { receiver, sender: near, sender_name: name })
+                }
+                _ => None,
+            },
             table: table.clone(),
             sender_name: name_of(&table.sender),
-            receiver: receiver(table, &*sender, mss)?,
             sender,
             workload: table.workload()?,
             lasts: table.lasts()?,
         })
     }
 
-    /// Both ends of a connection whose data begins with the number `first`; what it sends is not said yet.
+    /// Both ends of a connection whose data begins with the number `first`; what it sends is not said yet. With a relay these
+    /// are the ends at the server and at the mobile.
     pub(crate) fn connection(&self, id: FlowId, start: Time, first: Seq) -> (Box<dyn Sender>, Receiver) {
-        let params = self.table.params(id, start, first);
-        let sender = params.and_then(|params| self.sender.build(params));
-        let opening = match self.receiver.opening {
-            Opening::Established(_) => Opening::Established(first),
-            Opening::Handshake => Opening::Handshake,
-        };
-        let receiver = Receiver::new(ReceiverConfig { opening, ..self.receiver }, id);
-        (sender.expect("the group was read by building one with the same options"), receiver)
+        (self.sender_of(&*self.sender, id, start, first), receiver_of(self.receiver, id, first))
     }
+
+    /// The two ends of such a connection in a relay, where there is one.
+    pub(crate) fn relayed(&self, id: FlowId, start: Time, first: Seq) -> Option<(Receiver, Box<dyn Sender>)> {
+        let RelayEnds { receiver, sender, .. } = self.relay.as_ref()?;
+        Some((receiver_of(*receiver, id, first), self.sender_of(&**sender, id, start, first)))
+    }
+
+    /// Row of the sender table for the connections of a relay, where there is one, to the mobiles.
+    pub(crate) fn relay_sender_name(&self) -> Option<&str> {
+        self.relay.as_ref().map(|relay| &*relay.sender_name)
+    }
+
+    fn sender_of(&self, row: &dyn SenderRow, id: FlowId, start: Time, first: Seq) -> Box<dyn Sender> {
+        let sender = self.table.params(id, start, first).and_then(|params| row.build(params));
+        sender.expect("the group was read by building one with the same options")
+    }
+}
+
+fn receiver_of(config: ReceiverConfig, id: FlowId, first: Seq) -> Receiver {
+    let opening = match config.opening {
+        Opening::Established(_) => Opening::Established(first),
+        Opening::Handshake => Opening::Handshake,
+    };
+    Receiver::new(ReceiverConfig { opening, ..config }, id)
 }
 
 fn receiver(table: &FlowTable, sender: &dyn SenderRow, mss: u32) -> Result<ReceiverConfig, ConfigError> {

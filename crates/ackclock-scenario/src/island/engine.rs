@@ -2,8 +2,9 @@
 
 use ackclock_core::{Engine, Holds, NodeId, Time, Tracer};
 use ackclock_link::Path;
+use ackclock_link::path::Wires;
 
-use super::{Boxes, Executor, Island, Station};
+use super::{Boxes, Executor, Island, RelayBoxes, Station};
 use crate::traffic::Traffic;
 
 /// Islands in one engine.
@@ -17,6 +18,8 @@ pub(crate) struct Islands<T: Tracer> {
 pub(crate) struct Places {
     pub(crate) servers: NodeId,
     pub(crate) path: NodeId,
+    /// A relay and the wires between it and the edge, where there is one.
+    pub(crate) relay: Option<[NodeId; 2]>,
     pub(crate) edge: NodeId,
     pub(crate) clients: NodeId,
 }
@@ -50,7 +53,7 @@ impl<T: Tracer> Islands<T> {
         for (places, traffic) in &mut self.islands {
             if traffic.serve(now, &mut boxes(&mut self.engine, *places)) {
                 served = true;
-                places.all().into_iter().for_each(|node| self.engine.note_wake(node));
+                places.all().for_each(|node| self.engine.note_wake(node));
             }
         }
         served
@@ -86,19 +89,33 @@ impl<T: Tracer> Executor for Islands<T> {
 
 impl Places {
     fn map(self, to: impl Fn(NodeId) -> NodeId) -> Self {
-        let [servers, path, edge, clients] = self.all().map(to);
-        Self { servers, path, edge, clients }
+        let [servers, path, edge, clients] = [self.servers, self.path, self.edge, self.clients].map(&to);
+        Self { servers, path, relay: self.relay.map(|both| both.map(to)), edge, clients }
     }
 
-    const fn all(self) -> [NodeId; 4] {
-        [self.servers, self.path, self.edge, self.clients]
+    fn all(self) -> impl Iterator<Item = NodeId> {
+        let Self { servers, path, relay, edge, clients } = self;
+        [servers, path, edge, clients].into_iter().chain(relay.into_iter().flatten())
     }
 }
 
 fn boxes<T: Tracer>(engine: &mut Engine<Station, T>, places: Places) -> Boxes<'_> {
-    let [servers, path, edge, clients] = engine.nodes_mut(places.all());
+    let Places { servers, path, relay, edge, clients } = places;
+    let Some([relay, core]) = relay else {
+        let [servers, path, edge, clients] = engine.nodes_mut([servers, path, edge, clients]);
+        let (servers, wires, clients) = (held(servers), wires(path), held(clients));
+        return Boxes { servers, wires, relay: None, edge: held(edge), clients };
+    };
+    let [servers, path, relay, core, edge, clients] =
+        engine.nodes_mut([servers, path, relay, core, edge, clients]);
+    let relay = RelayBoxes { relay: held(relay), core: wires(core) };
+    let (servers, wires, clients) = (held(servers), wires(path), held(clients));
+    Boxes { servers, wires, relay: Some(relay), edge: held(edge), clients }
+}
+
+fn wires(path: &mut Station) -> [&mut Wires; 2] {
     let Path { up, down } = held(path);
-    Boxes { servers: held(servers), wires: [up, down], edge: held(edge), clients: held(clients) }
+    [up, down]
 }
 
 fn held<B>(station: &mut Station) -> &mut B

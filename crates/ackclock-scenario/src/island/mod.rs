@@ -12,11 +12,11 @@ mod build;
 mod engine;
 mod line;
 
-use ackclock_core::{Port, Time};
+use ackclock_core::{FlowId, Port, Time};
 use ackclock_edge::Edge;
 use ackclock_link::Path;
 use ackclock_link::path::Wires;
-use ackclock_tcp::Host;
+use ackclock_tcp::{Host, Relay, Sender};
 
 pub(crate) use self::build::{Builder, Group};
 pub(crate) use self::engine::{Islands, Places};
@@ -29,6 +29,7 @@ ackclock_core::nodes! {
         Host(Host),
         Path(Path),
         Edge(Edge),
+        Relay(Relay),
     }
 }
 
@@ -51,8 +52,25 @@ pub(crate) struct Boxes<'a> {
     pub(crate) servers: &'a mut Host,
     /// Towards the servers, and towards the edge.
     pub(crate) wires: [&'a mut Wires; 2],
+    /// Before the edge, if there is one.
+    pub(crate) relay: Option<RelayBoxes<'a>>,
     pub(crate) edge: &'a mut Edge,
     pub(crate) clients: &'a mut Host,
+}
+
+impl Boxes<'_> {
+    /// The senders of a flow: that at the server, then that of a relay.
+    pub(crate) fn senders(&self, flow: FlowId) -> impl Iterator<Item = &dyn Sender> {
+        let relay = self.relay.as_ref().and_then(|boxes| boxes.relay.sender(flow));
+        self.servers.sender(flow).into_iter().chain(relay)
+    }
+}
+
+/// A relay, and the wires between it and the edge.
+pub(crate) struct RelayBoxes<'a> {
+    pub(crate) relay: &'a mut Relay,
+    /// Towards the relay, and towards the edge.
+    pub(crate) core: [&'a mut Wires; 2],
 }
 
 /// Runs islands, which it numbers from zero.

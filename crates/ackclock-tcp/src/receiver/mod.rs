@@ -22,19 +22,19 @@
 //! Byte by byte against a bitmap under random overlapping segments (tests below); files over paths that drop, repeat and
 //! reorder (`tests/any_path.rs`).
 
+mod acks;
 mod autotune;
 mod config;
 mod handshake;
 mod quick;
 mod unread;
+mod window;
 
-use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time, Timestamps, scaled_window};
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time, scaled_window};
 
-use self::autotune::{Arrival, Autotune};
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
 use self::quick::Quick;
-use self::unread::Unread;
-use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
+use self::window::Policy;
 use crate::reassembly::Reassembly;
 
 /// The receiving half of one connection. Driven by hand: segments and instants go in, ACKs come out.
@@ -77,13 +77,6 @@ pub struct Receiver {
     syn_timeout: Span,
 }
 
-/// What moves the window of a receiver.
-#[derive(Clone, Debug)]
-enum Policy {
-    Tuned(Autotune),
-    Unread(Unread),
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Closed,
@@ -102,24 +95,12 @@ const LONGEST_ROUND_TRIP: u64 = 60_000;
 impl Receiver {
     /// The receiver of `flow`.
     pub fn new(config: ReceiverConfig, flow: FlowId) -> Self {
-        let (scale, largest) = scaled_window(config.max_window);
-        let options = if config.timestamps { TIMESTAMPS } else { 0 };
+        let (scale, _) = scaled_window(config.max_window);
         let (state, next) = match config.opening {
             Opening::Handshake => (State::Closed, Seq(0)),
             Opening::Established(first) => (State::Established, first),
         };
-        let (policy, window_field) = match config.window {
-            WindowPolicy::Whole => (None, largest),
-            WindowPolicy::Tuned => {
-                let tune = Autotune::new(config.mss, options, config.max_window);
-                let first = field(tune.window(), scale);
-                (Some(Policy::Tuned(tune)), first)
-            }
-            WindowPolicy::Unread => {
-                let unread = Unread::new(next + (u32::from(largest) << scale));
-                (Some(Policy::Unread(unread)), largest)
-            }
-        };
+        let (policy, window_field) = Policy::of(&config, next);
         Self {
             next,
             acknowledged: next,
@@ -137,7 +118,7 @@ impl Receiver {
             finished_at: None,
             end: None,
             ahead: Reassembly::default(),
-            policy: policy.map(Box::new),
+            policy,
             syn_sent: Time::ZERO,
             syn_timeout: FIRST_TIMEOUT,
             flow,
@@ -276,41 +257,6 @@ impl Receiver {
         duplicate.or(repeated)
     }
 
-    /// The right edge of the window.
-    fn limit(&self) -> Seq {
-        match self.policy.as_deref() {
-            Some(Policy::Unread(unread)) => unread.edge(),
-            _ => self.next + self.window(),
-        }
-    }
-
-    /// Lets the window follow what has arrived. Without SACK what is out of order does not count: another window would make
-    /// its ACK no duplicate (RFC 5681 section 2).
-    #[inline(always)]
-    fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
-        match self.policy.as_deref() {
-            None => {}
-            Some(Policy::Tuned(_)) => self.grow(now, seg, counts),
-            Some(Policy::Unread(_)) if counts => self.tell_free(),
-            Some(Policy::Unread(_)) => {}
-        }
-    }
-
-    fn grow(&mut self, now: Time, seg: &Segment, counts: bool) {
-        let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
-        let stamps = seg.timestamps().filter(|_| self.config.timestamps);
-        let echo = stamps.map(|stamps| {
-            // The clock of the echo counts whole milliseconds.
-            let round_trip = u64::from(clock(now).wrapping_sub(stamps.echo)).clamp(1, LONGEST_ROUND_TRIP);
-            (stamps.echo, Span::from_millis(round_trip))
-        });
-        let ahead = self.ahead.end().map_or(0, |end| end.since(self.next));
-        if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, counts, echo }) {
-            self.quick.on_growth();
-        }
-        self.window_field = field(autotune.window(), self.scale);
-    }
-
     /// Moves the left edge to `next`.
     #[inline(always)]
     fn advance(&mut self, now: Time, next: Seq, headers: u32, end: Option<Seq>) {
@@ -327,101 +273,11 @@ impl Receiver {
             self.first_byte_at = Some(now);
         }
     }
-
-    /// RFC 5681 section 4.2 for a segment that arrived in order with no gap about. A FIN is not kept waiting.
-    #[inline(always)]
-    fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
-        self.unacknowledged += 1;
-        match self.config.acks {
-            AckPolicy::Delayed { .. } if self.quick.is_on() => {}
-            AckPolicy::Delayed { count, timeout, .. }
-                if self.unacknowledged < count && self.end.is_none() =>
-            {
-                if self.deadline == Time::NEVER {
-                    self.deadline = now + timeout;
-                }
-                return;
-            }
-            _ => {}
-        }
-        self.acknowledge(now, None, out);
-    }
-
-    #[inline(always)]
-    fn acknowledge(&mut self, now: Time, duplicate: Option<SackBlock>, out: &mut impl FnMut(&Segment)) {
-        self.acknowledged = self.next;
-        self.unacknowledged = 0;
-        self.quick.on_ack();
-        self.deadline = Time::NEVER;
-        let reports = duplicate.is_some() || (self.config.sack && !self.ahead.is_empty());
-        if reports || self.config.timestamps {
-            out(&self.ack_with_options(now, duplicate));
-        } else {
-            out(&self.plain_ack());
-        }
-    }
-
-    // Apart from the next, so that one without options is written where it goes: a processor waits where it copies what it
-    // has only just written in parts.
-    #[inline(always)]
-    fn plain_ack(&self) -> Segment {
-        let mut ack = Segment::pure_ack(self.flow, self.next, self.header_with(0));
-        ack.seq = INITIAL + 1;
-        ack.window = self.window_field;
-        ack.set_scale(Some(self.scale));
-        if self.echo_congestion {
-            ack.flags |= Flags::ECE;
-        }
-        ack
-    }
-
-    #[inline(never)]
-    fn ack_with_options(&self, now: Time, duplicate: Option<SackBlock>) -> Segment {
-        let mut ack = self.plain_ack();
-        if self.config.timestamps {
-            ack.set_timestamps(Timestamps { value: clock(now), echo: self.echo.unwrap_or(0) });
-        }
-        if let Some(block) = duplicate {
-            ack.push_sack(block);
-        }
-        if self.config.sack {
-            self.ahead.report(&mut ack);
-        }
-        ack.header = self.header_of(&ack);
-        ack
-    }
-
-    /// The advertised window, bytes.
-    fn window(&self) -> u32 {
-        u32::from(self.window_field) << self.scale
-    }
-
-    /// Bytes of headers where the options take so many.
-    #[inline]
-    fn header_with(&self, options: u16) -> u16 {
-        match self.config.ack_size {
-            HeaderSize::Fixed(bytes) => bytes,
-            HeaderSize::Real => PLAIN_HEADER + options,
-        }
-    }
-
-    fn header_of(&self, seg: &Segment) -> u16 {
-        let timestamps = if seg.timestamps().is_some() { TIMESTAMPS } else { 0 };
-        // Each SACK block takes 8 bytes after 2 of option header and 2 of padding.
-        let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
-        let syn = seg.syn_options().map_or(0, |offer| offer.header_bytes(timestamps > 0));
-        self.header_with(timestamps + sack + syn)
-    }
 }
 
 /// The number after the FIN of a segment that has one.
 fn end_of(seg: &Segment) -> Option<Seq> {
     if seg.flags.intersects(Flags::FIN) { Some(seg.end()) } else { None }
-}
-
-/// The window field that says at least `bytes`.
-fn field(bytes: u32, scale: u8) -> u16 {
-    u16::try_from(u64::from(bytes).div_ceil(1 << scale)).unwrap_or(u16::MAX)
 }
 
 /// The timestamp clock: milliseconds that wrap (RFC 7323 section 5.4 allows 1 ms to 1 s).
@@ -431,9 +287,10 @@ fn clock(now: Time) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::SynOptions;
+    use ackclock_core::{SynOptions, Timestamps};
 
     use super::*;
+    use crate::config::HeaderSize;
     use proptest::prelude::*;
 
     const FLOW: FlowId = FlowId(3);

@@ -17,7 +17,8 @@
 
 use ackclock_core::{Segment, Seq, Time};
 
-use super::{Policy, Receiver};
+use super::Receiver;
+use super::window::Policy;
 
 /// What is known of the buffer.
 #[derive(Clone, Copy, Debug)]

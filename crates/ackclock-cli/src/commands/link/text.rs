@@ -136,7 +136,10 @@ fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
         .map(|key| (*key).to_owned())
         .collect();
     ignored.extend(
-        ["flow", "sweep"].iter().filter(|key| table.contains_key(**key)).map(|key| format!("[{key}]")),
+        ["flow", "relay", "sweep"]
+            .iter()
+            .filter(|key| table.contains_key(**key))
+            .map(|key| format!("[{key}]")),
     );
     let path = table.get("path").and_then(Value::as_table);
     ignored.extend(

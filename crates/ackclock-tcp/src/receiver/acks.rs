@@ -1,0 +1,93 @@
+//! Acknowledgements: when one leaves, and what it says (RFC 5681 section 4.2, RFC 2018, RFC 2883, RFC 7323).
+
+use ackclock_core::{Flags, SackBlock, Segment, Time, Timestamps};
+
+use super::{AckPolicy, INITIAL, Receiver, clock};
+use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
+
+impl Receiver {
+    /// RFC 5681 section 4.2 for a segment that arrived in order with no gap about. A FIN is not kept waiting.
+    #[inline(always)]
+    pub(super) fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
+        self.unacknowledged += 1;
+        match self.config.acks {
+            AckPolicy::Delayed { .. } if self.quick.is_on() => {}
+            AckPolicy::Delayed { count, timeout, .. }
+                if self.unacknowledged < count && self.end.is_none() =>
+            {
+                if self.deadline == Time::NEVER {
+                    self.deadline = now + timeout;
+                }
+                return;
+            }
+            _ => {}
+        }
+        self.acknowledge(now, None, out);
+    }
+
+    #[inline(always)]
+    pub(super) fn acknowledge(
+        &mut self,
+        now: Time,
+        duplicate: Option<SackBlock>,
+        out: &mut impl FnMut(&Segment),
+    ) {
+        self.acknowledged = self.next;
+        self.unacknowledged = 0;
+        self.quick.on_ack();
+        self.deadline = Time::NEVER;
+        let reports = duplicate.is_some() || (self.config.sack && !self.ahead.is_empty());
+        if reports || self.config.timestamps {
+            out(&self.ack_with_options(now, duplicate));
+        } else {
+            out(&self.plain_ack());
+        }
+    }
+
+    // Apart from the next, so that one without options is written where it goes: a processor waits where it copies what it
+    // has only just written in parts.
+    #[inline(always)]
+    fn plain_ack(&self) -> Segment {
+        let mut ack = Segment::pure_ack(self.flow, self.next, self.header_with(0));
+        ack.seq = INITIAL + 1;
+        ack.window = self.window_field;
+        ack.set_scale(Some(self.scale));
+        if self.echo_congestion {
+            ack.flags |= Flags::ECE;
+        }
+        ack
+    }
+
+    #[inline(never)]
+    fn ack_with_options(&self, now: Time, duplicate: Option<SackBlock>) -> Segment {
+        let mut ack = self.plain_ack();
+        if self.config.timestamps {
+            ack.set_timestamps(Timestamps { value: clock(now), echo: self.echo.unwrap_or(0) });
+        }
+        if let Some(block) = duplicate {
+            ack.push_sack(block);
+        }
+        if self.config.sack {
+            self.ahead.report(&mut ack);
+        }
+        ack.header = self.header_of(&ack);
+        ack
+    }
+
+    /// Bytes of headers where the options take so many.
+    #[inline]
+    pub(super) fn header_with(&self, options: u16) -> u16 {
+        match self.config.ack_size {
+            HeaderSize::Fixed(bytes) => bytes,
+            HeaderSize::Real => PLAIN_HEADER + options,
+        }
+    }
+
+    pub(super) fn header_of(&self, seg: &Segment) -> u16 {
+        let timestamps = if seg.timestamps().is_some() { TIMESTAMPS } else { 0 };
+        // Each SACK block takes 8 bytes after 2 of option header and 2 of padding.
+        let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
+        let syn = seg.syn_options().map_or(0, |offer| offer.header_bytes(timestamps > 0));
+        self.header_with(timestamps + sack + syn)
+    }
+}

@@ -1,0 +1,84 @@
+//! The advertised window: the largest, or what a policy makes of it.
+
+use ackclock_core::{Segment, Seq, Span, Time, scaled_window};
+
+use super::autotune::{Arrival, Autotune};
+use super::unread::Unread;
+use super::{LONGEST_ROUND_TRIP, Receiver, ReceiverConfig, WindowPolicy, clock};
+use crate::config::TIMESTAMPS;
+
+/// What moves the window of a receiver.
+#[derive(Clone, Debug)]
+pub(super) enum Policy {
+    /// It grows as data arrives.
+    Tuned(Autotune),
+    /// It is what is free of the buffer.
+    Unread(Unread),
+}
+
+impl Policy {
+    /// The policy of a receiver that expects `next`, and its first window field.
+    pub(super) fn of(config: &ReceiverConfig, next: Seq) -> (Option<Box<Self>>, u16) {
+        let (scale, largest) = scaled_window(config.max_window);
+        match config.window {
+            WindowPolicy::Whole => (None, largest),
+            WindowPolicy::Tuned => {
+                let options = if config.timestamps { TIMESTAMPS } else { 0 };
+                let tune = Autotune::new(config.mss, options, config.max_window);
+                let first = field(tune.window(), scale);
+                (Some(Box::new(Self::Tuned(tune))), first)
+            }
+            WindowPolicy::Unread => {
+                let unread = Unread::new(next + (u32::from(largest) << scale));
+                (Some(Box::new(Self::Unread(unread))), largest)
+            }
+        }
+    }
+}
+
+impl Receiver {
+    /// The advertised window, bytes.
+    pub(super) fn window(&self) -> u32 {
+        u32::from(self.window_field) << self.scale
+    }
+
+    /// The right edge of the window.
+    pub(super) fn limit(&self) -> Seq {
+        match self.policy.as_deref() {
+            Some(Policy::Unread(unread)) => unread.edge(),
+            _ => self.next + self.window(),
+        }
+    }
+
+    /// Lets the window follow what has arrived. Without SACK what is out of order does not count: another window would make
+    /// its ACK no duplicate (RFC 5681 section 2).
+    #[inline(always)]
+    pub(super) fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
+        match self.policy.as_deref() {
+            None => {}
+            Some(Policy::Tuned(_)) => self.grow(now, seg, counts),
+            Some(Policy::Unread(_)) if counts => self.tell_free(),
+            Some(Policy::Unread(_)) => {}
+        }
+    }
+
+    fn grow(&mut self, now: Time, seg: &Segment, counts: bool) {
+        let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
+        let stamps = seg.timestamps().filter(|_| self.config.timestamps);
+        let echo = stamps.map(|stamps| {
+            // The clock of the echo counts whole milliseconds.
+            let round_trip = u64::from(clock(now).wrapping_sub(stamps.echo)).clamp(1, LONGEST_ROUND_TRIP);
+            (stamps.echo, Span::from_millis(round_trip))
+        });
+        let ahead = self.ahead.end().map_or(0, |end| end.since(self.next));
+        if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, counts, echo }) {
+            self.quick.on_growth();
+        }
+        self.window_field = field(autotune.window(), self.scale);
+    }
+}
+
+/// The window field that says at least `bytes`.
+fn field(bytes: u32, scale: u8) -> u16 {
+    u16::try_from(u64::from(bytes).div_ceil(1 << scale)).unwrap_or(u16::MAX)
+}
