@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::node::{Hop, MAX_PORTS, Wire};
-use crate::{Message, Node, NullTracer, Outbox, PacketId, Port, Time, Tracer, Wakes};
+use crate::{Copied, Message, Node, NullTracer, Outbox, PacketId, Port, Time, Tracer, Wakes};
 
 /// The number of a node in its engine.
 pub type NodeId = usize;
@@ -121,6 +121,12 @@ impl<N: Node, T: Tracer> Engine<N, T> {
     /// A raw packet whose segment went no further, in no particular order.
     pub fn poll_discarded(&mut self) -> Option<PacketId> {
         self.out.discarded.pop()
+    }
+
+    /// The next raw packet that is needed once more, or no more, in order. Those of which there is one more come before they are
+    /// [discarded](Self::poll_discarded).
+    pub fn poll_copied(&mut self) -> Option<(PacketId, Copied)> {
+        self.out.copied.pop_front()
     }
 
     /// The instant that the graph has reached.

@@ -1,5 +1,7 @@
 //! One box of the graph, and what it hands on.
 
+use std::collections::VecDeque;
+
 use crate::{FlowId, PacketId, Rate, Segment, Time};
 
 /// Where a wire enters or leaves a node.
@@ -145,6 +147,20 @@ pub trait Sink {
 
     /// Says that a segment goes no further: it was lost, refused or discarded.
     fn discard(&mut self, segment: &Segment);
+
+    /// Says that there is one more of a segment that came in once, or one less.
+    fn copied(&mut self, segment: &Segment, copied: Copied);
+}
+
+/// What becomes of a copy of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copied {
+    /// One is made and kept, while the segment goes on.
+    Kept,
+    /// One is made of what is kept, and sent.
+    Sent,
+    /// The one that was kept is given back.
+    Released,
 }
 
 /// Messages on their way to the next node. Hops at one instant are taken in the order in which they were sent.
@@ -153,6 +169,8 @@ pub struct Outbox {
     hops: Vec<Hop>,
     /// Raw packets whose segments went no further.
     pub(crate) discarded: Vec<PacketId>,
+    /// Raw packets that are needed once more, or no more.
+    pub(crate) copied: VecDeque<(PacketId, Copied)>,
     pub(crate) wires: Vec<[Wire; MAX_PORTS]>,
     pub(crate) from: u32,
 }
@@ -203,7 +221,7 @@ impl Outbox {
     /// An outbox of a single unconnected node, for driving a node by hand.
     pub fn for_one_node() -> Self {
         let wires = std::array::from_fn(|port| Wire::unconnected(0, port as Port));
-        Self { hops: Vec::new(), discarded: Vec::new(), wires: vec![wires], from: 0 }
+        Self { wires: vec![wires], ..Self::default() }
     }
 
     /// Takes the next message that was sent, with the port at which it left. Of use with [`Self::for_one_node`].
@@ -226,8 +244,15 @@ impl Sink for Outbox {
     /// simulated one has none.
     #[inline]
     fn discard(&mut self, segment: &Segment) {
-        if segment.packet() != PacketId::NONE {
+        if segment.packet().has_bytes() {
             self.discarded.push(segment.packet());
+        }
+    }
+
+    #[inline]
+    fn copied(&mut self, segment: &Segment, copied: Copied) {
+        if segment.packet().has_bytes() {
+            self.copied.push_back((segment.packet(), copied));
         }
     }
 }

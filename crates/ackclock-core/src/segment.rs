@@ -1,10 +1,12 @@
 //! One TCP segment as every box of the graph sees it.
 
 mod flags;
+mod packet_id;
 
 use std::ops::{Deref, DerefMut};
 
 pub use self::flags::{Ecn, Flags};
+pub use self::packet_id::PacketId;
 use crate::Seq;
 
 /// A flow (one TCP connection), numbered from zero within a run or by the flow table of a live edge.
@@ -16,20 +18,6 @@ impl FlowId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
-}
-
-/// Names the raw bytes of a packet in the live world: a slot of the packet pool and the generation of its use.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PacketId {
-    /// Slot in the pool.
-    pub slot: u32,
-    /// How often the slot had been used before.
-    pub generation: u32,
-}
-
-impl PacketId {
-    /// A segment without raw bytes: simulated, or made by a regulator.
-    pub const NONE: Self = Self { slot: u32::MAX, generation: u32::MAX };
 }
 
 /// One SACK block: bytes `left..right` have arrived (RFC 2018).
@@ -264,6 +252,18 @@ impl Segment {
         if self.head.has_rest() { Some(self.rest) } else { None }
     }
 
+    /// The same segment as one that a regulator has made: it is none of those that came in.
+    #[must_use]
+    pub const fn made(mut self) -> Self {
+        self.identify(self.head.flow, PacketId::MADE);
+        self
+    }
+
+    /// Whether a regulator has made it.
+    pub fn is_made(&self) -> bool {
+        self.rest.packet == PacketId::MADE
+    }
+
     /// Names its raw bytes in the live world; [`PacketId::NONE`] where there are none.
     pub const fn packet(&self) -> PacketId {
         self.rest.packet
@@ -424,6 +424,15 @@ mod tests {
         assert!(with(|ack| ack.set_timestamps(Timestamps { value: 1, echo: 2 })));
         assert!(with(|ack| ack.identify(FlowId(2), PacketId { slot: 3, generation: 0 })));
         assert!(with(|ack| ack.set_syn_options(SynOptions { mss: Some(1460), ..SynOptions::default() })));
+    }
+
+    #[test]
+    fn what_a_regulator_makes_of_a_segment_has_none_of_its_bytes() {
+        let mut ack = Segment::pure_ack(FlowId(1), Seq(9), 40);
+        ack.identify(FlowId(1), PacketId { slot: 3, generation: 0 });
+        assert!(ack.packet().has_bytes() && !ack.is_made());
+        assert!(!ack.made().packet().has_bytes() && ack.made().is_made());
+        assert!(!Segment::pure_ack(FlowId(1), Seq(9), 40).is_made());
     }
 
     #[test]

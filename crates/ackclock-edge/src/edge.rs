@@ -12,7 +12,7 @@ use ackclock_link::{AnyBearer, Bearer, Direction, LinkEvent, LinkView, Load, Med
 use crate::flow_table::FlowTable;
 use crate::step::Changes;
 use crate::wards::WardId;
-use crate::{EdgeStatistics, FlowStatistics, RegulatorConfig, Reports};
+use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig, Reports};
 
 /// The port towards the wired network.
 pub const WIRED: Port = 0;
@@ -30,6 +30,8 @@ pub struct Edge {
     timed: usize,
     /// When the bearer next has something to tell, or changes.
     bearer_due: Time,
+    /// How far the bearer was brought.
+    reached: Time,
     /// What the bearer will change to.
     changes: Changes,
     statistics: EdgeStatistics,
@@ -51,6 +53,7 @@ impl Edge {
             timers: Wakes::default(),
             timed: 0,
             bearer_due: Time::NEVER,
+            reached: Time::ZERO,
             changes: Changes::default(),
             statistics: EdgeStatistics::default(),
         }
@@ -118,8 +121,16 @@ impl Edge {
 
     /// ACKs held for `flow`.
     pub fn held(&self, flow: FlowId) -> usize {
-        let ward = self.flows.get(flow).and_then(|flow| flow.ward());
-        ward.and_then(|ward| self.flows.wards.get(ward)).map_or(0, |regulator| regulator.held(flow))
+        self.regulator_of(flow).map_or(0, |regulator| regulator.held(flow))
+    }
+
+    /// Segments of `flow` of which a copy is kept.
+    pub fn kept(&self, flow: FlowId) -> usize {
+        self.regulator_of(flow).map_or(0, |regulator| regulator.kept(flow))
+    }
+
+    fn regulator_of(&self, flow: FlowId) -> Option<&dyn Regulator> {
+        self.flows.wards.get(self.flows.get(flow)?.ward()?)
     }
 
     /// Takes a segment that arrives at `port`.
@@ -183,6 +194,7 @@ impl Edge {
 
     #[inline(always)]
     fn drain_bearer(&mut self, now: Time, out: &mut impl Sink) {
+        self.reached = now;
         if self.bearer.due(Direction::Down) <= now {
             self.drain_down(now, out);
         }

@@ -213,7 +213,8 @@ impl Flow {
         if is_ack {
             self.statistics.edge_rtt.on_ack(at, segment.ack);
         }
-        self.is_regulated() && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::RST))
+        self.is_regulated()
+            && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::SYN | Flags::RST))
     }
 
     /// Whether this acknowledgement shows that the mobile has a connection: an answer to a SYN, or a refusal, would come

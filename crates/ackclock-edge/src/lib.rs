@@ -18,7 +18,7 @@ mod window_regulator;
 pub use ack_regulator::AckRegulator;
 pub use config::{Channel, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, WIRED};
-pub use regulator::{FlowContext, Output, Regulator, RegulatorConfig, Reports, Verdict};
+pub use regulator::{FlowContext, Output, Place, Regulator, RegulatorConfig, Reports, Verdict};
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use step::Step;
 pub use wards::Scope;

@@ -7,7 +7,7 @@ use ackclock_link::{Cause, Departures, LinkView};
 
 use crate::Scope;
 
-/// Decides when and with which fields ACKs travel on; may drop or mark data, and make ACKs of its own.
+/// Decides when and with which fields ACKs travel on; may drop, mark, keep and send again data, and make segments of its own.
 ///
 /// Whose flows it serves is its [`Scope`]; what is said here of the flow holds of each of them. Every call carries a
 /// [`LinkView`] of the flow's data queue at that instant. What it wants to send comes out of
@@ -18,10 +18,13 @@ pub trait Regulator: Send {
         Verdict::Forward
     }
 
-    /// It entered the queue.
+    /// The mobile asks for a connection: a SYN without an ACK, which then passes.
+    fn on_syn(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
+
+    /// A segment entered the queue: one that came from the network, or that the regulator has sent to the mobile.
     fn on_queued(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// It was refused, or dropped later.
+    /// It was refused, or dropped later. One that answers a refusal at once by sending again is refused for ever.
     fn on_dropped(&mut self, _now: Time, _segment: &Segment, _cause: Cause, _view: LinkView) {}
 
     /// Its last byte left the queue for the radio. The next segment is in transmission already.
@@ -57,6 +60,11 @@ pub trait Regulator: Send {
     fn held(&self, _flow: FlowId) -> usize {
         0
     }
+
+    /// Segments of the flow of which a copy is kept, for the same law.
+    fn kept(&self, _flow: FlowId) -> usize {
+        0
+    }
 }
 
 /// What to do with a data segment.
@@ -64,6 +72,8 @@ pub trait Regulator: Send {
 pub enum Verdict {
     /// Pass it to the queue.
     Forward,
+    /// Pass it to the queue; the regulator keeps a copy, of which it says [`Output::Release`] in the end.
+    ForwardKeep,
     /// Discard it.
     Drop,
     /// Mark congestion experienced and pass it to the queue (RFC 3168).
@@ -73,10 +83,29 @@ pub enum Verdict {
 /// What a regulator does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Send a segment to the TCP sender.
+    /// Send a segment to the TCP sender: one that came in, or one that was [made](Segment::made).
     ToSender(Segment),
+    /// Send a segment to the mobile, through the queue: once more one of which a copy is kept, and stays kept, or one that was
+    /// [made](Segment::made).
+    ToReceiver {
+        /// The segment.
+        segment: Segment,
+        /// Where in the queue it is put.
+        place: Place,
+    },
     /// A segment that came in is not passed on.
     Discard(Segment),
+    /// A copy is kept no more.
+    Release(Segment),
+}
+
+/// Where in a queue a segment is put.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Behind all others.
+    Back,
+    /// Before all others of its flow.
+    Front,
 }
 
 /// Whether reports of the radio are made.

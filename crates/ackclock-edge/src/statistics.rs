@@ -15,8 +15,16 @@ pub struct EdgeStatistics {
     pub delivered_bytes: u64,
     /// Segments lost in the queue or on the radio.
     pub dropped: u64,
-    /// Segments that a regulator discarded.
-    pub discarded: u64,
+    /// Segments that a regulator discarded, by the [`Direction`] in which they came.
+    pub discarded: [u64; 2],
+    /// Segments that a regulator made and sent, by the [`Direction`] in which they went.
+    pub made: [u64; 2],
+    /// Segments that a regulator sent to the mobile once more.
+    pub resent: u64,
+    /// Copies of segments that a regulator has kept.
+    pub kept: u64,
+    /// Those of them that it has given back.
+    pub released: u64,
     /// Segments lost on the way up, in the queue or on the radio.
     pub dropped_up: u64,
     /// Bytes that came up the radio, with headers.

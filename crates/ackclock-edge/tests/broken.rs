@@ -3,19 +3,23 @@
 use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Segment, Span, Time};
-use ackclock_edge::{FlowContext, Output, Regulator, RegulatorConfig};
+use ackclock_edge::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 use ackclock_link::LinkView;
 use proptest::test_runner::{TestCaseError, TestError, TestRunner};
 
 use crate::laws::{Operation, early_timeouts_change_nothing, operations, what_is_held_comes_back};
 
-/// What is wrong with a regulator that holds each ACK for 50 ms.
+/// What is wrong with a regulator that holds each ACK, and keeps a copy of each packet, for 50 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
     /// The method was never written.
     NoClose,
     NoHeld,
+    NoKept,
+    /// Copies are not given back when a flow ends, or never.
+    NoCloseOfCopies,
+    NoRelease,
     NoPollTimeout,
     /// It does not look at the time.
     HastyTimeout,
@@ -26,48 +30,67 @@ struct Faulty(Fault);
 
 impl RegulatorConfig for Faulty {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(State { fault: self.0, held: VecDeque::new(), output: VecDeque::new() }))
+        Some(Box::new(State {
+            fault: self.0,
+            held: VecDeque::new(),
+            kept: VecDeque::new(),
+            output: VecDeque::new(),
+        }))
     }
 }
 
 struct State {
     fault: Fault,
     held: VecDeque<(Time, Segment)>,
-    output: VecDeque<Segment>,
+    kept: VecDeque<(Time, Segment)>,
+    output: VecDeque<Output>,
 }
 
 impl Regulator for State {
+    fn on_data(&mut self, now: Time, segment: &Segment, _: LinkView) -> Verdict {
+        self.kept.push_back((now + Span::from_millis(50), *segment));
+        Verdict::ForwardKeep
+    }
+
     fn handle_ack(&mut self, now: Time, ack: Segment, _: LinkView) {
         self.held.push_back((now + Span::from_millis(50), ack));
     }
 
     fn handle_timeout(&mut self, now: Time, _: LinkView) {
-        while let Some(&(due, ack)) = self.held.front() {
-            if due > now && self.fault != Fault::HastyTimeout {
-                return;
-            }
-            self.held.pop_front();
-            self.output.push_back(ack);
+        let hasty = self.fault == Fault::HastyTimeout;
+        while let Some((_, ack)) = self.held.pop_front_if(|(due, _)| hasty || *due <= now) {
+            self.output.push_back(Output::ToSender(ack));
+        }
+        while let Some((_, copy)) = self.kept.pop_front_if(|(due, _)| *due <= now) {
+            self.output.extend((self.fault != Fault::NoRelease).then_some(Output::Release(copy)));
         }
     }
 
     fn poll_output(&mut self, _: Time) -> Option<Output> {
-        self.output.pop_front().map(Output::ToSender)
+        self.output.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let named = self.fault != Fault::NoPollTimeout;
-        self.held.front().filter(|_| named).map(|(due, _)| *due)
+        let first = self.held.front().into_iter().chain(self.kept.front()).min_by_key(|(due, _)| *due);
+        first.filter(|_| named).map(|(due, _)| *due)
     }
 
     fn close(&mut self, _: Time, _: FlowId) {
         if self.fault != Fault::NoClose {
-            self.output.extend(self.held.drain(..).map(|(_, ack)| ack));
+            self.output.extend(self.held.drain(..).map(|(_, ack)| Output::ToSender(ack)));
+        }
+        if self.fault != Fault::NoCloseOfCopies {
+            self.output.extend(self.kept.drain(..).map(|(_, copy)| Output::Release(copy)));
         }
     }
 
     fn held(&self, _: FlowId) -> usize {
         if self.fault == Fault::NoHeld { 0 } else { self.held.len() }
+    }
+
+    fn kept(&self, _: FlowId) -> usize {
+        if self.fault == Fault::NoKept { 0 } else { self.kept.len() }
     }
 }
 
@@ -88,6 +111,9 @@ fn a_law_that_fails_names_the_regulator_and_the_method() {
     for (fault, law, message) in [
         (Fault::NoClose, what_is_held_comes_back as Law, "faulty: `close` gives back"),
         (Fault::NoHeld, what_is_held_comes_back, "faulty: `held` says 0 where"),
+        (Fault::NoKept, what_is_held_comes_back, "faulty: `kept` says 0 where"),
+        (Fault::NoCloseOfCopies, what_is_held_comes_back, "faulty: `close` gives back"),
+        (Fault::NoRelease, what_is_held_comes_back, "faulty: `poll_timeout` names no deadline at which"),
         (Fault::NoPollTimeout, what_is_held_comes_back, "faulty: `poll_timeout` names no deadline"),
         (Fault::HastyTimeout, early_timeouts_change_nothing, "faulty: `handle_timeout` acts before"),
     ] {

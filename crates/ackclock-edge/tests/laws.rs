@@ -4,15 +4,18 @@ use ackclock_core::{
     Ecn, Flags, FlowId, Message, Node, Outbox, Port, Rate, SackBlock, Segment, Seq, Span, Streams, Time,
 };
 use ackclock_edge::{
-    Edge, EdgeConfig, FlowContext, Output, RADIO, REGULATORS, Regulator, RegulatorConfig, Scope,
-    Surroundings, Verdict, WIRED,
+    Edge, EdgeConfig, EdgeStatistics, FlowContext, Output, RADIO, REGULATORS, Regulator, RegulatorConfig,
+    Scope, Surroundings, Verdict, WIRED,
 };
 use ackclock_link::queue::{DropTail, Queue};
 use ackclock_link::{
-    BufferMeaning, Capacity, Cause, Constant, Departures, LinkView, NoFiles, PlainBearer, SerialLink,
+    BufferMeaning, Capacity, Cause, Constant, Departures, Direction, LinkView, NoFiles, PlainBearer,
+    SerialLink,
 };
 use proptest::prelude::*;
 use serde_json::json;
+
+use crate::busy::Busy;
 
 const PAYLOAD: u32 = 960;
 
@@ -25,6 +28,8 @@ pub(crate) enum Operation {
     Ack { flow: u8, behind: u8, sack: bool },
     /// Data from the mobile, with an ACK.
     Reply { flow: u8, behind: u8 },
+    /// The mobile asks for a connection.
+    Syn { flow: u8 },
     /// A packet that is not TCP.
     Opaque { flow: u8 },
 }
@@ -35,6 +40,7 @@ pub(crate) fn operations() -> impl Strategy<Value = Vec<(u32, Operation)>> {
             .prop_map(|(flow, back, fin, ect)| Operation::Data { flow, back: back / 3, fin, ect }),
         6 => (0u8..2, 0u8..6, any::<bool>()).prop_map(|(flow, behind, sack)| Operation::Ack { flow, behind, sack }),
         1 => (0u8..2, 0u8..6).prop_map(|(flow, behind)| Operation::Reply { flow, behind }),
+        1 => (0u8..2).prop_map(|flow| Operation::Syn { flow }),
         1 => (0u8..2).prop_map(|flow| Operation::Opaque { flow }),
     ];
     prop::collection::vec((0u32..60_000, operation), 1..150)
@@ -58,17 +64,18 @@ fn usual_edge(regulator: Box<dyn RegulatorConfig>) -> Edge {
 }
 
 /// An edge over a cell of two users, one flow each.
-fn cell_edge(regulator: &str) -> Edge {
+fn cell_edge(regulator: Box<dyn RegulatorConfig>) -> Edge {
     let config = json!({
-        "buffer": "4p", "regulator": regulator,
+        "buffer": "4p",
         "down": {"kind": "cell", "scheduler": "pf-rp", "delay": "2ms + e(3ms)", "loss": 0.05},
         "up": {"kind": "variable", "rate": "64kbit/s", "delay": "e(5ms)"},
         "user": [{"doppler": 60.0}, {"mean_snr": 6.0, "fading": "jakes"}],
     });
     let config: EdgeConfig = serde_json::from_value(config).expect("the keys of the table");
     let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
-    let mut edge =
-        config.build(&Streams::new(3, 0), &NoFiles, around).expect("what was written above is right");
+    let mut edge = config
+        .build_with(regulator, &Streams::new(3, 0), &NoFiles, around)
+        .expect("what is written above is right");
     (0..2).for_each(|flow| edge.assign(FlowId(flow), flow));
     edge
 }
@@ -110,6 +117,11 @@ impl Traffic {
                 let mut reply = Segment::data(FlowId(flow.into()), Seq(0), 100, 40);
                 reply.ack = self.acked(flow, behind);
                 (RADIO, reply)
+            }
+            Operation::Syn { flow } => {
+                let mut syn = Segment::pure_ack(FlowId(flow.into()), Seq(0), 40);
+                syn.flags = Flags::SYN;
+                (RADIO, syn)
             }
             Operation::Opaque { flow } => (WIRED, Segment::opaque(FlowId(flow.into()), 500)),
         }
@@ -160,12 +172,44 @@ fn held(edge: &Edge) -> usize {
     (0..2).map(|flow| edge.held(FlowId(flow))).sum()
 }
 
-/// ACKs that have come up the radio, and of those the ones that are neither passed on nor discarded.
+fn kept(edge: &Edge) -> usize {
+    (0..2).map(|flow| edge.kept(FlowId(flow))).sum()
+}
+
+/// Copies that were kept and not given back.
+fn out(edge: &Edge) -> i64 {
+    edge.statistics().kept as i64 - edge.statistics().released as i64
+}
+
+/// ACKs that have come up the radio or were made, and are neither passed on nor discarded.
 fn missing(edge: &Edge, operations: &[(u32, Operation)], seen: &[(Time, Port, Segment)]) -> i64 {
     let mut traffic = Traffic::default();
     let came = operations.iter().filter(|(_, operation)| traffic.message(*operation).0 == RADIO).count();
     let passed = seen.iter().filter(|(_, port, _)| *port == WIRED).count();
-    came as i64 - passed as i64 - edge.statistics().discarded as i64
+    let (counts, up) = (edge.statistics(), Direction::Up as usize);
+    came as i64 + counts.made[up] as i64 - passed as i64 - counts.discarded[up] as i64
+}
+
+/// Every segment that comes, is made or is sent once more is delivered, dropped, discarded or held.
+fn nothing_is_lost(
+    name: &str,
+    build: &dyn Fn() -> Box<dyn RegulatorConfig>,
+    operations: &[(u32, Operation)],
+) -> Result<(), TestCaseError> {
+    for mut edge in [usual_edge(build()), cell_edge(build())] {
+        let seen = run(&mut edge, operations, 0);
+        let came = |port| {
+            let mut traffic = Traffic::default();
+            operations.iter().filter(|(_, operation)| traffic.message(*operation).0 == port).count() as u64
+        };
+        let left = |port| seen.iter().filter(|(_, p, _)| *p == port).count() as u64;
+        let EdgeStatistics { dropped, discarded, made, resent, .. } = *edge.statistics();
+        let down = came(WIRED) + made[0] + resent;
+        prop_assert_eq!(down, left(RADIO) + dropped + discarded[0], "{} downwards", name);
+        let up = came(RADIO) + made[1];
+        prop_assert_eq!(up, left(WIRED) + held(&edge) as u64 + discarded[1], "{} upwards", name);
+    }
+    Ok(())
 }
 
 /// What a regulator holds is counted, goes in time, and comes back when its flow ends. A failure names the method.
@@ -177,21 +221,33 @@ pub(crate) fn what_is_held_comes_back(
     let mut edge = usual_edge(build());
     let (now, mut seen) = play(&mut edge, operations, 0);
     let (held_then, missing_then) = (held(&edge), missing(&edge, operations, &seen));
+    let (kept, out_then) = (kept(&edge), out(&edge));
+    prop_assert!(out_then == kept as i64, "{name}: `kept` says {kept} where {out_then} copies are kept");
     end(&mut edge, now, &mut seen);
     let back = missing_then - missing(&edge, operations, &seen);
     advance(&mut edge, now, now + QUIET, 0, &mut Outbox::for_one_node(), &mut seen);
     let kept = missing(&edge, operations, &seen);
     prop_assert!(kept == 0, "{name}: `close` gives back {kept} ACKs too few of those that `handle_ack` took");
+    let copies = out(&edge);
+    prop_assert!(copies == 0, "{name}: `close` gives back {copies} copies too few of those that were kept");
     prop_assert!(back == held_then as i64, "{name}: `held` says {held_then} where {back} ACKs are held");
 
     // The queue is shared: what leaves it last may be of the other flow, or not TCP.
     let mut edge = usual_edge(build());
     let seen = run(&mut edge, operations, 0);
     let (missing, held) = (missing(&edge, operations, &seen), held(&edge));
-    prop_assert!(missing == held as i64, "{name}: `held` says {held} where {missing} ACKs are held");
+    prop_assert!(
+        missing == held as i64,
+        "{name}: `close` gives back ACKs too few, or `held` is wrong: {missing} are missing and {held} held"
+    );
     prop_assert!(
         held == 0,
         "{name}: `poll_timeout` names no deadline at which the {held} ACKs go that are held for ever"
+    );
+    let copies = out(&edge);
+    prop_assert!(
+        copies == 0,
+        "{name}: `poll_timeout` names no deadline at which {copies} copies go that are kept for ever, or `handle_timeout` keeps them"
     );
     Ok(())
 }
@@ -247,6 +303,11 @@ impl Regulator for Asked {
         self.0.on_data(now, segment, view)
     }
 
+    fn on_syn(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        self.ask(now, view);
+        self.0.on_syn(now, segment, view);
+    }
+
     fn on_queued(&mut self, now: Time, segment: &Segment, view: LinkView) {
         self.ask(now, view);
         self.0.on_queued(now, segment, view);
@@ -291,6 +352,10 @@ impl Regulator for Asked {
 
     fn held(&self, flow: FlowId) -> usize {
         self.0.held(flow)
+    }
+
+    fn kept(&self, flow: FlowId) -> usize {
+        self.0.kept(flow)
     }
 }
 
@@ -343,10 +408,10 @@ proptest! {
     #[test]
     fn extra_wakes_change_nothing(operations in operations()) {
         for entry in REGULATORS.entries {
-            let build = || edge(entry.name, Rate::from_bps(1_000_000), Span::from_millis(20));
-            let (mut once, mut often) = (build(), build());
+            let build = || REGULATORS.resolve(&entry.name.into()).expect("a name of the registry");
+            let (mut once, mut often) = (usual_edge(build()), usual_edge(build()));
             prop_assert_eq!(run(&mut once, &operations, 0), run(&mut often, &operations, 7), "{}", entry.name);
-            let (mut once, mut often) = (cell_edge(entry.name), cell_edge(entry.name));
+            let (mut once, mut often) = (cell_edge(build()), cell_edge(build()));
             prop_assert_eq!(run(&mut once, &operations, 0), run(&mut often, &operations, 7), "{} in a cell", entry.name);
         }
     }
@@ -354,18 +419,22 @@ proptest! {
     #[test]
     fn every_segment_is_delivered_dropped_discarded_or_held(operations in operations()) {
         for entry in REGULATORS.entries {
-            let plain = edge(entry.name, Rate::from_bps(1_000_000), Span::from_millis(20));
-            for mut edge in [plain, cell_edge(entry.name)] {
-                let seen = run(&mut edge, &operations, 0);
-                let came = |port| {
-                    let mut traffic = Traffic::default();
-                    operations.iter().filter(|(_, operation)| traffic.message(*operation).0 == port).count()
-                };
-                let left = |port| seen.iter().filter(|(_, p, _)| *p == port).count();
-                let counts = edge.statistics();
-                prop_assert_eq!(came(WIRED), left(RADIO) + counts.dropped as usize, "{} downwards", entry.name);
-                let held: usize = (0..2).map(|flow| edge.held(FlowId(flow))).sum();
-                prop_assert_eq!(came(RADIO), left(WIRED) + held + counts.discarded as usize, "{} upwards", entry.name);
+            let build = || REGULATORS.resolve(&entry.name.into()).expect("a name of the registry");
+            nothing_is_lost(entry.name, &build, &operations)?;
+        }
+    }
+
+    #[test]
+    fn a_regulator_that_does_everything_keeps_the_laws_in_any_scope(operations in operations()) {
+        for scope in [Scope::Flow, Scope::User, Scope::Queue] {
+            let (name, build) = (format!("{scope:?}"), || Box::new(Busy(scope)) as Box<dyn RegulatorConfig>);
+            nothing_is_lost(&name, &build, &operations)?;
+            what_is_held_comes_back(&name, &build, &operations)?;
+            early_timeouts_change_nothing(&name, &build, &operations)?;
+            let edges: [fn(Box<dyn RegulatorConfig>) -> Edge; 2] = [usual_edge, cell_edge];
+            for edge in edges {
+                let (mut once, mut often) = (edge(build()), edge(build()));
+                prop_assert_eq!(run(&mut once, &operations, 0), run(&mut often, &operations, 7), "{}", name);
             }
         }
     }
@@ -374,8 +443,8 @@ proptest! {
     fn acks_of_a_flow_reach_the_sender_in_the_order_in_which_they_came(operations in operations()) {
         for entry in REGULATORS.entries {
             let seen = run(&mut edge(entry.name, Rate::from_bps(1_000_000), Span::from_millis(20)), &operations, 0);
-            // A reply with data may pass held ACKs, which are then taken out.
-            if operations.iter().any(|(_, operation)| matches!(operation, Operation::Reply { .. })) {
+            // A reply with data may pass held ACKs, which are then taken out; a SYN passes them.
+            if operations.iter().any(|(_, operation)| matches!(operation, Operation::Reply { .. } | Operation::Syn { .. })) {
                 continue;
             }
             let mut traffic = Traffic::default();

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 mod broken;
+mod busy;
 mod laws;
+mod outputs;
 mod regulated;
 mod reports;
 mod scope;

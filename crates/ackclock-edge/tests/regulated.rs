@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use ackclock_core::{Ecn, Flags, FlowId, Port, Rate, Segment, Seq, Sink, Span, Streams, Time};
+use ackclock_core::{Copied, Ecn, Flags, FlowId, Port, Rate, Segment, Seq, Sink, Span, Streams, Time};
 use ackclock_edge::{
     Edge, EdgeConfig, FlowContext, Output, RADIO, Regulator, RegulatorConfig, Surroundings, Verdict, WIRED,
 };
@@ -137,6 +137,7 @@ impl Queue for Forgetful {
 struct Seen {
     passed: Vec<(Port, Segment)>,
     discarded: Vec<Segment>,
+    copied: Vec<Copied>,
 }
 
 impl Sink for Seen {
@@ -146,6 +147,10 @@ impl Sink for Seen {
 
     fn discard(&mut self, segment: &Segment) {
         self.discarded.push(*segment);
+    }
+
+    fn copied(&mut self, _: &Segment, copied: Copied) {
+        self.copied.push(copied);
     }
 }
 
@@ -245,7 +250,7 @@ fn drop_discards_a_packet_before_the_queue() {
     assert_eq!((world.left(RADIO), std::mem::take(&mut world.seen.discarded)), (Vec::new(), vec![data()]));
     assert_eq!(world.told(), [Begins, Data]);
     let counts = world.edge.statistics();
-    assert_eq!((counts.entered, counts.discarded, counts.dropped), (1, 1, 0));
+    assert_eq!((counts.entered, counts.discarded, counts.dropped), (1, [1, 0], 0));
 }
 
 #[test]

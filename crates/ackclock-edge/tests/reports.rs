@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use ackclock_core::{FlowId, Port, RadioReport, Rate, Segment, Seq, Sink, Span, Streams, Time};
+use ackclock_core::{Copied, FlowId, Port, RadioReport, Rate, Segment, Seq, Sink, Span, Streams, Time};
 use ackclock_edge::{Edge, FlowContext, Output, Regulator, RegulatorConfig, Reports, WIRED};
 use ackclock_link::queue::{DropTail, DropTailConfig, Queue};
 use ackclock_link::{
@@ -48,6 +48,8 @@ impl Sink for Nowhere {
     fn pass(&mut self, _: Port, _: &Segment) {}
 
     fn discard(&mut self, _: &Segment) {}
+
+    fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
 /// What is told while 100 kB go to one user of a cell.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use ackclock_core::{Flags, FlowId, Port, Rate, Segment, Seq, Sink, Span, Time};
+use ackclock_core::{Copied, Flags, FlowId, Port, Rate, Segment, Seq, Sink, Span, Time};
 use ackclock_edge::{Edge, FlowContext, Output, RADIO, Regulator, RegulatorConfig, Scope, Verdict, WIRED};
 use ackclock_link::queue::{DropTail, Queue};
 use ackclock_link::{BufferMeaning, Capacity, Constant, LinkView, PlainBearer, SerialLink};
@@ -89,6 +89,8 @@ impl Sink for Servers {
     }
 
     fn discard(&mut self, _: &Segment) {}
+
+    fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
 struct World {

@@ -2,7 +2,7 @@
 //! port without a wire leaves for the world.
 
 use ackclock_core::{
-    ConfigError, Engine, FlowId, Holds, Message, NodeId, PacketId, Rate, Segment, Span, Streams, Time,
+    ConfigError, Copied, Engine, FlowId, Holds, Message, NodeId, PacketId, Rate, Segment, Span, Streams, Time,
 };
 use ackclock_edge::{Edge, RADIO, RegulatorConfig, Surroundings, WIRED};
 use ackclock_link::{Direction, Files, Medium, Path, path};
@@ -87,6 +87,10 @@ impl Graph {
     /// Whether what leaves at a side comes right from the link.
     pub(crate) const fn ends_with_link(&self, side: Side) -> bool {
         matches!(side, Side::Radio) || self.path.is_none()
+    }
+
+    pub(crate) fn poll_copied(&mut self) -> Option<(PacketId, Copied)> {
+        self.engine.poll_copied()
     }
 
     pub(crate) fn poll_discarded(&mut self) -> Option<PacketId> {

@@ -93,11 +93,13 @@ pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
         }
         script = rest;
     }
-    let (discarded, inside) = (plane.discarded(), plane.inside() as u64);
-    if arrived == departed + discarded + inside {
+    let counts = plane.edge().statistics();
+    let came = arrived + plane.built() + counts.kept + counts.resent;
+    let (gone, inside) = (plane.discarded() + counts.released, plane.inside() + plane.pool().copies());
+    if came == departed + gone + inside as u64 {
         Ok(())
     } else {
-        Err(format!("{arrived} arrived, {departed} departed, {discarded} discarded, {inside} inside"))
+        Err(format!("{came} came, {departed} departed, {gone} gone, {inside} inside"))
     }
 }
 

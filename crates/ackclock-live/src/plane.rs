@@ -1,8 +1,11 @@
 //! The data plane: raw packets in, the unchanged graph of the simulation, raw packets out. It has no clock and no devices.
 //!
-//! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those.
+//! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those. What a
+//! regulator makes or sends once more departs, is discarded or is inside as well, or could not be built.
 
+mod inventory;
 mod pages;
+mod settle;
 
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -20,8 +23,8 @@ use crate::rewrite::rewrite;
 use crate::tally::Tally;
 use crate::template::Template;
 use crate::users::Users;
-use crate::watch::Seen;
-use crate::{FlowReport, FlowTable, PlaneConfig, Pool};
+use crate::{FlowReport, PlaneConfig, Pool};
+use inventory::{Inside, Inventory};
 
 /// A packet that departs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +40,7 @@ pub struct Departure {
 /// The graph with the packets inside it.
 pub struct Plane {
     graph: Graph,
-    pool: Pool,
-    /// What is known of each packet, by slot of the pool.
-    packets: Vec<Inside>,
-    flows: FlowTable,
+    inventory: Inventory,
     users: Users,
     /// What is known of each connection, by number; nothing of number 0.
     connections: Vec<Option<Connection>>,
@@ -58,21 +58,11 @@ pub struct Plane {
     regulator: String,
     logs: [Option<LinkLog>; 2],
     discarded: u64,
-    /// Packets inside that came in at each side, and those that found no room.
-    present: [usize; 2],
+    /// Packets that were made here, and segments of which none could be made.
+    built: u64,
+    unbuilt: u64,
+    /// Packets that found no room.
     overflowed: u64,
-}
-
-/// A packet inside.
-#[derive(Clone, Copy, Debug, Default)]
-struct Inside {
-    flow: FlowId,
-    layout: Layout,
-    bytes: u32,
-    /// When it came to the link.
-    arrived: Time,
-    /// Where it came in.
-    from: Option<Side>,
 }
 
 #[derive(Clone, Debug)]
@@ -104,12 +94,10 @@ impl Plane {
         regulator: Box<dyn RegulatorConfig>,
         files: &dyn Files,
     ) -> Result<Self, ConfigError> {
-        let pool = Pool::new(config.packets, config.packet_bytes);
+        let inventory = Inventory::new(config);
         let (past, account) = mpsc::channel();
         Ok(Self {
             graph: Graph::new(config, regulator, files)?,
-            packets: Vec::new(),
-            flows: FlowTable::new(config.flows),
             users: Users::default(),
             connections: Vec::new(),
             past,
@@ -117,12 +105,13 @@ impl Plane {
             forgotten: Totals::default(),
             met: 0,
             account: Some(account),
-            spare: pool.buffer(),
-            pool,
+            spare: inventory.pool.buffer(),
+            inventory,
             regulator: name_of(&config.edge.regulator),
             logs: [None, None],
             discarded: 0,
-            present: [0, 0],
+            built: 0,
+            unbuilt: 0,
             overflowed: 0,
         })
     }
@@ -130,13 +119,13 @@ impl Plane {
     /// A packet has come in at `from`. The pool's packet is the plane's from now on.
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
         // What waits one way must not stand in the way of the other.
-        if self.present[from as usize] >= self.pool.most() / 2 {
+        if self.inventory.is_crowded(from) {
             self.overflowed += 1;
             self.discarded += 1;
-            self.pool.release(packet);
+            self.inventory.pool.release(packet);
             return;
         }
-        let Some(bytes) = self.pool.bytes(packet) else { return };
+        let Some(bytes) = self.inventory.pool.bytes(packet) else { return };
         let (Parsed { segment, tuple, layout }, length) = (parse(bytes), bytes.len());
         let flow = self.flow(now, from, tuple.as_ref(), &segment);
         // What has no number is not regulated.
@@ -145,10 +134,10 @@ impl Plane {
             _ => (segment, layout),
         };
         self.learn(now, from, flow, packet, layout, &segment);
-        segment.set_scale(self.flows.scale(flow, from));
+        segment.set_scale(self.inventory.flows.scale(flow, from));
         segment.identify(flow, packet);
         let bytes = segment.wire_bytes();
-        self.note(packet, Inside { flow, layout, bytes, arrived: now, from: Some(from) });
+        self.inventory.enter(packet, Inside { flow, layout, bytes, arrived: now, from: Some(from) });
         self.graph.inject(now, from, segment);
         self.settle();
     }
@@ -179,38 +168,43 @@ impl Plane {
 
     /// The bytes of a packet.
     pub fn bytes(&self, packet: PacketId) -> &[u8] {
-        self.pool.bytes(packet).unwrap_or_default()
+        self.inventory.pool.bytes(packet).unwrap_or_default()
     }
 
     /// Gives back the packet of a departure that has been written.
     pub fn release(&mut self, packet: PacketId) {
-        if self.pool.release(packet) {
-            let Inside { flow, from, .. } = self.packets[packet.slot as usize];
-            self.flows.leave(flow);
-            if let Some(from) = from {
-                self.present[from as usize] -= 1;
-            }
-        }
+        self.inventory.leave(packet);
     }
 
     /// Where packets are read into.
     pub fn pool_mut(&mut self) -> &mut Pool {
-        &mut self.pool
+        &mut self.inventory.pool
     }
 
     /// The pool.
     pub fn pool(&self) -> &Pool {
-        &self.pool
+        &self.inventory.pool
     }
 
     /// Packets that arrived and have neither departed nor been discarded.
     pub fn inside(&self) -> usize {
-        self.pool.in_use()
+        self.inventory.pool.in_use()
     }
 
     /// Packets that the graph lost, refused or discarded.
     pub fn discarded(&self) -> u64 {
         self.discarded
+    }
+
+    /// Packets that were built of what a regulator made.
+    pub fn built(&self) -> u64 {
+        self.built
+    }
+
+    /// Segments that a regulator made and that could not be built, and so are lost: of a connection that is not known, with a
+    /// payload, too large, or where no more packets may be inside.
+    pub fn unbuilt(&self) -> u64 {
+        self.unbuilt
     }
 
     /// Packets that were lost before the link, because half of the most that may be inside had come in at their side.
@@ -240,21 +234,9 @@ impl Plane {
         self.settle();
     }
 
-    /// Lets a packet's way over the link be logged from now on: towards the side `to`.
-    pub fn log(&mut self, to: Side, log: LinkLog) {
-        self.graph.watch();
-        self.logs[to as usize] = Some(log);
-    }
-
-    /// Ends the logs.
-    pub fn finish_logs(&mut self) {
-        let now = self.graph.now();
-        self.logs.iter_mut().filter_map(Option::take).for_each(|log| log.finish(now));
-    }
-
     /// The number of a packet's connection, which is opened where it is new.
     fn flow(&mut self, now: Time, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
-        match self.flows.meet(from, tuple) {
+        match self.inventory.flows.meet(from, tuple) {
             Met::None => NO_FLOW,
             Met::New(flow) => {
                 self.open(now, flow);
@@ -277,11 +259,11 @@ impl Plane {
         if let Some(old) = &old {
             self.archive(flow, old);
             // The last packets of a connection between the same ends may still be inside; the edge then goes on with it.
-            if self.flows.inside(flow) == 0 {
+            if self.inventory.flows.inside(flow) == 0 {
                 self.graph.forget(flow);
             }
         }
-        let ends = self.flows.ends(flow);
+        let ends = self.inventory.flows.ends(flow);
         let tally = ends.map(|ends| Tally::new(self.met, ends, now));
         self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| pages::has_ports(&ends))));
         // The next user gets a number before the old one gives up its own: it may be the same.
@@ -309,83 +291,39 @@ impl Plane {
         let Some(connection) = self.connections.get_mut(flow.index()).and_then(Option::as_mut) else {
             return;
         };
-        connection.templates[from as usize].learn(self.pool.bytes(packet).unwrap_or_default(), layout);
+        connection.templates[from as usize]
+            .learn(self.inventory.pool.bytes(packet).unwrap_or_default(), layout);
         connection.tally.on_packet(now, from, segment);
         if connection.tally.is_proven() {
-            self.flows.prove(flow);
+            self.inventory.flows.prove(flow);
         }
-        self.flows.learn(flow, from, segment);
-    }
-
-    fn note(&mut self, packet: PacketId, inside: Inside) {
-        let slot = packet.slot as usize;
-        self.packets.resize(self.packets.len().max(slot + 1), Inside::default());
-        self.packets[slot] = inside;
-        self.flows.enter(inside.flow);
-        if let Some(from) = inside.from {
-            self.present[from as usize] += 1;
-        }
+        self.inventory.flows.learn(flow, from, segment);
     }
 
     /// Brings the bytes of a segment that departs up to date. `None` where it has none and they cannot be made.
     fn finish(&mut self, segment: &Segment, side: Side) -> Option<PacketId> {
-        if segment.packet() == PacketId::NONE {
-            return self.make(segment, side.other());
+        if !segment.packet().has_bytes() {
+            let made = self.make(segment, side.other());
+            let count = if made.is_some() { &mut self.built } else { &mut self.unbuilt };
+            *count += 1;
+            return made;
         }
-        let layout = self.packets.get(segment.packet().slot as usize)?.layout;
+        let layout = self.inventory.get(segment.packet())?.layout;
         if let Some(connection) = self.connections.get_mut(segment.flow.index()).and_then(Option::as_mut) {
             connection.tally.on_left(side.other(), segment);
         }
-        rewrite(self.pool.bytes_mut(segment.packet())?, layout, segment);
+        rewrite(self.inventory.pool.bytes_mut(segment.packet())?, layout, segment);
         Some(segment.packet())
     }
 
     /// Makes the packet of a segment that a regulator made; it comes as if from the side `from`.
     fn make(&mut self, segment: &Segment, from: Side) -> Option<PacketId> {
-        let ends = self.flows.ends(segment.flow)?;
+        let ends = self.inventory.flows.ends(segment.flow)?;
         let connection = self.connections.get(segment.flow.index())?.as_ref()?;
         let length = connection.templates[from as usize].build(segment, &ends, from, &mut self.spare)?;
-        let packet = self.pool.claim(&mut self.spare, length)?;
+        let packet = self.inventory.pool.claim(&mut self.spare, length)?;
         let (flow, bytes, arrived) = (segment.flow, length as u32, self.graph.now());
-        self.note(packet, Inside { flow, layout: Layout::Opaque, bytes, arrived, from: None });
+        self.inventory.enter(packet, Inside { flow, layout: Layout::Opaque, bytes, arrived, from: None });
         Some(packet)
-    }
-
-    /// Gives back what the graph discarded, and logs what was seen on its wires.
-    fn settle(&mut self) {
-        while let Some(seen) = self.graph.poll_seen() {
-            self.log_seen(seen);
-        }
-        while let Some(packet) = self.graph.poll_discarded() {
-            self.discarded += 1;
-            let Inside { bytes, from, .. } = self.packets[packet.slot as usize];
-            let now = self.graph.now();
-            if let Some(log) = from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
-                log.dropped(now, bytes);
-            }
-            self.release(packet);
-        }
-    }
-
-    fn log_seen(&mut self, seen: Seen) {
-        match seen {
-            Seen::Arrived { at, packet } => {
-                let Some(inside) = self.packets.get_mut(packet.slot as usize) else { return };
-                inside.arrived = at;
-                if let Some(log) = inside.from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
-                    log.arrived(at, inside.bytes);
-                }
-            }
-            Seen::Left { at, packet } => self.log_left(at, packet),
-        }
-    }
-
-    fn log_left(&mut self, at: Time, packet: PacketId) {
-        let Some(&Inside { bytes, arrived, from, .. }) = self.packets.get(packet.slot as usize) else {
-            return;
-        };
-        if let Some(log) = from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
-            log.left(at, bytes, at.since(arrived));
-        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A slot is named with the generation of its use, so that a name that has outlived its packet finds nothing. Buffers are
 //! made in blocks as they are first needed; after that nothing is allocated for a packet. What is claimed must be given
-//! back: [`Pool::in_use`] is what the law of conservation is checked by.
+//! back, and as often as it was [needed once more](Pool::again): [`Pool::in_use`] and [`Pool::copies`] are what the law of
+//! conservation is checked by.
 
 use ackclock_core::PacketId;
 
@@ -17,6 +18,7 @@ pub struct Pool {
     free: Vec<u32>,
     slot_bytes: usize,
     most: usize,
+    copies: usize,
 }
 
 #[derive(Debug)]
@@ -24,13 +26,14 @@ struct Slot {
     buffer: Box<[u8]>,
     length: usize,
     generation: u32,
-    claimed: bool,
+    /// How many hold it; nobody where it is free.
+    holders: u32,
 }
 
 impl Pool {
     /// A pool of at most `most` packets of at most `slot_bytes` bytes.
     pub fn new(most: usize, slot_bytes: usize) -> Self {
-        let mut pool = Self { slots: Vec::new(), free: Vec::new(), slot_bytes, most };
+        let mut pool = Self { slots: Vec::new(), free: Vec::new(), slot_bytes, most, copies: 0 };
         pool.grow();
         pool
     }
@@ -50,6 +53,11 @@ impl Pool {
         self.slots.len() - self.free.len()
     }
 
+    /// How often packets are held, beyond once each.
+    pub const fn copies(&self) -> usize {
+        self.copies
+    }
+
     /// Takes a packet in by exchanging buffers: `buffer`, whose first `length` bytes are the packet, becomes the packet's
     /// and an unused one of the same size stands in its place. `None` where the pool is full.
     ///
@@ -64,7 +72,7 @@ impl Pool {
         let slot = &mut self.slots[number as usize];
         std::mem::swap(&mut slot.buffer, buffer);
         slot.length = length;
-        slot.claimed = true;
+        slot.holders = 1;
         Some(PacketId { slot: number, generation: slot.generation })
     }
 
@@ -87,12 +95,24 @@ impl Pool {
         Some(&mut slot.buffer[..slot.length])
     }
 
-    /// Gives a packet back; false where it was not there.
+    /// One more holds a packet, and will give it back.
+    pub fn again(&mut self, packet: PacketId) {
+        if let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) {
+            slot.holders += 1;
+            self.copies += 1;
+        }
+    }
+
+    /// Gives a packet back; whether nobody holds it any more. False where it was not there.
     pub fn release(&mut self, packet: PacketId) -> bool {
         let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) else {
             return false;
         };
-        slot.claimed = false;
+        slot.holders -= 1;
+        if slot.holders > 0 {
+            self.copies -= 1;
+            return false;
+        }
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(packet.slot);
         true
@@ -105,7 +125,7 @@ impl Pool {
             buffer: vec![0; self.slot_bytes].into_boxed_slice(),
             length: 0,
             generation: 0,
-            claimed: false,
+            holders: 0,
         }));
         self.free.extend((first as u32..last as u32).rev());
     }
@@ -113,7 +133,7 @@ impl Pool {
 
 impl Slot {
     const fn holds(&self, packet: PacketId) -> bool {
-        self.claimed && self.generation == packet.generation
+        self.holders > 0 && self.generation == packet.generation
     }
 }
 
@@ -136,6 +156,20 @@ mod tests {
         assert!(pool.release(a));
         assert_eq!((pool.bytes(a), pool.in_use()), (None, 1));
         assert!(!pool.release(a), "it is gone already");
+    }
+
+    #[test]
+    fn a_packet_stays_until_all_who_hold_it_have_given_it_back() {
+        let mut pool = Pool::new(10, 64);
+        let packet = claim(&mut pool, 1).unwrap();
+        pool.again(packet);
+        pool.again(packet);
+        assert_eq!((pool.in_use(), pool.copies()), (1, 2));
+        assert!(!pool.release(packet) && !pool.release(packet));
+        assert_eq!((pool.bytes(packet), pool.copies()), (Some(&[1][..]), 0));
+        assert!(pool.release(packet));
+        pool.again(packet);
+        assert_eq!((pool.in_use(), pool.copies()), (0, 0), "it is gone");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Tracer for Watch {
         }
         let Message::Segment(segment) = message else { return };
         let packet = segment.packet();
-        if packet == PacketId::NONE {
+        if !packet.has_bytes() {
             return;
         }
         if node == self.edge {

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 mod allocation;
+#[path = "../../ackclock-edge/tests/busy.rs"]
+mod busy;
 mod crowd;
 mod kernel;
 mod logs;

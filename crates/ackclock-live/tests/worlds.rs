@@ -7,13 +7,15 @@ use std::io;
 use std::rc::Rc;
 
 use ackclock_core::results::Provenance;
-use ackclock_core::{Size, Span, Streams, Time};
-use ackclock_edge::{EdgeConfig, REGULATORS};
+use ackclock_core::{FlowId, Segment, Size, Span, Streams, Time};
+use ackclock_edge::{EdgeConfig, FlowContext, Output, Place, REGULATORS, Regulator, RegulatorConfig, Scope};
 use ackclock_link::queue::QUEUES;
-use ackclock_link::{Direction, NoFiles};
+use ackclock_link::{Direction, LinkView, NoFiles};
 use ackclock_live::{Came, Clock, Driver, Orders, Plane, PlaneConfig, Pool, Port, Ready, Side, Went};
 use etherparse::{PacketBuilder, TcpOptionElement};
 use serde_json::json;
+
+use crate::busy::Busy;
 
 /// When, where and what.
 type Event = (Time, Side, Vec<u8>);
@@ -85,8 +87,16 @@ fn in_virtual_time(mut plane: Plane, arrivals: &[Event], end: Time) -> Vec<Event
         departures.push((departure.at, departure.side, plane.bytes(departure.packet).to_vec()));
         plane.release(departure.packet);
     }
-    assert_eq!(plane.inside() + departures.len() + plane.discarded() as usize, arrivals.len());
+    assert_nothing_is_lost(&plane, arrivals.len(), departures.len());
     departures
+}
+
+/// What came, was built, kept or sent once more has departed, was discarded or given back, or is inside.
+fn assert_nothing_is_lost(plane: &Plane, arrived: usize, departed: usize) {
+    let counts = plane.edge().statistics();
+    let came = arrived as u64 + plane.built() + counts.kept + counts.resent;
+    let inside = plane.pool().in_use() + plane.pool().copies();
+    assert_eq!(came, departed as u64 + plane.discarded() + counts.released + inside as u64);
 }
 
 fn through_the_driver(plane: Plane, arrivals: &[Event], end: Time) -> Vec<Event> {
@@ -161,10 +171,11 @@ fn recording() -> Vec<Event> {
 }
 
 fn check(edge: &EdgeConfig, delay: Span) -> Vec<Event> {
-    let plane = || {
-        let config = PlaneConfig { delay, ..PlaneConfig::new(edge) };
-        Plane::new(&config, &NoFiles).unwrap()
-    };
+    let config = PlaneConfig { delay, ..PlaneConfig::new(edge) };
+    check_planes(|| Plane::new(&config, &NoFiles).unwrap())
+}
+
+fn check_planes(plane: impl Fn() -> Plane) -> Vec<Event> {
     let (arrivals, end) = (recording(), Time::ZERO + Span::from_secs(20));
     let simulated = in_virtual_time(plane(), &arrivals, end);
     let live = through_the_driver(plane(), &arrivals, end);
@@ -179,15 +190,114 @@ fn check(edge: &EdgeConfig, delay: Span) -> Vec<Event> {
 #[test]
 fn every_regulator_gives_the_same_departures_in_both_worlds() {
     for entry in REGULATORS.entries {
-        let edge = EdgeConfig {
-            regulator: entry.name.into(),
-            buffer: Size::Packets(20),
-            down: json!({ "kind": "variable", "rate": "u(8Mbit/s, 2Mbit/s)", "delay": "e(10ms)", "loss": 0.02 }),
-            ..EdgeConfig::default()
-        };
+        let edge = EdgeConfig { regulator: entry.name.into(), ..poor_link() };
         check(&edge, Span::ZERO);
         check(&edge, Span::from_millis(7));
     }
+}
+
+/// A link on which packets wait and are lost.
+fn poor_link() -> EdgeConfig {
+    let down = json!({ "kind": "variable", "rate": "u(8Mbit/s, 2Mbit/s)", "delay": "e(10ms)", "loss": 0.02 });
+    EdgeConfig { buffer: Size::Packets(20), down, ..EdgeConfig::default() }
+}
+
+#[test]
+fn a_regulator_that_does_everything_gives_the_same_departures_in_both_worlds_in_any_scope() {
+    for scope in [Scope::Flow, Scope::User, Scope::Queue] {
+        for delay in [Span::ZERO, Span::from_millis(7)] {
+            let edge = poor_link();
+            let config = PlaneConfig { delay, ..PlaneConfig::new(&edge) };
+            let plane = || Plane::with_regulator(&config, Box::new(Busy(scope)), &NoFiles).unwrap();
+            let departures = check_planes(plane);
+            assert!(departures.iter().all(|(.., bytes)| is_sound(bytes)), "{scope:?}");
+            let mut plane = plane();
+            recording().iter().for_each(|(at, side, bytes)| {
+                let packet = claim(plane.pool_mut(), bytes).expect("the pool is large");
+                plane.arrive(*at, *side, packet);
+            });
+            plane.advance(Time::ZERO + Span::from_secs(20));
+            let departed = std::iter::from_fn(|| {
+                let departure = plane.poll_departure()?;
+                plane.release(departure.packet);
+                Some(departure)
+            });
+            let departed = departed.count();
+            assert_nothing_is_lost(&plane, recording().len(), departed);
+            let (counts, pool) = (plane.edge().statistics(), plane.pool());
+            assert_eq!((pool.in_use(), pool.copies(), plane.unbuilt()), (0, 0, 0), "{scope:?}");
+            assert!(plane.built() > 20 && counts.resent > 20 && counts.kept > 20, "{counts:?}");
+        }
+    }
+}
+
+/// Whether the checksums of a packet are those of a full computation; of what is no TCP nothing is known.
+fn is_sound(bytes: &[u8]) -> bool {
+    use smoltcp::wire::{Ipv4Packet, Ipv6Packet, TcpPacket};
+    if let Ok(ip) = Ipv4Packet::new_checked(bytes)
+        && ip.version() == 4
+        && ip.next_header() == smoltcp::wire::IpProtocol::Tcp
+    {
+        let (from, to) = (ip.src_addr().into(), ip.dst_addr().into());
+        return ip.verify_checksum() && TcpPacket::new_unchecked(ip.payload()).verify_checksum(&from, &to);
+    }
+    if let Ok(ip) = Ipv6Packet::new_checked(bytes)
+        && ip.version() == 6
+        && ip.next_header() == smoltcp::wire::IpProtocol::Tcp
+    {
+        let (from, to) = (ip.src_addr().into(), ip.dst_addr().into());
+        return TcpPacket::new_unchecked(ip.payload()).verify_checksum(&from, &to);
+    }
+    true
+}
+
+/// A regulator that makes what nobody can build: of each ACK a packet with a payload, and an ACK of a connection that is not
+/// known.
+#[derive(Debug)]
+struct Fanciful;
+
+#[derive(Default)]
+struct Fancies(Vec<Output>);
+
+impl RegulatorConfig for Fanciful {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::<Fancies>::default())
+    }
+}
+
+impl Regulator for Fancies {
+    fn handle_ack(&mut self, _: Time, ack: Segment, _: LinkView) {
+        let data = Segment::data(ack.flow, ack.ack, 10, 40).made();
+        let unknown = Segment::pure_ack(FlowId(1_000_000), ack.ack, 40).made();
+        self.0.push(Output::ToReceiver { segment: data, place: Place::Back });
+        self.0.push(Output::ToSender(unknown));
+        self.0.push(Output::ToSender(ack));
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.0.pop()
+    }
+}
+
+#[test]
+fn what_a_regulator_makes_and_nobody_can_build_is_counted() {
+    let edge = EdgeConfig { buffer: Size::Packets(100_000), ..EdgeConfig::default() };
+    let config = PlaneConfig::new(&edge);
+    let mut plane = Plane::with_regulator(&config, Box::new(Fanciful), &NoFiles).unwrap();
+    let arrivals = recording();
+    for (at, side, bytes) in &arrivals {
+        let packet = claim(plane.pool_mut(), bytes).expect("the pool is large");
+        plane.arrive(*at, *side, packet);
+    }
+    plane.advance(Time::ZERO + Span::from_secs(20));
+    let mut departed = 0;
+    while let Some(departure) = plane.poll_departure() {
+        plane.release(departure.packet);
+        departed += 1;
+    }
+    let [down, up] = plane.edge().statistics().made;
+    assert!(down > 100 && up == down, "{down} {up}");
+    assert_eq!((plane.unbuilt(), plane.built(), departed), (down + up, 0, arrivals.len()));
 }
 
 #[test]

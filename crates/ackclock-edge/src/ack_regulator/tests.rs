@@ -79,7 +79,7 @@ impl Bench {
         let sent = std::iter::from_fn(|| self.regulator.poll_output(self.now));
         sent.filter_map(|output| match output {
             Output::ToSender(ack) => Some(ack.ack.0 / PAYLOAD),
-            Output::Discard(_) => None,
+            _ => None,
         })
         .collect()
     }

@@ -1,11 +1,11 @@
 //! Calls the regulators of an edge and does what they want.
 
-use ackclock_core::{Ecn, Flags, FlowId, Segment, Sink, Time};
+use ackclock_core::{Copied, Ecn, Flags, FlowId, Segment, Sink, Time};
 use ackclock_link::{Bearer, Cause, Direction, LinkView};
 
 use super::{Edge, WIRED};
 use crate::wards::WardId;
-use crate::{Output, Regulator, Verdict};
+use crate::{Output, Place, Regulator, Verdict};
 
 impl Edge {
     /// A segment of a regulated flow comes from the network.
@@ -16,9 +16,13 @@ impl Edge {
         });
         match verdict {
             Verdict::Forward => {}
+            Verdict::ForwardKeep => {
+                self.statistics.kept += 1;
+                out.copied(&segment, Copied::Kept);
+            }
             Verdict::MarkCe => segment.ecn = Ecn::Ce,
             Verdict::Drop => {
-                self.statistics.discarded += 1;
+                self.statistics.discarded[Direction::Down as usize] += 1;
                 out.discard(&segment);
                 return;
             }
@@ -53,11 +57,15 @@ impl Edge {
         });
     }
 
-    /// An ACK from a mobile is its regulator's business. A reset may come without one (RFC 9293 section 3.5.2): it passes
-    /// behind what is held.
+    /// An ACK from a mobile is its regulator's business. A SYN and a reset may come without one (RFC 9293 section 3.5.2): they
+    /// pass, a reset behind what is held.
     pub(super) fn ask_about(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         if !segment.flags.contains(Flags::ACK) {
-            self.close_if_over(at, segment, out);
+            if segment.flags.intersects(Flags::RST) {
+                self.close_if_over(at, segment, out);
+            } else {
+                self.regulate(at, segment.flow, out, |regulator, view| regulator.on_syn(at, segment, view));
+            }
             return out.pass(WIRED, segment);
         }
         self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, *segment, view));
@@ -95,13 +103,55 @@ impl Edge {
             self.flows.wards.get_mut(ward).and_then(|regulator| regulator.poll_output(now))
         {
             match output {
-                Output::ToSender(segment) => out.pass(WIRED, &segment),
+                Output::ToSender(segment) => {
+                    self.statistics.made[Direction::Up as usize] += u64::from(segment.is_made());
+                    out.pass(WIRED, &segment);
+                }
+                Output::ToReceiver { segment, place } => self.send_down(now, ward, &segment, place, out),
                 Output::Discard(segment) => {
-                    self.statistics.discarded += 1;
+                    self.statistics.discarded[Direction::Up as usize] += 1;
                     out.discard(&segment);
+                }
+                Output::Release(segment) => {
+                    self.statistics.released += 1;
+                    out.copied(&segment, Copied::Released);
                 }
             }
         }
+    }
+
+    /// Puts a segment of the regulator's own into the queue, and tells it what becomes of it.
+    #[cold]
+    fn send_down(&mut self, now: Time, ward: WardId, segment: &Segment, place: Place, out: &mut impl Sink) {
+        // What is told late has happened before: the bearer is further.
+        let now = now.max(self.reached);
+        if segment.is_made() {
+            self.statistics.made[Direction::Down as usize] += 1;
+        } else {
+            self.statistics.resent += 1;
+            out.copied(segment, Copied::Sent);
+        }
+        let flow = self.flows.open(now, segment.flow);
+        if segment.has_data() {
+            flow.statistics.edge_rtt.on_data(now, segment);
+        }
+        let taken = match place {
+            Place::Back => self.bearer.enqueue(now, Direction::Down, segment),
+            Place::Front => self.bearer.enqueue_front(now, Direction::Down, segment),
+        };
+        if taken.is_err() {
+            flow.statistics.dropped += 1;
+            self.statistics.dropped += 1;
+            out.discard(segment);
+        }
+        let view = self.bearer.view(now, Direction::Down, segment.flow);
+        if let Some(regulator) = self.flows.wards.get_mut(ward) {
+            match taken {
+                Ok(()) => regulator.on_queued(now, segment, view),
+                Err(cause) => regulator.on_dropped(now, segment, cause, view),
+            }
+        }
+        self.note_due();
     }
 
     /// Expects the next deadline of a regulator, or none of one that has gone.

@@ -3,7 +3,7 @@
 //! What passes between the boxes is the same and in the same order as in an engine; but here each hands its segments
 //! straight to the next, where an engine carries them as messages (`docs/adr/0018-one-island-two-executors.md`).
 
-use ackclock_core::{Port, Segment, Sink, Time};
+use ackclock_core::{Copied, Port, Segment, Sink, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
 use ackclock_link::Path;
 use ackclock_link::path::Wires;
@@ -211,6 +211,8 @@ impl Sink for Down<'_> {
     }
 
     fn discard(&mut self, _: &Segment) {}
+
+    fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
 /// From the edge to the clients and into the wires.
@@ -232,6 +234,8 @@ impl Sink for Radio<'_> {
     }
 
     fn discard(&mut self, _: &Segment) {}
+
+    fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
 /// From the clients towards the edge.
@@ -244,4 +248,6 @@ impl Sink for Uplink<'_> {
     }
 
     fn discard(&mut self, _: &Segment) {}
+
+    fn copied(&mut self, _: &Segment, _: Copied) {}
 }

@@ -1,6 +1,6 @@
 //! What goes out.
 
-use ackclock_core::{Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
+use ackclock_core::{Copied, Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
 
 use super::usage::Look;
 use super::{Due, Fin, State, TcpSender};
@@ -22,6 +22,8 @@ impl Sink for Caught {
     }
 
     fn discard(&mut self, _: &Segment) {}
+
+    fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {

@@ -249,6 +249,10 @@ fn say_lost(driver: &Driver<RealClock, Tap<TunPort>>) {
             "{crowded} packets found no room: as many as can wait, 32768, waited on their way"
         ));
     }
+    let unbuilt = driver.plane().unbuilt();
+    if unbuilt > 0 {
+        output::tell(&format!("{unbuilt} packets that the regulator made could not be built, and are lost"));
+    }
     let unread = punctuality.lost_at_entry;
     if unread > 0 {
         output::tell(&format!("{unread} packets could not be read from a device, and are lost"));

@@ -1,0 +1,126 @@
+//! A regulator that does everything a regulator may do, in any scope. It serves nobody.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{FlowId, Segment, Span, Time};
+use ackclock_edge::{FlowContext, Output, Place, Regulator, RegulatorConfig, Scope, Verdict};
+use ackclock_link::{Cause, LinkView};
+
+/// What it does goes by the number of what it hears, so that it is the same in every world.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Busy(pub(crate) Scope);
+
+impl RegulatorConfig for Busy {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(State::default()))
+    }
+
+    fn scope(&self) -> Scope {
+        self.0
+    }
+}
+
+#[derive(Default)]
+struct State {
+    heard: u32,
+    /// ACKs, each with the instant until which it is held.
+    held: VecDeque<(Time, Segment)>,
+    /// Copies of data, each with the instant until which it is kept.
+    kept: VecDeque<(Time, Segment)>,
+    output: VecDeque<Output>,
+}
+
+impl State {
+    /// Whether something is done now that is done once in so many times.
+    fn is_turn(&mut self, times: u32) -> bool {
+        self.heard = self.heard.wrapping_add(1);
+        // Scattered, so that what is asked in turn does not always get the same answer.
+        (self.heard.wrapping_mul(0x9e37_79b9) >> 16).is_multiple_of(times)
+    }
+
+    /// Sends once more the copy that is kept longest, of whatever flow, and makes an ACK for the same flow.
+    fn send_again(&mut self, place: Place) {
+        if let Some(&(_, segment)) = self.kept.front() {
+            self.output.push_back(Output::ToReceiver { segment, place });
+            let made = Segment::pure_ack(segment.flow, segment.ack, 40).made();
+            self.output.push_back(Output::ToReceiver { segment: made, place: Place::Back });
+        }
+    }
+
+    /// Gives back what `goes` says, in order.
+    fn give_back(&mut self, goes: impl Fn(&(Time, Segment)) -> bool) {
+        let (going, staying): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut self.held).into_iter().partition(&goes);
+        self.held = staying;
+        self.output.extend(going.into_iter().map(|(_, ack)| Output::ToSender(ack)));
+        let (going, staying): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut self.kept).into_iter().partition(&goes);
+        self.kept = staying;
+        self.output.extend(going.into_iter().map(|(_, copy)| Output::Release(copy)));
+    }
+}
+
+impl Regulator for State {
+    fn on_data(&mut self, now: Time, segment: &Segment, _: LinkView) -> Verdict {
+        if self.is_turn(4) {
+            let made = Segment::pure_ack(segment.flow, segment.seq, 40).made();
+            self.output.push_back(Output::ToSender(made));
+        }
+        if !segment.has_data() {
+            return Verdict::Forward;
+        }
+        if self.is_turn(11) {
+            return Verdict::Drop;
+        }
+        if self.is_turn(2) {
+            self.kept.push_back((now + Span::from_millis(200), *segment));
+            return Verdict::ForwardKeep;
+        }
+        if self.is_turn(5) { Verdict::MarkCe } else { Verdict::Forward }
+    }
+
+    fn on_syn(&mut self, _: Time, _: &Segment, _: LinkView) {
+        self.send_again(Place::Back);
+    }
+
+    fn on_dropped(&mut self, _: Time, _: &Segment, cause: Cause, _: LinkView) {
+        if cause == Cause::Medium {
+            self.send_again(Place::Front);
+        }
+    }
+
+    fn handle_ack(&mut self, now: Time, ack: Segment, _: LinkView) {
+        if self.is_turn(3) {
+            self.send_again(Place::Front);
+        }
+        if self.is_turn(5) {
+            self.output.push_back(Output::Discard(ack));
+        } else {
+            self.held.push_back((now + Span::from_millis(50), ack));
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time, _: LinkView) {
+        self.give_back(|(due, _)| *due <= now);
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.held.front().into_iter().chain(self.kept.front()).map(|(due, _)| *due).min()
+    }
+
+    fn close(&mut self, _: Time, flow: FlowId) {
+        self.give_back(|(_, segment)| segment.flow == flow);
+    }
+
+    fn held(&self, flow: FlowId) -> usize {
+        self.held.iter().filter(|(_, ack)| ack.flow == flow).count()
+    }
+
+    fn kept(&self, flow: FlowId) -> usize {
+        self.kept.iter().filter(|(_, copy)| copy.flow == flow).count()
+    }
+}

@@ -1,0 +1,78 @@
+//! The packets inside a plane, and the connections that they are of.
+
+use ackclock_core::{FlowId, PacketId, Time};
+
+use crate::parse::Layout;
+use crate::port::Side;
+use crate::{FlowTable, PlaneConfig, Pool};
+
+/// Packets and connections by number. Both count each other: a connection keeps its number while packets of it are inside.
+pub(super) struct Inventory {
+    pub(super) pool: Pool,
+    pub(super) flows: FlowTable,
+    /// What is known of each packet, by slot of the pool.
+    packets: Vec<Inside>,
+    /// Packets inside that came in at each side.
+    present: [usize; 2],
+}
+
+/// What is known of a packet inside.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Inside {
+    pub(super) flow: FlowId,
+    pub(super) layout: Layout,
+    pub(super) bytes: u32,
+    /// When it came to the link.
+    pub(super) arrived: Time,
+    /// Where it came in.
+    pub(super) from: Option<Side>,
+}
+
+impl Inventory {
+    pub(super) fn new(config: &PlaneConfig<'_>) -> Self {
+        Self {
+            pool: Pool::new(config.packets, config.packet_bytes),
+            flows: FlowTable::new(config.flows),
+            packets: Vec::new(),
+            present: [0, 0],
+        }
+    }
+
+    /// Whether no more may come in at a side: what waits one way must not stand in the way of the other.
+    pub(super) fn is_crowded(&self, from: Side) -> bool {
+        self.present[from as usize] >= self.pool.most() / 2
+    }
+
+    /// Notes what is known of a packet that has been claimed.
+    pub(super) fn enter(&mut self, packet: PacketId, inside: Inside) {
+        let slot = packet.slot as usize;
+        self.packets.resize(self.packets.len().max(slot + 1), Inside::default());
+        self.packets[slot] = inside;
+        self.flows.enter(inside.flow);
+        if let Some(from) = inside.from {
+            self.present[from as usize] += 1;
+        }
+    }
+
+    /// Gives back a packet, which is inside until all who hold it have done so.
+    pub(super) fn leave(&mut self, packet: PacketId) {
+        if self.pool.release(packet)
+            && let Some(&Inside { flow, from, .. }) = self.get(packet)
+        {
+            self.flows.leave(flow);
+            if let Some(from) = from {
+                self.present[from as usize] -= 1;
+            }
+        }
+    }
+
+    /// What is known of a packet.
+    pub(super) fn get(&self, packet: PacketId) -> Option<&Inside> {
+        self.packets.get(packet.slot as usize)
+    }
+
+    /// What is known of a packet, to change it.
+    pub(super) fn get_mut(&mut self, packet: PacketId) -> Option<&mut Inside> {
+        self.packets.get_mut(packet.slot as usize)
+    }
+}

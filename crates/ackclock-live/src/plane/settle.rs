@@ -1,0 +1,81 @@
+//! What has become of packets in the graph: those that it lost are given back, and logs tell of all.
+
+use ackclock_core::{Copied, PacketId, Time};
+
+use super::Plane;
+use super::inventory::Inside;
+use crate::log::LinkLog;
+use crate::port::Side;
+use crate::watch::Seen;
+
+impl Plane {
+    /// Lets a packet's way over the link be logged from now on: towards the side `to`.
+    pub fn log(&mut self, to: Side, log: LinkLog) {
+        self.graph.watch();
+        self.logs[to as usize] = Some(log);
+    }
+
+    /// Ends the logs.
+    pub fn finish_logs(&mut self) {
+        let now = self.graph.now();
+        self.logs.iter_mut().filter_map(Option::take).for_each(|log| log.finish(now));
+    }
+
+    /// Gives back what the graph discarded, and logs what was seen on its wires.
+    pub(super) fn settle(&mut self) {
+        while let Some(seen) = self.graph.poll_seen() {
+            self.log_seen(seen);
+        }
+        while let Some((packet, copied)) = self.graph.poll_copied() {
+            self.copy(packet, copied);
+        }
+        while let Some(packet) = self.graph.poll_discarded() {
+            self.discarded += 1;
+            self.log_dropped(packet);
+            self.release(packet);
+        }
+    }
+
+    /// There is one more of a packet, or one less.
+    fn copy(&mut self, packet: PacketId, copied: Copied) {
+        match copied {
+            Copied::Kept => self.inventory.pool.again(packet),
+            Copied::Sent => {
+                self.inventory.pool.again(packet);
+                let at = self.graph.now();
+                self.log_seen(Seen::Arrived { at, packet });
+            }
+            Copied::Released => self.release(packet),
+        }
+    }
+
+    fn log_seen(&mut self, seen: Seen) {
+        match seen {
+            Seen::Arrived { at, packet } => {
+                let Some(inside) = self.inventory.get_mut(packet) else { return };
+                inside.arrived = at;
+                if let Some(log) = inside.from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
+                    log.arrived(at, inside.bytes);
+                }
+            }
+            Seen::Left { at, packet } => self.log_left(at, packet),
+        }
+    }
+
+    pub(super) fn log_left(&mut self, at: Time, packet: PacketId) {
+        let Some(&Inside { bytes, arrived, from, .. }) = self.inventory.get(packet) else {
+            return;
+        };
+        if let Some(log) = from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
+            log.left(at, bytes, at.since(arrived));
+        }
+    }
+
+    fn log_dropped(&mut self, packet: PacketId) {
+        let now = self.graph.now();
+        let Some(&Inside { bytes, from, .. }) = self.inventory.get(packet) else { return };
+        if let Some(log) = from.and_then(|from| self.logs[from.other() as usize].as_mut()) {
+            log.dropped(now, bytes);
+        }
+    }
+}
