@@ -67,12 +67,14 @@ def report(
     out: Annotated[Path, typer.Option(help="The HTML file to write.")],
     title: Annotated[str, typer.Option(help="Heading of the report.")] = "ackclock runs",
     series: Annotated[Path | None, typer.Option(help="Time series of the first run (of `run --series`).")] = None,
+    confidence: Annotated[float, typer.Option(min=0.01, max=0.9999, help="Probability of the intervals.")] = 0.95,
 ) -> None:
     """Write a report of finished runs."""
     from ackclock import report as reports
     from ackclock.results import Results, read_series
 
     results = Results.read(runs)
+    results.confidence = confidence
     if series is not None:
         results.series = [read_series(series)]
     try:
@@ -108,10 +110,10 @@ def trace_plot(
     interval: Annotated[float, typer.Option(min=0.001, help="Seconds over which the rate is averaged.")] = 1.0,
 ) -> None:
     """Draw the rate of a recording over time and its distribution."""
-    from ackclock import _core, plot
+    from ackclock import _core, picture, plot
 
     target = out or Path(f"{file.name}.svg")
-    plot.check_ending(target)
+    picture.check_ending(target)
     recorded = _core.trace(in_unicode(file), interval=interval)
     drawing = plot.trace(recorded["time"], recorded["rate"], file.name)
     write_whole(target, lambda part: plot.save(drawing, part))

@@ -6,25 +6,23 @@ it to a file, `svg` gives it as text for a report.
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
 from ackclock.axis import legend_above, log_if_wide, numbers, positions
+from ackclock.picture import save as save
+from ackclock.picture import svg as svg
 from ackclock.results import Results, Series, mean_and_interval
 
 if TYPE_CHECKING:
@@ -71,8 +69,15 @@ def panel(
         yield figure, axes
 
 
-def curves(lines: Mapping[str, Curve], xlabel: str, ylabel: str, title: str = "", limit: Curve | None = None) -> Figure:
-    """Curves over a parameter: mean of the runs with its 95 % confidence interval as a band.
+def curves(
+    lines: Mapping[str, Curve],
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+    limit: Curve | None = None,
+    confidence: float = 0.95,
+) -> Figure:
+    """Curves over a parameter: mean of the runs with its confidence interval as a band.
 
     Args:
         lines: Curves by label.
@@ -80,15 +85,21 @@ def curves(lines: Mapping[str, Curve], xlabel: str, ylabel: str, title: str = ""
         ylabel: Name and unit of the values.
         title: Stands above the panel.
         limit: What theory allows, drawn as a broken line.
+        confidence: Probability with which an interval holds the mean.
     """
     with panel(xlabel, ylabel, title) as (figure, axes):
         if limit is not None:
             axes.plot(
-                limit.x, _mean_and_interval(limit)[0], color="#777777", linestyle="--", linewidth=1.2, label="capacity"
+                limit.x,
+                _mean_and_interval(limit, confidence)[0],
+                color="#777777",
+                linestyle="--",
+                linewidth=1.2,
+                label="capacity",
             )
         for i, (label, curve) in enumerate(lines.items()):
             colour, marker = _style(i)
-            mean, half = _mean_and_interval(curve)
+            mean, half = _mean_and_interval(curve, confidence)
             axes.plot(curve.x, mean, color=colour, marker=marker, label=label)
             axes.fill_between(curve.x, mean - half, mean + half, color=colour, alpha=0.22, linewidth=0)
         legend_above(figure)
@@ -124,7 +135,7 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
         there = {position[tick]: unit * by_value[tick] for tick in ticks if tick in by_value}
         lines[", ".join(names) or "mean"] = Curve(list(there), list(there.values()))
     draw = curves if numbers(ticks) is not None else _marks
-    figure = draw(lines, over, ylabel or column)
+    figure = draw(lines, over, ylabel or column, confidence=results.confidence)
     figure.axes[0].set_xticks(list(position.values()), ticks)
     return figure
 
@@ -153,8 +164,10 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
             colour = colours.setdefault(names[0], COLOURS[len(colours) % len(COLOURS)])
             marker = marks.setdefault(names[1:], MARKERS[len(marks) % len(MARKERS)])
             points = list(_grouped(group, [joined] if joined else []))
-            x, x_half = np.transpose([mean_and_interval(point[delay]) for _, point in points])
-            y, y_half = np.transpose([mean_and_interval(point["goodput_bps"] / 1e3) for _, point in points])
+            x, x_half = np.transpose([mean_and_interval(point[delay], results.confidence) for _, point in points])
+            y, y_half = np.transpose(
+                [mean_and_interval(point["goodput_bps"] / 1e3, results.confidence) for _, point in points]
+            )
             axes.errorbar(
                 x, y, xerr=x_half, yerr=y_half,
                 color=colour, marker=marker, linestyle="-" if marker == MARKERS[0] else "--", linewidth=1.1,
@@ -172,7 +185,7 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
 
 
 def latency_by_size(results: Results) -> Figure:
-    """Latency of transfers by their size: mean over the runs with its 95 % confidence interval.
+    """Latency of transfers by their size: mean over the runs with its confidence interval.
 
     The swept keys, or else the users, make the curves; each class of size stands at its largest size.
 
@@ -199,7 +212,7 @@ def latency_by_size(results: Results) -> Figure:
         lines[", ".join(names) or "mean"] = Curve(
             [float(classes.index(size)) for size in there], [by_class.get_group(size) for size in there]
         )
-    figure = curves(lines, "size (KB)", "latency (ms)")
+    figure = curves(lines, "size (KB)", "latency (ms)", confidence=results.confidence)
     axes = figure.axes[0]
     axes.set_xticks(range(len(classes)), [_class_name(shown, size) for size in classes])
     axes.set_yscale("log")
@@ -291,44 +304,12 @@ def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "")
     return figure
 
 
-def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure; the ending (`.svg`, `.png`, `.pdf`) chooses the format.
-
-    Raises:
-        ValueError: if the path has no ending of a picture; nothing is written then.
-    """
-    target = Path(path)
-    check_ending(target)
-    with _reproducible(target.stem):
-        figure.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
-
-
-def check_ending(path: Path) -> None:
-    """Let a path pass whose ending is that of a picture.
-
-    Raises:
-        ValueError: naming the endings, if it is not.
-    """
-    # matplotlib would write `path.png` where there is no ending.
-    endings = [f".{name}" for name in FigureCanvasBase.get_supported_filetypes()]
-    if path.suffix.lower() not in endings:
-        raise ValueError(f"{path}: is no picture; its name must end in one of {', '.join(sorted(endings))}")
-
-
-def svg(figure: Figure, name: str) -> str:
-    """A figure as an `<svg>` element; `name` keeps its ids apart from those of other figures on a page."""
-    text = io.StringIO()
-    with _reproducible(name):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()[text.getvalue().index("<svg") :]
-
-
-def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str) -> Figure:
+def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str, *, confidence: float) -> Figure:
     """Means with their intervals beside each other, where neighbours on the axis have nothing between them."""
     with panel(xlabel, ylabel) as (figure, axes):
         for i, (label, curve) in enumerate(lines.items()):
             colour, marker = _style(i)
-            mean, half = _mean_and_interval(curve)
+            mean, half = _mean_and_interval(curve, confidence)
             beside = np.asarray(curve.x) + 0.12 * (i - (len(lines) - 1) / 2)
             axes.errorbar(
                 beside, mean, yerr=half, color=colour, marker=marker,
@@ -340,20 +321,13 @@ def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str) -> Figure:
     return figure
 
 
-@contextmanager
-def _reproducible(name: str) -> Iterator[None]:
-    """Equal figures give equal bytes."""
-    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.family": ["DejaVu Sans", "sans-serif"]}):
-        yield
-
-
 def _style(i: int) -> tuple[str, str]:
     """Colour and marker of a curve: no two of the first 49 share both."""
     return COLOURS[i % len(COLOURS)], MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]
 
 
-def _mean_and_interval(curve: Curve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    mean, half = np.array([mean_and_interval(values) for values in curve.values]).reshape(-1, 2).T
+def _mean_and_interval(curve: Curve, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    mean, half = np.array([mean_and_interval(values, confidence) for values in curve.values]).reshape(-1, 2).T
     return mean, half
 
 

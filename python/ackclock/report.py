@@ -81,6 +81,7 @@ def of_runs(results: Results, title: str = "ackclock runs") -> str:
         version=__version__,
         findings=findings(results),
         runs=len(results),
+        confidence=percent(results),
         figures=_inline(_figures(results)),
         tables=list(_tables(results)),
         provenance=sorted({_provenance(run) for run in results.objects}),
@@ -145,14 +146,16 @@ def _inline(figures: Iterable[Figure]) -> list[dict[str, str]]:
 
 def _tables(results: Results) -> Iterator[Table]:
     if not results.flows.empty:
-        yield _table("Flows", results.flows, _flow_keys(results), FLOW_COLUMNS)
+        yield _table("Flows", results.flows, _flow_keys(results), FLOW_COLUMNS, results.confidence)
     users = 0 if results.users.empty else results.users["id"].nunique()
     if 1 < users <= MOST_USERS or (users and results.flows.empty):
         several = ["id"] if 1 < users <= MOST_USERS else []
-        yield _table("Users", results.users, [*results.swept, *several] or ["scenario"], USER_COLUMNS)
+        yield _table(
+            "Users", results.users, [*results.swept, *several] or ["scenario"], USER_COLUMNS, results.confidence
+        )
     if not results.transfers.empty:
         yield _transfers(results, users)
-    yield _table("Bottleneck", results.runs, results.swept or ["scenario"], BOTTLENECK_COLUMNS)
+    yield _table("Bottleneck", results.runs, results.swept or ["scenario"], BOTTLENECK_COLUMNS, results.confidence)
 
 
 def _transfers(results: Results, users: int) -> Table:
@@ -168,7 +171,7 @@ def _transfers(results: Results, users: int) -> Table:
         ],
     )
     several = ["user"] if named["user"].nunique() > 1 else []
-    return _table("Transfers by size", named, [*results.swept, *several, "bytes"], TRANSFER_COLUMNS)
+    return _table("Transfers by size", named, [*results.swept, *several, "bytes"], TRANSFER_COLUMNS, results.confidence)
 
 
 def _figures(results: Results) -> Iterator[Figure]:
@@ -206,7 +209,14 @@ def _spread(results: Results) -> str:
     """What a point of a figure is: one run, or the mean of several."""
     points = results.runs.groupby(results.swept).ngroups if results.swept else 1
     several = len(results) > points
-    return "mean over the runs, with its 95 % confidence interval" if several else "each point is one run"
+    return (
+        f"mean over the runs, with its {percent(results)} % confidence interval" if several else "each point is one run"
+    )
+
+
+def percent(results: Results) -> str:
+    """The confidence of intervals, in percent."""
+    return f"{100 * results.confidence:.4g}"
 
 
 def _flow_keys(results: Results) -> list[str]:
@@ -214,19 +224,21 @@ def _flow_keys(results: Results) -> list[str]:
     return [*results.swept, *several, *([] if "flow.sender" in results.swept else ["sender"])]
 
 
-def _table(title: str, data: pd.DataFrame, keys: Sequence[str], columns: Sequence[tuple[str, str, float]]) -> Table:
+def _table(
+    title: str, data: pd.DataFrame, keys: Sequence[str], columns: Sequence[tuple[str, str, float]], confidence: float
+) -> Table:
     there = [column for column in columns if column[0] in data and data[column[0]].notna().any()]
     rows = []
     for _, group in data.groupby([data[key].astype(str) for key in keys], sort=False):
         names = [str(group[key].iloc[0]) for key in keys]
-        rows.append(names + [_cell(group[name] * unit) for name, _, unit in there])
+        rows.append(names + [_cell(group[name] * unit, confidence) for name, _, unit in there])
     return Table(title, [*keys, *(heading for _, heading, _ in there)], rows, len(keys))
 
 
-def _cell(values: pd.Series[Any]) -> str:
+def _cell(values: pd.Series[Any], confidence: float) -> str:
     """Mean and interval; `-` where no run of the point has the number."""
     known = values.dropna().astype(float)
-    return "-" if known.empty else with_spread(*mean_and_interval(known))
+    return "-" if known.empty else with_spread(*mean_and_interval(known, confidence))
 
 
 def _provenance(run: Mapping[str, Any]) -> str:

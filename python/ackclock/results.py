@@ -27,11 +27,13 @@ class Results:
     Attributes:
         objects: One JSON object a run, as `ackclock run --json` prints it.
         series: One mapping a run from `time`, `queue`, `cwnd/0`, ... to the engine's own arrays, not copies.
+        confidence: Probability with which the confidence intervals of tables and plots hold the mean; set it at will.
     """
 
     def __init__(self, objects: Iterable[Run], series: Sequence[Series] = ()) -> None:
         self.objects: list[Run] = list(objects)
         self.series: list[Series] = list(series)
+        self.confidence = 0.95
 
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> Results:
@@ -141,7 +143,7 @@ class Results:
         return pd.DataFrame(reduced).reset_index(list(range(1, 1 + len(by)))) if by else pd.DataFrame(reduced)
 
     def summary(self, column: str = "goodput_bps", by: Sequence[str] | None = None) -> pd.DataFrame:
-        """Mean, standard deviation and 95 % confidence interval, over runs, of what a run's flows have together.
+        """Mean, standard deviation and confidence interval, over runs, of what a run's flows have together.
 
         Args:
             column: A column of `flows`.
@@ -158,7 +160,7 @@ class Results:
 
         keys = list(by) if by is not None else self.swept or ["sender"]
         values = self.per_run([column], keys).groupby(keys, sort=False)[column]
-        mean, half = values.mean(), values.agg(lambda of: mean_and_interval(of)[1])
+        mean, half = values.mean(), values.agg(lambda of: mean_and_interval(of, self.confidence)[1])
         columns = {"mean": mean, "sd": values.std(), "low": mean - half, "high": mean + half, "n": values.count()}
         return pd.DataFrame(columns)
 
@@ -206,22 +208,22 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     return series
 
 
-def mean_and_interval(values: ArrayLike) -> tuple[float, float]:
-    """Mean, and half the width of its 95 % confidence interval; missing values (NaN) are left out."""
+def mean_and_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
+    """Mean, and half the width of its confidence interval; missing values (NaN) are left out."""
     array = np.atleast_1d(np.asarray(values, dtype=float))
     known = array[~np.isnan(array)]
-    return (float(known.mean()) if known.size else np.nan), half_interval(known)
+    return (float(known.mean()) if known.size else np.nan), half_interval(known, confidence)
 
 
-def half_interval(values: ArrayLike) -> float:
-    """Half the width of the mean's 95 % confidence interval by Student's law; 0 for one value, which shows none."""
+def half_interval(values: ArrayLike, confidence: float = 0.95) -> float:
+    """Half the width of the mean's confidence interval by Student's law; 0 for one value, which shows none."""
     from scipy.stats import t
 
     array = np.asarray(values, dtype=float)
     # The deviation of equal values would be what rounding leaves of their mean.
     if array.size < 2 or np.ptp(array) == 0:
         return 0.0
-    return float(t.ppf(0.975, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
+    return float(t.ppf((1 + confidence) / 2, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
 
 
 # What the flows of a run have together is the sum of theirs.

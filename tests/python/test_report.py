@@ -24,7 +24,10 @@ def test_a_report_of_a_sweep_has_tables_and_pictures():
 
 def test_a_figure_says_whether_its_points_are_single_runs():
     runs = swept_objects()
-    assert "with its 95 % confidence interval" in report.of_runs(Results(runs))
+    results = Results(runs)
+    assert "with its 95 % confidence interval" in report.of_runs(results)
+    results.confidence = 0.9
+    assert "with its 90 % confidence interval" in report.of_runs(results)
     single = {str(run["point"]): run for run in runs}
     html = report.of_runs(Results(single.values()))
     assert "each point is one run" in html

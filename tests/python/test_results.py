@@ -92,6 +92,11 @@ def test_a_run_without_the_number_is_left_out():
     assert mean_and_interval([10, float("nan")]) == (10, 0)
 
 
+def test_a_smaller_confidence_makes_a_smaller_interval():
+    # Student's 95 % quantile with 2 degrees of freedom is 2.920, the standard error 1 / sqrt 3.
+    assert mean_and_interval([1, 2, 3], 0.9)[1] == pytest.approx(2.920 / 3**0.5, abs=1e-3)
+
+
 def test_one_value_has_no_interval():
     assert half_interval([3.0]) == 0
 

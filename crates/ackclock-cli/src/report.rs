@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::python;
 use crate::scenario_file::ScenarioFile;
+use crate::statistics::Confidence;
 
 /// A finished run and what was varied for it.
 pub(crate) type Labelled<'a> = (&'a RunResult, &'a [(String, Value)]);
@@ -24,6 +25,7 @@ pub(crate) fn write<'a>(
     scenario: &ScenarioFile,
     runs: impl Iterator<Item = Labelled<'a>>,
     series: Option<&Path>,
+    confidence: Confidence,
 ) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::writing("a temporary folder", &error))?;
     let lines = folder.path().join("runs.jsonl");
@@ -35,6 +37,8 @@ pub(crate) fn write<'a>(
         path.into(),
         "--title".into(),
         scenario.path().file_name().unwrap_or_default().to_owned(),
+        "--confidence".into(),
+        confidence.level().to_string().into(),
     ];
     arguments.extend(series.into_iter().flat_map(|series| ["--series".into(), series.into()]));
     python::call_module(&arguments)

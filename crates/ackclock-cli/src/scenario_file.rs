@@ -12,6 +12,7 @@ use ackclock_scenario::{DiskFiles, RunError, Scenario, ScenarioError, dropped_fr
 
 use crate::failure::Failure;
 use crate::output;
+use crate::statistics::Confidence;
 
 /// Which scenario, and what is changed in it.
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,27 @@ pub(crate) struct Repetition {
     /// Runs instead of the file's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
+}
+
+/// How sure the intervals of a table or report are.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Intervals {
+    /// Probability with which a confidence interval over runs holds the mean: 0.95 unless said, as `0.9` or `90%`.
+    /// Objects of `--json` have none.
+    #[arg(long, value_name = "LEVEL", conflicts_with = "json", allow_negative_numbers = true)]
+    confidence: Option<Confidence>,
+}
+
+impl Intervals {
+    /// The level that was asked for, or the usual one.
+    pub(crate) fn confidence(&self) -> Confidence {
+        self.confidence.unwrap_or_default()
+    }
+
+    /// Whether one was asked for.
+    pub(crate) const fn are_asked_for(&self) -> bool {
+        self.confidence.is_some()
+    }
 }
 
 impl Repetition {

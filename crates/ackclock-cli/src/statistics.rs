@@ -1,41 +1,89 @@
 //! Mean and confidence interval over runs.
 
+use std::fmt;
+use std::str::FromStr;
+
+/// How sure a confidence interval is: the probability with which it holds the true mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Confidence(f64);
+
+impl Default for Confidence {
+    fn default() -> Self {
+        Self(0.95)
+    }
+}
+
+impl FromStr for Confidence {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = match text.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+            None => text.parse(),
+        };
+        match number {
+            Ok(level) if (0.01..=0.9999).contains(&level) => Ok(Self(level)),
+            _ => Err("is not between 0.01 and 0.9999, as 0.9 or 90%".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Confidence {
+    /// In percent, as `95`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Ten thousandths are as exact as a level can be asked for.
+        write!(f, "{}", (self.0 * 1e4).round() / 1e2)
+    }
+}
+
+impl Confidence {
+    /// As a number between 0 and 1.
+    pub(crate) const fn level(self) -> f64 {
+        self.0
+    }
+}
+
+/// The mean of some values; `None` where there is none.
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+    // About the first value, so that the mean of equal values is that value.
+    let first = values.first()?;
+    Some(first + values.iter().map(|value| value - first).sum::<f64>() / values.len() as f64)
+}
+
 /// The mean of some runs and how far it may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
     /// Mean.
     pub(crate) mean: f64,
-    /// Half the width of the 95 % confidence interval by Student's law; `None` for a single value.
+    /// Half the width of the confidence interval by Student's law; `None` for a single value.
     pub(crate) half_interval: Option<f64>,
 }
 
 impl Estimate {
     /// The estimate from one value a run; `None` where there is no value.
-    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+    pub(crate) fn of(values: &[f64], confidence: Confidence) -> Option<Self> {
         let count = values.len() as f64;
-        // About the first value, so that equal values have no interval at all.
-        let first = values.first()?;
-        let mean = first + values.iter().map(|value| value - first).sum::<f64>() / count;
+        let mean = mean(values)?;
         match values.len() {
             1 => Some(Self { mean, half_interval: None }),
             n => {
                 let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
                 let standard_error = libm::sqrt(squares / (count - 1.0) / count);
-                Some(Self { mean, half_interval: Some(student_t_975(n - 1) * standard_error) })
+                Some(Self { mean, half_interval: Some(student_t(n - 1, confidence) * standard_error) })
             }
         }
     }
 }
 
-/// The 97.5 % quantile of Student's law with `freedom` >= 1 degrees of freedom.
+/// The t for which |T| < t with this confidence, under Student's law with `freedom` >= 1 degrees of freedom.
 ///
 /// With theta = atan(t / sqrt(freedom)) the probability of |T| < t is a finite trigonometric sum for whole degrees of
 /// freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4), which bisection inverts.
-fn student_t_975(freedom: usize) -> f64 {
+fn student_t(freedom: usize, confidence: Confidence) -> f64 {
     let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        if two_sided(middle, freedom) < 0.95 {
+        if two_sided(middle, freedom) < confidence.0 {
             low = middle;
         } else {
             high = middle;
@@ -64,18 +112,38 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_printed_tables() {
-        // Abramowitz and Stegun, table 26.10 (two-sided 0.95).
-        for (freedom, t) in
-            [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (30, 2.042), (120, 1.980)]
-        {
-            assert!((student_t_975(freedom) - t).abs() < 6e-4, "{freedom}: {}", student_t_975(freedom));
+        // Abramowitz and Stegun, table 26.10 (two-sided 0.95 and 0.9).
+        for (freedom, at_95, at_90) in [
+            (1, 12.706, 6.314),
+            (2, 4.303, 2.920),
+            (3, 3.182, 2.353),
+            (4, 2.776, 2.132),
+            (9, 2.262, 1.833),
+            (19, 2.093, 1.729),
+            (30, 2.042, 1.697),
+            (120, 1.980, 1.658),
+        ] {
+            for (level, printed) in [("0.95", at_95), ("90%", at_90)] {
+                let t = student_t(freedom, level.parse().unwrap());
+                assert!((t - printed).abs() < 6e-4, "{freedom} {level}: {t}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_confidence_is_a_share_or_percent() {
+        let shown = |text: &str| text.parse::<Confidence>().map(|level| level.to_string());
+        assert_eq!(shown("0.9"), Ok("90".to_owned()));
+        assert_eq!(shown("99.5%"), Ok("99.5".to_owned()));
+        for wrong in ["0", "1", "95", "-0.9", "nan", "high", "100%", ""] {
+            assert!(shown(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn the_interval_of_three_runs_is_the_one_by_hand() {
         // Mean 2, variance 1, standard error 1 / sqrt 3; t(2) = 4.303.
-        let estimate = Estimate::of(&[1.0, 2.0, 3.0]).unwrap();
+        let estimate = Estimate::of(&[1.0, 2.0, 3.0], Confidence::default()).unwrap();
         assert_eq!(estimate.mean, 2.0);
         assert!((estimate.half_interval.unwrap() - 4.3027 / 3f64.sqrt()).abs() < 1e-3);
     }
@@ -84,13 +152,16 @@ mod tests {
     fn equal_runs_have_an_interval_of_nothing() {
         // The sum of three of these is not three times one of them in floating point.
         let value = 398.458_88;
-        let estimate = Estimate::of(&[value; 3]).unwrap();
+        let estimate = Estimate::of(&[value; 3], Confidence::default()).unwrap();
         assert_eq!((estimate.mean, estimate.half_interval), (value, Some(0.0)));
     }
 
     #[test]
     fn one_run_has_no_interval_and_none_has_no_mean() {
-        assert_eq!(Estimate::of(&[7.0]), Some(Estimate { mean: 7.0, half_interval: None }));
-        assert_eq!(Estimate::of(&[]), None);
+        assert_eq!(
+            Estimate::of(&[7.0], Confidence::default()),
+            Some(Estimate { mean: 7.0, half_interval: None })
+        );
+        assert_eq!(Estimate::of(&[], Confidence::default()), None);
     }
 }

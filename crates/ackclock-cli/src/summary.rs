@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ackclock_core::results::{FlowResult, RunResult, TransferResult, UserResult};
 use serde_json::Value;
 
-use crate::statistics::Estimate;
+use crate::statistics::{self, Confidence, Estimate};
 use crate::table::{Align, Table, estimate, rate_unit, terminal_width};
 
 /// More flows than this are shown by their kind and not one by one.
@@ -72,21 +72,21 @@ const POINT: &[Measure<RunResult>] = &[
 ];
 
 /// What the flows of one scenario got, and how the bottleneck fared; means over `runs` with their intervals.
-pub(crate) fn of_runs(runs: &[&RunResult]) -> String {
+pub(crate) fn of_runs(runs: &[&RunResult], confidence: Confidence) -> String {
     let width = terminal_width();
     let mut tables = Vec::new();
     let flows = flow_rows(runs);
     if !flows.is_empty() {
-        tables.push(table(&["flow", "sender", "regulator"], &flows, FLOW));
+        tables.push(table(&["flow", "sender", "regulator"], &flows, FLOW, confidence));
     }
     let users = user_rows(runs);
     if flows.is_empty() || users.len() > 1 {
-        tables.push(table(&["user"], &users, USER));
+        tables.push(table(&["user"], &users, USER, confidence));
     }
-    tables.push(table(&[], &[(Vec::new(), runs.to_vec())], BOTTLENECK));
-    tables.extend(transfers(runs));
+    tables.push(table(&[], &[(Vec::new(), runs.to_vec())], BOTTLENECK, confidence));
+    tables.extend(transfers(runs, confidence));
     let tables: Vec<_> = tables.iter().map(|table| table.render(width)).collect();
-    let note = if runs.len() > 1 { interval_note(runs.len()) } else { String::new() };
+    let note = if runs.len() > 1 { interval_note(runs.len(), confidence) } else { String::new() };
     tables.join("\n") + &note
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct PointRuns<'a> {
 }
 
 /// One row a point; `*` marks those that no other beats in goodput and round-trip time at once, where `marks` says so.
-pub(crate) fn of_points(points: &[PointRuns<'_>], marks: Marks) -> String {
+pub(crate) fn of_points(points: &[PointRuns<'_>], marks: Marks, confidence: Confidence) -> String {
     let keys: Vec<&str> =
         points.first().map_or(Vec::new(), |point| point.labels.iter().map(|(key, _)| key.as_str()).collect());
     let best = match marks {
@@ -119,12 +119,12 @@ pub(crate) fn of_points(points: &[PointRuns<'_>], marks: Marks) -> String {
         .collect();
     let headings: Vec<&str> = if marks == Marks::Best { [&[""], keys.as_slice()].concat() } else { keys };
     let most = points.iter().map(|point| point.runs.len()).max().unwrap_or(0);
-    let note = if most > 1 { interval_note(most) } else { String::new() };
+    let note = if most > 1 { interval_note(most, confidence) } else { String::new() };
     let legend = match marks {
         Marks::Best => "\n* no other combination has more goodput and a smaller round-trip time.\n",
         Marks::None => "",
     };
-    table(&headings, &rows, POINT).render(terminal_width()) + legend + &note
+    table(&headings, &rows, POINT, confidence).render(terminal_width()) + legend + &note
 }
 
 /// Whether the best points are marked.
@@ -139,8 +139,7 @@ pub(crate) enum Marks {
 /// The points that no other one beats in goodput and round-trip time at once.
 fn undominated(points: &[PointRuns<'_>]) -> BTreeSet<usize> {
     let mean = |point: &PointRuns<'_>, of: fn(&RunResult) -> Option<f64>| {
-        Estimate::of(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
-            .map(|estimate| estimate.mean)
+        statistics::mean(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
     };
     let places: Vec<_> =
         points.iter().map(|point| Some((mean(point, goodput)?, mean(point, mean_rtt)?))).collect();
@@ -179,7 +178,7 @@ fn mean_latency(run: &RunResult) -> Option<f64> {
 /// Mean of the flows' mean round-trip times, ms.
 fn mean_rtt(run: &RunResult) -> Option<f64> {
     let times: Vec<f64> = run.flows.iter().filter_map(|flow| flow.rtt_ms.mean).collect();
-    Estimate::of(&times).map(|estimate| estimate.mean)
+    statistics::mean(&times)
 }
 
 fn sum(run: &RunResult, of: fn(&UserResult) -> u64) -> f64 {
@@ -195,7 +194,7 @@ const TRANSFER: &[Measure<TransferResult>] = &[
 ];
 
 /// Transfers by user and class of size, of all users alone where there are many; `None` where the workload has none.
-fn transfers(runs: &[&RunResult]) -> Option<Table> {
+fn transfers(runs: &[&RunResult], confidence: Confidence) -> Option<Table> {
     let many = runs.iter().any(|run| run.users.len() > MOST_FLOWS_SHOWN);
     let mut classes: BTreeMap<_, Vec<&TransferResult>> = BTreeMap::new();
     for class in runs.iter().flat_map(|run| &run.transfers).filter(|class| class.user.is_none() || !many) {
@@ -210,7 +209,7 @@ fn transfers(runs: &[&RunResult]) -> Option<Table> {
         })
         .collect();
     let names: &[&str] = if of_user { &["user", "bytes"] } else { &["bytes"] };
-    (!rows.is_empty()).then(|| table(names, &rows, TRANSFER))
+    (!rows.is_empty()).then(|| table(names, &rows, TRANSFER, confidence))
 }
 
 fn size_of(class: &TransferResult) -> String {
@@ -256,13 +255,18 @@ fn flow_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a FlowResult
 }
 
 /// Rows of names and of what is measured, as a table.
-fn table<T>(names: &[&str], rows: &[(Vec<String>, Vec<&T>)], measures: &[Measure<T>]) -> Table {
+fn table<T>(
+    names: &[&str],
+    rows: &[(Vec<String>, Vec<&T>)],
+    measures: &[Measure<T>],
+    confidence: Confidence,
+) -> Table {
     let mut table = Table::default();
     for name in names {
         table.column(*name, Align::Left);
     }
     let shown: Vec<_> =
-        measures.iter().map(|measure| Shown::new(measure, rows)).filter(Shown::exists).collect();
+        measures.iter().map(|measure| Shown::new(measure, rows, confidence)).filter(Shown::exists).collect();
     for column in &shown {
         table.column(column.heading.clone(), Align::Right);
     }
@@ -281,7 +285,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn new<T>(measure: &Measure<T>, rows: &[(Vec<String>, Vec<&T>)]) -> Self {
+    fn new<T>(measure: &Measure<T>, rows: &[(Vec<String>, Vec<&T>)], confidence: Confidence) -> Self {
         let values =
             |things: &Vec<&T>| things.iter().filter_map(|thing| (measure.of)(thing)).collect::<Vec<_>>();
         let all: Vec<Vec<f64>> = rows.iter().map(|(_, things)| values(things)).collect();
@@ -293,8 +297,9 @@ impl Shown {
                 (format!("{} {name}", measure.heading), 1.0 / bps)
             }
         };
-        let scaled =
-            |row: &Vec<f64>| Estimate::of(&row.iter().map(|value| value * scale).collect::<Vec<_>>());
+        let scaled = |row: &Vec<f64>| {
+            Estimate::of(&row.iter().map(|value| value * scale).collect::<Vec<_>>(), confidence)
+        };
         Self { heading, cells: all.iter().map(scaled).collect() }
     }
 
@@ -304,8 +309,8 @@ impl Shown {
     }
 }
 
-fn interval_note(runs: usize) -> String {
-    format!("\n± is the 95 % confidence interval over {runs} runs (Student's law).\n")
+fn interval_note(runs: usize, confidence: Confidence) -> String {
+    format!("\n± is the {confidence} % confidence interval over {runs} runs (Student's law).\n")
 }
 
 /// A value of the scenario as it is written behind `--set`.

@@ -94,6 +94,21 @@ fn a_table_shows_each_flow_and_the_bottleneck() {
 }
 
 #[test]
+fn the_confidence_of_intervals_can_be_chosen() {
+    let folder = Folder::new();
+    for (level, said) in [("0.9", "\u{b1} is the 90 %"), ("99%", "\u{b1} is the 99 %")] {
+        for command in ["run", "sweep", "compare"] {
+            let table = folder.prints(&[command, "case.toml", "--runs", "2", "--confidence", level]);
+            assert!(table.contains(said), "{command}: {table}");
+        }
+    }
+    for wrong in [&["--confidence", "95"][..], &["--confidence", "0.9", "--json"]] {
+        let complaint = folder.complains(2, &[&["run", "case.toml"][..], wrong].concat());
+        assert!(complaint.contains("--confidence"), "{complaint}");
+    }
+}
+
+#[test]
 fn a_sweep_prints_every_point_and_run_in_order_on_any_number_of_cores() {
     let folder = Folder::new();
     let on = |threads: &str| {

@@ -10,7 +10,7 @@ use super::sweep::by_point;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
-use crate::scenario_file::{Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
+use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
 use crate::summary::{self, Marks};
 use crate::{output, report};
 
@@ -37,6 +37,8 @@ pub(crate) struct Args {
     queues: Option<String>,
     #[command(flatten)]
     repetition: Repetition,
+    #[command(flatten)]
+    intervals: Intervals,
     /// Print one JSON object a run, a line each, with its combination under `point`.
     #[arg(long)]
     json: bool,
@@ -77,11 +79,13 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
     let of_points = by_point(&points, &jobs, &finished.ended);
     if !args.json {
-        output::print(&summary::of_points(&of_points, Marks::Best))?;
+        output::print(&summary::of_points(&of_points, Marks::Best, args.intervals.confidence()))?;
     }
     finished.verdict?;
     let runs = of_points.iter().flat_map(|point| point.runs.iter().map(|run| (*run, point.labels)));
-    args.report.as_ref().map_or(Ok(()), |path| report::write(path, &args.scenario, runs, None))
+    args.report
+        .as_ref()
+        .map_or(Ok(()), |path| report::write(path, &args.scenario, runs, None, args.intervals.confidence()))
 }
 
 /// What is asked for; every regulator where nothing is.

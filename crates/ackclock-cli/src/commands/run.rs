@@ -12,7 +12,7 @@ use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::{self, Form, WholeFile};
-use crate::scenario_file::{Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
+use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
 use crate::{report, summary};
 
 /// Simulate a scenario and print what its flows got. A `[sweep]` in it is not looked at.
@@ -23,6 +23,8 @@ pub(crate) struct Args {
     scenario: ScenarioFile,
     #[command(flatten)]
     repetition: Repetition,
+    #[command(flatten)]
+    intervals: Intervals,
     /// Print one JSON object a run, a line each.
     #[arg(long)]
     json: bool,
@@ -79,7 +81,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
     let results: Vec<&RunResult> = finished.ended.iter().flatten().map(|outcome| &outcome.result).collect();
     if !args.json && !results.is_empty() {
-        output::print(&summary::of_runs(&results))?;
+        output::print(&summary::of_runs(&results, args.intervals.confidence()))?;
     }
     finished.verdict?;
     capture.map_or(Ok(()), Capture::finish)?;
@@ -87,9 +89,9 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if let (Some(file), Some(series)) = (series_file, series) {
         write_series(file, series)?;
     }
+    let Some(path) = &args.report else { return Ok(()) };
     let runs = finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..]));
-    let report = |path: &PathBuf| report::write(path, &args.scenario, runs, args.series.as_deref());
-    args.report.as_ref().map_or(Ok(()), report)
+    report::write(path, &args.scenario, runs, args.series.as_deref(), args.intervals.confidence())
 }
 
 /// Checks that the files to write are different ones, and called as what they will hold.

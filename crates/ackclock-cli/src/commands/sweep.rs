@@ -11,11 +11,11 @@ use crate::batch::{self, Ended, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::WholeFile;
-use crate::scenario_file::{Repetition, ScenarioFile, say_defaults, say_dropped};
+use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped};
 use crate::summary::{self, Marks, PointRuns};
 use crate::{output, python};
 
-/// Simulate every point of a scenario's [sweep] on all cores: means and 95 % confidence intervals over its runs.
+/// Simulate every point of a scenario's [sweep] on all cores: means and confidence intervals over its runs.
 ///
 /// Ctrl-C leaves what is finished on the disk: in FILE.partial of `--out FILE`, else in NAME.interrupted.jsonl.
 #[derive(Debug, clap::Args)]
@@ -25,6 +25,8 @@ pub(crate) struct Args {
     scenario: ScenarioFile,
     #[command(flatten)]
     repetition: Repetition,
+    #[command(flatten)]
+    intervals: Intervals,
     /// Print one JSON object a run, a line each, with its point under `point`.
     #[arg(long)]
     json: bool,
@@ -64,6 +66,10 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = scenario.points()?;
     if args.engine != Engine::Local {
+        if args.intervals.are_asked_for() {
+            let message = "--confidence is for tables; on a cluster a sweep gives the objects of its runs";
+            return Err(Failure::Input(message.to_owned()));
+        }
         return on_cluster(args);
     }
     say_defaults(&scenario);
@@ -79,7 +85,11 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         batch::simulate(args.scenario.stem(), &jobs, &files, extras, lines)?
     };
     if !args.json {
-        output::print(&summary::of_points(&by_point(&points, &jobs, &finished.ended), Marks::None))?;
+        output::print(&summary::of_points(
+            &by_point(&points, &jobs, &finished.ended),
+            Marks::None,
+            args.intervals.confidence(),
+        ))?;
     }
     finished.verdict
 }
