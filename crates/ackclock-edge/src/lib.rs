@@ -4,6 +4,7 @@
 //! that decide when and with which fields ACKs travel on. The same [`Edge`] runs in simulation, under emulated links and in a
 //! gateway. One file a regulator; [`REGULATORS`] names them.
 
+mod ack_rate_control;
 mod ack_regulator;
 mod config;
 mod edge;
@@ -28,6 +29,7 @@ ackclock_core::registry! {
     pub static REGULATORS: dyn RegulatorConfig = "regulator" {
         "none" => none::None,
         "ack-regulator" => ack_regulator::Config,
+        "ack-rate-control" => ack_rate_control::Config,
         "wrs" => window_regulator::wrs::Config,
         "wrd" => window_regulator::wrd::Config,
         "wrb" => window_regulator::wrb::Config,

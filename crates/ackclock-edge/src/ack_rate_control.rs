@@ -1,0 +1,304 @@
+//! # ACK rate control
+//!
+//! ## Source
+//! AC06: ACK rate control at the radio link controller; the readings are settled in `ack-rate-control.md`, where sections 1
+//! and 2 are the delay function and the algorithm.
+//!
+//! ## What it does
+//! ACKs of all flows of a user wait in one queue, and leave it so far apart as the occupancy of the user's data queue asks
+//! for: not at all below a threshold, and above it by a power of how far it is to the maximum. So a queue that fills slows
+//! down the ACK clock of the senders before it overflows.
+//!
+//! ## Differences from the source
+//! The printed algorithm looks at one ACK for each event, and leaves the others where they are when the occupancy falls
+//! below the threshold; here the step is repeated until an ACK has to wait. Beyond `max_threshold`, which is the buffer in
+//! the source, the delay stays `max_delay`. Occupancy is what an edge sees of the queue that serves the user: what waits,
+//! what is in transmission, and what a link with retransmissions has sent and the far end has not acknowledged; where flows
+//! have queues of their own it is that of the flow heard of last.
+//!
+//! In real traffic only pure ACKs wait. A segment with data, SYN, FIN or RST passes, and takes with it what waits of its flow,
+//! so that order is kept. No more than 4096 ACKs wait: beyond that the oldest goes.
+//!
+//! ## Validation
+//! The table of delays and the algorithm by hand (tests below). AC06 itself needs a radio link controller: none yet.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{ConfigError, FlowId, Segment, Span, Time};
+use ackclock_link::{Cause, Departures, LinkView, Load};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
+
+/// ACKs of a user leave apart, the further the fuller its data queue is.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// How the delay grows with the occupancy: 0 is a step at `min_threshold`, 1 a straight line.
+    pub(crate) alpha: f64,
+    /// Occupancy below which ACKs do not wait, packets.
+    pub(crate) min_threshold: u32,
+    /// Occupancy at which the delay is largest, packets.
+    pub(crate) max_threshold: u32,
+    /// Delay between two ACKs at `min_threshold`.
+    pub(crate) min_delay: Span,
+    /// Delay between two ACKs at `max_threshold` and beyond.
+    pub(crate) max_delay: Span,
+    /// What occupancy is counted in.
+    pub(crate) occupancy: Occupancy,
+    /// ACKs that have waited leave at multiples of this, as where a controller acts once in a transmission time interval;
+    /// 0s: when their time has come.
+    pub(crate) tti: Span,
+    /// Whether a delay that has begun is worked out anew when the occupancy changes.
+    pub(crate) retime: bool,
+}
+
+/// What occupancy is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Occupancy {
+    /// Whole packets; the delays are worked out once, as in a table.
+    Packets,
+    /// Bytes, by those of the largest packet of the user: small packets count for less.
+    Bytes,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            alpha: 0.2,
+            min_threshold: 10,
+            max_threshold: 50,
+            min_delay: Span::ZERO,
+            max_delay: Span::from_millis(500),
+            occupancy: Occupancy::Packets,
+            tti: Span::ZERO,
+            retime: false,
+        }
+    }
+}
+
+impl ackclock_core::Config for Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        if !(0.0..=1000.0).contains(&self.alpha) {
+            return Err(ConfigError::new("alpha", format!("{} is not 0 to 1000", self.alpha)));
+        }
+        if self.min_threshold >= self.max_threshold {
+            let message =
+                format!("{} is not below max_threshold = {}", self.min_threshold, self.max_threshold);
+            return Err(ConfigError::new("min_threshold", message));
+        }
+        if self.max_threshold > LARGEST_THRESHOLD {
+            let message = format!("{} is more than {LARGEST_THRESHOLD} packets", self.max_threshold);
+            return Err(ConfigError::new("max_threshold", message));
+        }
+        if self.min_delay > self.max_delay {
+            let message = format!("{} is more than max_delay = {}", self.min_delay, self.max_delay);
+            return Err(ConfigError::new("min_delay", message));
+        }
+        for (key, span) in [("max_delay", self.max_delay), ("tti", self.tti)] {
+            if span > LONGEST {
+                return Err(ConfigError::new(key, format!("{span} is more than {LONGEST}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RegulatorConfig for Config {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(AckRateControl::new(self.clone())))
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::User
+    }
+
+    fn departures(&self) -> Departures {
+        if self.retime { Departures::Watched } else { Departures::Unwatched }
+    }
+}
+
+/// A table has one delay a packet.
+const LARGEST_THRESHOLD: u32 = 100_000;
+const LONGEST: Span = Span::from_secs(60);
+/// Most ACKs that wait; a receiver that acknowledges byte by byte must not fill the memory.
+const MOST_WAITING: usize = 4096;
+
+impl Config {
+    /// `t_id` (section 1), for an occupancy in packets.
+    fn delay(&self, occupancy: f64) -> Span {
+        let [least, most] = [self.min_threshold, self.max_threshold].map(f64::from);
+        if occupancy < least {
+            return Span::ZERO;
+        }
+        let share = ((occupancy - least) / (most - least)).min(1.0);
+        let range = self.max_delay.saturating_sub(self.min_delay).as_secs_f64();
+        // `0^0` is 1: a step begins at the threshold.
+        self.min_delay + Span::from_secs_f64(range * libm::pow(share, self.alpha))
+    }
+}
+
+/// The ACKs of one user.
+struct AckRateControl {
+    config: Config,
+    /// The delay for each whole number of packets from `min_threshold` to `max_threshold`.
+    table: Vec<Span>,
+    /// Largest packet that came, bytes.
+    packet_bytes: u32,
+    waiting: VecDeque<Segment>,
+    /// LADT: when an ACK last left.
+    left: Option<Time>,
+    /// When the oldest that waits leaves.
+    timer: Option<Time>,
+    output: VecDeque<Output>,
+}
+
+impl AckRateControl {
+    fn new(config: Config) -> Self {
+        let thresholds = match config.occupancy {
+            Occupancy::Packets => config.min_threshold..config.max_threshold + 1,
+            Occupancy::Bytes => 0..0,
+        };
+        let table = thresholds.map(|packets| config.delay(packets.into())).collect();
+        Self {
+            config,
+            table,
+            packet_bytes: 1,
+            waiting: VecDeque::new(),
+            left: None,
+            timer: None,
+            output: VecDeque::new(),
+        }
+    }
+
+    /// `t_id` for what the data queue now holds.
+    fn delay(&self, view: LinkView) -> Span {
+        let Load { packets, bytes } = view.waiting + view.in_transmission + view.unacknowledged;
+        match self.config.occupancy {
+            Occupancy::Bytes => self.config.delay(bytes as f64 / f64::from(self.packet_bytes)),
+            Occupancy::Packets => match packets.checked_sub(self.config.min_threshold) {
+                Some(beyond) => self.table[(beyond as usize).min(self.table.len() - 1)],
+                None => Span::ZERO,
+            },
+        }
+    }
+
+    /// When the oldest may leave: `t_id` after the one before it, at the end of a TTI where it has to wait.
+    fn departs(&self, now: Time, view: LinkView) -> Time {
+        let Some(left) = self.left else { return now };
+        let departs = left + self.delay(view);
+        if departs <= now {
+            return now;
+        }
+        match self.config.tti.as_nanos() {
+            0 => departs,
+            tti => Time::from_nanos(departs.as_nanos().next_multiple_of(tti)),
+        }
+    }
+
+    /// `pump` (section 2): ACKs leave until one has to wait.
+    fn pump(&mut self, now: Time, view: LinkView) {
+        while self.timer.is_none() && !self.waiting.is_empty() {
+            let departs = self.departs(now, view);
+            if departs <= now || self.waiting.len() > MOST_WAITING {
+                self.send_head(now);
+            } else {
+                self.timer = Some(departs);
+            }
+        }
+    }
+
+    fn send_head(&mut self, now: Time) {
+        if let Some(ack) = self.waiting.pop_front() {
+            self.left = Some(now);
+            self.output.push_back(Output::ToSender(ack));
+        }
+    }
+
+    /// What waits of a flow leaves at once, in order.
+    fn send_all_of(&mut self, now: Time, flow: FlowId) {
+        let output = &mut self.output;
+        let before = output.len();
+        self.waiting.retain(|ack| {
+            let stays = ack.flow != flow;
+            if !stays {
+                output.push_back(Output::ToSender(*ack));
+            }
+            stays
+        });
+        if output.len() > before {
+            self.left = Some(now);
+        }
+        if self.waiting.is_empty() {
+            self.timer = None;
+        }
+    }
+
+    /// The occupancy has changed.
+    fn retime(&mut self, now: Time, view: LinkView) {
+        if self.config.retime && self.timer.take().is_some() {
+            self.pump(now, view);
+        }
+    }
+}
+
+impl Regulator for AckRateControl {
+    fn on_data(&mut self, _: Time, segment: &Segment, _: LinkView) -> Verdict {
+        self.packet_bytes = self.packet_bytes.max(segment.wire_bytes());
+        Verdict::Forward
+    }
+
+    fn on_queued(&mut self, now: Time, _: &Segment, view: LinkView) {
+        self.retime(now, view);
+    }
+
+    fn on_dropped(&mut self, now: Time, _: &Segment, _: Cause, view: LinkView) {
+        self.retime(now, view);
+    }
+
+    fn on_departed(&mut self, now: Time, _: &Segment, view: LinkView) {
+        self.retime(now, view);
+    }
+
+    fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
+        if !ack.is_pure_ack() {
+            self.send_all_of(now, ack.flow);
+            self.output.push_back(Output::ToSender(ack));
+            return;
+        }
+        self.waiting.push_back(ack);
+        if self.waiting.len() > MOST_WAITING {
+            self.timer = None;
+        }
+        self.pump(now, view);
+    }
+
+    fn handle_timeout(&mut self, now: Time, view: LinkView) {
+        if self.timer.is_some_and(|departs| departs <= now) {
+            self.timer = None;
+            self.send_head(now);
+            self.pump(now, view);
+        }
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.timer
+    }
+
+    fn close(&mut self, now: Time, flow: FlowId) {
+        self.send_all_of(now, flow);
+    }
+
+    fn held(&self, flow: FlowId) -> usize {
+        self.waiting.iter().filter(|ack| ack.flow == flow).count()
+    }
+}
+
+#[cfg(test)]
+mod tests;

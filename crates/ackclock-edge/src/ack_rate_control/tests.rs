@@ -1,0 +1,238 @@
+use super::*;
+use ackclock_core::{Config as _, Flags, Rate, Seq};
+use ackclock_link::Capacity;
+
+fn ms(millis: u64) -> Span {
+    Span::from_millis(millis)
+}
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + ms(millis)
+}
+
+/// A step of 100 ms at 5 packets.
+fn step() -> Config {
+    Config { alpha: 0.0, min_threshold: 5, max_delay: ms(100), ..Config::default() }
+}
+
+/// A regulator beside a queue whose occupancy a test says.
+struct Bench {
+    regulator: AckRateControl,
+    /// Packets of 1000 bytes.
+    occupancy: u32,
+    now: Time,
+}
+
+impl Bench {
+    fn new(config: Config) -> Self {
+        config.check().unwrap();
+        Self { regulator: AckRateControl::new(config), occupancy: 0, now: Time::ZERO }
+    }
+
+    fn view(&self) -> LinkView {
+        let load = |packets: u32| Load { packets, bytes: u64::from(packets) * 1000 };
+        let inside = self.occupancy.min(2);
+        // One in transmission and one that the far end has not acknowledged, where there are so many.
+        LinkView {
+            waiting: load(self.occupancy - inside),
+            in_transmission: load(inside.min(1)),
+            unacknowledged: load(inside.saturating_sub(1)),
+            capacity: Capacity::Packets(50),
+            rate: Rate::from_bps(384_000),
+        }
+    }
+
+    fn ack(&mut self, flow: u32, number: u32) {
+        let ack = Segment::pure_ack(FlowId(flow), Seq(number), 40);
+        self.regulator.handle_ack(self.now, ack, self.view());
+    }
+
+    /// Time goes on; deadlines are kept. What left, and when, in ms.
+    fn until(&mut self, millis: u64) -> Vec<(u64, u32)> {
+        let mut left = self.left();
+        while let Some(due) = self.regulator.poll_timeout().filter(|&due| due <= at(millis)) {
+            self.now = due;
+            self.regulator.handle_timeout(due, self.view());
+            left.extend(self.left());
+        }
+        self.now = at(millis);
+        left
+    }
+
+    /// What has left by now, with its instant in ms.
+    fn left(&mut self) -> Vec<(u64, u32)> {
+        let now = self.now.as_nanos() / 1_000_000;
+        let outputs = std::iter::from_fn(|| self.regulator.poll_output(self.now));
+        outputs
+            .map(|output| match output {
+                Output::ToSender(ack) => (now, ack.ack.0),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+}
+
+/// `ack-rate-control.md` section 1: `alpha`, `minth`, `maxd` in ms, and the delays in ms for the occupancies below.
+#[test]
+fn the_delays_are_those_of_the_table() {
+    let occupancies = [5, 10, 11, 15, 20, 25, 30, 40, 50];
+    for (alpha, min_threshold, max_delay, delays) in [
+        (0.0, 20, 500, [0, 0, 0, 0, 500, 500, 500, 500, 500]),
+        (0.2, 10, 500, [0, 0, 239, 330, 379, 411, 435, 472, 500]),
+        (0.5, 10, 700, [0, 0, 111, 247, 350, 429, 495, 606, 700]),
+        (1.0, 0, 1000, [100, 200, 220, 300, 400, 500, 600, 800, 1000]),
+    ] {
+        for occupancy in [Occupancy::Packets, Occupancy::Bytes] {
+            let config =
+                Config { alpha, min_threshold, max_delay: ms(max_delay), occupancy, ..Config::default() };
+            let mut bench = Bench::new(config);
+            bench.regulator.packet_bytes = 1000;
+            for (packets, delay) in occupancies.into_iter().zip(delays) {
+                bench.occupancy = packets;
+                let ours = bench.regulator.delay(bench.view()).as_millis_f64();
+                assert_eq!(ours.round(), f64::from(delay), "alpha {alpha}, {packets} packets, {occupancy:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_delay_begins_at_its_least_and_stays_at_its_largest() {
+    let config = Config { min_delay: ms(20), max_delay: ms(100), alpha: 1.0, ..Config::default() };
+    assert_eq!(
+        [9.0, 10.0, 30.0, 50.0, 80.0].map(|packets| config.delay(packets)),
+        [0, 20, 60, 100, 100].map(ms)
+    );
+}
+
+#[test]
+fn small_packets_count_for_less_where_bytes_are_counted() {
+    let mut bench = Bench::new(Config { occupancy: Occupancy::Bytes, ..step() });
+    bench.regulator.on_data(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 1960, 40), bench.view());
+    // 9 packets of 1000 bytes are 4.5 of the largest.
+    let delays = [9, 10].map(|packets| {
+        bench.occupancy = packets;
+        bench.regulator.delay(bench.view())
+    });
+    assert_eq!(delays, [ms(0), ms(100)]);
+}
+
+#[test]
+fn below_the_threshold_acks_pass_as_they_come() {
+    let mut bench = Bench::new(step());
+    bench.occupancy = 4;
+    (0..3).for_each(|number| bench.ack(0, number));
+    assert_eq!(bench.left(), [(0, 0), (0, 1), (0, 2)]);
+}
+
+#[test]
+fn above_it_they_leave_apart_in_the_order_in_which_they_came_whatever_their_flow() {
+    let mut bench = Bench::new(step());
+    bench.occupancy = 5;
+    for (flow, number) in [(0, 1), (1, 2), (0, 3), (0, 3)] {
+        bench.ack(flow, number);
+    }
+    assert_eq!((bench.regulator.held(FlowId(0)), bench.regulator.held(FlowId(1))), (2, 1));
+    // None has left before the first, and duplicates wait as others do.
+    assert_eq!(bench.until(1000), [(0, 1), (100, 2), (200, 3), (300, 3)]);
+    bench.ack(1, 4);
+    assert_eq!(bench.left(), [(1000, 4)], "the one before it left long ago");
+}
+
+/// As printed each event looks at one ACK: three would be left here when the occupancy has fallen.
+#[test]
+fn all_that_wait_leave_when_the_occupancy_has_fallen_below_the_threshold() {
+    let mut bench = Bench::new(step());
+    bench.occupancy = 5;
+    (0..5).for_each(|number| bench.ack(0, number));
+    assert_eq!(bench.until(50), [(0, 0)]);
+    bench.occupancy = 4;
+    // The delay that has begun is not worked out anew.
+    bench.ack(0, 5);
+    assert_eq!(bench.until(99), []);
+    assert_eq!(bench.until(100), [(100, 1), (100, 2), (100, 3), (100, 4), (100, 5)]);
+}
+
+#[test]
+fn a_delay_that_has_begun_can_be_worked_out_anew_when_the_occupancy_changes() {
+    let mut bench = Bench::new(Config { alpha: 1.0, min_threshold: 0, retime: true, ..step() });
+    bench.occupancy = 25;
+    (0..3).for_each(|number| bench.ack(0, number));
+    assert_eq!(bench.left(), [(0, 0)]);
+    assert_eq!(bench.regulator.poll_timeout(), Some(at(50)));
+    let packet = Segment::data(FlowId(0), Seq(0), 960, 40);
+    bench.occupancy = 30;
+    bench.regulator.on_queued(bench.now, &packet, bench.view());
+    assert_eq!(bench.regulator.poll_timeout(), Some(at(60)));
+    bench.now = at(40);
+    bench.occupancy = 15;
+    bench.regulator.on_departed(bench.now, &packet, bench.view());
+    // 30 ms after the last were over.
+    assert_eq!(bench.left(), [(40, 1)]);
+    assert_eq!(bench.regulator.poll_timeout(), Some(at(70)));
+}
+
+#[test]
+fn acks_that_have_waited_leave_at_the_end_of_a_tti() {
+    let mut bench = Bench::new(Config { tti: ms(30), ..step() });
+    bench.occupancy = 5;
+    (0..3).for_each(|number| bench.ack(0, number));
+    // 100 and then 220 are within a TTI, which ends at 120 and at 240.
+    assert_eq!(bench.until(1000), [(0, 0), (120, 1), (240, 2)]);
+    bench.now = at(1010);
+    bench.ack(0, 3);
+    assert_eq!(bench.left(), [(1010, 3)], "one that need not wait leaves as it comes");
+}
+
+#[test]
+fn data_of_the_mobile_passes_and_takes_with_it_what_waits_of_its_flow() {
+    for flags in [Flags::ACK, Flags::ACK | Flags::FIN, Flags::ACK | Flags::RST] {
+        let mut bench = Bench::new(step());
+        bench.occupancy = 5;
+        for (flow, number) in [(0, 1), (0, 2), (1, 3), (0, 4)] {
+            bench.ack(flow, number);
+        }
+        let mut reply = Segment::pure_ack(FlowId(0), Seq(5), 40);
+        (reply.payload, reply.flags) = (100, flags);
+        bench.regulator.handle_ack(bench.now, reply, bench.view());
+        assert_eq!(bench.until(1000), [(0, 1), (0, 2), (0, 4), (0, 5), (100, 3)]);
+    }
+}
+
+#[test]
+fn a_flow_that_ends_takes_its_acks_with_it_and_the_others_wait_on() {
+    let mut bench = Bench::new(step());
+    bench.occupancy = 5;
+    for (flow, number) in [(0, 1), (1, 2), (0, 3), (1, 4)] {
+        bench.ack(flow, number);
+    }
+    bench.regulator.close(bench.now, FlowId(1));
+    assert_eq!(bench.left(), [(0, 1), (0, 2), (0, 4)]);
+    bench.regulator.close(bench.now, FlowId(0));
+    assert_eq!((bench.left(), bench.regulator.poll_timeout()), (vec![(0, 3)], None));
+}
+
+#[test]
+fn a_receiver_that_acknowledges_byte_by_byte_has_so_many_acks_waiting_and_no_more() {
+    let mut bench = Bench::new(step());
+    bench.occupancy = 5;
+    (0..=MOST_WAITING as u32 + 10).for_each(|number| bench.ack(0, number));
+    assert_eq!((bench.left().len(), bench.regulator.held(FlowId(0))), (11, MOST_WAITING));
+    assert!(bench.regulator.poll_timeout().is_some());
+}
+
+#[test]
+fn what_makes_no_sense_is_named() {
+    let wrong = [
+        (Config { alpha: -0.1, ..Config::default() }, "alpha"),
+        (Config { alpha: f64::NAN, ..Config::default() }, "alpha"),
+        (Config { min_threshold: 50, ..Config::default() }, "min_threshold"),
+        (Config { max_threshold: 1_000_000, ..Config::default() }, "max_threshold"),
+        (Config { min_delay: ms(501), ..Config::default() }, "min_delay"),
+        (Config { max_delay: Span::from_secs(61), ..Config::default() }, "max_delay"),
+        (Config { tti: Span::from_secs(61), ..Config::default() }, "tti"),
+    ];
+    for (config, path) in wrong {
+        assert_eq!(config.check().unwrap_err().path, path);
+    }
+}
