@@ -195,12 +195,12 @@ impl Edge {
     #[inline(always)]
     fn drain_bearer(&mut self, now: Time, out: &mut impl Sink) {
         self.reached = now;
-        if self.bearer.due(Direction::Down) <= now {
-            self.drain_down(now, out);
-        }
-        if self.bearer.due(Direction::Up) <= now {
-            self.drain_up(now, out);
-        }
+        AnyBearer::drain(self, Self::bearer, now, Direction::Down, |edge, at, event, segment| {
+            edge.on_event_down(at, event, segment, out);
+        });
+        AnyBearer::drain(self, Self::bearer, now, Direction::Up, |edge, at, event, segment| {
+            edge.on_event_up(at, event, segment, out);
+        });
         if self.reports == Reports::Heard {
             self.hear_reports(now, out);
         }
@@ -213,44 +213,28 @@ impl Edge {
         }
     }
 
+    fn bearer(&mut self) -> &mut AnyBearer {
+        &mut self.bearer
+    }
+
     #[inline(always)]
-    fn drain_down(&mut self, now: Time, out: &mut impl Sink) {
-        if let Some(mut link) = self.bearer.foreseen(Direction::Down) {
-            while link.due() <= now {
-                let segment = link.pop(now);
-                self.statistics.on_delivered(&segment);
-                out.pass(RADIO, &segment);
+    fn on_event_down(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
+        match event {
+            LinkEvent::Departed => self.departed(at, segment, out),
+            LinkEvent::Delivered => {
+                self.statistics.on_delivered(segment);
+                out.pass(RADIO, segment);
             }
-            return;
-        }
-        while let Some((at, event)) = self.bearer.poll_event(now, Direction::Down) {
-            match &event {
-                LinkEvent::Departed(segment) => self.departed(at, segment, out),
-                LinkEvent::Delivered(segment) => {
-                    self.statistics.on_delivered(segment);
-                    out.pass(RADIO, segment);
-                }
-                LinkEvent::Dropped(segment, cause) => self.dropped(at, segment, *cause, out),
-            }
+            LinkEvent::Dropped(cause) => self.dropped(at, segment, cause, out),
         }
     }
 
     #[inline(always)]
-    fn drain_up(&mut self, now: Time, out: &mut impl Sink) {
-        while let Some(mut link) = self.bearer.foreseen(Direction::Up) {
-            let at = link.due();
-            if at > now {
-                return;
-            }
-            let segment = link.pop(now);
-            self.came_up(at, &segment, out);
-        }
-        while let Some((at, event)) = self.bearer.poll_event(now, Direction::Up) {
-            match &event {
-                LinkEvent::Departed(_) => {}
-                LinkEvent::Delivered(segment) => self.came_up(at, segment, out),
-                LinkEvent::Dropped(segment, _) => self.dropped_up(segment, out),
-            }
+    fn on_event_up(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
+        match event {
+            LinkEvent::Departed => {}
+            LinkEvent::Delivered => self.came_up(at, segment, out),
+            LinkEvent::Dropped(_) => self.dropped_up(segment, out),
         }
     }
 

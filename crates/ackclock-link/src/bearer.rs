@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use delegate::delegate;
 
-use crate::{AnyLink, Cause, Departures, LindleyLink, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
 /// Which way a segment travels over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,16 +37,18 @@ pub trait Bearer: Send {
     /// The cause, where the queue of that direction does not take it.
     fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
 
-    /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction.
-    fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
+    /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction. It stays the
+    /// next until [its segment is taken](Self::take_segment).
+    fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
 
-    /// The link of a direction that tells nothing but deliveries, which can be taken from it.
-    fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>>;
+    /// Takes the segment of the event that [`peek_event`](Self::peek_event) gave last of this direction.
+    ///
+    /// # Panics
+    /// Where it gave none.
+    fn take_segment(&mut self, direction: Direction) -> Segment;
 
-    /// The instant of the next event, or an earlier one at which more will be known.
-    fn poll_timeout(&self) -> Option<Time>;
-
-    /// The same for one direction, or for both where they are not told apart; [`Time::NEVER`] where there is none.
+    /// The instant of the next event of a direction, or an earlier one at which more will be known; [`Time::NEVER`] where there
+    /// is none.
     fn due(&self, direction: Direction) -> Time;
 
     /// Whether departures downwards are events; those upwards never are.
@@ -90,46 +92,13 @@ pub struct PlainBearer {
     due: [Time; 2],
 }
 
-/// A link of a bearer whose deliveries are taken from it.
-pub struct Foreseen<'a> {
-    link: &'a mut LindleyLink,
-    due: &'a mut Time,
-}
-
-impl Foreseen<'_> {
-    /// When the next packet arrives; [`Time::NEVER`] where none is under way.
-    #[inline]
-    pub fn due(&self) -> Time {
-        *self.due
-    }
-
-    /// Takes out the next packet that arrives, as [`LindleyLink::pop`].
-    ///
-    /// # Panics
-    /// Where there is none.
-    #[inline(always)]
-    pub fn pop(&mut self, now: Time) -> Segment {
-        let segment = self.link.pop(now);
-        *self.due = self.link.due();
-        segment
-    }
-}
-
 impl PlainBearer {
     /// A bearer of two links.
     pub fn new(down: impl Into<AnyLink>, up: impl Into<AnyLink>) -> Self {
         Self { links: [down.into(), up.into()], due: [Time::NEVER; 2] }
     }
 
-    /// Asks a link that may have something to say.
-    #[inline(never)]
-    fn ask(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
-        let event = self.links[direction as usize].poll_event(now);
-        self.note_due(direction);
-        event
-    }
-
-    #[inline]
+    #[inline(always)]
     fn note_due(&mut self, direction: Direction) {
         self.due[direction as usize] = self.links[direction as usize].poll_timeout().unwrap_or(Time::NEVER);
     }
@@ -138,19 +107,9 @@ impl PlainBearer {
 impl Bearer for PlainBearer {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        match &mut self.links[direction as usize] {
-            // As below, in fewer steps, since every packet of most simulations comes this way.
-            AnyLink::Lindley(link) => {
-                let taken = link.enqueue(now, segment);
-                self.due[direction as usize] = link.due();
-                taken
-            }
-            link => {
-                let taken = link.enqueue(now, segment);
-                self.note_due(direction);
-                taken
-            }
-        }
+        let taken = self.links[direction as usize].enqueue(now, segment);
+        self.note_due(direction);
+        taken
     }
 
     fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
@@ -159,23 +118,23 @@ impl Bearer for PlainBearer {
         taken
     }
 
-    #[inline]
-    fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
-        if self.due(direction) > now { None } else { self.ask(now, direction) }
-    }
-
-    #[inline]
-    fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>> {
-        match &mut self.links[direction as usize] {
-            AnyLink::Lindley(link) => Some(Foreseen { link, due: &mut self.due[direction as usize] }),
-            _ => None,
+    #[inline(always)]
+    fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
+        if self.due(direction) > now {
+            return None;
         }
+        let event = self.links[direction as usize].peek_event(now);
+        if event.is_none() {
+            self.note_due(direction);
+        }
+        event
     }
 
-    #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
-        let [down, up] = Direction::BOTH.map(|direction| self.due(direction));
-        Some(down.min(up)).filter(|&time| time != Time::NEVER)
+    #[inline(always)]
+    fn take_segment(&mut self, direction: Direction) -> Segment {
+        let segment = self.links[direction as usize].take_segment();
+        self.note_due(direction);
+        segment
     }
 
     #[inline]
@@ -230,11 +189,7 @@ impl Bearer for PlainBearer {
     }
 
     fn let_go(&mut self) {
-        for link in &mut self.links {
-            if let AnyLink::Lindley(link) = link {
-                link.let_go();
-            }
-        }
+        self.links.iter_mut().for_each(Link::let_go);
     }
 }
 
@@ -261,17 +216,51 @@ impl From<Box<dyn Bearer>> for AnyBearer {
     }
 }
 
+impl AnyBearer {
+    /// Hands each event of a direction up to `now` to `on_event`, with its instant and its segment. `on_event` gets the whole
+    /// `owner` of the bearer, which `bearer_of` finds in it, and may look at the bearer meanwhile.
+    #[inline(always)]
+    pub fn drain<T>(
+        owner: &mut T,
+        bearer_of: impl Fn(&mut T) -> &mut Self,
+        now: Time,
+        direction: Direction,
+        mut on_event: impl FnMut(&mut T, Time, LinkEvent, &Segment),
+    ) {
+        while bearer_of(owner).due(direction) <= now {
+            let bearer = bearer_of(owner);
+            // By itself, so that the compiler sees that all events are deliveries: nearly every link is such a one.
+            if let Self::Plain(PlainBearer { links, due }) = bearer
+                && let AnyLink::Serial(link) = &mut links[direction as usize]
+                && let Some(planned) = link.planned()
+                && let Some((at, event)) = planned.peek_event(now)
+            {
+                let segment = planned.take_segment();
+                due[direction as usize] = planned.due();
+                on_event(owner, at, event, &segment);
+                continue;
+            }
+            let Some((at, event)) = bearer.peek_event(now, direction) else { return };
+            let segment = bearer.take_segment(direction);
+            on_event(owner, at, event, &segment);
+        }
+    }
+}
+
 impl Bearer for AnyBearer {
     delegate! {
         to match self {
             Self::Plain(bearer) => bearer,
             Self::Other(bearer) => bearer,
         } {
+            #[inline(always)]
             fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
             fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
-            fn foreseen(&mut self, direction: Direction) -> Option<Foreseen<'_>>;
-            fn poll_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
-            fn poll_timeout(&self) -> Option<Time>;
+            #[inline(always)]
+            fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
+            #[inline(always)]
+            fn take_segment(&mut self, direction: Direction) -> Segment;
+            #[inline(always)]
             fn due(&self, direction: Direction) -> Time;
             fn watch(&mut self, departures: Departures);
             fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
 use delegate::delegate;
 
-use crate::{LindleyLink, Medium, SerialLink};
+use crate::{Medium, SerialLink};
 
 /// One direction of a channel. It owns its queue; whatever happens to a segment inside comes out as an event, with the
 /// instant at which it happened.
@@ -13,7 +13,7 @@ use crate::{LindleyLink, Medium, SerialLink};
 /// The caller drains the events that are due before it [`enqueue`](Self::enqueue)s. Asking at other instants than
 /// [`poll_timeout`](Self::poll_timeout) names changes nothing.
 ///
-/// No method has a default: a link around another one must pass each of them on.
+/// No method has a default but [`poll_event`](Self::poll_event): a link around another one must pass each of them on.
 pub trait Link: Send {
     /// Takes a segment at `now`, or refuses it.
     ///
@@ -28,8 +28,23 @@ pub trait Link: Send {
     /// The cause, where it is not taken.
     fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
 
-    /// The next event with an instant of at most `now`; instants never decrease.
-    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
+    /// The next event with an instant of at most `now`; instants never decrease. It stays the next until
+    /// [its segment is taken](Self::take_segment).
+    fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
+
+    /// Takes the segment of the event that [`peek_event`](Self::peek_event) gave last.
+    ///
+    /// # Panics
+    /// Where it gave none.
+    // Apart from its event: a segment that is handed on inside of something else is taken apart and put together again, which
+    // costs more than all else here.
+    fn take_segment(&mut self) -> Segment;
+
+    /// The next event as [`peek_event`](Self::peek_event) gives it, and its segment taken.
+    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent, Segment)> {
+        let (at, event) = self.peek_event(now)?;
+        Some((at, event, self.take_segment()))
+    }
 
     /// The instant of the next event, or an earlier one at which more will be known.
     fn poll_timeout(&self) -> Option<Time>;
@@ -71,6 +86,9 @@ pub trait Link: Send {
 
     /// The flow has ended: give back what was kept for it.
     fn forget(&mut self, flow: FlowId);
+
+    /// Nothing more will be asked but what was counted: what takes much room may go.
+    fn let_go(&mut self);
 }
 
 /// A link as bearers hold it: a queue in front of a medium in place, because nearly every link is one and a call through a
@@ -78,8 +96,6 @@ pub trait Link: Send {
 // There are two to a bearer, so it does not matter that one kind is larger than the other.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyLink {
-    /// A drop-tail queue in front of a medium that can be foreseen, whose departures nobody watches.
-    Lindley(LindleyLink),
     /// A queue in front of a medium.
     Serial(SerialLink),
     /// Any other.
@@ -90,7 +106,6 @@ impl AnyLink {
     /// The medium of a link that was built only for it; `None` where a link is no queue in front of a medium.
     pub fn into_medium(self) -> Option<Box<dyn Medium>> {
         match self {
-            Self::Lindley(mut link) => Some(link.hand_over().into_medium()),
             Self::Serial(link) => Some(link.into_medium()),
             Self::Other(_) => None,
         }
@@ -99,69 +114,36 @@ impl AnyLink {
 
 impl From<SerialLink> for AnyLink {
     fn from(link: SerialLink) -> Self {
-        match LindleyLink::try_from(link) {
-            Ok(link) => Self::Lindley(link),
-            Err(link) => Self::Serial(*link),
-        }
+        Self::Serial(link)
     }
 }
 
 impl Link for AnyLink {
-    fn watch(&mut self, departures: Departures) {
-        match self {
-            Self::Lindley(_) if departures == Departures::Unwatched => {}
-            Self::Lindley(link) => {
-                let mut serial = link.hand_over();
-                serial.watch(departures);
-                *self = Self::Serial(serial);
-            }
-            Self::Serial(link) => link.watch(departures),
-            Self::Other(link) => link.watch(departures),
-        }
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        match self {
-            Self::Lindley(link) => {
-                let mut serial = link.hand_over();
-                let taken = serial.enqueue_front(now, segment);
-                *self = Self::Serial(serial);
-                taken
-            }
-            Self::Serial(link) => link.enqueue_front(now, segment),
-            Self::Other(link) => link.enqueue_front(now, segment),
-        }
-    }
-
-    fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
-        match self {
-            Self::Lindley(link) => {
-                let mut serial = link.hand_over();
-                serial.exchange(now, medium);
-                *self = Self::Serial(serial);
-            }
-            Self::Serial(link) => link.exchange(now, medium),
-            Self::Other(link) => link.exchange(now, medium),
-        }
-    }
-
     delegate! {
         to match self {
-            Self::Lindley(link) => link,
             Self::Serial(link) => link,
             Self::Other(link) => link,
         } {
+            #[inline(always)]
             fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
-            fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
+            fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
+            #[inline(always)]
+            fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
+            #[inline(always)]
+            fn take_segment(&mut self) -> Segment;
+            #[inline(always)]
             fn poll_timeout(&self) -> Option<Time>;
+            fn watch(&mut self, departures: Departures);
             fn listen(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
             fn view(&self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
+            fn exchange(&mut self, now: Time, medium: Box<dyn Medium>);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
+            fn let_go(&mut self);
         }
     }
 }
@@ -180,11 +162,11 @@ pub enum Departures {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
     /// Its last byte has left the queue for the medium. Told only where departures are watched.
-    Departed(Segment),
+    Departed,
     /// It was lost: by the queue after it had been accepted, or by the medium.
-    Dropped(Segment, Cause),
+    Dropped(Cause),
     /// It arrived at the far end.
-    Delivered(Segment),
+    Delivered,
 }
 
 /// Why a segment was lost.

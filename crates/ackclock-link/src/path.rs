@@ -18,8 +18,7 @@ use ackclock_core::{
     FlowId, Message, Node, Outbox, Pace, Port, Rate, Segment, Sink, Span, Stream, Streams, Time,
 };
 
-use crate::flight::Flight;
-use crate::packets::Whole;
+use crate::serial::{Flight, Whole};
 
 /// The port towards the servers.
 pub const SERVER: Port = 0;

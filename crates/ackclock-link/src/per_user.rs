@@ -13,6 +13,8 @@ pub struct PerUser {
     due: Wakes,
     /// Whose flow it is; user 0 where nothing was said.
     user_of: Vec<u32>,
+    /// Whose link gave the event of which the segment was not taken yet.
+    telling: usize,
 }
 
 impl PerUser {
@@ -22,7 +24,7 @@ impl PerUser {
         for _ in &links {
             due.add();
         }
-        Self { links, due, user_of: Vec::new() }
+        Self { links, due, user_of: Vec::new(), telling: 0 }
     }
 
     fn user(&self, flow: FlowId) -> usize {
@@ -55,16 +57,23 @@ impl Link for PerUser {
         taken
     }
 
-    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+    fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         // Each is asked at its own deadline, so that instants of all of them come in order.
         while let Some((deadline, user)) = self.due.first().filter(|&(deadline, _)| deadline <= now) {
-            let event = self.links[user].poll_event(deadline);
-            self.note_due(user);
+            let event = self.links[user].peek_event(deadline);
             if event.is_some() {
+                self.telling = user;
                 return event;
             }
+            self.note_due(user);
         }
         None
+    }
+
+    fn take_segment(&mut self) -> Segment {
+        let segment = self.links[self.telling].take_segment();
+        self.note_due(self.telling);
+        segment
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -122,6 +131,10 @@ impl Link for PerUser {
         let user = self.user(flow);
         self.links[user].forget(flow);
     }
+
+    fn let_go(&mut self) {
+        self.links.iter_mut().for_each(Link::let_go);
+    }
 }
 
 #[cfg(test)]
@@ -159,7 +172,7 @@ mod tests {
             links.enqueue(Time::ZERO, &Segment::pure_ack(FlowId(flow), Seq(number as u32), 40)).unwrap();
         }
         let mut seen = Vec::new();
-        while let Some((at, LinkEvent::Delivered(segment))) =
+        while let Some((at, LinkEvent::Delivered, segment)) =
             links.poll_event(Time::from_nanos(1_000_000_000))
         {
             seen.push((at.as_nanos() / 1_000_000, segment.flow.0));

@@ -24,8 +24,8 @@ fn saturated(link: &mut dyn Link, users: u32, seconds: u64) -> Vec<u64> {
     let (mut number, step) = (0, Span::from_millis(100));
     let mut now = Time::ZERO;
     while now < secs(seconds) {
-        while let Some((_, event)) = link.poll_event(now) {
-            if let LinkEvent::Delivered(segment) = event {
+        while let Some((_, event, segment)) = link.poll_event(now) {
+            if event == LinkEvent::Delivered {
                 bytes[segment.flow.index()] += u64::from(segment.wire_bytes());
             }
         }
@@ -133,11 +133,8 @@ fn rates_come_as_often_as_in_table_4() {
 /// Everything that departs, as flow and number.
 fn departures(link: &mut dyn Link, until: Time) -> Vec<(u32, u32)> {
     let events = std::iter::from_fn(|| link.poll_event(until));
-    let departed = events.filter_map(|(_, event)| match event {
-        LinkEvent::Departed(segment) => Some((segment.flow.0, segment.seq.0)),
-        _ => None,
-    });
-    departed.collect()
+    let departed = events.filter(|(_, event, _)| *event == LinkEvent::Departed);
+    departed.map(|(.., segment)| (segment.flow.0, segment.seq.0)).collect()
 }
 
 /// A cell of one user without fading whose three flows have sent: flow 0 much, the others little.
@@ -186,7 +183,7 @@ fn a_full_shared_buffer_drops_from_the_longest_queue() {
     }
     let event = link.poll_event(Time::ZERO);
     assert!(
-        matches!(event, Some((_, LinkEvent::Dropped(segment, Cause::Full))) if segment.flow == FlowId(0))
+        matches!(event, Some((_, LinkEvent::Dropped(Cause::Full), segment)) if segment.flow == FlowId(0))
     );
     assert_eq!(link.view(Time::ZERO, FlowId(1)).waiting, Load { packets: 4, bytes: 4000 });
 }
@@ -213,7 +210,7 @@ fn packets_are_cut_over_slots_and_share_them_or_waste_the_rest() {
             offer(&mut *link, Time::ZERO, segment(0, number, 1000));
         }
         let mut slots = Vec::new();
-        while let Some((at, _)) = link.poll_event(secs(1)) {
+        while let Some((at, ..)) = link.poll_event(secs(1)) {
             slots.push((at.as_nanos() * 600).div_ceil(1_000_000_000) - 1);
         }
         slots
@@ -228,7 +225,7 @@ fn packets_are_cut_over_slots_and_share_them_or_waste_the_rest() {
         json!({"users": [{"fading": "none", "mean_snr": -12.0}], "transport": "packets", "delay": "0ms"});
     let mut link = cell(table, Capacity::Unlimited, 1);
     offer(&mut *link, Time::ZERO, segment(0, 0, 1000));
-    let (at, _) = link.poll_event(secs(1)).unwrap();
+    let (at, ..) = link.poll_event(secs(1)).unwrap();
     assert_eq!(at.as_nanos() / 1_000, 129 * 1_000_000 / 600);
 }
 
@@ -239,7 +236,7 @@ fn an_idle_cell_asks_for_nothing_and_a_day_costs_as_much_as_a_slot() {
     let later = secs(1_000_000_000);
     assert_eq!(link.poll_event(later), None);
     offer(&mut *link, later, segment(1, 0, 1000));
-    let (at, _) = link.poll_event(later + Span::from_secs(10)).unwrap();
+    let (at, ..) = link.poll_event(later + Span::from_secs(10)).unwrap();
     assert!(at > later && at < later + Span::from_secs(10));
     assert_eq!(link.poll_timeout(), None);
 }

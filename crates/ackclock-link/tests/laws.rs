@@ -81,23 +81,23 @@ fn deadlines_are_honest(
 /// Goes from one instant to the next that the link has named.
 fn step(name: &str, link: &mut dyn Link, departures: Departures, reached: Time, due: Time) -> Time {
     if due > reached {
-        let early = link.poll_event(due - Span::from_nanos(1));
+        let early = link.peek_event(due - Span::from_nanos(1));
         // Where departures are not watched, drops inside the link may be told late.
-        let late = departures == Departures::Unwatched && matches!(early, Some((_, LinkEvent::Dropped(..))));
+        let late = departures == Departures::Unwatched && matches!(early, Some((_, LinkEvent::Dropped(_))));
         assert!(
             early.is_none() || late,
-            "{name}: `poll_event` tells {early:?} before {due:?}, which `poll_timeout` named"
+            "{name}: `peek_event` tells {early:?} before {due:?}, which `poll_timeout` named"
         );
     }
     // A drop that is told late has its instant in the past, to which nobody goes back.
     let due = due.max(reached);
     let mut told = 0;
-    while let Some((at, event)) = link.poll_event(due) {
-        assert!(at <= due, "{name}: `poll_event` tells {event:?} of {at:?} already at {due:?}");
+    while let Some((at, event, _)) = link.poll_event(due) {
+        assert!(at <= due, "{name}: `peek_event` tells {event:?} of {at:?} already at {due:?}");
         told += 1;
     }
     let next = link.poll_timeout().unwrap_or(Time::NEVER);
-    assert!(told > 0 || next > due, "{name}: `poll_timeout` names {due:?}, when `poll_event` tells nothing");
+    assert!(told > 0 || next > due, "{name}: `poll_timeout` names {due:?}, when `peek_event` tells nothing");
     due
 }
 
@@ -111,9 +111,9 @@ proptest! {
             for departures in [Departures::Watched, Departures::Unwatched] {
                 let plain = play(&mut *build(), &arrivals, departures, Polling::AsAsked);
                 let polled = play(&mut *build(), &arrivals, departures, extra);
-                assert_eq!(ends(&plain), ends(&polled), "{name}: `poll_event` changes what happens");
+                assert_eq!(ends(&plain), ends(&polled), "{name}: `peek_event` changes what happens");
                 if departures == Departures::Watched {
-                    assert_eq!(plain, polled, "{name}: `poll_event` changes what is told");
+                    assert_eq!(plain, polled, "{name}: `peek_event` changes what is told");
                 }
             }
         });
@@ -133,13 +133,13 @@ proptest! {
         every_combination(capacity, seed, |name, build| {
             let seen = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             let numbers: Vec<u32> = ends(&seen).iter().map(|outcome| outcome.number).collect();
-            assert_eq!(numbers, (0..arrivals.len() as u32).collect::<Vec<_>>(), "{name}: `enqueue` takes what `poll_event` does not give once");
+            assert_eq!(numbers, (0..arrivals.len() as u32).collect::<Vec<_>>(), "{name}: `enqueue` takes what `peek_event` does not give once");
             let events: Vec<_> = seen.iter().filter(|outcome| !matches!(outcome.what, What::Refused(_))).collect();
-            assert!(events.is_sorted_by_key(|outcome| outcome.at), "{name}: `poll_event` goes back in time");
+            assert!(events.is_sorted_by_key(|outcome| outcome.at), "{name}: `peek_event` goes back in time");
             for what in [What::Departed, What::Delivered] {
                 for flow in 0..3 {
                     let of_flow = seen.iter().filter(|outcome| outcome.flow == flow && outcome.what == what);
-                    assert!(of_flow.is_sorted_by_key(|outcome| outcome.number), "{name}: `poll_event` reorders flow {flow}");
+                    assert!(of_flow.is_sorted_by_key(|outcome| outcome.number), "{name}: `peek_event` reorders flow {flow}");
                 }
             }
         });
@@ -178,13 +178,13 @@ fn what_goes_to_the_front_leaves_before_all_of_its_flow_that_wait_and_nothing_is
         link.enqueue_front(Time::ZERO, &urgent).unwrap_or_else(|cause| panic!("{name}: {cause:?}"));
         let mut delivered = 0;
         while let Some(due) = link.poll_timeout() {
-            while let Some((_, event)) = link.poll_event(due) {
+            while let Some((_, event, segment)) = link.poll_event(due) {
                 match event {
-                    LinkEvent::Departed(segment) | LinkEvent::Dropped(segment, Cause::Medium) => {
+                    LinkEvent::Departed | LinkEvent::Dropped(Cause::Medium) => {
                         ends.push((segment.seq.0, segment.flow == urgent.flow));
                     }
-                    LinkEvent::Dropped(segment, _) => ends.push((segment.seq.0, false)),
-                    LinkEvent::Delivered(_) => delivered += 1,
+                    LinkEvent::Dropped(_) => ends.push((segment.seq.0, false)),
+                    LinkEvent::Delivered => delivered += 1,
                 }
             }
         }
@@ -224,8 +224,8 @@ fn what_a_view_shows_is_what_is_inside() {
             entered += u32::from(link.enqueue(*at, segment).is_ok());
         }
         let mut dropped = 0;
-        while let Some((_, event)) = link.poll_event(Time::ZERO) {
-            dropped += u32::from(matches!(event, LinkEvent::Dropped(..)));
+        while let Some((_, event, _)) = link.poll_event(Time::ZERO) {
+            dropped += u32::from(matches!(event, LinkEvent::Dropped(_)));
         }
         let views: Vec<_> = (0..3).map(|flow| link.view(Time::ZERO, ackclock_core::FlowId(flow))).collect();
         let shown: u32 = views.iter().map(|view| view.waiting.packets).sum();

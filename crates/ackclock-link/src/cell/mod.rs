@@ -43,13 +43,12 @@ pub use short::{CountsAt, ShortFlows};
 pub use synthetic::Synthetic;
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 
-use crate::flight::Flight;
-use crate::packets::Parted;
+use crate::outcomes::Outcomes;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
+use crate::serial::Flight;
 use crate::{
     AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss, Medium,
 };
@@ -83,9 +82,7 @@ pub struct Cell {
     next: u64,
     air: Air,
     departures: Departures,
-    flight: Flight<Parted>,
-    /// Departures and drops that have happened and were not told yet.
-    news: VecDeque<(Time, LinkEvent)>,
+    outcomes: Outcomes,
     reports: Reports,
     waits: Histogram,
     /// Work that was done, as grants count it, and bytes of the packets that were begun.
@@ -131,8 +128,7 @@ impl Cell {
             next: 0,
             air: Air { user: 0, ends: Time::NEVER, last: Vec::new() },
             departures: Departures::Unwatched,
-            flight: Flight::default(),
-            news: VecDeque::new(),
+            outcomes: Outcomes::default(),
             reports: Reports::default(),
             waits: Histogram::default(),
             sent: 0,
@@ -234,21 +230,21 @@ impl Cell {
             // Both are drawn for every packet, so that the luck of the next does not hang on the fate of this one.
             let (lost, delay) = (member.chance.chance(self.loss.probability()), member.delays.draw());
             if lost {
-                self.news.push_back((at, LinkEvent::Dropped(segment, Cause::Medium)));
+                self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), segment);
                 continue;
             }
             if self.departures == Departures::Watched {
-                self.news.push_back((at, LinkEvent::Departed(segment)));
+                self.outcomes.tell(at, LinkEvent::Departed, segment);
             }
             // Packets of a user do not overtake each other, and users do not hold each other up.
             member.last_arrival = member.last_arrival.max(at + delay);
-            self.flight.put(member.last_arrival, &segment);
+            self.outcomes.flight.put(member.last_arrival, &segment);
         }
     }
 
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.backlog.poll_dropped() {
-            self.news.push_back((at, LinkEvent::Dropped(segment, cause)));
+            self.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
         }
     }
 
@@ -316,23 +312,19 @@ impl Link for Cell {
         self.put(now, segment, Place::Front)
     }
 
-    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+    fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         self.advance(now);
-        let arrives = self.flight.due();
-        if self.news.front().is_some_and(|&(at, _)| at <= arrives) {
-            return self.news.pop_front();
-        }
-        if arrives > now {
-            return None;
-        }
-        Some((arrives, LinkEvent::Delivered(self.flight.pop())))
+        self.outcomes.next(now)
+    }
+
+    fn take_segment(&mut self) -> Segment {
+        self.outcomes.take()
     }
 
     fn poll_timeout(&self) -> Option<Time> {
         let watched = self.departures == Departures::Watched || self.reports.wanted();
         let next = if watched { self.next_change() } else { self.next_departure() + self.least_delay() };
-        let news = self.news.front().map_or(Time::NEVER, |&(time, _)| time);
-        Some(next.min(self.flight.due()).min(news)).filter(|&time| time != Time::NEVER)
+        Some(next.min(self.outcomes.due())).filter(|&time| time != Time::NEVER)
     }
 
     fn watch(&mut self, departures: Departures) {
@@ -396,5 +388,10 @@ impl Link for Cell {
 
     fn forget(&mut self, flow: FlowId) {
         self.backlog.forget(flow);
+    }
+
+    // What waits for slots to come is still to be counted.
+    fn let_go(&mut self) {
+        self.outcomes.flight = Flight::default();
     }
 }

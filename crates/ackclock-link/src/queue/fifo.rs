@@ -3,7 +3,7 @@
 use ackclock_core::{Segment, Time};
 
 use crate::Load;
-use crate::packets::{Packets, Parted};
+use crate::serial::{Packets, Parted};
 
 /// Segments in the order of their arrival, with its instants, and how much they are.
 #[derive(Debug, Default)]

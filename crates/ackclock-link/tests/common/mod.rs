@@ -167,11 +167,11 @@ pub enum What {
     Refused(Cause),
 }
 
-fn outcome(at: Time, event: LinkEvent) -> Outcome {
-    let (segment, what) = match event {
-        LinkEvent::Departed(segment) => (segment, What::Departed),
-        LinkEvent::Delivered(segment) => (segment, What::Delivered),
-        LinkEvent::Dropped(segment, cause) => (segment, What::Dropped(cause)),
+fn outcome((at, event, segment): (Time, LinkEvent, Segment)) -> Outcome {
+    let what = match event {
+        LinkEvent::Departed => What::Departed,
+        LinkEvent::Delivered => What::Delivered,
+        LinkEvent::Dropped(cause) => What::Dropped(cause),
     };
     Outcome { at, flow: segment.flow.0, number: segment.seq.0, what }
 }
@@ -206,8 +206,14 @@ pub fn drive(
             now = extra;
             extra += step;
         }
-        while let Some((at, event)) = link.poll_event(now) {
-            seen.push(outcome(at, event));
+        while let Some(next) = link.peek_event(now) {
+            let event = link.poll_event(now).unwrap();
+            assert_eq!(
+                (event.0, event.1),
+                next,
+                "`peek_event` gives another event before that one's segment is taken"
+            );
+            seen.push(outcome(event));
         }
         if arrives == now
             && let Some((_, segment)) = arrivals.next()

@@ -1,57 +1,43 @@
-//! A link that transmits one packet after the other: a queue, a transmitter and the packets in flight.
-//!
-//! What differs between constant, variable and trace-driven links is only how long a transmission takes and how long
-//! the packet then travels. That is the [`Medium`](crate::Medium); everything else is here, once.
-//!
-//! **The buffer.** "B packets" are B *waiting*; one more may be in transmission ([`BufferMeaning::Waiting`], settled in
-//! `links.md` section 1 against CR02 Table 1). Counting the packet in transmission inside B is the other reading.
-//!
-//! A medium that serves at instants of its own (a recording of opportunities) leaves the packet at the head in the queue
-//! until such an instant comes: it waits, and so counts against the buffer under either reading.
-//!
-//! **No overtaking.** The arrival is `max(arrival of the flow's packet before, departure + delay)`: packets of one flow
-//! never overtake each other, and flows do not hold each other up (`links.md` section 3).
+//! A serial link that goes from one transmission to the next: whatever may come in between, a report of a departure, a queue
+//! that chooses late, another medium, finds it at that step.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
-use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Seq, Span, Time};
+use ackclock_core::{FlowId, Histogram, Segment, Seq, Span, Time};
 
 use crate::carried::Carried;
-use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
-use crate::packets::Parted;
+use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
-use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load};
+use crate::{BufferMeaning, Cause, Departures, LinkEvent, LinkView, Load};
+
+use super::Flight;
 
 /// A queue, a transmitter and the packets in flight.
-pub struct SerialLink {
+pub(super) struct Stepwise {
     /// The packet in transmission.
-    pub(crate) serving: Option<Serving>,
+    pub(super) serving: Option<Serving>,
     /// When the packet at the head of the queue begins, where the medium makes it wait for that; never otherwise.
     begins: Time,
-    /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
-    pub(crate) flight: Flight<Parted>,
-    pub(crate) queue: AnyQueue,
-    pub(crate) medium: AnyMedium,
+    pub(super) outcomes: Outcomes,
+    pub(super) queue: AnyQueue,
+    pub(super) medium: AnyMedium,
     carried: Carried,
-    pub(crate) in_order: InOrder,
+    pub(super) in_order: InOrder,
     /// No packet travels for less.
     least_delay: Span,
-    /// Departures and drops that have happened and were not told yet.
-    news: VecDeque<(Time, LinkEvent)>,
-    pub(crate) flows: Flows,
+    pub(super) flows: Flows,
     departures: Departures,
-    pub(crate) meaning: BufferMeaning,
-    pub(crate) waits: Histogram,
+    pub(super) meaning: BufferMeaning,
+    pub(super) waits: Histogram,
     /// The packet in transmission, where its departure or loss will be told.
     served: Segment,
 }
 
 /// Whose segments have come so far. Those of one flow cannot overtake each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flows {
+pub(super) enum Flows {
     None,
     One(FlowId),
     Several,
@@ -69,20 +55,20 @@ impl Flows {
 
 /// The packet in transmission.
 #[derive(Clone, Copy)]
-pub(crate) struct Serving {
-    pub(crate) departs: Time,
-    pub(crate) begun: Time,
-    pub(crate) flow: FlowId,
+pub(super) struct Serving {
+    pub(super) departs: Time,
+    pub(super) begun: Time,
+    pub(super) flow: FlowId,
     /// Its bytes on the wire.
-    pub(crate) size: u32,
+    pub(super) size: u32,
     /// Bytes that were to be sent from `begun` on.
-    pub(crate) bytes: u32,
-    pub(crate) told: Told,
+    pub(super) bytes: u32,
+    pub(super) told: Told,
 }
 
 /// What is told when a transmission ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(super) enum Told {
     Nothing,
     Departure,
     Loss,
@@ -101,25 +87,20 @@ impl Serving {
     }
 }
 
-impl SerialLink {
+impl Stepwise {
     /// An idle link.
-    pub fn new(medium: impl Medium + 'static, queue: AnyQueue, meaning: BufferMeaning) -> Self {
-        Self::over(medium.any(), queue, meaning)
-    }
-
-    pub(crate) fn over(medium: AnyMedium, queue: AnyQueue, meaning: BufferMeaning) -> Self {
+    pub(super) fn new(medium: AnyMedium, queue: AnyQueue, meaning: BufferMeaning) -> Self {
         let varies = medium.varies();
         let order = if varies { Order::Enforced } else { Order::Kept };
         Self {
             serving: None,
             begins: Time::NEVER,
-            flight: Flight::default(),
+            outcomes: Outcomes::default(),
             queue,
             in_order: InOrder::new(order),
             least_delay: medium.least_delay(),
             medium,
             carried: Carried::default(),
-            news: VecDeque::new(),
             flows: Flows::None,
             departures: Departures::Unwatched,
             meaning,
@@ -129,7 +110,7 @@ impl SerialLink {
     }
 
     /// The medium of a link that was built only for it.
-    pub(crate) fn into_medium(self) -> Box<dyn Medium> {
+    pub(super) fn into_medium(self) -> Box<dyn Medium> {
         self.medium.boxed()
     }
 
@@ -161,22 +142,16 @@ impl SerialLink {
     #[inline]
     fn depart(&mut self, serving: &Serving) {
         let at = serving.departs;
-        if serving.told != Told::Nothing {
-            self.news.push_back((at, self.news_of(serving)));
+        match serving.told {
+            Told::Nothing => {}
+            Told::Departure => self.outcomes.tell(at, LinkEvent::Departed, self.served),
+            Told::Loss => self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), self.served),
         }
         if !self.queue.is_empty() {
             self.begins = self.medium.ready(at, Found::Busy);
             if self.begins <= at {
                 self.begin(at);
             }
-        }
-    }
-
-    /// What is told of a transmission that ends.
-    fn news_of(&self, serving: &Serving) -> LinkEvent {
-        match serving.told {
-            Told::Loss => LinkEvent::Dropped(self.served, Cause::Medium),
-            _ => LinkEvent::Departed(self.served),
         }
     }
 
@@ -206,7 +181,7 @@ impl SerialLink {
         let (flow, size) = (segment.flow, segment.wire_bytes());
         // A lost packet holds nobody up.
         if fate == Fate::Arrives {
-            self.flight.put(self.in_order.arrival(flow, departs + delay), segment);
+            self.outcomes.flight.put(self.in_order.arrival(flow, departs + delay), segment);
         }
         self.serving = Some(Serving { departs, begun: now, flow, size, bytes: size, told });
     }
@@ -217,7 +192,7 @@ impl SerialLink {
         let segment = match serving.told {
             Told::Loss => Some(self.served),
             // A flow keeps its order, so that the packet in transmission is the last of it.
-            _ => self.flight.remove_last_of(serving.flow),
+            _ => self.outcomes.flight.remove_last_of(serving.flow),
         };
         self.enforce_order();
         let Some(segment) = segment else { return };
@@ -229,20 +204,20 @@ impl SerialLink {
         let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
         serving.departs = departs;
         if serving.told != Told::Loss {
-            self.flight.put(self.in_order.arrival(serving.flow, departs + delay), &segment);
+            self.outcomes.flight.put(self.in_order.arrival(serving.flow, departs + delay), &segment);
         }
         self.serving = Some(serving);
     }
 
     /// Packets in flight were sent over another medium, so order must be kept even where the new one does not vary.
-    pub(crate) fn enforce_order(&mut self) {
-        self.in_order.restart(self.flight.iter().map(|(arrives, segment)| (arrives, segment.flow)));
+    pub(super) fn enforce_order(&mut self) {
+        self.in_order.restart(self.outcomes.flight.iter().map(|(arrives, segment)| (arrives, segment.flow)));
     }
 
     #[inline]
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.queue.poll_dropped() {
-            self.news.push_back((at, LinkEvent::Dropped(segment, cause)));
+            self.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
         }
     }
 
@@ -294,31 +269,29 @@ impl SerialLink {
     }
 }
 
-impl Link for SerialLink {
+impl Stepwise {
     #[inline]
-    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+    pub(super) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         self.put(now, segment, |queue, beside| queue.enqueue(now, segment, beside))
     }
 
-    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+    pub(super) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         self.put(now, segment, |queue, beside| queue.enqueue_front(now, segment, beside))
     }
 
     #[inline]
-    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+    pub(super) fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         self.advance(now);
-        let arrives = self.flight.due();
-        if self.news.front().is_some_and(|&(at, _)| at <= arrives) {
-            return self.news.pop_front();
-        }
-        if arrives > now {
-            return None;
-        }
-        Some((arrives, LinkEvent::Delivered(self.flight.pop())))
+        self.outcomes.next(now)
     }
 
     #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
+    pub(super) fn take_segment(&mut self) -> Segment {
+        self.outcomes.take()
+    }
+
+    #[inline]
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
         // A waiting packet cannot arrive before the one in transmission, unless another flow's may overtake it.
         let overtaking = self.flows == Flows::Several && self.in_order.order == Order::Enforced;
         let serving = match &self.serving {
@@ -327,24 +300,14 @@ impl Link for SerialLink {
             None if self.departures == Departures::Watched => self.begins,
             None => self.begins + self.least_delay,
         };
-        let arrives = self.flight.due();
-        let news = self.news.front().map_or(Time::NEVER, |&(time, _)| time);
-        Some(serving.min(arrives).min(news)).filter(|&time| time != Time::NEVER)
+        Some(serving.min(self.outcomes.due())).filter(|&time| time != Time::NEVER)
     }
 
-    fn watch(&mut self, departures: Departures) {
+    pub(super) fn watch(&mut self, departures: Departures) {
         self.departures = departures;
     }
 
-    // Nobody tells it of the radio.
-    fn listen(&mut self) {}
-
-    #[inline]
-    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
-        None
-    }
-
-    fn view(&self, now: Time, flow: FlowId) -> LinkView {
+    pub(super) fn view(&self, now: Time, flow: FlowId) -> LinkView {
         let mut waiting = self.queue.waiting(flow);
         let mut in_transmission = self.in_transmission(flow);
         if self.meaning == BufferMeaning::WithTransmission {
@@ -359,21 +322,21 @@ impl Link for SerialLink {
         }
     }
 
-    fn waiting(&mut self, now: Time) -> Load {
+    pub(super) fn waiting(&mut self, now: Time) -> Load {
         self.advance(now);
         self.queue.load()
     }
 
-    fn waits(&self) -> Cow<'_, Histogram> {
+    pub(super) fn waits(&self) -> Cow<'_, Histogram> {
         Cow::Borrowed(&self.waits)
     }
 
-    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+    pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
         self.carried.mean_bps(&mut self.medium, until)
     }
 
-    fn exchange(&mut self, now: Time, mut medium: Box<dyn Medium>) {
+    pub(super) fn exchange(&mut self, now: Time, mut medium: Box<dyn Medium>) {
         self.advance(now);
         self.carried.exchange(&mut self.medium, &mut *medium, now);
         self.least_delay = medium.least_delay();
@@ -387,12 +350,17 @@ impl Link for SerialLink {
         }
     }
 
-    fn assign(&mut self, flow: FlowId, user: u32) {
+    pub(super) fn assign(&mut self, flow: FlowId, user: u32) {
         self.queue.assign(flow, user);
     }
 
-    fn forget(&mut self, flow: FlowId) {
+    pub(super) fn forget(&mut self, flow: FlowId) {
         self.queue.forget(flow);
+    }
+
+    /// Lets go what is under way. What waits stays: how long it waits is still to be counted.
+    pub(super) fn let_go(&mut self) {
+        self.outcomes.flight = Flight::default();
     }
 }
 
@@ -407,6 +375,7 @@ mod tests {
     use super::*;
     use crate::Constant;
     use crate::queue::DropTail;
+    use crate::{Link, SerialLink};
 
     fn ms(n: u64) -> Time {
         Time::ZERO + Span::from_millis(n)

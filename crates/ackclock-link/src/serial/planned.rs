@@ -5,41 +5,41 @@
 //! one before it has left, `begins = max(arrival, departure before)`.
 //!
 //! ## What it does
-//! The same as [`SerialLink`](crate::SerialLink) where its queue is drop-tail and its medium is
-//! [foreseeable](crate::Medium::foreseeable): nothing that happens later changes when an accepted packet leaves. So its
-//! whole way is worked out when it comes, and it is put where it will arrive at once. What waits is a count of those whose
-//! transmission has not begun.
+//! The same as a serial link that goes [step by step](super::stepwise), where its queue is drop-tail, its medium is
+//! [foreseeable](crate::Medium::foreseeable) and nobody watches departures: nothing that happens later changes when an
+//! accepted packet leaves. So its whole way is worked out when it comes, and it is put where it will arrive at once. What
+//! waits is a count of those whose transmission has not begun.
 //!
 //! ## Differences from the source
 //! A packet that does not fit is refused.
 //!
 //! ## Validation
-//! The same events as the link with a transmitter, whatever comes (property test below).
+//! The same events as step by step, whatever comes (property test below).
 
 use std::borrow::Cow;
 
-use ackclock_core::{FlowId, Histogram, RadioReport, Ring, Segment, Span, Time};
+use ackclock_core::{FlowId, Histogram, Ring, Segment, Span, Time};
 
 use crate::carried::Carried;
-use crate::flight::Flight;
 use crate::in_order::{InOrder, Order};
 use crate::medium::{AnyMedium, Medium, Transmission};
-use crate::packets::Parted;
-use crate::queue::{AnyQueue, DropTail, Queue};
-use crate::serial::{Flows, SerialLink, Serving, Told};
-use crate::{BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Silence};
+use crate::queue::{DropTail, Queue};
+use crate::{BufferMeaning, Capacity, Cause, LinkEvent, LinkView, Load, Silence};
+
+use super::stepwise::{Flows, Serving, Stepwise, Told};
+use super::{Flight, Parted};
 
 /// A drop-tail queue in front of a foreseeable medium. What becomes of a packet is known when it comes.
-pub struct LindleyLink {
+pub(crate) struct Planned {
     /// Packets that were accepted, by time of arrival at the far end.
     flight: Flight<Parted>,
     /// When everything accepted so far has left.
     free: Time,
     /// Those whose transmission had not begun when the link was last asked.
-    waiting: Ring<Planned>,
+    waiting: Ring<Way>,
     load: Load,
     /// The one that began last.
-    begun: Planned,
+    begun: Way,
     medium: AnyMedium,
     in_order: InOrder,
     capacity: Capacity,
@@ -49,7 +49,7 @@ pub struct LindleyLink {
 
 /// What was worked out for a packet.
 #[derive(Clone, Copy, Default)]
-struct Planned {
+struct Way {
     begins: Time,
     came: Time,
     flow: FlowId,
@@ -57,80 +57,53 @@ struct Planned {
     size: u32,
 }
 
-impl TryFrom<SerialLink> for LindleyLink {
-    type Error = Box<SerialLink>;
-
-    /// Takes the place of a link to which nothing came yet.
-    ///
-    /// # Errors
-    /// The link itself, where it must go on: its queue or its medium is another, or something came.
-    fn try_from(link: SerialLink) -> Result<Self, Box<SerialLink>> {
-        let AnyQueue::DropTail(queue) = &link.queue else { return Err(Box::new(link)) };
-        if link.flows != Flows::None || !link.medium.foreseeable() {
-            return Err(Box::new(link));
-        }
-        Ok(Self {
+impl Planned {
+    /// An idle link in front of a [foreseeable](Medium::foreseeable) medium.
+    pub(super) fn new(medium: AnyMedium, capacity: Capacity, meaning: BufferMeaning) -> Self {
+        let order = if medium.varies() { Order::Enforced } else { Order::Kept };
+        Self {
             flight: Flight::default(),
             free: Time::ZERO,
             waiting: Ring::default(),
             load: Load::NONE,
-            begun: Planned { begins: Time::ZERO, came: Time::ZERO, flow: FlowId(0), size: 0 },
-            capacity: queue.capacity(FlowId(0)),
-            medium: link.medium,
-            in_order: link.in_order,
-            meaning: link.meaning,
-            waits: link.waits,
-        })
+            begun: Way { begins: Time::ZERO, came: Time::ZERO, flow: FlowId(0), size: 0 },
+            in_order: InOrder::new(order),
+            medium,
+            capacity,
+            meaning,
+            waits: Histogram::default(),
+        }
     }
-}
 
-impl LindleyLink {
-    /// The link with a transmitter that goes on from here; this one must not be used any more.
-    pub(crate) fn hand_over(&mut self) -> SerialLink {
+    /// The medium of a link that was built only for it.
+    pub(super) fn into_medium(self) -> Box<dyn Medium> {
+        self.medium.boxed()
+    }
+
+    /// The same link step by step from here on; this one must not be used any more.
+    pub(super) fn hand_over(&mut self) -> Stepwise {
         let medium = std::mem::replace(&mut self.medium, Silence.any());
         let mut queue = DropTail::new(self.capacity);
         let departs = self.waiting.front().map_or(self.free, |next| next.begins);
         let waiting = std::mem::take(&mut self.waiting);
-        // From the back: a flow keeps its order, so that those of it which wait are the last of it.
+        // Walk backwards: a flow stays in order, so its waiting packets are its last ones.
         let flows: Vec<_> = waiting.iter().rev().map(|one| one.flow).collect();
         let segments = self.flight.remove_last_of_each(&flows);
         for (planned, segment) in waiting.iter().zip(segments.iter().rev()) {
             queue.enqueue(planned.came, segment, Load::NONE).expect("it fitted before");
         }
-        let mut serial = SerialLink::over(medium, queue.any(), self.meaning);
-        let Planned { begins, flow, size, .. } = self.begun;
+        let mut stepwise = Stepwise::new(medium, queue.any(), self.meaning);
+        let Way { begins, flow, size, .. } = self.begun;
         let serving = Serving { departs, begun: begins, flow, size, bytes: size, told: Told::Nothing };
-        serial.serving = Some(serving).filter(|_| size > 0);
-        serial.flight = std::mem::take(&mut self.flight);
+        stepwise.serving = Some(serving).filter(|_| size > 0);
+        stepwise.outcomes.flight = std::mem::take(&mut self.flight);
         // Behind those that have begun alone: the ways that were worked out for the others are void.
         if self.in_order.order == Order::Enforced {
-            serial.enforce_order();
+            stepwise.enforce_order();
         }
-        serial.waits = std::mem::take(&mut self.waits);
-        serial.flows = Flows::Several;
-        serial
-    }
-
-    /// When the next packet arrives; [`Time::NEVER`] where none is under way.
-    #[inline]
-    pub fn due(&self) -> Time {
-        self.flight.due()
-    }
-
-    /// Takes out the next packet that arrives, at `now` or before; [`due`](Self::due) says that there is one.
-    ///
-    /// # Panics
-    /// Where there is none.
-    #[inline(always)]
-    pub fn pop(&mut self, now: Time) -> Segment {
-        self.advance(now);
-        self.flight.pop()
-    }
-
-    /// Lets go what waits and what is under way.
-    pub(crate) fn let_go(&mut self) {
-        self.flight = Flight::default();
-        self.waiting = Ring::default();
+        stepwise.waits = std::mem::take(&mut self.waits);
+        stepwise.flows = Flows::Several;
+        stepwise
     }
 
     /// Begins the transmissions that are due.
@@ -179,15 +152,15 @@ impl LindleyLink {
     }
 }
 
-impl Planned {
+impl Way {
     fn load(&self) -> Load {
         Load { packets: 1, bytes: self.size.into() }
     }
 }
 
-impl Link for LindleyLink {
+impl Planned {
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+    pub(super) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         self.advance(now);
         let waits = self.free > now;
         if waits && !self.admits(now, segment) {
@@ -198,7 +171,7 @@ impl Link for LindleyLink {
         let arrives = self.in_order.arrival(segment.flow, departs + delay);
         self.flight.put(arrives, segment);
         self.free = departs;
-        let planned = Planned { begins, came: now, flow: segment.flow, size: segment.wire_bytes() };
+        let planned = Way { begins, came: now, flow: segment.flow, size: segment.wire_bytes() };
         if waits {
             self.load += planned.load();
             self.waiting.push(planned);
@@ -209,30 +182,33 @@ impl Link for LindleyLink {
         Ok(())
     }
 
-    /// What was worked out for those that wait would be void; [`AnyLink`](crate::AnyLink) puts a link with a transmitter in the
-    /// place of this one.
-    fn enqueue_front(&mut self, _: Time, _: &Segment) -> Result<(), Cause> {
-        Err(Cause::Policy)
+    /// When the next packet arrives; [`Time::NEVER`] where none is under way.
+    #[inline(always)]
+    pub(crate) fn due(&self) -> Time {
+        self.flight.due()
     }
 
-    fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
-        let arrives = self.due();
+    #[inline(always)]
+    pub(crate) fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        let arrives = self.flight.due();
         if arrives > now {
             return None;
         }
-        Some((arrives, LinkEvent::Delivered(self.pop(now))))
+        self.advance(now);
+        Some((arrives, LinkEvent::Delivered))
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_segment(&mut self) -> Segment {
+        self.flight.pop()
     }
 
     #[inline]
-    fn poll_timeout(&self) -> Option<Time> {
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
         Some(self.flight.due()).filter(|&time| time != Time::NEVER)
     }
 
-    /// Departures are never told; [`AnyLink`](crate::AnyLink) puts a link with a transmitter in the place of this one where
-    /// they are watched.
-    fn watch(&mut self, _: Departures) {}
-
-    fn view(&self, now: Time, _: FlowId) -> LinkView {
+    pub(super) fn view(&self, now: Time, _: FlowId) -> LinkView {
         let (mut waiting, mut in_transmission) = self.at(now);
         if self.meaning == BufferMeaning::WithTransmission {
             waiting += std::mem::take(&mut in_transmission);
@@ -241,31 +217,29 @@ impl Link for LindleyLink {
         LinkView { waiting, in_transmission, unacknowledged: Load::NONE, capacity, rate }
     }
 
-    fn waiting(&mut self, now: Time) -> Load {
+    pub(super) fn waiting(&mut self, now: Time) -> Load {
         self.at(now).0
     }
 
-    fn waits(&self) -> Cow<'_, Histogram> {
+    pub(super) fn waits(&self) -> Cow<'_, Histogram> {
         Cow::Borrowed(&self.waits)
     }
 
-    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
-        // A medium has not been exchanged: a link with a transmitter would stand here.
+    pub(super) fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        // The medium is the first: another one would have ended the planning.
         Carried::default().mean_bps(&mut self.medium, until)
     }
 
-    fn listen(&mut self) {}
+    // Its queue tells no flows apart.
+    pub(super) fn assign(&mut self, _: FlowId, _: u32) {}
 
-    #[inline]
-    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
-        None
+    pub(super) fn forget(&mut self, _: FlowId) {}
+
+    /// Lets go what waits and what is under way.
+    pub(super) fn let_go(&mut self) {
+        self.flight = Flight::default();
+        self.waiting = Ring::default();
     }
-
-    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
-
-    fn assign(&mut self, _: FlowId, _: u32) {}
-
-    fn forget(&mut self, _: FlowId) {}
 }
 
 #[cfg(test)]
@@ -275,7 +249,8 @@ mod tests {
 
     use super::*;
     use crate::medium::{Fate, Found, steady_work};
-    use crate::{AnyLink, Constant};
+    use crate::serial::Mode;
+    use crate::{Constant, Link, SerialLink};
 
     /// One rate, and delays that jump about by the number of the packet.
     #[derive(Clone, Copy)]
@@ -319,17 +294,14 @@ mod tests {
 
     #[test]
     fn what_departed_before_an_exchange_is_not_held_up_by_the_way_of_one_that_had_not_begun() {
-        let mut link = AnyLink::from(SerialLink::over(
-            medium(true),
-            DropTail::new(Capacity::Unlimited).any(),
-            BufferMeaning::Waiting,
-        ));
+        let queue = DropTail::new(Capacity::Unlimited);
+        let mut link = SerialLink::new(medium(true), queue.any(), BufferMeaning::Waiting);
         for (flow, seq, payload) in [(0, 5, 1000), (1, 8, 660), (1, 9, 0)] {
             link.enqueue(Time::ZERO, &Segment::data(FlowId(flow), Seq(seq), payload, 40)).unwrap();
         }
         // Packet 8 departs at 10.4 + 7.0 and travels 16 ms. Packet 9, then in transmission, would have arrived at 40.8.
         link.exchange(Time::ZERO + Span::from_micros(17_500), medium(false).boxed());
-        let (arrives, _) = link.poll_event(Time::ZERO + Span::from_secs(1)).unwrap();
+        let (arrives, ..) = link.poll_event(Time::ZERO + Span::from_secs(1)).unwrap();
         assert_eq!(arrives, Time::ZERO + Span::from_micros(33_400));
     }
 
@@ -350,7 +322,7 @@ mod tests {
         ]
     }
 
-    fn events(link: &mut dyn Link, now: Time) -> Vec<(Time, LinkEvent)> {
+    fn events(link: &mut dyn Link, now: Time) -> Vec<(Time, LinkEvent, Segment)> {
         std::iter::from_fn(|| link.poll_event(now)).collect()
     }
 
@@ -364,16 +336,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_what_a_link_with_a_transmitter_does(
+        fn planning_changes_nothing(
             jumps: bool,
             whole: bool,
             capacity in capacity(),
             operations in prop::collection::vec((0u64..30, operation()), 1..200),
         ) {
             let meaning = if whole { BufferMeaning::WithTransmission } else { BufferMeaning::Waiting };
-            let serial = || SerialLink::over(medium(jumps), DropTail::new(capacity).any(), meaning);
-            let (mut plain, mut quick) = (serial(), AnyLink::from(serial()));
-            prop_assert!(matches!(quick, AnyLink::Lindley(_)));
+            let queue = || DropTail::new(capacity).any();
+            let mut plain = SerialLink { mode: Mode::Stepwise(Stepwise::new(medium(jumps), queue(), meaning)) };
+            let mut quick = SerialLink::new(medium(jumps), queue(), meaning);
+            prop_assert!(matches!(quick.mode, Mode::Planned(_)));
             let mut now = Time::ZERO;
             for (number, (wait, operation)) in operations.into_iter().enumerate() {
                 now += Span::from_millis(wait);
