@@ -293,7 +293,11 @@ fn python_is_called_with_the_arguments_as_they_stand_and_its_status_is_passed_on
     }
     let report = called(&["run", "case.toml", "--report", "out.html", "--series", "out.csv"]);
     assert_eq!(report.status, 1);
-    assert!(report.out.trim_end().ends_with("--title case.toml --confidence 0.95 --series out.csv"), "{}", report.out);
+    assert!(
+        report.out.trim_end().ends_with("--title case.toml --confidence 0.95 --series out.csv"),
+        "{}",
+        report.out
+    );
     assert!(folder.names().contains(&"out.csv".to_owned()), "{:?}", folder.names());
     assert!(report.out.contains("-m ackclock report "), "{}", report.out);
     assert!(report.err.contains("-m ackclock report` failed"), "{}", report.err);

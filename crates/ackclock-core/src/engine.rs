@@ -163,6 +163,11 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.nodes.get_disjoint_mut(ids).expect("nodes that there are, each named once")
     }
 
+    /// The tracer, for reading what it saw.
+    pub fn tracer(&self) -> &T {
+        &self.tracer
+    }
+
     /// The tracer.
     pub fn tracer_mut(&mut self) -> &mut T {
         &mut self.tracer

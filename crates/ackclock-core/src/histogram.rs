@@ -97,6 +97,15 @@ impl Histogram {
         None
     }
 
+    /// The share of the spans counted that are shorter than `span`, which counts as the middle of its bucket does; `None` where
+    /// nothing was counted.
+    pub fn share_below(&self, span: Span) -> Option<f64> {
+        let below = |&(index, _): &(usize, &u32)| self.middle(index) < span;
+        let shorter: u64 =
+            self.counts.iter().enumerate().filter(below).map(|(_, &count)| u64::from(count)).sum();
+        (self.count > 0).then(|| shorter as f64 / self.count as f64)
+    }
+
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {

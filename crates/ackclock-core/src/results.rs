@@ -81,6 +81,13 @@ pub struct FlowResult {
     pub rto_ms_mean: Option<f64>,
     /// Losses by cycles of the window; null where there were none.
     pub loss_cycles: Option<LossCycles>,
+    /// How long each data segment travelled, from its own sending until it arrived at the peer of its sender, ms; left out
+    /// unless `measure` has `transit`, and with a relay, where each of its `legs` has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transit_ms: Option<Distribution>,
+    /// Gaps between the flow's ACKs, ms; left out unless `measure` has `ack-gaps`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_gap_ms: Option<AckGapResult>,
     /// What a relay made of the flow; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<RelayResult>,
@@ -117,6 +124,28 @@ pub struct LegResult {
     pub spurious_timeouts: Option<u64>,
     /// Every round-trip time that the sender took, ms.
     pub rtt_ms: Distribution,
+    /// As `flows[].transit_ms`, of this connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transit_ms: Option<Distribution>,
+}
+
+/// Gaps between the ACKs of a flow, at two places of their way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AckGapResult {
+    /// Where they leave the edge.
+    pub edge: GapResult,
+    /// Where they reach the server; with a relay these are its ACKs, and those at the edge the mobile's.
+    pub server: GapResult,
+}
+
+/// Gaps between ACKs at one place.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GapResult {
+    /// The gaps, ms.
+    #[serde(flatten)]
+    pub ms: Distribution,
+    /// Share of gaps shorter than half of their median: ACK compression. Null where there was no gap.
+    pub compressed: Option<f64>,
 }
 
 /// Which connection a flow of real packets was; there only in the results of `ackclock link`.

@@ -107,8 +107,9 @@ pub struct Head {
     /// ECN codepoint of the IP header.
     pub ecn: Ecn,
     options: u8,
-    /// Always zero: without a hole the head is copied in whole words.
-    filler: u16,
+    /// Which sending of a simulated sender it is, modulo 65536: a segment that is sent again has another number. No wire
+    /// carries it.
+    pub sending: u16,
 }
 
 /// What few segments carry: raw bytes, and options other than timestamps.
@@ -209,7 +210,7 @@ impl Segment {
             scale: NO_SCALE,
             ecn: Ecn::NotEct,
             options: 0,
-            filler: 0,
+            sending: 0,
         };
         Self::of_head(head)
     }

@@ -33,6 +33,15 @@ impl Tracer for CountingTracer {
     }
 }
 
+/// One that may not be there.
+impl<T: Tracer> Tracer for Option<T> {
+    fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
+        if let Some(tracer) = self {
+            tracer.message(now, node, port, message);
+        }
+    }
+}
+
 /// Both tracers see every message.
 impl<A: Tracer, B: Tracer> Tracer for (A, B) {
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {

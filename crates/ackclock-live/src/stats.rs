@@ -75,6 +75,8 @@ impl FlowReport {
             regulator: regulator.to_owned(),
             rto_ms_mean: None,
             loss_cycles: None,
+            transit_ms: None,
+            ack_gap_ms: None,
             relay: None,
             real: Some(RealFlow {
                 protocol: self.ends.protocol_name(),

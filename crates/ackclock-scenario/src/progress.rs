@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ackclock_core::{Span, Time};
 
 use crate::island::{Boxes, Executor};
+use crate::probe::Probe;
 use crate::traffic::Traffic;
 
 /// How far a run has come.
@@ -105,6 +106,10 @@ impl<E: Executor> Executor for Watched<'_, E> {
 
     fn island(&mut self, number: usize) -> (Boxes<'_>, &Traffic) {
         self.executor.island(number)
+    }
+
+    fn probe(&self) -> Option<&Probe> {
+        self.executor.probe()
     }
 
     fn events(&self) -> u64 {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use ackclock_core::results::RunResult;
-use ackclock_core::{ConfigError, NullTracer, Span, Streams, Time};
+use ackclock_core::{ConfigError, Span, Streams, Time};
 use ackclock_edge::Channel;
 use ackclock_link::{Files, path};
 use ackclock_tcp::host;
@@ -13,6 +13,7 @@ use crate::capture::{Capture, Numbers, Tap};
 use crate::island::{Builder, Executor, Island, Islands, Line, Places};
 use crate::packet::{Interface, Source};
 use crate::plan::{self, FlowPlan};
+use crate::probe::Probe;
 use crate::progress::Watched;
 use crate::series::{Recorder, Series};
 use crate::tally::Tally;
@@ -108,31 +109,43 @@ struct Course<'a> {
 impl Course<'_> {
     /// Runs the islands of `parts` in one engine and writes what crosses their wires.
     fn captured(&mut self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<(), RunError> {
-        let mut islands = Islands::new(Capture::new(writer));
+        let mut islands = Islands::new(Some(Capture::new(writer)), self.probe());
         for flows in parts {
             let places = islands.add(self.island(flows)?);
-            for tap in taps(places, numbers_of(flows, parts)) {
-                islands.tracer_mut().listen(tap);
+            if let Some(capture) = islands.capture_mut() {
+                taps(places, numbers_of(flows, parts)).into_iter().for_each(|tap| capture.listen(tap));
             }
         }
         self.take(&mut islands, parts, (0, 1));
-        islands.tracer_mut().finish()
+        islands.capture_mut().map_or(Ok(()), Capture::finish)
     }
 
     /// Runs the island of `flows` by itself, by the executor that is fastest for its shape.
     fn alone(&mut self, flows: &[FlowPlan], place: (usize, usize)) -> Result<(), RunError> {
-        match Line::try_from(self.island(flows)?) {
+        let island = self.island(flows)?;
+        if let Some(probe) = self.probe() {
+            // Only an engine has wires to listen at.
+            self.in_engine(Some(probe), island, flows, place);
+            return Ok(());
+        }
+        match Line::try_from(island) {
             Ok(mut line) => self.take(&mut line, &[flows], place),
-            Err(island) => self.in_engine(*island, flows, place),
+            Err(island) => self.in_engine(None, *island, flows, place),
         }
         Ok(())
     }
 
     #[cold]
-    fn in_engine(&mut self, island: Island, flows: &[FlowPlan], place: (usize, usize)) {
-        let mut islands = Islands::new(NullTracer);
+    fn in_engine(&mut self, probe: Option<Probe>, island: Island, flows: &[FlowPlan], place: (usize, usize)) {
+        let mut islands = Islands::new(None, probe);
         islands.add(island);
         self.take(&mut islands, &[flows], place);
+    }
+
+    /// What measures what the scenario asks for.
+    fn probe(&self) -> Option<Probe> {
+        let measures = &self.builder.tables.measure;
+        (!measures.is_empty()).then(|| Probe::new(measures))
     }
 
     fn island(&self, flows: &[FlowPlan]) -> Result<Island, RunError> {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::acks::{ACKS, Acks};
 use crate::memory;
+use crate::probe::Measure;
 pub use crate::relay::RelayTable;
 
 /// A scenario: what is sent by whom over what, for how long and how often.
@@ -31,6 +32,8 @@ pub struct Tables {
     pub seed: u64,
     /// Runs, which differ in their chance alone.
     pub runs: u32,
+    /// What is measured beside, because it costs time and memory: "transit" (how long segments travel) and "ack-gaps".
+    pub measure: Vec<Measure>,
     /// The wired part between the servers and the edge.
     pub path: PathTable,
     /// A box before the edge that splits connections; without this table there is none.
@@ -124,6 +127,7 @@ impl Default for Tables {
             duration: Span::from_secs(60),
             seed: 1,
             runs: 1,
+            measure: Vec::new(),
             path: PathTable::default(),
             relay: None,
             edge: EdgeConfig::default(),
@@ -206,6 +210,7 @@ impl Tables {
             let (many, each) =
                 (u64::from(flow.count) * cells, if flow.lasts()? { memory::FLOW } else { memory::CLIENT });
             flows += many;
+            let each = each + if self.measure.is_empty() { 0 } else { memory::MEASURED };
             bytes = bytes.saturating_add(many.saturating_mul(each));
         }
         if flows == 0 {

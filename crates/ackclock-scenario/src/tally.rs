@@ -14,6 +14,7 @@ use ackclock_tcp::{Sender, SenderStats};
 use crate::Scenario;
 use crate::island::{Boxes, Builder, Executor, Group};
 use crate::plan::FlowPlan;
+use crate::probe::Measured;
 use crate::traffic::Counts;
 use crate::transfers::Transfers;
 
@@ -53,6 +54,10 @@ impl Tally {
         groups: &[Arc<Group>],
     ) {
         for (island, flows) in islands.iter().enumerate() {
+            let ids = || (0..flows.len() as u32).map(FlowId);
+            let measured: Vec<Measured> = ids()
+                .map(|id| executor.probe().map_or_else(Measured::default, |probe| probe.measured(island, id)))
+                .collect();
             let (boxes, traffic) = executor.island(island);
             self.delivered += boxes.edge.statistics().delivered;
             self.transfers.merge(&traffic.transfers());
@@ -62,7 +67,8 @@ impl Tally {
             for (number, plan) in flows.iter().enumerate() {
                 let id = FlowId(number as u32);
                 self.users.entry(plan.user).or_default();
-                if let Some(flow) = self.flow(plan, &groups[plan.group], &boxes, id) {
+                if let Some(mut flow) = self.flow(plan, &groups[plan.group], &boxes, id) {
+                    measured[number].into_row(&mut flow);
                     self.users.entry(flow.user).or_default().add(&Counts::of(id, &boxes));
                     self.flows.push(flow);
                 }
@@ -124,6 +130,8 @@ impl Tally {
             regulator: self.regulator.clone(),
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
+            transit_ms: None,
+            ack_gap_ms: None,
             relay: relay(group, boxes, id),
             real: None,
         })
@@ -149,6 +157,7 @@ fn leg(name: &str, sender: &dyn Sender) -> LegResult {
         timeouts: stats.timeouts,
         spurious_timeouts: stats.spurious_timeouts.map(u64::from),
         rtt_ms: Distribution::from(&stats.rtt),
+        transit_ms: None,
     }
 }
 

@@ -14,6 +14,7 @@ mod laws;
 mod line;
 mod links;
 mod overrides;
+mod probe;
 mod progress;
 mod provenance;
 mod relay;

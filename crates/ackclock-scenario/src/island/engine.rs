@@ -1,17 +1,23 @@
 //! Islands in an engine, which runs every shape; several together, so that what crosses their wires is in order.
 
-use ackclock_core::{Engine, Holds, NodeId, Time, Tracer};
+use std::io::Write;
+
+use ackclock_core::{Engine, Holds, NodeId, Time};
 use ackclock_link::Path;
 use ackclock_link::path::Wires;
 
 use super::{Boxes, Executor, Island, RelayBoxes, Station};
+use crate::capture::Capture;
+use crate::probe::Probe;
 use crate::traffic::Traffic;
 
-/// Islands in one engine.
-pub(crate) struct Islands<T: Tracer> {
-    engine: Engine<Station, T>,
+/// Islands in one engine, and what listens at their wires.
+pub(crate) struct Islands {
+    engine: Engine<Station, Listeners>,
     islands: Vec<(Places, Traffic)>,
 }
+
+type Listeners = (Option<Capture<Box<dyn Write + Send>>>, Option<Probe>);
 
 /// Where the boxes of an island stand that results are read from: in the island, or in an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +30,10 @@ pub(crate) struct Places {
     pub(crate) clients: NodeId,
 }
 
-impl<T: Tracer> Islands<T> {
-    /// No islands yet; `tracer` sees what crosses wires.
-    pub(crate) fn new(tracer: T) -> Self {
-        Self { engine: Engine::new(tracer), islands: Vec::new() }
+impl Islands {
+    /// No islands yet.
+    pub(crate) fn new(capture: Option<Capture<Box<dyn Write + Send>>>, probe: Option<Probe>) -> Self {
+        Self { engine: Engine::new((capture, probe)), islands: Vec::new() }
     }
 
     /// Adds an island; says where it stands in the engine.
@@ -39,12 +45,15 @@ impl<T: Tracer> Islands<T> {
         }
         let places = places.map(|place| nodes[place]);
         self.islands.push((places, traffic));
+        if let (_, Some(probe)) = self.engine.tracer_mut() {
+            probe.listen(places);
+        }
         places
     }
 
-    /// The tracer.
-    pub(crate) fn tracer_mut(&mut self) -> &mut T {
-        self.engine.tracer_mut()
+    /// What writes down the packets.
+    pub(crate) fn capture_mut(&mut self) -> Option<&mut Capture<Box<dyn Write + Send>>> {
+        self.engine.tracer_mut().0.as_mut()
     }
 
     /// Lets the traffic of all islands act; whether there was any.
@@ -60,7 +69,7 @@ impl<T: Tracer> Islands<T> {
     }
 }
 
-impl<T: Tracer> Executor for Islands<T> {
+impl Executor for Islands {
     fn advance(&mut self, until: Time) {
         if self.islands.iter().all(|(_, traffic)| traffic.is_empty()) {
             self.engine.advance(until);
@@ -82,6 +91,10 @@ impl<T: Tracer> Executor for Islands<T> {
         (boxes(&mut self.engine, *places), traffic)
     }
 
+    fn probe(&self) -> Option<&Probe> {
+        self.engine.tracer().1.as_ref()
+    }
+
     fn events(&self) -> u64 {
         self.engine.events()
     }
@@ -99,7 +112,7 @@ impl Places {
     }
 }
 
-fn boxes<T: Tracer>(engine: &mut Engine<Station, T>, places: Places) -> Boxes<'_> {
+fn boxes(engine: &mut Engine<Station, Listeners>, places: Places) -> Boxes<'_> {
     let Places { servers, path, relay, edge, clients } = places;
     let Some([relay, core]) = relay else {
         let [servers, path, edge, clients] = engine.nodes_mut([servers, path, edge, clients]);

@@ -21,6 +21,7 @@ use ackclock_tcp::{Host, Relay, Sender};
 pub(crate) use self::build::{Builder, Group};
 pub(crate) use self::engine::{Islands, Places};
 pub(crate) use self::line::Line;
+use crate::probe::Probe;
 use crate::traffic::Traffic;
 
 ackclock_core::nodes! {
@@ -80,6 +81,11 @@ pub(crate) trait Executor {
 
     /// The boxes of an island, brought up to the instant that was reached, and its traffic.
     fn island(&mut self, number: usize) -> (Boxes<'_>, &Traffic);
+
+    /// What measures at the wires, if anything does.
+    fn probe(&self) -> Option<&Probe> {
+        None
+    }
 
     /// How many events it took.
     fn events(&self) -> u64;

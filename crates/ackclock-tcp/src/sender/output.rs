@@ -290,6 +290,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     pub(super) fn segment(&self, now: Time, seq: Seq, payload: u16) -> Segment {
         let mut segment = Segment::data(self.flow, seq, payload, self.header);
         segment.ack = self.peer.next;
+        segment.sending = self.stats.segments_sent as u16;
         segment.window = OWN_WINDOW;
         segment.set_scale(Some(0));
         if self.timestamps == Switch::On {

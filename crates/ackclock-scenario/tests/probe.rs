@@ -1,0 +1,102 @@
+//! What is measured between the ends where a scenario asks for it.
+
+use ackclock_core::results::{FlowResult, RunResult};
+use ackclock_scenario::{DiskFiles, RunOptions, Scenario, run};
+
+/// A segment of 1000 bytes takes 0.08 ms and 1 ms over the wire, 40 ms and 200 ms over the radio.
+const ONE_AT_A_TIME: &str = r#"
+    version = 1
+    preset = "cr02"
+    duration = "600s"
+    measure = ["transit", "ack-gaps"]
+    [edge.down]
+    rate = "200kbit/s"
+    delay = "200ms"
+    [edge.up]
+    rate = "64kbit/s"
+    delay = "200ms"
+    [[flow]]
+    sender = "reno"
+    max_window = "1p"
+"#;
+
+fn result(text: &str, sets: &[&str]) -> RunResult {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load("probe.toml", text, &sets).expect("a scenario written here");
+    run(&scenario, 0, &DiskFiles::in_folder("."), RunOptions::default()).expect("it runs").result
+}
+
+fn flow(text: &str, sets: &[&str]) -> FlowResult {
+    result(text, sets).flows.remove(0)
+}
+
+#[test]
+fn a_segment_that_is_sent_again_travels_from_its_own_sending() {
+    let flow = flow(ONE_AT_A_TIME, &["path.loss=0.1"]);
+    assert!(flow.retransmits > 50, "{}", flow.retransmits);
+    let transit = flow.transit_ms.expect("it was asked for");
+    // 0.08 + 1 + 40 + 200 ms, whichever sending it was: with one segment at a time nothing waits.
+    assert_eq!(transit.mean, Some(241.08));
+}
+
+#[test]
+fn transit_counts_the_wait_in_the_queue_and_copies_that_overtake() {
+    let sets = [
+        "flow.0.max_window=40p",
+        "edge.down.delay=u(200ms, 100ms)",
+        "edge.down.loss=0.02",
+        "flow.0.sender=sack1",
+    ];
+    let flow = flow(ONE_AT_A_TIME, &sets);
+    let transit = flow.transit_ms.expect("it was asked for");
+    // The round trip is transit and the way back: 40 bytes at 64 kbit/s, 200 ms, 1 ms and 3 us.
+    let back = 5.0 + 200.0 + 1.0;
+    let rtt = flow.rtt_ms.mean.expect("there are samples");
+    assert!((transit.mean.unwrap() + back - rtt).abs() < 25.0, "{transit:?} {rtt}");
+}
+
+#[test]
+fn acks_come_as_the_link_serves_and_are_compressed_by_a_way_back_that_varies() {
+    let even = flow(ONE_AT_A_TIME, &["flow.0.max_window=20p"]).ack_gap_ms.expect("it was asked for");
+    // A packet each 40 ms, and so an ACK.
+    assert!((even.edge.ms.mean.unwrap() - 40.0).abs() < 1.0, "{even:?}");
+    assert!(even.edge.compressed.unwrap() < 0.01 && even.server.compressed.unwrap() < 0.01, "{even:?}");
+    let uneven = flow(ONE_AT_A_TIME, &["flow.0.max_window=20p", "edge.up.delay=u(200ms, 15ms)"]);
+    let uneven = uneven.ack_gap_ms.expect("it was asked for");
+    assert!(uneven.edge.compressed.unwrap() > 0.05, "{uneven:?}");
+    assert!((uneven.edge.ms.mean.unwrap() - 40.0).abs() < 1.0, "{uneven:?}");
+    // The wires behind the edge change next to nothing: an ACK takes 3 us on them.
+    assert!((uneven.edge.ms.mean.unwrap() - uneven.server.ms.mean.unwrap()).abs() < 0.01, "{uneven:?}");
+}
+
+#[test]
+fn a_relay_has_a_transit_on_each_side() {
+    let flow = flow(ONE_AT_A_TIME, &["relay.core.delay=10ms", "path.delay=100ms"]);
+    assert_eq!(flow.transit_ms, None);
+    let [far, near] = flow.relay.expect("there is one").legs;
+    // 0.08 + 100 ms; 0.08 + 10 + 40 + 200 ms.
+    assert_eq!(far.transit_ms.unwrap().mean, Some(100.08));
+    assert_eq!(near.transit_ms.unwrap().mean, Some(250.08));
+}
+
+#[test]
+fn measuring_changes_nothing_else() {
+    let sets = ["flow.0.max_window=40p", "edge.down.delay=e(50ms)", "edge.down.loss=0.01", "path.loss=0.01"];
+    let with = result(ONE_AT_A_TIME, &sets);
+    let without = result(ONE_AT_A_TIME, &[&sets[..], &["measure=[]"]].concat());
+    let rows = |result: RunResult| -> Vec<FlowResult> {
+        let bare = |row| FlowResult { transit_ms: None, ack_gap_ms: None, ..row };
+        result.flows.into_iter().map(bare).collect()
+    };
+    assert_eq!((&with.bottleneck, &with.uplink), (&without.bottleneck, &without.uplink));
+    assert_eq!(rows(with), rows(without));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let refusal = Scenario::load("probe.toml", "measure = [\"jitter\"]", &[]).unwrap_err().to_string();
+    assert!(
+        refusal.contains("measure") && refusal.contains("jitter") && refusal.contains("transit"),
+        "{refusal}"
+    );
+}
