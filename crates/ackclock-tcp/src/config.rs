@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::cc::CcContext;
 use crate::cc::bbr::BbrConfig;
 use crate::cc::cubic::CubicConfig;
+use crate::cc::westwood::WestwoodConfig;
 use crate::rtt::RtoConfig;
 use crate::scoreboard::SackMemory;
 use crate::stack::Stack;
@@ -22,19 +23,20 @@ pub struct SenderConfig {
     pub stack: Stack,
     /// The retransmission timeout.
     pub rto: RtoConfig,
-    /// reno, eifel, sack1: no fast retransmit until everything outstanding at the last loss is acknowledged.
+    /// reno, eifel, westwood, sack1: no fast retransmit until everything outstanding at the last loss is acknowledged.
     pub recover_guard: Switch,
     /// newreno: when a partial acknowledgement restarts the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
     /// New data on the first two duplicate acknowledgements (RFC 3042); in the stack of Linux it is always so.
     pub limited_transmit: Switch,
-    /// sack, cubic, bbr: whether SACK marks outlive a timeout.
+    /// sack, westwood-plus, cubic, bbr: whether SACK marks outlive a timeout.
     pub sack_memory: SackMemory,
-    /// sack, cubic, and newreno in the stack of Linux: spread a reduction over the recovery (PRR, RFC 6937).
+    /// sack, westwood-plus, cubic, and newreno in the stack of Linux: spread a reduction over the recovery (PRR, RFC 6937).
     pub prr: Switch,
-    /// reno, newreno, sack, sack1, eifel, cubic: what slow start and congestion avoidance count.
+    /// All but bbr: what slow start and congestion avoidance count.
     pub growth: Growth,
-    /// reno, newreno, sack, sack1, eifel: what is halved at a loss; cubic: what is reduced, the window or what is outstanding.
+    /// reno, newreno, sack, sack1, eifel: what is halved at a loss; cubic: what is reduced, the window or what is outstanding;
+    /// westwood, westwood-plus: what is halved before there is an estimate.
     /// The default is the row's.
     pub halves: Option<Halves>,
     /// Initial slow-start threshold; the largest window by default.
@@ -53,6 +55,8 @@ pub struct SenderConfig {
     pub response: Response,
     /// Options of CUBIC.
     pub cubic: CubicConfig,
+    /// Options of Westwood.
+    pub westwood: WestwoodConfig,
     /// Options of BBR.
     pub bbr: BbrConfig,
     /// Statistics: losses further apart than this belong to different cycles.
@@ -88,6 +92,7 @@ impl Default for SenderConfig {
             undo: None,
             response: Response::Rfc4015,
             cubic: CubicConfig::default(),
+            westwood: WestwoodConfig::default(),
             bbr: BbrConfig::default(),
             loss_cycle_gap: Span::from_millis(2500),
         }
@@ -97,6 +102,7 @@ impl Default for SenderConfig {
 impl Config for SenderConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.bbr.check().map_err(|error| error.under("bbr"))?;
+        self.westwood.check().map_err(|error| error.under("westwood"))?;
         self.rto.check().map_err(|error| error.under("rto"))?;
         if self.timestamp_tick == Span::ZERO {
             return Err(ConfigError::new("timestamp_tick", "0s is not above 0"));

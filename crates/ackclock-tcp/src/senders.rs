@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use crate::cc::bbr::Bbr;
 use crate::cc::cubic::Cubic;
 use crate::cc::reno::Reno as RenoControl;
+use crate::cc::westwood::Westwood;
+use crate::cc::westwood_plus::WestwoodPlus;
 use crate::cc::{BuildControl, CcContext};
 use crate::config::{FlowParams, Halves, RowDefaults, SenderConfig, Switch, UndoKind};
 use crate::recovery::{NewReno, Recovery, Reno, Sack, Sack1};
@@ -26,6 +28,8 @@ ackclock_core::registry! {
         "sack" => Row<SackRow>,
         "sack1" => Row<Sack1Row>,
         "eifel" => Row<EifelRow>,
+        "westwood" => Row<WestwoodRow>,
+        "westwood-plus" => Row<WestwoodPlusRow>,
         "cubic" => Row<CubicRow>,
         "bbr" => Row<BbrRow>,
     }
@@ -103,6 +107,14 @@ row! {
 row! {
     /// Reno that takes spurious reductions back (Eifel: RFC 3522 and RFC 4015).
     EifelRow = Reno, RenoControl, RowDefaults { timestamps: Switch::On, undo: UndoKind::Eifel }
+}
+row! {
+    /// Westwood: Reno that falls to what it estimates the path to hold instead of halving.
+    WestwoodRow = Reno, Westwood
+}
+row! {
+    /// Westwood+ with SACK: the estimate takes one sample a round trip.
+    WestwoodPlusRow = Sack, WestwoodPlus
 }
 row! {
     /// CUBIC (RFC 9438) with SACK.

@@ -5,10 +5,13 @@ use ackclock_tcp::Stack;
 use ackclock_tcp::cc::bbr::{Bbr, BbrConfig};
 use ackclock_tcp::cc::cubic::{Cubic, CubicConfig, SlowStartEnd};
 use ackclock_tcp::cc::reno::Reno;
+use ackclock_tcp::cc::westwood::Westwood;
+use ackclock_tcp::cc::westwood_plus::WestwoodPlus;
 use ackclock_tcp::cc::{
-    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase, RateSample,
+    AckSample, BuildControl, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase,
+    RateSample,
 };
-use ackclock_tcp::config::{Growth, Halves};
+use ackclock_tcp::config::{Growth, Halves, SenderConfig};
 use proptest::prelude::*;
 
 type Build = fn(CcContext) -> Box<dyn CongestionControl>;
@@ -21,6 +24,10 @@ const CONTROLLERS: &[(&str, Build)] = &[
         Box::new(Reno::new(&context, Halves::ExactWindow, Growth::Acks))
     }),
     ("reno, Linux", |context| Box::new(Reno::new(&context, Halves::Cwnd, Growth::Bytes))),
+    ("westwood", |context| Box::new(<Westwood>::build(&SenderConfig::default(), &context, Halves::Window))),
+    ("westwood-plus", |context| {
+        Box::new(WestwoodPlus::build(&SenderConfig::default(), &context, Halves::Flight))
+    }),
     ("cubic", |context| Box::new(Cubic::new(&CubicConfig::default(), Growth::Acks, context))),
     ("cubic with hystart", |context| {
         Box::new(Cubic::new(

@@ -204,3 +204,16 @@ fn one_loss_in_a_hundred_starves_reno_and_not_bbr() {
     let sack = outcome("sack", path, 10, 60).utilisation;
     assert!((0.07..0.09).contains(&sack), "{sack}");
 }
+
+#[test]
+fn one_loss_in_a_thousand_halves_what_reno_gets_and_westwood_fills_the_link() {
+    let path = Path { loss_every: 1000, ..long_path(1.0) };
+    // 3/8 W^2 = 1000 packets a cycle: W = 52, and 39 of 125 packets a round on average.
+    let reno = outcome("reno", path, 30, 120).utilisation;
+    assert!((0.28..0.34).contains(&reno), "{reno}");
+    // Without a queue the estimate is the window over the round trip, so a loss takes nothing away.
+    for name in ["westwood", "westwood-plus"] {
+        let westwood = outcome(name, path, 30, 120).utilisation;
+        assert!(westwood > 0.9, "{name}: {westwood}");
+    }
+}

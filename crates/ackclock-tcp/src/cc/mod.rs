@@ -10,6 +10,8 @@ mod hystart;
 mod hystart_classic;
 pub mod reno;
 mod steps;
+pub mod westwood;
+pub mod westwood_plus;
 
 use ackclock_core::{Rate, Span, Time};
 

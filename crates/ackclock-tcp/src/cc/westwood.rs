@@ -1,0 +1,417 @@
+//! # TCP Westwood congestion control
+//!
+//! Sets the window after a loss from an estimate of the bandwidth, so that a loss on the radio does not halve it.
+//!
+//! ## Source
+//! Mascolo, Casetti, Gerla, Sanadidi and Wang, "TCP Westwood: bandwidth estimation for enhanced transport over wireless
+//! links", MobiCom 2001: sections 2.1 (filter), 2.2 (what an ACK counts) and 3 (setting the window).
+//!
+//! ## What it does
+//! Each ACK gives a sample: the bytes that it acknowledges over the time since the ACK before it. A first-order low-pass
+//! filter with the time constant τ, discretised by Tustin's rule, makes the estimate B of the samples; when no ACK has come for
+//! τ/2 a sample of zero enters. At a loss `ssthresh = B · smallest RTT`, and the window falls to it if it is above; a timeout
+//! besides sets the window to one segment. Between losses the window grows as Reno's.
+//!
+//! ## Differences from the source
+//! - ACKs of the same instant make one sample together, because a sample needs a duration.
+//! - The first ACK only starts the clock, and a loss before the second halves the window as Reno does.
+//! - A duplicate ACK counts one segment even where SACK tells how much arrived.
+//! - A congestion echo sets the window as a loss does; the source has no ECN.
+//! - L02 section 3.1.5 multiplies by "the RTT" where the source takes the smallest.
+//!
+//! ## Validation
+//! The step response and the decay of the filter in closed form (unit tests). Over random loss it fills a link that Reno leaves
+//! half empty (`tests/cc_paths.rs`). L02's table 6 has not been reproduced yet.
+
+use ackclock_core::{Config, ConfigError, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::reno::Reno;
+use super::{AckSample, BuildControl, CcContext, Congestion, CongestionControl, CongestionEvent};
+use crate::config::{Halves, SenderConfig};
+
+/// Options of Westwood.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WestwoodConfig {
+    /// Time constant of the bandwidth filter; Westwood+ has none.
+    pub tau: Span,
+}
+
+impl Default for WestwoodConfig {
+    fn default() -> Self {
+        Self { tau: Span::from_millis(500) }
+    }
+}
+
+impl Config for WestwoodConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let least = Span::from_millis(1);
+        if self.tau < least {
+            return Err(ConfigError::new("tau", format!("{} is below {least}", self.tau)));
+        }
+        Ok(())
+    }
+}
+
+/// An estimate of the bandwidth that a connection gets, made of what its ACKs acknowledge.
+pub trait BandwidthFilter: Send {
+    /// At the beginning of a connection.
+    fn new(config: &WestwoodConfig) -> Self;
+
+    /// An ACK told of `bytes` more that have arrived; `rtt` is the smoothed round-trip time.
+    fn on_acked(&mut self, now: Time, bytes: f64, rtt: Option<Span>);
+
+    /// Bytes a second, as estimated at `now`; `None` before there is anything to go by.
+    fn estimate(&mut self, now: Time) -> Option<f64>;
+}
+
+/// State of Westwood congestion control with the bandwidth filter `F`.
+#[derive(Clone, Debug)]
+pub struct Westwood<F = LowPass> {
+    reno: Reno,
+    filter: F,
+    mss: u32,
+    /// Bytes that duplicate ACKs have counted and that the next advance acknowledges once more.
+    accounted: u32,
+    min_rtt: Option<Span>,
+}
+
+/// The threshold is at least two segments (section 3).
+const LEAST_THRESHOLD: u32 = 2;
+
+impl<F: BandwidthFilter> BuildControl for Westwood<F> {
+    fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self {
+        Self {
+            reno: Reno::build(config, context, halves),
+            filter: F::new(&config.westwood),
+            mss: context.mss,
+            accounted: 0,
+            min_rtt: None,
+        }
+    }
+}
+
+impl<F: BandwidthFilter> Westwood<F> {
+    /// The bytes that an ACK shows to have arrived since the one before it (section 2.2).
+    fn arrived(&mut self, acked: u32) -> u32 {
+        if acked == 0 {
+            self.accounted = self.accounted.saturating_add(self.mss);
+            return self.mss;
+        }
+        if acked <= self.mss {
+            return acked;
+        }
+        let counted = self.accounted.min(acked);
+        self.accounted -= counted;
+        if counted == acked { self.mss } else { acked - counted }
+    }
+
+    fn observe(&mut self, sample: &AckSample) {
+        self.min_rtt = sample.min_rtt.or(self.min_rtt);
+        let bytes = self.arrived(sample.acked);
+        self.filter.on_acked(sample.now, f64::from(bytes), sample.srtt);
+    }
+
+    /// What the path holds at the estimated bandwidth without a queue, bytes.
+    fn pipe(&mut self, now: Time) -> Option<u32> {
+        let bytes = self.filter.estimate(now)? * self.min_rtt?.as_secs_f64();
+        // `as` saturates.
+        Some((bytes as u32).max(LEAST_THRESHOLD.saturating_mul(self.mss)))
+    }
+}
+
+impl<F: BandwidthFilter> CongestionControl for Westwood<F> {
+    fn on_ack(&mut self, sample: &AckSample) {
+        self.observe(sample);
+        self.reno.on_ack(sample);
+    }
+
+    fn on_duplicate(&mut self, sample: &AckSample) {
+        self.observe(sample);
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        let before = self.reno.window();
+        self.reno.on_congestion(event);
+        let Some(pipe) = self.pipe(event.now) else { return };
+        let window = match event.cause {
+            Congestion::Timeout => self.mss,
+            Congestion::FastRetransmit | Congestion::Ecn => before.min(pipe),
+        };
+        self.reno.adopt(window, pipe);
+    }
+
+    fn on_spurious(&mut self, now: Time, cause: Congestion) {
+        self.reno.on_spurious(now, cause);
+    }
+
+    fn adopt(&mut self, window: u32, ssthresh: u32) {
+        self.reno.adopt(window, ssthresh);
+    }
+
+    fn window(&self) -> u32 {
+        self.reno.window()
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.reno.ssthresh()
+    }
+}
+
+/// The filter of Westwood: a low pass with the time constant τ (section 2.1).
+#[derive(Clone, Debug)]
+pub struct LowPass {
+    /// τ, seconds.
+    tau: f64,
+    /// The longest time between two samples, τ/m with m = 2.
+    longest: Span,
+    /// When the last sample was taken.
+    sampled: Option<Time>,
+    /// How long the last sample took, seconds; zero before there is one.
+    duration: f64,
+    /// The last sample, b of k, bytes a second.
+    sample: f64,
+    /// The estimate, B of k, bytes a second.
+    bandwidth: f64,
+}
+
+impl LowPass {
+    /// `a = (2τ - D)/(2τ + D)`
+    fn weight(&self, duration: f64) -> f64 {
+        (2.0 * self.tau - duration) / (2.0 * self.tau + duration)
+    }
+
+    /// `B = a B + (1 - a)(b + b before)/2`
+    fn take(&mut self, sample: f64, duration: f64) {
+        let a = self.weight(duration);
+        self.bandwidth = a * self.bandwidth + (1.0 - a) * (sample + self.sample) / 2.0;
+        (self.sample, self.duration) = (sample, duration);
+    }
+
+    /// Takes the samples of zero that are due before `now`, and tells how long ago the last sample was.
+    fn advance(&mut self, now: Time) -> Option<Span> {
+        let silence = now.since(self.sampled?);
+        if silence <= self.longest {
+            return Some(silence);
+        }
+        // Each comes after τ/m, and what is left is never zero: a sample that is due now is an ACK's, if one comes.
+        let virtual_samples = (silence.as_nanos() - 1) / self.longest.as_nanos();
+        let step = self.longest.as_secs_f64();
+        self.take(0.0, step);
+        self.bandwidth *= libm::pow(self.weight(step), (virtual_samples - 1) as f64);
+        let passed = Span::from_nanos(self.longest.as_nanos() * virtual_samples);
+        self.sampled = self.sampled.map(|at| at + passed);
+        Some(silence.saturating_sub(passed))
+    }
+}
+
+impl BandwidthFilter for LowPass {
+    fn new(config: &WestwoodConfig) -> Self {
+        Self {
+            tau: config.tau.as_secs_f64(),
+            longest: config.tau / 2,
+            sampled: None,
+            duration: 0.0,
+            sample: 0.0,
+            bandwidth: 0.0,
+        }
+    }
+
+    fn on_acked(&mut self, now: Time, bytes: f64, _: Option<Span>) {
+        match self.advance(now) {
+            None => self.sampled = Some(now),
+            Some(Span::ZERO) if self.duration > 0.0 => {
+                // The last sample becomes larger; the filter is linear in it.
+                let more = bytes / self.duration;
+                self.bandwidth += (1.0 - self.weight(self.duration)) * more / 2.0;
+                self.sample += more;
+            }
+            Some(Span::ZERO) => {}
+            Some(duration) => {
+                self.sampled = Some(now);
+                self.take(bytes / duration.as_secs_f64(), duration.as_secs_f64());
+            }
+        }
+    }
+
+    fn estimate(&mut self, now: Time) -> Option<f64> {
+        self.advance(now)?;
+        Some(self.bandwidth).filter(|_| self.duration > 0.0)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::cc::Phase;
+    use crate::stack::Stack;
+
+    const MSS: u32 = 1000;
+
+    pub(in crate::cc) fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    fn filter() -> LowPass {
+        LowPass::new(&WestwoodConfig::default())
+    }
+
+    fn westwood<F: BandwidthFilter>(window: u32) -> Westwood<F> {
+        let context = CcContext {
+            mss: MSS,
+            initial_window: window * MSS,
+            initial_ssthresh: window * MSS,
+            stack: Stack::Rfc,
+        };
+        Westwood::build(&SenderConfig::default(), &context, Halves::Window)
+    }
+
+    fn ack(now: Time, segments: u32) -> AckSample {
+        AckSample {
+            now,
+            acked: segments * MSS,
+            delivered: segments * MSS,
+            in_flight: 0,
+            rtt: Some(Span::from_millis(100)),
+            srtt: Some(Span::from_millis(200)),
+            min_rtt: Some(Span::from_millis(100)),
+            rate: None,
+            phase: Phase::Open,
+            window_limited: true,
+            lost: 0,
+            lost_in_all: 0,
+        }
+    }
+
+    fn loss(now: Time, cause: Congestion, segments: u32) -> CongestionEvent {
+        let bytes = segments * MSS;
+        CongestionEvent { now, cause, flight: bytes, window: bytes, repeated_timeout: false }
+    }
+
+    fn close(value: f64, expected: f64) {
+        assert!((value / expected - 1.0).abs() < 1e-9, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn an_even_stream_of_acks_gives_the_step_response_of_the_filter() {
+        let mut filter = filter();
+        for n in 0..=50 {
+            filter.on_acked(ms(20 * n), 1000.0, None);
+        }
+        // b = 50 000 B/s and a = (1 - 0.02)/(1 + 0.02) = 0.98/1.02. The first sample enters beside a zero:
+        // B_1 = (1 - a)/2 b; then B_n = b - (b - B_1) a^(n-1), at n = 50.
+        let a: f64 = 0.98 / 1.02;
+        let first = (1.0 - a) / 2.0 * 50_000.0;
+        close(filter.estimate(ms(1000)).unwrap(), 50_000.0 - (50_000.0 - first) * libm::pow(a, 49.0));
+    }
+
+    #[test]
+    fn silence_lets_samples_of_zero_in_every_half_time_constant() {
+        let mut filter = filter();
+        (0..=500).for_each(|n| filter.on_acked(ms(20 * n), 1000.0, None));
+        let before = filter.estimate(ms(10_000)).unwrap();
+        close(filter.estimate(ms(10_250)).unwrap(), before);
+        // Due at 10.25, 10.5 and 10.75 s. a = (1 - 0.25)/(1 + 0.25) = 0.6; the first stands beside a sample of 50 000 B/s,
+        // which counts (1 - 0.6)/2; the others stand beside zeros.
+        let after = (0.6 * before + 0.2 * 50_000.0) * 0.6 * 0.6;
+        close(filter.estimate(ms(10_900)).unwrap(), after);
+        // An ACK 150 ms after the last of them is a sample of 1000 B in 0.15 s; a = 0.85/1.15.
+        filter.on_acked(ms(10_900), 1000.0, None);
+        let a = 0.85 / 1.15;
+        close(filter.estimate(ms(10_900)).unwrap(), a * after + (1.0 - a) * (1000.0 / 0.15) / 2.0);
+    }
+
+    #[test]
+    fn asking_in_between_changes_nothing() {
+        let (mut asked, mut quiet) = (filter(), filter());
+        for filter in [&mut asked, &mut quiet] {
+            (0..9).for_each(|n| filter.on_acked(ms(30 * n), 1000.0, None));
+        }
+        let readings = (240..3000).step_by(7).filter_map(|n| asked.estimate(ms(n)));
+        assert_eq!(readings.count(), 395);
+        close(asked.estimate(ms(3000)).unwrap(), quiet.estimate(ms(3000)).unwrap());
+    }
+
+    #[test]
+    fn acks_of_one_instant_make_one_sample() {
+        let (mut one, mut two) = (filter(), filter());
+        for filter in [&mut one, &mut two] {
+            filter.on_acked(ms(0), 1000.0, None);
+        }
+        one.on_acked(ms(40), 3000.0, None);
+        two.on_acked(ms(40), 1000.0, None);
+        two.on_acked(ms(40), 2000.0, None);
+        close(two.estimate(ms(40)).unwrap(), one.estimate(ms(40)).unwrap());
+        close(two.sample, 75_000.0);
+    }
+
+    #[test]
+    fn what_duplicates_counted_is_not_counted_again_by_the_advance() {
+        let mut westwood = westwood::<LowPass>(10);
+        let count = |westwood: &mut Westwood, acked: &[u32]| {
+            acked.iter().map(|n| westwood.arrived(n * MSS)).sum::<u32>()
+        };
+        // Five duplicates and the advance over what was lost and those five: six segments in all.
+        assert_eq!(count(&mut westwood, &[0, 0, 0, 0, 0, 6]), 6 * MSS);
+        // A delayed ACK afterwards counts in full.
+        assert_eq!(count(&mut westwood, &[2]), 2 * MSS);
+        // A partial ACK of 2 after five duplicates counts one segment; the 3 left over are taken from the next.
+        assert_eq!(count(&mut westwood, &[0, 0, 0, 0, 0]), 5 * MSS);
+        assert_eq!(count(&mut westwood, &[2]), MSS);
+        assert_eq!(count(&mut westwood, &[5]), 2 * MSS);
+    }
+
+    /// After ten seconds of one segment every 10 ms: 100 000 B/s, at 100 ms ten segments in the pipe.
+    fn settled(window: u32) -> Westwood {
+        let mut westwood = westwood(window);
+        (0..1000).for_each(|n| westwood.on_duplicate(&ack(ms(10 * n), 1)));
+        assert_eq!(westwood.window(), window * MSS);
+        westwood
+    }
+
+    #[test]
+    fn a_loss_sets_the_window_to_what_the_path_holds() {
+        let mut westwood = settled(40);
+        westwood.on_congestion(&loss(ms(9990), Congestion::FastRetransmit, 40));
+        // The filter has 1 - exp(-10/0.5) = 1 of the step.
+        assert!((9_990..=10_000).contains(&westwood.window()), "{}", westwood.window());
+        assert_eq!(westwood.ssthresh(), westwood.window());
+        westwood.on_spurious(ms(9991), Congestion::FastRetransmit);
+        assert_eq!(westwood.window(), 40 * MSS);
+    }
+
+    #[test]
+    fn a_window_that_the_path_holds_survives_a_loss() {
+        let mut westwood = settled(7);
+        westwood.on_congestion(&loss(ms(9990), Congestion::FastRetransmit, 7));
+        assert_eq!(westwood.window(), 7 * MSS);
+        assert!(westwood.ssthresh() > 9 * MSS);
+    }
+
+    #[test]
+    fn a_timeout_starts_from_one_segment_and_knows_of_the_silence() {
+        let mut westwood = settled(40);
+        westwood.on_congestion(&loss(ms(9990 + 600), Congestion::Timeout, 40));
+        // Two samples of zero: (0.6 + 0.2) · 0.6 = 0.48 of ten segments.
+        assert_eq!(westwood.window(), MSS);
+        assert!((4_790..=4_800).contains(&westwood.ssthresh()), "{}", westwood.ssthresh());
+        westwood.on_congestion(&loss(ms(100_000), Congestion::Timeout, 1));
+        assert_eq!(westwood.ssthresh(), 2 * MSS);
+    }
+
+    #[test]
+    fn before_there_is_an_estimate_a_loss_halves() {
+        let mut westwood = westwood::<LowPass>(40);
+        westwood.on_duplicate(&ack(ms(10), 1));
+        westwood.on_congestion(&loss(ms(20), Congestion::FastRetransmit, 40));
+        assert_eq!((westwood.window(), westwood.ssthresh()), (20 * MSS, 20 * MSS));
+    }
+
+    #[test]
+    fn a_time_constant_of_zero_is_refused() {
+        let error = WestwoodConfig { tau: Span::ZERO }.check().unwrap_err();
+        assert_eq!(error.to_string(), "tau: 0ms is below 1ms");
+    }
+}

@@ -1,0 +1,96 @@
+//! # TCP Westwood+ congestion control
+//!
+//! [Westwood](super::westwood) with a bandwidth filter that ACKs that come in bunches do not deceive.
+//!
+//! ## Source
+//! Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control",
+//! ACM Computer Communication Review 34(2), 2004: section 2.
+//!
+//! ## What it does
+//! One sample each round-trip time: the bytes acknowledged since the last sample over the time since then. The estimate is
+//! `B = 0.9 B + 0.1 b`. What an ACK counts and how the window is set is Westwood's.
+//!
+//! ## Differences from the source
+//! The first sample is taken as the estimate, as Linux does, instead of entering beside a zero. A sample ends with the first ACK
+//! that comes a smoothed round-trip time after it began.
+//!
+//! ## Validation
+//! Estimates worked out by hand (unit tests), and a lossy path (`tests/cc_paths.rs`).
+
+use ackclock_core::{Span, Time};
+
+use super::westwood::{BandwidthFilter, Westwood, WestwoodConfig};
+
+/// State of Westwood+ congestion control.
+pub type WestwoodPlus = Westwood<PerRoundTrip>;
+
+/// The filter of Westwood+: one sample each round-trip time.
+#[derive(Clone, Debug)]
+pub struct PerRoundTrip {
+    /// When the sample that is being taken began.
+    began: Option<Time>,
+    /// Bytes acknowledged since then.
+    bytes: f64,
+    /// The estimate, bytes a second.
+    bandwidth: Option<f64>,
+}
+
+/// What the estimate keeps of itself at a new sample.
+const KEEP: f64 = 0.9;
+
+impl BandwidthFilter for PerRoundTrip {
+    fn new(_: &WestwoodConfig) -> Self {
+        Self { began: None, bytes: 0.0, bandwidth: None }
+    }
+
+    fn on_acked(&mut self, now: Time, bytes: f64, rtt: Option<Span>) {
+        let Some(began) = self.began else {
+            self.began = Some(now);
+            return;
+        };
+        self.bytes += bytes;
+        let duration = now.since(began);
+        if duration == Span::ZERO || rtt.is_none_or(|rtt| duration < rtt) {
+            return;
+        }
+        let sample = self.bytes / duration.as_secs_f64();
+        self.bandwidth = Some(self.bandwidth.map_or(sample, |before| KEEP * before + (1.0 - KEEP) * sample));
+        (self.began, self.bytes) = (Some(now), 0.0);
+    }
+
+    fn estimate(&mut self, _: Time) -> Option<f64> {
+        self.bandwidth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::westwood::tests::ms;
+
+    fn estimates(acks: &[(u64, f64)]) -> Vec<f64> {
+        let mut filter = PerRoundTrip::new(&WestwoodConfig::default());
+        let rtt = Some(Span::from_millis(100));
+        acks.iter()
+            .filter_map(|&(at, bytes)| {
+                filter.on_acked(ms(at), bytes, rtt);
+                filter.estimate(ms(at))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_round_trip_gives_one_sample_and_the_estimate_moves_by_a_tenth() {
+        // From 0 to 100 ms 2000 B: 20 000 B/s. From 100 to 220 ms 6000 B in 120 ms: 50 000 B/s, so 18 000 + 5000.
+        let seen = estimates(&[(0, 1000.0), (50, 1000.0), (100, 1000.0), (150, 3000.0), (220, 3000.0)]);
+        assert_eq!(seen.len(), 3);
+        assert!((seen[0] - 20_000.0).abs() < 1e-6 && (seen[2] - 23_000.0).abs() < 1e-6, "{seen:?}");
+    }
+
+    #[test]
+    fn acks_in_a_bunch_count_as_they_would_spread() {
+        let spread = estimates(&[(0, 1000.0), (25, 1000.0), (50, 1000.0), (75, 1000.0), (100, 1000.0)]);
+        let bunch = estimates(&[(0, 1000.0), (97, 1000.0), (98, 1000.0), (99, 1000.0), (100, 1000.0)]);
+        assert_eq!(spread, bunch);
+    }
+}
