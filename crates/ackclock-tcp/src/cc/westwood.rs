@@ -243,14 +243,14 @@ impl BandwidthFilter for LowPass {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::cc::Phase;
     use crate::stack::Stack;
 
     const MSS: u32 = 1000;
 
-    pub(in crate::cc) fn ms(n: u64) -> Time {
+    fn ms(n: u64) -> Time {
         Time::ZERO + Span::from_millis(n)
     }
 

@@ -66,7 +66,10 @@ impl BandwidthFilter for PerRoundTrip {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::westwood::tests::ms;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
 
     fn estimates(acks: &[(u64, f64)]) -> Vec<f64> {
         let mut filter = PerRoundTrip::new(&WestwoodConfig::default());
