@@ -55,6 +55,10 @@ impl LinkConfig for Config {
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         Ok(assemble(State { rate: self.rate, delay: self.delay }, self.loss, context))
     }
+
+    fn has_medium(&self) -> bool {
+        true
+    }
 }
 
 /// What differs from other links: how long a transmission takes, and how long the packet then travels.

@@ -1,6 +1,6 @@
 //! Links that change while they run: the steps of `[[edge.at]]`, and what a running link is told.
 
-use ackclock_core::{ConfigError, Rate, Span, Streams, Time};
+use ackclock_core::{ConfigError, Rate, Span, Streams, Time, name_of};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
     BufferMeaning, Capacity, Direction, Files, LINKS, LinkContext, Medium, QueuePlan, Silence,
@@ -66,9 +66,20 @@ impl EdgeConfig {
             Direction::Down => &mut changed.down,
             Direction::Up => &mut changed.up,
         };
+        if !has_medium(table, side)? {
+            let message = format!(
+                "a link of kind `{}` stays as it is while it runs; one that is a queue in front of a medium can change",
+                name_of(table)
+            );
+            return Err(ConfigError::new(key, message));
+        }
         lay(table, rest, value);
-        if !is_silent(table) {
-            LINKS.resolve(table).map_err(|error| error.under(side))?;
+        if !has_medium(table, side)? {
+            let message = format!(
+                "a link of kind `{}` cannot take the place of one that runs; one that is a queue in front of a medium can",
+                name_of(table)
+            );
+            return Err(ConfigError::new(key, message));
         }
         Ok((changed, direction))
     }
@@ -177,6 +188,14 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
     }
 }
 
+/// Whether what a table describes is a queue in front of a medium, as is what a link comes to that is silenced.
+fn has_medium(table: &Value, side: &str) -> Result<bool, ConfigError> {
+    if is_silent(table) {
+        return Ok(true);
+    }
+    Ok(LINKS.resolve(table).map_err(|error| error.under(side))?.has_medium())
+}
+
 /// Whether a table has a rate of zero, which no link is built with, but a running one can come to.
 fn is_silent(table: &Value) -> bool {
     table["rate"].as_str().is_some_and(|text| text.parse() == Ok(Rate::ZERO))
@@ -277,6 +296,15 @@ mod tests {
             let error = config(at).check().unwrap_err();
             assert!(error.path == path || error.message.contains("rat"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_step_that_no_link_can_obey_is_refused_when_it_is_read() {
+        let error =
+            config(json!([{ "time": "1s", "set": { "down": { "kind": "cell" } } }])).check().unwrap_err();
+        let message = "at[0].set.down: a link of kind `cell` cannot take the place of one that runs; one that is a queue in \
+                       front of a medium can";
+        assert_eq!(error.to_string(), message);
     }
 
     #[test]

@@ -106,6 +106,10 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// Where a file that it names is unreadable or malformed.
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError>;
 
+    /// Whether the link is a queue in front of a medium: its medium can take the place of that of another link that runs, and
+    /// another's can take the place of its own. Of any other link a step of `[[edge.at]]` is refused when it is read.
+    fn has_medium(&self) -> bool;
+
     /// Tells a cell who its users are.
     ///
     /// # Errors

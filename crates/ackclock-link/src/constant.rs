@@ -59,6 +59,10 @@ impl LinkConfig for ConstantConfig {
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         Ok(assemble(Constant::new(self.rate, self.delay), self.loss, context))
     }
+
+    fn has_medium(&self) -> bool {
+        true
+    }
 }
 
 /// A fixed rate and a fixed delay.

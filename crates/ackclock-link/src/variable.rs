@@ -122,6 +122,10 @@ impl LinkConfig for VariableConfig {
         let potential = Potential::default();
         Ok(assemble(PerInterval { rate, delay, length, outages, potential }, self.loss, context))
     }
+
+    fn has_medium(&self) -> bool {
+        true
+    }
 }
 
 /// A new rate and a new delay for every packet.

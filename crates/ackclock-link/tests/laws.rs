@@ -1,7 +1,7 @@
 //! Laws that every link keeps with every queue: poll invariance, conservation, order, honest deadlines, repeatability. A failure
 //! names the link, the queue and the method.
 
-use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, segment};
+use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, media, segment};
 use ackclock_core::{Ecn, Segment, Span, Time};
 use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent};
 use ackclock_testkit::cases;
@@ -249,6 +249,15 @@ fn what_a_view_shows_is_what_is_inside() {
         );
         assert_eq!(views[0].capacity, Capacity::Packets(8), "{name}: `view`");
     });
+}
+
+/// Steps of `[[edge.at]]` are refused by what the table says, before anything is built.
+#[test]
+fn a_link_has_the_medium_that_its_table_says() {
+    for table in every_link() {
+        let [said, built] = media(&table);
+        assert_eq!(said, built, "{table}: `has_medium`");
+    }
 }
 
 /// Registry entries are built from their own defaults too, where these are complete.

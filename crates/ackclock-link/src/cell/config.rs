@@ -246,6 +246,10 @@ impl LinkConfig for CellConfig {
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         Ok(Cell::new(self, self.build_scheduler()?, context).into())
     }
+
+    fn has_medium(&self) -> bool {
+        false
+    }
 }
 
 impl CellConfig {

@@ -131,6 +131,10 @@ impl LinkConfig for TraceConfig {
             }
         })
     }
+
+    fn has_medium(&self) -> bool {
+        true
+    }
 }
 
 /// A link that transmits at the rates of a recording.
