@@ -6,6 +6,7 @@ mod drop_tail;
 mod fifo;
 mod fq_codel;
 mod pie;
+mod red;
 mod separate;
 
 pub use codel::{Codel, CodelConfig};
@@ -13,6 +14,7 @@ pub use drop_head::{DropHead, DropHeadConfig};
 pub use drop_tail::{DropTail, DropTailConfig};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pie::{Pie, PieConfig};
+pub use red::{Red, RedConfig};
 pub use separate::{Per, Separate};
 
 use ackclock_core::{Ecn, FlowId, Segment, Time};
@@ -154,6 +156,7 @@ ackclock_core::registry! {
         "drop-head" => DropHeadConfig,
         "codel" => CodelConfig,
         "pie" => PieConfig,
+        "red" => RedConfig,
         "fq-codel" => FqCodelConfig,
     }
 }
