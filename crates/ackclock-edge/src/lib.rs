@@ -11,7 +11,6 @@ mod edge;
 mod flow_table;
 mod none;
 mod regulator;
-mod snoop;
 mod statistics;
 mod step;
 mod wards;
@@ -31,7 +30,6 @@ ackclock_core::registry! {
         "none" => none::None,
         "ack-regulator" => ack_regulator::Config,
         "ack-rate-control" => ack_rate_control::Config,
-        "snoop" => snoop::Config,
         "wrs" => window_regulator::wrs::Config,
         "wrd" => window_regulator::wrd::Config,
         "wrb" => window_regulator::wrb::Config,

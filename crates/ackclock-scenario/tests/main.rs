@@ -19,7 +19,6 @@ mod progress;
 mod provenance;
 mod relay;
 mod shipped;
-mod snoop;
 mod theory;
 mod transfers;
 mod windows;
