@@ -155,9 +155,9 @@ fn an_unknown_component_is_met_with_those_that_are_known() {
         &["case.toml:2: edge.regulator: unknown regulator `ack`; known are none, ack-regulator"],
     );
     assert_says(
-        "[edge]\nqueue = { kind = \"red\" }",
+        "[edge]\nqueue = { kind = \"blue\" }",
         &[],
-        &["case.toml:2: edge.queue: unknown queue `red`; known are drop-tail"],
+        &["case.toml:2: edge.queue: unknown queue `blue`; known are drop-tail"],
     );
     assert_says("[edge]\nqueue = 7", &[], &["case.toml:2: edge.queue: 7 is neither the name of a queue"]);
     assert_says(
