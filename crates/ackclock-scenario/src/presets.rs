@@ -60,6 +60,16 @@ impl Layers {
         Self { tree, options, user }
     }
 
+    /// The scenario with the options of every sender below what was said of that of a relay, if anything was.
+    pub(crate) fn with_relay(&self, mut scenario: Tree) -> Tree {
+        let options = self.options.get("flow").and_then(|flow| flow.get("sender"));
+        let sender = scenario.get_mut("relay").and_then(|relay| relay.get_mut("sender"));
+        if let (Some(options), Some(sender)) = (options, sender) {
+            *sender = merge(options.clone(), sender.clone());
+        }
+        scenario
+    }
+
     /// The whole scenario with the keys of users below what was said of each. Where the link is no cell it has no users.
     pub(crate) fn with_users(&self, mut scenario: Tree) -> Tree {
         let Some(edge) = scenario.get_mut("edge") else { return scenario };

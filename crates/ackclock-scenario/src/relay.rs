@@ -1,6 +1,7 @@
 //! The table `[relay]`: a box between the wired part and the edge that splits connections.
 
 use ackclock_core::{ConfigError, FlowId, Seq, Size, Time};
+use ackclock_tcp::config::Switch;
 use ackclock_tcp::{SENDERS, SenderRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,8 @@ pub struct RelayTable {
     pub core: PathTable,
     /// What it holds of each connection, in bytes of payload. What is free of it is the window that a server sees.
     pub buffer: Size,
-    /// Row of the sender table for its connections to the mobiles, with all its options. Without it they have the sender of
-    /// their flow.
+    /// Row of the sender table for its connections to the mobiles: a name, or a table with `kind` and options. Without it they
+    /// have the sender of their flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<Value>,
 }
@@ -35,13 +36,22 @@ impl RelayTable {
     /// Checks what the types alone cannot say.
     pub(crate) fn check(&self, flows: &[FlowTable]) -> Result<(), ConfigError> {
         self.core.check().map_err(|error| error.under("core"))?;
-        let buffer = self.buffer_bytes()?;
-        for flow in flows {
-            let mss = self.row(flow)?.build(flow.params(FlowId(0), Time::ZERO, Seq(1))?)?.mss();
-            if buffer < mss {
-                let message = format!("{} holds no full packet, of {mss} bytes of payload", self.buffer);
-                return Err(ConfigError::new("buffer", message));
-            }
+        flows.iter().try_for_each(|flow| self.check_flow(flow))
+    }
+
+    fn check_flow(&self, flow: &FlowTable) -> Result<(), ConfigError> {
+        let (far, near) = (flow.sender()?, self.row(flow)?);
+        let [of_flow, own] = [far.config(), near.config()].map(|options| options.handshake);
+        if of_flow != own {
+            let said = |switch| if switch == Switch::On { "on" } else { "off" };
+            let message =
+                format!("`{}` is not `{}`, as that of the flow: both open alike", said(own), said(of_flow));
+            return Err(ConfigError::new("sender.handshake", message));
+        }
+        let mss = far.build(flow.params(FlowId(0), Time::ZERO, Seq(1))?)?.mss();
+        if self.buffer_bytes()? < mss {
+            let message = format!("{} holds no full packet, of {mss} bytes of payload", self.buffer);
+            return Err(ConfigError::new("buffer", message));
         }
         Ok(())
     }

@@ -227,7 +227,7 @@ fn layered(
         let laid = merged.overlaid(&set.key, over, &mut dropped);
         merged = laid.map_err(|error| error_at(name, &set.origin, error))?;
     }
-    Ok((preset.with_users(merged), dropped))
+    Ok((preset.with_relay(preset.with_users(merged)), dropped))
 }
 
 fn error_at(name: &str, origin: &Origin, error: ConfigError) -> ScenarioError {

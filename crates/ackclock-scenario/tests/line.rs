@@ -18,6 +18,8 @@ fn both_ways(text: &str) {
         serde_json::to_string(&direct.result).unwrap(),
         serde_json::to_string(&engine.result).unwrap()
     );
+    assert!(direct.result.engine.packets > 100, "{}", direct.result.engine.packets);
+    assert!(direct.result.flows.iter().all(|flow| flow.delivered_bytes > 0), "a flow stands still");
     // NaN stands for what does not exist, so the columns are compared as text.
     assert_eq!(format!("{:?}", direct.series), format!("{:?}", engine.series));
 }

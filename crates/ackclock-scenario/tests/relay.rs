@@ -102,11 +102,25 @@ fn a_window_regulator_rules_the_connection_of_the_relay() {
 }
 
 #[test]
+fn a_sender_of_the_relays_own_has_the_options_of_the_preset() {
+    let named = result(LOSSY, &["relay.core.delay=10ms", "relay.sender=reno"]);
+    let same = result(LOSSY, &["relay.core.delay=10ms"]);
+    // Named or not, it is the Reno of the preset.
+    assert_eq!(named.flows, same.flows);
+    assert!(named.flows[0].delivered_bytes > 1_000_000);
+    let other = result(LOSSY, &["relay.core.delay=10ms", "relay.sender=cubic"]);
+    let legs = other.flows[0].relay.as_ref().expect("there is one").legs.each_ref();
+    assert_eq!(legs.map(|leg| leg.sender.as_str()), ["reno", "cubic"]);
+    assert!(other.flows[0].delivered_bytes > 1_000_000);
+}
+
+#[test]
 fn a_relay_that_cannot_be_is_refused() {
     for (set, says) in [
         ("relay.buffer=10p", "relay.buffer: 10p is not a size in bytes"),
         ("relay.buffer=100B", "relay.buffer: 100B holds no full packet"),
         ("relay.sender=renno", "relay.sender"),
+        ("relay.sender={kind=\"sack\", handshake=\"off\"}", "relay.sender.handshake: `off` is not `on`"),
         ("relay.core.rate=0kbit/s", "relay.core.rate"),
         ("relay.bufer=10kB", "bufer"),
     ] {

@@ -166,23 +166,13 @@ const FIRST: Seq = Seq(1);
 impl Group {
     fn new(table: &FlowTable, relay: Option<&RelayTable>) -> Result<Self, ConfigError> {
         let sender = table.sender()?;
-        let mss = |row: &dyn SenderRow| Ok(row.build(table.params(FlowId(0), Time::ZERO, FIRST)?)?.mss());
-        let of_server = receiver(table, &*sender, mss(&*sender)?)?;
-        let near = relay.map(|relay| relay.row(table)).transpose().map_err(|error| error.under("relay"))?;
+        let ends = relay.map(|relay| RelayEnds::new(relay, table, &*sender)).transpose();
+        let relay = ends.map_err(|error| error.under("relay"))?;
+        // The mobile hears the relay, where there is one.
+        let heard = relay.as_ref().map_or(&*sender, |ends| &*ends.sender);
         Ok(Self {
-            receiver: match &near {
-                Some(near) => receiver(table, &**near, mss(&**near)?)?,
-                None => of_server,
-            },
-            relay: match (relay, near) {
-                (Some(relay), Some(near)) => {
-                    let max_window = relay.buffer_bytes()?;
-                    let receiver = ReceiverConfig { max_window, window: WindowPolicy::Unread, ..of_server };
-                    let name = relay.sender.as_ref().map_or_else(|| name_of(&table.sender), name_of);
-                    Some(RelayEnds { receiver, sender: near, sender_name: name })
-                }
-                _ => None,
-            },
+            receiver: receiver(table, heard)?,
+            relay,
             table: table.clone(),
             sender_name: name_of(&table.sender),
             sender,
@@ -222,7 +212,20 @@ fn receiver_of(config: ReceiverConfig, id: FlowId, first: Seq) -> Receiver {
     Receiver::new(ReceiverConfig { opening, ..config }, id)
 }
 
-fn receiver(table: &FlowTable, sender: &dyn SenderRow, mss: u32) -> Result<ReceiverConfig, ConfigError> {
+impl RelayEnds {
+    fn new(relay: &RelayTable, table: &FlowTable, far: &dyn SenderRow) -> Result<Self, ConfigError> {
+        let max_window = relay.buffer_bytes()?;
+        Ok(Self {
+            receiver: ReceiverConfig { max_window, window: WindowPolicy::Unread, ..receiver(table, far)? },
+            sender: relay.row(table)?,
+            sender_name: name_of(relay.sender.as_ref().unwrap_or(&table.sender)),
+        })
+    }
+}
+
+/// The peer of `sender`.
+fn receiver(table: &FlowTable, sender: &dyn SenderRow) -> Result<ReceiverConfig, ConfigError> {
+    let mss = sender.build(table.params(FlowId(0), Time::ZERO, FIRST)?)?.mss();
     let options = sender.config();
     let on = |switch: Option<Switch>| switch == Some(Switch::On);
     // A packet has at most 65535 bytes.
