@@ -87,10 +87,10 @@ pub struct FlowResult {
     pub transit_ms: Option<Distribution>,
     /// Gaps between the flow's ACKs, ms; left out unless `measure` has `ack-gaps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ack_gap_ms: Option<AckGapResult>,
+    pub ack_gap_ms: Option<Box<AckGapResult>>,
     /// What a relay made of the flow; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub relay: Option<RelayResult>,
+    pub relay: Option<Box<RelayResult>>,
     /// Where a flow of real packets came from and went.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealFlow>,

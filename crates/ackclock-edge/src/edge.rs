@@ -10,8 +10,8 @@ use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wa
 use ackclock_link::{AnyBearer, Bearer, Direction, LinkEvent, LinkView, Load, Medium};
 
 use crate::flow_table::FlowTable;
+use crate::regulators::RegulatorId;
 use crate::step::Changes;
-use crate::wards::WardId;
 use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig, Reports};
 
 /// The port towards the wired network.
@@ -91,13 +91,13 @@ impl Edge {
     /// regulator of all flows of a user.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
-        self.flows.wards.assign(flow, user);
+        self.flows.regulators.assign(flow, user);
     }
 
     /// Gives up a flow and all that is known of it, because its number goes to another. Nothing of it may be in the bearer
     /// or with its regulator, which is told; what that gives back is dealt with at `now`, where it serves other flows too.
     pub fn forget(&mut self, now: Time, flow: FlowId) {
-        self.desert(now, flow);
+        self.part(now, flow);
         self.flows.forget(flow);
         self.bearer.forget(flow);
     }
@@ -130,7 +130,7 @@ impl Edge {
     }
 
     fn regulator_of(&self, flow: FlowId) -> Option<&dyn Regulator> {
-        self.flows.wards.get(self.flows.get(flow)?.ward()?)
+        self.flows.regulators.get(self.flows.get(flow)?.regulator()?)
     }
 
     /// Takes a segment that arrives at `port`.
@@ -154,7 +154,7 @@ impl Edge {
             self.drain(now, out);
         }
         while let Some((deadline, slot)) = self.timers.first().filter(|&(deadline, _)| deadline <= now) {
-            self.expire(now, WardId::at(slot), out);
+            self.expire(now, RegulatorId::at(slot), out);
             // A regulator that does not move its deadline would be asked for ever.
             if self.timers.deadline(slot).is_some_and(|next| next <= deadline) {
                 self.timers.set(slot, None);

@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
 
-use crate::wards::{WardId, Wards};
+use crate::regulators::{RegulatorId, Regulators};
 use crate::{FlowStatistics, RegulatorConfig};
 
 /// One flow at the edge.
 #[derive(Default)]
 pub(crate) struct Flow {
     /// Its regulator; none where flows are left alone, and after the flow has ended.
-    ward: WardId,
+    regulator: RegulatorId,
     pub(crate) statistics: FlowStatistics,
     last_seen: Time,
     state: State,
@@ -40,7 +40,7 @@ enum State {
 pub(crate) struct FlowTable {
     flows: Vec<Flow>,
     /// Their regulators.
-    pub(crate) wards: Wards,
+    pub(crate) regulators: Regulators,
     /// Regulated flows, and those of them that are proven.
     open: usize,
     proven: usize,
@@ -59,8 +59,8 @@ struct ByQuiet {
 
 impl FlowTable {
     pub(crate) fn new(config: Box<dyn RegulatorConfig>, most: usize) -> Self {
-        let wards = Wards::new(config);
-        Self { flows: Vec::new(), wards, open: 0, proven: 0, most, by_quiet: None }
+        let regulators = Regulators::new(config);
+        Self { flows: Vec::new(), regulators, open: 0, proven: 0, most, by_quiet: None }
     }
 
     pub(crate) fn get(&self, id: FlowId) -> Option<&Flow> {
@@ -85,7 +85,7 @@ impl FlowTable {
         }
         let flow = &mut self.flows[id.index()];
         (flow.state, flow.last_seen) = (State::Open, now);
-        flow.ward = self.wards.join(id);
+        flow.regulator = self.regulators.join(id);
         if flow.is_regulated() {
             self.open += 1;
             if let Some(by_quiet) = &mut self.by_quiet {
@@ -109,19 +109,19 @@ impl FlowTable {
 
     /// Takes a flow for which there is no place from its regulator, where there are more than the table holds.
     #[inline]
-    pub(crate) fn give_up(&mut self) -> Option<(FlowId, WardId)> {
+    pub(crate) fn give_up(&mut self) -> Option<(FlowId, RegulatorId)> {
         if self.open <= self.most { None } else { self.give_up_quietest() }
     }
 
     #[cold]
-    fn give_up_quietest(&mut self) -> Option<(FlowId, WardId)> {
+    fn give_up_quietest(&mut self) -> Option<(FlowId, RegulatorId)> {
         let id = self.quietest()?;
         let unproven = self.flows[id.index()].state == State::Open;
-        let ward = self.end(id)?;
+        let number = self.end(id)?;
         if unproven {
             self.flows[id.index()].state = State::GivenUp;
         }
-        Some((id, ward))
+        Some((id, number))
     }
 
     fn quietest(&mut self) -> Option<FlowId> {
@@ -153,14 +153,14 @@ impl FlowTable {
     }
 
     /// Takes a flow from its regulator, if it has one; it is left alone until it begins anew. The regulator is told and
-    /// [`Wards::leave`] called when what it holds of the flow has come out.
-    pub(crate) fn end(&mut self, id: FlowId) -> Option<WardId> {
+    /// [`Regulators::leave`] called when what it holds of the flow has come out.
+    pub(crate) fn end(&mut self, id: FlowId) -> Option<RegulatorId> {
         let flow = self.flows.get_mut(id.index())?;
         let was = std::mem::replace(&mut flow.state, State::Ended);
-        let ward = std::mem::take(&mut flow.ward).some()?;
+        let number = std::mem::take(&mut flow.regulator).some()?;
         self.open -= 1;
         self.proven -= usize::from(was == State::Proven);
-        Some(ward)
+        Some(number)
     }
 }
 
@@ -185,13 +185,13 @@ impl Flow {
     /// Whether it has a regulator.
     #[inline]
     pub(crate) fn is_regulated(&self) -> bool {
-        self.ward != WardId::NONE
+        self.regulator != RegulatorId::NONE
     }
 
     /// Its regulator.
     #[inline]
-    pub(crate) fn ward(&self) -> Option<WardId> {
-        self.ward.some()
+    pub(crate) fn regulator(&self) -> Option<RegulatorId> {
+        self.regulator.some()
     }
 
     /// Notes the end of the data, as a segment from the network tells it.

@@ -11,18 +11,18 @@ mod edge;
 mod flow_table;
 mod none;
 mod regulator;
+mod regulators;
 mod statistics;
 mod step;
-mod wards;
 mod window_regulator;
 
 pub use ack_regulator::AckRegulator;
 pub use config::{Channel, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, WIRED};
 pub use regulator::{FlowContext, Output, Place, Regulator, RegulatorConfig, Reports, Verdict};
+pub use regulators::Scope;
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use step::Step;
-pub use wards::Scope;
 
 ackclock_core::registry! {
     /// Every regulator.

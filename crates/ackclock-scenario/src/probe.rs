@@ -60,7 +60,7 @@ pub(crate) struct Measured {
 impl Measured {
     /// Writes it into the row of the flow.
     pub(crate) fn into_row(self, row: &mut FlowResult) {
-        row.ack_gap_ms = self.gaps;
+        row.ack_gap_ms = self.gaps.map(Box::new);
         match &mut row.relay {
             None => [row.transit_ms, _] = self.transit,
             Some(relay) => {

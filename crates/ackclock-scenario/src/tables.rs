@@ -34,7 +34,7 @@ pub struct Tables {
     pub runs: u32,
     /// What is measured beside, because it costs time and memory: "transit" (how long segments travel) and "ack-gaps".
     pub measure: Vec<Measure>,
-    /// The wired part between the servers and the edge.
+    /// The wired part between the servers and the edge, or the relay where there is one.
     pub path: PathTable,
     /// A box before the edge that splits connections; without this table there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct Tables {
     pub sweep: Map<String, Value>,
 }
 
-/// The wired part between the servers and the edge: one wire a flow.
+/// A wired part: one wire a flow.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathTable {
@@ -210,7 +210,9 @@ impl Tables {
             let (many, each) =
                 (u64::from(flow.count) * cells, if flow.lasts()? { memory::FLOW } else { memory::CLIENT });
             flows += many;
-            let each = each + if self.measure.is_empty() { 0 } else { memory::MEASURED };
+            let beside = if self.measure.is_empty() { 0 } else { memory::MEASURED };
+            let ends = if self.relay.is_some() { memory::RELAYED } else { 0 };
+            let each = each + beside + ends;
             bytes = bytes.saturating_add(many.saturating_mul(each));
         }
         if flows == 0 {

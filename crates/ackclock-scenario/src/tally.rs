@@ -132,7 +132,7 @@ impl Tally {
             loss_cycles: loss_cycles(stats),
             transit_ms: None,
             ack_gap_ms: None,
-            relay: relay(group, boxes, id),
+            relay: relay(group, boxes, id).map(Box::new),
             real: None,
         })
     }

@@ -4,7 +4,7 @@ use ackclock_core::{Copied, Ecn, Flags, FlowId, Segment, Sink, Time};
 use ackclock_link::{Bearer, Cause, Direction, LinkView};
 
 use super::{Edge, WIRED};
-use crate::wards::WardId;
+use crate::regulators::RegulatorId;
 use crate::{Output, Place, Regulator, Verdict};
 
 impl Edge {
@@ -31,8 +31,8 @@ impl Edge {
             self.regulate(now, segment.flow, out, |regulator, view| regulator.on_queued(now, &segment, view));
         }
         self.close_if_over(now, &segment, out);
-        while let Some((surplus, ward)) = self.flows.give_up() {
-            self.close(now, surplus, ward, out);
+        while let Some((surplus, number)) = self.flows.give_up() {
+            self.close(now, surplus, number, out);
         }
     }
 
@@ -80,34 +80,34 @@ impl Edge {
         out: &mut impl Sink,
         call: impl FnOnce(&mut dyn Regulator, LinkView),
     ) {
-        let Some(ward) = self.flows.open(now, id).ward() else { return };
-        let Some(regulator) = self.flows.wards.hear(ward, id) else { return };
+        let Some(number) = self.flows.open(now, id).regulator() else { return };
+        let Some(regulator) = self.flows.regulators.hear(number, id) else { return };
         call(regulator, self.bearer.view(now, Direction::Down, id));
-        self.obey(now, ward, out);
-        self.note_deadline(ward);
+        self.obey(now, number, out);
+        self.note_deadline(number);
     }
 
     /// The deadline of a regulator has come.
-    pub(super) fn expire(&mut self, now: Time, ward: WardId, out: &mut impl Sink) {
-        let heard = self.flows.wards.heard(ward);
-        if let Some(regulator) = self.flows.wards.get_mut(ward) {
+    pub(super) fn expire(&mut self, now: Time, number: RegulatorId, out: &mut impl Sink) {
+        let heard = self.flows.regulators.heard(number);
+        if let Some(regulator) = self.flows.regulators.get_mut(number) {
             regulator.handle_timeout(now, self.bearer.view(now, Direction::Down, heard));
         }
-        self.obey(now, ward, out);
-        self.note_deadline(ward);
+        self.obey(now, number, out);
+        self.note_deadline(number);
     }
 
     /// Does what a regulator wants.
-    fn obey(&mut self, now: Time, ward: WardId, out: &mut impl Sink) {
+    fn obey(&mut self, now: Time, number: RegulatorId, out: &mut impl Sink) {
         while let Some(output) =
-            self.flows.wards.get_mut(ward).and_then(|regulator| regulator.poll_output(now))
+            self.flows.regulators.get_mut(number).and_then(|regulator| regulator.poll_output(now))
         {
             match output {
                 Output::ToSender(segment) => {
                     self.statistics.made[Direction::Up as usize] += u64::from(segment.is_made());
                     out.pass(WIRED, &segment);
                 }
-                Output::ToReceiver { segment, place } => self.send_down(now, ward, &segment, place, out),
+                Output::ToReceiver { segment, place } => self.send_down(now, number, &segment, place, out),
                 Output::Discard(segment) => {
                     self.statistics.discarded[Direction::Up as usize] += 1;
                     out.discard(&segment);
@@ -122,7 +122,14 @@ impl Edge {
 
     /// Puts a segment of the regulator's own into the queue, and tells it what becomes of it.
     #[cold]
-    fn send_down(&mut self, now: Time, ward: WardId, segment: &Segment, place: Place, out: &mut impl Sink) {
+    fn send_down(
+        &mut self,
+        now: Time,
+        number: RegulatorId,
+        segment: &Segment,
+        place: Place,
+        out: &mut impl Sink,
+    ) {
         // What is told late has happened before: the bearer is further.
         let now = now.max(self.reached);
         if segment.is_made() {
@@ -145,7 +152,7 @@ impl Edge {
             out.discard(segment);
         }
         let view = self.bearer.view(now, Direction::Down, segment.flow);
-        if let Some(regulator) = self.flows.wards.get_mut(ward) {
+        if let Some(regulator) = self.flows.regulators.get_mut(number) {
             match taken {
                 Ok(()) => regulator.on_queued(now, segment, view),
                 Err(cause) => regulator.on_dropped(now, segment, cause, view),
@@ -155,46 +162,46 @@ impl Edge {
     }
 
     /// Expects the next deadline of a regulator, or none of one that has gone.
-    fn note_deadline(&mut self, ward: WardId) {
-        let deadline = self.flows.wards.get(ward).and_then(|regulator| regulator.poll_timeout());
-        self.set_deadline(ward, deadline);
+    fn note_deadline(&mut self, number: RegulatorId) {
+        let deadline = self.flows.regulators.get(number).and_then(|regulator| regulator.poll_timeout());
+        self.set_deadline(number, deadline);
     }
 
     #[inline]
-    fn set_deadline(&mut self, ward: WardId, deadline: Option<Time>) {
-        while self.timed <= ward.index() {
+    fn set_deadline(&mut self, number: RegulatorId, deadline: Option<Time>) {
+        while self.timed <= number.index() {
             self.timed = self.timers.add() + 1;
         }
-        self.timers.set(ward.index(), deadline);
+        self.timers.set(number.index(), deadline);
     }
 
     fn close_if_over(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         if self.flows.get(segment.flow).is_some_and(|flow| flow.ends_with(segment))
-            && let Some(ward) = self.flows.end(segment.flow)
+            && let Some(number) = self.flows.end(segment.flow)
         {
-            self.close(now, segment.flow, ward, out);
+            self.close(now, segment.flow, number, out);
         }
     }
 
     /// What was held of a flow that has ended goes on its way.
-    fn close(&mut self, now: Time, id: FlowId, ward: WardId, out: &mut impl Sink) {
-        if let Some(regulator) = self.flows.wards.get_mut(ward) {
+    fn close(&mut self, now: Time, id: FlowId, number: RegulatorId, out: &mut impl Sink) {
+        if let Some(regulator) = self.flows.regulators.get_mut(number) {
             regulator.close(now, id);
         }
-        self.obey(now, ward, out);
-        self.flows.wards.leave(ward);
-        self.note_deadline(ward);
+        self.obey(now, number, out);
+        self.flows.regulators.leave(number);
+        self.note_deadline(number);
         self.bearer.forget(id);
     }
 
     /// Takes a flow from its regulator between two events. What that then has to give back of its other flows waits until
     /// the edge is run at `now`.
-    pub(super) fn desert(&mut self, now: Time, id: FlowId) {
-        let Some(ward) = self.flows.end(id) else { return };
-        if let Some(regulator) = self.flows.wards.get_mut(ward) {
+    pub(super) fn part(&mut self, now: Time, id: FlowId) {
+        let Some(number) = self.flows.end(id) else { return };
+        if let Some(regulator) = self.flows.regulators.get_mut(number) {
             regulator.close(now, id);
         }
-        let gone = self.flows.wards.leave(ward);
-        self.set_deadline(ward, Some(now).filter(|_| !gone));
+        let gone = self.flows.regulators.leave(number);
+        self.set_deadline(number, Some(now).filter(|_| !gone));
     }
 }

@@ -24,9 +24,9 @@ pub enum Scope {
 
 /// The number of a regulator: that of its flow or user, or 0 where all flows share one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct WardId(u32);
+pub(crate) struct RegulatorId(u32);
 
-impl WardId {
+impl RegulatorId {
     /// Of a flow that has no regulator.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
@@ -45,24 +45,24 @@ impl WardId {
     }
 }
 
-impl Default for WardId {
+impl Default for RegulatorId {
     fn default() -> Self {
         Self::NONE
     }
 }
 
 /// The regulators of an edge, by number.
-pub(crate) struct Wards {
+pub(crate) struct Regulators {
     config: Box<dyn RegulatorConfig>,
     scope: Scope,
     /// Whose flow it is; user 0 where nothing was said.
     users: Vec<u32>,
-    wards: Vec<Ward>,
+    entries: Vec<Entry>,
 }
 
 /// A regulator and its flows.
 #[derive(Default)]
-struct Ward {
+struct Entry {
     regulator: Option<Box<dyn Regulator>>,
     /// How many flows it serves.
     flows: u32,
@@ -70,9 +70,9 @@ struct Ward {
     heard: FlowId,
 }
 
-impl Wards {
+impl Regulators {
     pub(crate) fn new(config: Box<dyn RegulatorConfig>) -> Self {
-        Self { scope: config.scope(), config, users: Vec::new(), wards: Vec::new() }
+        Self { scope: config.scope(), config, users: Vec::new(), entries: Vec::new() }
     }
 
     /// Tells whose flow it is, before it joins.
@@ -84,61 +84,61 @@ impl Wards {
     }
 
     /// Gives a flow its regulator, which is built where it is the first; none where flows are left alone.
-    pub(crate) fn join(&mut self, flow: FlowId) -> WardId {
+    pub(crate) fn join(&mut self, flow: FlowId) -> RegulatorId {
         let user = self.users.get(flow.index()).copied().unwrap_or(0);
         let number = match self.scope {
             Scope::Flow => flow.0,
             Scope::User => user,
             Scope::Queue => 0,
         };
-        let id = WardId(number);
-        if self.wards.len() <= id.index() {
-            self.wards.resize_with(id.index() + 1, Ward::default);
+        let id = RegulatorId(number);
+        if self.entries.len() <= id.index() {
+            self.entries.resize_with(id.index() + 1, Entry::default);
         }
-        let ward = &mut self.wards[id.index()];
-        if ward.flows == 0 {
-            ward.regulator = self.config.build(FlowContext { flow, user });
+        let entry = &mut self.entries[id.index()];
+        if entry.flows == 0 {
+            entry.regulator = self.config.build(FlowContext { flow, user });
         }
-        if ward.regulator.is_none() {
-            return WardId::NONE;
+        if entry.regulator.is_none() {
+            return RegulatorId::NONE;
         }
-        ward.flows += 1;
-        ward.heard = flow;
+        entry.flows += 1;
+        entry.heard = flow;
         id
     }
 
     /// A flow that has joined leaves; whether its regulator, which has been told, has gone with it.
-    pub(crate) fn leave(&mut self, id: WardId) -> bool {
-        let Some(ward) = self.wards.get_mut(id.index()) else { return false };
-        ward.flows -= 1;
-        if ward.flows == 0 {
-            ward.regulator = None;
+    pub(crate) fn leave(&mut self, id: RegulatorId) -> bool {
+        let Some(entry) = self.entries.get_mut(id.index()) else { return false };
+        entry.flows -= 1;
+        if entry.flows == 0 {
+            entry.regulator = None;
         }
-        ward.flows == 0
+        entry.flows == 0
     }
 
     /// The regulator of that number.
     #[inline]
-    pub(crate) fn get(&self, id: WardId) -> Option<&dyn Regulator> {
-        self.wards.get(id.index())?.regulator.as_deref()
+    pub(crate) fn get(&self, id: RegulatorId) -> Option<&dyn Regulator> {
+        self.entries.get(id.index())?.regulator.as_deref()
     }
 
     /// The regulator of that number, to be called.
     #[inline]
-    pub(crate) fn get_mut(&mut self, id: WardId) -> Option<&mut (dyn Regulator + 'static)> {
-        self.wards.get_mut(id.index())?.regulator.as_deref_mut()
+    pub(crate) fn get_mut(&mut self, id: RegulatorId) -> Option<&mut (dyn Regulator + 'static)> {
+        self.entries.get_mut(id.index())?.regulator.as_deref_mut()
     }
 
     /// The regulator of that number, to be told of one of its flows.
     #[inline]
-    pub(crate) fn hear(&mut self, id: WardId, flow: FlowId) -> Option<&mut (dyn Regulator + 'static)> {
-        let ward = self.wards.get_mut(id.index())?;
-        ward.heard = flow;
-        ward.regulator.as_deref_mut()
+    pub(crate) fn hear(&mut self, id: RegulatorId, flow: FlowId) -> Option<&mut (dyn Regulator + 'static)> {
+        let entry = self.entries.get_mut(id.index())?;
+        entry.heard = flow;
+        entry.regulator.as_deref_mut()
     }
 
     /// The flow that a regulator heard of last.
-    pub(crate) fn heard(&self, id: WardId) -> FlowId {
-        self.wards.get(id.index()).map_or(FlowId(0), |ward| ward.heard)
+    pub(crate) fn heard(&self, id: RegulatorId) -> FlowId {
+        self.entries.get(id.index()).map_or(FlowId(0), |entry| entry.heard)
     }
 }
