@@ -12,10 +12,11 @@ const MODEL_FOLDERS: [&str; 3] =
     ["crates/ackclock-tcp/src/cc", "crates/ackclock-tcp/src/recovery", "crates/ackclock-tcp/src/undo"];
 
 /// Registries whose rows are models wherever they lie: the file that declares the type of a row.
-const MODEL_REGISTRIES: [(&str, &str); 4] = [
+const MODEL_REGISTRIES: [(&str, &str); 5] = [
     ("crates/ackclock-link/src/lib.rs", "LINKS"),
     ("crates/ackclock-link/src/queue/mod.rs", "QUEUES"),
     ("crates/ackclock-link/src/scheduler/mod.rs", "SCHEDULERS"),
+    ("crates/ackclock-link/src/errors/mod.rs", "ERRORS"),
     ("crates/ackclock-edge/src/lib.rs", "REGULATORS"),
 ];
 

@@ -20,7 +20,7 @@ struct Kind {
     template: &'static str,
 }
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind {
         name: "regulator",
         modules: "crates/ackclock-edge/src/lib.rs",
@@ -52,6 +52,14 @@ const KINDS: [Kind; 5] = [
         registry: ("crates/ackclock-link/src/scheduler/mod.rs", "SCHEDULERS"),
         row: "MODULE::Config",
         template: include_str!("../templates/scheduler.rs"),
+    },
+    Kind {
+        name: "error-process",
+        modules: "crates/ackclock-link/src/errors/mod.rs",
+        line: "mod",
+        registry: ("crates/ackclock-link/src/errors/mod.rs", "ERRORS"),
+        row: "MODULE::Config",
+        template: include_str!("../templates/error_process.rs"),
     },
     Kind {
         name: "congestion-control",

@@ -212,7 +212,18 @@ fn lists_come_from_the_registries() {
     let catalogue: Value = serde_json::from_str(&folder.prints(&["list", "--json"])).unwrap();
     assert_eq!(
         keys(&catalogue),
-        ["tables", "links", "queues", "schedulers", "regulators", "senders", "acks", "presets", "workloads"]
+        [
+            "tables",
+            "links",
+            "queues",
+            "schedulers",
+            "errors",
+            "regulators",
+            "senders",
+            "acks",
+            "presets",
+            "workloads"
+        ]
     );
     assert_eq!(catalogue["senders"][0]["schema"]["type"], "object");
 }

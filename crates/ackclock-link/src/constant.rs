@@ -16,7 +16,8 @@ use ackclock_core::{Config, ConfigError, Pace, Rate, Segment, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::loss::{Loss, assemble};
+use crate::errors::Errors;
+use crate::loss::assemble;
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
@@ -28,18 +29,19 @@ pub struct ConstantConfig {
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Span,
-    /// Share of packets that the medium loses, each by itself.
-    pub loss: Loss,
+    /// Packets that the medium loses: a share, each by itself, or an error process.
+    pub loss: Errors,
 }
 
 impl Default for ConstantConfig {
     fn default() -> Self {
-        Self { rate: Rate::from_bps(10_000_000), delay: Span::from_millis(20), loss: Loss::NONE }
+        Self { rate: Rate::from_bps(10_000_000), delay: Span::from_millis(20), loss: Errors::NONE }
     }
 }
 
 impl Config for ConstantConfig {
     fn check(&self) -> Result<(), ConfigError> {
+        self.loss.check().map_err(|error| error.under("loss"))?;
         if self.rate == Rate::ZERO {
             return Err(ConfigError::new(
                 "rate",
@@ -49,6 +51,11 @@ impl Config for ConstantConfig {
         }
         Ok(())
     }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let loss = self.loss.complete().map_err(|error| error.under("loss"))?;
+        Ok(Self { loss, ..self })
+    }
 }
 
 impl LinkConfig for ConstantConfig {
@@ -57,7 +64,7 @@ impl LinkConfig for ConstantConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        Ok(assemble(Constant::new(self.rate, self.delay), self.loss, context))
+        assemble(Constant::new(self.rate, self.delay), &self.loss, context)
     }
 
     fn has_medium(&self) -> bool {

@@ -1,8 +1,8 @@
 //! # ackclock-link
 //!
 //! What a segment meets between two boxes: links (one direction), bearers (both directions of a radio channel), the
-//! queue disciplines in front of them and the schedulers of cells. One file a model; the registries [`LINKS`],
-//! [`queue::QUEUES`] and [`scheduler::SCHEDULERS`] name them.
+//! queue disciplines in front of them, the schedulers of cells and the error processes of channels. One file a model; the registries [`LINKS`],
+//! [`queue::QUEUES`], [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] name them.
 
 mod bearer;
 mod carried;
@@ -10,6 +10,7 @@ pub mod cell;
 mod config;
 mod constant;
 mod delay;
+pub mod errors;
 mod exchange;
 pub mod fading;
 mod in_order;
@@ -33,6 +34,7 @@ pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
 pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
+pub use errors::Errors;
 pub use exchange::Silence;
 pub use link::{AnyLink, BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load};
 pub use loss::{Loss, Lossy};

@@ -1,37 +1,25 @@
-//! # Random loss
-//!
-//! ## Source
-//! CR04 section on loss and latency: packets lost on the radio hop, independently of each other.
-//!
-//! ## What it does
-//! Wraps any medium: each packet is transmitted as ever and then lost with a fixed probability. The draws come from the
-//! stream `NAME/loss`, one a packet in the order of transmission.
-//!
-//! ## Differences from the source
-//! None.
-//!
-//! ## Validation
-//! The share lost is binomial (`tests/theory.rs`); lost packets count in the conservation law.
+//! Loss on the way: the share that is lost, and a medium that loses packets as an error process says.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use ackclock_core::{Rate, Segment, Span, Stream, Time};
+use ackclock_core::{ConfigError, Rate, Segment, Span, Time};
 use delegate::delegate;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::{AnyLink, LinkContext, SerialLink};
 
 /// The probability with which a packet is lost, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "f64")]
-pub struct Loss(f64);
+pub struct Loss(pub(crate) f64);
 
 impl Loss {
-    const HELP: &'static str = "0 to 1 or \"0%\" to \"100%\"";
+    pub(crate) const HELP: &'static str = "0 to 1 or \"0%\" to \"100%\"";
     /// Every packet arrives.
     pub const NONE: Self = Self(0.0);
 
@@ -103,27 +91,28 @@ impl JsonSchema for Loss {
     }
 }
 
-/// A medium that loses packets at random.
-#[derive(Debug)]
+/// A medium that loses packets as an error process says of the instants at which they depart. What is lost was transmitted as
+/// ever.
 pub struct Lossy<M> {
     medium: M,
-    loss: Loss,
-    stream: Stream,
+    errors: AnyErrorProcess,
 }
 
 impl<M> Lossy<M> {
-    /// Wraps `medium`; chance comes from `stream`.
-    pub const fn new(medium: M, loss: Loss, stream: Stream) -> Self {
-        Self { medium, loss, stream }
+    /// Wraps `medium`.
+    pub const fn new(medium: M, errors: AnyErrorProcess) -> Self {
+        Self { medium, errors }
     }
 }
 
 impl<M: Medium> Medium for Lossy<M> {
     fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
         let transmission = self.medium.transmit(arrived, start, segment);
-        // The number is drawn for every packet, so that the luck of the next does not hang on the fate of this one.
-        let lost = self.stream.chance(self.loss.0);
-        Transmission { fate: if lost { Fate::Lost } else { transmission.fate }, ..transmission }
+        // Asked for every packet, so that the luck of the next does not hang on the fate of this one.
+        match self.errors.fate(transmission.departs) {
+            Fate::Lost => Transmission { fate: Fate::Lost, ..transmission },
+            Fate::Arrives => transmission,
+        }
     }
 
     fn foreseeable(&self) -> bool {
@@ -141,13 +130,22 @@ impl<M: Medium> Medium for Lossy<M> {
     }
 }
 
-/// A link of this medium, with the loss that every link table can ask for.
-pub(crate) fn assemble<M: Medium + 'static>(medium: M, loss: Loss, context: LinkContext<'_>) -> AnyLink {
-    let LinkContext { queue, meaning, streams, name, .. } = context;
+/// How long an interval of a channel lasts whose table does not say: the radio frame of UMTS.
+const RADIO_FRAME: Span = Span::from_millis(10);
+
+/// A link of this medium, with the errors that every link table can ask for under `loss`.
+pub(crate) fn assemble<M: Medium + 'static>(
+    medium: M,
+    errors: &Errors,
+    context: LinkContext<'_>,
+) -> Result<AnyLink, ConfigError> {
+    let LinkContext { queue, meaning, streams, name, files } = context;
     let queue = queue.build();
-    if loss == Loss::NONE {
-        return SerialLink::new(medium, queue, meaning).into();
+    if errors.is_none() {
+        return Ok(SerialLink::new(medium, queue, meaning).into());
     }
-    let stream = streams.stream(&format!("{name}/loss"));
-    SerialLink::new(Lossy::new(medium, loss, stream), queue, meaning).into()
+    let name = &format!("{name}/loss");
+    let errors = errors.build(ErrorContext { streams, name, files, block: RADIO_FRAME });
+    let errors = errors.map_err(|error| error.under("loss"))?;
+    Ok(SerialLink::new(Lossy::new(medium, errors), queue, meaning).into())
 }

@@ -27,7 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::constant::Constant;
 use crate::delay::Delays;
-use crate::loss::{Loss, assemble};
+use crate::errors::Errors;
+use crate::loss::assemble;
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
@@ -43,8 +44,8 @@ pub struct VariableConfig {
     pub delay: Law<Span>,
     /// When rate and delay are drawn.
     pub redraw: Redraw,
-    /// Share of packets that the medium loses, each by itself.
-    pub loss: Loss,
+    /// Packets that the medium loses: a share, each by itself, or an error process.
+    pub loss: Errors,
     /// Times in which nothing passes and nothing is lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
@@ -58,7 +59,7 @@ impl Default for VariableConfig {
             rate: "u(200kbit/s, 50kbit/s)".parse().expect("a law written here and tested"),
             delay: law("e(50ms)"),
             redraw: Redraw::Packet,
-            loss: Loss::NONE,
+            loss: Errors::NONE,
             outages: Vec::new(),
         }
     }
@@ -66,6 +67,7 @@ impl Default for VariableConfig {
 
 impl Config for VariableConfig {
     fn check(&self) -> Result<(), ConfigError> {
+        self.loss.check().map_err(|error| error.under("loss"))?;
         Outages::new(&self.outages)?;
         match self.redraw {
             Redraw::Packet if self.rate.least() == Rate::ZERO => Err(ConfigError::new(
@@ -81,6 +83,11 @@ impl Config for VariableConfig {
             )),
             _ => Ok(()),
         }
+    }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let loss = self.loss.complete().map_err(|error| error.under("loss"))?;
+        Ok(Self { loss, ..self })
     }
 }
 
@@ -107,20 +114,20 @@ impl LinkConfig for VariableConfig {
             (self.rate.constant(), self.delay.constant(), outages.is_empty())
         {
             // Nothing varies: the constant link is the same and costs less.
-            return Ok(assemble(Constant::new(rate, delay), self.loss, context));
+            return assemble(Constant::new(rate, delay), &self.loss, context);
         }
         let mut rates = context.streams.stream(&format!("{}/rate", context.name));
         let mut delays = context.streams.stream(&format!("{}/delay", context.name));
         let Redraw::Interval(length) = self.redraw else {
             let delays = Delays::new(self.delay.clone(), delays);
             let medium = PerPacket::new(self.rate.clone(), rates, delays, outages);
-            return Ok(assemble(medium, self.loss, context));
+            return assemble(medium, &self.loss, context);
         };
         let rate = ByNumber { law: self.rate.clone(), seed: rates.bits() };
         let rate = Drawn { rate, first: 0, rates: Vec::new() };
         let delay = ByNumber { law: self.delay.clone(), seed: delays.bits() };
         let potential = Potential::default();
-        Ok(assemble(PerInterval { rate, delay, length, outages, potential }, self.loss, context))
+        assemble(PerInterval { rate, delay, length, outages, potential }, &self.loss, context)
     }
 
     fn has_medium(&self) -> bool {

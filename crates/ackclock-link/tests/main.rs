@@ -5,6 +5,7 @@
 mod allocation;
 mod cell;
 mod common;
+mod errors;
 mod laws;
 mod theory;
 mod trace;

@@ -3,6 +3,7 @@
 use ackclock_core::{Entry, Registry};
 use ackclock_edge::REGULATORS;
 use ackclock_link::LINKS;
+use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_tcp::{SENDERS, WORKLOADS};
@@ -36,7 +37,7 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// The tables of a scenario file and of a result, and the links, queues, schedulers, regulators, senders, acks, presets and workloads that they name.
+/// The tables of a scenario file and of a result, and the links, queues, schedulers, errors, regulators, senders, acks, presets and workloads that they name.
 pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
@@ -46,6 +47,7 @@ pub fn catalogue() -> Vec<Kind> {
         kind("links", &LINKS),
         kind("queues", &QUEUES),
         kind("schedulers", &SCHEDULERS),
+        kind("errors", &ERRORS),
         kind("regulators", &REGULATORS),
         kind("senders", &SENDERS),
         kind("acks", &ACKS),

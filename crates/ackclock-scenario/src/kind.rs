@@ -10,6 +10,7 @@ use std::fmt;
 use ackclock_core::{ConfigError, Registry};
 use ackclock_edge::REGULATORS;
 use ackclock_link::LINKS;
+use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_tcp::{SENDERS, WORKLOADS};
@@ -123,6 +124,7 @@ pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
     let mut found = in_registry(&LINKS, kind, key);
     found.extend(in_registry(&QUEUES, kind, key));
     found.extend(in_registry(&SCHEDULERS, kind, key));
+    found.extend(in_registry(&ERRORS, kind, key));
     found.extend(in_registry(&REGULATORS, kind, key));
     found.extend(in_registry(&ACKS, kind, key));
     found.extend(in_registry(&WORKLOADS, kind, key));
@@ -140,6 +142,7 @@ fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
     let schema = in_registry(&LINKS, old, new)
         .or_else(|| in_registry(&QUEUES, old, new))
         .or_else(|| in_registry(&SCHEDULERS, old, new))
+        .or_else(|| in_registry(&ERRORS, old, new))
         .or_else(|| in_registry(&REGULATORS, old, new))
         .or_else(|| in_registry(&SENDERS, old, new))
         .or_else(|| in_registry(&ACKS, old, new))

@@ -10,7 +10,7 @@ use super::channel::shares;
 use super::rates::{self, RateRow};
 use super::short::ShortFlows;
 use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext};
-use crate::{AnyLink, Files, LinkConfig, LinkContext, Loss, Nominal};
+use crate::{AnyLink, Errors, Files, LinkConfig, LinkContext, Nominal};
 
 /// A cell: many users over one channel that fades for each of them, and a scheduler that serves one in a slot. The users are
 /// `[[edge.user]]`, each with queues of its own, one a flow; the link from the mobiles is one for each user.
@@ -29,8 +29,8 @@ pub struct CellConfig {
     pub overflow: Overflow,
     /// Law of the delay behind the transmitter, one way. Packets of a user do not overtake each other.
     pub delay: Law<Span>,
-    /// Share of packets that the radio loses, each by itself.
-    pub loss: Loss,
+    /// Packets that the radio loses: a share, each by itself, or an error process, which each user has of its own.
+    pub loss: Errors,
     /// Slots of a second.
     pub slots: u32,
     /// Slots from the measurement of a user's channel until it can be served at the rate found.
@@ -143,7 +143,7 @@ impl Default for CellConfig {
             buffer_per: BufferPer::Flow,
             overflow: Overflow::Longest,
             delay: "u(75ms, 30ms)".parse().expect("a law written here and tested"),
-            loss: Loss::NONE,
+            loss: Errors::NONE,
             slots: 600,
             drc_delay: 0,
             transport: Transport::Bits,
@@ -165,6 +165,7 @@ impl Config for CellConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.scheduler()?;
         self.short_flow.check()?;
+        self.loss.check().map_err(|error| error.under("loss"))?;
         rates::check(&self.rates)?;
         if !(1..=1_000_000).contains(&self.slots) {
             return Err(ConfigError::new(
@@ -184,7 +185,8 @@ impl Config for CellConfig {
 
     fn complete(self) -> Result<Self, ConfigError> {
         let scheduler = SCHEDULERS.complete(&self.scheduler).map_err(|error| error.under("scheduler"))?;
-        Ok(Self { scheduler, ..self })
+        let loss = self.loss.complete().map_err(|error| error.under("loss"))?;
+        Ok(Self { scheduler, loss, ..self })
     }
 }
 
@@ -244,7 +246,7 @@ impl LinkConfig for CellConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        Ok(Cell::new(self, self.build_scheduler()?, context).into())
+        Ok(Cell::new(self, self.build_scheduler()?, context)?.into())
     }
 
     fn has_medium(&self) -> bool {

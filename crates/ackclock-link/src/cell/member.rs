@@ -1,16 +1,19 @@
 //! A user of a cell: its channel, its luck, and the packet that is being sent to it.
 
-use ackclock_core::{Segment, Stream, Streams, Time};
+use ackclock_core::{ConfigError, Segment, Time};
 
 use super::channel::Channel;
 use super::config::{CellConfig, CellUser};
+use super::slots::Slots;
+use crate::LinkContext;
 use crate::delay::Delays;
+use crate::errors::{AnyErrorProcess, ErrorContext};
 
 /// One user.
 pub(super) struct Member {
     pub(super) channel: Channel,
     pub(super) delays: Delays,
-    pub(super) chance: Stream,
+    pub(super) errors: AnyErrorProcess,
     /// The packet that has begun to be sent and has not ended.
     pub(super) begun: Option<Fragment>,
     pub(super) last_arrival: Time,
@@ -19,22 +22,29 @@ pub(super) struct Member {
 }
 
 impl Member {
+    /// The user of this number.
+    ///
+    /// # Errors
+    /// Where a file that its errors name is unreadable or malformed.
     pub(super) fn new(
         config: &CellConfig,
         number: u32,
         user: &CellUser,
-        streams: &Streams,
-        name: &str,
-    ) -> Self {
+        context: &LinkContext<'_>,
+    ) -> Result<Self, ConfigError> {
+        let &LinkContext { streams, name, files, .. } = context;
         let stream = |what: &str| streams.stream(&format!("{name}/{what}/{number}"));
-        Self {
+        let block = Slots::new(config.slots).length();
+        let name = &format!("{name}/loss/{number}");
+        let errors = config.loss.build(ErrorContext { streams, name, files, block });
+        Ok(Self {
             channel: Channel::new(user, &config.rates, config.slots.into(), stream("fading")),
             delays: Delays::new(config.delay.clone(), stream("delay")),
-            chance: stream("loss"),
+            errors: errors.map_err(|error| error.under("loss"))?,
             begun: None,
             last_arrival: Time::ZERO,
             state: (u64::MAX, 0),
-        }
+        })
     }
 }
 

@@ -44,13 +44,14 @@ pub use synthetic::Synthetic;
 
 use std::borrow::Cow;
 
-use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Segment, Span, Time};
 
+use crate::errors::ErrorProcess;
 use crate::outcomes::Outcomes;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
 use crate::serial::Flight;
 use crate::{
-    AnyLink, BufferMeaning, Cause, Departures, Link, LinkContext, LinkEvent, LinkView, Load, Loss, Medium,
+    AnyLink, BufferMeaning, Cause, Departures, Fate, Link, LinkContext, LinkEvent, LinkView, Load, Medium,
 };
 use backlog::{Backlog, Place, Rules};
 use grant::{Grant, grants};
@@ -67,7 +68,6 @@ pub struct Cell {
     slots: Slots,
     drc_delay: u64,
     remainder: Remainder,
-    loss: Loss,
     meaning: BufferMeaning,
     /// What each state of a channel carries; the first is no rate.
     grants: Vec<Grant>,
@@ -101,10 +101,14 @@ struct Air {
 }
 
 impl Cell {
-    fn new(config: &CellConfig, scheduler: Box<dyn Scheduler>, context: LinkContext<'_>) -> Self {
+    fn new(
+        config: &CellConfig,
+        scheduler: Box<dyn Scheduler>,
+        context: LinkContext<'_>,
+    ) -> Result<Self, ConfigError> {
+        let member = |(number, user)| Member::new(config, number, user, &context);
+        let members: Vec<_> = (0..).zip(config.each_user()).map(member).collect::<Result<_, _>>()?;
         let LinkContext { queue, meaning, streams, name, .. } = context;
-        let member = |(number, user)| Member::new(config, number, user, streams, name);
-        let members: Vec<_> = (0..).zip(config.each_user()).map(member).collect();
         let slots = Slots::new(config.slots);
         let rules = Rules {
             plan: queue,
@@ -113,11 +117,10 @@ impl Cell {
             overflow: config.overflow,
             short: config.short_flow.clone(),
         };
-        Self {
+        Ok(Self {
             slots,
             drc_delay: config.drc_delay.into(),
             remainder: config.remainder,
-            loss: config.loss,
             meaning,
             grants: grants(config, slots),
             backlog: Backlog::new(members.len(), rules),
@@ -134,7 +137,7 @@ impl Cell {
             sent: 0,
             bytes: 0,
             reference: Reference::new(config, streams, name),
-        }
+        })
     }
 
     /// Decides every slot that begins up to `now`, and ends those that are over.
@@ -228,8 +231,8 @@ impl Cell {
         let member = &mut self.members[self.air.user as usize];
         for segment in self.air.last.drain(..) {
             // Both are drawn for every packet, so that the luck of the next does not hang on the fate of this one.
-            let (lost, delay) = (member.chance.chance(self.loss.probability()), member.delays.draw());
-            if lost {
+            let (fate, delay) = (member.errors.fate(at), member.delays.draw());
+            if fate == Fate::Lost {
                 self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), segment);
                 continue;
             }

@@ -1,6 +1,6 @@
 //! The slots of a cell: so many to the second, anchored at the start of the run so that they do not drift.
 
-use ackclock_core::Time;
+use ackclock_core::{Span, Time};
 
 /// How time is cut into slots.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,11 @@ impl Slots {
     /// Slots of a second.
     pub(super) const fn per_second(self) -> u64 {
         self.per_second
+    }
+
+    /// How long a slot lasts, rounded down to the nanosecond.
+    pub(super) const fn length(self) -> Span {
+        Span::from_nanos(SECOND / self.per_second)
     }
 
     /// When a slot begins: its number by the length of a slot, rounded down to the nanosecond.

@@ -25,6 +25,7 @@ use super::opportunities::{OpportunityMedium, Tariff};
 use super::samples::Playhead;
 use super::{Recording, TraceError};
 use crate::delay::Delays;
+use crate::errors::Errors;
 use crate::loss::{Loss, assemble};
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::pieces::{NANOBITS_PER_BYTE, finish};
@@ -40,8 +41,9 @@ pub struct TraceConfig {
     pub accounting: Accounting,
     /// Law of the propagation delay, one way, beside the delay that the recording itself may give.
     pub delay: Law<Span>,
-    /// Share of packets that the medium loses, each by itself, beside the loss that the recording itself may give.
-    pub loss: Loss,
+    /// Packets that the medium loses, beside the loss that the recording itself may give: a share, each by itself, or an error
+    /// process.
+    pub loss: Errors,
 }
 
 /// How bytes are counted at opportunities.
@@ -70,13 +72,14 @@ impl Default for TraceConfig {
             file: String::new(),
             accounting: Accounting::Mahimahi,
             delay: Law::from(Span::ZERO),
-            loss: Loss::NONE,
+            loss: Errors::NONE,
         }
     }
 }
 
 impl Config for TraceConfig {
     fn check(&self) -> Result<(), ConfigError> {
+        self.loss.check().map_err(|error| error.under("loss"))?;
         if self.file.is_empty() {
             return Err(ConfigError::new(
                 "file",
@@ -84,6 +87,11 @@ impl Config for TraceConfig {
             ));
         }
         Ok(())
+    }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let loss = self.loss.complete().map_err(|error| error.under("loss"))?;
+        Ok(Self { loss, ..self })
     }
 }
 
@@ -118,18 +126,18 @@ impl LinkConfig for TraceConfig {
         let recording = self.recording(context.files)?;
         let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
         let delays = Delays::new(self.delay.clone(), stream("delay"));
-        Ok(match recording {
+        match recording {
             Recording::Opportunities(opportunities) => {
                 let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays);
-                assemble(medium, self.loss, context)
+                assemble(medium, &self.loss, context)
             }
             Recording::Samples(samples) => {
                 let losses = stream("recorded-loss");
                 let work = samples.work();
                 let medium = SampleMedium { playhead: Playhead::new(samples), work, delays, losses };
-                assemble(medium, self.loss, context)
+                assemble(medium, &self.loss, context)
             }
-        })
+        }
     }
 
     fn has_medium(&self) -> bool {

@@ -54,11 +54,11 @@ impl std::fmt::Display for TraceError {
 }
 
 impl TraceError {
-    fn whole(message: impl Into<String>) -> Self {
+    pub(crate) fn whole(message: impl Into<String>) -> Self {
         Self { line: None, message: message.into() }
     }
 
-    fn at(index: usize, message: impl Into<String>) -> Self {
+    pub(crate) fn at(index: usize, message: impl Into<String>) -> Self {
         Self { line: Some(index + 1), message: message.into() }
     }
 }
@@ -90,24 +90,11 @@ impl Recording {
     /// # Errors
     /// Names the line, what stands there and what is allowed. Never panics, whatever the bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, TraceError> {
-        if bytes.len() > MAX_BYTES {
-            return Err(TraceError::whole(format!(
-                "the file has {} bytes; at most {MAX_BYTES} are read",
-                bytes.len()
-            )));
-        }
-        // What Windows writes before a text in UTF-8.
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        if let Some((_, what)) = OTHER_FORMS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
-            return Err(TraceError::whole(format!(
-                "it is {what}; recordings are mahimahi files, CSV and JSON lists"
-            )));
-        }
+        let bytes = plain_text(bytes, "recordings are mahimahi files, CSV and JSON lists")?;
         match bytes.first() {
-            None => Err(TraceError::whole("the file is empty")),
             Some(b'[') => json::parse(bytes).map(Self::Samples),
             Some(first) if first.is_ascii_digit() => Opportunities::parse(bytes).map(Self::Opportunities),
-            Some(_) => csv::parse(bytes).map(Self::Samples),
+            _ => csv::parse(bytes).map(Self::Samples),
         }
     }
 
@@ -157,6 +144,24 @@ fn readable(text: String) -> Result<String, TraceError> {
         ..=MAX_BYTES => Ok(text),
         long => Err(TraceError::whole(format!("it would take {long} bytes; at most {MAX_BYTES} are read"))),
     }
+}
+
+/// The bytes of a file that may be a text, without what Windows writes before one in UTF-8; `forms` says what the file can be.
+pub(crate) fn plain_text<'a>(bytes: &'a [u8], forms: &str) -> Result<&'a [u8], TraceError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(TraceError::whole(format!(
+            "the file has {} bytes; at most {MAX_BYTES} are read",
+            bytes.len()
+        )));
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if let Some((_, what)) = OTHER_FORMS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(TraceError::whole(format!("it is {what}; {forms}")));
+    }
+    if bytes.is_empty() {
+        return Err(TraceError::whole("the file is empty"));
+    }
+    Ok(bytes)
 }
 
 /// How often a recording of this length has been played by `now`, and how far it has come since.

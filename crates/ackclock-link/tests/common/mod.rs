@@ -23,6 +23,9 @@ impl Files for MadeUp {
             // Bursts, gaps, several opportunities in one millisecond.
             "bursts" => "0\n3\n3\n3\n7\n30\n31\n31\n60\n100\n",
             "rates" => "time_s,rate_kbps\n0,800\n0.02,0\n0.05,2000\n0.1,\n",
+            "errors" => {
+                "00011\n001 # lost from 30 to 50 ms and from 70 to 80, where an interval lasts 10 ms\n"
+            }
             "lossy" => "time_s,rate_kbps,delay_ms,loss\n0,800,20,0.2\n0.02,0,5,0\n0.05,2000,1,0\n0.1,,,\n",
             _ => return std::fs::read(path).map(Arc::from).map_err(|error| format!("{path}: {error}")),
         };
@@ -81,11 +84,13 @@ pub fn every_link() -> Vec<Value> {
     let tables = |name: &str| {
         match name {
         "constant" => {
-            vec![json!({"rate": "1Mbit/s", "delay": "3ms"}), json!({"rate": "1Mbit/s", "loss": 0.1})]
+            vec![json!({"rate": "1Mbit/s", "delay": "3ms"}), json!({"rate": "1Mbit/s", "loss": 0.1}),
+                json!({"rate": "1Mbit/s", "loss": {"kind": "gilbert-elliott", "bad": 0.7}}),
+                json!({"rate": "1Mbit/s", "loss": {"kind": "recording", "file": "errors", "interval": "3ms"}})]
         }
         "variable" => vec![
             json!({"rate": "u(1Mbit/s, 300kbit/s)", "delay": "1ms + e(5ms)"}),
-            json!({"rate": "u(1Mbit/s, 300kbit/s)", "delay": "e(5ms)", "redraw": "interval(7ms)", "loss": 0.1}),
+            json!({"rate": "u(1Mbit/s, 300kbit/s)", "delay": "e(5ms)", "redraw": "interval(7ms)", "loss": "rayleigh"}),
             json!({
                 "rate": "table(0kbit/s: 1, 2Mbit/s: 3)", "delay": "2ms", "redraw": "slot",
                 "outages": [{"at": "10ms", "for": "30ms", "every": "100ms"}]
@@ -100,7 +105,7 @@ pub fn every_link() -> Vec<Value> {
         ],
         "cell" => [
             json!({}),
-            json!({"users": [{"count": 2, "doppler": 100.0}, {"fading": "jakes"}], "delay": "2ms", "loss": 0.1}),
+            json!({"users": [{"count": 2, "doppler": 100.0}, {"fading": "jakes"}], "delay": "2ms", "loss": {"kind": "rayleigh", "doppler": 0.1}}),
             json!({
                 "users": [{"fading": "table"}, {"mean_snr": 5.0}], "scheduler": "pf-rp", "order": "sfp",
                 "short_flow": {"bytes": "3kB", "idle": "50ms"}, "drc_delay": 2, "delay": "e(5ms)"

@@ -1,0 +1,121 @@
+//! # Gilbert-Elliott errors
+//!
+//! ## Source
+//! Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal 39, 1960; Elliott, "Estimates of error rates for
+//! codes on burst-noise channels", the same 42, 1963.
+//!
+//! ## What it does
+//! A channel is good or bad, interval by interval, as a Markov chain: bad after good with probability p, good after bad with
+//! probability r. What is sent is lost with one probability in good intervals and another in bad ones, drawn for each packet
+//! or block where it is neither 0 nor 1.
+//!
+//! ## Differences from the source
+//! States change with time, not with what is sent, so that a channel goes on while nobody sends.
+//!
+//! ## Validation
+//! Share lost, mean burst 1/r and mean gap 1/p (`tests/errors.rs`).
+
+use ackclock_core::{Config, ConfigError, Span, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bursts::{Bursts, Chain, State};
+use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
+use crate::{Fate, Files, Loss};
+
+/// Bursts of a channel that is good or bad: a Markov chain with the probabilities of either change, and a share lost in each
+/// state.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GilbertElliottConfig {
+    /// Probability that a bad interval follows a good one. Good runs last 1/p intervals in the mean.
+    pub p: Loss,
+    /// Probability that a good interval follows a bad one. Bad runs last 1/r intervals in the mean.
+    pub r: Loss,
+    /// Share lost of what is sent in good intervals.
+    pub good: Loss,
+    /// Share lost of what is sent in bad intervals.
+    pub bad: Loss,
+    /// How long an interval lasts; where it is left out, the TTI of an RLC bearer, the slot of a cell, and 10ms over any other
+    /// link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Span>,
+}
+
+impl Default for GilbertElliottConfig {
+    /// Gilbert's channel with bursts of 10 intervals every second or so.
+    fn default() -> Self {
+        Self { p: Loss(0.01), r: Loss(0.1), good: Loss(0.0), bad: Loss(1.0), interval: None }
+    }
+}
+
+impl GilbertElliottConfig {
+    const fn chain(&self) -> Chain {
+        Chain { to_bad: self.p.probability(), to_good: self.r.probability() }
+    }
+}
+
+impl Config for GilbertElliottConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let Chain { to_bad: p, to_good: r } = self.chain();
+        if p + r == 0.0 {
+            return Err(ConfigError::new("p", "p and r are both 0: the channel would never change"));
+        }
+        if p + r > 1.0 {
+            let message = format!("p + r = {} is above 1: bad intervals would avoid each other", p + r);
+            return Err(ConfigError::new("p", message));
+        }
+        check_interval(self.interval)
+    }
+}
+
+impl ErrorConfig for GilbertElliottConfig {
+    fn share(&self, _: &dyn Files) -> Result<f64, ConfigError> {
+        let bad = self.chain().share_bad();
+        Ok(bad * self.bad.probability() + (1.0 - bad) * self.good.probability())
+    }
+
+    fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError> {
+        let interval = self.interval.unwrap_or(context.block);
+        let states = Bursts::new(self.chain(), interval, context.streams.stream(context.name));
+        let chance = context.streams.stream(&format!("{}/within", context.name));
+        Ok(AnyErrorProcess::Other(Box::new(GilbertElliott { states, lost: [self.good, self.bad], chance })))
+    }
+}
+
+/// The channel, and the shares lost while it is good and while it is bad.
+struct GilbertElliott {
+    states: Bursts,
+    lost: [Loss; 2],
+    chance: Stream,
+}
+
+impl ErrorProcess for GilbertElliott {
+    fn fate(&mut self, at: Time) -> Fate {
+        let share = self.lost[self.states.state(at) as usize];
+        // A number is drawn for every packet, so that the luck of the next does not hang on the state.
+        if self.chance.chance(share.probability()) { Fate::Lost } else { Fate::Arrives }
+    }
+}
+
+const _: () = assert!(State::Good as usize == 0 && State::Bad as usize == 1);
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::registry::read_table;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_channel_that_cannot_be_is_refused() {
+        let refused = |table| read_table::<GilbertElliottConfig>(table).unwrap_err();
+        assert_eq!(refused(json!({"p": 0, "r": 0})).path, "p");
+        assert_eq!(
+            refused(json!({"p": 0.6, "r": 0.5})).message,
+            "p + r = 1.1 is above 1: bad intervals would avoid each other"
+        );
+        assert_eq!(refused(json!({"interval": "1us"})).path, "interval");
+        assert_eq!(refused(json!({"bad": 1.5})).path, "bad");
+    }
+}

@@ -1,0 +1,63 @@
+//! # Independent errors
+//!
+//! ## Source
+//! CR04 section on loss and latency: packets lost on the radio hop, independently of each other.
+//!
+//! ## What it does
+//! Each packet or block is lost with a fixed probability. One number is drawn for each, in the order of transmission.
+//!
+//! ## Differences from the source
+//! None.
+//!
+//! ## Validation
+//! The share lost is binomial (`tests/errors.rs`, `tests/theory.rs`).
+
+use ackclock_core::{Config, ConfigError, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess};
+use crate::{Fate, Files, Loss};
+
+/// Each packet or block is lost by itself with a fixed probability; `loss = 0.01` is short for it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IndependentConfig {
+    /// Share that is lost.
+    pub share: Loss,
+}
+
+impl Config for IndependentConfig {}
+
+impl ErrorConfig for IndependentConfig {
+    fn share(&self, _: &dyn Files) -> Result<f64, ConfigError> {
+        Ok(self.share.probability())
+    }
+
+    fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError> {
+        let stream = context.streams.stream(context.name);
+        Ok(AnyErrorProcess::Independent(Independent::new(self.share, stream)))
+    }
+}
+
+/// Loses each packet or block by itself.
+#[derive(Clone, Debug)]
+pub struct Independent {
+    share: Loss,
+    stream: Stream,
+}
+
+impl Independent {
+    /// Loses this share; chance comes from `stream`.
+    pub const fn new(share: Loss, stream: Stream) -> Self {
+        Self { share, stream }
+    }
+}
+
+impl ErrorProcess for Independent {
+    // A number is drawn for every packet, so that the luck of the next does not hang on the fate of this one.
+    #[inline]
+    fn fate(&mut self, _: Time) -> Fate {
+        if self.stream.chance(self.share.probability()) { Fate::Lost } else { Fate::Arrives }
+    }
+}

@@ -1,0 +1,185 @@
+//! How a table says which errors a channel has: a share, or an error process.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use ackclock_core::ConfigError;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::Value;
+
+use super::{AnyErrorProcess, ERRORS, ErrorConfig, ErrorContext, IndependentConfig};
+use crate::{Files, Loss};
+
+/// Errors as a scenario writes them: `0.01` or `"1%"`, each packet or block by itself, or an error process, a name or a table
+/// with `kind`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Errors {
+    /// A share, each by itself.
+    Share(Loss),
+    /// An error process as written.
+    Process(Value),
+}
+
+impl Errors {
+    /// Nothing is lost.
+    pub const NONE: Self = Self::Share(Loss::NONE);
+
+    /// Whether nothing is ever lost, so that nobody need ask.
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+
+    /// Checks what stands there.
+    ///
+    /// # Errors
+    /// Names the key of the process, its value and what is allowed.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.config().map(drop)
+    }
+
+    /// The same with every key of the process written out.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn complete(self) -> Result<Self, ConfigError> {
+        match self {
+            Self::Share(share) => Ok(Self::Share(share)),
+            Self::Process(table) => ERRORS.complete(&table).map(Self::Process),
+        }
+    }
+
+    /// Share of what is sent that is lost in the long run.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), and where a file that it names is unreadable or malformed.
+    pub fn share(&self, files: &dyn Files) -> Result<f64, ConfigError> {
+        self.config()?.share(files)
+    }
+
+    /// Builds the process.
+    ///
+    /// # Errors
+    /// As [`share`](Self::share).
+    pub fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError> {
+        self.config()?.build(context)
+    }
+
+    fn config(&self) -> Result<Box<dyn ErrorConfig>, ConfigError> {
+        match self {
+            &Self::Share(share) => Ok(Box::new(IndependentConfig { share })),
+            Self::Process(table) => ERRORS.resolve(table),
+        }
+    }
+}
+
+impl From<Loss> for Errors {
+    fn from(share: Loss) -> Self {
+        Self::Share(share)
+    }
+}
+
+impl<'de> Deserialize<'de> for Errors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Errors;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a probability, {}, or a table with `kind`, an error process", Loss::HELP)
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Errors, E> {
+                Loss::try_from(number).map(Errors::Share).map_err(E::custom)
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Errors, E> {
+                self.visit_f64(number as f64)
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Errors, E> {
+                self.visit_f64(number as f64)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Errors, E> {
+                match text.parse() {
+                    Ok(share) => Ok(Errors::Share(share)),
+                    Err(_) if ERRORS.entry(text).is_ok() => Ok(Errors::Process(text.into())),
+                    Err(message) => {
+                        let names: Vec<_> = ERRORS.entries.iter().map(|entry| entry.name).collect();
+                        Err(E::custom(format!("{message}; nor an error process, {}", names.join(", "))))
+                    }
+                }
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Errors, A::Error> {
+                Value::deserialize(MapAccessDeserializer::new(map)).map(Errors::Process)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for Errors {
+    fn schema_name() -> Cow<'static, str> {
+        "Errors".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["number", "string", "object"], "minimum": 0, "maximum": 1,
+            "description": "share lost, each packet or block by itself, 0 to 1 or \"0%\" to \"100%\"; or an error process, a name \
+                            or a table with `kind`"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::NoFiles;
+
+    fn read(value: Value) -> Result<Errors, String> {
+        let errors: Errors = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        errors.check().map_err(|error| error.to_string())?;
+        Ok(errors)
+    }
+
+    #[test]
+    fn a_share_is_written_as_ever_and_a_process_as_a_component() {
+        for (value, share) in [
+            (json!(0.01), 0.01),
+            (json!("1%"), 0.01),
+            (json!(1), 1.0),
+            (json!({"kind": "independent", "share": 0.25}), 0.25),
+            (json!("rayleigh"), 0.1),
+            // 0.02 / (0.02 + 0.06) of the intervals are bad, and half of what is sent in them is lost.
+            (json!({"kind": "gilbert-elliott", "p": "2%", "r": "6%", "bad": 0.5}), 0.125),
+        ] {
+            let errors = read(value.clone()).unwrap();
+            assert!((errors.share(&NoFiles).unwrap() - share).abs() < 1e-15, "{value}");
+        }
+        assert_eq!(serde_json::to_value(read(json!("1%")).unwrap()).unwrap(), json!(0.01));
+        let whole = read(json!("rayleigh")).unwrap().complete().unwrap();
+        assert_eq!(
+            serde_json::to_value(whole).unwrap(),
+            json!({"kind": "rayleigh", "fer": 0.1, "doppler": 0.01})
+        );
+    }
+
+    #[test]
+    fn what_is_neither_says_what_is_allowed() {
+        let error = |value| read(value).unwrap_err();
+        assert_eq!(error(json!(1.5)), "1.5 is not a probability, 0 to 1 or \"0%\" to \"100%\"");
+        let names = "independent, rayleigh, gilbert-elliott, recording";
+        let neither = format!(
+            "`fade` is not a probability, 0 to 1 or \"0%\" to \"100%\"; nor an error process, {names}"
+        );
+        assert_eq!(error(json!("fade")), neither);
+        assert_eq!(
+            error(json!({"kind": "fade"})),
+            format!(": unknown error process `fade`; known are {names}")
+        );
+        assert!(error(json!({"fer": 0.1})).contains("no `kind`"));
+        assert!(error(json!([0.1])).contains("or a table with `kind`, an error process"));
+        let key = error(json!({"kind": "rayleigh", "doppler": 0}));
+        assert!(key.starts_with("doppler: 0 is not from 0.000001"), "{key}");
+    }
+}
