@@ -117,7 +117,7 @@ def allowed(schema: Schema, root: Schema) -> str:
 
 def is_value(kind: Any) -> bool:
     """Whether a type of a schema is that of a value which is explained once."""
-    return kind in ("string", "number", ["number", "string"])
+    return kind in ("string", "number", ["number", "string"], ["number", "string", "object"])
 
 
 def key_table(found: list[Key]) -> str:

@@ -200,8 +200,8 @@ fn a_scenario_is_emulated_with_its_steps_and_says_what_it_does_not_look_at() {
 #[test]
 fn a_running_link_is_changed_and_looked_at_from_inside_and_outside() {
     let Some(folder) = ready(&[]) else { return };
-    let script = "\"$0\" link set down.rate=1mbit edge.up.delay=30ms && \"$0\" link show && \"$0\" link set buffer=2p; \
-                  \"$0\" link set down.rate=fast; echo ready; read -r word";
+    let script = "\"$0\" link set down.rate=1mbit edge.up.delay=30ms 'up.loss={kind=\"rayleigh\"}' up.loss.fer=0 && \
+                  \"$0\" link show && \"$0\" link set buffer=2p; \"$0\" link set down.rate=fast; echo ready; read -r word";
     let ackclock = env!("CARGO_BIN_EXE_ackclock");
     let mut child = folder
         .command(&["link", "8mbit", "8mbit", "--closed", "--", "sh", "-c", script, ackclock])

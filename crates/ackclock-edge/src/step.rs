@@ -182,7 +182,11 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
                 *table = serde_json::json!({ "kind": kind });
             }
             if let Value::Object(keys) = table {
-                keys.insert(key.to_owned(), value.clone());
+                // `loss.fer` is a key of the table `loss`, where that is one.
+                match key.split_once('.').and_then(|(first, rest)| Some((keys.get_mut(first)?, rest))) {
+                    Some((below @ Value::Object(_), rest)) => lay(below, rest, value),
+                    _ => drop(keys.insert(key.to_owned(), value.clone())),
+                }
             }
         }
     }
@@ -284,6 +288,17 @@ mod tests {
             let medium = medium.medium(Direction::Down, "down/at0", &Streams::new(1, 0), &NoFiles).unwrap();
             assert_eq!(medium.rate(Time::ZERO), Rate::ZERO, "{zero}");
         }
+    }
+
+    #[test]
+    fn a_step_changes_the_errors_of_a_channel_or_a_key_of_them() {
+        let rayleigh = json!({ "kind": "rayleigh", "fer": "5%" });
+        let (changed, _) = config(json!([])).with("down.loss", &rayleigh).unwrap();
+        let (changed, _) = changed.with("down.loss.doppler", &0.1.into()).unwrap();
+        assert_eq!(changed.down["loss"], json!({ "kind": "rayleigh", "fer": "5%", "doppler": 0.1 }));
+        let (changed, _) = changed.with("down.loss", &0.01.into()).unwrap();
+        let error = changed.with("down.loss.doppler", &0.1.into()).unwrap_err().to_string();
+        assert!(error.contains("unknown field `loss.doppler`"), "{error}");
     }
 
     #[test]

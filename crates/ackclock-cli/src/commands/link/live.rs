@@ -339,9 +339,13 @@ impl Shared {
 /// How long a snapshot serves.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// A value as it is written in TOML: a number, or else a string.
+/// A value as it is written in TOML: a number, a table, or else a string.
 fn value(text: &str) -> Value {
-    text.parse::<f64>().ok().and_then(serde_json::Number::from_f64).map_or_else(|| text.into(), Value::Number)
+    if let Some(number) = text.parse().ok().and_then(serde_json::Number::from_f64) {
+        return Value::Number(number);
+    }
+    let table = text.starts_with('{').then(|| toml::from_str(&format!("value = {text}")).ok()).flatten();
+    table.and_then(|mut table: Value| Some(table.get_mut("value")?.take())).unwrap_or_else(|| text.into())
 }
 
 /// The recording that a link plays, if it plays one.
