@@ -290,3 +290,100 @@ fn a_cell_to_which_nobody_listens_tells_nothing() {
     offer(&mut *link, Time::ZERO, segment(0, 0, 1000));
     assert_eq!(reports(&mut *link, secs(1)), []);
 }
+
+/// A table of one user who does not fade, at 921.6 kbit/s, with slots of 2 ms: 230.4 B each.
+fn with_harq(harq: Value) -> Value {
+    json!({"users": [{"fading": "none"}], "slots": 500, "delay": "0ms", "harq": harq})
+}
+
+#[test]
+fn harq_costs_the_slots_in_which_something_is_sent_again() {
+    // A block is sent 1 + e + e^2 + e^3 times in the mean and lost with e^4, so that 1 - e of the slots carry something that
+    // arrives; a packet of 1000 B lies in 5.34 blocks in the mean (1000/230.4 + 1) and arrives with all of them.
+    let seconds = 400;
+    for (harq, goodput, lost) in [
+        (json!({"error": 0.0}), 1.0, 0.0),
+        (json!({"error": 0.1}), 0.9, 1e-4),
+        (json!({"error": 0.3}), 0.7, 0.0081),
+        (json!({"error": 0.3, "limit": 100}), 0.7, 0.0),
+        (json!({"error": 0.3, "limit": 0}), 0.7, 0.3),
+        // 1 + 0.2 (1 + 0.05 + 0.0025) = 1.2105 transmissions of a block.
+        (
+            json!({"error": "20%", "repetition_error": "5%"}),
+            (1.0 - 0.2 * 0.05f64.powi(3)) / 1.2105,
+            0.2 * 0.05f64.powi(3),
+        ),
+    ] {
+        let table = with_harq(harq.clone());
+        let mut link = cell(table.clone(), Capacity::Unlimited, 11);
+        let got = saturated(&mut *link, 1, seconds)[0] as f64 * 8.0 / seconds as f64;
+        // Blocks that do not arrive take more of the packets with them: goodput counts whole ones. P(all of 5 or 6 arrive), 34 % six.
+        let whole = |lost: f64| 0.66 * (1.0 - lost).powi(5) + 0.34 * (1.0 - lost).powi(6);
+        let expected = 921_600.0 * goodput / (1.0 - lost) * whole(lost);
+        // 200 000 slots at 0.3: sqrt(0.3/0.7/2e5) = 0.15 %; four of them, and packets lost that cluster.
+        assert!((got / expected - 1.0).abs() < 0.012, "{harq}: {got} of {expected}");
+        let could = nominal(&json!({"kind": "cell", "users": table["users"], "slots": 500, "harq": harq}))
+            .rate
+            .as_bps() as f64;
+        assert!((could / (921_600.0 * goodput / (1.0 - lost)) - 1.0).abs() < 1e-5, "{harq}: {could}");
+        let capacity = link.capacity_bps(secs(seconds)).unwrap();
+        assert!((capacity / could - 1.0).abs() < 0.01, "{harq}: {capacity} of {could}");
+    }
+}
+
+#[test]
+fn a_repetition_comes_after_its_delay_and_the_limit_gives_a_packet_up() {
+    let mut link = cell(with_harq(json!({"error": 0.3, "limit": 2})), Capacity::Unlimited, 5);
+    let count = 20_000u32;
+    let mut seen = [0u32; 4];
+    for number in 0..count {
+        // Behind the beginning of a slot, so that the packet of 100 B goes in the next, which begins 1 ms later.
+        let at = micros(u64::from(number) * 100_000 + 1_000);
+        offer(&mut *link, at, segment(0, number, 100));
+        let (ended, event, segment) = link.poll_event(at + Span::from_millis(99)).unwrap();
+        assert_eq!(segment.seq.0, number);
+        // The slot ends 3 ms after the packet came; each repetition begins 12 ms after the transmission before it.
+        let late = ended.since(at + Span::from_millis(3)).as_nanos();
+        assert_eq!(late % 12_000_000, 0, "{ended:?}");
+        match event {
+            LinkEvent::Delivered => seen[(late / 12_000_000) as usize] += 1,
+            _ => {
+                assert_eq!((event, late), (LinkEvent::Dropped(Cause::Medium), 24_000_000));
+                seen[3] += 1;
+            }
+        }
+    }
+    // 0.7, 0.7 x 0.3, 0.7 x 0.09 arrive and 0.027 are lost; sd at most 0.0033 of 20 000; four of them.
+    for (seen, expected) in seen.into_iter().zip([0.7, 0.21, 0.063, 0.027]) {
+        let share = f64::from(seen) / f64::from(count);
+        assert!((share - expected).abs() < 0.013, "{share} of {expected}");
+    }
+}
+
+#[test]
+fn harq_hands_packets_on_in_order_and_others_do_not_wait_for_a_user() {
+    // The user of flow 0 fails always in the first transmission and never in the second; so does that of flow 1, whose packets
+    // go into the slots between.
+    let mut table = with_harq(json!({"error": 1.0, "repetition_error": 0.0}));
+    table["users"] = json!([{"fading": "none", "count": 2}]);
+    table["scheduler"] = "round-robin".into();
+    let mut link = cell(table, Capacity::Unlimited, 1);
+    for number in 0..4 {
+        offer(&mut *link, Time::ZERO, segment(number % 2, number, 200));
+    }
+    assert_eq!(link.view(Time::ZERO, FlowId(0)).waiting, Load { packets: 2, bytes: 400 });
+    // Slots 1 and 3 carry flow 0 (its second packet is cut: 230.4 B hold 200 and 30.4), 2 and 4 flow 1. Repetitions begin 12 ms
+    // after slots 1 to 4: slots 7 to 10, which end at 16 to 22 ms.
+    let ended =
+        |link: &mut dyn Link| link.poll_event(secs(1)).map(|(at, event, segment)| (at, event, segment.seq.0));
+    let middle = micros(11_000);
+    assert_eq!(link.poll_event(middle), None);
+    let view = link.view(middle, FlowId(0));
+    assert_eq!((view.waiting, view.in_transmission), (Load::NONE, Load::NONE));
+    assert_eq!(view.unacknowledged, Load { packets: 2, bytes: 400 });
+    for (number, ms) in [(0, 16), (1, 18), (2, 20), (3, 22)] {
+        assert_eq!(ended(&mut *link), Some((micros(ms * 1000), LinkEvent::Delivered, number)));
+    }
+    assert_eq!(ended(&mut *link), None);
+    assert_eq!(link.poll_timeout(), None);
+}

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Segment, Time};
 
-use super::config::{BufferPer, IntraUser, Overflow};
+use super::config::{BufferPer, CellConfig, IntraUser, Overflow};
 use super::short::{Account, CountsAt, ShortFlows};
 use crate::queue::{AnyQueue, Queue};
 use crate::scheduler::Class;
@@ -32,6 +32,19 @@ pub(super) struct Rules {
     pub(super) buffer: BufferPer,
     pub(super) overflow: Overflow,
     pub(super) short: ShortFlows,
+}
+
+impl Rules {
+    /// Those of a cell, with queues of this plan.
+    pub(super) fn new(config: &CellConfig, plan: QueuePlan) -> Self {
+        Self {
+            plan,
+            order: config.order,
+            buffer: config.buffer_per,
+            overflow: config.overflow,
+            short: config.short_flow.clone(),
+        }
+    }
 }
 
 /// Where in the queue of its flow a packet is put.

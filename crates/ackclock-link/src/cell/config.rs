@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Cell;
 use super::channel::shares;
+use super::harq::HarqConfig;
 use super::rates::{self, RateRow};
 use super::short::ShortFlows;
 use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext};
@@ -31,6 +32,9 @@ pub struct CellConfig {
     pub delay: Law<Span>,
     /// Packets that the radio loses: a share, each by itself, or an error process, which each user has of its own.
     pub loss: Errors,
+    /// What failed in a slot is sent again in another; without this table nothing fails but by `loss`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harq: Option<HarqConfig>,
     /// Slots of a second.
     pub slots: u32,
     /// Slots from the measurement of a user's channel until it can be served at the rate found.
@@ -144,6 +148,7 @@ impl Default for CellConfig {
             overflow: Overflow::Longest,
             delay: "u(75ms, 30ms)".parse().expect("a law written here and tested"),
             loss: Errors::NONE,
+            harq: None,
             slots: 600,
             drc_delay: 0,
             transport: Transport::Bits,
@@ -166,6 +171,7 @@ impl Config for CellConfig {
         self.scheduler()?;
         self.short_flow.check()?;
         self.loss.check().map_err(|error| error.under("loss"))?;
+        self.harq.iter().try_for_each(HarqConfig::check).map_err(|error| error.under("harq"))?;
         rates::check(&self.rates)?;
         if !(1..=1_000_000).contains(&self.slots) {
             return Err(ConfigError::new(
@@ -186,7 +192,8 @@ impl Config for CellConfig {
     fn complete(self) -> Result<Self, ConfigError> {
         let scheduler = SCHEDULERS.complete(&self.scheduler).map_err(|error| error.under("scheduler"))?;
         let loss = self.loss.complete().map_err(|error| error.under("loss"))?;
-        Ok(Self { scheduler, loss, ..self })
+        let harq = self.harq.map(HarqConfig::complete).transpose().map_err(|error| error.under("harq"))?;
+        Ok(Self { scheduler, loss, harq, ..self })
     }
 }
 
@@ -241,8 +248,9 @@ impl LinkConfig for CellConfig {
         Some(&self.users)
     }
 
-    fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
-        Ok(Nominal { rate: self.capacity(), delay: self.delay.mean() })
+    fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
+        let rate = self.capacity().as_bps() as f64 / self.transmissions(files)?;
+        Ok(Nominal { rate: Rate::from_bps_f64(rate), delay: self.delay.mean() })
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
@@ -262,6 +270,12 @@ impl CellConfig {
     pub(super) fn build_scheduler(&self) -> Result<Box<dyn Scheduler>, ConfigError> {
         let mean_rates: Vec<f64> = self.each_user().map(|user| self.mean_rate(user)).collect();
         Ok(self.scheduler()?.build(SchedulerContext { mean_rates: &mean_rates }))
+    }
+
+    /// Mean transmissions of what is sent.
+    pub(super) fn transmissions(&self, files: &dyn Files) -> Result<f64, ConfigError> {
+        let of = |harq: &HarqConfig| harq.transmissions(files).map_err(|error| error.under("harq"));
+        self.harq.as_ref().map_or(Ok(1.0), of)
     }
 
     pub(super) fn each_user(&self) -> impl Iterator<Item = &CellUser> {

@@ -4,6 +4,7 @@ use ackclock_core::{ConfigError, Segment, Time};
 
 use super::channel::Channel;
 use super::config::{CellConfig, CellUser};
+use super::harq::Harq;
 use super::slots::Slots;
 use crate::LinkContext;
 use crate::delay::Delays;
@@ -14,6 +15,7 @@ pub(super) struct Member {
     pub(super) channel: Channel,
     pub(super) delays: Delays,
     pub(super) errors: AnyErrorProcess,
+    pub(super) harq: Option<Box<Harq>>,
     /// The packet that has begun to be sent and has not ended.
     pub(super) begun: Option<Fragment>,
     pub(super) last_arrival: Time,
@@ -35,12 +37,15 @@ impl Member {
         let &LinkContext { streams, name, files, .. } = context;
         let stream = |what: &str| streams.stream(&format!("{name}/{what}/{number}"));
         let block = Slots::new(config.slots).length();
-        let name = &format!("{name}/loss/{number}");
-        let errors = config.loss.build(ErrorContext { streams, name, files, block });
+        let names = ["loss", "harq", "harq/again"].map(|what| format!("{name}/{what}/{number}"));
+        let [loss, first, again] = names.each_ref().map(|name| ErrorContext { streams, name, files, block });
+        let errors = config.loss.build(loss);
+        let harq = config.harq.as_ref().map(|harq| Harq::new(harq, [first, again])).transpose();
         Ok(Self {
             channel: Channel::new(user, &config.rates, config.slots.into(), stream("fading")),
             delays: Delays::new(config.delay.clone(), stream("delay")),
             errors: errors.map_err(|error| error.under("loss"))?,
+            harq: harq.map_err(|error| error.under("harq"))?.map(Box::new),
             begun: None,
             last_arrival: Time::ZERO,
             state: (u64::MAX, 0),

@@ -15,20 +15,25 @@
 //!
 //! Who listens is told of every user whose rate in a slot is not what it was told last (`reports.rs`).
 //!
-//! Draws come from `NAME/fading/USER`, `NAME/delay/USER` and `NAME/loss/USER`, so that one user more changes no other's luck.
+//! With `harq` what failed in a slot is sent again (`harq.rs`).
+//!
+//! Draws come from `NAME/fading/USER`, `NAME/delay/USER`, `NAME/loss/USER` and `NAME/harq/USER`, so that one user more changes no other's luck.
 //!
 //! ## Differences from the source
-//! What a user asks for arrives: there are no errors of rate prediction and no early termination. Doppler frequency, DRC
+//! What a user asks for arrives, unless `harq` says which transmissions fail: there is no early termination. Doppler frequency, DRC
 //! delay and packetisation, which the source does not state, are parameters.
 //!
 //! ## Validation
 //! Shares of rates as in CR02 Table 4, totals of users without end of data under proportional fair, maximum rate and round
 //! robin against computed values (`tests/cell.rs`, unit tests of the table).
 
+mod air;
 mod backlog;
 mod channel;
 mod config;
 mod grant;
+mod harq;
+mod link;
 mod member;
 mod rates;
 mod reports;
@@ -38,23 +43,23 @@ mod slots;
 mod synthetic;
 
 pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport};
+pub use harq::HarqConfig;
 pub use rates::RateRow;
 pub use short::{CountsAt, ShortFlows};
 pub use synthetic::Synthetic;
 
-use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Segment, Span, Time};
 
 use crate::errors::ErrorProcess;
 use crate::outcomes::Outcomes;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
-use crate::serial::Flight;
-use crate::{
-    AnyLink, BufferMeaning, Cause, Departures, Fate, Link, LinkContext, LinkEvent, LinkView, Load, Medium,
-};
+use crate::{BufferMeaning, Cause, Departures, Fate, LinkContext, LinkEvent, Load};
+use air::{Air, Carries};
 use backlog::{Backlog, Place, Rules};
 use grant::{Grant, grants};
+use harq::Rest;
 use member::{Fragment, Member};
 use reports::Reports;
 use saturated::Reference;
@@ -78,8 +83,12 @@ pub struct Cell {
     busy: Vec<u32>,
     /// Scratch space of a decision.
     candidates: Vec<Candidate>,
-    /// The slot that is decided next.
+    /// The slot that is decided next, where somebody has something to send.
     next: u64,
+    /// When whose blocks may be sent again, in the order of time.
+    repetitions: VecDeque<(Time, u32)>,
+    /// Mean transmissions of what is sent.
+    transmissions: f64,
     air: Air,
     departures: Departures,
     outcomes: Outcomes,
@@ -91,15 +100,6 @@ pub struct Cell {
     reference: Reference,
 }
 
-/// The slots that are being sent.
-struct Air {
-    /// Whose; of no meaning once they have ended.
-    user: u32,
-    ends: Time,
-    /// Packets of which the last byte is among them.
-    last: Vec<Segment>,
-}
-
 impl Cell {
     fn new(
         config: &CellConfig,
@@ -108,28 +108,24 @@ impl Cell {
     ) -> Result<Self, ConfigError> {
         let member = |(number, user)| Member::new(config, number, user, &context);
         let members: Vec<_> = (0..).zip(config.each_user()).map(member).collect::<Result<_, _>>()?;
+        let transmissions = config.transmissions(context.files)?;
         let LinkContext { queue, meaning, streams, name, .. } = context;
         let slots = Slots::new(config.slots);
-        let rules = Rules {
-            plan: queue,
-            order: config.order,
-            buffer: config.buffer_per,
-            overflow: config.overflow,
-            short: config.short_flow.clone(),
-        };
         Ok(Self {
             slots,
             drc_delay: config.drc_delay.into(),
             remainder: config.remainder,
             meaning,
             grants: grants(config, slots),
-            backlog: Backlog::new(members.len(), rules),
+            backlog: Backlog::new(members.len(), Rules::new(config, queue)),
             members,
             scheduler,
             busy: Vec::new(),
             candidates: Vec::new(),
             next: 0,
-            air: Air { user: 0, ends: Time::NEVER, last: Vec::new() },
+            repetitions: VecDeque::new(),
+            transmissions,
+            air: Air::silent(),
             departures: Departures::Unwatched,
             outcomes: Outcomes::default(),
             reports: Reports::default(),
@@ -146,9 +142,10 @@ impl Cell {
             if self.air.ends <= now {
                 self.land();
             } else if self.air.ends == Time::NEVER
-                && !self.busy.is_empty()
-                && self.slots.start(self.next) <= now
+                && let Some(slot) = self.next_slot()
+                && self.slots.start(slot) <= now
             {
+                self.next = slot;
                 self.decide();
             } else {
                 return;
@@ -156,9 +153,22 @@ impl Cell {
         }
     }
 
+    /// The next slot for which somebody has something to send.
+    #[inline]
+    fn next_slot(&self) -> Option<u64> {
+        if !self.busy.is_empty() {
+            return Some(self.next);
+        }
+        let before = |(due, _): &(Time, u32)| *due - Span::from_nanos(1);
+        self.repetitions.front().map(|first| self.next.max(self.slots.after(before(first))))
+    }
+
     /// Who is served in the next slot?
     fn decide(&mut self) {
         let (slot, start) = (self.next, self.slots.start(self.next));
+        while let Some((_, user)) = self.repetitions.pop_front_if(|&mut (due, _)| due <= start) {
+            self.join(user);
+        }
         let measured = slot.saturating_sub(self.drc_delay);
         let ignores_class = self.scheduler.ignores_class();
         self.candidates.clear();
@@ -186,10 +196,42 @@ impl Cell {
         }
     }
 
-    /// Sends what fits into the slots that a user was given.
+    /// A user has something to send.
+    fn join(&mut self, user: u32) {
+        if let Err(at) = self.busy.binary_search(&user) {
+            self.busy.insert(at, user);
+        }
+    }
+
+    /// Gives a user the slots that it gets: for what failed before, or else for what fits into them.
     fn serve(&mut self, start: Time, user: u32) {
         let member = &mut self.members[user as usize];
         let grant = self.grants[member.state.1];
+        let repetition = member.harq.as_mut().and_then(|harq| harq.repeat(start));
+        let (carries, slots, sent) = match repetition {
+            Some(slots) => (Carries::Repetition, slots, 0),
+            None => (Carries::New, grant.slots, self.send(start, user, grant)),
+        };
+        self.sent += u128::from(sent);
+        let (rate, served) = (grant.bps, grant.bps * (sent as f64 / grant.work as f64));
+        self.scheduler.served(Service { user, slot: self.next, slots, rate, served });
+        self.next += slots;
+        let (ends, last) = (self.slots.start(self.next), std::mem::take(&mut self.air.last));
+        self.air = Air { user, carries, begins: start, slots, ends, last };
+        let member = &self.members[user as usize];
+        let waits = member.begun.is_some() || member.harq.as_ref().is_some_and(|harq| harq.waits(start));
+        if !waits
+            && self.backlog.is_empty(user)
+            && let Ok(at) = self.busy.binary_search(&user)
+        {
+            self.busy.remove(at);
+        }
+        self.tell_drops(start);
+    }
+
+    /// Sends what fits into a grant, and gives the work that it takes.
+    fn send(&mut self, start: Time, user: u32, grant: Grant) -> u64 {
+        let member = &mut self.members[user as usize];
         let mut room = grant.work;
         while room > 0 {
             let begun = member.begun.take().or_else(|| {
@@ -212,37 +254,51 @@ impl Cell {
                 break;
             }
         }
-        let idle = member.begun.is_none() && self.backlog.is_empty(user);
-        let rate = grant.bps;
-        let served = rate * ((grant.work - room) as f64 / grant.work as f64);
-        self.sent += u128::from(grant.work - room);
-        self.scheduler.served(Service { user, slot: self.next, slots: grant.slots, rate, served });
-        self.next += grant.slots;
-        self.air = Air { user, ends: self.slots.start(self.next), last: std::mem::take(&mut self.air.last) };
-        if idle && let Ok(at) = self.busy.binary_search(&user) {
-            self.busy.remove(at);
-        }
-        self.tell_drops(start);
+        grant.work - room
     }
 
     /// The slots that were being sent are over.
     fn land(&mut self) {
         let at = std::mem::replace(&mut self.air.ends, Time::NEVER);
-        let member = &mut self.members[self.air.user as usize];
-        for segment in self.air.last.drain(..) {
-            // Both are drawn for every packet, so that the luck of the next does not hang on the fate of this one.
-            let (fate, delay) = (member.errors.fate(at), member.delays.draw());
-            if fate == Fate::Lost {
-                self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), segment);
-                continue;
+        let (user, mut last) = (self.air.user, std::mem::take(&mut self.air.last));
+        let member = &mut self.members[user as usize];
+        let Some(harq) = &mut member.harq else {
+            for segment in last.drain(..) {
+                self.leave(at, user, segment, Fate::Arrives);
             }
-            if self.departures == Departures::Watched {
-                self.outcomes.tell(at, LinkEvent::Departed, segment);
-            }
-            // Packets of a user do not overtake each other, and users do not hold each other up.
-            member.last_arrival = member.last_arrival.max(at + delay);
-            self.outcomes.flight.put(member.last_arrival, &segment);
+            self.air.last = last;
+            return;
+        };
+        if self.air.carries == Carries::New {
+            let rest = if member.begun.is_some() { Rest::Begun } else { Rest::Empty };
+            harq.sent(&last, rest, self.air.slots);
         }
+        let again = harq.land(self.air.begins, at);
+        self.repetitions.extend(again.map(|due| (due, user)));
+        last.clear();
+        self.air.last = last;
+        while let Some((segment, fate)) =
+            self.members[user as usize].harq.as_mut().and_then(|harq| harq.release())
+        {
+            self.leave(at, user, segment, fate);
+        }
+    }
+
+    /// The transmitter has done with a packet at `at`.
+    fn leave(&mut self, at: Time, user: u32, segment: Segment, fate: Fate) {
+        let member = &mut self.members[user as usize];
+        // Both are drawn for every packet, so that the luck of the next does not hang on the fate of this one.
+        let (radio, delay) = (member.errors.fate(at), member.delays.draw());
+        if fate == Fate::Lost || radio == Fate::Lost {
+            self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), segment);
+            return;
+        }
+        if self.departures == Departures::Watched {
+            self.outcomes.tell(at, LinkEvent::Departed, segment);
+        }
+        // Packets of a user do not overtake each other, and users do not hold each other up.
+        member.last_arrival = member.last_arrival.max(at + delay);
+        self.outcomes.flight.put(member.last_arrival, &segment);
     }
 
     fn tell_drops(&mut self, at: Time) {
@@ -259,6 +315,14 @@ impl Cell {
         begun.chain(&self.air.last).filter(of_flow).fold(Load::NONE, |sum, segment| sum + Load::of(segment))
     }
 
+    /// What was sent, may be sent again, and came from the part of the buffer that serves `flow`.
+    fn unacknowledged(&self, flow: FlowId) -> Load {
+        let member = &self.members[self.backlog.user(flow) as usize];
+        let packets = member.harq.iter().flat_map(|harq| harq.unacknowledged());
+        let of_flow = packets.filter(|segment| self.backlog.together(segment.flow, flow));
+        of_flow.fold(Load::NONE, |sum, segment| sum + Load::of(segment))
+    }
+
     /// No packet travels for less.
     fn least_delay(&self) -> Span {
         self.members[0].delays.least()
@@ -266,16 +330,18 @@ impl Cell {
 
     /// When something next happens in a slot: those that are being sent end, or the next is decided.
     fn next_change(&self) -> Time {
-        if self.busy.is_empty() { self.air.ends } else { self.air.ends.min(self.slots.start(self.next)) }
+        self.next_slot().map_or(self.air.ends, |slot| self.air.ends.min(self.slots.start(slot)))
     }
 
     /// No packet leaves earlier, once everything due was done.
     fn next_departure(&self) -> Time {
-        if self.busy.is_empty() || !self.air.last.is_empty() {
-            return self.air.ends;
+        let member = &self.members[self.air.user as usize];
+        let leave = self.air.ends != Time::NEVER && (!self.air.last.is_empty() || member.harq.is_some());
+        match self.next_slot() {
+            // Nothing ends with the slots that are being sent.
+            Some(slot) if !leave => self.slots.start(slot + 1),
+            _ => self.air.ends,
         }
-        // Nothing ends with the slots that are being sent.
-        self.slots.start(self.next + 1)
     }
 
     /// Takes a segment into the queue of its flow.
@@ -288,113 +354,12 @@ impl Cell {
         let user = self.backlog.user(segment.flow);
         let taken = self.backlog.enqueue(now, segment, beside, place);
         self.tell_drops(now);
-        if !self.backlog.is_empty(user)
-            && let Err(at) = self.busy.binary_search(&user)
-        {
+        if !self.backlog.is_empty(user) {
             if self.busy.is_empty() {
                 self.next = self.next.max(self.slots.after(now));
             }
-            self.busy.insert(at, user);
+            self.join(user);
         }
         taken
-    }
-}
-
-impl From<Cell> for AnyLink {
-    fn from(cell: Cell) -> Self {
-        Self::Other(Box::new(cell))
-    }
-}
-
-impl Link for Cell {
-    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, Place::Back)
-    }
-
-    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, Place::Front)
-    }
-
-    fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
-        self.advance(now);
-        self.outcomes.next(now)
-    }
-
-    fn take_segment(&mut self) -> Segment {
-        self.outcomes.take()
-    }
-
-    fn poll_timeout(&self) -> Option<Time> {
-        let watched = self.departures == Departures::Watched || self.reports.wanted();
-        let next = if watched { self.next_change() } else { self.next_departure() + self.least_delay() };
-        Some(next.min(self.outcomes.due())).filter(|&time| time != Time::NEVER)
-    }
-
-    fn watch(&mut self, departures: Departures) {
-        self.departures = departures;
-    }
-
-    fn listen(&mut self) {
-        self.reports.listen(self.members.len());
-    }
-
-    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
-        self.reports.poll(now)
-    }
-
-    fn view(&self, now: Time, flow: FlowId) -> LinkView {
-        let mut waiting = self.backlog.waiting(flow);
-        let mut in_transmission = self.in_transmission(flow);
-        if self.meaning == BufferMeaning::WithTransmission {
-            waiting += std::mem::take(&mut in_transmission);
-        }
-        let (member, slot) = (&self.members[self.backlog.user(flow) as usize], self.slots.at(now));
-        let state = match member.state {
-            (known, state) if known == slot => state,
-            _ => member.channel.peek(slot.saturating_sub(self.drc_delay)),
-        };
-        LinkView {
-            waiting,
-            in_transmission,
-            unacknowledged: Load::NONE,
-            capacity: self.backlog.capacity(),
-            rate: self.grants[state].rate,
-        }
-    }
-
-    fn waiting(&mut self, now: Time) -> Load {
-        self.advance(now);
-        self.backlog.load()
-    }
-
-    fn waits(&self) -> Cow<'_, Histogram> {
-        Cow::Borrowed(&self.waits)
-    }
-
-    /// What the scheduler would have given the users to whom flows came, had all of them always had packets to send of the
-    /// mean size of this run; or what it did carry, where that is more because only users with good channels asked.
-    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
-        self.advance(until);
-        let packet_bytes = self.bytes.checked_div(self.waits.count()).unwrap_or(FULL_PACKET);
-        let all = self.reference.mean_bps_before(self.slots.at(until), packet_bytes)?;
-        let slots = until.since(Time::ZERO).as_secs_f64() * self.slots.per_second() as f64;
-        (slots > 0.0).then(|| all.max(self.sent as f64 / slots))
-    }
-
-    // It has no medium of its own, and no table asks for another.
-    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
-
-    fn assign(&mut self, flow: FlowId, user: u32) {
-        self.backlog.assign(flow, user);
-        self.reference.join(self.backlog.user(flow));
-    }
-
-    fn forget(&mut self, flow: FlowId) {
-        self.backlog.forget(flow);
-    }
-
-    // What waits for slots to come is still to be counted.
-    fn let_go(&mut self) {
-        self.outcomes.flight = Flight::default();
     }
 }

@@ -115,6 +115,14 @@ pub fn every_link() -> Vec<Value> {
                 "buffer_per": "user", "remainder": "waste", "slots": 1000, "delay": "0ms"
             }),
             json!({"users": [{"fading": "none"}, {}], "buffer_per": "user", "overflow": "arriving", "order": "sfp"}),
+            json!({
+                "users": [{"count": 2}, {"fading": "none", "mean_snr": -5.0}], "delay": "2ms", "loss": 0.02,
+                "harq": {"error": 0.4, "repetition_error": "rayleigh", "limit": 1}
+            }),
+            json!({
+                "users": [{"count": 2}], "delay": "e(3ms)", "remainder": "waste", "transport": "packets",
+                "buffer_per": "user", "harq": {"error": "30%", "delay": "1ms"}
+            }),
             json!({"users": [{"count": 3}], "scheduler": "pf-sp", "transport": "packets", "delay": "1ms + e(2ms)"}),
         ]
         .into_iter()

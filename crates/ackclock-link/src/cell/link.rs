@@ -1,0 +1,109 @@
+//! The cell as a link.
+
+use std::borrow::Cow;
+
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
+
+use super::backlog::Place;
+use super::{Cell, FULL_PACKET};
+use crate::serial::Flight;
+use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+
+impl From<Cell> for AnyLink {
+    fn from(cell: Cell) -> Self {
+        Self::Other(Box::new(cell))
+    }
+}
+
+impl Link for Cell {
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, Place::Back)
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, Place::Front)
+    }
+
+    fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        self.advance(now);
+        self.outcomes.next(now)
+    }
+
+    fn take_segment(&mut self) -> Segment {
+        self.outcomes.take()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let watched = self.departures == Departures::Watched || self.reports.wanted();
+        let next = if watched { self.next_change() } else { self.next_departure() + self.least_delay() };
+        Some(next.min(self.outcomes.due())).filter(|&time| time != Time::NEVER)
+    }
+
+    fn watch(&mut self, departures: Departures) {
+        self.departures = departures;
+    }
+
+    fn listen(&mut self) {
+        self.reports.listen(self.members.len());
+    }
+
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        self.reports.poll(now)
+    }
+
+    fn view(&self, now: Time, flow: FlowId) -> LinkView {
+        let mut waiting = self.backlog.waiting(flow);
+        let mut in_transmission = self.in_transmission(flow);
+        if self.meaning == BufferMeaning::WithTransmission {
+            waiting += std::mem::take(&mut in_transmission);
+        }
+        let (member, slot) = (&self.members[self.backlog.user(flow) as usize], self.slots.at(now));
+        let state = match member.state {
+            (known, state) if known == slot => state,
+            _ => member.channel.peek(slot.saturating_sub(self.drc_delay)),
+        };
+        LinkView {
+            waiting,
+            in_transmission,
+            unacknowledged: self.unacknowledged(flow),
+            capacity: self.backlog.capacity(),
+            rate: self.grants[state].rate,
+        }
+    }
+
+    fn waiting(&mut self, now: Time) -> Load {
+        self.advance(now);
+        self.backlog.load()
+    }
+
+    fn waits(&self) -> Cow<'_, Histogram> {
+        Cow::Borrowed(&self.waits)
+    }
+
+    /// What the scheduler would have given the users to whom flows came, had all of them always had packets to send of the
+    /// mean size of this run; or what it did carry, where that is more because only users with good channels asked.
+    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        self.advance(until);
+        let packet_bytes = self.bytes.checked_div(self.waits.count()).unwrap_or(FULL_PACKET);
+        let all = self.reference.mean_bps_before(self.slots.at(until), packet_bytes)?;
+        let slots = until.since(Time::ZERO).as_secs_f64() * self.slots.per_second() as f64;
+        (slots > 0.0).then(|| (all / self.transmissions).max(self.sent as f64 / slots))
+    }
+
+    // It has no medium of its own, and no table asks for another.
+    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        self.backlog.assign(flow, user);
+        self.reference.join(self.backlog.user(flow));
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        self.backlog.forget(flow);
+    }
+
+    // What waits for slots to come is still to be counted.
+    fn let_go(&mut self) {
+        self.outcomes.flight = Flight::default();
+    }
+}
