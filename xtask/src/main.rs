@@ -26,7 +26,7 @@ cargo xtask words                  no left-overs and no paths of one machine in 
 cargo xtask tests                  tests/main.rs of a crate names every file beside it
 cargo xtask skeletons              what `new` writes compiles and keeps the laws (slow: builds a copy)
 cargo xtask third-party            writes THIRD-PARTY.txt: the licence texts of what is linked in
-cargo xtask new KIND NAME          a skeleton; KIND is regulator, link, queue, scheduler or congestion-control";
+cargo xtask new KIND NAME          a skeleton; KIND is regulator, link, queue, scheduler, error-process or congestion-control";
 
 /// What `check` runs; `cargo xtask NAME` runs one of them.
 const CHECKS: [&str; 6] = ["deps", "headings", "licences", "lines", "tests", "words"];

@@ -16,9 +16,10 @@ use ackclock_core::{ConfigError, Rate, Segment, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::loss::{Loss, assemble};
+use crate::errors::Errors;
+use crate::loss::with_errors;
 use crate::medium::{Fate, Found, Medium, Transmission, steady_work};
-use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
+use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -28,13 +29,13 @@ pub(crate) struct Config {
     pub(crate) rate: Rate,
     /// Propagation delay, one way.
     pub(crate) delay: Span,
-    /// Share of packets that the medium loses, each by itself.
-    pub(crate) loss: Loss,
+    /// Packets that the medium loses: a share, each by itself, or an error process.
+    pub(crate) loss: Errors,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { rate: Rate::from_bps(1_000_000), delay: Span::from_millis(10), loss: Loss::NONE }
+        Self { rate: Rate::from_bps(1_000_000), delay: Span::from_millis(10), loss: Errors::NONE }
     }
 }
 
@@ -43,7 +44,19 @@ impl ackclock_core::Config for Config {
         if self.rate == Rate::ZERO {
             return Err(ConfigError::new("rate", format!("{} is not above 0", self.rate)));
         }
-        Ok(())
+        self.loss.check().map_err(|error| error.under("loss"))
+    }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let loss = self.loss.complete().map_err(|error| error.under("loss"))?;
+        Ok(Self { loss, ..self })
+    }
+}
+
+impl Config {
+    /// The medium, which may lose what it carries.
+    fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
+        with_errors(State { rate: self.rate, delay: self.delay }, &self.loss, context)
     }
 }
 
@@ -53,7 +66,12 @@ impl LinkConfig for Config {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        Ok(assemble(State { rate: self.rate, delay: self.delay }, self.loss, context))
+        let medium = self.transmitter(context.for_medium())?;
+        Ok(context.link(medium))
+    }
+
+    fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
+        self.transmitter(context).map(Some)
     }
 
     fn has_medium(&self) -> bool {

@@ -1,10 +1,7 @@
 //! Links that change while they run: the steps of `[[edge.at]]`, and what a running link is told.
 
 use ackclock_core::{ConfigError, Rate, Span, Streams, Time, name_of};
-use ackclock_link::queue::QUEUES;
-use ackclock_link::{
-    BufferMeaning, Capacity, Direction, Files, LINKS, LinkContext, Medium, QueuePlan, Silence,
-};
+use ackclock_link::{AnyMedium, Direction, Files, LINKS, Medium, MediumContext, Silence};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -105,10 +102,10 @@ impl EdgeConfig {
         }
         let under = |error: ConfigError| error.under(side);
         let link = LINKS.resolve(table).map_err(under)?;
-        let queue = QueuePlan::new(QUEUES.resolve(&"drop-tail".into())?, Capacity::Unlimited, streams, name);
-        let context = LinkContext { queue, meaning: BufferMeaning::Waiting, streams, name, files };
-        let medium = link.build(context).map_err(under)?.into_medium();
-        medium.ok_or_else(|| ConfigError::new(side, "such a link cannot take the place of one that runs"))
+        let medium = link.medium(MediumContext { streams, name, files }).map_err(under)?;
+        medium
+            .map(AnyMedium::boxed)
+            .ok_or_else(|| ConfigError::new(side, "such a link cannot take the place of one that runs"))
     }
 
     /// The steps, where one that gives a link another kind by its key says the whole table of the link then. What the link

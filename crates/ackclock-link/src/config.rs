@@ -5,7 +5,7 @@ use std::fmt;
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
 
 use crate::queue::{AnyQueue, QueueConfig, QueueContext};
-use crate::{AnyLink, BufferMeaning, Capacity, CellUser};
+use crate::{AnyLink, AnyMedium, BufferMeaning, Capacity, CellUser, SerialLink};
 
 /// Reads the files that a scenario names. Links themselves open nothing.
 pub trait Files {
@@ -52,6 +52,29 @@ pub struct LinkContext<'a> {
     /// What its streams are called, as `down`: the link draws from `down/rate` and so on.
     pub name: &'a str,
     /// Files that its table names.
+    pub files: &'a dyn Files,
+}
+
+impl<'a> LinkContext<'a> {
+    /// What its medium is built from.
+    pub const fn for_medium(&self) -> MediumContext<'a> {
+        MediumContext { streams: self.streams, name: self.name, files: self.files }
+    }
+
+    /// The link with its queue in front of this medium.
+    pub fn link(self, medium: AnyMedium) -> AnyLink {
+        SerialLink::new(medium, self.queue.build(), self.meaning).into()
+    }
+}
+
+/// What a medium is built from, beside the table of its link.
+#[derive(Clone, Copy)]
+pub struct MediumContext<'a> {
+    /// Random streams of the run.
+    pub streams: &'a Streams,
+    /// What its streams are called, as `down`: the medium draws from `down/rate` and so on.
+    pub name: &'a str,
+    /// Files that the table names.
     pub files: &'a dyn Files,
 }
 
@@ -105,6 +128,14 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// # Errors
     /// Where a file that it names is unreadable or malformed.
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError>;
+
+    /// The medium of a link that is a queue in front of one; `None` for every other link.
+    ///
+    /// # Errors
+    /// Where a file that it names is unreadable or malformed.
+    fn medium(&self, _context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
+        Ok(None)
+    }
 
     /// Whether the link is a queue in front of a medium: its medium can take the place of that of another link that runs, and
     /// another's can take the place of its own. Of any other link a step of `[[edge.at]]` is refused when it is read.

@@ -17,9 +17,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::Errors;
-use crate::loss::assemble;
+use crate::loss::with_errors;
 use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
-use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
+use crate::{AnyLink, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 
 /// A link of fixed rate and fixed delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -58,13 +58,25 @@ impl Config for ConstantConfig {
     }
 }
 
+impl ConstantConfig {
+    /// The medium, which may lose what it carries.
+    fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
+        with_errors(Constant::new(self.rate, self.delay), &self.loss, context)
+    }
+}
+
 impl LinkConfig for ConstantConfig {
     fn nominal(&self, _: &dyn Files) -> Result<Nominal, ConfigError> {
         Ok(Nominal { rate: self.rate, delay: self.delay })
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        assemble(Constant::new(self.rate, self.delay), &self.loss, context)
+        let medium = self.transmitter(context.for_medium())?;
+        Ok(context.link(medium))
+    }
+
+    fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
+        self.transmitter(context).map(Some)
     }
 
     fn has_medium(&self) -> bool {

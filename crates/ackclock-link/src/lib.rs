@@ -32,7 +32,7 @@ mod variable;
 
 pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
 pub use cell::{Cell, CellConfig, CellUser};
-pub use config::{Files, LinkConfig, LinkContext, NoFiles, Nominal, QueuePlan};
+pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
 pub use errors::Errors;
 pub use exchange::Silence;

@@ -102,16 +102,6 @@ pub enum AnyLink {
     Other(Box<dyn Link>),
 }
 
-impl AnyLink {
-    /// The medium of a link that was built only for it; `None` where a link is no queue in front of a medium.
-    pub fn into_medium(self) -> Option<Box<dyn Medium>> {
-        match self {
-            Self::Serial(link) => Some(link.into_medium()),
-            Self::Other(_) => None,
-        }
-    }
-}
-
 impl From<SerialLink> for AnyLink {
     fn from(link: SerialLink) -> Self {
         Self::Serial(link)

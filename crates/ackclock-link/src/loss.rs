@@ -9,9 +9,9 @@ use delegate::delegate;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::MediumContext;
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
-use crate::medium::{Fate, Found, Medium, Transmission};
-use crate::{AnyLink, LinkContext, SerialLink};
+use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission};
 
 /// The probability with which a packet is lost, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -133,19 +133,17 @@ impl<M: Medium> Medium for Lossy<M> {
 /// How long an interval of a channel lasts whose table does not say: the radio frame of UMTS.
 const RADIO_FRAME: Span = Span::from_millis(10);
 
-/// A link of this medium, with the errors that every link table can ask for under `loss`.
-pub(crate) fn assemble<M: Medium + 'static>(
+/// This medium with the errors that every link table can ask for under `loss`.
+pub(crate) fn with_errors<M: Medium + 'static>(
     medium: M,
     errors: &Errors,
-    context: LinkContext<'_>,
-) -> Result<AnyLink, ConfigError> {
-    let LinkContext { queue, meaning, streams, name, files } = context;
-    let queue = queue.build();
+    context: MediumContext<'_>,
+) -> Result<AnyMedium, ConfigError> {
+    let MediumContext { streams, name, files } = context;
     if errors.is_none() {
-        return Ok(SerialLink::new(medium, queue, meaning).into());
+        return Ok(medium.any());
     }
     let name = &format!("{name}/loss");
     let errors = errors.build(ErrorContext { streams, name, files, block: RADIO_FRAME });
-    let errors = errors.map_err(|error| error.under("loss"))?;
-    Ok(SerialLink::new(Lossy::new(medium, errors), queue, meaning).into())
+    Ok(Lossy::new(medium, errors.map_err(|error| error.under("loss"))?).any())
 }

@@ -63,7 +63,7 @@ pub enum AnyMedium {
 
 impl AnyMedium {
     /// Behind a pointer, for another link.
-    pub(crate) fn boxed(self) -> Box<dyn Medium> {
+    pub fn boxed(self) -> Box<dyn Medium> {
         match self {
             Self::Constant(medium) => Box::new(medium),
             Self::Other(medium) => medium,

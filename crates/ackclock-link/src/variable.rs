@@ -28,11 +28,11 @@ use serde::{Deserialize, Serialize};
 use crate::constant::Constant;
 use crate::delay::Delays;
 use crate::errors::Errors;
-use crate::loss::assemble;
+use crate::loss::with_errors;
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
-use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal, Redraw};
+use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal, Redraw};
 
 /// A link whose rate and delay are drawn anew for every packet, interval or slot.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -99,6 +99,29 @@ impl VariableConfig {
             Redraw::Interval(_) => self.rate.mean(),
         }
     }
+
+    /// The medium, which may lose what it carries.
+    fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
+        let outages = Outages::new(&self.outages)?;
+        if let (Some(rate), Some(delay), true) =
+            (self.rate.constant(), self.delay.constant(), outages.is_empty())
+        {
+            // Nothing varies: the constant link is the same and costs less.
+            return with_errors(Constant::new(rate, delay), &self.loss, context);
+        }
+        let mut rates = context.streams.stream(&format!("{}/rate", context.name));
+        let mut delays = context.streams.stream(&format!("{}/delay", context.name));
+        let Redraw::Interval(length) = self.redraw else {
+            let delays = Delays::new(self.delay.clone(), delays);
+            let medium = PerPacket::new(self.rate.clone(), rates, delays, outages);
+            return with_errors(medium, &self.loss, context);
+        };
+        let rate = ByNumber { law: self.rate.clone(), seed: rates.bits() };
+        let rate = Drawn { rate, first: 0, rates: Vec::new() };
+        let delay = ByNumber { law: self.delay.clone(), seed: delays.bits() };
+        let potential = Potential::default();
+        with_errors(PerInterval { rate, delay, length, outages, potential }, &self.loss, context)
+    }
 }
 
 impl LinkConfig for VariableConfig {
@@ -109,25 +132,12 @@ impl LinkConfig for VariableConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        let outages = Outages::new(&self.outages)?;
-        if let (Some(rate), Some(delay), true) =
-            (self.rate.constant(), self.delay.constant(), outages.is_empty())
-        {
-            // Nothing varies: the constant link is the same and costs less.
-            return assemble(Constant::new(rate, delay), &self.loss, context);
-        }
-        let mut rates = context.streams.stream(&format!("{}/rate", context.name));
-        let mut delays = context.streams.stream(&format!("{}/delay", context.name));
-        let Redraw::Interval(length) = self.redraw else {
-            let delays = Delays::new(self.delay.clone(), delays);
-            let medium = PerPacket::new(self.rate.clone(), rates, delays, outages);
-            return assemble(medium, &self.loss, context);
-        };
-        let rate = ByNumber { law: self.rate.clone(), seed: rates.bits() };
-        let rate = Drawn { rate, first: 0, rates: Vec::new() };
-        let delay = ByNumber { law: self.delay.clone(), seed: delays.bits() };
-        let potential = Potential::default();
-        assemble(PerInterval { rate, delay, length, outages, potential }, &self.loss, context)
+        let medium = self.transmitter(context.for_medium())?;
+        Ok(context.link(medium))
+    }
+
+    fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
+        self.transmitter(context).map(Some)
     }
 
     fn has_medium(&self) -> bool {

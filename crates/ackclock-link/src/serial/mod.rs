@@ -61,14 +61,6 @@ impl SerialLink {
         Self { mode }
     }
 
-    /// The medium of a link that was built only for it.
-    pub(crate) fn into_medium(self) -> Box<dyn Medium> {
-        match self.mode {
-            Mode::Planned(link) => link.into_medium(),
-            Mode::Stepwise(link) => link.into_medium(),
-        }
-    }
-
     /// The link where it plans: all that it tells is deliveries.
     #[inline(always)]
     pub(crate) fn planned(&mut self) -> Option<&mut Planned> {

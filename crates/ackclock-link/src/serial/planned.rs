@@ -75,11 +75,6 @@ impl Planned {
         }
     }
 
-    /// The medium of a link that was built only for it.
-    pub(super) fn into_medium(self) -> Box<dyn Medium> {
-        self.medium.boxed()
-    }
-
     /// The same link step by step from here on; this one must not be used any more.
     pub(super) fn hand_over(&mut self) -> Stepwise {
         let medium = std::mem::replace(&mut self.medium, Silence.any());

@@ -109,11 +109,6 @@ impl Stepwise {
         }
     }
 
-    /// The medium of a link that was built only for it.
-    pub(super) fn into_medium(self) -> Box<dyn Medium> {
-        self.medium.boxed()
-    }
-
     /// When the transmitter ends what it does, or begins.
     #[inline]
     fn changes(&self) -> Time {

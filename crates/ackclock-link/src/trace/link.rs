@@ -26,10 +26,10 @@ use super::samples::Playhead;
 use super::{Recording, TraceError};
 use crate::delay::Delays;
 use crate::errors::Errors;
-use crate::loss::{Loss, assemble};
+use crate::loss::{Loss, with_errors};
 use crate::medium::{Fate, Found, Medium, Transmission};
 use crate::pieces::{NANOBITS_PER_BYTE, finish};
-use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
+use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 
 /// A link that plays a recording: a mahimahi file, or CSV or JSON with rates.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -115,6 +115,25 @@ impl TraceConfig {
         };
         Nominal { rate: recording.mean_rate(), delay: self.delay.mean() + own_delay }
     }
+
+    /// The medium, which may lose what it carries.
+    fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
+        let recording = self.recording(context.files)?;
+        let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
+        let delays = Delays::new(self.delay.clone(), stream("delay"));
+        match recording {
+            Recording::Opportunities(opportunities) => {
+                let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays);
+                with_errors(medium, &self.loss, context)
+            }
+            Recording::Samples(samples) => {
+                let losses = stream("recorded-loss");
+                let work = samples.work();
+                let medium = SampleMedium { playhead: Playhead::new(samples), work, delays, losses };
+                with_errors(medium, &self.loss, context)
+            }
+        }
+    }
 }
 
 impl LinkConfig for TraceConfig {
@@ -123,21 +142,12 @@ impl LinkConfig for TraceConfig {
     }
 
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        let recording = self.recording(context.files)?;
-        let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
-        let delays = Delays::new(self.delay.clone(), stream("delay"));
-        match recording {
-            Recording::Opportunities(opportunities) => {
-                let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays);
-                assemble(medium, &self.loss, context)
-            }
-            Recording::Samples(samples) => {
-                let losses = stream("recorded-loss");
-                let work = samples.work();
-                let medium = SampleMedium { playhead: Playhead::new(samples), work, delays, losses };
-                assemble(medium, &self.loss, context)
-            }
-        }
+        let medium = self.transmitter(context.for_medium())?;
+        Ok(context.link(medium))
+    }
+
+    fn medium(&self, context: MediumContext<'_>) -> Result<Option<AnyMedium>, ConfigError> {
+        self.transmitter(context).map(Some)
     }
 
     fn has_medium(&self) -> bool {

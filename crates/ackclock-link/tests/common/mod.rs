@@ -10,7 +10,7 @@ use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
 use ackclock_link::{
     AnyLink, BufferMeaning, Capacity, Cause, CellUser, Departures, Files, LINKS, Link, LinkConfig,
-    LinkContext, LinkEvent, Nominal, QueuePlan,
+    LinkContext, LinkEvent, MediumContext, Nominal, QueuePlan,
 };
 use serde_json::{Value, json};
 
@@ -36,26 +36,27 @@ impl Files for MadeUp {
 /// A link named `down` from its table, with a queue from its own. A cell has its users under `users`; flow n belongs to the
 /// n-th of them, as long as there are so many.
 pub fn link(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> Box<dyn Link> {
-    let (_, mut link, count) = built(table, queue, capacity, seed);
+    let (mut link, count) = built(table, queue, capacity, seed);
     (0..count).for_each(|user| link.assign(FlowId(user), user));
     Box::new(link)
 }
 
 /// Whether the link of a table says that it has a medium, and whether it has one.
 pub fn media(table: &Value) -> [bool; 2] {
-    let (config, link, _) = built(table, &"drop-tail".into(), Capacity::Unlimited, 1);
-    [config.has_medium(), link.into_medium().is_some()]
+    let (config, _) = config(table);
+    let context = MediumContext { streams: &Streams::new(1, 0), name: "down", files: &MadeUp };
+    [config.has_medium(), config.medium(context).unwrap().is_some()]
 }
 
-/// The options of a table, the link that is built from it, and how many users it has where it is a cell.
-fn built(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> (Box<dyn LinkConfig>, AnyLink, u32) {
+/// The link that is built from a table, and how many users it has where it is a cell.
+fn built(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> (AnyLink, u32) {
     let streams = Streams::new(seed, 0);
     let (config, count) = config(table);
     let queue = QueuePlan::new(QUEUES.resolve(queue).unwrap(), capacity, &streams, "down/queue");
     let (meaning, files) = (BufferMeaning::Waiting, &MadeUp);
     let context = LinkContext { queue, meaning, streams: &streams, name: "down", files };
     let link = config.build(context).unwrap();
-    (config, link, count)
+    (link, count)
 }
 
 /// The options of a table, and how many users it has where it is a cell.
