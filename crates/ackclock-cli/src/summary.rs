@@ -240,7 +240,7 @@ fn flow_rows<'a>(runs: &[&'a RunResult]) -> Vec<(Vec<String>, Vec<&'a FlowResult
     let mut rows: Vec<(Vec<String>, Vec<&FlowResult>)> = Vec::new();
     for flow in runs.iter().flat_map(|run| &run.flows) {
         let id = if one_by_one { flow.id.to_string() } else { String::new() };
-        let names = vec![id, flow.sender.clone(), flow.regulator.clone()];
+        let names = vec![id, flow.sender.clone(), flow.regulator.clone().unwrap_or_else(|| "-".to_owned())];
         match rows.iter_mut().find(|(row, _)| *row == names) {
             Some((_, flows)) => flows.push(flow),
             None => rows.push((names, vec![flow])),

@@ -40,6 +40,24 @@ pub struct RunResult {
     pub provenance: Provenance,
 }
 
+/// Which way the data of a flow goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Towards {
+    /// To the mobile: a download.
+    #[default]
+    Mobile,
+    /// To the server: an upload.
+    Server,
+}
+
+impl Towards {
+    /// Whether it is a download.
+    pub fn is_mobile(&self) -> bool {
+        *self == Self::Mobile
+    }
+}
+
 /// One flow of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowResult {
@@ -47,6 +65,9 @@ pub struct FlowResult {
     pub id: u32,
     /// Its user.
     pub user: u32,
+    /// Which way its data goes; left out where that is to the mobile.
+    #[serde(default, skip_serializing_if = "Towards::is_mobile")]
+    pub towards: Towards,
     /// Row of the sender table.
     pub sender: String,
     /// Payload delivered in order, from the flow's start to its end or the end of the run, bit/s.
@@ -71,12 +92,12 @@ pub struct FlowResult {
     pub rtt_ms: Distribution,
     /// Mean round-trip time of one timed segment at a time, ms.
     pub timed_rtt_ms: Option<f64>,
-    /// Mean round-trip time between edge and mobile as the edge sees it, ms.
+    /// Mean round-trip time between edge and mobile as the edge sees it, ms; of an upload that of the handshake.
     pub edge_rtt_ms: Option<f64>,
     /// From the flow's start until its last byte was delivered, s; null where it was not.
     pub completion_s: Option<f64>,
-    /// Regulator at the edge.
-    pub regulator: String,
+    /// Regulator at the edge; null for an upload, which regulators leave alone.
+    pub regulator: Option<String>,
     /// Mean of the retransmission timeout at the ends of the timed segments, ms: what follows a sample, without backing off.
     pub rto_ms_mean: Option<f64>,
     /// Losses by cycles of the window; null where there were none.

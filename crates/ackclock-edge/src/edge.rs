@@ -82,9 +82,9 @@ impl Edge {
         self.bearer.view(now, Direction::Down, flow)
     }
 
-    /// What waits in all queues towards the mobiles at `now`, to which the edge has been run.
-    pub fn waiting(&mut self, now: Time) -> Load {
-        self.bearer.waiting(now, Direction::Down)
+    /// What waits in all queues of a direction at `now`, to which the edge has been run.
+    pub fn waiting(&mut self, now: Time, direction: Direction) -> Load {
+        self.bearer.waiting(now, direction)
     }
 
     /// Tells whose flow it is, before its first segment comes: a user of a cell, of queues that are kept by user, or of a
@@ -92,6 +92,11 @@ impl Edge {
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
         self.flows.regulators.assign(flow, user);
+    }
+
+    /// Leaves a flow alone, before its first segment comes: it gets no regulator. An upload is such a flow.
+    pub fn leave_alone(&mut self, flow: FlowId) {
+        self.flows.regulators.leave_alone(flow);
     }
 
     /// Gives up a flow and all that is known of it, because its number goes to another. Nothing of it may be in the bearer

@@ -55,10 +55,13 @@ impl Default for RegulatorId {
 pub(crate) struct Regulators {
     config: Box<dyn RegulatorConfig>,
     scope: Scope,
-    /// Whose flow it is; user 0 where nothing was said.
+    /// Whose flow it is; user 0 where nothing was said, [`LEFT_ALONE`] where it is left alone.
     users: Vec<u32>,
     entries: Vec<Entry>,
 }
+
+/// In the place of the user of a flow that is left alone.
+const LEFT_ALONE: u32 = u32::MAX;
 
 /// A regulator and its flows.
 #[derive(Default)]
@@ -83,9 +86,17 @@ impl Regulators {
         self.users[flow.index()] = user;
     }
 
+    /// The flow will have no regulator.
+    pub(crate) fn leave_alone(&mut self, flow: FlowId) {
+        self.assign(flow, LEFT_ALONE);
+    }
+
     /// Gives a flow its regulator, which is built where it is the first; none where flows are left alone.
     pub(crate) fn join(&mut self, flow: FlowId) -> RegulatorId {
         let user = self.users.get(flow.index()).copied().unwrap_or(0);
+        if user == LEFT_ALONE {
+            return RegulatorId::NONE;
+        }
         let number = match self.scope {
             Scope::Flow => flow.0,
             Scope::User => user,

@@ -215,7 +215,7 @@ impl Plane {
     /// What waits in all queues towards the mobiles.
     pub fn waiting(&mut self) -> Load {
         let now = self.graph.now();
-        self.graph.edge_mut().waiting(now)
+        self.graph.edge_mut().waiting(now, Direction::Down)
     }
 
     /// The edge, for reading its statistics.

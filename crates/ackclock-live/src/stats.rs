@@ -1,6 +1,6 @@
 //! What is known of real connections, and the rows that results show: the same as the simulator's.
 
-use ackclock_core::results::{Distribution, FlowResult, RealFlow};
+use ackclock_core::results::{Distribution, FlowResult, RealFlow, Towards};
 use ackclock_core::{Histogram, Span, Time};
 
 use crate::flow::Ends;
@@ -52,6 +52,7 @@ impl FlowReport {
     /// The row of the results for the direction in which most was sent.
     pub fn result(&self, sender: &str, regulator: &str) -> FlowResult {
         let from = self.sender();
+        let towards = if from == Side::Radio { Towards::Server } else { Towards::Mobile };
         let way = &self.ways[from as usize];
         let duration = self.last.since(self.first).as_secs_f64();
         let rate = |bytes: f64| (duration > 0.0).then(|| bytes * 8.0 / duration);
@@ -59,6 +60,7 @@ impl FlowReport {
         FlowResult {
             id: self.id,
             user: 0,
+            towards,
             sender: sender.to_owned(),
             goodput_bps: rate(way.delivered_bytes as f64),
             wire_goodput_bps: rate(way.delivered_bytes as f64 * (1.0 + headers)),
@@ -72,7 +74,7 @@ impl FlowReport {
             timed_rtt_ms: None,
             edge_rtt_ms: self.edge_rtt.map(Span::as_millis_f64),
             completion_s: None,
-            regulator: regulator.to_owned(),
+            regulator: towards.is_mobile().then(|| regulator.to_owned()),
             rto_ms_mean: None,
             loss_cycles: None,
             transit_ms: None,

@@ -23,36 +23,50 @@ pub enum Measure {
 /// Measures what passes the wires of islands.
 pub(crate) struct Probe {
     measures: Vec<Measure>,
-    /// What a message at a node and port means, and of which island.
-    points: Vec<Option<(Point, usize)>>,
+    /// What a message at a node and port means.
+    points: Vec<Points>,
     /// By island and flow.
     flows: Vec<Vec<FlowProbe>>,
 }
 
-/// What it means that a message arrives somewhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Point {
-    /// Data was sent: at a server, or by a relay.
-    Sent(Leg),
-    /// Data has reached the peer of its sender.
-    Arrived(Leg),
-    /// An ACK has left the edge.
-    LeftEdge,
-    /// An ACK has reached the server.
-    ReachedServer,
+/// What it means that a message arrives somewhere, of which island. Downloads have data going down and ACKs going up, uploads
+/// the other way round, so that nothing has two meanings anywhere.
+#[derive(Clone, Copy, Debug, Default)]
+struct Points {
+    island: usize,
+    data: Option<Point>,
+    acks: Option<Place>,
 }
 
-/// A connection of a flow: that of the server, or that of a relay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What it means that data arrives somewhere.
+#[derive(Clone, Copy, Debug)]
+enum Point {
+    /// It was sent: by its source, or by a relay.
+    Sent(Leg),
+    /// It has reached the peer of its sender.
+    Arrived(Leg),
+}
+
+/// Where an ACK passes.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// It leaves the edge, or, of an upload, comes to it.
+    Edge = 0,
+    /// It has reached the source of the data.
+    Source = 1,
+}
+
+/// A connection of a flow, in the order in which data passes them: that of its source, and that of a relay.
+#[derive(Clone, Copy, Debug)]
 enum Leg {
-    Far = 0,
-    Near = 1,
+    First = 0,
+    Second = 1,
 }
 
 /// What was measured of one flow, as results; `None` for what was not.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measured {
-    /// Of the connection of the server, and of that of a relay.
+    /// Of the connection of the source, and of that of a relay.
     pub(crate) transit: [Option<Distribution>; 2],
     pub(crate) gaps: Option<AckGapResult>,
 }
@@ -108,31 +122,48 @@ impl Probe {
         let island = self.flows.len();
         self.flows.push(Vec::new());
         if self.measures.contains(&Measure::Transit) {
-            let near = places.relay.map(|[relay, core]| {
-                [
-                    ((relay, ackclock_tcp::relay::SERVER), Point::Arrived(Leg::Far)),
-                    ((core, ackclock_link::path::SERVER), Point::Sent(Leg::Near)),
-                    ((places.clients, host::WIRE), Point::Arrived(Leg::Near)),
-                ]
-            });
-            let far = [((places.clients, host::WIRE), Point::Arrived(Leg::Far))];
-            let sent = ((places.path, ackclock_link::path::SERVER), Point::Sent(Leg::Far));
-            let arrivals = near.as_ref().map_or(&far[..], |near| &near[..]);
-            [sent].iter().chain(arrivals).for_each(|&(at, point)| self.place(at, point, island));
+            use ackclock_link::path::{EDGE, SERVER};
+            use ackclock_tcp::relay;
+            let Places { servers, path, edge, clients, .. } = places;
+            let (download, upload) = ((clients, host::WIRE), (servers, host::WIRE));
+            self.data((path, SERVER), Point::Sent(Leg::First), island);
+            self.data((edge, ackclock_edge::RADIO), Point::Sent(Leg::First), island);
+            let last = if let Some([node, core]) = places.relay {
+                self.data((node, relay::SERVER), Point::Arrived(Leg::First), island);
+                self.data((node, relay::EDGE), Point::Arrived(Leg::First), island);
+                self.data((core, SERVER), Point::Sent(Leg::Second), island);
+                self.data((path, EDGE), Point::Sent(Leg::Second), island);
+                Leg::Second
+            } else {
+                Leg::First
+            };
+            [download, upload].into_iter().for_each(|at| self.data(at, Point::Arrived(last), island));
         }
         if self.measures.contains(&Measure::AckGaps) {
             let beyond_edge = places.relay.map_or(places.path, |[_, core]| core);
-            self.place((beyond_edge, ackclock_link::path::EDGE), Point::LeftEdge, island);
-            self.place((places.servers, host::WIRE), Point::ReachedServer, island);
+            let at_edge = [(beyond_edge, ackclock_link::path::EDGE), (places.edge, ackclock_edge::WIRED)];
+            let at_source = [(places.servers, host::WIRE), (places.clients, host::WIRE)];
+            at_edge.into_iter().for_each(|at| self.acks(at, Place::Edge, island));
+            at_source.into_iter().for_each(|at| self.acks(at, Place::Source, island));
         }
     }
 
-    fn place(&mut self, (node, port): (usize, Port), point: Point, island: usize) {
+    fn data(&mut self, at: (usize, Port), point: Point, island: usize) {
+        self.at(at, island).data = Some(point);
+    }
+
+    fn acks(&mut self, at: (usize, Port), place: Place, island: usize) {
+        self.at(at, island).acks = Some(place);
+    }
+
+    fn at(&mut self, (node, port): (usize, Port), island: usize) -> &mut Points {
         let place = node * MAX_PORTS + usize::from(port);
         if self.points.len() <= place {
-            self.points.resize(place + 1, None);
+            self.points.resize(place + 1, Points::default());
         }
-        self.points[place] = Some((point, island));
+        let points = &mut self.points[place];
+        points.island = island;
+        points
     }
 
     /// What was measured of a flow so far.
@@ -153,28 +184,29 @@ impl Probe {
 impl Tracer for Probe {
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
         let place = node * MAX_PORTS + usize::from(port);
-        let (Some(&Some((point, island))), Message::Segment(segment)) = (self.points.get(place), message)
-        else {
+        let (Some(points), Message::Segment(segment)) = (self.points.get(place), message) else { return };
+        if points.data.is_none() && points.acks.is_none() {
             return;
-        };
-        let flows = &mut self.flows[island];
+        }
+        let flows = &mut self.flows[points.island];
         let number = segment.flow.index();
         if flows.len() <= number {
             flows.resize_with(number + 1, FlowProbe::default);
         }
-        flows[number].note(now, point, segment);
+        flows[number].note(now, points, segment);
     }
 }
 
 impl FlowProbe {
-    fn note(&mut self, now: Time, point: Point, segment: &Segment) {
-        match point {
-            Point::Sent(leg) if segment.payload > 0 => self.legs[leg as usize].sent(now, segment.sending),
-            Point::Arrived(leg) if segment.payload > 0 => {
+    fn note(&mut self, now: Time, points: &Points, segment: &Segment) {
+        match (points.data, points.acks) {
+            (Some(Point::Sent(leg)), _) if segment.payload > 0 => {
+                self.legs[leg as usize].sent(now, segment.sending);
+            }
+            (Some(Point::Arrived(leg)), _) if segment.payload > 0 => {
                 self.legs[leg as usize].arrived(now, segment.sending);
             }
-            Point::LeftEdge if segment.is_pure_ack() => self.gaps[0].note(now),
-            Point::ReachedServer if segment.is_pure_ack() => self.gaps[1].note(now),
+            (_, Some(place)) if segment.is_pure_ack() => self.gaps[place as usize].note(now),
             _ => {}
         }
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use ackclock_core::{ConfigError, FlowId, Histogram, Span, Time};
 use ackclock_edge::{Channel, Edge};
+use ackclock_link::Direction;
 use ackclock_tcp::Sender;
 
 use crate::island::{Boxes, Executor};
@@ -89,8 +90,8 @@ impl Recorder {
         let first = self.series.columns.len();
         // Clients whose connections come and go have no columns.
         let lasting = |executor: &mut _, island, flows: &[FlowPlan]| -> Vec<FlowId> {
-            let (Boxes { servers, .. }, _) = Executor::island(executor, island);
-            (0..flows.len() as u32).map(FlowId).filter(|&flow| servers.sender(flow).is_some()).collect()
+            let (boxes, _) = Executor::island(executor, island);
+            (0..flows.len() as u32).map(FlowId).filter(|&flow| boxes.sender(flow).is_some()).collect()
         };
         let lasting: Vec<_> =
             islands.iter().enumerate().map(|(island, flows)| lasting(executor, island, flows)).collect();
@@ -151,21 +152,21 @@ impl Rtts {
 
 fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &mut impl FnMut(f64)) {
     for (&flow, rtts) in flows.iter().zip(rtts) {
-        let sender = boxes.servers.sender(flow);
+        let sender = boxes.sender(flow);
         let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
         push(sender.map_or(f64::NAN, |sender| sender.cwnd().into()));
         push(sender.and_then(Sender::ssthresh).map_or(f64::NAN, f64::from));
         push(ms(sender.and_then(Sender::srtt)));
         push(ms(sender.map(Sender::rto)));
         push(sender.map_or(f64::NAN, |sender| rtts.mean_since(&sender.stats().rtt)));
-        let receiver = boxes.clients.receiver(flow);
+        let receiver = boxes.receiver(flow);
         push(receiver.map_or(f64::NAN, |receiver| receiver.delivered_bytes() as f64));
         push(sender.map_or(f64::NAN, |sender| sender.mss().into()));
     }
 }
 
 fn sample_edge(edge: &mut Edge, flows: usize, now: Time, push: &mut impl FnMut(f64)) {
-    let waiting = edge.waiting(now);
+    let waiting = edge.waiting(now, Direction::Down);
     push(waiting.packets.into());
     push(waiting.bytes as f64);
     // One rate for all flows, but in a cell, where those of several users do not add up.

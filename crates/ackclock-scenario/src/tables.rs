@@ -3,7 +3,8 @@
 //! Components (links, queues, regulators, senders, workloads) stay as written, a name or a table with `kind`: their
 //! registries read them.
 
-use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Streams, Time};
+use ackclock_core::results::Towards;
+use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Streams, Time, name_of};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::Loss;
 use ackclock_tcp::config::Switch;
@@ -72,6 +73,10 @@ pub struct FlowTable {
     pub stagger: Span,
     /// The user to whom they belong. In a cell it is the number of a table `[[edge.user]]`, whose users get them in turn.
     pub user: u32,
+    /// Which way the data goes: to the "mobile", a download, or to the "server", an upload. The mobile opens the connection in
+    /// both cases.
+    #[serde(skip_serializing_if = "Towards::is_mobile")]
+    pub towards: Towards,
     /// Row of the sender table: a name, or a table with `kind` and options.
     pub sender: Value,
     /// A full packet on the wire, headers included.
@@ -150,6 +155,7 @@ impl Default for FlowTable {
             start: Span::ZERO,
             stagger: Span::ZERO,
             user: 0,
+            towards: Towards::Mobile,
             sender: "reno".into(),
             packet: Size::Bytes(1000),
             ack_size: AckSize(HeaderSize::Fixed(40)),
@@ -199,7 +205,29 @@ impl Tables {
             let checked = flow.check().and_then(|()| self.check_user(flow));
             checked.map_err(|error| error.under(&format!("flow.{index}")))?;
         }
+        self.check_uploads()?;
         self.check_flows()
+    }
+
+    /// An upload fills the queue of the mobile, and a regulator acts on downloads alone.
+    fn check_uploads(&self) -> Result<(), ConfigError> {
+        let Some(upload) = self.flow.iter().position(|flow| flow.towards == Towards::Server) else {
+            return Ok(());
+        };
+        if self.edge.up_buffer.is_none() {
+            let message = "an upload fills the queue of the mobile, which has no bound unless one is given: set \
+                           `edge.up_buffer`, such as \"50p\"";
+            return Err(ConfigError::new("towards", message).under(&format!("flow.{upload}")));
+        }
+        let regulator = name_of(&self.edge.regulator);
+        if regulator != "none" && self.flow.iter().all(|flow| flow.towards == Towards::Server) {
+            let message = format!(
+                "`{regulator}` acts on the ACKs of downloads, and every flow is an upload: \"none\", or a flow with \
+                 `towards = \"mobile\"` beside them"
+            );
+            return Err(ConfigError::new("edge.regulator", message));
+        }
+        Ok(())
     }
 
     /// Checks that there are flows, and not more than memory has room for.

@@ -103,7 +103,7 @@ impl Tally {
 
     /// The row of a flow, if it has a connection from the start on.
     fn flow(&self, plan: &FlowPlan, group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<FlowResult> {
-        let (sender, receiver) = (boxes.servers.sender(id)?, boxes.clients.receiver(id)?);
+        let (sender, receiver) = (boxes.sender(id)?, boxes.receiver(id)?);
         let stats = sender.stats();
         let counts = Counts::of(id, boxes);
         let finished = receiver.finished_at();
@@ -114,6 +114,7 @@ impl Tally {
         Some(FlowResult {
             id: plan.id,
             user: plan.user,
+            towards: group.table.towards,
             sender: group.sender_name.clone(),
             goodput_bps: per_second(receiver.delivered_bytes()),
             wire_goodput_bps: per_second(receiver.delivered_wire_bytes()),
@@ -127,7 +128,7 @@ impl Tally {
             timed_rtt_ms: ms(stats.timed_rtt()),
             edge_rtt_ms: ms(boxes.edge.flow_statistics(id).and_then(|flow| flow.edge_rtt.mean())),
             completion_s: finished.map(|at| at.since(plan.start).as_secs_f64()),
-            regulator: self.regulator.clone(),
+            regulator: group.table.towards.is_mobile().then(|| self.regulator.clone()),
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
             transit_ms: None,
@@ -141,7 +142,7 @@ impl Tally {
 /// What a relay made of a flow.
 fn relay(group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<RelayResult> {
     let relay = &boxes.relay.as_ref()?.relay;
-    let far = leg(&group.sender_name, boxes.servers.sender(id)?);
+    let far = leg(&group.sender_name, boxes.sender(id)?);
     let near = leg(group.relay_sender_name()?, relay.sender(id)?);
     Some(RelayResult { most_buffered_bytes: relay.most_buffered_bytes(id), legs: [far, near] })
 }

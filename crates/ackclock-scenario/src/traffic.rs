@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use ackclock_core::results::Towards;
 use ackclock_core::{FlowId, Seq, Span, Time, Wakes};
 use ackclock_tcp::sender::State;
 use ackclock_tcp::{Client, News, Receiver, Request, Sender, Supply, Then};
@@ -84,7 +85,7 @@ pub(crate) struct Counts {
 impl Counts {
     /// What the connections of one flow have done; nothing where the flow has none.
     pub(crate) fn of(flow: FlowId, boxes: &Boxes<'_>) -> Self {
-        let Some(receiver) = boxes.clients.receiver(flow) else { return Self::default() };
+        let Some(receiver) = boxes.receiver(flow) else { return Self::default() };
         boxes.senders(flow).fold(Self { flows: 1, ..Self::default() }, Self::with).and(receiver)
     }
 
@@ -204,15 +205,16 @@ impl Traffic {
             Some(place) => self.visitors[visitor].reused[place].1,
             None => self.open(now, visitor, request, boxes),
         };
+        let [sending, receiving] = boxes.hosts(self.visitors[visitor].group.table.towards);
         let Some(Some(connection)) = self.alive.get_mut((flow.0 - self.first) as usize) else { return };
         connection.asked += bytes;
         connection.pending.push_back((now, bytes));
-        boxes.clients.mark(flow, connection.asked);
+        receiving.mark(flow, connection.asked);
         let supply = match then {
             Then::Close => Supply::Bytes(bytes),
             Then::More => Supply::Open(bytes),
         };
-        boxes.servers.supply(now, flow, supply);
+        sending.supply(now, flow, supply);
     }
 
     /// Makes a connection.
@@ -223,12 +225,21 @@ impl Traffic {
         boxes.wires.iter_mut().for_each(|wires| wires.renew(flow, &name));
         if let (Some(boxes), Some((receiver, sender))) = (&mut boxes.relay, group.relayed(flow, now, first)) {
             boxes.core.iter_mut().for_each(|wires| wires.renew(flow, &name));
-            boxes.relay.split(flow, receiver, sender);
+            boxes.relay.split(flow, group.relay_port(), receiver, sender);
         }
         boxes.edge.assign(flow, *seat);
         let (sender, receiver) = group.connection(flow, now, first);
-        boxes.servers.watch_sender(flow, sender);
-        boxes.clients.watch_receiver(flow, now, receiver);
+        match group.table.towards {
+            Towards::Mobile => {
+                boxes.servers.watch_sender(flow, sender);
+                boxes.clients.watch_receiver(flow, now, receiver);
+            }
+            Towards::Server => {
+                boxes.edge.leave_alone(flow);
+                boxes.clients.watch_connecting_sender(flow, now, sender);
+                boxes.servers.watch_receiver(flow, now, receiver);
+            }
+        }
         *opened += 1;
         if request.then == Then::More {
             reused.push((request.connection, flow));
@@ -266,10 +277,10 @@ impl Traffic {
         self.note_due(visitor);
     }
 
-    /// Where both ends are done, they go, and what they did is kept. With a relay the server may be done long before the mobile.
+    /// Where both ends are done, they go, and what they did is kept. With a relay the source may be done long before the other end.
     fn close(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
-        let server = boxes.servers.sender(flow).is_none_or(|sender| sender.state() == State::Closed);
-        if !server || boxes.relay.as_ref().is_some_and(|boxes| !boxes.relay.has_ended(flow)) {
+        let source = boxes.sender(flow).is_none_or(|sender| sender.state() == State::Closed);
+        if !source || boxes.relay.as_ref().is_some_and(|boxes| !boxes.relay.has_ended(flow)) {
             return;
         }
         let Some(connection) = self.alive.get_mut((flow.0 - self.first) as usize).and_then(Option::take)
@@ -278,7 +289,7 @@ impl Traffic {
         };
         let past = self.past.entry(self.visitors[connection.visitor].user).or_default();
         past.add(&Counts::of(flow, boxes));
-        let next = boxes.clients.receiver(flow).map_or(Seq(1), Receiver::next);
+        let next = boxes.receiver(flow).map_or(Seq(1), Receiver::next);
         boxes.servers.remove(flow);
         if let Some(boxes) = &mut boxes.relay {
             boxes.relay.remove(flow);

@@ -141,3 +141,42 @@ fn flows_that_come_and_go_over_a_shared_and_over_dedicated_channels() {
         ));
     }
 }
+
+#[test]
+fn uploads_beside_downloads() {
+    for (channel, handshake) in [("shared", "on"), ("dedicated", "on"), ("shared", "off")] {
+        both_ways(&format!(
+            r#"
+            version = 1
+            preset = "linux"
+            duration = "60s"
+            [path]
+            loss = 0.002
+            [edge]
+            buffer = "30p"
+            up_buffer = "20p"
+            channel = "{channel}"
+            regulator = "ack-regulator"
+            [edge.down]
+            kind = "variable"
+            rate = "2Mbit/s"
+            delay = "e(20ms)"
+            [edge.up]
+            kind = "variable"
+            rate = "1Mbit/s"
+            delay = "e(20ms)"
+            loss = 0.01
+            [sender]
+            handshake = "{handshake}"
+            [[flow]]
+            [[flow]]
+            towards = "server"
+            count = 2
+            stagger = "1s"
+            [[flow]]
+            towards = "server"
+            workload = {{ kind = "web", page_time = "e(5s)" }}
+            "#
+        ));
+    }
+}

@@ -21,5 +21,6 @@ mod relay;
 mod shipped;
 mod theory;
 mod transfers;
+mod uploads;
 mod windows;
 mod wrong_input;

@@ -80,6 +80,15 @@ impl Host {
         self.add(flow, Endpoint::Sender(sender), deadline);
     }
 
+    /// Adds the sender of `flow`, with its supply, which opens the connection at `start`.
+    ///
+    /// # Panics
+    /// As [`Self::add_sender`].
+    pub fn connect_sender(&mut self, flow: FlowId, start: Time, mut sender: Box<dyn Sender>) {
+        sender.connect(start);
+        self.add(flow, Endpoint::Sender(sender), Some(start));
+    }
+
     /// Adds the receiver of `flow`, which begins the handshake, if there is one, at `start`.
     ///
     /// # Panics
@@ -95,6 +104,15 @@ impl Host {
     pub fn watch_sender(&mut self, flow: FlowId, sender: Box<dyn Sender>) {
         let deadline = sender.poll_timeout();
         self.add(flow, Endpoint::WatchedSender(sender), deadline);
+    }
+
+    /// As [`watch_sender`](Self::watch_sender), of a sender that opens the connection at `start`.
+    ///
+    /// # Panics
+    /// As [`Self::add_sender`].
+    pub fn watch_connecting_sender(&mut self, flow: FlowId, start: Time, mut sender: Box<dyn Sender>) {
+        sender.connect(start);
+        self.add(flow, Endpoint::WatchedSender(sender), Some(start));
     }
 
     /// Adds the receiver of a connection that will be removed; [`Self::mark`] says what is news of it.

@@ -45,6 +45,8 @@ pub struct Relay {
 
 /// The two ends of a flow.
 struct Pair {
+    /// The port towards the peer of the receiver, from which data comes.
+    from: Port,
     receiver: Receiver,
     sender: Box<dyn Sender>,
     /// Payload that was handed to the sender, bytes.
@@ -63,20 +65,20 @@ impl Relay {
         Self::default()
     }
 
-    /// Splits `flow`: `receiver` is the end towards the server, with
-    /// [`WindowPolicy::Unread`](crate::receiver::WindowPolicy::Unread), and `sender` the one towards the mobile, which was
-    /// supplied with nothing yet.
+    /// Splits `flow`, whose data comes in at the port `from`: `receiver` is the end towards its source, with
+    /// [`WindowPolicy::Unread`](crate::receiver::WindowPolicy::Unread), and `sender` the other one, which was supplied with
+    /// nothing yet.
     ///
     /// # Panics
     /// Where the flow is split already: the graph is built by code, not by users.
-    pub fn split(&mut self, flow: FlowId, receiver: Receiver, mut sender: Box<dyn Sender>) {
+    pub fn split(&mut self, flow: FlowId, from: Port, receiver: Receiver, mut sender: Box<dyn Sender>) {
         while self.pairs.len() <= flow.index() {
             self.pairs.push(None);
             self.wakes.add();
         }
         sender.supply(Supply::Open(0));
         let due = sender.poll_timeout();
-        let pair = Pair { receiver, sender, handed: 0, most: 0, finished: false, ended: false };
+        let pair = Pair { from, receiver, sender, handed: 0, most: 0, finished: false, ended: false };
         let place = &mut self.pairs[flow.index()];
         assert!(place.is_none(), "flow {} is split already", flow.0);
         *place = Some(Box::new(pair));
@@ -91,17 +93,17 @@ impl Relay {
         }
     }
 
-    /// The end of `flow` towards the mobile.
+    /// The end of `flow` that sends on.
     pub fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
         self.pair(flow).map(|pair| &*pair.sender)
     }
 
-    /// The end of `flow` towards the server.
+    /// The end of `flow` that receives.
     pub fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
         self.pair(flow).map(|pair| &pair.receiver)
     }
 
-    /// Payload of `flow` that came in order and that the mobile has not acknowledged, bytes.
+    /// Payload of `flow` that came in order and that was not acknowledged where it is sent on to, bytes.
     pub fn buffered_bytes(&self, flow: FlowId) -> u64 {
         self.pair(flow).map_or(0, Pair::buffered)
     }
@@ -111,7 +113,7 @@ impl Relay {
         self.pair(flow).map_or(0, |pair| pair.most)
     }
 
-    /// Whether the connection of `flow` to the mobile is over, or there is none.
+    /// Whether the connection over which `flow` is sent on is over, or there is none.
     pub fn has_ended(&self, flow: FlowId) -> bool {
         self.pair(flow).is_none_or(|pair| pair.ended)
     }
@@ -132,7 +134,7 @@ impl Relay {
             out.pass(if port == SERVER { EDGE } else { SERVER }, segment);
             return self.end(segment.flow);
         }
-        if port == SERVER {
+        if port == pair.from {
             pair.on_data(now, segment, out);
         } else {
             pair.on_ack(now, segment, out);
@@ -161,18 +163,28 @@ impl Relay {
 }
 
 impl Pair {
+    /// The port at which data is sent on.
+    fn to(&self) -> Port {
+        if self.from == SERVER { EDGE } else { SERVER }
+    }
+
     fn on_data(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
-        self.receiver.on_segment(now, segment, &mut |answer: &Segment| out.pass(SERVER, answer));
+        if segment.flags.intersects(Flags::SYN) && !segment.flags.intersects(Flags::ACK) {
+            // A mobile that sends opens its connection, and so the one to the server.
+            self.sender.connect(now);
+            self.sender.drive(now, None, self.to(), out);
+        }
+        self.receiver.on_segment(now, segment, &mut |answer: &Segment| out.pass(self.from, answer));
         self.hand_on(now, out);
     }
 
     fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         if segment.flags.intersects(Flags::SYN) {
-            self.receiver.start(now, &mut |syn: &Segment| out.pass(SERVER, syn));
+            self.receiver.start(now, &mut |syn: &Segment| out.pass(self.from, syn));
         }
-        self.sender.drive(now, Some(segment), EDGE, out);
+        self.sender.drive(now, Some(segment), self.to(), out);
         let read = self.sender.acknowledged();
-        self.receiver.read_up_to(now, read, &mut |update: &Segment| out.pass(SERVER, update));
+        self.receiver.read_up_to(now, read, &mut |update: &Segment| out.pass(self.from, update));
     }
 
     /// What came in order goes to the sender.
@@ -189,12 +201,12 @@ impl Pair {
             self.finished = true;
             self.sender.finish();
         }
-        self.sender.drive(now, None, EDGE, out);
+        self.sender.drive(now, None, self.to(), out);
     }
 
     fn wake(&mut self, now: Time, out: &mut impl Sink) {
-        self.receiver.on_timeout(now, &mut |answer: &Segment| out.pass(SERVER, answer));
-        self.sender.drive(now, None, EDGE, out);
+        self.receiver.on_timeout(now, &mut |answer: &Segment| out.pass(self.from, answer));
+        self.sender.drive(now, None, self.to(), out);
     }
 
     fn due(&self) -> Option<Time> {

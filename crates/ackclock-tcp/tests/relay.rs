@@ -123,7 +123,7 @@ impl Download {
             window: WindowPolicy::Unread,
             ..config(&case.senders[0])
         };
-        split.split(FLOW, Receiver::new(held, FLOW), near);
+        split.split(FLOW, ackclock_tcp::relay::SERVER, Receiver::new(held, FLOW), near);
         let mut far = far;
         far.supply(Supply::Bytes(case.bytes));
         servers.add_sender(FLOW, far);

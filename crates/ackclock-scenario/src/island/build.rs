@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ackclock_core::{ConfigError, FlowId, Seq, Streams, Time, name_of};
+use ackclock_core::results::Towards;
+use ackclock_core::{ConfigError, FlowId, Port, Seq, Streams, Time, name_of};
 use ackclock_edge::{Edge, Surroundings};
 use ackclock_link::{Files, Path, path};
 use ackclock_tcp::config::{Switch, window_bytes};
@@ -89,11 +90,20 @@ impl<'a> Builder<'a> {
                     let (mut sender, receiver) = group.connection(id, flow.start, FIRST);
                     sender.supply(supply);
                     if let Some((receiver, sender)) = group.relayed(id, flow.start, FIRST) {
-                        relay.split(id, receiver, sender);
+                        relay.split(id, group.relay_port(), receiver, sender);
                     }
                     edge.assign(id, flow.seat);
-                    servers.add_sender(id, sender);
-                    clients.add_receiver(id, flow.start, receiver);
+                    match group.table.towards {
+                        Towards::Mobile => {
+                            servers.add_sender(id, sender);
+                            clients.add_receiver(id, flow.start, receiver);
+                        }
+                        Towards::Server => {
+                            edge.leave_alone(id);
+                            clients.connect_sender(id, flow.start, sender);
+                            servers.add_receiver(id, flow.start, receiver);
+                        }
+                    }
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
             }
@@ -168,7 +178,7 @@ impl Group {
         let sender = table.sender()?;
         let ends = relay.map(|relay| RelayEnds::new(relay, table, &*sender)).transpose();
         let relay = ends.map_err(|error| error.under("relay"))?;
-        // The mobile hears the relay, where there is one.
+        // Who receives hears the relay, where there is one.
         let heard = relay.as_ref().map_or(&*sender, |ends| &*ends.sender);
         Ok(Self {
             receiver: receiver(table, heard)?,
@@ -193,7 +203,15 @@ impl Group {
         Some((receiver_of(*receiver, id, first), self.sender_of(&**sender, id, start, first)))
     }
 
-    /// Row of the sender table for the connections of a relay, where there is one, to the mobiles.
+    /// The port of a relay at which data of its flows comes in.
+    pub(crate) fn relay_port(&self) -> Port {
+        match self.table.towards {
+            Towards::Mobile => relay::SERVER,
+            Towards::Server => relay::EDGE,
+        }
+    }
+
+    /// Row of the sender table for the connections of a relay, where there is one, by which it sends on.
     pub(crate) fn relay_sender_name(&self) -> Option<&str> {
         self.relay.as_ref().map(|relay| &*relay.sender_name)
     }
@@ -207,7 +225,7 @@ impl Group {
 fn receiver_of(config: ReceiverConfig, id: FlowId, first: Seq) -> Receiver {
     let opening = match config.opening {
         Opening::Established(_) => Opening::Established(first),
-        Opening::Handshake => Opening::Handshake,
+        opening => opening,
     };
     Receiver::new(ReceiverConfig { opening, ..config }, id)
 }
@@ -232,6 +250,7 @@ fn receiver(table: &FlowTable, sender: &dyn SenderRow) -> Result<ReceiverConfig,
     let mss = mss as u16;
     Ok(ReceiverConfig {
         opening: match options.handshake {
+            Switch::On if table.towards == Towards::Server => Opening::Awaited,
             Switch::On => Opening::Handshake,
             Switch::Off => Opening::Established(FIRST),
         },

@@ -12,11 +12,12 @@ mod build;
 mod engine;
 mod line;
 
+use ackclock_core::results::Towards;
 use ackclock_core::{FlowId, Port, Time};
 use ackclock_edge::Edge;
 use ackclock_link::Path;
 use ackclock_link::path::Wires;
-use ackclock_tcp::{Host, Relay, Sender};
+use ackclock_tcp::{Host, Receiver, Relay, Sender};
 
 pub(crate) use self::build::{Builder, Group};
 pub(crate) use self::engine::{Islands, Places};
@@ -60,10 +61,28 @@ pub(crate) struct Boxes<'a> {
 }
 
 impl Boxes<'_> {
-    /// The senders of a flow: that at the server, then that of a relay.
+    /// The senders of a flow, in the order in which its data passes them: that of its source, then that of a relay.
     pub(crate) fn senders(&self, flow: FlowId) -> impl Iterator<Item = &dyn Sender> {
         let relay = self.relay.as_ref().and_then(|boxes| boxes.relay.sender(flow));
-        self.servers.sender(flow).into_iter().chain(relay)
+        self.sender(flow).into_iter().chain(relay)
+    }
+
+    /// The sender where the data of a flow comes from: at the server, or, of an upload, at the mobile.
+    pub(crate) fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
+        self.servers.sender(flow).or_else(|| self.clients.sender(flow))
+    }
+
+    /// The receiver where the data of a flow goes.
+    pub(crate) fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
+        self.clients.receiver(flow).or_else(|| self.servers.receiver(flow))
+    }
+
+    /// The hosts of a flow: that which sends, and that which receives.
+    pub(crate) fn hosts(&mut self, towards: Towards) -> [&mut Host; 2] {
+        match towards {
+            Towards::Mobile => [self.servers, self.clients],
+            Towards::Server => [self.clients, self.servers],
+        }
     }
 }
 

@@ -43,6 +43,8 @@ pub enum WindowPolicy {
 pub enum Opening {
     /// By a handshake, which the receiver begins.
     Handshake,
+    /// By a handshake, for which the receiver waits: the peer begins it.
+    Awaited,
     /// The connection exists; the first byte of the peer has this number.
     Established(Seq),
 }

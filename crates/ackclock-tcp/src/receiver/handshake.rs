@@ -1,4 +1,4 @@
-//! The handshake, which the receiver begins (RFC 9293 section 3.5).
+//! The handshake, which the receiver begins or waits for (RFC 9293 section 3.5).
 
 use ackclock_core::{Flags, Segment, SynOptions, Time, Timestamps};
 
@@ -6,9 +6,20 @@ use super::{INITIAL, LONGEST_TIMEOUT, Receiver, State, clock};
 use crate::config::{PLAIN_HEADER, TIMESTAMPS};
 
 impl Receiver {
+    /// Sends the SYN, or the answer to that of the peer.
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
+        let answers = self.state == State::SynReceived;
         let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
-        syn.flags = if self.config.ecn { Flags::SYN | Flags::ECE | Flags::CWR } else { Flags::SYN };
+        syn.flags = match (answers, self.config.ecn) {
+            (false, false) => Flags::SYN,
+            (false, true) => Flags::SYN | Flags::ECE | Flags::CWR,
+            (true, false) => Flags::SYN | Flags::ACK,
+            // RFC 3168 section 6.1.1: the answer has one of the bits.
+            (true, true) => Flags::SYN | Flags::ACK | Flags::ECE,
+        };
+        if answers {
+            syn.ack = self.next;
+        }
         // RFC 7323 section 2.2: the window of a SYN is never scaled.
         syn.window = u16::try_from(self.window()).unwrap_or(u16::MAX);
         syn.set_scale(Some(self.scale));
@@ -17,11 +28,11 @@ impl Receiver {
         syn.set_syn_options(SynOptions {
             // RFC 6691: what is offered counts no options; who sends takes them off himself.
             mss: Some(self.config.mss.saturating_add(every)),
-            window_scale: Some(self.scale),
+            window_scale: Some(self.scale).filter(|_| self.scales),
             sack_permitted: self.config.sack,
         });
         if self.config.timestamps {
-            syn.set_timestamps(Timestamps { value: clock(now), echo: 0 });
+            syn.set_timestamps(Timestamps { value: clock(now), echo: self.echo.unwrap_or(0) });
         }
         syn.header = self.header_of(&syn);
         self.syn_sent = now;
@@ -30,11 +41,35 @@ impl Receiver {
         out(&syn);
     }
 
+    /// A segment with a SYN: the peer's own, or its answer to ours.
+    pub(super) fn on_syn(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
+        match self.state {
+            State::Listening if !seg.flags.intersects(Flags::ACK) => {
+                self.state = State::SynReceived;
+                self.next = seg.seq + 1;
+                self.agree(seg);
+                self.anchor();
+                self.send_syn(now, out);
+            }
+            // Our answer was lost.
+            State::SynReceived if seg.seq + 1 == self.next => self.send_syn(now, out),
+            _ => self.on_syn_ack(now, seg, out),
+        }
+    }
+
+    /// The peer acknowledges our answer to its SYN, if `seg` does.
+    pub(super) fn on_answer(&mut self, seg: &Segment) {
+        if seg.flags.contains(Flags::ACK) && seg.ack == INITIAL + 1 {
+            self.state = State::Established;
+            self.deadline = Time::NEVER;
+        }
+    }
+
     /// Completes the handshake, or answers a SYN-ACK that came again because the answer was lost.
     pub(super) fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if !seg.flags.contains(Flags::SYN | Flags::ACK)
             || seg.ack != INITIAL + 1
-            || self.state == State::Closed
+            || !matches!(self.state, State::SynSent | State::Established)
         {
             return;
         }
@@ -49,16 +84,17 @@ impl Receiver {
     }
 
     /// Gives up what the peer did not offer.
-    fn agree(&mut self, syn_ack: &Segment) {
-        let offered = syn_ack.syn_options().unwrap_or_default();
+    fn agree(&mut self, syn: &Segment) {
+        let offered = syn.syn_options().unwrap_or_default();
         self.config.sack &= offered.sack_permitted;
         self.config.dsack &= offered.sack_permitted;
-        self.config.ecn &= syn_ack.flags.intersects(Flags::ECE);
-        self.config.timestamps &= syn_ack.timestamps().is_some();
-        self.echo = syn_ack.timestamps().map(|stamp| stamp.value);
+        self.config.ecn &= syn.flags.intersects(Flags::ECE);
+        self.config.timestamps &= syn.timestamps().is_some();
+        self.echo = syn.timestamps().map(|stamp| stamp.value);
         if offered.window_scale.is_none() {
             self.window_field = u16::try_from(self.window()).unwrap_or(u16::MAX);
             self.scale = 0;
+            self.scales = false;
         }
     }
 }

@@ -9,8 +9,8 @@
 //! ## What it does
 //! The application reads at once, so the advertised window never shrinks: it is the configured maximum, or grows up to it
 //! ([autotuning](self::autotune)), and bytes held behind a gap lie inside it. Where the application reads late, as a relay
-//! does, the window is [what is free](self::unread). The receiver is the client of a download: with the handshake on it opens
-//! the connection.
+//! does, the window is [what is free](self::unread). With the handshake on, the receiver of a download is the client and opens
+//! the connection; that of an upload is the server and waits for its peer's SYN.
 //!
 //! ## Differences from the source
 //! - A delayed ACK counts segments, not full-sized segments.
@@ -75,11 +75,15 @@ pub struct Receiver {
     syn_sent: Time,
     /// Wait before the next SYN.
     syn_timeout: Span,
+    /// Whether it offers to scale windows.
+    scales: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Closed,
+    Listening,
+    SynReceived,
     SynSent,
     Established,
 }
@@ -98,6 +102,7 @@ impl Receiver {
         let (scale, _) = scaled_window(config.max_window);
         let (state, next) = match config.opening {
             Opening::Handshake => (State::Closed, Seq(0)),
+            Opening::Awaited => (State::Listening, Seq(0)),
             Opening::Established(first) => (State::Established, first),
         };
         let (policy, window_field) = Policy::of(&config, next);
@@ -121,6 +126,7 @@ impl Receiver {
             policy,
             syn_sent: Time::ZERO,
             syn_timeout: FIRST_TIMEOUT,
+            scales: true,
             flow,
             config: ReceiverConfig { dsack: config.dsack && config.sack, ..config },
         }
@@ -137,8 +143,11 @@ impl Receiver {
     /// Takes in a segment of the peer and sends what must be sent at once.
     pub fn on_segment(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if seg.flags.intersects(Flags::SYN) {
-            self.on_syn_ack(now, seg, out);
+            self.on_syn(now, seg, out);
             return;
+        }
+        if self.state == State::SynReceived {
+            self.on_answer(seg);
         }
         if self.state != State::Established || !seg.has_data() {
             return;
@@ -176,9 +185,9 @@ impl Receiver {
             return;
         }
         match self.state {
-            State::SynSent => self.send_syn(now, out),
+            State::SynSent | State::SynReceived => self.send_syn(now, out),
             State::Established => self.acknowledge(now, None, out),
-            State::Closed => {}
+            State::Closed | State::Listening => {}
         }
     }
 
