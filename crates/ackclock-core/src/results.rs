@@ -87,7 +87,7 @@ pub struct FlowResult {
     pub timeouts: Option<u64>,
     /// Expiries that proved to be for nothing; null where the sender cannot tell.
     pub spurious_timeouts: Option<u64>,
-    /// Every round-trip time that the sender took, ms; with a relay that of the server. Null in the results of `ackclock link`, which does not see what the
+    /// Every round-trip time that the sender took, ms; with a relay that of the source of the data. Null in the results of `ackclock link`, which does not see what the
     /// kernel's senders take: `edge_rtt_ms` is measured there.
     pub rtt_ms: Distribution,
     /// Mean round-trip time of one timed segment at a time, ms.
@@ -122,7 +122,8 @@ pub struct FlowResult {
 pub struct RelayResult {
     /// Most payload that the relay held of it, bytes.
     pub most_buffered_bytes: u64,
-    /// The connection from the server to the relay, and that from the relay to the mobile.
+    /// The connection from the server to the relay, and that from the relay to the mobile; of an upload that from the mobile to
+    /// the relay comes first.
     pub legs: [LegResult; 2],
 }
 
@@ -153,9 +154,9 @@ pub struct LegResult {
 /// Gaps between the ACKs of a flow, at two places of their way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AckGapResult {
-    /// Where they leave the edge.
+    /// Where they leave the edge; those of an upload, where they come to it.
     pub edge: GapResult,
-    /// Where they reach the server; with a relay these are its ACKs, and those at the edge the mobile's.
+    /// Where they reach the server, or, of an upload, the mobile; with a relay these are its ACKs, and those at the edge the mobile's.
     pub server: GapResult,
 }
 

@@ -16,7 +16,7 @@ use crate::island::Places;
 pub enum Measure {
     /// How long data segments travel from their sender to its peer (`transit_ms`).
     Transit,
-    /// Gaps between the ACKs of a flow where they leave the edge and where they reach the server (`ack_gap_ms`).
+    /// Gaps between the ACKs of a flow where they leave the edge and where they reach the source of its data (`ack_gap_ms`).
     AckGaps,
 }
 

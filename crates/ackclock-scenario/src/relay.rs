@@ -15,9 +15,9 @@ use crate::{FlowTable, PathTable};
 pub struct RelayTable {
     /// The wired part between the relay and the edge; `[path]` is then the one between the servers and the relay.
     pub core: PathTable,
-    /// What it holds of each connection, in bytes of payload. What is free of it is the window that a server sees.
+    /// What it holds of each connection, in bytes of payload. What is free of it is the window that who sends sees.
     pub buffer: Size,
-    /// Row of the sender table for its connections to the mobiles: a name, or a table with `kind` and options. Without it they
+    /// Row of the sender table for the connections over which it sends on, of downloads to the mobiles, of uploads to the servers: a name, or a table with `kind` and options. Without it they
     /// have the sender of their flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<Value>,

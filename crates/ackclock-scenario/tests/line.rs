@@ -166,11 +166,11 @@ fn uploads_beside_downloads() {
             rate = "1Mbit/s"
             delay = "e(20ms)"
             loss = 0.01
-            [sender]
-            handshake = "{handshake}"
             [[flow]]
+            sender = {{ kind = "cubic", handshake = "{handshake}" }}
             [[flow]]
             towards = "server"
+            sender = {{ kind = "cubic", handshake = "{handshake}" }}
             count = 2
             stagger = "1s"
             [[flow]]

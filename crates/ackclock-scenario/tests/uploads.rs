@@ -45,11 +45,11 @@ fn an_upload_fills_the_link_from_the_mobile_and_says_so() {
             result(ALONE, &[&format!("flow.0.sender.handshake={handshake}"), "flow.0.sender.kind=reno"]);
         let flow = &result.flows[0];
         assert_eq!((flow.towards, flow.regulator.as_deref()), (Towards::Server, None));
-        // 1448 of 1500 bytes are payload of at most 1 Mbit/s: 965 kbit/s. Reno stays above 97 % with a buffer of 50 packets,
-        // more than the 8 of the pipe.
+        // 1448 of 1500 bytes are payload of at most 1 Mbit/s: 965 kbit/s. The buffer of 50 packets is more than the 8 of the
+        // pipe, so that half a window fills it; 5 % are left for slow start and what it loses.
         let goodput = flow.goodput_bps.unwrap();
-        assert!((936_000.0..=974_000.0).contains(&goodput), "{handshake}: {goodput}");
-        assert!(result.uplink.utilisation.unwrap() > 0.97 && result.uplink.drops > 0, "{:?}", result.uplink);
+        assert!((917_000.0..=966_000.0).contains(&goodput), "{handshake}: {goodput}");
+        assert!(result.uplink.utilisation.unwrap() > 0.95 && result.uplink.drops > 0, "{:?}", result.uplink);
         // What goes down is ACKs of 52 bytes, one for two packets at most.
         assert!(result.bottleneck.utilisation.unwrap() < 0.02 && result.bottleneck.drops == 0);
         assert!(
