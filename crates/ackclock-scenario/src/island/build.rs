@@ -93,17 +93,16 @@ impl<'a> Builder<'a> {
                         relay.split(id, group.relay_port(), receiver, sender);
                     }
                     edge.assign(id, flow.seat);
-                    match group.table.towards {
-                        Towards::Mobile => {
-                            servers.add_sender(id, sender);
-                            clients.add_receiver(id, flow.start, receiver);
-                        }
-                        Towards::Server => {
-                            edge.leave_alone(id);
-                            clients.connect_sender(id, flow.start, sender);
-                            servers.add_receiver(id, flow.start, receiver);
-                        }
+                    if group.table.towards == Towards::Server {
+                        edge.leave_alone(id);
                     }
+                    add_ends(
+                        [&mut servers, &mut clients],
+                        group.table.towards,
+                        (id, flow.start),
+                        sender,
+                        receiver,
+                    );
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
             }
@@ -124,6 +123,26 @@ impl<'a> Builder<'a> {
         Surroundings {
             wired_round_trip: wired.delay * 2,
             packet_bytes: self.groups.iter().map(packet).max().unwrap_or(0),
+        }
+    }
+}
+
+/// Adds the ends of a flow, which begins at an instant, to the servers and the clients.
+fn add_ends(
+    [servers, clients]: [&mut Host; 2],
+    towards: Towards,
+    (id, start): (FlowId, Time),
+    sender: Box<dyn Sender>,
+    receiver: Receiver,
+) {
+    match towards {
+        Towards::Mobile => {
+            servers.add_sender(id, sender);
+            clients.add_receiver(id, start, receiver);
+        }
+        Towards::Server => {
+            clients.connect_sender(id, start, sender);
+            servers.add_receiver(id, start, receiver);
         }
     }
 }
