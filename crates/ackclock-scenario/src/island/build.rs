@@ -9,7 +9,7 @@ use ackclock_link::{Files, Path, path};
 use ackclock_tcp::config::{Switch, window_bytes};
 use ackclock_tcp::receiver::{Opening, WindowPolicy};
 use ackclock_tcp::{
-    Course, Host, Place, Receiver, ReceiverConfig, Relay, Sender, SenderRow, Workload, host, relay,
+    Course, Host, Place, Receiver, ReceiverConfig, Relay, Sender, SenderRow, Supply, Workload, host, relay,
 };
 
 use super::{End, Island, Places};
@@ -87,8 +87,6 @@ impl<'a> Builder<'a> {
             };
             match group.workload.course(&place) {
                 Course::Connection(supply) => {
-                    let (mut sender, receiver) = group.connection(id, flow.start, FIRST);
-                    sender.supply(supply);
                     if let Some((receiver, sender)) = group.relayed(id, flow.start, FIRST) {
                         relay.split(id, group.relay_port(), receiver, sender);
                     }
@@ -96,13 +94,7 @@ impl<'a> Builder<'a> {
                     if group.table.towards == Towards::Server {
                         edge.leave_alone(id);
                     }
-                    add_ends(
-                        [&mut servers, &mut clients],
-                        group.table.towards,
-                        (id, flow.start),
-                        sender,
-                        receiver,
-                    );
+                    group.begin([&mut servers, &mut clients], id, flow.start, supply);
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
             }
@@ -123,26 +115,6 @@ impl<'a> Builder<'a> {
         Surroundings {
             wired_round_trip: wired.delay * 2,
             packet_bytes: self.groups.iter().map(packet).max().unwrap_or(0),
-        }
-    }
-}
-
-/// Adds the ends of a flow, which begins at an instant, to the servers and the clients.
-fn add_ends(
-    [servers, clients]: [&mut Host; 2],
-    towards: Towards,
-    (id, start): (FlowId, Time),
-    sender: Box<dyn Sender>,
-    receiver: Receiver,
-) {
-    match towards {
-        Towards::Mobile => {
-            servers.add_sender(id, sender);
-            clients.add_receiver(id, start, receiver);
-        }
-        Towards::Server => {
-            clients.connect_sender(id, start, sender);
-            servers.add_receiver(id, start, receiver);
         }
     }
 }
@@ -214,6 +186,22 @@ impl Group {
     /// are the ends at the server and at the mobile.
     pub(crate) fn connection(&self, id: FlowId, start: Time, first: Seq) -> (Box<dyn Sender>, Receiver) {
         (self.sender_of(&*self.sender, id, start, first), receiver_of(self.receiver, id, first))
+    }
+
+    /// Adds both ends of a connection that has `supply` to send to the servers and the clients.
+    fn begin(&self, [servers, clients]: [&mut Host; 2], id: FlowId, start: Time, supply: Supply) {
+        let (mut sender, receiver) = self.connection(id, start, FIRST);
+        sender.supply(supply);
+        match self.table.towards {
+            Towards::Mobile => {
+                servers.add_sender(id, sender);
+                clients.add_receiver(id, start, receiver);
+            }
+            Towards::Server => {
+                clients.connect_sender(id, start, sender);
+                servers.add_receiver(id, start, receiver);
+            }
+        }
     }
 
     /// The two ends of such a connection in a relay, where there is one.
