@@ -56,7 +56,10 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
     assert_eq!(keys(&run["flows"][0])[..flow.len()], flow);
     assert_eq!(keys(&run["flows"][0]["rtt_ms"]), ["mean", "p50", "p95", "p99"]);
     for link in ["bottleneck", "uplink"] {
-        assert_eq!(keys(&run[link]), ["capacity_bps", "utilisation", "drops", "queue_ms"]);
+        assert_eq!(
+            keys(&run[link]),
+            ["capacity_bps", "utilisation", "drops", "discarded", "made", "resent", "queue_ms"]
+        );
     }
     assert_eq!(keys(&run["engine"]), ["events", "packets", "cpu_s"]);
     assert_eq!(

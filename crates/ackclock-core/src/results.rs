@@ -278,6 +278,12 @@ pub struct LinkResult {
     pub utilisation: Option<f64>,
     /// Packets lost in the queue or on the radio.
     pub drops: u64,
+    /// Packets coming this way that regulators took out: ACKs that they made superfluous, data that the mobile has.
+    pub discarded: u64,
+    /// Packets going this way that regulators made.
+    pub made: u64,
+    /// Packets going this way that regulators sent once more, from copies.
+    pub resent: u64,
     /// Time that packets waited before their transmission began, ms.
     pub queue_ms: Distribution,
 }
@@ -291,6 +297,12 @@ pub struct LinkCounts {
     pub delivered_bytes: u64,
     /// Packets lost in the queue or on the radio.
     pub drops: u64,
+    /// Packets coming this way that regulators took out.
+    pub discarded: u64,
+    /// Packets going this way that regulators made.
+    pub made: u64,
+    /// Packets going this way that regulators sent once more.
+    pub resent: u64,
     /// Time that packets waited before their transmission began.
     pub waits: Histogram,
 }
@@ -304,6 +316,9 @@ impl LinkCounts {
             capacity_bps,
             utilisation: capacity_bps.filter(|&capacity| capacity > 0.0).map(|capacity| carried / capacity),
             drops: self.drops,
+            discarded: self.discarded,
+            made: self.made,
+            resent: self.resent,
             queue_ms: Distribution::from(&self.waits),
         }
     }
@@ -315,6 +330,9 @@ impl std::ops::AddAssign<&Self> for LinkCounts {
         self.capacity_bps = ours.into_iter().chain(theirs).reduce(|sum, one| sum + one);
         self.delivered_bytes += other.delivered_bytes;
         self.drops += other.drops;
+        self.discarded += other.discarded;
+        self.made += other.made;
+        self.resent += other.resent;
         self.waits.merge(&other.waits);
     }
 }

@@ -12,6 +12,7 @@ mod flow_table;
 mod none;
 mod regulator;
 mod regulators;
+mod snoop;
 mod statistics;
 mod step;
 mod window_regulator;
@@ -30,6 +31,7 @@ ackclock_core::registry! {
         "none" => none::None,
         "ack-regulator" => ack_regulator::Config,
         "ack-rate-control" => ack_rate_control::Config,
+        "snoop" => snoop::Config,
         "wrs" => window_regulator::wrs::Config,
         "wrd" => window_regulator::wrd::Config,
         "wrb" => window_regulator::wrb::Config,

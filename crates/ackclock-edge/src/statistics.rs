@@ -34,11 +34,12 @@ pub struct EdgeStatistics {
 impl EdgeStatistics {
     /// What was counted at the link of a direction.
     pub(crate) fn of(&self, direction: Direction) -> LinkCounts {
-        let (delivered_bytes, drops) = match direction {
-            Direction::Down => (self.delivered_bytes, self.dropped),
-            Direction::Up => (self.delivered_up_bytes, self.dropped_up),
+        let (delivered_bytes, drops, resent) = match direction {
+            Direction::Down => (self.delivered_bytes, self.dropped, self.resent),
+            Direction::Up => (self.delivered_up_bytes, self.dropped_up, 0),
         };
-        LinkCounts { delivered_bytes, drops, ..LinkCounts::default() }
+        let (discarded, made) = (self.discarded[direction as usize], self.made[direction as usize]);
+        LinkCounts { delivered_bytes, drops, discarded, made, resent, ..LinkCounts::default() }
     }
 
     #[inline]

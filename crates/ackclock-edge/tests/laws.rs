@@ -452,8 +452,12 @@ proptest! {
             for flow in 0..2 {
                 let came = sent.iter().map(|(_, s)| s.ack).zip(sent.iter().map(|(_, s)| s.flow));
                 let mut came = came.filter(|(_, f)| *f == FlowId(flow)).map(|(ack, _)| ack);
+                let mut last = None;
                 for (_, _, segment) in seen.iter().filter(|(_, port, s)| *port == WIRED && s.flow == FlowId(flow)) {
-                    prop_assert!(came.any(|ack| ack == segment.ack), "{} reordered {:?}", entry.name, segment.ack);
+                    // What a regulator makes repeats what it let pass last.
+                    let repeats = segment.is_made() && last == Some(segment.ack);
+                    prop_assert!(repeats || came.any(|ack| ack == segment.ack), "{} reordered {:?}", entry.name, segment.ack);
+                    last = Some(segment.ack);
                 }
             }
         }

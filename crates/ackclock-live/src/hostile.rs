@@ -178,7 +178,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(cases(200)))]
 
         #[test]
-        fn no_packet_is_lost_from_the_books(packets in prop::collection::vec((mutated(), any::<bool>(), 0u8..50), 0..60), regulator in prop::sample::select(vec!["none", "ack-regulator", "ack-rate-control", "wrd", "wrb"])) {
+        fn no_packet_is_lost_from_the_books(packets in prop::collection::vec((mutated(), any::<bool>(), 0u8..50), 0..60), regulator in prop::sample::select(vec!["none", "ack-regulator", "ack-rate-control", "snoop", "wrd", "wrb"])) {
             let edge = EdgeConfig { regulator: regulator.into(), buffer: ackclock_core::Size::Packets(3), ..EdgeConfig::default() };
             let mut script = Vec::new();
             for (packet, up, wait) in packets {

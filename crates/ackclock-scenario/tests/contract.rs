@@ -100,7 +100,10 @@ fn the_object_of_a_run_has_these_keys_in_this_order() {
     assert_eq!(of("users"), user);
     assert_eq!(of("fairness"), ["jain_users", "jain_flows"]);
     for link in ["bottleneck", "uplink"] {
-        assert_eq!(of(link), ["capacity_bps", "utilisation", "drops", "queue_ms"]);
+        assert_eq!(
+            of(link),
+            ["capacity_bps", "utilisation", "drops", "discarded", "made", "resent", "queue_ms"]
+        );
         assert_eq!(of(&format!("{link}.queue_ms")), ["mean", "p50", "p95", "p99"]);
     }
     assert_eq!(of("engine"), ["events", "packets", "cpu_s"]);

@@ -198,10 +198,11 @@ proptest! {
             }
         }
         let result = &outcome.result;
-        let sent: u64 = result.flows.iter().map(|flow| flow.segments_sent).sum();
-        let gone = result.engine.packets + result.bottleneck.drops;
-        // A sender that goes back after a time-out repeats what may still be on its way.
-        let repeated: u64 = result.flows.iter().map(|flow| flow.retransmits).sum();
+        let LinkResult { drops, discarded, made, resent, .. } = result.bottleneck;
+        let sent = result.flows.iter().map(|flow| flow.segments_sent).sum::<u64>() + made + resent;
+        let gone = result.engine.packets + drops + discarded;
+        // A sender that goes back after a time-out, and a regulator, repeat what may still be on its way.
+        let repeated = result.flows.iter().map(|flow| flow.retransmits).sum::<u64>() + resent;
         let most = WINDOW * result.flows.len() as u64 + repeated;
         prop_assert!(gone <= sent && sent - gone <= most, "{} sent, {} gone: {}", sent, gone, text);
     }

@@ -19,6 +19,7 @@ mod progress;
 mod provenance;
 mod relay;
 mod shipped;
+mod snoop;
 mod theory;
 mod transfers;
 mod uploads;

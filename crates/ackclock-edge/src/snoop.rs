@@ -1,0 +1,341 @@
+//! # Snoop
+//!
+//! ## Source
+//! The agent at the base station of Balakrishnan, Seshan, Amir and Katz, "Improving TCP/IP performance over wireless
+//! networks", MobiCom 1995, as L02 describes it; the rules are numbered in `split-tcp-snoop.md` section 2.
+//!
+//! ## What it does
+//! Keeps copies of the data towards the mobile until they are acknowledged. What the radio has lost it sends again itself,
+//! at the front of the queue, when the mobile asks for it by a duplicate ACK or when nothing is heard for a local timeout,
+//! and it discards the duplicates: the source never hears of losses that are none of congestion.
+//!
+//! ## Differences from the source
+//! The round-trip time of the hop is taken from the departure of a packet out of the queue, not from its arrival there: what
+//! waits is no time of the radio. A packet that the queue has refused or dropped is lost by congestion, and its duplicates
+//! reach the source. Of such a packet, and of those that the source has sent again, no copy is kept: a mark on it would say
+//! the same. Packets that follow while one is being repaired add to the duplicates that are expected. After the last
+//! local retransmission everything that is cached of the flow is given up.
+//!
+//! Not done: the agent sends no negative acknowledgements for data of the mobile. And the ACK that ends a repair still tells a
+//! source that understands SACK of every further hole, which it then takes for a loss of its own: where several packets
+//! of a window are lost such a source does halve its window.
+//!
+//! ## Validation
+//! A test for each numbered rule (tests below); at 1 % of independent loss the window of Reno is never halved
+//! (`crates/ackclock-scenario/tests/snoop.rs`). L02 gives no numbers for it.
+
+mod cache;
+
+use std::collections::VecDeque;
+
+use ackclock_core::{ConfigError, Flags, FlowId, Segment, Seq, Span, Time};
+use ackclock_link::{Cause, LinkView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{FlowContext, Output, Place, Regulator, RegulatorConfig, Verdict};
+use cache::{Cache, Cached};
+
+/// Data is sent again from copies at the edge where the radio lost it, and the source does not hear of it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// Most packets of a flow of which copies are kept; further ones pass without.
+    pub(crate) cache: u32,
+    /// How often a packet is sent again before its loss is left to the source.
+    pub(crate) retransmissions: u32,
+    /// Least local retransmission timeout.
+    pub(crate) min_timeout: Span,
+    /// Whether duplicates are put down to packets that overtook each other, until a round-trip time of the hop is over: for
+    /// links that repair losses themselves.
+    pub(crate) reordering: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { cache: 1000, retransmissions: 10, min_timeout: Span::from_millis(40), reordering: false }
+    }
+}
+
+impl ackclock_core::Config for Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        if !(1..=LARGEST_CACHE).contains(&self.cache) {
+            return Err(ConfigError::new(
+                "cache",
+                format!("{} is not 1 to {LARGEST_CACHE} packets", self.cache),
+            ));
+        }
+        if !(1..=100).contains(&self.retransmissions) {
+            return Err(ConfigError::new(
+                "retransmissions",
+                format!("{} is not 1 to 100", self.retransmissions),
+            ));
+        }
+        if !(Span::from_millis(1)..=LONGEST_TIMEOUT).contains(&self.min_timeout) {
+            let message = format!("{} is not 1ms to {LONGEST_TIMEOUT}", self.min_timeout);
+            return Err(ConfigError::new("min_timeout", message));
+        }
+        Ok(())
+    }
+}
+
+impl RegulatorConfig for Config {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(Snoop::new(self.clone())))
+    }
+}
+
+const LARGEST_CACHE: u32 = 100_000;
+/// The local timeout before the hop was measured; it backs off to no more, unless the hop takes longer.
+const LONGEST_TIMEOUT: Span = Span::from_secs(1);
+/// After this the copies are given up of a flow whose source does not repair what it alone can.
+const FORGOTTEN: Span = Span::from_secs(60);
+
+/// The agent of one flow.
+struct Snoop {
+    config: Config,
+    cache: Cache,
+    /// The end of the data that came from the source.
+    highest: Option<Seq>,
+    /// The last ACK of the mobile.
+    last: Option<Segment>,
+    repair: Option<Repair>,
+    hop: Hop,
+    output: VecDeque<Output>,
+}
+
+/// A loss that is being repaired.
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    /// First byte of the missing packet.
+    seq: Seq,
+    /// Duplicates that packets behind it will call forth yet.
+    expected: u32,
+}
+
+/// Round-trip time over the radio, smoothed as in RFC 6298.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hop {
+    mean: Option<Span>,
+    deviation: Span,
+}
+
+impl Hop {
+    fn sample(&mut self, rtt: Span) {
+        let Some(mean) = self.mean else {
+            (self.mean, self.deviation) = (Some(rtt), rtt / 2);
+            return;
+        };
+        let error = rtt.saturating_sub(mean).max(mean.saturating_sub(rtt));
+        self.deviation = (self.deviation * 3 + error) / 4;
+        self.mean = Some((mean * 7 + rtt) / 8);
+    }
+
+    /// The local timeout after so many retransmissions.
+    fn timeout(&self, least: Span, retransmissions: u32) -> Span {
+        let Some(mean) = self.mean else { return LONGEST_TIMEOUT };
+        // Both, for a hop that never varies would be timed out at the very instant of its ACK.
+        let timeout = (mean + self.deviation * 4).max(mean * 2).max(least);
+        (timeout * (1 << retransmissions.min(10))).min(timeout.max(LONGEST_TIMEOUT))
+    }
+}
+
+impl Snoop {
+    fn new(config: Config) -> Self {
+        Self {
+            config,
+            cache: Cache::default(),
+            highest: None,
+            last: None,
+            repair: None,
+            hop: Hop::default(),
+            output: VecDeque::new(),
+        }
+    }
+
+    /// Begins anew.
+    fn forget(&mut self) {
+        self.give_up();
+        (self.highest, self.last, self.repair) = (None, None, None);
+    }
+
+    fn give_up(&mut self) {
+        self.output.extend(self.cache.give_up().map(Output::Release));
+    }
+
+    /// A loss of this packet is the source's business from now on; whether it was not before.
+    fn leave_to_source(&mut self, seq: Seq) -> bool {
+        let copy = self.cache.remove(seq);
+        self.output.extend(copy.map(Output::Release));
+        copy.is_some()
+    }
+
+    /// Data rules 1 and 3: a packet that is not cached. What lies below what came before was lost on the wired part, and
+    /// its duplicates must reach the source: of that no copy is kept.
+    fn take(&mut self, segment: &Segment) -> Verdict {
+        if self.highest.is_some_and(|highest| segment.seq.before(highest)) {
+            return Verdict::Forward;
+        }
+        self.highest = Some(segment.end());
+        if let Some(repair) = &mut self.repair {
+            repair.expected += 1;
+        }
+        if self.cache.len() >= self.config.cache as usize {
+            return Verdict::Forward;
+        }
+        self.cache.push(*segment);
+        Verdict::ForwardKeep
+    }
+
+    /// ACK rule 1.
+    fn advance(&mut self, now: Time, ack: Seq) {
+        let last = self.last.map(|last| last.ack);
+        let (acknowledged, rtt) = self.cache.acknowledge(now, last, ack);
+        self.output.extend(acknowledged.map(Output::Release));
+        if let Some(rtt) = rtt {
+            self.hop.sample(rtt);
+        }
+        self.repair = None;
+    }
+
+    /// ACK rule 3: what becomes of a duplicate.
+    fn on_duplicate(&mut self, now: Time, ack: Segment) -> Output {
+        let Some(missing) = self.cache.get_mut(ack.ack) else { return Output::ToSender(ack) };
+        match &mut self.repair {
+            Some(repair) if repair.seq == ack.ack => match repair.expected.checked_sub(1) {
+                Some(expected) => repair.expected = expected,
+                None => return Output::ToSender(ack),
+            },
+            _ => {
+                missing.asked = Some(now);
+                if !self.config.reordering {
+                    self.send_again(ack.ack);
+                }
+                // The duplicate itself is one of them.
+                let expected = self.cache.behind(ack.ack).saturating_sub(1);
+                self.repair = Some(Repair { seq: ack.ack, expected });
+            }
+        }
+        Output::Discard(ack)
+    }
+
+    /// Sends the packet that begins with this byte once more, or leaves it to the source if that was done often enough.
+    fn send_again(&mut self, seq: Seq) {
+        let Some(missing) = self.cache.get_mut(seq) else { return };
+        if missing.retransmissions >= self.config.retransmissions {
+            return self.give_up();
+        }
+        missing.retransmissions += 1;
+        (missing.departed, missing.asked) = (None, None);
+        self.output.push_back(Output::ToReceiver { segment: missing.segment, place: Place::Front });
+    }
+
+    /// Whether an ACK repeats the last: it says the same while data is outstanding (RFC 5681 section 2), or more by SACK.
+    fn repeats(&self, ack: &Segment, last: &Segment) -> bool {
+        let outstanding = self.highest.is_some_and(|highest| highest.after(ack.ack));
+        ack.is_pure_ack() && outstanding && (ack.window == last.window || !ack.sack().is_empty())
+    }
+
+    /// Whether the mobile waits for the oldest packet that is cached, and not for one before it.
+    fn is_asked_for(&self, oldest: &Cached) -> bool {
+        self.last.is_none_or(|last| last.ack == oldest.segment.seq)
+    }
+
+    fn departed(&mut self, now: Time, segment: &Segment) {
+        if let Some(cached) = self.cache.get_mut(segment.seq) {
+            cached.departed = Some(now);
+        }
+    }
+}
+
+impl Regulator for Snoop {
+    fn on_data(&mut self, _: Time, segment: &Segment, _: LinkView) -> Verdict {
+        if segment.flags.intersects(Flags::SYN | Flags::RST) {
+            self.forget();
+            return Verdict::Forward;
+        }
+        if !segment.has_data() {
+            return Verdict::Forward;
+        }
+        // Data rule 2: the source missed the ACK of what the mobile has; of the rest its own copy is under way.
+        if let Some(last) =
+            self.last.filter(|last| last.is_pure_ack() && segment.end().at_or_before(last.ack))
+        {
+            self.output.push_back(Output::ToSender(last.made()));
+            return Verdict::Drop;
+        }
+        if self.leave_to_source(segment.seq) { Verdict::Forward } else { self.take(segment) }
+    }
+
+    fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, _: LinkView) {
+        match cause {
+            Cause::Full | Cause::Policy => {
+                self.leave_to_source(segment.seq);
+            }
+            // What the radio loses has departed, and nobody tells an agent more.
+            Cause::Medium | Cause::Outage => self.departed(now, segment),
+        }
+    }
+
+    fn on_departed(&mut self, now: Time, segment: &Segment, _: LinkView) {
+        self.departed(now, segment);
+    }
+
+    fn handle_ack(&mut self, now: Time, ack: Segment, _: LinkView) {
+        let output = match self.last {
+            _ if ack.flags.intersects(Flags::SYN | Flags::RST) => Output::ToSender(ack),
+            // ACK rule 2.
+            Some(last) if ack.ack.before(last.ack) && ack.is_pure_ack() => Output::Discard(ack),
+            Some(last) if ack.ack == last.ack && self.repeats(&ack, &last) => self.on_duplicate(now, ack),
+            last => {
+                if last.is_none_or(|last| ack.ack.after(last.ack)) {
+                    self.advance(now, ack.ack);
+                }
+                if last.is_none_or(|last| !ack.ack.before(last.ack)) {
+                    self.last = Some(ack);
+                }
+                Output::ToSender(ack)
+            }
+        };
+        self.output.push_back(output);
+    }
+
+    fn handle_timeout(&mut self, now: Time, _: LinkView) {
+        if self.poll_timeout().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        match self.cache.oldest().filter(|oldest| self.is_asked_for(oldest)).map(|oldest| oldest.segment.seq)
+        {
+            Some(seq) => self.send_again(seq),
+            None => self.give_up(),
+        }
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let oldest = self.cache.oldest()?;
+        if !self.is_asked_for(oldest) {
+            return Some(oldest.departed? + FORGOTTEN);
+        }
+        match oldest.asked {
+            Some(asked) => Some(asked + self.hop.mean.unwrap_or(LONGEST_TIMEOUT)),
+            None => {
+                Some(oldest.departed? + self.hop.timeout(self.config.min_timeout, oldest.retransmissions))
+            }
+        }
+    }
+
+    fn close(&mut self, _: Time, _: FlowId) {
+        self.forget();
+    }
+
+    fn kept(&self, _: FlowId) -> usize {
+        self.cache.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

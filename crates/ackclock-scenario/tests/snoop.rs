@@ -1,0 +1,44 @@
+//! Snoop over a radio that loses packets independently.
+
+use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
+
+/// 8 packets are under way at most, so that mostly one of them is lost; the queue never drops any.
+const LOSSY: &str = r#"
+preset = "cr02"
+duration = "2000s"
+[edge]
+buffer = "100p"
+[edge.down]
+kind = "constant"
+rate = "2Mbit/s"
+delay = "20ms"
+loss = 0.01
+[edge.up]
+kind = "constant"
+rate = "1Mbit/s"
+delay = "20ms"
+[[flow]]
+sender = "reno"
+max_window = "8p"
+"#;
+
+fn with(sets: &[&str]) -> RunResult {
+    let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load("lossy.toml", LOSSY, &sets).unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
+}
+
+fn reductions(result: &RunResult) -> u64 {
+    result.flows[0].fast_retransmits.unwrap() + result.flows[0].timeouts.unwrap()
+}
+
+#[test]
+fn of_a_thousand_losses_none_halves_the_window() {
+    let none = with(&["edge.regulator=none"]);
+    assert!(reductions(&none) > 1000, "the losses are there: {}", reductions(&none));
+    let snoop = with(&["edge.regulator=snoop"]);
+    assert!(snoop.bottleneck.drops >= 1000, "{}", snoop.bottleneck.drops);
+    assert_eq!((reductions(&snoop), snoop.flows[0].retransmits), (0, 0), "{} losses", snoop.bottleneck.drops);
+    // Nothing else is different, so more is carried.
+    assert!(snoop.flows[0].goodput_bps > none.flows[0].goodput_bps);
+}
