@@ -74,7 +74,7 @@ impl FlowReport {
             timed_rtt_ms: None,
             edge_rtt_ms: self.edge_rtt.map(Span::as_millis_f64),
             completion_s: None,
-            regulator: towards.is_mobile().then(|| regulator.to_owned()),
+            regulator: Some(regulator.to_owned()),
             rto_ms_mean: None,
             loss_cycles: None,
             transit_ms: None,
