@@ -28,6 +28,7 @@ pub mod scheduler;
 mod serial;
 pub mod shadowing;
 pub mod trace;
+mod umts_rlc;
 mod variable;
 
 pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
@@ -44,6 +45,7 @@ pub use path::Path;
 pub use per_user::PerUser;
 pub use redraw::Redraw;
 pub use serial::SerialLink;
+pub use umts_rlc::{DeliveryOrder, UmtsRlcConfig};
 pub use variable::VariableConfig;
 
 ackclock_core::registry! {
@@ -53,5 +55,6 @@ ackclock_core::registry! {
         "variable" => VariableConfig,
         "trace" => trace::TraceConfig,
         "cell" => cell::CellConfig,
+        "umts-rlc" => UmtsRlcConfig,
     }
 }

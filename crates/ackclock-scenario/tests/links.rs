@@ -90,6 +90,14 @@ fn plain_link(kbps: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     prop_oneof![1 => constant, 5 => variable, 2 => recording]
 }
 
+/// The table of a radio link that repeats blocks: it has no medium that a step could exchange.
+fn rlc(kbps: std::ops::Range<u32>) -> impl Strategy<Value = String> {
+    let bler = select(vec!["0", "0.1", "{ kind = \"rayleigh\", fer = \"5%\" }"]);
+    (kbps, select(vec![1, 4, 24]), bler).prop_map(|(rate, pdus, bler)| {
+        format!("{{ kind = \"umts-rlc\", rate = \"{rate}kbit/s\", pdus = {pdus}, bler = {bler} }}")
+    })
+}
+
 /// A cell with its users, as lines of `[edge]`.
 fn cell() -> impl Strategy<Value = String> {
     let fading = select(vec!["rayleigh", "rayleigh", "jakes", "table", "none"]);
@@ -124,8 +132,11 @@ fn plain() -> impl Strategy<Value = String> {
             )
         }),
     ];
-    (plain_link(100..2000), plain_link(30..300), steps)
-        .prop_map(|(down, up, steps)| format!("down = {down}\nup = {up}\n{steps}"))
+    let exchanged = (plain_link(100..2000), plain_link(30..300), steps)
+        .prop_map(|(down, up, steps)| format!("down = {down}\nup = {up}\n{steps}"));
+    let repeating = (rlc(100..2000), prop_oneof![plain_link(30..300), rlc(30..300)])
+        .prop_map(|(down, up)| format!("down = {down}\nup = {up}\n"));
+    prop_oneof![3 => exchanged, 1 => repeating]
 }
 
 /// Everything of `[edge]` but the queue.

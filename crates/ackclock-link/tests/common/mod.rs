@@ -129,6 +129,12 @@ pub fn every_link() -> Vec<Value> {
         .into_iter()
         .chain(other_schedulers().map(|name| json!({"users": [{"count": 2}], "scheduler": name})))
         .collect(),
+        "umts-rlc" => vec![
+            json!({}),
+            json!({"rate": "2Mbit/s", "tti": "10ms", "pdus": 40, "bler": "20%", "delay": "2ms"}),
+            json!({"rate": "1Mbit/s", "bler": "30%", "limit": 1, "repetition_delay": "25ms"}),
+            json!({"rate": "1Mbit/s", "pdus": 3, "bler": {"kind": "rayleigh", "fer": "20%"}, "limit": 0}),
+        ],
         _ => vec![json!({})],
     }
     };

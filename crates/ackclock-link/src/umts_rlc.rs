@@ -1,0 +1,516 @@
+//! # UMTS RLC, simple
+//!
+//! ## Source
+//! L02 appendix B: the downlink of a UMTS dedicated channel in acknowledged mode; `links.md` section 6.
+//!
+//! ## What it does
+//! Packets are cut into blocks of rate x TTI / `pdus`, and a block takes TTI / `pdus`. The last block of a packet takes the start of
+//! the next one, where that waits when the block begins; else it is padded. At the end of a block its error is drawn. A
+//! block that failed is sent again, before all new ones, from `repetition_delay` after its end. A packet is complete when every
+//! block with a part of it has arrived; it is handed on at once, or behind all packets before it, and then travels for `delay`.
+//!
+//! A block fails for good where it was sent `limit` times more; the packets that it has parts of are lost. A packet departs when it
+//! is handed on. Errors come from the stream `NAME/bler`.
+//!
+//! ## Differences from the source
+//! The source gives the start of a packet to the tail of the block before as long as that was not sent; here a block is filled
+//! when it begins, which is the same. Blocks begin when the transmitter is free, at no edges of TTIs, as in the source.
+//!
+//! ## Validation
+//! Timelines of blocks by hand, and the mean number of transmissions (unit tests); the laws of links.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use ackclock_core::{Config, ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
+use crate::outcomes::Outcomes;
+use crate::queue::{AnyQueue, Queue};
+use crate::{
+    AnyLink, BufferMeaning, Cause, Departures, Fate, Files, Link, LinkConfig, LinkContext, LinkEvent,
+    LinkView, Load, Medium, Nominal,
+};
+
+/// A radio link that cuts packets into blocks and sends those again that fail.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UmtsRlcConfig {
+    /// Rate of the channel, repetitions included.
+    pub rate: Rate,
+    /// Transmission time interval.
+    pub tti: Span,
+    /// Blocks in a TTI, each with a fate of its own.
+    pub pdus: u32,
+    /// Blocks that fail: a share, each by itself, or an error process.
+    pub bler: Errors,
+    /// From the end of a block that failed until it may be sent again.
+    pub repetition_delay: Span,
+    /// How often a block is sent again before its packets are lost; as often as it takes where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Which packets are handed on first.
+    pub order: DeliveryOrder,
+    /// How long a packet that is handed on then travels.
+    pub delay: Span,
+}
+
+/// Which packets are handed on first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeliveryOrder {
+    /// Each behind all that were sent before it.
+    #[default]
+    InSequence,
+    /// Each as soon as it is complete.
+    OutOfSequence,
+}
+
+impl Default for UmtsRlcConfig {
+    /// The channel of L02 at 384 kbit/s.
+    fn default() -> Self {
+        Self {
+            rate: Rate::from_bps(384_000),
+            tti: Span::from_millis(20),
+            pdus: 1,
+            bler: Errors::NONE,
+            repetition_delay: Span::from_millis(60),
+            limit: None,
+            order: DeliveryOrder::InSequence,
+            delay: Span::from_millis(60),
+        }
+    }
+}
+
+// So many blocks may wait for their repetition: a million at most.
+const MOST_PDUS: u32 = 1000;
+const LONGEST: Span = Span::from_secs(1);
+
+impl Config for UmtsRlcConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.bler.check().map_err(|error| error.under("bler"))?;
+        if !(Span::from_millis(1)..=LONGEST).contains(&self.tti) {
+            return Err(ConfigError::new("tti", format!("{} is not 1ms to {LONGEST}", self.tti)));
+        }
+        if !(1..=MOST_PDUS).contains(&self.pdus) {
+            return Err(ConfigError::new("pdus", format!("{} is not 1 to {MOST_PDUS}", self.pdus)));
+        }
+        if self.repetition_delay > LONGEST {
+            let message = format!("{} is more than {LONGEST}", self.repetition_delay);
+            return Err(ConfigError::new("repetition_delay", message));
+        }
+        if self.block_bytes() == 0 {
+            let message = format!("{} carries less than a byte in a block", self.rate);
+            return Err(ConfigError::new("rate", message));
+        }
+        Ok(())
+    }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let bler = self.bler.complete().map_err(|error| error.under("bler"))?;
+        Ok(Self { bler, ..self })
+    }
+}
+
+impl UmtsRlcConfig {
+    fn block_bytes(&self) -> u32 {
+        let bytes = self.rate.bytes_in(self.tti) / u64::from(self.pdus.max(1));
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+
+    /// The share of blocks that arrives.
+    fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
+        let bad = self.bler.share(files).map_err(|error| error.under("bler"))?;
+        if bad >= 1.0 {
+            return Err(ConfigError::new("bler", "every block fails: nothing would ever pass"));
+        }
+        Ok(1.0 - bad)
+    }
+}
+
+impl LinkConfig for UmtsRlcConfig {
+    fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
+        let rate = Rate::from_bps_f64(self.rate.as_bps() as f64 * self.good(files)?);
+        Ok(Nominal { rate, delay: self.delay })
+    }
+
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
+        let good = self.good(context.files)?;
+        let LinkContext { queue, meaning, streams, name, files } = context;
+        let block = self.tti / u64::from(self.pdus);
+        let name = &format!("{name}/bler");
+        let errors = self.bler.build(ErrorContext { streams, name, files, block });
+        let errors = errors.map_err(|error| error.under("bler"))?;
+        let rlc = UmtsRlc::new(self.clone(), good, errors, queue.build(), meaning);
+        Ok(AnyLink::Other(Box::new(rlc)))
+    }
+
+    fn has_medium(&self) -> bool {
+        false
+    }
+}
+
+/// A queue, a transmitter of blocks, and what it takes to put packets together again.
+struct UmtsRlc {
+    config: UmtsRlcConfig,
+    /// Expected share of blocks that arrive.
+    good: f64,
+    /// Size of a block, bytes, and the time that it takes.
+    bytes: u32,
+    takes: Span,
+    errors: AnyErrorProcess,
+    queue: AnyQueue,
+    meaning: BufferMeaning,
+    /// The block in transmission and its end.
+    sending: Option<(Time, Block)>,
+    /// Blocks that failed, by the instant from which they may be sent again.
+    failed: VecDeque<(Time, Block)>,
+    /// Bytes of the newest packet of `packets` that are in no block yet.
+    uncut: u32,
+    /// The transmitter can begin a block from here on.
+    free: Time,
+    /// Packets that were begun, in their order, from the first that is not done with.
+    packets: VecDeque<Packet>,
+    /// Number of the first of them.
+    first: u64,
+    departures: Departures,
+    outcomes: Outcomes,
+    waits: Histogram,
+    /// Blocks that arrived, and the time in which blocks were sent.
+    arrived: u64,
+    busy: Span,
+}
+
+/// A block has parts of these packets.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    from: u64,
+    to: u64,
+    repetitions: u32,
+}
+
+/// A packet of which the first block was begun.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    segment: Segment,
+    /// Blocks that have parts of it and have not arrived.
+    missing: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not complete.
+    Begun,
+    /// Complete, and waiting for those before it.
+    Complete,
+    /// Handed on, or lost.
+    Gone,
+}
+
+impl UmtsRlc {
+    fn new(
+        config: UmtsRlcConfig,
+        good: f64,
+        errors: AnyErrorProcess,
+        queue: AnyQueue,
+        meaning: BufferMeaning,
+    ) -> Self {
+        Self {
+            bytes: config.block_bytes(),
+            takes: config.tti / u64::from(config.pdus),
+            config,
+            good,
+            errors,
+            queue,
+            meaning,
+            sending: None,
+            failed: VecDeque::new(),
+            uncut: 0,
+            free: Time::ZERO,
+            packets: VecDeque::new(),
+            first: 0,
+            departures: Departures::Unwatched,
+            outcomes: Outcomes::default(),
+            waits: Histogram::default(),
+            arrived: 0,
+            busy: Span::ZERO,
+        }
+    }
+
+    /// Whether there is something that was never sent.
+    fn has_new(&self) -> bool {
+        self.uncut > 0 || !self.queue.is_empty()
+    }
+
+    /// When a block next begins or ends.
+    fn next_change(&self) -> Time {
+        match (&self.sending, self.failed.front()) {
+            (Some((ends, _)), _) => *ends,
+            (None, _) if self.has_new() => self.free,
+            (None, Some(&(ready, _))) => ready.max(self.free),
+            (None, None) => Time::NEVER,
+        }
+    }
+
+    /// Begins and ends every block up to `now`.
+    fn advance(&mut self, now: Time) {
+        loop {
+            let at = self.next_change();
+            if at > now || at == Time::NEVER {
+                return;
+            }
+            match self.sending.take() {
+                Some((ends, block)) => self.end(ends, block),
+                None => self.begin(at),
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Time) {
+        let again = self.failed.pop_front_if(|&mut (ready, _)| ready <= now);
+        let block = again.map(|(_, block)| block).or_else(|| self.fill(now));
+        if let Some(block) = block {
+            self.busy += self.takes;
+            self.free = now + self.takes;
+            self.sending = Some((self.free, block));
+        }
+    }
+
+    /// Cuts a new block; none where the queue has dropped all that waited.
+    fn fill(&mut self, now: Time) -> Option<Block> {
+        let mut room = self.bytes;
+        let mut from = None;
+        while room > 0 {
+            if self.uncut == 0 && !self.take(now) {
+                break;
+            }
+            let newest = self.packets.back_mut()?;
+            newest.missing += 1;
+            let part = self.uncut.min(room);
+            self.uncut -= part;
+            room -= part;
+            from.get_or_insert(self.first + self.packets.len() as u64 - 1);
+        }
+        self.tell_drops(now);
+        let to = self.first + self.packets.len() as u64;
+        from.map(|from| Block { from, to, repetitions: 0 })
+    }
+
+    /// Takes the next packet from the queue.
+    fn take(&mut self, now: Time) -> bool {
+        let Some((arrived, segment)) = self.queue.dequeue(now) else { return false };
+        self.waits.record(now.since(arrived));
+        self.start(&segment);
+        true
+    }
+
+    fn start(&mut self, segment: &Segment) {
+        self.uncut = segment.wire_bytes();
+        self.packets.push_back(Packet { segment: *segment, missing: 0, state: State::Begun });
+    }
+
+    /// The last bit of a block was sent at `at`.
+    fn end(&mut self, at: Time, mut block: Block) {
+        if self.errors.fate(at) == Fate::Arrives {
+            self.arrived += 1;
+            return self.arrive(at, block);
+        }
+        if self.config.limit.is_some_and(|limit| block.repetitions >= limit) {
+            return self.lose(at, block);
+        }
+        block.repetitions += 1;
+        self.failed.push_back((at + self.config.repetition_delay, block));
+    }
+
+    fn arrive(&mut self, at: Time, block: Block) {
+        let newest = self.first + self.packets.len() as u64;
+        for number in block.from.max(self.first)..block.to {
+            let uncut = number + 1 == newest && self.uncut > 0;
+            let packet = &mut self.packets[(number - self.first) as usize];
+            packet.missing -= 1;
+            if packet.missing > 0 || uncut || packet.state == State::Gone {
+                continue;
+            }
+            packet.state = State::Complete;
+            if self.config.order == DeliveryOrder::OutOfSequence {
+                packet.state = State::Gone;
+                let segment = packet.segment;
+                self.hand_on(at, &segment);
+            }
+        }
+        self.release(at);
+    }
+
+    /// A block was given up: so is every packet of which it has a part.
+    fn lose(&mut self, at: Time, block: Block) {
+        let newest = self.first + self.packets.len() as u64;
+        for number in block.from.max(self.first)..block.to {
+            let packet = &mut self.packets[(number - self.first) as usize];
+            packet.missing -= 1;
+            if packet.state == State::Begun {
+                packet.state = State::Gone;
+                self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), packet.segment);
+            }
+            if number + 1 == newest {
+                self.uncut = 0;
+            }
+        }
+        self.release(at);
+    }
+
+    /// Hands on what waits for nothing any more.
+    fn release(&mut self, at: Time) {
+        while let Some(&Packet { segment, missing, state }) = self.packets.front() {
+            let last = self.packets.len() == 1 && self.uncut > 0;
+            match state {
+                State::Complete => self.hand_on(at, &segment),
+                // Blocks of a lost packet may still be under way.
+                State::Gone if missing == 0 && !last => {}
+                _ => return,
+            }
+            self.packets.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn hand_on(&mut self, at: Time, segment: &Segment) {
+        if self.departures == Departures::Watched {
+            self.outcomes.tell(at, LinkEvent::Departed, *segment);
+        }
+        self.outcomes.flight.put(at + self.config.delay, segment);
+    }
+
+    fn tell_drops(&mut self, at: Time) {
+        while let Some((segment, cause)) = self.queue.poll_dropped() {
+            self.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
+        }
+    }
+
+    /// Packets that were begun and not handed on or lost, together with `flow` in its part of the queue: those that are cut
+    /// whole, or the one that is not.
+    fn begun(&self, flow: FlowId, cut: bool) -> Load {
+        let newest = self.packets.len().saturating_sub(1);
+        let is_uncut = |place: usize| place == newest && (self.uncut > 0 || self.sends_last(place));
+        let of_flow = |(place, packet): &(usize, &Packet)| {
+            packet.state != State::Gone
+                && is_uncut(*place) != cut
+                && self.queue.together(packet.segment.flow, flow)
+        };
+        let packets = self.packets.iter().enumerate().filter(of_flow);
+        packets.fold(Load::NONE, |sum, (_, packet)| sum + Load::of(&packet.segment))
+    }
+
+    /// Whether the block that is being sent for the first time is the last of this packet.
+    fn sends_last(&self, place: usize) -> bool {
+        let number = self.first + place as u64;
+        self.sending.as_ref().is_some_and(|(_, block)| block.repetitions == 0 && block.to == number + 1)
+    }
+
+    fn put(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        enqueue: impl FnOnce(&mut AnyQueue, Load) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
+        self.advance(now);
+        if self.sending.is_none() && !self.has_new() {
+            self.queue.pass(now, segment);
+            self.waits.record(Span::ZERO);
+            self.start(segment);
+            self.free = self.free.max(now);
+            self.advance(now);
+            return Ok(());
+        }
+        let beside = match self.meaning {
+            BufferMeaning::WithTransmission => self.begun(segment.flow, false),
+            BufferMeaning::Waiting => Load::NONE,
+        };
+        let taken = enqueue(&mut self.queue, beside);
+        self.tell_drops(now);
+        taken
+    }
+}
+
+impl Link for UmtsRlc {
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, |queue, beside| queue.enqueue(now, segment, beside))
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, |queue, beside| queue.enqueue_front(now, segment, beside))
+    }
+
+    fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        self.advance(now);
+        self.outcomes.next(now)
+    }
+
+    fn take_segment(&mut self) -> Segment {
+        self.outcomes.take()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.outcomes.due().min(self.next_change())).filter(|&due| due != Time::NEVER)
+    }
+
+    fn watch(&mut self, departures: Departures) {
+        self.departures = departures;
+    }
+
+    fn listen(&mut self) {}
+
+    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
+        None
+    }
+
+    fn view(&self, _: Time, flow: FlowId) -> LinkView {
+        LinkView {
+            waiting: self.queue.waiting(flow),
+            in_transmission: self.begun(flow, false),
+            unacknowledged: self.begun(flow, true),
+            capacity: self.queue.capacity(flow),
+            rate: self.config.rate,
+        }
+    }
+
+    fn waiting(&mut self, now: Time) -> Load {
+        self.advance(now);
+        self.queue.load()
+    }
+
+    fn waits(&self) -> Cow<'_, Histogram> {
+        Cow::Borrowed(&self.waits)
+    }
+
+    /// What arrived in blocks, and in the time that no block was sent in what would have in the mean.
+    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        self.advance(until);
+        let (all, busy) = (until.since(Time::ZERO).as_secs_f64(), self.busy.as_secs_f64());
+        let block = f64::from(self.bytes) * 8.0;
+        let idle = (all - busy).max(0.0) / self.takes.as_secs_f64() * block * self.good;
+        (all > 0.0).then(|| (self.arrived as f64 * block + idle) / all)
+    }
+
+    // It is no queue in front of a medium.
+    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        self.queue.assign(flow, user);
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        self.queue.forget(flow);
+    }
+
+    fn let_go(&mut self) {
+        self.outcomes = Outcomes::default();
+        self.packets = VecDeque::new();
+        self.failed = VecDeque::new();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use super::*;
+use ackclock_core::{Seq, Streams};
+
+use crate::queue::DropTailConfig;
+use crate::{Capacity, NoFiles, QueuePlan};
+
+/// 384 kbit/s and 20 ms: a block has 960 bytes. No delay behind it.
+fn table() -> UmtsRlcConfig {
+    UmtsRlcConfig { delay: Span::ZERO, ..UmtsRlcConfig::default() }
+}
+
+fn link(config: &UmtsRlcConfig) -> AnyLink {
+    let streams = Streams::new(1, 0);
+    let queue =
+        QueuePlan::new(Box::new(DropTailConfig::default()), Capacity::Unlimited, &streams, "down/queue");
+    let meaning = BufferMeaning::Waiting;
+    config.check().unwrap();
+    config.build(LinkContext { queue, meaning, streams: &streams, name: "down", files: &NoFiles }).unwrap()
+}
+
+struct Written;
+
+impl Files for Written {
+    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
+        Ok(path.as_bytes().into())
+    }
+}
+
+/// A link of which the blocks that end in interval n fail where figure n of `errors` is 1.
+fn scripted(errors: &str, mut config: UmtsRlcConfig) -> AnyLink {
+    let table = serde_json::json!({ "kind": "recording", "file": errors, "interval": "20ms" });
+    config.bler = serde_json::from_value(table).unwrap();
+    let streams = Streams::new(1, 0);
+    let queue =
+        QueuePlan::new(Box::new(DropTailConfig::default()), Capacity::Unlimited, &streams, "down/queue");
+    let meaning = BufferMeaning::Waiting;
+    config.build(LinkContext { queue, meaning, streams: &streams, name: "down", files: &Written }).unwrap()
+}
+
+/// Puts packets of these sizes on the wire in at time zero; gives number, millisecond and event of each.
+fn outcomes(mut link: AnyLink, sizes: &[u16]) -> Vec<(u32, u64, LinkEvent)> {
+    for (number, size) in (0..).zip(sizes) {
+        link.enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(number), size - 40, 40)).unwrap();
+    }
+    let end = Time::ZERO + Span::from_secs(100);
+    let events = std::iter::from_fn(|| link.poll_event(end));
+    events.map(|(at, event, segment)| (segment.seq.0, at.as_nanos() / 1_000_000, event)).collect()
+}
+
+use LinkEvent::{Delivered, Dropped};
+
+#[test]
+fn a_block_takes_the_start_of_the_next_packet_that_waits() {
+    // 1440 bytes are a block and a half: two packets are three blocks. The third packet is 480 of the 960 bytes of the fourth.
+    let came = outcomes(link(&table()), &[1440, 1440, 480]);
+    assert_eq!(came, [(0, 40, Delivered), (1, 60, Delivered), (2, 80, Delivered)]);
+}
+
+#[test]
+fn the_last_block_is_padded_where_nothing_waits() {
+    let mut link = link(&table());
+    let packet = |number| Segment::data(FlowId(0), Seq(number), 60, 40);
+    link.enqueue(Time::ZERO, &packet(0)).unwrap();
+    link.enqueue(Time::ZERO + Span::from_millis(10), &packet(1)).unwrap();
+    let end = Time::ZERO + Span::from_secs(1);
+    let times: Vec<_> =
+        std::iter::from_fn(|| link.poll_event(end)).map(|(at, ..)| at.as_nanos() / 1_000_000).collect();
+    // The second found the transmitter busy with a block that had room, and waits for its own.
+    assert_eq!(times, [20, 40]);
+}
+
+#[test]
+fn a_block_that_failed_is_sent_again_before_new_ones() {
+    // Packets of a block each. The first fails at 20 ms and may be sent again at 80; until then 1, 2 and 3 are sent.
+    let sizes = [960; 5];
+    let config = UmtsRlcConfig { order: DeliveryOrder::OutOfSequence, ..table() };
+    let came = outcomes(scripted("0100000000000000000000000", config), &sizes);
+    let order: Vec<_> = came.iter().map(|&(number, at, _)| (number, at)).collect();
+    assert_eq!(order, [(1, 40), (2, 60), (3, 80), (0, 100), (4, 120)]);
+    let came = outcomes(scripted("0100000000000000000000000", table()), &sizes);
+    let order: Vec<_> = came.iter().map(|&(number, at, _)| (number, at)).collect();
+    assert_eq!(order, [(0, 100), (1, 100), (2, 100), (3, 100), (4, 120)]);
+}
+
+#[test]
+fn every_packet_with_a_part_in_a_block_that_was_given_up_is_lost() {
+    // 0 and 1 share the second block, which ends at 40 ms and, once more, at 120; 2 is alone in blocks of its own.
+    let config = UmtsRlcConfig { limit: Some(1), ..table() };
+    let came = outcomes(scripted("0010001000000000000000000", config), &[1440, 1440, 960]);
+    let lost = |number| (number, 120, Dropped(Cause::Medium));
+    assert_eq!(came, [lost(0), lost(1), (2, 120, Delivered)]);
+}
+
+#[test]
+fn a_block_is_sent_as_often_as_independent_errors_make_it() {
+    // 1 / (1 - 0.1) times in the mean: 10 000 blocks of 20 ms last for 222.2 s, with a standard deviation of
+    // 20 ms x sqrt(10 000 x 0.1) / 0.9 = 0.70 s.
+    let config = UmtsRlcConfig { bler: serde_json::from_value(serde_json::json!("10%")).unwrap(), ..table() };
+    let mut link = link(&config);
+    for number in 0..10_000 {
+        link.enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(number), 920, 40)).unwrap();
+    }
+    let end = Time::ZERO + Span::from_secs(1000);
+    let (mut count, mut last, mut expected) = (0, Time::ZERO, 0);
+    while let Some((at, event, segment)) = link.poll_event(end) {
+        assert_eq!((event, segment.seq), (Delivered, Seq(expected)), "in sequence");
+        (count, last, expected) = (count + 1, at, expected + 1);
+    }
+    assert_eq!(count, 10_000);
+    assert!((last.as_secs_f64() - 222.2).abs() < 4.0 * 0.70, "{last:?}");
+}
+
+#[test]
+fn what_makes_no_sense_is_named() {
+    for (config, path) in [
+        (UmtsRlcConfig { tti: Span::ZERO, ..table() }, "tti"),
+        (UmtsRlcConfig { pdus: 0, ..table() }, "pdus"),
+        (UmtsRlcConfig { repetition_delay: Span::from_secs(2), ..table() }, "repetition_delay"),
+        (UmtsRlcConfig { rate: Rate::from_bps(100), ..table() }, "rate"),
+    ] {
+        assert_eq!(config.check().unwrap_err().path, path);
+    }
+    let never = UmtsRlcConfig { bler: serde_json::from_value(serde_json::json!(1.0)).unwrap(), ..table() };
+    assert_eq!(never.nominal(&NoFiles).unwrap_err().path, "bler");
+}
