@@ -168,7 +168,7 @@ mod tests {
     fn what_is_neither_says_what_is_allowed() {
         let error = |value| read(value).unwrap_err();
         assert_eq!(error(json!(1.5)), "1.5 is not a probability, 0 to 1 or \"0%\" to \"100%\"");
-        let names = "independent, rayleigh, gilbert-elliott, recording";
+        let names = ERRORS.entries.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
         let neither = format!(
             "`fade` is not a probability, 0 to 1 or \"0%\" to \"100%\"; nor an error process, {names}"
         );

@@ -19,138 +19,19 @@
 //! ## Validation
 //! Timelines of blocks by hand, and the mean number of transmissions (unit tests); the laws of links.
 
+mod config;
+
+pub use config::{DeliveryOrder, UmtsRlcConfig};
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use ackclock_core::{Config, ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 
-use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess, Errors};
+use crate::errors::{AnyErrorProcess, ErrorProcess};
 use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
-use crate::{
-    AnyLink, BufferMeaning, Cause, Departures, Fate, Files, Link, LinkConfig, LinkContext, LinkEvent,
-    LinkView, Load, Medium, Nominal,
-};
-
-/// A radio link that cuts packets into blocks and sends those again that fail.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct UmtsRlcConfig {
-    /// Rate of the channel, repetitions included.
-    pub rate: Rate,
-    /// Transmission time interval.
-    pub tti: Span,
-    /// Blocks in a TTI, each with a fate of its own.
-    pub pdus: u32,
-    /// Blocks that fail: a share, each by itself, or an error process.
-    pub bler: Errors,
-    /// From the end of a block that failed until it may be sent again.
-    pub repetition_delay: Span,
-    /// How often a block is sent again before its packets are lost; as often as it takes where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-    /// Which packets are handed on first.
-    pub order: DeliveryOrder,
-    /// How long a packet that is handed on then travels.
-    pub delay: Span,
-}
-
-/// Which packets are handed on first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeliveryOrder {
-    /// Each behind all that were sent before it.
-    #[default]
-    InSequence,
-    /// Each as soon as it is complete.
-    OutOfSequence,
-}
-
-impl Default for UmtsRlcConfig {
-    /// The channel of L02 at 384 kbit/s.
-    fn default() -> Self {
-        Self {
-            rate: Rate::from_bps(384_000),
-            tti: Span::from_millis(20),
-            pdus: 1,
-            bler: Errors::NONE,
-            repetition_delay: Span::from_millis(60),
-            limit: None,
-            order: DeliveryOrder::InSequence,
-            delay: Span::from_millis(60),
-        }
-    }
-}
-
-// So many blocks may wait for their repetition: a million at most.
-const MOST_PDUS: u32 = 1000;
-const LONGEST: Span = Span::from_secs(1);
-
-impl Config for UmtsRlcConfig {
-    fn check(&self) -> Result<(), ConfigError> {
-        self.bler.check().map_err(|error| error.under("bler"))?;
-        if !(Span::from_millis(1)..=LONGEST).contains(&self.tti) {
-            return Err(ConfigError::new("tti", format!("{} is not 1ms to {LONGEST}", self.tti)));
-        }
-        if !(1..=MOST_PDUS).contains(&self.pdus) {
-            return Err(ConfigError::new("pdus", format!("{} is not 1 to {MOST_PDUS}", self.pdus)));
-        }
-        if self.repetition_delay > LONGEST {
-            let message = format!("{} is more than {LONGEST}", self.repetition_delay);
-            return Err(ConfigError::new("repetition_delay", message));
-        }
-        if self.block_bytes() == 0 {
-            let message = format!("{} carries less than a byte in a block", self.rate);
-            return Err(ConfigError::new("rate", message));
-        }
-        Ok(())
-    }
-
-    fn complete(self) -> Result<Self, ConfigError> {
-        let bler = self.bler.complete().map_err(|error| error.under("bler"))?;
-        Ok(Self { bler, ..self })
-    }
-}
-
-impl UmtsRlcConfig {
-    fn block_bytes(&self) -> u32 {
-        let bytes = self.rate.bytes_in(self.tti) / u64::from(self.pdus.max(1));
-        u32::try_from(bytes).unwrap_or(u32::MAX)
-    }
-
-    /// The share of blocks that arrives.
-    fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
-        let bad = self.bler.share(files).map_err(|error| error.under("bler"))?;
-        if bad >= 1.0 {
-            return Err(ConfigError::new("bler", "every block fails: nothing would ever pass"));
-        }
-        Ok(1.0 - bad)
-    }
-}
-
-impl LinkConfig for UmtsRlcConfig {
-    fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
-        let rate = Rate::from_bps_f64(self.rate.as_bps() as f64 * self.good(files)?);
-        Ok(Nominal { rate, delay: self.delay })
-    }
-
-    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
-        let good = self.good(context.files)?;
-        let LinkContext { queue, meaning, streams, name, files } = context;
-        let block = self.tti / u64::from(self.pdus);
-        let name = &format!("{name}/bler");
-        let errors = self.bler.build(ErrorContext { streams, name, files, block });
-        let errors = errors.map_err(|error| error.under("bler"))?;
-        let rlc = UmtsRlc::new(self.clone(), good, errors, queue.build(), meaning);
-        Ok(AnyLink::Other(Box::new(rlc)))
-    }
-
-    fn has_medium(&self) -> bool {
-        false
-    }
-}
+use crate::{BufferMeaning, Cause, Departures, Fate, Link, LinkEvent, LinkView, Load, Medium};
 
 /// A queue, a transmitter of blocks, and what it takes to put packets together again.
 struct UmtsRlc {
