@@ -55,6 +55,6 @@ ackclock_core::registry! {
         "variable" => VariableConfig,
         "trace" => trace::TraceConfig,
         "cell" => cell::CellConfig,
-        "umts-rlc" => UmtsRlcConfig,
+        "umts-rlc" => umts_rlc::UmtsRlcConfig,
     }
 }
