@@ -13,7 +13,8 @@
 //! The round-trip time of the hop is taken from the departure of a packet out of the queue, not from its arrival there: what
 //! waits is no time of the radio. A packet that the queue has refused or dropped is lost by congestion, and its duplicates
 //! reach the source. Of such a packet, and of those that the source has sent again, no copy is kept: a mark on it would say
-//! the same. Packets that follow while one is being repaired add to the duplicates that are expected. After the last
+//! the same. Packets that follow while one is being repaired add to the duplicates that are expected. A duplicate for a packet
+//! that the timeout has called forth does not call it forth again. After the last
 //! local retransmission everything that is cached of the flow is given up.
 //!
 //! Not done: the agent sends no negative acknowledgements for data of the mobile. And the ACK that ends a repair still tells a
@@ -207,9 +208,13 @@ impl Snoop {
                 None => return Output::ToSender(ack),
             },
             _ => {
-                missing.asked = Some(now);
-                if !self.config.reordering {
-                    self.send_again(ack.ack);
+                // One that the timeout has called forth is under way: twice at the mobile it would call forth a duplicate for the
+                // packet behind it, and so on.
+                if missing.retransmissions == 0 {
+                    missing.asked = Some(now);
+                    if !self.config.reordering {
+                        self.send_again(ack.ack);
+                    }
                 }
                 // The duplicate itself is one of them.
                 let expected = self.cache.behind(ack.ack).saturating_sub(1);

@@ -210,6 +210,17 @@ fn nothing_heard_for_the_local_timeout_calls_forth_the_oldest_again_until_the_li
 }
 
 #[test]
+fn a_duplicate_does_not_call_forth_what_the_timeout_has_called_forth() {
+    let mut bench = Bench::started();
+    assert_eq!(bench.expire(), [Resent(1)]);
+    // 2, 3, 4 and 5 call forth a duplicate each.
+    for _ in 0..4 {
+        assert_eq!(bench.ack(1), [Discarded(1)]);
+    }
+    assert_eq!(bench.ack(1), [Forwarded(1)], "one that was not expected");
+}
+
+#[test]
 fn the_local_timeout_is_no_less_than_its_least() {
     let mut hop = Hop::default();
     assert_eq!(hop.timeout(Span::from_millis(40), 0), LONGEST_TIMEOUT);

@@ -43,7 +43,7 @@ pub struct RayleighConfig {
     pub fer: Loss,
     /// Normalised Doppler frequency: the largest Doppler frequency times `interval`. The lower, the longer are bursts and gaps.
     pub doppler: f64,
-    /// How long a block lasts, of which all is lost or nothing; where it is left out, the TTI of an RLC bearer, the slot of a
+    /// How long a block lasts, of which all is lost or nothing; where it is left out, the TTI of `umts-rlc`, the slot of a
     /// cell, and 10ms over any other link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,

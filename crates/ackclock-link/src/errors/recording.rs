@@ -29,7 +29,7 @@ use crate::{Fate, Files};
 pub struct RecordingConfig {
     /// The recording.
     pub file: String,
-    /// How long an interval lasts; where it is left out, the TTI of an RLC bearer, the slot of a cell, and 10ms over any other
+    /// How long an interval lasts; where it is left out, the TTI of `umts-rlc`, the slot of a cell, and 10ms over any other
     /// link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,

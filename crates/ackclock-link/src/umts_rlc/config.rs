@@ -16,7 +16,8 @@ pub struct UmtsRlcConfig {
     pub rate: Rate,
     /// Transmission time interval.
     pub tti: Span,
-    /// Blocks in a TTI, each with a fate of its own.
+    /// Blocks in a TTI. Independent errors hit each by itself; a channel of which the table says no `interval` is good or bad for all of a
+    /// TTI.
     pub pdus: u32,
     /// Blocks that fail: a share, each by itself, or an error process.
     pub bler: Errors,
@@ -58,7 +59,7 @@ impl Default for UmtsRlcConfig {
     }
 }
 
-// So many blocks may wait for their repetition: a million at most.
+// A block takes half a microsecond at least, so that no more than two million wait for their repetition.
 const MOST_PDUS: u32 = 1000;
 const LONGEST: Span = Span::from_secs(1);
 
@@ -113,9 +114,8 @@ impl LinkConfig for UmtsRlcConfig {
     fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
         let good = self.good(context.files)?;
         let LinkContext { queue, meaning, streams, name, files } = context;
-        let block = self.tti / u64::from(self.pdus);
         let name = &format!("{name}/bler");
-        let errors = self.bler.build(ErrorContext { streams, name, files, block });
+        let errors = self.bler.build(ErrorContext { streams, name, files, block: self.tti });
         let errors = errors.map_err(|error| error.under("bler"))?;
         let rlc = UmtsRlc::new(self.clone(), good, errors, queue.build(), meaning);
         Ok(AnyLink::Other(Box::new(rlc)))

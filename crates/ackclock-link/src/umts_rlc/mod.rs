@@ -4,7 +4,7 @@
 //! L02 appendix B: the downlink of a UMTS dedicated channel in acknowledged mode; `links.md` section 6.
 //!
 //! ## What it does
-//! Packets are cut into blocks of rate x TTI / `pdus`, and a block takes TTI / `pdus`. The last block of a packet takes the start of
+//! Packets are cut into blocks of rate x TTI / `pdus`, in whole bytes, which take their time at that rate. The last block of a packet takes the start of
 //! the next one, where that waits when the block begins; else it is padded. At the end of a block its error is drawn. A
 //! block that failed is sent again, before all new ones, from `repetition_delay` after its end. A packet is complete when every
 //! block with a part of it has arrived; it is handed on at once, or behind all packets before it, and then travels for `delay`.
@@ -25,6 +25,7 @@ pub use config::{DeliveryOrder, UmtsRlcConfig};
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 
@@ -101,7 +102,7 @@ impl UmtsRlc {
     ) -> Self {
         Self {
             bytes: config.block_bytes(),
-            takes: config.tti / u64::from(config.pdus),
+            takes: config.rate.time_for(config.block_bytes().into()),
             config,
             good,
             errors,
@@ -208,18 +209,17 @@ impl UmtsRlc {
 
     fn arrive(&mut self, at: Time, block: Block) {
         let newest = self.first + self.packets.len() as u64;
-        for number in block.from.max(self.first)..block.to {
-            let uncut = number + 1 == newest && self.uncut > 0;
-            let packet = &mut self.packets[(number - self.first) as usize];
+        for number in block.from..block.to {
+            let place = (number - self.first) as usize;
+            let packet = &mut self.packets[place];
             packet.missing -= 1;
+            let uncut = number + 1 == newest && self.uncut > 0;
             if packet.missing > 0 || uncut || packet.state == State::Gone {
                 continue;
             }
             packet.state = State::Complete;
             if self.config.order == DeliveryOrder::OutOfSequence {
-                packet.state = State::Gone;
-                let segment = packet.segment;
-                self.hand_on(at, &segment);
+                self.hand_on(at, place);
             }
         }
         self.release(at);
@@ -227,37 +227,38 @@ impl UmtsRlc {
 
     /// A block was given up: so is every packet of which it has a part.
     fn lose(&mut self, at: Time, block: Block) {
-        let newest = self.first + self.packets.len() as u64;
-        for number in block.from.max(self.first)..block.to {
+        for number in block.from..block.to {
             let packet = &mut self.packets[(number - self.first) as usize];
             packet.missing -= 1;
             if packet.state == State::Begun {
                 packet.state = State::Gone;
                 self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), packet.segment);
             }
-            if number + 1 == newest {
-                self.uncut = 0;
-            }
+        }
+        if block.to == self.first + self.packets.len() as u64 {
+            self.uncut = 0;
         }
         self.release(at);
     }
 
-    /// Hands on what waits for nothing any more.
+    /// Hands on what waits for nothing any more, and forgets the packets of which no block is under way.
     fn release(&mut self, at: Time) {
-        while let Some(&Packet { segment, missing, state }) = self.packets.front() {
-            let last = self.packets.len() == 1 && self.uncut > 0;
-            match state {
-                State::Complete => self.hand_on(at, &segment),
-                // Blocks of a lost packet may still be under way.
-                State::Gone if missing == 0 && !last => {}
-                _ => return,
+        let whole = self.packets.iter().take_while(|packet| packet.state != State::Begun).count();
+        for place in 0..whole {
+            if self.packets[place].state == State::Complete {
+                self.hand_on(at, place);
             }
-            self.packets.pop_front();
+        }
+        // Blocks of a lost packet may still be under way.
+        while self.packets.pop_front_if(|packet| packet.state == State::Gone && packet.missing == 0).is_some()
+        {
             self.first += 1;
         }
     }
 
-    fn hand_on(&mut self, at: Time, segment: &Segment) {
+    fn hand_on(&mut self, at: Time, place: usize) {
+        let Packet { state, segment, .. } = &mut self.packets[place];
+        *state = State::Gone;
         if self.departures == Departures::Watched {
             self.outcomes.tell(at, LinkEvent::Departed, *segment);
         }
@@ -270,24 +271,24 @@ impl UmtsRlc {
         }
     }
 
-    /// Packets that were begun and not handed on or lost, together with `flow` in its part of the queue: those that are cut
-    /// whole, or the one that is not.
-    fn begun(&self, flow: FlowId, cut: bool) -> Load {
-        let newest = self.packets.len().saturating_sub(1);
-        let is_uncut = |place: usize| place == newest && (self.uncut > 0 || self.sends_last(place));
-        let of_flow = |(place, packet): &(usize, &Packet)| {
-            packet.state != State::Gone
-                && is_uncut(*place) != cut
-                && self.queue.together(packet.segment.flow, flow)
-        };
-        let packets = self.packets.iter().enumerate().filter(of_flow);
-        packets.fold(Load::NONE, |sum, (_, packet)| sum + Load::of(&packet.segment))
+    /// How many packets have sent their last byte.
+    fn sent(&self) -> usize {
+        match &self.sending {
+            Some((_, block)) if block.repetitions == 0 => (block.from - self.first) as usize,
+            _ => self.packets.len() - usize::from(self.uncut > 0),
+        }
     }
 
-    /// Whether the block that is being sent for the first time is the last of this packet.
-    fn sends_last(&self, place: usize) -> bool {
-        let number = self.first + place as u64;
-        self.sending.as_ref().is_some_and(|(_, block)| block.repetitions == 0 && block.to == number + 1)
+    /// The packets at these places that were not handed on or lost, together with `flow` in its part of the queue.
+    fn load(&self, flow: FlowId, places: Range<usize>) -> Load {
+        let of_flow =
+            |packet: &&Packet| packet.state != State::Gone && self.queue.together(packet.segment.flow, flow);
+        let packets = self.packets.range(places).filter(of_flow);
+        packets.fold(Load::NONE, |sum, packet| sum + Load::of(&packet.segment))
+    }
+
+    fn in_transmission(&self, flow: FlowId) -> Load {
+        self.load(flow, self.sent()..self.packets.len())
     }
 
     fn put(
@@ -306,7 +307,7 @@ impl UmtsRlc {
             return Ok(());
         }
         let beside = match self.meaning {
-            BufferMeaning::WithTransmission => self.begun(segment.flow, false),
+            BufferMeaning::WithTransmission => self.in_transmission(segment.flow),
             BufferMeaning::Waiting => Load::NONE,
         };
         let taken = enqueue(&mut self.queue, beside);
@@ -350,8 +351,8 @@ impl Link for UmtsRlc {
     fn view(&self, _: Time, flow: FlowId) -> LinkView {
         LinkView {
             waiting: self.queue.waiting(flow),
-            in_transmission: self.begun(flow, false),
-            unacknowledged: self.begun(flow, true),
+            in_transmission: self.in_transmission(flow),
+            unacknowledged: self.load(flow, 0..self.sent()),
             capacity: self.queue.capacity(flow),
             rate: self.config.rate,
         }

@@ -92,6 +92,26 @@ fn every_packet_with_a_part_in_a_block_that_was_given_up_is_lost() {
 }
 
 #[test]
+fn nobody_waits_for_what_is_left_of_a_lost_packet() {
+    // The blocks of 0 end at 20 and 40 ms and fail; 1 arrives at 60. The first block of 0 fails again at 100, and 0 is lost. Its second
+    // one, which is sent again until 120 ms, is of no use to anybody.
+    let config = UmtsRlcConfig { limit: Some(1), ..table() };
+    let came = outcomes(scripted("0110010000000000000000000", config), &[1920, 960]);
+    assert_eq!(came, [(0, 100, Dropped(Cause::Medium)), (1, 100, Delivered)]);
+}
+
+#[test]
+fn a_block_takes_the_time_of_its_bytes() {
+    // 100 kbit/s x 10 ms / 3 = 41.67 bytes: 41, which take 3.28 ms. A packet of 100 bytes is 3 of them.
+    let config =
+        UmtsRlcConfig { rate: Rate::from_bps(100_000), tti: Span::from_millis(10), pdus: 3, ..table() };
+    let mut link = link(&config);
+    link.enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 60, 40)).unwrap();
+    let (at, ..) = link.poll_event(Time::ZERO + Span::from_secs(1)).unwrap();
+    assert_eq!(at, Time::ZERO + Span::from_micros(9840));
+}
+
+#[test]
 fn a_block_is_sent_as_often_as_independent_errors_make_it() {
     // 1 / (1 - 0.1) times in the mean: 10 000 blocks of 20 ms last for 222.2 s, with a standard deviation of
     // 20 ms x sqrt(10 000 x 0.1) / 0.9 = 0.70 s.
