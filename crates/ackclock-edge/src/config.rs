@@ -1,10 +1,10 @@
 //! The `[edge]` table of a scenario file, and the edge that is built from it. The live world reads the same table.
 
-use ackclock_core::{ConfigError, Rate, Size, Span, Streams};
+use ackclock_core::{ConfigError, Rate, Size, Span, Streams, name_of};
 use ackclock_link::queue::{QUEUES, QueueConfig};
 use ackclock_link::{
-    AnyLink, BufferMeaning, Capacity, CellUser, Files, LINKS, LinkConfig, LinkContext, Nominal, PerUser,
-    PlainBearer, QueuePlan,
+    BEARERS, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Direction, Files,
+    LINKS, LinkConfig, Nominal, QueuePlan,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,9 @@ pub struct EdgeConfig {
     pub queue: Value,
     /// Regulator: a name, or a table with `kind`.
     pub regulator: Value,
+    /// What joins both directions of the radio: a name, or a table with `kind`. "links" are two that know nothing of each other,
+    /// `down` and `up`; any other bearer says everything in its own table.
+    pub bearer: Value,
     /// Whether all flows share one channel or each has its own.
     pub channel: Channel,
     /// Most flows that are regulated at a time. Beyond it the longest quiet one is given up of those whose mobile has acknowledged
@@ -88,6 +91,7 @@ impl Default for EdgeConfig {
             buffer_counts: BufferCounts::Waiting,
             queue: "drop-tail".into(),
             regulator: "none".into(),
+            bearer: "links".into(),
             channel: Channel::Shared,
             max_flows: 1 << 20,
             down: serde_json::json!({ "kind": "constant" }),
@@ -106,6 +110,9 @@ impl ackclock_core::Config for EdgeConfig {
         QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
         self.up_queue()?;
         REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
+        if !self.bearer()?.uses_links() {
+            return self.check_without_links();
+        }
         let down = self.downlink()?;
         if LINKS.resolve(&self.up).map_err(|error| error.under("up"))?.users().is_some() {
             return Err(ConfigError::new("up.kind", "a cell is the link towards the mobiles, `down`"));
@@ -147,13 +154,19 @@ impl EdgeConfig {
         files: &dyn Files,
         around: Surroundings,
     ) -> Result<Edge, ConfigError> {
-        let side = |name| Side { streams, files, name };
+        let (bearer, links) = (self.bearer()?, self.links()?);
+        let nominal = |direction| bearer.nominal(direction, &links, files);
+        let plan =
+            |queue, capacity, name: &str| QueuePlan::new(queue, capacity, streams, format!("{name}/queue"));
         let queue = QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
-        let down = self.downlink()?;
-        let capacity = capacity_of(self.buffer, self.of_user(self.nominal(files)?), around);
-        let up = self.uplinks(side("up"), down.users().is_some(), around)?;
-        let down = side("down").build(&*down, self.meaning(), queue, capacity)?;
-        let mut edge = Edge::new(PlainBearer::new(down, up), regulator, self.max_flows as usize);
+        let capacity = capacity_of(self.buffer, self.of_user(nominal(Direction::Down)?), around);
+        let down = &plan(queue, capacity, "down");
+        let nominal = nominal(Direction::Up)?;
+        let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
+        let up = &plan(self.up_queue()?, capacity, "up");
+        let context = BearerContext { down, up, meaning: self.meaning(), streams, files };
+        let bearer = bearer.build(&links, context)?;
+        let mut edge = Edge::new(bearer, regulator, self.max_flows as usize);
         edge.expect(self.changes(streams, files)?);
         Ok(edge)
     }
@@ -169,6 +182,7 @@ impl EdgeConfig {
             regulator: REGULATORS.complete(&self.regulator).map_err(|error| error.under("regulator"))?,
             down: LINKS.complete(&self.down).map_err(|error| error.under("down"))?,
             up: LINKS.complete(&self.up).map_err(|error| error.under("up"))?,
+            bearer: BEARERS.complete(&self.bearer).map_err(|error| error.under("bearer"))?,
             at: self.whole_steps()?,
             ..self.clone()
         };
@@ -176,6 +190,9 @@ impl EdgeConfig {
         let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
         if let (None, Some(table)) = (self.cell_users()?, whole.as_object_mut()) {
             table.retain(|key, _| key != "user" && key != "cells");
+            if !self.bearer()?.uses_links() {
+                table.retain(|key, _| key != "down" && key != "up");
+            }
         }
         Ok(whole)
     }
@@ -185,9 +202,7 @@ impl EdgeConfig {
     /// # Errors
     /// Where a link is wrong or a file that it names is.
     pub fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
-        let down = self.downlink()?.nominal(files).map_err(|error| error.under("down"))?;
-        let up = nominal_of(&self.up, files).map_err(|error| error.under("up"))?;
-        Ok(Nominal { rate: down.rate, delay: down.delay + up.delay })
+        self.bearer()?.nominal(Direction::Down, &self.links()?, files)
     }
 
     /// The users of a cell, in groups; `None` where the channel is no cell.
@@ -205,19 +220,36 @@ impl EdgeConfig {
         Ok(link)
     }
 
-    /// The link from the mobiles: one for all, or one for each user of a cell.
-    fn uplinks(&self, side: Side<'_>, cell: bool, around: Surroundings) -> Result<AnyLink, ConfigError> {
-        let config = LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
-        let nominal = Nominal { rate: nominal_of(&self.up, side.files)?.rate, ..self.nominal(side.files)? };
-        let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
-        if !cell {
-            return side.build(&*config, BufferMeaning::Waiting, self.up_queue()?, capacity);
+    /// The bearer.
+    pub(crate) fn bearer(&self) -> Result<Box<dyn BearerConfig>, ConfigError> {
+        BEARERS.resolve(&self.bearer).map_err(|error| error.under("bearer"))
+    }
+
+    /// The links that a bearer may be made of.
+    fn links(&self) -> Result<BearerLinks, ConfigError> {
+        let up = LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
+        Ok(BearerLinks { down: self.downlink()?, up })
+    }
+
+    /// Checks that nothing is said of links where the bearer is not made of them.
+    fn check_without_links(&self) -> Result<(), ConfigError> {
+        let (usual, kind) = (Self::default(), name_of(&self.bearer));
+        let said = [
+            ("down", self.down != usual.down),
+            ("up", self.up != usual.up),
+            ("user", self.user != usual.user),
+            ("cells", self.cells != usual.cells),
+        ];
+        if let Some((key, _)) = said.iter().find(|(_, said)| *said) {
+            let message = format!("a bearer of kind `{kind}` has no such key; bearer = \"links\" has");
+            return Err(ConfigError::new(*key, message));
         }
-        let build = |user| {
-            let side = Side { name: &format!("{}/{user}", side.name), ..side };
-            side.build(&*config, BufferMeaning::Waiting, self.up_queue()?, capacity)
-        };
-        Ok(PerUser::new((0..self.users()).map(build).collect::<Result<_, _>>()?).into())
+        if self.buffer == Size::Packets(0) {
+            let message =
+                format!("0p: over a bearer of kind `{kind}` a packet waits for its turn, \"1p\" at least");
+            return Err(ConfigError::new("buffer", message));
+        }
+        self.check_steps()
     }
 
     /// How many users a cell has.
@@ -289,32 +321,4 @@ fn round_trip(nominal: Nominal, around: Surroundings) -> Span {
 
 fn transmission(rate: Rate, packet_bytes: u32) -> Span {
     if rate == Rate::ZERO { Span::ZERO } else { rate.time_for(packet_bytes.into()) }
-}
-
-fn nominal_of(table: &Value, files: &dyn Files) -> Result<Nominal, ConfigError> {
-    LINKS.resolve(table)?.nominal(files)
-}
-
-/// Where a link draws and reads from.
-#[derive(Clone, Copy)]
-struct Side<'a> {
-    streams: &'a Streams,
-    files: &'a dyn Files,
-    name: &'a str,
-}
-
-impl Side<'_> {
-    fn build(
-        self,
-        link: &dyn LinkConfig,
-        meaning: BufferMeaning,
-        queue: Box<dyn QueueConfig>,
-        capacity: Capacity,
-    ) -> Result<AnyLink, ConfigError> {
-        let Self { streams, files, name } = self;
-        let queue = QueuePlan::new(queue, capacity, streams, format!("{name}/queue"));
-        let context = LinkContext { queue, meaning, streams, name, files };
-        // Only the side is a key of the table; further parts of the name are those of a user.
-        link.build(context).map_err(|error| error.under(name.split('/').next().unwrap_or(name)))
-    }
 }

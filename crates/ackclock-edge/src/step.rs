@@ -55,6 +55,11 @@ impl EdgeConfig {
             "up" => Direction::Up,
             _ => return Err(ConfigError::new(key, "only keys of `down` and `up` change while a link runs")),
         };
+        if !self.bearer()?.uses_links() {
+            let message =
+                format!("a bearer of kind `{}` stays as it is while it runs", name_of(&self.bearer));
+            return Err(ConfigError::new(key, message));
+        }
         if !is_silent(&self.down) && self.cell_users()?.is_some() {
             return Err(ConfigError::new(key, "the links of a cell do not change while it runs"));
         }

@@ -1,6 +1,7 @@
 //! How scenario files name and build links: the registry and what a builder is given.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ackclock_core::{ConfigError, FlowId, Rate, Span, Streams};
 
@@ -13,11 +14,11 @@ pub trait Files {
     ///
     /// # Errors
     /// Says which file could not be read and why.
-    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String>;
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String>;
 }
 
 impl<F: Files + ?Sized> Files for &F {
-    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
         (**self).read(path)
     }
 }
@@ -27,7 +28,7 @@ impl<F: Files + ?Sized> Files for &F {
 pub struct NoFiles;
 
 impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<std::sync::Arc<[u8]>, String> {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
         Err(format!("{path}: no files are read here"))
     }
 }
@@ -79,9 +80,9 @@ pub struct MediumContext<'a> {
 }
 
 /// A queue that is yet to be built, as often as a link needs one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct QueuePlan {
-    config: Box<dyn QueueConfig>,
+    config: Arc<dyn QueueConfig>,
     capacity: Capacity,
     streams: Streams,
     name: String,
@@ -95,7 +96,12 @@ impl QueuePlan {
         streams: &Streams,
         name: impl Into<String>,
     ) -> Self {
-        Self { config, capacity, streams: streams.clone(), name: name.into() }
+        Self { config: config.into(), capacity, streams: streams.clone(), name: name.into() }
+    }
+
+    /// Such queues that draw from streams under another name.
+    pub fn named(&self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self.clone() }
     }
 
     /// How much a queue holds.

@@ -2,7 +2,7 @@
 //!
 //! What a segment meets between two boxes: links (one direction), bearers (both directions of a radio channel), the
 //! queue disciplines in front of them, the schedulers of cells and the error processes of channels. One file a model; the registries [`LINKS`],
-//! [`queue::QUEUES`], [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] name them.
+//! [`BEARERS`], [`queue::QUEUES`], [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] name them.
 
 mod bearer;
 mod carried;
@@ -31,7 +31,9 @@ pub mod trace;
 mod umts_rlc;
 mod variable;
 
-pub use bearer::{AnyBearer, Bearer, Direction, PlainBearer};
+pub use bearer::{
+    AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig, PlainBearer,
+};
 pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};

@@ -2,10 +2,10 @@
 
 use ackclock_core::{Entry, Registry};
 use ackclock_edge::REGULATORS;
-use ackclock_link::LINKS;
 use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
+use ackclock_link::{BEARERS, LINKS};
 use ackclock_tcp::{SENDERS, WORKLOADS};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
@@ -37,13 +37,14 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// The tables of a scenario file and of a result, and the links, queues, schedulers, errors, regulators, senders, acks, presets and workloads that they name.
+/// The tables of a scenario file and of a result, and the bearers, links, queues, schedulers, errors, regulators, senders, acks, presets and workloads that they name.
 pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
             name: "tables",
             components: vec![table::<Tables>("scenario"), table::<FlowTable>("flow"), result()],
         },
+        kind("bearers", &BEARERS),
         kind("links", &LINKS),
         kind("queues", &QUEUES),
         kind("schedulers", &SCHEDULERS),

@@ -9,10 +9,10 @@ use std::fmt;
 
 use ackclock_core::{ConfigError, Registry};
 use ackclock_edge::REGULATORS;
-use ackclock_link::LINKS;
 use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
+use ackclock_link::{BEARERS, LINKS};
 use ackclock_tcp::{SENDERS, WORKLOADS};
 use serde_json::Value;
 
@@ -122,6 +122,7 @@ pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
         entries.filter(|entry| has(entry.schema)).map(|entry| format!("kind = \"{}\"", entry.name)).collect()
     }
     let mut found = in_registry(&LINKS, kind, key);
+    found.extend(in_registry(&BEARERS, kind, key));
     found.extend(in_registry(&QUEUES, kind, key));
     found.extend(in_registry(&SCHEDULERS, kind, key));
     found.extend(in_registry(&ERRORS, kind, key));
@@ -140,6 +141,7 @@ fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
         return None;
     }
     let schema = in_registry(&LINKS, old, new)
+        .or_else(|| in_registry(&BEARERS, old, new))
         .or_else(|| in_registry(&QUEUES, old, new))
         .or_else(|| in_registry(&SCHEDULERS, old, new))
         .or_else(|| in_registry(&ERRORS, old, new))

@@ -4,6 +4,7 @@
 //! every sender, whichever it is, and what its `[user]` table says for every user of a cell, where there is a cell.
 
 use ackclock_core::ConfigError;
+use ackclock_link::BEARERS;
 use serde_json::Value;
 
 use crate::FlowTable;
@@ -66,6 +67,20 @@ impl Layers {
         let sender = scenario.get_mut("relay").and_then(|relay| relay.get_mut("sender"));
         if let (Some(options), Some(sender)) = (options, sender) {
             *sender = merge(options.clone(), sender.clone());
+        }
+        scenario
+    }
+
+    /// The scenario without what nobody but the preset says of links, where its bearer is not made of links.
+    pub(crate) fn without_unused_links(&self, mut scenario: Tree) -> Tree {
+        let Some(edge) = scenario.get_mut("edge") else { return scenario };
+        let bearer = edge.get("bearer").and_then(|bearer| BEARERS.resolve(&bearer.value()).ok());
+        if bearer.is_some_and(|bearer| !bearer.uses_links()) {
+            for key in ["down", "up", "user", "cells"] {
+                if edge.get(key).is_some_and(|table| table.said().is_none()) {
+                    edge.take(key);
+                }
+            }
         }
         scenario
     }

@@ -105,8 +105,9 @@ impl Scenario {
         self.tables.edge.nominal(files).map(drop).map_err(|error| self.error(&error.under("edge")))
     }
 
-    fn links(&self) -> [Value; 2] {
-        [self.tables.edge.down.clone(), self.tables.edge.up.clone()]
+    fn links(&self) -> [Value; 3] {
+        let edge = &self.tables.edge;
+        [edge.bearer.clone(), edge.down.clone(), edge.up.clone()]
     }
 
     /// Name of its file.
@@ -227,7 +228,7 @@ fn layered(
         let laid = merged.overlaid(&set.key, over, &mut dropped);
         merged = laid.map_err(|error| error_at(name, &set.origin, error))?;
     }
-    Ok((preset.with_relay(preset.with_users(merged)), dropped))
+    Ok((preset.with_relay(preset.with_users(preset.without_unused_links(merged))), dropped))
 }
 
 fn error_at(name: &str, origin: &Origin, error: ConfigError) -> ScenarioError {

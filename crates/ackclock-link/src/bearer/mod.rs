@@ -1,11 +1,24 @@
-//! The bearer: both directions of a radio channel.
+//! The bearer: both directions of a radio channel. One file a bearer; the registry [`BEARERS`] names them.
+
+mod config;
+mod links;
 
 use std::borrow::Cow;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use delegate::delegate;
 
-use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{AnyLink, Cause, Departures, LinkEvent, LinkView, Load, Medium};
+
+pub use config::{BearerConfig, BearerContext, BearerLinks};
+pub use links::{LinksConfig, PlainBearer};
+
+ackclock_core::registry! {
+    /// Bearers by the name that scenario files give them.
+    pub static BEARERS: dyn BearerConfig = "bearer" {
+        "links" => LinksConfig,
+    }
+}
 
 /// Which way a segment travels over the radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +34,7 @@ impl Direction {
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
 }
 
-/// Both directions of a radio channel. As [`Link`], with a [`Direction`].
+/// Both directions of a radio channel. As [`Link`](crate::Link), with a [`Direction`].
 ///
 /// No method has a default: a bearer around another one must pass each of them on.
 pub trait Bearer: Send {
@@ -31,7 +44,7 @@ pub trait Bearer: Send {
     /// The cause, where the queue of that direction does not take it.
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
 
-    /// Takes a segment to the front of the queue, as [`Link::enqueue_front`].
+    /// Takes a segment to the front of the queue, as [`Link::enqueue_front`](crate::Link::enqueue_front).
     ///
     /// # Errors
     /// The cause, where the queue of that direction does not take it.
@@ -57,13 +70,13 @@ pub trait Bearer: Send {
     /// What an edge may see of the queue that serves `flow`.
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
 
-    /// What waits in all queues of a direction, as [`Link::waiting`].
+    /// What waits in all queues of a direction, as [`Link::waiting`](crate::Link::waiting).
     fn waiting(&mut self, now: Time, direction: Direction) -> Load;
 
     /// How long segments had waited in the queue of a direction.
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
 
-    /// Mean rate that a direction could have carried until `until`, as [`Link::capacity_bps`].
+    /// Mean rate that a direction could have carried until `until`, as [`Link::capacity_bps`](crate::Link::capacity_bps).
     fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
 
     /// Somebody acts on reports: from now on they are made, where the bearer has any.
@@ -72,7 +85,8 @@ pub trait Bearer: Send {
     /// What the radio controller has to tell up to `now`.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
-    /// From `now` on a direction has another medium, as [`Link::exchange`].
+    /// From `now` on a direction has another medium, as [`Link::exchange`](crate::Link::exchange); only of a bearer of links is
+    /// it asked.
     fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
 
     /// Tells whose flow it is, for queues that are kept by user.
@@ -83,114 +97,6 @@ pub trait Bearer: Send {
 
     /// Nothing more will be asked but what was counted: what takes much room may go.
     fn let_go(&mut self);
-}
-
-/// Two links that know nothing of each other.
-pub struct PlainBearer {
-    links: [AnyLink; 2],
-    /// The next event of each link, so that it is asked only when it has something to say.
-    due: [Time; 2],
-}
-
-impl PlainBearer {
-    /// A bearer of two links.
-    pub fn new(down: impl Into<AnyLink>, up: impl Into<AnyLink>) -> Self {
-        Self { links: [down.into(), up.into()], due: [Time::NEVER; 2] }
-    }
-
-    #[inline(always)]
-    fn note_due(&mut self, direction: Direction) {
-        self.due[direction as usize] = self.links[direction as usize].poll_timeout().unwrap_or(Time::NEVER);
-    }
-}
-
-impl Bearer for PlainBearer {
-    #[inline(always)]
-    fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        let taken = self.links[direction as usize].enqueue(now, segment);
-        self.note_due(direction);
-        taken
-    }
-
-    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        let taken = self.links[direction as usize].enqueue_front(now, segment);
-        self.note_due(direction);
-        taken
-    }
-
-    #[inline(always)]
-    fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
-        if self.due(direction) > now {
-            return None;
-        }
-        let event = self.links[direction as usize].peek_event(now);
-        if event.is_none() {
-            self.note_due(direction);
-        }
-        event
-    }
-
-    #[inline(always)]
-    fn take_segment(&mut self, direction: Direction) -> Segment {
-        let segment = self.links[direction as usize].take_segment();
-        self.note_due(direction);
-        segment
-    }
-
-    #[inline]
-    fn due(&self, direction: Direction) -> Time {
-        self.due[direction as usize]
-    }
-
-    fn watch(&mut self, departures: Departures) {
-        self.links[Direction::Down as usize].watch(departures);
-        self.note_due(Direction::Down);
-    }
-
-    #[inline]
-    fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
-        self.links[direction as usize].view(now, flow)
-    }
-
-    // Deadlines may stay as they are: nothing happens earlier for having been looked at.
-    fn waiting(&mut self, now: Time, direction: Direction) -> Load {
-        self.links[direction as usize].waiting(now)
-    }
-
-    fn listen(&mut self) {
-        self.links[Direction::Down as usize].listen();
-        self.note_due(Direction::Down);
-    }
-
-    #[inline]
-    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
-        self.links[Direction::Down as usize].poll_report(now)
-    }
-
-    fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
-        self.links[direction as usize].waits()
-    }
-
-    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
-        self.links[direction as usize].capacity_bps(until)
-    }
-
-    fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
-        self.links[direction as usize].exchange(now, medium);
-        self.note_due(direction);
-    }
-
-    fn assign(&mut self, flow: FlowId, user: u32) {
-        self.links.iter_mut().for_each(|link| link.assign(flow, user));
-    }
-
-    fn forget(&mut self, flow: FlowId) {
-        self.links.iter_mut().for_each(|link| link.forget(flow));
-    }
-
-    fn let_go(&mut self) {
-        self.links.iter_mut().for_each(Link::let_go);
-    }
 }
 
 /// A bearer as an edge holds it: two links in place, because that is the usual one and a call through a pointer would be

@@ -1,0 +1,177 @@
+//! # Two links
+//!
+//! ## Source
+//! The channel of every experiment of CR02 and CR04: one link in each direction.
+//!
+//! ## What it does
+//! The link of `[edge.down]` carries data, that of `[edge.up]` carries ACKs. Beside a cell each user has a link upwards.
+//!
+//! ## Differences from the source
+//! None.
+//!
+//! ## Validation
+//! That of the links.
+
+use std::borrow::Cow;
+
+use ackclock_core::{Config, ConfigError, FlowId, Histogram, RadioReport, Segment, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction};
+use crate::{
+    AnyLink, BufferMeaning, Cause, CellUser, Departures, Files, Link, LinkEvent, LinkView, Load, Medium,
+    Nominal, PerUser,
+};
+
+/// Two links, `down` and `up`, that know nothing of each other.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinksConfig {}
+
+impl Config for LinksConfig {}
+
+impl BearerConfig for LinksConfig {
+    fn uses_links(&self) -> bool {
+        true
+    }
+
+    fn nominal(
+        &self,
+        direction: Direction,
+        links: &BearerLinks,
+        files: &dyn Files,
+    ) -> Result<Nominal, ConfigError> {
+        let down = links.down.nominal(files).map_err(|error| error.under("down"))?;
+        let up = links.up.nominal(files).map_err(|error| error.under("up"))?;
+        let rate = [down.rate, up.rate][direction as usize];
+        Ok(Nominal { rate, delay: down.delay + up.delay })
+    }
+
+    fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
+        let down = context.link("down", context.down.clone(), context.meaning);
+        let down = links.down.build(down).map_err(|error| error.under("down"))?;
+        Ok(PlainBearer::new(down, uplink(links, &context)?).into())
+    }
+}
+
+/// The link from the mobiles: one for all, or one for each user of a cell.
+fn uplink(links: &BearerLinks, context: &BearerContext<'_>) -> Result<AnyLink, ConfigError> {
+    let build = |name: &str| {
+        let queue = context.up.named(format!("{name}/queue"));
+        let up = context.link(name, queue, BufferMeaning::Waiting);
+        links.up.build(up).map_err(|error| error.under("up"))
+    };
+    let Some(users) = links.down.users() else { return build("up") };
+    let users: u32 = users.iter().map(|user: &CellUser| user.count).sum();
+    let links = (0..users).map(|user| build(&format!("up/{user}")));
+    Ok(PerUser::new(links.collect::<Result<_, _>>()?).into())
+}
+
+/// Two links that know nothing of each other.
+pub struct PlainBearer {
+    pub(super) links: [AnyLink; 2],
+    /// The next event of each link, so that it is asked only when it has something to say.
+    pub(super) due: [Time; 2],
+}
+
+impl PlainBearer {
+    /// A bearer of two links.
+    pub fn new(down: impl Into<AnyLink>, up: impl Into<AnyLink>) -> Self {
+        Self { links: [down.into(), up.into()], due: [Time::NEVER; 2] }
+    }
+
+    #[inline(always)]
+    fn note_due(&mut self, direction: Direction) {
+        self.due[direction as usize] = self.links[direction as usize].poll_timeout().unwrap_or(Time::NEVER);
+    }
+}
+
+impl Bearer for PlainBearer {
+    #[inline(always)]
+    fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
+        let taken = self.links[direction as usize].enqueue(now, segment);
+        self.note_due(direction);
+        taken
+    }
+
+    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
+        let taken = self.links[direction as usize].enqueue_front(now, segment);
+        self.note_due(direction);
+        taken
+    }
+
+    #[inline(always)]
+    fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
+        if self.due(direction) > now {
+            return None;
+        }
+        let event = self.links[direction as usize].peek_event(now);
+        if event.is_none() {
+            self.note_due(direction);
+        }
+        event
+    }
+
+    #[inline(always)]
+    fn take_segment(&mut self, direction: Direction) -> Segment {
+        let segment = self.links[direction as usize].take_segment();
+        self.note_due(direction);
+        segment
+    }
+
+    #[inline]
+    fn due(&self, direction: Direction) -> Time {
+        self.due[direction as usize]
+    }
+
+    fn watch(&mut self, departures: Departures) {
+        self.links[Direction::Down as usize].watch(departures);
+        self.note_due(Direction::Down);
+    }
+
+    #[inline]
+    fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
+        self.links[direction as usize].view(now, flow)
+    }
+
+    // Deadlines may stay as they are: nothing happens earlier for having been looked at.
+    fn waiting(&mut self, now: Time, direction: Direction) -> Load {
+        self.links[direction as usize].waiting(now)
+    }
+
+    fn listen(&mut self) {
+        self.links[Direction::Down as usize].listen();
+        self.note_due(Direction::Down);
+    }
+
+    #[inline]
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        self.links[Direction::Down as usize].poll_report(now)
+    }
+
+    fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
+        self.links[direction as usize].waits()
+    }
+
+    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
+        self.links[direction as usize].capacity_bps(until)
+    }
+
+    fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
+        self.links[direction as usize].exchange(now, medium);
+        self.note_due(direction);
+    }
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        self.links.iter_mut().for_each(|link| link.assign(flow, user));
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        self.links.iter_mut().for_each(|link| link.forget(flow));
+    }
+
+    fn let_go(&mut self) {
+        self.links.iter_mut().for_each(Link::let_go);
+    }
+}
