@@ -12,9 +12,10 @@
 //! ## Differences from the source
 //! The printed algorithm looks at one ACK for each event, and leaves the others where they are when the occupancy falls
 //! below the threshold; here the step is repeated until an ACK has to wait. Beyond `max_threshold`, which is the buffer in
-//! the source, the delay stays `max_delay`. Occupancy is what an edge sees of the queue that serves the user: what waits,
-//! what is in transmission, and what a link with retransmissions has sent and the far end has not acknowledged; where flows
-//! have queues of their own it is that of the flow heard of last.
+//! the source, the delay stays `max_delay`. The source does not say what occupancy counts. Here it is what an edge sees of the
+//! queue that serves the user and that is not sent yet: what waits and what is in transmission, as TS 25.331 section 14.4.2
+//! defines the buffer occupancy of a radio link control, which leaves out what was sent and not acknowledged. `counts` takes that
+//! in, which fills the buffer too. Where flows have queues of their own it is that of the flow heard of last.
 //!
 //! In real traffic only pure ACKs wait. A segment with data, SYN, FIN or RST passes, and takes with it what waits of its flow,
 //! so that order is kept. No more than 4096 ACKs wait: beyond that the oldest goes.
@@ -47,6 +48,8 @@ pub(crate) struct Config {
     pub(crate) max_delay: Span,
     /// What occupancy is counted in.
     pub(crate) occupancy: Occupancy,
+    /// Which packets it counts; it matters where the link layer keeps what it has sent.
+    pub(crate) counts: Counts,
     /// ACKs that have waited leave at multiples of this, as where a controller acts once in a transmission time interval;
     /// 0s: when their time has come.
     pub(crate) tti: Span,
@@ -64,6 +67,16 @@ pub(crate) enum Occupancy {
     Bytes,
 }
 
+/// Which packets count as occupancy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Counts {
+    /// Those that are not sent yet.
+    Unsent,
+    /// Also those that were sent and that the far end of the radio has not acknowledged.
+    Unacknowledged,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -73,6 +86,7 @@ impl Default for Config {
             min_delay: Span::ZERO,
             max_delay: Span::from_millis(500),
             occupancy: Occupancy::Packets,
+            counts: Counts::Unsent,
             tti: Span::ZERO,
             retime: false,
         }
@@ -175,7 +189,11 @@ impl AckRateControl {
 
     /// `t_id` for what the data queue now holds.
     fn delay(&self, view: LinkView) -> Span {
-        let Load { packets, bytes } = view.waiting + view.in_transmission + view.unacknowledged;
+        let sent = match self.config.counts {
+            Counts::Unsent => Load::NONE,
+            Counts::Unacknowledged => view.unacknowledged,
+        };
+        let Load { packets, bytes } = view.waiting + view.in_transmission + sent;
         match self.config.occupancy {
             Occupancy::Bytes => self.config.delay(bytes as f64 / f64::from(self.packet_bytes)),
             Occupancy::Packets => match packets.checked_sub(self.config.min_threshold) {

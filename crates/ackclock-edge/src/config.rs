@@ -205,6 +205,14 @@ impl EdgeConfig {
         self.bearer()?.nominal(Direction::Down, &self.links()?, files)
     }
 
+    /// Names of what the link layer of a bearer shows of its state, as [`Edge::gauges`] orders its values.
+    ///
+    /// # Errors
+    /// Where the bearer is wrong.
+    pub fn gauges(&self) -> Result<&'static [&'static str], ConfigError> {
+        Ok(self.bearer()?.gauges())
+    }
+
     /// The users of a cell, in groups; `None` where the channel is no cell.
     ///
     /// # Errors
@@ -239,6 +247,7 @@ impl EdgeConfig {
             ("up", self.up != usual.up),
             ("user", self.user != usual.user),
             ("cells", self.cells != usual.cells),
+            ("buffer_counts", self.buffer_counts != usual.buffer_counts),
         ];
         if let Some((key, _)) = said.iter().find(|(_, said)| *said) {
             let message = format!("a bearer of kind `{kind}` has no such key; bearer = \"links\" has");

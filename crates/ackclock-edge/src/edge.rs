@@ -87,6 +87,11 @@ impl Edge {
         self.bearer.waiting(now, direction)
     }
 
+    /// The state of the link layer in a direction: a value for each of [`EdgeConfig::gauges`](crate::EdgeConfig::gauges).
+    pub fn gauges(&self, direction: Direction) -> Vec<f64> {
+        self.bearer.gauges(direction)
+    }
+
     /// Tells whose flow it is, before its first segment comes: a user of a cell, of queues that are kept by user, or of a
     /// regulator of all flows of a user.
     pub fn assign(&mut self, flow: FlowId, user: u32) {

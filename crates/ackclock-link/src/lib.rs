@@ -29,6 +29,7 @@ mod serial;
 pub mod shadowing;
 pub mod trace;
 mod umts_rlc;
+mod umts_rlc_am;
 mod variable;
 
 pub use bearer::{
@@ -48,6 +49,9 @@ pub use per_user::PerUser;
 pub use redraw::Redraw;
 pub use serial::SerialLink;
 pub use umts_rlc::{DeliveryOrder, UmtsRlcConfig};
+pub use umts_rlc_am::{
+    ErrorsBy, OnMaxDat, PollConfig, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig, WindowPolls,
+};
 pub use variable::VariableConfig;
 
 ackclock_core::registry! {

@@ -20,7 +20,8 @@ pub struct Series {
     /// since the row before), `.delivered_bytes` (payload in order), `.mss_bytes` (payload of a full packet, for windows in
     /// packets); connections that come and go have none. The edge has `edge.queue_packets` and `.queue_bytes`
     /// (what waits at that instant, in all queues towards the mobiles; not what is in transmission), `.rate_bps` (of the link now; in a cell that of the channel of the user
-    /// of its first flow), and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on.
+    /// of its first flow), and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on. A bearer with a link
+    /// layer of its own has columns of it too, `edge.down.outstanding_pdus` and so on, which its page names.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
@@ -57,6 +58,8 @@ pub(crate) struct Recorder {
     interval: Span,
     samples: u64,
     channel: Channel,
+    /// Quantities of the link layer, in each direction.
+    gauges: &'static [&'static str],
     series: Series,
 }
 
@@ -77,12 +80,14 @@ impl Recorder {
     ) -> Result<Self, ConfigError> {
         let steps = tables.duration.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u64::MAX);
         let samples = steps.saturating_add(1);
-        let columns = (1 + flows * FLOW.len() + edges * EDGE.len()) as u64;
+        let gauges = tables.edge.gauges().map_err(|error| error.under("edge"))?;
+        let of_edge = EDGE.len() + Direction::BOTH.len() * gauges.len();
+        let columns = (1 + flows * FLOW.len() + edges * of_edge) as u64;
         let what = format!("a series of {samples} rows and {columns} columns, a row each {interval},");
         memory::check("duration", &what, samples.saturating_mul(columns * size_of::<f64>() as u64))?;
         let times = (0..samples).map(|sample| (interval * sample).as_secs_f64()).collect();
         let series = Series { columns: vec![("t_s".to_owned(), times)] };
-        Ok(Self { interval, samples, channel: tables.edge.channel, series })
+        Ok(Self { interval, samples, channel: tables.edge.channel, gauges, series })
     }
 
     /// Lets the time of `executor` pass up to `end`, with samples of all its islands on the way.
@@ -125,11 +130,15 @@ impl Recorder {
     fn names(&self, flows: &[FlowPlan], lasting: &[FlowId]) -> Vec<String> {
         let of_flow = |flow: &FlowId| FLOW.map(|name| format!("flow{}.{name}", flows[flow.index()].id));
         let mut names: Vec<_> = lasting.iter().flat_map(of_flow).collect();
-        names.extend(EDGE.map(|name| match self.channel {
-            Channel::Shared if flows[0].cell == 0 => format!("edge.{name}"),
-            Channel::Shared => format!("edge{}.{name}", flows[0].cell),
-            Channel::Dedicated => format!("edge{}.{name}", flows[0].id),
-        }));
+        let edge = match self.channel {
+            Channel::Shared if flows[0].cell == 0 => "edge".to_owned(),
+            Channel::Shared => format!("edge{}", flows[0].cell),
+            Channel::Dedicated => format!("edge{}", flows[0].id),
+        };
+        names.extend(EDGE.map(|name| format!("{edge}.{name}")));
+        for direction in ["down", "up"] {
+            names.extend(self.gauges.iter().map(|name| format!("{edge}.{direction}.{name}")));
+        }
         names
     }
 }
@@ -172,4 +181,5 @@ fn sample_edge(edge: &mut Edge, flows: usize, now: Time, push: &mut impl FnMut(f
     // One rate for all flows, but in a cell, where those of several users do not add up.
     push(edge.view(now, FlowId(0)).rate.as_bps() as f64);
     push((0..flows).map(|flow| edge.held(FlowId(flow as u32))).sum::<usize>() as f64);
+    Direction::BOTH.into_iter().flat_map(|direction| edge.gauges(direction)).for_each(push);
 }

@@ -18,7 +18,7 @@ fn step() -> Config {
 /// A regulator beside a queue whose occupancy a test says.
 struct Bench {
     regulator: AckRateControl,
-    /// Packets of 1000 bytes.
+    /// Packets of 1000 bytes that are not sent yet; three were sent and are not acknowledged.
     occupancy: u32,
     now: Time,
 }
@@ -31,12 +31,11 @@ impl Bench {
 
     fn view(&self) -> LinkView {
         let load = |packets: u32| Load { packets, bytes: u64::from(packets) * 1000 };
-        let inside = self.occupancy.min(2);
-        // One in transmission and one that the far end has not acknowledged, where there are so many.
+        let inside = self.occupancy.min(1);
         LinkView {
             waiting: load(self.occupancy - inside),
-            in_transmission: load(inside.min(1)),
-            unacknowledged: load(inside.saturating_sub(1)),
+            in_transmission: load(inside),
+            unacknowledged: load(3),
             capacity: Capacity::Packets(50),
             rate: Rate::from_bps(384_000),
         }
@@ -115,6 +114,15 @@ fn small_packets_count_for_less_where_bytes_are_counted() {
         bench.regulator.delay(bench.view())
     });
     assert_eq!(delays, [ms(0), ms(100)]);
+}
+
+#[test]
+fn what_was_sent_and_not_acknowledged_counts_only_where_that_is_said() {
+    for (counts, delay) in [(Counts::Unsent, ms(0)), (Counts::Unacknowledged, ms(100))] {
+        let mut bench = Bench::new(Config { counts, ..step() });
+        bench.occupancy = 2;
+        assert_eq!(bench.regulator.delay(bench.view()), delay, "{counts:?}");
+    }
 }
 
 #[test]

@@ -60,6 +60,9 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         files: &dyn Files,
     ) -> Result<Nominal, ConfigError>;
 
+    /// Names of what its link layer shows of its state, with units; the same in both directions.
+    fn gauges(&self) -> &'static [&'static str];
+
     /// Builds the bearer.
     ///
     /// # Errors

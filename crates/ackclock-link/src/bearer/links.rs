@@ -48,6 +48,10 @@ impl BearerConfig for LinksConfig {
         Ok(Nominal { rate, delay: down.delay + up.delay })
     }
 
+    fn gauges(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let down = context.link("down", context.down.clone(), context.meaning);
         let down = links.down.build(down).map_err(|error| error.under("down"))?;
@@ -152,6 +156,10 @@ impl Bearer for PlainBearer {
 
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {
         self.links[direction as usize].waits()
+    }
+
+    fn gauges(&self, _: Direction) -> Vec<f64> {
+        Vec::new()
     }
 
     fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {

@@ -17,6 +17,7 @@ ackclock_core::registry! {
     /// Bearers by the name that scenario files give them.
     pub static BEARERS: dyn BearerConfig = "bearer" {
         "links" => LinksConfig,
+        "umts-rlc-am" => crate::UmtsRlcAmConfig,
     }
 }
 
@@ -32,6 +33,14 @@ pub enum Direction {
 impl Direction {
     /// Both directions, down first: the order in which simultaneous events are told.
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
+
+    /// The other one.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Down => Self::Up,
+            Self::Up => Self::Down,
+        }
+    }
 }
 
 /// Both directions of a radio channel. As [`Link`](crate::Link), with a [`Direction`].
@@ -75,6 +84,9 @@ pub trait Bearer: Send {
 
     /// How long segments had waited in the queue of a direction.
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
+
+    /// The state of its link layer in a direction: a value for each of [`BearerConfig::gauges`], in their order.
+    fn gauges(&self, direction: Direction) -> Vec<f64>;
 
     /// Mean rate that a direction could have carried until `until`, as [`Link::capacity_bps`](crate::Link::capacity_bps).
     fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
@@ -172,6 +184,7 @@ impl Bearer for AnyBearer {
             fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
+            fn gauges(&self, direction: Direction) -> Vec<f64>;
             fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
             fn listen(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;

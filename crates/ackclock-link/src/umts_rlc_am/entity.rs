@@ -1,0 +1,151 @@
+//! An acknowledged-mode entity: one at each end of the radio, with a transmitter and a receiver.
+
+use ackclock_core::Time;
+
+use super::pdu::{Data, Pdu};
+use super::receiver::Receiver;
+use super::reset::Resets;
+use super::sdus::Sdus;
+use super::status::Status;
+use super::transmitter::Transmitter;
+
+/// A transmitter of one direction, and the receiver of the other.
+pub(super) struct Entity {
+    pub(super) transmitter: Transmitter,
+    pub(super) receiver: Receiver,
+    pub(super) resets: Resets,
+    /// Pairs that a STATUS PDU has room for.
+    pub(super) most_runs: u8,
+    /// Whether a STATUS may take the place of padding.
+    pub(super) piggyback: bool,
+}
+
+impl Entity {
+    /// Fills a TTI of `room` PDUs, which begins at `now`: control first, then what is sent again, then what is new.
+    pub(super) fn fill_tti(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
+        self.transmitter.polling.expire(now);
+        self.receiver.expire(now);
+        tti.extend(self.resets.answer().map(Pdu::ResetAck));
+        if !self.resets.is_pending() {
+            self.put_status(now, room, tti);
+            self.put_data(now, room, sdus, tti);
+        }
+        if tti.len() < room {
+            tti.extend(self.resets.poll(now).map(Pdu::Reset));
+        }
+    }
+
+    fn put_status(&mut self, now: Time, room: usize, tti: &mut Vec<Pdu>) {
+        let mut status = Status { mrw_ack: self.receiver.mrw_ack.take(), ..Status::default() };
+        let most = room.saturating_sub(tti.len()) as u32;
+        if self.receiver.reports_at(now) && most > 0 {
+            self.receiver.report(now, self.most_runs, most, |report| {
+                status.report = Some(report);
+                tti.push(Pdu::Status(std::mem::take(&mut status)));
+            });
+        } else if !status.is_empty() {
+            tti.push(Pdu::Status(status));
+        }
+    }
+
+    fn put_data(&mut self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
+        while tti.len() < room {
+            let discard = &mut self.transmitter.discard;
+            if let Some(mrw) = discard.poll(now) {
+                tti.push(Pdu::Status(Status { mrw: Some(mrw), ..Status::default() }));
+                continue;
+            }
+            if discard.has_failed() {
+                self.resets.begin(now);
+                return;
+            }
+            let Some(outgoing) = self.transmitter.next_pdu(now, sdus) else {
+                if self.transmitter.discard.due() <= now {
+                    continue;
+                }
+                break;
+            };
+            let padding = outgoing.padding;
+            tti.push(Pdu::Data(outgoing.data));
+            if padding > 0 && self.piggyback {
+                put_into_padding(tti, padding);
+            }
+        }
+        self.transmitter.stay_alert(now, sdus);
+    }
+
+    /// A PDU arrives; `of_peer` is the direction that it belongs to, `own` the other.
+    pub(super) fn on_pdu(&mut self, now: Time, pdu: &Pdu, of_peer: &mut Sdus, own: &mut Sdus) {
+        match *pdu {
+            Pdu::Reset(number) => {
+                if self.resets.on_reset(number) {
+                    self.reset(now, own);
+                }
+            }
+            Pdu::ResetAck(number) => {
+                if self.resets.on_ack(number) {
+                    self.reset(now, own);
+                }
+            }
+            // Until the answer to a RESET has come, nothing else counts.
+            _ if self.resets.is_pending() => {}
+            Pdu::Data(Data { piggyback, .. }) => {
+                if let Pdu::Data(data) = pdu {
+                    self.receiver.on_data(now, data, of_peer);
+                }
+                if let Some(status) = piggyback {
+                    self.on_status(now, &status, of_peer, own);
+                }
+            }
+            Pdu::Status(status) => self.on_status(now, &status, of_peer, own),
+            Pdu::Lost(_) => {}
+        }
+    }
+
+    fn on_status(&mut self, now: Time, status: &Status, of_peer: &mut Sdus, own: &mut Sdus) {
+        // A timer that has ended before counts as ended, whenever it is looked at.
+        self.transmitter.polling.expire(now);
+        if let Some(mrw) = status.mrw {
+            self.receiver.on_mrw(now, mrw, of_peer);
+        }
+        if let Some(ack) = status.mrw_ack {
+            self.transmitter.on_mrw_ack(ack, own);
+        }
+        if let Some(report) = &status.report
+            && !self.transmitter.on_report(now, report, own)
+        {
+            self.resets.begin(now);
+        }
+        self.transmitter.stay_alert(now, own);
+    }
+
+    /// When it has something to send, at the earliest; [`Time::ZERO`] where it has it already.
+    pub(super) fn due(&self, sdus: &Sdus) -> Time {
+        let resets = self.resets.due();
+        if self.resets.is_pending() {
+            return resets;
+        }
+        resets.min(self.receiver.due()).min(self.transmitter.discard.due()).min(self.transmitter.due(sdus))
+    }
+
+    /// Forgets everything that was sent and came.
+    pub(super) fn reset(&mut self, now: Time, own: &mut Sdus) {
+        self.transmitter.reset();
+        self.receiver.reset();
+        own.reset(now);
+    }
+}
+
+/// The only STATUS of a TTI takes the padding of its last PDU, where that is enough.
+fn put_into_padding(tti: &mut Vec<Pdu>, padding: u32) {
+    let is_status = |pdu: &Pdu| matches!(pdu, Pdu::Status(_));
+    let mut places = (0..tti.len()).filter(|&place| is_status(&tti[place]));
+    let (Some(place), None) = (places.next(), places.next()) else { return };
+    let Pdu::Status(status) = tti[place] else { return };
+    if status.octets() <= padding
+        && let Some(Pdu::Data(data)) = tti.last_mut()
+    {
+        data.piggyback = Some(status);
+        tti.remove(place);
+    }
+}

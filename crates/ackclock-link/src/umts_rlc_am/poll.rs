@@ -1,0 +1,225 @@
+//! Polls: when the transmitter asks its peer for a STATUS (TS 25.322 sections 9.7.1 and 11.3.2).
+
+use ackclock_core::{ConfigError, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::{TIMERS, in_bounds};
+use super::sn::Sn;
+
+/// When the transmitter asks for a STATUS.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PollConfig {
+    /// Timer_Poll: a poll that is not answered by then is repeated.
+    pub timer: Span,
+    /// Timer_Poll_Prohibit: least time between two polls; 0s: none.
+    pub prohibit: Span,
+    /// Timer_Poll_Periodic: a poll each time; 0s: none.
+    pub period: Span,
+    /// Whether the last PDU of the buffer polls, and the last that the window allows.
+    pub last_pdu: bool,
+    /// Whether the last PDU that waits to be sent again polls.
+    pub last_retransmission: bool,
+    /// Poll_Window: share of the window, in percent, at which PDUs poll; 0: none.
+    pub window_percent: u32,
+    /// Which PDUs then poll: every one from there on ("every-pdu"), or the first each time that it is reached ("first").
+    pub window_polls: WindowPolls,
+    /// Poll_PDU: a poll each time that so many PDUs were sent; 0: none.
+    pub every_pdus: u32,
+    /// Poll_SDU: a poll each time that so many packets were sent; 0: none.
+    pub every_sdus: u32,
+}
+
+/// Which PDUs poll where a share of the window is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowPolls {
+    /// Every one from there on, as TS 25.322 section 9.6 has it.
+    #[default]
+    EveryPdu,
+    /// The first each time that it is reached.
+    First,
+}
+
+impl Default for PollConfig {
+    fn default() -> Self {
+        Self {
+            timer: Span::from_millis(200),
+            prohibit: Span::ZERO,
+            period: Span::ZERO,
+            last_pdu: true,
+            last_retransmission: true,
+            window_percent: 50,
+            window_polls: WindowPolls::default(),
+            every_pdus: 0,
+            every_sdus: 1,
+        }
+    }
+}
+
+impl PollConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        in_bounds("timer", self.timer, TIMERS)?;
+        if self.period != Span::ZERO {
+            in_bounds("period", self.period, TIMERS)?;
+        }
+        if self.prohibit > TIMERS[1] {
+            return Err(ConfigError::new(
+                "prohibit",
+                format!("{} is more than {}", self.prohibit, TIMERS[1]),
+            ));
+        }
+        if !(self.last_pdu && self.last_retransmission) && self.period == Span::ZERO {
+            let message = "false: without a `period` nobody would ask for the end of what was sent";
+            let key = if self.last_pdu { "last_retransmission" } else { "last_pdu" };
+            return Err(ConfigError::new(key, message));
+        }
+        if self.window_percent > 100 {
+            return Err(ConfigError::new(
+                "window_percent",
+                format!("{} is not 0 to 100", self.window_percent),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The triggers of polls and their timers.
+#[derive(Debug)]
+pub(super) struct Polling {
+    config: PollConfig,
+    /// A poll was triggered and goes out with the next PDU.
+    wanted: bool,
+    /// Timer_Poll: nobody has answered by then.
+    unanswered: Option<Time>,
+    /// VT(S) when the last poll was sent.
+    asked_before: Sn,
+    /// Timer_Poll_Prohibit: no further poll before.
+    prohibited: Time,
+    /// Timer_Poll_Periodic.
+    next_periodic: Option<Time>,
+    /// VT(PDU) and VT(SDU): sent since the last poll that they made.
+    pdus: u32,
+    sdus: u32,
+    /// The window is used beyond the threshold.
+    beyond: bool,
+}
+
+/// What is known of a PDU that is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// It is the last one that can be sent: of new ones, or of those sent again.
+    pub(super) last: bool,
+    /// Whether it was sent before.
+    pub(super) again: bool,
+    /// SDUs that end in it.
+    pub(super) ends: u16,
+    /// Numbers from VT(A) to VT(S) before it is sent, both included, and the size of the window.
+    pub(super) used: u16,
+    pub(super) window: u16,
+    /// VT(S) once it is sent.
+    pub(super) vt_s: Sn,
+}
+
+impl Polling {
+    pub(super) fn new(config: PollConfig) -> Self {
+        Self {
+            next_periodic: (config.period != Span::ZERO).then_some(Time::ZERO + config.period),
+            config,
+            wanted: false,
+            unanswered: None,
+            asked_before: Sn::ZERO,
+            prohibited: Time::ZERO,
+            pdus: 0,
+            sdus: 0,
+            beyond: false,
+        }
+    }
+
+    /// Whether a PDU that is sent at `now` carries a poll. If so its timers start.
+    pub(super) fn polls(&mut self, now: Time, sent: Sent) -> bool {
+        self.wanted |= self.triggers(sent);
+        let polls = self.wanted && now >= self.prohibited;
+        if polls {
+            self.wanted = false;
+            self.await_answer(now, sent.vt_s);
+            self.prohibited = now + self.config.prohibit;
+        }
+        polls
+    }
+
+    fn triggers(&mut self, sent: Sent) -> bool {
+        let config = &self.config;
+        let last = if sent.again { config.last_retransmission } else { config.last_pdu };
+        self.pdus += 1;
+        self.sdus += u32::from(if sent.again { 0 } else { sent.ends });
+        let reaches = |sent: u32, every: u32| every > 0 && sent >= every;
+        let by_pdus = reaches(self.pdus, config.every_pdus);
+        let by_sdus = reaches(self.sdus, config.every_sdus);
+        self.pdus *= u32::from(!by_pdus);
+        self.sdus *= u32::from(!by_sdus);
+        let beyond = reaches(u32::from(sent.used) * 100, config.window_percent * u32::from(sent.window));
+        let was_beyond = std::mem::replace(&mut self.beyond, beyond);
+        let by_window = beyond && (config.window_polls == WindowPolls::EveryPdu || !was_beyond);
+        (sent.last && last) || by_pdus || by_sdus || by_window
+    }
+
+    /// Starts Timer_Poll, where the next number to be sent is `vt_s`.
+    pub(super) fn await_answer(&mut self, now: Time, vt_s: Sn) {
+        self.unanswered = Some(now + self.config.timer);
+        self.asked_before = vt_s;
+    }
+
+    /// A STATUS came, after which VT(A) is `vt_a`: stops Timer_Poll where all that was sent before the poll has arrived, or
+    /// where it `lists` the last of it as missing.
+    pub(super) fn on_status(&mut self, vt_a: Sn, vt_s: Sn, lists: impl Fn(Sn) -> bool) {
+        let open = vt_s.above(vt_a);
+        let all_arrived = vt_s.above(self.asked_before) >= open;
+        let last = self.asked_before.plus(Sn::MOST);
+        if all_arrived || lists(last) {
+            self.unanswered = None;
+        }
+    }
+
+    /// Takes in the timers that have ended by `now`.
+    pub(super) fn expire(&mut self, now: Time) {
+        if self.unanswered.is_some_and(|deadline| deadline <= now) {
+            self.unanswered = None;
+            self.wanted = true;
+        }
+        let period = self.config.period;
+        if let Some(next) = self.next_periodic.filter(|&next| next <= now) {
+            self.wanted = true;
+            self.next_periodic = Some(next + period * (now.since(next).as_nanos() / period.as_nanos() + 1));
+        }
+    }
+
+    /// Forgets what was sent; the periodic timer goes on.
+    pub(super) fn reset(&mut self) {
+        *self = Self { next_periodic: self.next_periodic, ..Self::new(self.config.clone()) };
+    }
+
+    /// Nothing is left to ask about.
+    pub(super) const fn drop_wish(&mut self) {
+        self.wanted = false;
+        self.unanswered = None;
+    }
+
+    /// Whether a poll waits for a PDU that carries it, and may go out at `now`.
+    pub(super) fn is_wanted(&self, now: Time) -> bool {
+        self.wanted && now >= self.prohibited
+    }
+
+    /// Whether a poll will go out sooner or later, or an answer is awaited.
+    pub(super) const fn is_active(&self) -> bool {
+        self.wanted || self.unanswered.is_some() || self.next_periodic.is_some()
+    }
+
+    /// When a poll is to be sent next, where something is unacknowledged.
+    pub(super) fn due(&self) -> Time {
+        let wanted = if self.wanted { self.prohibited } else { Time::NEVER };
+        let timers = [self.unanswered, self.next_periodic].into_iter().flatten();
+        timers.fold(wanted, Time::min)
+    }
+}

@@ -1,0 +1,121 @@
+//! Sequence numbers of 12 bits, and sets of them.
+
+/// How many sequence numbers there are.
+const MODULUS: u16 = 4096;
+
+/// A sequence number; behind the highest comes the lowest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Sn(u16);
+
+impl Sn {
+    pub(super) const ZERO: Self = Self(0);
+
+    /// Largest window: in a full one each number means one PDU alone.
+    pub(super) const MOST: u16 = MODULUS - 1;
+
+    /// The number that comes this many behind it.
+    pub(super) const fn plus(self, steps: u16) -> Self {
+        Self((self.0 + steps) % MODULUS)
+    }
+
+    /// How many steps lead up from `base` to it: all comparisons are relative to the lowest number in use.
+    pub(super) const fn above(self, base: Self) -> u16 {
+        (self.0 + MODULUS - base.0) % MODULUS
+    }
+
+    /// The place in a ring of `length` places, a power of two.
+    pub(super) const fn place(self, length: usize) -> usize {
+        self.0 as usize & (length - 1)
+    }
+
+    const fn word(self) -> usize {
+        self.0 as usize / 64
+    }
+
+    const fn bit(self) -> u64 {
+        1 << (self.0 % 64)
+    }
+}
+
+/// A set of sequence numbers.
+#[derive(Clone, Debug)]
+pub(super) struct SnSet {
+    words: [u64; WORDS],
+    count: u32,
+}
+
+const WORDS: usize = MODULUS as usize / 64;
+
+impl Default for SnSet {
+    fn default() -> Self {
+        Self { words: [0; WORDS], count: 0 }
+    }
+}
+
+impl SnSet {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) const fn contains(&self, sn: Sn) -> bool {
+        self.words[sn.word()] & sn.bit() != 0
+    }
+
+    pub(super) fn insert(&mut self, sn: Sn) {
+        self.count += u32::from(!self.contains(sn));
+        self.words[sn.word()] |= sn.bit();
+    }
+
+    pub(super) fn remove(&mut self, sn: Sn) {
+        self.count -= u32::from(self.contains(sn));
+        self.words[sn.word()] &= !sn.bit();
+    }
+
+    /// The first member from `base` upwards.
+    pub(super) fn first_from(&self, base: Sn) -> Option<Sn> {
+        if self.is_empty() {
+            return None;
+        }
+        let below = base.bit() - 1;
+        // The word of `base` comes twice: its upper part first, its lower part last.
+        (0..=WORDS).find_map(|step| {
+            let word = (base.word() + step) % WORDS;
+            let bits = match step {
+                0 => self.words[word] & !below,
+                WORDS => self.words[word] & below,
+                _ => self.words[word],
+            };
+            (bits != 0).then(|| Sn((word * 64) as u16 + bits.trailing_zeros() as u16))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_round() {
+        assert_eq!(Sn(4095).plus(1), Sn::ZERO);
+        assert_eq!(Sn(3).above(Sn(4090)), 9);
+        assert_eq!(Sn(4090).above(Sn(3)), 4087);
+        assert_eq!(Sn(4090).place(1024), 1018);
+    }
+
+    #[test]
+    fn the_first_member_is_the_next_going_up() {
+        let mut set = SnSet::default();
+        assert_eq!(set.first_from(Sn(7)), None);
+        for number in [5, 200, 4000] {
+            set.insert(Sn(number));
+            set.insert(Sn(number));
+        }
+        assert_eq!(set.count, 3);
+        for (base, first) in [(0, 5), (5, 5), (6, 200), (201, 4000), (4001, 5), (4095, 5)] {
+            assert_eq!(set.first_from(Sn(base)), Some(Sn(first)), "{base}");
+        }
+        set.remove(Sn(5));
+        set.remove(Sn(5));
+        assert_eq!((set.count, set.first_from(Sn(4001))), (2, Some(Sn(200))));
+    }
+}

@@ -1,0 +1,107 @@
+//! What is given up: discard with MRW, and the reset of both ends.
+
+use super::*;
+
+/// MaxDAT 3: a PDU is sent twice, and given up where it would be sent a third time.
+fn short(config: &mut UmtsRlcAmConfig) {
+    config.max_dat = 3;
+    config.mrw = Tries { timer: ms(150), most: 2 };
+    config.reset = Tries { timer: ms(150), most: 2 };
+}
+
+/// The first PDU of the first of two packets is lost twice; a third packet comes at 90.
+fn given_up(change: impl FnOnce(&mut UmtsRlcAmConfig)) -> Pair {
+    let mut pair = Pair::new(3, change).down(&[2, 1]).lose(0, [0]).lose(80, [0]).until(90);
+    pair.put(0, 1);
+    pair
+}
+
+/// What both ends send until D0 is to be sent a third time, at 170: the STATUS that arrives at 165 lists it.
+const BEFORE: [&str; 7] =
+    ["0 > D0 lost", "0 > D1", "0 > D2p", "40 < ACK3-0", "80 > D0p lost", "90 > D3p", "130 < ACK4-0"];
+
+#[test]
+fn a_packet_whose_pdu_was_sent_often_enough_is_discarded_and_the_window_moved() {
+    let pair = given_up(short).until(5000);
+    assert_eq!(pair.sent()[..7], BEFORE);
+    // The receiver keeps what comes from D2 on, and has it all: its window begins at 4.
+    assert_eq!(pair.sent()[7..], ["170 > MRW2", "210 < MRW_ACK4"]);
+    assert_eq!((pair.discarded(), pair.delivered()), (vec![(205, 0)], vec![(205, 1), (205, 2)]));
+    assert_eq!(pair.ends[0].transmitter.outstanding(), 0);
+}
+
+#[test]
+fn a_packet_that_is_still_being_cut_is_given_up_whole() {
+    // Of six PDUs two a TTI are sent; D0 is lost three times, with a window of four so that the others wait.
+    let config = |config: &mut UmtsRlcAmConfig| {
+        short(config);
+        config.window = 4;
+    };
+    let pair = Pair::new(2, config).down(&[6, 1]).lose(0, [0]).lose(80, [0]).until(5000);
+    assert_eq!(pair.discarded().iter().map(|&(_, number)| number).collect::<Vec<_>>(), [0]);
+    assert_eq!(pair.delivered().iter().map(|&(_, number)| number).collect::<Vec<_>>(), [1]);
+    // D4 and D5 of it are never sent: D4 carries the second packet.
+    let numbers: Vec<_> = pair.sent().into_iter().filter(|line| line.contains("D4")).collect();
+    assert_eq!(numbers.len(), 1, "{:?}", pair.sent());
+}
+
+#[test]
+fn an_mrw_that_nobody_answers_is_repeated_and_then_both_ends_are_reset() {
+    // MaxMRW 2: at 170 and 320; at 470 nothing but a reset helps.
+    let mut pair = given_up(short).lose(170, [0]).lose(320, [0]).until(600);
+    assert_eq!(pair.sent()[7..], ["170 > MRW2 lost", "320 > MRW2 lost", "470 > RESET0", "510 < RESET_ACK0"]);
+    // What had not been handed on is lost, when the answer comes; both ends begin at 0 again.
+    assert_eq!((pair.discarded(), pair.delivered()), (vec![(545, 0), (545, 1), (545, 2)], vec![]));
+    pair.put(0, 1);
+    let pair = pair.until(2000);
+    assert_eq!(pair.sent()[11..], ["600 > D0p", "640 < ACK1"]);
+    assert_eq!(pair.delivered(), [(635, 3)]);
+}
+
+#[test]
+fn where_reset_is_chosen_both_ends_are_reset_at_once() {
+    let config = |config: &mut UmtsRlcAmConfig| {
+        short(config);
+        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, UmtsRlcAmConfig::default().mrw);
+    };
+    let pair = given_up(config).until(5000);
+    assert_eq!(pair.sent()[7..], ["170 > RESET0", "210 < RESET_ACK0"]);
+    assert_eq!(pair.discarded(), [(245, 0), (245, 1), (245, 2)]);
+}
+
+#[test]
+fn a_reset_is_asked_for_again_and_done_once() {
+    // The first RESET_ACK is lost: Timer_RST asks again at 320, and the peer, which knows the number, answers and does no more.
+    let config = |config: &mut UmtsRlcAmConfig| {
+        short(config);
+        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, UmtsRlcAmConfig::default().mrw);
+    };
+    let mut pair = given_up(config).lose_up(210).until(300);
+    // Between the two the peer may send: its numbers begin at 0, and nobody takes them until the reset is over here too.
+    pair.put(1, 1);
+    let pair = pair.until(5000);
+    let expected = [
+        "170 > RESET0",
+        "210 < RESET_ACK0 lost",
+        "300 < D0p",
+        "320 > RESET0",
+        "360 < RESET_ACK0",
+        "500 < D0p",
+        "540 > ACK1",
+    ];
+    assert_eq!(pair.sent()[7..], expected);
+    assert_eq!(pair.delivered(), [(535, 3)]);
+}
+
+#[test]
+fn a_status_of_a_pdu_that_was_never_sent_resets_both_ends() {
+    let mut pair = Pair::new(2, short).down(&[1]).until(20);
+    // TS 25.322 section 10: an "erroneous sequence number".
+    let status = status::Status {
+        report: Some(status::Report::of(sn::Sn::ZERO.plus(9))),
+        ..status::Status::default()
+    };
+    pair.air.push_back((35, 1, Pdu::Status(status)));
+    let pair = pair.until(90);
+    assert_eq!(pair.sent(), ["0 > D0p", "40 > RESET0", "40 < ACK1", "80 < RESET_ACK0"]);
+}

@@ -1,0 +1,272 @@
+//! The transmitting side of an entity: window, first and further transmissions, acknowledgements (TS 25.322 section 11.3).
+
+use ackclock_core::{Span, Time};
+
+use super::discard::Discard;
+use super::pdu::{Data, Payload};
+use super::poll::{Polling, Sent};
+use super::sdus::Sdus;
+use super::segmentation::{Filled, Shape};
+use super::sn::{Sn, SnSet};
+use super::status::{MrwAck, Report};
+
+/// What the transmitter keeps of its PDUs, and what it knows of their arrival.
+pub(super) struct Transmitter {
+    shape: Shape,
+    /// VT(WS).
+    pub(super) window: u16,
+    /// MaxDAT.
+    max_dat: u32,
+    /// A PDU that was sent so shortly before a STATUS came cannot be reported in it.
+    guard: Span,
+    /// VT(S): number of the next new PDU.
+    pub(super) vt_s: Sn,
+    /// VT(A): the oldest that is not acknowledged.
+    pub(super) vt_a: Sn,
+    /// PDUs from VT(A) up to VT(S), by their numbers.
+    slots: Vec<Slot>,
+    /// Those that are to be sent again.
+    repeats: SnSet,
+    /// Those of which nothing is known.
+    pub(super) unacknowledged: u32,
+    /// Transmissions beyond the first.
+    pub(super) retransmissions: u64,
+    pub(super) polling: Polling,
+    pub(super) discard: Discard,
+}
+
+/// A PDU in the window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    payload: Payload,
+    /// VT(DAT): how often it was sent.
+    sends: u32,
+    /// When it was last sent.
+    sent: Time,
+    /// Whether it was acknowledged, or all of it was given up.
+    done: bool,
+}
+
+/// A PDU to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) data: Data,
+    /// Octets of padding that a STATUS may take.
+    pub(super) padding: u32,
+}
+
+/// How a transmitter is set up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) window: u16,
+    pub(super) max_dat: u32,
+    pub(super) guard: Span,
+}
+
+impl Transmitter {
+    pub(super) fn new(shape: Shape, limits: Limits, polling: Polling, discard: Discard) -> Self {
+        let Limits { window, max_dat, guard } = limits;
+        Self {
+            shape,
+            window,
+            max_dat,
+            guard,
+            vt_s: Sn::ZERO,
+            vt_a: Sn::ZERO,
+            slots: vec![Slot::default(); usize::from(window).next_power_of_two()],
+            repeats: SnSet::default(),
+            unacknowledged: 0,
+            retransmissions: 0,
+            polling,
+            discard,
+        }
+    }
+
+    /// PDUs from VT(A) up to VT(S).
+    pub(super) const fn outstanding(&self) -> u16 {
+        self.vt_s.above(self.vt_a)
+    }
+
+    /// Whether a PDU can be sent without being asked for.
+    pub(super) fn has_pdu(&self, sdus: &Sdus) -> bool {
+        !self.repeats.is_empty() || self.is_open() && sdus.has_new()
+    }
+
+    const fn is_open(&self) -> bool {
+        self.outstanding() < self.window
+    }
+
+    /// The next PDU to be sent: one again, the lowest number first, or a new one, or one again that only carries a poll. `None`
+    /// where there is none, or what is in it was given up instead.
+    pub(super) fn next_pdu(&mut self, now: Time, sdus: &mut Sdus) -> Option<Outgoing> {
+        if let Some(sn) = self.repeats.first_from(self.vt_a) {
+            self.repeats.remove(sn);
+            return self.repeat(now, sn, sdus);
+        }
+        if self.is_open()
+            && let Some(filled) = sdus.fill(now, self.shape)
+        {
+            return Some(self.send_new(now, filled, sdus));
+        }
+        if !self.polling.is_wanted(now) {
+            return None;
+        }
+        match self.newest_unacknowledged() {
+            Some(sn) => self.repeat(now, sn, sdus),
+            None => {
+                self.polling.drop_wish();
+                None
+            }
+        }
+    }
+
+    fn send_new(&mut self, now: Time, filled: Filled, sdus: &Sdus) -> Outgoing {
+        let sn = self.vt_s;
+        self.vt_s = sn.plus(1);
+        *self.slot(sn) = Slot { payload: filled.payload, sends: 1, sent: now, done: false };
+        self.unacknowledged += 1;
+        let last = !sdus.has_new() || !self.is_open();
+        let poll = self.polls(now, sn, last, false);
+        let data = Data { sn, poll, payload: filled.payload, piggyback: None };
+        Outgoing { data, padding: filled.padding }
+    }
+
+    /// Sends a PDU once more, or gives up what is in it.
+    fn repeat(&mut self, now: Time, sn: Sn, sdus: &mut Sdus) -> Option<Outgoing> {
+        let most = self.max_dat;
+        let slot = self.slot(sn);
+        if slot.sends + 1 >= most {
+            self.give_up(now, sn, sdus);
+            return None;
+        }
+        slot.sends += 1;
+        slot.sent = now;
+        let payload = slot.payload;
+        self.retransmissions += 1;
+        let poll = self.polls(now, sn, self.repeats.is_empty(), true);
+        Some(Outgoing { data: Data { sn, poll, payload, piggyback: None }, padding: 0 })
+    }
+
+    fn polls(&mut self, now: Time, sn: Sn, last: bool, again: bool) -> bool {
+        let ends = self.slot(sn).payload.ends;
+        let used = if again { self.outstanding() } else { sn.above(self.vt_a) } + 1;
+        let (window, vt_s) = (self.window, self.vt_s);
+        self.polling.polls(now, Sent { last, again, ends, used, window, vt_s })
+    }
+
+    fn newest_unacknowledged(&self) -> Option<Sn> {
+        let below = |steps: u16| self.vt_s.plus(Sn::MOST + 1 - steps);
+        let length = self.slots.len();
+        (1..=self.outstanding()).map(below).find(|sn| !self.slots[sn.place(length)].done)
+    }
+
+    /// A STATUS reports what has arrived. False where it names a PDU that was not sent.
+    pub(super) fn on_report(&mut self, now: Time, report: &Report, sdus: &mut Sdus) -> bool {
+        let reported = report.lsn.above(self.vt_a);
+        if reported > self.outstanding()
+            || report.missing().any(|sn| sn.above(self.vt_a) >= self.outstanding())
+        {
+            return false;
+        }
+        let mut missing = report.missing().peekable();
+        let mut first_missing = report.lsn;
+        let vt_a = self.vt_a;
+        for sn in (0..reported).map(|step| vt_a.plus(step)) {
+            if missing.next_if_eq(&sn).is_none() {
+                self.acknowledge(sn, sdus);
+            } else if first_missing == report.lsn {
+                first_missing = sn;
+            }
+        }
+        for sn in report.missing() {
+            self.ask_again(now, sn);
+        }
+        self.discard.on_window(self.vt_a, first_missing);
+        self.vt_a = first_missing;
+        let lists = |last| report.missing().any(|sn| sn == last);
+        self.polling.on_status(self.vt_a, self.vt_s, lists);
+        true
+    }
+
+    fn acknowledge(&mut self, sn: Sn, sdus: &mut Sdus) {
+        self.repeats.remove(sn);
+        let slot = self.slot(sn);
+        if !slot.done {
+            slot.done = true;
+            let payload = slot.payload;
+            self.unacknowledged -= 1;
+            sdus.acknowledge(payload);
+        }
+    }
+
+    /// The peer lacks a PDU: it is sent again, unless its last transmission may only just be arriving.
+    fn ask_again(&mut self, now: Time, sn: Sn) {
+        let guard = self.guard;
+        let slot = self.slot(sn);
+        if !slot.done && slot.sent + guard <= now {
+            self.repeats.insert(sn);
+        }
+    }
+
+    /// Gives up every SDU with a part in the PDUs up to `sn` (TS 25.322 section 11.6.2).
+    fn give_up(&mut self, now: Time, sn: Sn, sdus: &mut Sdus) {
+        let keep = self.slot(sn).payload.sdus().end;
+        sdus.give_up_before(now, keep);
+        let (mut first_kept, mut ends) = (self.vt_s, 0);
+        let vt_a = self.vt_a;
+        for at in (0..self.outstanding()).map(|step| vt_a.plus(step)) {
+            let slot = self.slot(at);
+            let payload = slot.payload;
+            if payload.sdus().end > keep {
+                // Fewer SDUs end in a PDU than it has octets.
+                (first_kept, ends) = (at, keep.saturating_sub(payload.first) as u16);
+                break;
+            }
+            let was_open = !std::mem::replace(&mut slot.done, true);
+            self.unacknowledged -= u32::from(was_open);
+            self.repeats.remove(at);
+        }
+        self.discard.begin(now, first_kept, ends, keep);
+    }
+
+    /// The receiver has moved its window.
+    pub(super) fn on_mrw_ack(&mut self, ack: MrwAck, sdus: &mut Sdus) {
+        if !self.discard.on_ack(ack, self.vt_a) || ack.sn.above(self.vt_a) > self.outstanding() {
+            return;
+        }
+        while self.vt_a != ack.sn {
+            self.acknowledge(self.vt_a, sdus);
+            self.vt_a = self.vt_a.plus(1);
+        }
+        self.polling.on_status(self.vt_a, self.vt_s, |_| false);
+    }
+
+    /// Where something is unacknowledged and nothing would ask for it any more, its timer starts.
+    pub(super) fn stay_alert(&mut self, now: Time, sdus: &Sdus) {
+        if self.unacknowledged > 0 && !self.polling.is_active() && !self.has_pdu(sdus) {
+            self.polling.await_answer(now, self.vt_s);
+        }
+    }
+
+    /// When a PDU is to be sent, at the earliest.
+    pub(super) fn due(&self, sdus: &Sdus) -> Time {
+        if self.has_pdu(sdus) {
+            return Time::ZERO;
+        }
+        if self.unacknowledged > 0 { self.polling.due() } else { Time::NEVER }
+    }
+
+    /// Forgets all PDUs (TS 25.322 section 11.4).
+    pub(super) fn reset(&mut self) {
+        (self.vt_s, self.vt_a) = (Sn::ZERO, Sn::ZERO);
+        self.repeats = SnSet::default();
+        self.unacknowledged = 0;
+        self.polling.reset();
+        self.discard.reset();
+    }
+
+    fn slot(&mut self, sn: Sn) -> &mut Slot {
+        let length = self.slots.len();
+        &mut self.slots[sn.place(length)]
+    }
+}

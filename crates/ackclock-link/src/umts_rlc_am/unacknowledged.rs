@@ -1,0 +1,40 @@
+//! Unacknowledged mode (TS 25.322 section 11.2): what is lost stays lost.
+
+use ackclock_core::Time;
+
+use super::pdu::{Data, Pdu};
+use super::sdus::Sdus;
+use super::segmentation::Shape;
+use super::sn::Sn;
+
+/// A transmitter that keeps nothing of what it has sent, and a receiver that hands on what is whole.
+pub(super) struct Unacknowledged {
+    pub(super) shape: Shape,
+}
+
+impl Unacknowledged {
+    /// Fills a TTI of `room` PDUs, which begins at `now`.
+    pub(super) fn fill_tti(&self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
+        while tti.len() < room
+            && let Some(filled) = sdus.fill(now, self.shape)
+        {
+            sdus.free(filled.payload);
+            let data = Data { sn: Sn::ZERO, poll: false, payload: filled.payload, piggyback: None };
+            tti.push(Pdu::Data(data));
+        }
+    }
+
+    /// A PDU arrives, or would have.
+    pub(super) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
+        match pdu {
+            Pdu::Lost(payload) => payload.sdus().for_each(|number| of_peer.lose(now, number)),
+            Pdu::Data(data) => data.payload.ended().for_each(|number| of_peer.deliver(now, number)),
+            Pdu::Status(_) | Pdu::Reset(_) | Pdu::ResetAck(_) => {}
+        }
+    }
+
+    /// When it has something to send.
+    pub(super) fn due(sdus: &Sdus) -> Time {
+        if sdus.has_new() { Time::ZERO } else { Time::NEVER }
+    }
+}

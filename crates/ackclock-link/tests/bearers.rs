@@ -1,0 +1,396 @@
+//! Laws that every bearer keeps in both directions, whatever its queues: poll invariance, conservation, order, honest deadlines,
+//! repeatability. A failure names the bearer, the queue and the method.
+
+use ackclock_core::{FlowId, Segment, Span, Streams, Time};
+use ackclock_link::queue::QUEUES;
+use ackclock_link::{
+    AnyBearer, BEARERS, Bearer, BearerContext, BearerLinks, BufferMeaning, Capacity, Cause, Departures,
+    Direction, LINKS, LinkEvent, QueuePlan,
+};
+use ackclock_testkit::{allocations, cases};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::common::{MadeUp, every_queue, segment};
+
+/// Tables of every bearer of the registry; one without tables of its own is tried with its defaults.
+fn every_bearer() -> Vec<Value> {
+    let tables = |name: &str| match name {
+        "umts-rlc-am" => vec![
+            json!({}),
+            json!({"errors": "rayleigh", "window": 64, "max_dat": 4, "status": {"prohibit": "60ms"}}),
+            json!({"errors": "30%", "errors_by": "pdu", "window": 32, "order": "out-of-sequence", "poll": {"timer": "90ms"}}),
+            json!({"errors": "40%", "max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}),
+            json!({"errors": "50%", "errors_by": "pdu", "max_dat": 2, "mrw": {"timer": "100ms", "most": 2}, "pdu": "16B", "rate": "384kbit/s"}),
+            json!({"errors": "20%", "pdu": "160B", "rate": "2048kbit/s", "up_rate": "128kbit/s", "poll": {"every_pdus": 7, "every_sdus": 3, "prohibit": "30ms", "period": "150ms"}, "status": {"period": "200ms", "piggyback": false}}),
+            json!({"mode": "unacknowledged", "errors": "20%"}),
+        ],
+        _ => vec![json!({})],
+    };
+    let with_kind = |name: &str, mut table: Value| {
+        table["kind"] = name.into();
+        table
+    };
+    let entries = BEARERS.entries.iter();
+    entries
+        .flat_map(|entry| tables(entry.name).into_iter().map(|table| with_kind(entry.name, table)))
+        .collect()
+}
+
+fn bearer(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> AnyBearer {
+    let streams = &Streams::new(seed, 0);
+    let link = json!({"kind": "constant", "rate": "1Mbit/s", "delay": "3ms"});
+    let links = BearerLinks { down: LINKS.resolve(&link).unwrap(), up: LINKS.resolve(&link).unwrap() };
+    let plan = |name: &str| {
+        QueuePlan::new(QUEUES.resolve(queue).unwrap(), capacity, streams, format!("{name}/queue"))
+    };
+    let (down, up, meaning, files) = (&plan("down"), &plan("up"), BufferMeaning::Waiting, &MadeUp);
+    let context = BearerContext { down, up, meaning, streams, files };
+    let config = BEARERS.resolve(table).unwrap();
+    config.build(&links, context).unwrap_or_else(|error| panic!("{table}: {error}"))
+}
+
+fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, &dyn Fn() -> AnyBearer)) {
+    for table in every_bearer() {
+        for queue in every_queue() {
+            check(&format!("{table} behind {queue}"), &|| bearer(&table, &queue, capacity, seed));
+        }
+    }
+}
+
+type Arrival = (Time, Direction, Segment);
+
+/// Arrivals of up to three flows in both directions, in bursts and gaps.
+fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+    let gap = prop_oneof![3 => Just(0u64), 3 => 0u64..3_000, 1 => 0u64..200_000];
+    let arrival =
+        (gap, 0u32..3, prop_oneof![Just(41u16), Just(1500), 41u16..1500], prop::bool::weighted(0.3));
+    prop::collection::vec(arrival, 1..60).prop_map(|arrivals| {
+        let mut now = Time::ZERO;
+        let place = |(number, (gap, flow, bytes, up)): (usize, (u64, u32, u16, bool))| {
+            now += Span::from_micros(gap);
+            (now, if up { Direction::Up } else { Direction::Down }, segment(flow, number as u32, bytes))
+        };
+        arrivals.into_iter().enumerate().map(place).collect()
+    })
+}
+
+fn capacity() -> impl Strategy<Value = Capacity> {
+    prop_oneof![
+        Just(Capacity::Unlimited),
+        (1u32..12).prop_map(Capacity::Packets),
+        (1500u64..12_000).prop_map(Capacity::Bytes)
+    ]
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    Told(LinkEvent),
+    Refused(Cause),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Outcome {
+    at: Time,
+    direction: Direction,
+    flow: u32,
+    number: u32,
+    what: What,
+}
+
+/// Offers each segment at its instant and goes on until nothing more happens, asking also every `extra` where that is given.
+fn drive(
+    bearer: &mut AnyBearer,
+    arrivals: &[Arrival],
+    departures: Departures,
+    extra: Option<Span>,
+) -> Vec<Outcome> {
+    bearer.watch(departures);
+    let (mut seen, mut arrivals, mut asks) = (Vec::new(), arrivals.iter().peekable(), Time::ZERO);
+    loop {
+        let asked = bearer.due(Direction::Down).min(bearer.due(Direction::Up));
+        let arrives = arrivals.peek().map_or(Time::NEVER, |(at, ..)| *at);
+        let mut now = asked.min(arrives);
+        if now == Time::NEVER {
+            return seen;
+        }
+        assert!(now < Time::ZERO + Span::from_secs(3000), "it never ends");
+        if let Some(step) = extra
+            && asks < now
+        {
+            now = asks;
+            asks += step;
+        }
+        for direction in Direction::BOTH {
+            while let Some((at, event)) = bearer.peek_event(now, direction) {
+                assert_eq!(
+                    bearer.peek_event(now, direction),
+                    Some((at, event)),
+                    "`peek_event` gives another event"
+                );
+                let segment = bearer.take_segment(direction);
+                let what = What::Told(event);
+                seen.push(Outcome { at, direction, flow: segment.flow.0, number: segment.seq.0, what });
+            }
+        }
+        while let Some((_, direction, segment)) = arrivals.next_if(|(at, ..)| *at == now) {
+            if let Err(cause) = bearer.enqueue(now, *direction, segment) {
+                let (flow, number, what) = (segment.flow.0, segment.seq.0, What::Refused(cause));
+                seen.push(Outcome { at: now, direction: *direction, flow, number, what });
+            }
+        }
+    }
+}
+
+/// Where every segment ended, in the order of their numbers.
+fn ends(seen: &[Outcome]) -> Vec<Outcome> {
+    let departed = What::Told(LinkEvent::Departed);
+    let mut ends: Vec<_> = seen.iter().copied().filter(|outcome| outcome.what != departed).collect();
+    ends.sort_by_key(|outcome| outcome.number);
+    ends
+}
+
+fn of(seen: &[Outcome], direction: Direction) -> Vec<Outcome> {
+    seen.iter().copied().filter(|outcome| outcome.direction == direction).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
+
+    #[test]
+    fn extra_polls_change_nothing(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
+        every_combination(capacity, seed, |name, build| {
+            let step = Span::from_micros(step);
+            let plain = drive(&mut build(), &arrivals, Departures::Watched, None);
+            let polled = drive(&mut build(), &arrivals, Departures::Watched, Some(step));
+            for direction in Direction::BOTH {
+                assert_eq!(of(&plain, direction), of(&polled, direction), "{name}: `peek_event` changes what is told");
+            }
+            let unwatched = drive(&mut build(), &arrivals, Departures::Unwatched, Some(step));
+            assert_eq!(ends(&plain), ends(&unwatched), "{name}: `watch` changes what happens");
+        });
+    }
+
+    #[test]
+    fn every_segment_ends_once_in_order_and_time_goes_on(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
+        every_combination(capacity, seed, |name, build| {
+            let seen = drive(&mut build(), &arrivals, Departures::Watched, None);
+            let numbers: Vec<u32> = ends(&seen).iter().map(|outcome| outcome.number).collect();
+            assert_eq!(numbers, (0..arrivals.len() as u32).collect::<Vec<_>>(), "{name}: `enqueue` takes what `peek_event` does not give once");
+            for direction in Direction::BOTH {
+                let told: Vec<_> = of(&seen, direction).into_iter().filter(|outcome| !matches!(outcome.what, What::Refused(_))).collect();
+                assert!(told.is_sorted_by_key(|outcome| outcome.at), "{name}: `peek_event` goes back in time");
+                let delivered = |outcome: &&Outcome| outcome.what == What::Told(LinkEvent::Delivered);
+                for flow in (0..3).filter(|_| !name.contains("out-of-sequence")) {
+                    let of_flow = told.iter().filter(delivered).filter(|outcome| outcome.flow == flow);
+                    assert!(of_flow.is_sorted_by_key(|outcome| outcome.number), "{name}: `peek_event` reorders flow {flow}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
+        every_combination(capacity, seed, |name, build| {
+            let mut bearer = build();
+            bearer.watch(Departures::Watched);
+            let (mut arrivals, mut reached) = (arrivals.iter().peekable(), Time::ZERO);
+            loop {
+                let due = bearer.due(Direction::Down).min(bearer.due(Direction::Up));
+                let arrives = arrivals.peek().map_or(Time::NEVER, |(at, ..)| *at);
+                if due == Time::NEVER && arrives == Time::NEVER {
+                    break;
+                }
+                if due <= arrives {
+                    for direction in Direction::BOTH {
+                        if due > reached {
+                            let early = bearer.peek_event(due - Span::from_nanos(1), direction);
+                            assert_eq!(early, None, "{name}: `peek_event` tells before {due:?}, which `due` named");
+                        }
+                    }
+                    for direction in Direction::BOTH {
+                        while let Some((at, event)) = bearer.peek_event(due, direction) {
+                            assert!(at <= due, "{name}: `peek_event` tells {event:?} of {at:?} already at {due:?}");
+                            bearer.take_segment(direction);
+                        }
+                    }
+                    reached = due;
+                    let next = bearer.due(Direction::Down).min(bearer.due(Direction::Up));
+                    assert!(next > due, "{name}: `due` names {due:?} again");
+                }
+                if arrives <= due
+                    && let Some((at, direction, segment)) = arrivals.next()
+                {
+                    let _ = bearer.enqueue(*at, *direction, segment);
+                    reached = *at;
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_events(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
+        every_combination(capacity, seed, |name, build| {
+            let run = || drive(&mut build(), &arrivals, Departures::Watched, None);
+            assert_eq!(run(), run(), "{name}: `build` gives bearers that differ");
+        });
+    }
+
+    #[test]
+    fn what_a_view_shows_is_what_is_inside(arrivals in arrivals(), seed in 0u64..1000) {
+        for table in every_bearer() {
+            let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(8), seed);
+            let mut inside = 0;
+            for (at, direction, segment) in &arrivals {
+                while bearer.peek_event(*at, Direction::Down).is_some() {
+                    bearer.take_segment(Direction::Down);
+                }
+                if *direction == Direction::Down && bearer.enqueue(*at, Direction::Down, segment).is_ok() {
+                    inside += 1;
+                }
+                let view = bearer.view(*at, Direction::Down, FlowId(0));
+                let shown = view.waiting.packets + view.in_transmission.packets + view.unacknowledged.packets;
+                assert!(shown <= inside, "{table}: `view` shows {shown} of {inside}");
+                assert_eq!(view.waiting, bearer.waiting(*at, Direction::Down), "{table}: `waiting`");
+                assert_eq!(view.capacity, Capacity::Packets(8), "{table}: `view`");
+                if table["kind"] == "umts-rlc-am" {
+                    assert!(shown <= 8, "{table}: {shown} in a buffer of 8");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_window_is_exceeded_and_no_buffer(arrivals in arrivals(), seed in 0u64..1000) {
+        for table in every_bearer() {
+            let names = BEARERS.resolve(&table).unwrap().gauges();
+            let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(8), seed);
+            let window = table["window"].as_f64().unwrap_or(2047.0);
+            for (at, direction, segment) in &arrivals {
+                for direction in Direction::BOTH {
+                    while bearer.peek_event(*at, direction).is_some() {
+                        bearer.take_segment(direction);
+                    }
+                }
+                let _ = bearer.enqueue(*at, *direction, segment);
+                for direction in Direction::BOTH {
+                    let gauges = bearer.gauges(direction);
+                    assert_eq!(gauges.len(), names.len(), "{table}: `gauges`");
+                    let of = |name| names.iter().position(|other| *other == name).map(|place| gauges[place]);
+                    assert!(of("buffer_packets").is_none_or(|packets| packets <= 8.0), "{table}: {gauges:?}");
+                    if let (Some(outstanding), Some(open)) = (of("outstanding_pdus"), of("open_window_pdus")) {
+                        assert!(outstanding + open == window && open >= 0.0, "{table}: {gauges:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A bearer of 384 kbit/s each way whose PDUs are lost independently.
+fn independent(share: f64, others: Value) -> AnyBearer {
+    let mut table = json!({"kind": "umts-rlc-am", "pdu": "80B", "up_rate": "384kbit/s", "errors": share, "errors_by": "pdu"});
+    table.as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
+    bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 5)
+}
+
+/// Selective repeat with a window wide enough sends every PDU 1 / (1 - e) times in the mean: packets of 1500 octets and an
+/// indicator pass at rate (1 - e) 1500 / 1501.
+#[test]
+fn a_full_bearer_carries_what_selective_repeat_carries() {
+    for share in [0.0, 0.05, 0.1, 0.3] {
+        let mut bearer = independent(share, json!({"order": "out-of-sequence"}));
+        let count = 40_000u32;
+        (0..count).for_each(|number| {
+            bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1500)).unwrap();
+        });
+        let end = Time::ZERO + Span::from_secs(600);
+        let mut delivered = 0;
+        while let Some((_, event)) = bearer.peek_event(end, Direction::Down) {
+            bearer.take_segment(Direction::Down);
+            delivered += u32::from(event == LinkEvent::Delivered);
+        }
+        // 600 s of 600 PDUs a second: a share of 0.3 varies by 0.0008.
+        let expected = 384e3 * (1.0 - share) * 600.0 / (1501.0 * 8.0);
+        let ratio = f64::from(delivered) / expected;
+        assert!((0.995..1.003).contains(&ratio), "{share}: {delivered} of {expected:.0}");
+    }
+}
+
+/// A packet of one PDU that comes at any instant of a TTI, alone, waits 5 ms in the mean for the next, arrives 35 ms after it has begun,
+/// and where it is lost Timer_Poll of 200 ms sends it again: 40 + 200 e / (1 - e) ms.
+#[test]
+fn a_lone_packet_takes_the_time_of_its_repetitions() {
+    for share in [0.0, 0.1, 0.3] {
+        let mut bearer = independent(share, json!({"max_dat": 60}));
+        let (count, mut sum) = (20_000u64, 0.0);
+        for number in 0..count {
+            // 3 s apart, which end any exchange, and 7 us further into its TTI each time.
+            let now = Time::ZERO + (Span::from_secs(5) + Span::from_micros(7)) * number;
+            bearer.enqueue(now, Direction::Down, &segment(0, number as u32, 79)).unwrap();
+            let until = now + Span::from_secs(5);
+            while let Some((at, event)) = bearer.peek_event(until, Direction::Down) {
+                bearer.take_segment(Direction::Down);
+                assert_eq!(event, LinkEvent::Delivered);
+                sum += at.since(now).as_millis_f64();
+            }
+        }
+        let (mean, expected) = (sum / count as f64, 40.0 + 200.0 * share / (1.0 - share));
+        // The deviation of a delay is 200 sqrt(e) / (1 - e): at 0.3 it is 156 ms, of 20 000 1.1.
+        assert!((mean - expected).abs() < 3.5, "{share}: {mean} ms, {expected} expected");
+    }
+}
+
+#[test]
+fn what_goes_to_the_front_leaves_before_what_waits() {
+    for table in every_bearer() {
+        let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 3);
+        bearer.watch(Departures::Watched);
+        (0..12).for_each(|number| {
+            bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1000)).unwrap()
+        });
+        bearer.enqueue_front(Time::ZERO, Direction::Down, &segment(0, 99, 1000)).unwrap();
+        let mut left = Vec::new();
+        while left.len() < 2 {
+            let now = bearer.due(Direction::Down);
+            while let Some((_, event)) = bearer.peek_event(now, Direction::Down) {
+                let segment = bearer.take_segment(Direction::Down);
+                left.extend((event == LinkEvent::Departed).then_some(segment.seq.0));
+            }
+        }
+        // One may have been in transmission.
+        assert!(left[..2].contains(&99), "{table}: `enqueue_front`: {left:?}");
+    }
+}
+
+#[test]
+fn no_packet_allocates_after_warm_up() {
+    for table in every_bearer() {
+        let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(20), 1);
+        bearer.watch(Departures::Watched);
+        let mut offer = |from: u32, rounds: u32| {
+            for round in from..from + rounds {
+                let now = Time::ZERO + Span::from_millis(20) * u64::from(round);
+                for direction in Direction::BOTH {
+                    while bearer.peek_event(now, direction).is_some() {
+                        bearer.take_segment(direction);
+                    }
+                    let _ = bearer.enqueue(now, direction, &segment(round % 3, round, 1000));
+                }
+            }
+        };
+        offer(0, 20_000);
+        let before = allocations();
+        offer(20_000, 5_000);
+        let made = allocations() - before;
+        // A burst of errors longer than all before it lengthens what waits, or a histogram by an octave.
+        assert!(made <= 3, "{made}: {table}");
+    }
+}
+
+#[test]
+fn defaults_of_every_entry_are_accepted() {
+    for entry in BEARERS.entries {
+        (entry.parse)((entry.defaults)()).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+    }
+}
