@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(find_kind(catalogue(), "queue").unwrap().name, "queues");
         assert_eq!(find_kind(catalogue(), "queues").unwrap().name, "queues");
         let Err(Failure::Input(message)) = find_kind(catalogue(), "que") else { panic!() };
-        assert!(message.contains("there are tables, links"), "{message}");
+        assert!(message.contains("there are tables, bearers"), "{message}");
     }
 
     #[test]
