@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from links import CONSTANT, EV_DO, LTE, METRO, TRAM, VARIABLE_DELAY, VARIABLE_RATE, Link, plays
+from links import CONSTANT, EV_DO, LTE, METRO, TRAM, UMTS, VARIABLE_DELAY, VARIABLE_RATE, Link, plays
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Cell:
         return re.sub(r"[^a-z0-9.]+", "-", f"{' '.join(self.words())} {digest}".lower())
 
 
-REGULATORS = ("none", "ack-regulator", "wrb")
+REGULATORS = ("none", "ack-regulator", "wrb", "ack-rate-control", "snoop")
 QUEUES = {"codel": '"codel"', "codel, ecn": '{ kind = "codel", ecn = true }'}
 
 
@@ -151,5 +151,8 @@ CELLS: list[Cell] = [
     *each("small", plays(EV_DO), "20p", SENDERS, wire_ms=80, seconds=60),
     *each("small", plays(METRO), "20p", SENDERS, wire_ms=80, seconds=60),
     *each("small", plays(TRAM), "10p", (CUBIC, SACK), wire_ms=80, seconds=60),
+    *each("umts", UMTS, "50p", SENDERS, wire_ms=50, seconds=60),
+    *each("umts", UMTS, "50p", SENDERS, edge="ack-rate-control", wire_ms=50, seconds=60),
+    *each("umts", UMTS, "50p", SENDERS, edge="snoop", wire_ms=50, seconds=60),
 ]
 KINDS = tuple(dict.fromkeys(cell.kind for cell in CELLS))

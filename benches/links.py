@@ -34,6 +34,8 @@ class Link:
     down: str
     up: str
     recording: Recording | None = None
+    # Keys of a bearer that has no links.
+    bearer: str = ""
 
     def missing(self) -> str | None:
         """Why it cannot be used here."""
@@ -41,6 +43,8 @@ class Link:
 
     def tables(self, folder: Path) -> str:
         """The two directions in a scenario; `folder` takes what is left of a recording that is played from later on."""
+        if self.bearer:
+            return f"[edge.bearer]\n{self.bearer}\n"
         down, up = self.down, self.up
         if self.recording:
             down = played(self.recording.down, self.recording.skip_s, folder) + down
@@ -96,6 +100,12 @@ def plays(recording: Recording) -> Link:
     return Link(name, BESIDE, BESIDE if recording.up else UP, recording)
 
 
+UMTS = Link(
+    "UMTS 384",
+    "",
+    "",
+    bearer='kind = "umts-rlc-am"\nerrors = { kind = "rayleigh", fer = "10%", doppler = 0.01 }',
+)
 CONSTANT = Link("constant", 'kind = "constant"\nrate = "4Mbit/s"\ndelay = "30ms"', UP)
 VARIABLE_DELAY = Link(
     "variable delay", 'kind = "variable"\nrate = "2Mbit/s"\ndelay = "30ms + e(20ms)"\nredraw = "packet"', UP

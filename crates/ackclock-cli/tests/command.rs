@@ -217,6 +217,7 @@ fn lists_come_from_the_registries() {
         keys(&catalogue),
         [
             "tables",
+            "bearers",
             "links",
             "queues",
             "schedulers",
