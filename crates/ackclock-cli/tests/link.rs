@@ -109,6 +109,48 @@ fn real_senders_fill_the_link_and_no_more_under_every_regulator() {
 }
 
 #[test]
+fn real_packets_pass_a_radio_link_control_whole_and_its_keys_stay_as_they_are() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    // 2 Mbit/s down: 25 PDUs of 100 bytes in a TTI. What the radio loses is repeated below TCP.
+    folder.write(
+        "umts.toml",
+        "path.delay = \"1ms\"\n[edge]\nbuffer = \"1000p\"\n[edge.bearer]\nkind = \"umts-rlc-am\"\npdu = \"100B\"\n\
+         rate = \"2Mbit/s\"\nup_rate = \"400kbit/s\"\ndelay = \"10ms\"\nerrors = \"5%\"\n",
+    );
+    let served = server("reno", 500_000);
+    let ended = folder.run(&[
+        "link",
+        "--scenario",
+        "umts.toml",
+        "--json",
+        "--server",
+        &served,
+        "--",
+        "sh",
+        "-c",
+        DOWNLOAD,
+    ]);
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    let results = last_object(&ended.out);
+    let flow = download(&results);
+    assert_eq!((&flow["delivered_bytes"], &results["bottleneck"]["drops"]), (&500_000.into(), &0.into()));
+    // 1448 of 1500 bytes are payload, and 1500 of 1501 bytes of 95 % of the PDUs.
+    let (goodput, most) = (flow["goodput_bps"].as_f64().unwrap(), 2e6 * 0.95 * 1448.0 / 1501.0);
+    assert!(goodput < most * 1.05 && goodput > most * 0.05, "{goodput}");
+    // Two TTIs of 10 ms and two delays of 10 ms.
+    let rtt = flow["edge_rtt_ms"].as_f64().unwrap();
+    assert!(rtt > 40.0, "{rtt}");
+    let words = ["link", "--scenario", "umts.toml", "--closed", "--", "sh", "-c"];
+    let told = ["\"$0\" link set down.rate=1mbit", env!("CARGO_BIN_EXE_ackclock")];
+    let ended = folder.run(&[&words[..], &told].concat());
+    assert!(
+        ended.err.contains("a bearer of kind `umts-rlc-am` stays as it is while it runs"),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
 fn scripts_for_mm_link_go_on_working() {
     let Some(folder) = ready(&["python3"]) else { return };
     // An opportunity a millisecond: 12 Mbit/s.
