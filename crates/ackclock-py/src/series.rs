@@ -5,7 +5,8 @@ use ackclock_scenario::{Series, Tables};
 use ackclock_tcp::{FlowParams, SENDERS};
 
 /// The columns of a run's series as Python names them: `time`, `queue`, and of each flow `cwnd/0`, `ssthresh/0`
-/// (packets), `rate/0` (delivered in order since the row before, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds).
+/// (packets), `rate/0` (delivered in order since the row before, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds). What a link layer
+/// shows of itself has its direction and its unit, as `down.buffer_packets`.
 ///
 /// Numbers are changed where they stand: no column is copied.
 ///
@@ -48,6 +49,8 @@ fn python_name(place: &str, column: &str) -> Option<String> {
         "queue_packets" => "queue",
         "rate_bps" => "link_rate",
         "held_acks" => "held_acks",
+        // Of a bearer with a link layer: which direction, and what.
+        gauge if gauge.contains('.') => gauge,
         _ => return None,
     };
     // `edge` is the one that all flows share.

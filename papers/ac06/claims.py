@@ -1,0 +1,154 @@
+"""How each row is computed."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ackclock.paper import Claim, Runs
+from ackclock.paper.document import formula, number
+from ackclock.paper.expected import Expected
+from ackclock.paper.measure import drops
+from ackclock.paper.order import above, alike, below, gain
+from ackclock.paper.runs import PerSeed
+from ackclock.papers.ac06 import grid
+from ackclock.papers.ac06.grid import CONFIGURATIONS, Control
+from ackclock.papers.ac06.measures import delay, goodput, occupancy, overflows
+
+Claims = Iterator[tuple[str, Claim]]
+TRACED = 20  # runs of which the occupancy is looked at, TTI by TTI
+NEGLIGIBLE = 2.0  # %, within which a goodput or a delay counts as equal
+
+
+def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    """Our value of every row that is checked."""
+    parts = (of_formula(), table_2(runs), of_table_2(runs), of_parameters(runs), of_buffer(runs), of_start(runs))
+    return dict(claim for part in parts for claim in part)
+
+
+def of_formula() -> Claims:
+    """Formula 1 and figure 9."""
+    at_20 = [control.delay(20) for control in CONFIGURATIONS]
+    yield "AC06-F1", Claim(at_20, kind="computed")
+    below_10 = max(control.delay(occupancy) for control in CONFIGURATIONS for occupancy in range(10))
+    ordering = below_10 < 240 and min(at_20) >= 3 * 62.5 * 1.5
+    note = f"at most {below_10:.0f} ms below 10 packets; at 20 at least {min(at_20):.0f} ms, where an ACK of two packets comes every 62.5 ms"
+    yield "AC06-F2", Claim(ordering=ordering, note=note, kind="computed")
+
+
+def table_2(runs: Runs, reading: str = grid.AS_JUDGED) -> Claims:
+    """Every number of table 2."""
+    for flows, control, at in grid.table_2(reading):
+        row = f"AC06-T2-{flows}-a{control.alpha:g}" if control else f"AC06-T2-{flows}-anone"
+        yield f"{row}-goodput", number(runs(at, goodput))
+        yield f"{row}-delay", number(runs(at, delay))
+
+
+def of_table_2(runs: Runs) -> Claims:
+    """What the text says of table 2."""
+    plain = grid.download(1)
+    kbps = {control: gain(_goodput(runs, 1, control), runs(plain, goodput)) for control in CONFIGURATIONS}
+    faster = all(above(_goodput(runs, 1, control), runs(plain, goodput)) for control in CONFIGURATIONS)
+    later = [control for control in CONFIGURATIONS if above(_delay(runs, 1, control), runs(plain, delay))]
+    seen = ", ".join(f"alpha {control.alpha:g} {_mean(percent):+.1f} %" for control, percent in kbps.items())
+    note = f"goodput {seen}; delay larger with {', '.join(f'alpha {one.alpha:g}' for one in later) or 'none'}"
+    yield "AC06-O1", Claim(ordering=faster and not later, note=note)
+    four = grid.download(4)
+    change = {control: gain(_goodput(runs, 4, control), runs(four, goodput)) for control in CONFIGURATIONS}
+    less = {control: -gain(_delay(runs, 4, control), runs(four, delay)) for control in CONFIGURATIONS}
+    small = all(abs(_mean(percent)) < 4 for percent in change.values())
+    seen = ", ".join(
+        f"alpha {one.alpha:g} {_mean(change[one]):+.1f} % and {_mean(less[one]):.0f} % less" for one in CONFIGURATIONS
+    )
+    yield "AC06-O2", Claim([min(map(_mean, less.values()))], small, note=f"goodput and delay: {seen}")
+    longer = list(grid.with_least_delay())
+    apart = [max(abs(_mean(gain(runs(b, of), runs(a, of)))) for a, b in longer) for of in (goodput, delay)]
+    note = f"a least delay of 100 ms changes goodput by {apart[0]:.1f} % at most and delay by {apart[1]:.1f} %"
+    yield "AC06-O8", Claim(ordering=apart[0] <= 3 and apart[1] <= 10, note=note)
+
+
+def of_parameters(runs: Runs) -> Claims:
+    """Figures 7, 8 and 10: what alpha, minth and maxd do."""
+    plain = grid.download(1)
+    ends = [at[grid.ALPHAS[-1]] for at in map(grid.by_alpha, grid.ALPHA_LONGEST)]
+    equal = all(alike(runs(at, of), runs(plain, of), NEGLIGIBLE) for at in ends for of in (goodput, delay))
+    seen = ", ".join(
+        f"{_mean(gain(runs(at, goodput), runs(plain, goodput))):+.1f} % and "
+        f"{_mean(gain(runs(at, delay), runs(plain, delay))):+.1f} %"
+        for at in ends
+    )
+    yield "AC06-O3", Claim(ordering=equal, note=f"alpha 40, goodput and delay: {seen}")
+    curves = [{alpha: runs(at, goodput) for alpha, at in grid.by_alpha(ms).items()} for ms in grid.ALPHA_LONGEST]
+    sides = [
+        [np.mean([curve[alpha] for alpha in grid.ALPHAS if side(alpha)], axis=0) for curve in curves]
+        for side in (lambda alpha: alpha < 1, lambda alpha: alpha > 1)
+    ]
+    worse = all(below(large, small) for small, large in zip(*sides, strict=True))
+    seen = ", ".join(
+        f"maxd {ms} ms: {_mean(small):.0f} and {_mean(large):.0f} kbit/s"
+        for ms, small, large in zip(grid.ALPHA_LONGEST, *sides, strict=True)
+    )
+    yield "AC06-O4", Claim(ordering=worse, note=f"mean below and above alpha 1, {seen}")
+    decays, seen_all = True, []
+    for flows in grid.FLOWS:
+        curve = grid.by_longest(flows, grid.SHOWN_ALPHAS[0], 0)
+        first, last = (runs(curve[ms], goodput) for ms in (500, 2000))
+        decays = decays and below(last, first)
+        seen_all.append(f"{flows} flow(s) {_mean(first):.0f} and {_mean(last):.0f} kbit/s")
+    note = f"alpha 0.5, minth 0, maxd 500 and 2000 ms: {', '.join(seen_all)}"
+    yield "AC06-O5", Claim(ordering=decays, note=note)
+
+
+def of_buffer(runs: Runs) -> Claims:
+    """Figures 1, 2 and 11: the buffer of the radio link control."""
+    buffers = [10, 20, 50, 100]
+    rises = True
+    for flows in grid.BUFFER_FLOWS:
+        curve = grid.by_buffer(flows)
+        for of in (goodput, delay):
+            values = [runs(curve[buffer], of) for buffer in buffers]
+            # From some size on the bearer is full, and the window.
+            rises = rises and above(values[-1], values[0]) and not any(
+                below(b, a) for a, b in zip(values, values[1:], strict=False)
+            )
+    began = grid.at_first()[None]
+    share = _mean(runs(began, overflows))
+    note = (
+        f"goodput and delay rise from {buffers[0]} to {buffers[-1]} packets, or are full: {'yes' if rises else 'no'}; of the downloads {share:.0%} lose several "
+        f"packets and then wait for the timer within {grid.AT_FIRST}"
+    )
+    yield "AC06-O6", Claim(ordering=rises and share > 0.5, note=note)
+    swings = {control: occupancy(grid.download(1, control), TRACED)[1] for control in CONFIGURATIONS}
+    calm = swings[CONFIGURATIONS[1]]
+    larger = all(above(swings[CONFIGURATIONS[i]], calm) for i in (0, 3))
+    seen = ", ".join(f"alpha {control.alpha:g} {_mean(swing):.1f}" for control, swing in swings.items())
+    yield "AC06-O7", Claim(ordering=larger, note=f"standard deviation, packets: {seen}")
+    window = {"flow__max_window": "20p"}
+    lossy, clean = (
+        occupancy(grid.download(1, **window, edge__bearer__errors=errors), TRACED)[0]
+        for errors in ({"kind": "rayleigh", "fer": "10%", "doppler": 0.01}, 0)
+    )
+    note = f"windows of 20 packets: {_mean(clean):.1f} packets without errors, {_mean(lossy):.1f} with"
+    yield "AC06-O9", Claim(ordering=above(lossy, clean), note=note)
+
+
+def of_start(runs: Runs) -> Claims:
+    """The first seconds of one download."""
+    lost = {control: runs(at, drops) for control, at in grid.at_first().items()}
+    fewer = all(_mean(lost[control]) < _mean(lost[None]) for control in CONFIGURATIONS)
+    seen = ", ".join(f"alpha {control.alpha:g} {_mean(lost[control]):.2f}" for control in CONFIGURATIONS)
+    note = f"drops in {grid.AT_FIRST}: conventional {_mean(lost[None]):.2f}, {seen}"
+    yield "AC06-O10", Claim(ordering=fewer, note=note)
+
+
+def _goodput(runs: Runs, flows: int, control: Control) -> PerSeed:
+    return runs(grid.download(flows, control), goodput)
+
+
+def _delay(runs: Runs, flows: int, control: Control) -> PerSeed:
+    return runs(grid.download(flows, control), delay)
+
+
+def _mean(values: PerSeed) -> float:
+    return float(np.mean(values))
+
+

@@ -1,0 +1,168 @@
+"""The points that are simulated: table 2, figures 1, 7, 8, 10 and 11, and the readings of what is not stated."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ackclock.paper import point
+
+DOWNLOAD = Path(__file__).parent / "scenarios" / "download.toml"
+
+AS_JUDGED = "as judged"
+FLOWS = (1, 4)
+BUFFER = 50  # packets, and the largest threshold
+
+
+@dataclass(frozen=True)
+class Control:
+    """A setting of the ACK rate controller.
+
+    Attributes:
+        alpha: How the delay grows with the occupancy.
+        threshold: Occupancy below which ACKs do not wait, packets (`minth`).
+        longest: Delay between two ACKs where the buffer is full, ms (`maxd`).
+        shortest: Delay at the threshold, ms (`mind`).
+    """
+
+    alpha: float
+    threshold: int
+    longest: int
+    shortest: int = 0
+
+    @property
+    def name(self) -> str:
+        """As a legend has it."""
+        return f"alpha {self.alpha:g}, minth {self.threshold}, maxd {self.longest} ms"
+
+    def keys(self) -> dict[str, Any]:
+        """As a scenario has it."""
+        return {
+            "edge.regulator": {
+                "kind": "ack-rate-control",
+                "alpha": self.alpha,
+                "min_threshold": self.threshold,
+                "max_threshold": BUFFER,
+                "min_delay": f"{self.shortest}ms",
+                "max_delay": f"{self.longest}ms",
+            }
+        }
+
+    def delay(self, occupancy: int) -> float:
+        """The delay between two ACKs at an occupancy, ms: formula 1."""
+        if occupancy < self.threshold:
+            return 0.0
+        share = (occupancy - self.threshold) / (BUFFER - self.threshold)
+        return float(self.shortest + (self.longest - self.shortest) * share**self.alpha)
+
+
+CONFIGURATIONS = (Control(0, 20, 500), Control(0.2, 10, 500), Control(0.5, 10, 700), Control(1, 0, 1000))  # of table 2
+
+ALPHAS = (0, 0.2, 0.5, 0.8, 1, 2, 5, 10, 20, 40)
+THRESHOLDS = (0, 10, 20, 30, 40)
+LONGEST = (50, 100, 200, 500, 700, 1000, 1500, 2000)  # ms
+SHOWN_ALPHAS = (0.5, 1, 5)  # of figures 7 and 8
+ALPHA_LONGEST = (500, 700)  # ms, of figure 10, which does not print it
+BUFFERS = (10, 20, 30, 40, 50, 60, 80, 100)  # of figure 1, which does not print them
+BUFFER_FLOWS = (1, 2, 3, 4)
+AT_FIRST = "10s"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One thing that the source leaves open, read otherwise.
+
+    Attributes:
+        keys: What stands instead of the keys of the preset.
+        control: What stands instead of the keys of the controller.
+    """
+
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    control: Mapping[str, Any] = field(default_factory=dict)
+
+
+READINGS: Mapping[str, Reading] = {
+    AS_JUDGED: Reading(),
+    "50 ms beside the TTIs": Reading({"edge.bearer.delay": "25ms"}),
+    "every PDU polls beyond half of the window": Reading({"edge.bearer.poll.window_polls": "every-pdu"}),
+    "occupancy counts what is not acknowledged": Reading(control={"edge.regulator.counts": "unacknowledged"}),
+    "occupancy is looked at again while an ACK waits": Reading(control={"edge.regulator.retime": True}),
+    "64 KiB of window": Reading({"flow.max_window": "65536B"}),
+    "each PDU is lost by itself": Reading({"edge.bearer.errors_by": "pdu"}),
+    "flows begin 250 ms apart": Reading({"flow.stagger": "250ms"}),
+    "every packet is acknowledged": Reading({"flow.acks": "every"}),
+}
+# A rival that the source names without numbers: random early detection in place of drop-tail.
+RED = {"edge.queue": {"kind": "red"}}
+
+
+def download(flows: int, control: Control | None = None, reading: str = AS_JUDGED, **keys: Any) -> str:
+    """A point: so many downloads, without the controller or with it. `keys` have `__` for the dots."""
+    read = READINGS[reading]
+    controlled = {**control.keys(), **read.control} if control else {}
+    plain = {key.replace("__", "."): value for key, value in keys.items()}
+    return point(DOWNLOAD, {"flow.count": flows, **read.keys, **controlled, **plain})
+
+
+def table_2(reading: str = AS_JUDGED) -> Iterator[tuple[int, Control | None, str]]:
+    """Flows, controller and point of each row of table 2."""
+    for flows in FLOWS:
+        for control in (None, *CONFIGURATIONS):
+            yield flows, control, download(flows, control, reading)
+
+
+def by_buffer(flows: int) -> Mapping[float, str]:
+    """A curve of figure 1."""
+    return {buffer: download(flows, edge__buffer=f"{buffer}p") for buffer in BUFFERS}
+
+
+def by_longest(flows: int, alpha: float, threshold: int) -> Mapping[float, str]:
+    """A curve of figures 7 and 8."""
+    return {longest: download(flows, Control(alpha, threshold, longest)) for longest in LONGEST}
+
+
+def by_alpha(longest: int) -> Mapping[float, str]:
+    """A curve of figure 10."""
+    return {alpha: download(1, Control(alpha, 10, longest)) for alpha in ALPHAS}
+
+
+def at_first() -> Mapping[Control | None, str]:
+    """One download for its first seconds."""
+    return {control: download(1, control, duration=AT_FIRST) for control in (None, *CONFIGURATIONS)}
+
+
+def with_least_delay() -> Iterator[tuple[str, str]]:
+    """The configurations of table 2, and the same with the largest least delay that the source names."""
+    for control in CONFIGURATIONS:
+        for flows in FLOWS:
+            longer = Control(control.alpha, control.threshold, control.longest, 100)
+            yield download(flows, control), download(flows, longer)
+
+
+def with_red(flows: int) -> str:
+    """Random early detection and no controller."""
+    return point(DOWNLOAD, {"flow.count": flows, **RED})
+
+
+def points() -> Iterator[str]:
+    """Every point; some stand in several curves."""
+    for reading in READINGS:
+        yield from (at for _, _, at in table_2(reading))
+    for flows in BUFFER_FLOWS:
+        yield from by_buffer(flows).values()
+    for flows in FLOWS:
+        yield with_red(flows)
+        for alpha in SHOWN_ALPHAS:
+            for threshold in THRESHOLDS:
+                yield from by_longest(flows, alpha, threshold).values()
+    for longest in ALPHA_LONGEST:
+        yield from by_alpha(longest).values()
+    yield from at_first().values()
+    for plain, longer in with_least_delay():
+        yield from (plain, longer)
+
+
+CONDITIONS = (
+    "Two settings of the radio link control are not stated: the round trip of 50 ms contains the TTIs, and the first PDU "
+    "beyond half of the window polls. The controller's occupancy counts what is not sent yet."
+)
