@@ -20,7 +20,7 @@ def figures(runs: Runs) -> Iterator[Figure]:
     for name, of, label in (("goodput", goodput, GOODPUT), ("delay", delay, DELAY)):
         family = {f"{flows} flow(s)": grid.by_buffer(flows) for flows in grid.BUFFER_FLOWS}
         drawing = curves(runs, family, of, "buffer (packets)", label)
-        yield Figure(f"figure-1-{name}", "The conventional case over the buffer, which the source does not print.", drawing)
+        yield Figure(f"figure-1-{name}", "The conventional case over the buffer.", drawing)
     yield Figure("figure-2", "One conventional download: window, and packets in the buffer.", traced(None))
     yield Figure("figure-5", "Formula 1: the delay between two ACKs over the occupancy, maxd 500 ms.", shapes())
     for figure, flows in ((7, 1), (8, 4)):
@@ -43,9 +43,9 @@ def sweep(runs: Runs, figure: int, flows: int, alpha: float) -> Iterator[Figure]
     for name, of, label in (("goodput", goodput, GOODPUT), ("delay", delay, DELAY)):
         drawing = curves(runs, family, of, "maxd (ms)", label)
         level = float(runs(conventional, of).mean())
-        drawing.axes[0].axhline(level, color="#777777", linestyle="--", linewidth=1.2, label="conventional")
-        drawing.axes[0].legend(fontsize=8)
-        yield Figure(f"figure-{figure}-{alpha:g}-{name}", f"{flows} flow(s), alpha {alpha:g}.", drawing)
+        drawing.axes[0].axhline(level, color="#777777", linestyle="--", linewidth=1.2)
+        caption = f"{flows} flow(s), alpha {alpha:g}; the broken line is the conventional case."
+        yield Figure(f"figure-{figure}-{alpha:g}-{name}", caption, drawing)
 
 
 def curves(

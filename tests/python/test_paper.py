@@ -31,6 +31,7 @@ from ackclock.paper import (
 from ackclock.paper import expected as expected_file
 from ackclock.paper.document import formula, number
 from ackclock.paper.expected import Expected, Row
+from ackclock.papers.ac06 import grid as ac06_grid
 from ackclock.papers.cr02 import claims, figures, grid
 from ackclock.papers.cr04 import grid as cr04_grid
 from conftest import run_object, web_object
@@ -105,6 +106,14 @@ def test_the_scenario_files_of_the_cell_are_points_that_are_judged():
 def test_the_preset_cr04_is_the_cell_that_is_judged():
     judged = _short(cr04_grid.JUDGED.by_buffer()["DT"][20], 30)
     preset = 'preset = "cr04"\nduration = "30s"\n'
+    runs = simulate([judged, preset], seeds=1)
+    flows = [runs.objects[at][0]["flows"] for at in (judged, preset)]
+    assert flows[0] == flows[1]
+
+
+def test_the_preset_ac06_is_the_conventional_case_that_is_judged():
+    judged = ac06_grid.download(1, duration="30s")
+    preset = 'preset = "ac06"\nduration = "30s"\nmeasure = ["transit"]\n'
     runs = simulate([judged, preset], seeds=1)
     flows = [runs.objects[at][0]["flows"] for at in (judged, preset)]
     assert flows[0] == flows[1]
