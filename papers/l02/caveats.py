@@ -1,0 +1,3 @@
+"""What the verdict of a row that holds does not show."""
+
+CAVEATS: dict[str, str] = {}

@@ -1,0 +1,197 @@
+"""The points that are simulated: tables 3 to 15, figures 13 to 20, the readings of what is not stated, and the open ends."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ackclock.paper import point
+
+SCENARIO = Path(__file__).parent / "scenarios" / "download.toml"
+HEADER = 40  # bytes; the source counts them as data
+SMALL_RUNS = 20
+LARGE, SMALL = 16_000_000, (20_000, 50_000, 100_000, 200_000)  # bytes with headers
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A speed with a packet and the window that fills it."""
+
+    kbps: int
+    packet: int
+    window: int
+
+    @property
+    def name(self) -> str:
+        """As the tables have it."""
+        return f"{self.kbps}/{self.packet}"
+
+    @property
+    def pdus(self) -> int:
+        """Blocks of 40 bytes in a TTI of 20 ms."""
+        return self.kbps * 20 // 8 // 40
+
+
+CELLS = (
+    Cell(384, 576, 25),
+    Cell(384, 1500, 14),
+    Cell(128, 576, 11),
+    Cell(128, 1500, 7),
+    Cell(64, 576, 9),
+    Cell(64, 1500, 6),
+)
+WORST = CELLS[0]
+HARD = CELLS[:3]  # where the source sees a problem
+FASTER = CELLS[:4]
+
+OUT, IN = "out-of-sequence", "in-sequence"
+SPLIT = {"path.delay": "0ms", "edge.down.delay": "30ms", "edge.up.delay": "30ms"}  # the source's simplification
+RELAY = {
+    "path.delay": "0ms",
+    "edge.down.delay": "30ms",
+    "edge.up.delay": "30ms",
+    "relay.core.delay": "105ms",
+    "relay.buffer": "1MB",
+}
+
+
+@dataclass(frozen=True)
+class Download:
+    """A download.
+
+    Attributes:
+        cell: Speed, packet and window.
+        size: Bytes with headers.
+        error: Share of blocks that is lost.
+        order: Which packets the radio hands on first.
+        small_pdus: Whether a TTI has blocks of 40 bytes, or one block.
+        sender: Row of the sender table.
+        initial: Initial window, packets.
+        keys: What stands instead of further keys.
+    """
+
+    cell: Cell = WORST
+    size: int = LARGE
+    error: float = 0.1
+    order: str = OUT
+    small_pdus: bool = False
+    sender: str = "reno"
+    initial: int = 1
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+    def point(self) -> str:
+        """The text of its scenario."""
+        packet = self.cell.packet
+        keys = {
+            "edge.down.rate": f"{self.cell.kbps}kbit/s",
+            "edge.down.bler": self.error,
+            "edge.down.order": self.order,
+            "edge.down.pdus": self.cell.pdus if self.small_pdus else 1,
+            "flow.sender": {"kind": self.sender, "handshake": "on" if self.size < LARGE else "off"},
+            "flow.packet": f"{packet}B",
+            "flow.max_window": f"{self.cell.window}p",
+            "flow.initial_window": f"{self.initial}p",
+            "flow.workload": {"kind": "file", "size": f"{round(self.size * (packet - HEADER) / packet)}B"},
+        }
+        if self.size < LARGE:
+            keys["runs"] = SMALL_RUNS
+        return point(SCENARIO, {**keys, **self.keys})
+
+    def without_errors(self) -> "Download":
+        """What an increase is over: Reno without errors, not split."""
+        return replace(self, error=0.0, sender="reno", keys={}, small_pdus=False, order=OUT)
+
+
+# Of each table the downloads by the row's name.
+LARGE_FILES: Mapping[str, Download] = {
+    **{f"L02-T3-{n}": Download(cell) for n, cell in enumerate(CELLS, 1)},
+    **{f"L02-T5-{n}": Download(cell, sender="eifel") for n, cell in enumerate(HARD, 1)},
+    **{f"L02-T6-{n}": Download(cell, sender="westwood") for n, cell in enumerate(HARD, 1)},
+    **{f"L02-T7-{n}": Download(cell, keys=SPLIT) for n, cell in enumerate(HARD, 1)},
+    **{f"L02-T8-{n}": Download(cell, order=IN) for n, cell in enumerate(HARD, 1)},
+    **{f"L02-T14-{n}": Download(cell, small_pdus=True) for n, cell in enumerate(CELLS, 1)},
+    **{f"L02-T15-{n}": Download(cell, order=IN, small_pdus=True) for n, cell in enumerate(CELLS, 1)},
+    "L02-F20-1": Download(order=IN, small_pdus=True, sender="westwood"),
+    "L02-F20-2": Download(order=IN, small_pdus=True, sender="eifel"),
+    "L02-F20-3": Download(order=IN, small_pdus=True, keys=SPLIT),
+}
+FILES: Mapping[str, Download] = {
+    f"L02-T10-{n}-{round(100 * error)}": Download(cell, 100_000, error)
+    for (n, cell), error in product(enumerate(CELLS, 1), (0.0, 0.1))
+}
+
+
+def windows() -> Iterator[tuple[str, Download, Download]]:
+    """Tables 11 to 13: row, download with the larger initial window and with one packet."""
+    for start, initial in ((1, 3), (5, 4)):
+        for n, cell in enumerate(FASTER, start):
+            yield f"L02-T11-{n}", Download(cell, 100_000, initial=initial), Download(cell, 100_000)
+    for table, size in ((12, 50_000), (13, 200_000)):
+        for n, cell in enumerate(FASTER, 1):
+            yield f"L02-T{table}-{n}", Download(cell, size, initial=3), Download(cell, size)
+
+
+def clean_windows() -> Mapping[int, Mapping[int, Download]]:
+    """Figure 18: size and initial window, without errors."""
+    return {size: {initial: Download(size=size, error=0.0, initial=initial) for initial in (1, 3, 4)} for size in SMALL}
+
+
+# What the source does not state of TCP's timer, varied together.
+TIMERS: Mapping[str, Mapping[str, Any]] = {
+    f"minimum {least or 'none'}, tick {tick}, limited transmit {limited}": {
+        "flow.sender.rto.min": least or "1ms",
+        "flow.sender.rto.tick": tick,
+        "flow.sender.limited_transmit": limited,
+    }
+    for least, tick, limited in product(("1s", ""), ("100ms", "10ms"), ("off", "on"))
+}
+HUNTED: Mapping[str, Download] = {
+    name: LARGE_FILES[name] for name in ("L02-T3-1", "L02-T8-1", "L02-T14-1", "L02-T14-2", "L02-T15-1", "L02-T15-2")
+}
+
+
+def points() -> Iterator[str]:
+    """Every point; some stand in several tables."""
+    downloads = [*LARGE_FILES.values(), *FILES.values()]
+    for _, larger, smaller in windows():
+        downloads += [larger, smaller]
+    for of in clean_windows().values():
+        downloads += of.values()
+    for one in downloads:
+        yield one.point()
+        yield one.without_errors().point()
+    for one in HUNTED.values():
+        for timer in TIMERS.values():
+            yield replace(one, keys=timer).point()
+    yield from (one.point() for one in open_ends().values())
+
+
+def open_ends() -> Mapping[str, Download]:
+    """What the source leaves open, by its name."""
+    small = {order: Download(size=100_000, order=order) for order in (OUT, IN)}
+    return {
+        "one flow, as in table 3": Download(),
+        "in sequence": Download(order=IN),
+        "Split TCP, simplified: 30 ms": Download(keys=SPLIT),
+        "Split TCP, a relay 105 ms from the server": Download(keys=RELAY),
+        "Snoop": Download(keys={"edge.regulator": "snoop"}),
+        "Snoop that waits for reordering": Download(keys={"edge.regulator": {"kind": "snoop", "reordering": True}}),
+        "BLER 1 %": Download(error=0.01),
+        "1 % of ACKs lost": Download(keys={"edge.up.loss": 0.01}),
+        "10 % of ACKs lost": Download(keys={"edge.up.loss": 0.1}),
+        "delayed ACKs": Download(keys={"flow.acks": "delayed"}),
+        "SACK": Download(sender="sack"),
+        "Westwood+": Download(sender="westwood-plus"),
+        "100 kB, as in table 10": small[OUT],
+        "100 kB, in sequence": small[IN],
+        "100 kB, Split TCP, simplified": replace(small[OUT], keys=SPLIT),
+        "100 kB, Split TCP, a relay": replace(small[OUT], keys=RELAY),
+        "100 kB, Snoop": replace(small[OUT], keys={"edge.regulator": "snoop"}),
+    }
+
+
+CONDITIONS = (
+    "Not stated is TCP's timer: its minimum here is 1 s and its tick 100 ms. Every block takes its part of a TTI and is lost by "
+    "itself; a packet that is complete is handed on at once."
+)

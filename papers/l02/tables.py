@@ -1,0 +1,48 @@
+"""What decides the rows that do not hold, and what the source leaves for others."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ackclock.paper import Runs, Table
+from ackclock.paper.expected import Expected
+from ackclock.paper.runs import PerSeed
+from ackclock.papers.l02 import grid
+from ackclock.papers.l02.grid import Download
+from ackclock.papers.l02.measures import fast_retransmits, increase, timeouts
+
+
+def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
+    """All tables."""
+    yield timers(runs, expected)
+    yield open_ends(runs)
+
+
+def timers(runs: Runs, expected: Expected) -> Table:
+    """The increases that were hunted, with every combination of what is not stated of the timer."""
+    rows = [["printed", *(f"{expected[row].value} %" for row in grid.HUNTED)]]
+    for name, keys in grid.TIMERS.items():
+        rows.append([name, *(_with_counts(runs, replace(of, keys=keys)) for of in grid.HUNTED.values())])
+    columns = ["TCP's timer", *grid.HUNTED]
+    return Table("Increase in %, and fast retransmits and time-outs a download", columns, rows)
+
+
+def open_ends(runs: Runs) -> Table:
+    """What the source leaves for others, at 384 kbit/s with packets of 576 bytes."""
+    rows = []
+    for name, download in grid.open_ends().items():
+        counts = [f"{_mean(runs(download.point(), of)):.1f}" for of in (fast_retransmits, timeouts)]
+        values = increase(runs, download)
+        rows.append([name, f"{_mean(values):.1f} ± {np.std(values, ddof=1) if values.size > 1 else 0:.1f}", *counts])
+    columns = ["download", "increase, %", "fast retransmits", "time-outs"]
+    return Table("Open ends of the source, 384 kbit/s and packets of 576 bytes", columns, rows)
+
+
+def _with_counts(runs: Runs, download: Download) -> str:
+    counts = "/".join(f"{_mean(runs(download.point(), of)):.0f}" for of in (fast_retransmits, timeouts))
+    return f"{_mean(increase(runs, download)):.0f} ({counts})"
+
+
+def _mean(values: PerSeed) -> float:
+    return float(np.mean(values))

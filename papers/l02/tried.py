@@ -1,0 +1,3 @@
+"""What was tried for the rows that are not reproduced."""
+
+TRIED: dict[str, str] = {}
