@@ -27,7 +27,7 @@ def timeouts(one: Run) -> float:
 
 
 def repeated(one: Run) -> float:
-    """Segments that were sent again, in percent of those that had to be sent: over a radio that loses none they arrive twice."""
+    """Segments that were sent again, in percent of those that had to be: where none is lost they arrive twice."""
     flow: dict[str, Any] = one["flows"][0]
     return float(100 * flow["retransmits"] / (flow["segments_sent"] - flow["retransmits"]))
 

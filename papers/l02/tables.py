@@ -15,17 +15,19 @@ from ackclock.papers.l02.measures import fast_retransmits, increase, timeouts
 
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
     """All tables."""
-    yield timers(runs, expected)
+    yield readings(runs, expected)
     yield open_ends(runs)
 
 
-def timers(runs: Runs, expected: Expected) -> Table:
-    """The increases that were hunted, with every combination of what is not stated of the timer."""
+def readings(runs: Runs, expected: Expected) -> Table:
+    """The increases that were hunted, with every combination of what is not stated of TCP."""
     rows = [["printed", *(f"{expected[row].value} %" for row in grid.HUNTED)]]
-    for name, keys in grid.TIMERS.items():
-        rows.append([name, *(_with_counts(runs, replace(of, keys=keys)) for of in grid.HUNTED.values())])
-    columns = ["TCP's timer", *grid.HUNTED]
-    return Table("Increase in %, and fast retransmits and time-outs a download", columns, rows)
+    for name, keys in grid.READINGS.items():
+        rows.append([name, *(_with_counts(runs, replace(of, keys={**of.keys, **keys})) for of in grid.HUNTED.values())])
+    columns = ["TCP", *grid.HUNTED]
+    return Table(
+        "Increase in %, and fast retransmits and time-outs of a download, with other readings of TCP", columns, rows
+    )
 
 
 def open_ends(runs: Runs) -> Table:

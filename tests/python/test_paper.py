@@ -5,6 +5,7 @@ import math
 import re
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ from ackclock.paper.expected import Expected, Row
 from ackclock.papers.ac06 import grid as ac06_grid
 from ackclock.papers.cr02 import claims, figures, grid
 from ackclock.papers.cr04 import grid as cr04_grid
+from ackclock.papers.l02 import grid as l02_grid
 from conftest import run_object, web_object
 
 CR02 = load("cr02")
@@ -114,6 +116,14 @@ def test_the_preset_cr04_is_the_cell_that_is_judged():
 def test_the_preset_ac06_is_the_conventional_case_that_is_judged():
     judged = ac06_grid.download(1, duration="30s")
     preset = 'preset = "ac06"\nduration = "30s"\nmeasure = ["transit"]\n'
+    runs = simulate([judged, preset], seeds=1)
+    flows = [runs.objects[at][0]["flows"] for at in (judged, preset)]
+    assert flows[0] == flows[1]
+
+
+def test_the_preset_l02_is_the_first_row_of_table_3():
+    judged = replace(l02_grid.LARGE_FILES["L02-T3-1"], keys={"duration": "30s"}).point()
+    preset = 'preset = "l02"\nduration = "30s"\nflow = [{ workload = { kind = "file", size = "14888889B" } }]\n'
     runs = simulate([judged, preset], seeds=1)
     flows = [runs.objects[at][0]["flows"] for at in (judged, preset)]
     assert flows[0] == flows[1]
