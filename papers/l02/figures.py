@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
 from matplotlib.figure import Figure as Drawing
 
 from ackclock import Results, plot, run
@@ -48,7 +49,8 @@ def received(downloads: Mapping[str, Download], span: tuple[float, float]) -> Dr
         for name, download in downloads.items():
             series = traced(download)
             time = series["time"]
-            kilobytes = (series["rate/0"] * (time[1] - time[0]) / 8e3).cumsum()
+            # There is no rate before the first sample.
+            kilobytes = np.nancumsum(series["rate/0"] * (time[1] - time[0]) / 8e3)
             axes.plot(time, kilobytes, label=name, linewidth=1.2)
         axes.set_xlim(*span)
         axes.legend(fontsize=8)
