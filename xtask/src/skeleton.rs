@@ -20,7 +20,7 @@ struct Kind {
     template: &'static str,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind {
         name: "regulator",
         modules: "crates/ackclock-edge/src/lib.rs",
@@ -36,6 +36,14 @@ const KINDS: [Kind; 6] = [
         registry: ("crates/ackclock-link/src/lib.rs", "LINKS"),
         row: "MODULE::Config",
         template: include_str!("../templates/link.rs"),
+    },
+    Kind {
+        name: "bearer",
+        modules: "crates/ackclock-link/src/bearer/mod.rs",
+        line: "mod",
+        registry: ("crates/ackclock-link/src/bearer/mod.rs", "BEARERS"),
+        row: "MODULE::Config",
+        template: include_str!("../templates/bearer.rs"),
     },
     Kind {
         name: "queue",

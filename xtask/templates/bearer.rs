@@ -1,0 +1,84 @@
+//! # NAME
+//!
+//! ## Source
+//! Name the document, the section and the equation.
+//!
+//! ## What it does
+//! So far what two links do.
+//!
+//! ## Differences from the source
+//! Name each one and why.
+//!
+//! ## Validation
+//! None yet.
+
+use std::borrow::Cow;
+
+use ackclock_core::{Config as Checked, ConfigError, FlowId, Histogram, RadioReport, Segment, Time};
+use delegate::delegate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig};
+use crate::{Cause, Departures, Files, LinkEvent, LinkView, Load, Medium, Nominal};
+
+/// NAME: say in one sentence what it does; this line is its documentation.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {}
+
+impl Checked for Config {}
+
+impl BearerConfig for Config {
+    // One that says everything in its own table says `false`: then keys of links are refused, and `links` mean nothing.
+    fn uses_links(&self) -> bool {
+        true
+    }
+
+    fn nominal(
+        &self,
+        direction: Direction,
+        links: &BearerLinks,
+        files: &dyn Files,
+    ) -> Result<Nominal, ConfigError> {
+        LinksConfig {}.nominal(direction, links, files)
+    }
+
+    fn gauges(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
+        let inner = LinksConfig {}.build(links, context)?;
+        Ok(AnyBearer::Other(Box::new(State { inner })))
+    }
+}
+
+/// Both directions.
+struct State {
+    inner: AnyBearer,
+}
+
+impl Bearer for State {
+    delegate! {
+        to self.inner {
+            fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
+            fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
+            fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
+            fn take_segment(&mut self, direction: Direction) -> Segment;
+            fn due(&self, direction: Direction) -> Time;
+            fn watch(&mut self, departures: Departures);
+            fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
+            fn waiting(&mut self, now: Time, direction: Direction) -> Load;
+            fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
+            fn gauges(&self, direction: Direction) -> Vec<f64>;
+            fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
+            fn listen(&mut self);
+            fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
+            fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
+            fn assign(&mut self, flow: FlowId, user: u32);
+            fn forget(&mut self, flow: FlowId);
+            fn let_go(&mut self);
+        }
+    }
+}
