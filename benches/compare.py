@@ -75,6 +75,8 @@ def parts(peers: "Peers", bottlenecks: int, best_of: int) -> Iterator[list[Row]]
         yield scaling(channel, best_of)
         yield memory(channel)
     yield cells(best_of)
+    yield umts(best_of)
+    yield relay(best_of)
 
 
 class Peers:
@@ -177,6 +179,38 @@ def cells(best_of: int) -> list[Row]:
             "linear where equal",
         ),
         Row("100 cells for 100 s", hundred, "CPU s", None, "less", "a user each"),
+    ]
+
+
+def umts(best_of: int) -> list[Row]:
+    """A file of 16 MB over UMTS, simple and whole, and a table of twenty runs a cell."""
+
+    def file(scenario: str) -> float:
+        return cost(lambda s: ackclock(scenario, s), 20_000, best_of).cpu_s
+
+    table = ["ackclock", "sweep", str(worlds.SCENARIOS / "ack-rate-control.toml"), "--json"]
+    sweep = min(usage(table).cpu_s for _ in range(best_of))
+    return [
+        Row("16 MB over UMTS, simple, blocks of 40 bytes", file("umts.toml"), "CPU s", 1.5, "less", ""),
+        Row("16 MB over UMTS, whole, PDUs of 40 bytes", file("umts-am.toml"), "CPU s", 1.5, "less", ""),
+        Row("table 2 of AC06, 20 runs each", sweep, "CPU s", 60, "less", "200 runs of 60 s"),
+    ]
+
+
+def relay(best_of: int) -> list[Row]:
+    """What a relay costs beside the same download without one, which the line runs, or the engine."""
+    variants: dict[str, list[str]] = {
+        "line": [],
+        # The gaps between ACKs are measured by the engine alone.
+        "engine": ['measure=["ack-gaps"]'],
+        "relay": ["relay={}"],
+    }
+    hop = ITEMS[1].sets()
+    runs = {name: (partial(ackclock, "one-flow.toml", sets=[*hop, *keys]), 36_000.0) for name, keys in variants.items()}
+    taken = {name: one.cpu_s for name, one in in_turns(runs, best_of * 3).items()}
+    return [
+        Row("a relay / the engine without", taken["relay"] / taken["engine"], "x", 2.5, "less", "ten hours of item 1"),
+        Row("a relay / the line without", taken["relay"] / taken["line"], "x", None, "less", "the same"),
     ]
 
 
