@@ -40,6 +40,16 @@ const FLOW: &[Measure<FlowResult>] = &[
         of: |flow| flow.fast_retransmits.map(|count| count as f64),
     },
     Measure { heading: "time-outs", unit: Unit::Plain, of: |flow| flow.timeouts.map(|count| count as f64) },
+    Measure {
+        heading: "spurious f.r.",
+        unit: Unit::Plain,
+        of: |flow| flow.spurious.map(|spurious| spurious.fast_retransmits as f64),
+    },
+    Measure {
+        heading: "spurious t.o.",
+        unit: Unit::Plain,
+        of: |flow| flow.spurious.map(|spurious| spurious.timeouts as f64),
+    },
     Measure { heading: "done s", unit: Unit::Plain, of: |flow| flow.completion_s },
 ];
 

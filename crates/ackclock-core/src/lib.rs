@@ -30,7 +30,7 @@ pub use node::{Copied, Holds, MAX_PORTS, Message, Node, Outbox, Port, RadioRepor
 pub use registry::{Config, ConfigError, Entry, Registry, name_of};
 pub use ring::Ring;
 pub use segment::{
-    Ecn, Flags, FlowId, Head, LARGEST_WINDOW_SCALE, PacketId, Rest, SackBlock, Segment, SynOptions,
+    Ecn, Flags, FlowId, Head, LARGEST_WINDOW_SCALE, PacketId, Repair, Rest, SackBlock, Segment, SynOptions,
     Timestamps, scaled_window,
 };
 pub use seq::Seq;

@@ -87,6 +87,9 @@ pub struct FlowResult {
     pub timeouts: Option<u64>,
     /// Expiries that proved to be for nothing; null where the sender cannot tell.
     pub spurious_timeouts: Option<u64>,
+    /// Reductions of the window that were for nothing, as the simulator knows; left out unless `measure` has `spurious`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spurious: Option<SpuriousResult>,
     /// Every round-trip time that the sender took, ms; with a relay that of the source of the data. Null in the results of `ackclock link`, which does not see what the
     /// kernel's senders take: `edge_rtt_ms` is measured there.
     pub rtt_ms: Distribution,
@@ -115,6 +118,16 @@ pub struct FlowResult {
     /// Where a flow of real packets came from and went.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealFlow>,
+}
+
+/// Reductions of a sender's window though nothing was lost: of what was first sent again, an earlier copy arrived. With a relay
+/// these are sums over both connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SpuriousResult {
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast retransmit.
+    pub fast_retransmits: u64,
 }
 
 /// A flow whose connection a relay splits.

@@ -78,6 +78,7 @@ impl FlowReport {
             rto_ms_mean: None,
             loss_cycles: None,
             transit_ms: None,
+            spurious: None,
             ack_gap_ms: None,
             relay: None,
             real: Some(RealFlow {

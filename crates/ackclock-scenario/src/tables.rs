@@ -33,7 +33,8 @@ pub struct Tables {
     pub seed: u64,
     /// Runs, which differ in their chance alone.
     pub runs: u32,
-    /// What is measured beside, because it costs time and memory: "transit" (how long segments travel) and "ack-gaps".
+    /// What is measured beside, because it costs time and memory: "transit" (how long segments travel), "ack-gaps", and "spurious" (which
+    /// reductions of a window were for nothing).
     pub measure: Vec<Measure>,
     /// The wired part between the servers and the edge, or the relay where there is one.
     pub path: PathTable,

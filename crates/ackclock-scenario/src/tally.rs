@@ -131,6 +131,7 @@ impl Tally {
             regulator: group.table.towards.is_mobile().then(|| self.regulator.clone()),
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
+            spurious: None,
             transit_ms: None,
             ack_gap_ms: None,
             relay: relay(group, boxes, id).map(Box::new),

@@ -100,3 +100,70 @@ fn what_cannot_be_measured_is_refused() {
         "{refusal}"
     );
 }
+
+/// Twenty packets of 1000 bytes at 2 Mbit/s, 200 ms there and back.
+const WINDOW: &str = r#"
+    version = 1
+    preset = "cr02"
+    duration = "60s"
+    measure = ["spurious"]
+    [edge]
+    buffer = "100p"
+    [edge.down]
+    kind = "variable"
+    rate = "2Mbit/s"
+    delay = "100ms"
+    [edge.up]
+    rate = "1Mbit/s"
+    delay = "100ms"
+    [[flow]]
+    sender = "reno"
+    max_window = "20p"
+"#;
+
+/// How many time-outs and fast retransmits there were, and how many of them were for nothing.
+fn reductions(flow: &FlowResult) -> [[u64; 2]; 2] {
+    let spurious = flow.spurious.expect("it was asked for");
+    let all = [flow.timeouts.unwrap(), flow.fast_retransmits.unwrap()];
+    [all, [spurious.timeouts, spurious.fast_retransmits]]
+}
+
+#[test]
+fn a_link_that_stands_still_makes_one_spurious_timeout() {
+    // Standing still for 2 s, between the first timer of 1 s and the second of 2 s behind it. What is then sent again though it has
+    // arrived makes duplicates, which a sender with the guard does not take for a loss.
+    let still = "edge.down.outages=[{ at = \"20s\", for = \"2s\" }]";
+    let flow = flow(WINDOW, &[still, "flow.0.sender.recover_guard=on"]);
+    assert_eq!(reductions(&flow)[1], [1, 0], "{flow:?}");
+    assert_eq!(reductions(&flow)[0][0], 1, "{flow:?}");
+}
+
+#[test]
+fn what_is_sent_again_for_a_loss_is_not_spurious() {
+    let sets = ["path.loss=0", "edge.down.loss=0.01", "duration=600s", "flow.0.sender=sack"];
+    let flow = flow(WINDOW, &sets);
+    let [all, spurious] = reductions(&flow);
+    assert!(all[1] > 100, "{all:?}");
+    // SACK repairs what was lost, and nothing is reordered.
+    assert_eq!(spurious[1], 0, "{all:?} {spurious:?}");
+}
+
+#[test]
+fn over_a_link_that_reorders_and_loses_nothing_every_reduction_is_spurious() {
+    let rlc = "edge.down={ kind = \"umts-rlc\", rate = \"384kbit/s\", bler = 0.1, order = \"out-of-sequence\", pdus = 24 }";
+    for sender in ["reno", "eifel", "newreno"] {
+        let sender = format!("flow.0.sender={sender}");
+        let flow = flow(WINDOW, &[rlc, &sender, "duration=300s", "flow.0.packet=576B"]);
+        let [all, spurious] = reductions(&flow);
+        assert!(all[1] > 10, "{sender} {all:?}");
+        assert_eq!(all, spurious, "{sender}");
+    }
+}
+
+#[test]
+fn over_a_relay_the_reductions_of_both_connections_count() {
+    let still = "edge.down.outages=[{ at = \"20s\", for = \"2s\" }]";
+    let flow = flow(WINDOW, &["relay={}", still]);
+    let [all, spurious] = reductions(&flow);
+    assert_eq!((all, all[0]), (spurious, 1), "nothing is lost");
+}

@@ -1,6 +1,6 @@
 //! What a sender knows of its connection beside what is in flight.
 
-use ackclock_core::{Seq, Span, Time};
+use ackclock_core::{Repair, Seq, Span, Time};
 
 use crate::config::Switch;
 
@@ -25,6 +25,8 @@ pub(super) struct Past {
     pub(super) rtt_restart: Option<(Span, Span)>,
     /// The left edge at the last timeout, while it stands.
     pub(super) timed_out_at: Option<Seq>,
+    /// The reduction of which nothing was sent again yet.
+    pub(super) unrepaired: Option<Repair>,
     pub(super) acknowledged: u64,
     pub(super) finished_at: Option<Time>,
     /// How often our SYN went out again.

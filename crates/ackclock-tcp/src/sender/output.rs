@@ -165,6 +165,9 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if record.marks.has(Marks::FIN) {
             segment.flags |= Flags::FIN;
         }
+        if let Some(repair) = self.past.unrepaired.take() {
+            segment.set_repair(repair);
+        }
         self.on_sent(now, &segment);
         segment
     }

@@ -1,6 +1,6 @@
 //! Reductions of the window: why they come, how they are spread, and how they are taken back.
 
-use ackclock_core::{Flags, Segment, Time};
+use ackclock_core::{Flags, Repair, Segment, Time};
 
 use super::TcpSender;
 use super::ack::News;
@@ -16,6 +16,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     #[cold]
     pub(super) fn enter(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
+        self.past.unrepaired = Some(Repair::FastRetransmit);
         if self.reduction.is_none() || !self.spreads_reductions() {
             let prior = self.event(now, Congestion::FastRetransmit).flight;
             self.reduce(now, Congestion::FastRetransmit);

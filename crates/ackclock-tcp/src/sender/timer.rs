@@ -1,6 +1,6 @@
 //! What happens when time passes.
 
-use ackclock_core::Time;
+use ackclock_core::{Repair, Time};
 
 use super::{Due, State, TcpSender};
 use crate::cc::BuildControl;
@@ -57,6 +57,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// RFC 6298 (5.4) to (5.6).
     fn on_retransmission_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
+        self.past.unrepaired = Some(Repair::Timeout);
         self.reduce(now, Congestion::Timeout);
         self.past.timed_out_at = Some(self.board.una());
         self.recovery.on_timeout(now, &mut self.board);

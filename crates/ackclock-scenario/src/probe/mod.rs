@@ -1,13 +1,16 @@
-//! What packets do between the ends, measured where a scenario asks for it: `measure = ["transit", "ack-gaps"]`.
+//! What packets do between the ends, measured where a scenario asks for it: `measure = ["transit", "ack-gaps", "spurious"]`.
+
+mod repairs;
 
 use std::collections::VecDeque;
 
-use ackclock_core::results::{AckGapResult, Distribution, FlowResult, GapResult};
+use ackclock_core::results::{AckGapResult, Distribution, FlowResult, GapResult, SpuriousResult};
 use ackclock_core::{FlowId, Histogram, MAX_PORTS, Message, Port, Segment, Time, Tracer};
 use ackclock_tcp::host;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::repairs::Repairs;
 use crate::island::Places;
 
 /// Something that is measured only where it is asked for, because it costs time and memory.
@@ -18,6 +21,8 @@ pub enum Measure {
     Transit,
     /// Gaps between the ACKs of a flow where they leave the edge and where they reach the source of its data (`ack_gap_ms`).
     AckGaps,
+    /// Which time-outs and fast retransmits were for nothing (`spurious`).
+    Spurious,
 }
 
 /// Measures what passes the wires of islands.
@@ -69,12 +74,14 @@ pub(crate) struct Measured {
     /// Of the connection of the source, and of that of a relay.
     pub(crate) transit: [Option<Distribution>; 2],
     pub(crate) gaps: Option<AckGapResult>,
+    pub(crate) spurious: Option<SpuriousResult>,
 }
 
 impl Measured {
     /// Writes it into the row of the flow.
     pub(crate) fn into_row(self, row: &mut FlowResult) {
         row.ack_gap_ms = self.gaps.map(Box::new);
+        row.spurious = self.spurious;
         match &mut row.relay {
             None => [row.transit_ms, _] = self.transit,
             Some(relay) => {
@@ -89,6 +96,7 @@ impl Measured {
 #[derive(Default)]
 struct FlowProbe {
     legs: [Transits; 2],
+    repairs: [Repairs; 2],
     /// Where ACKs leave the edge, and where they reach the server.
     gaps: [Gaps; 2],
 }
@@ -121,7 +129,7 @@ impl Probe {
     pub(crate) fn listen(&mut self, places: Places) {
         let island = self.flows.len();
         self.flows.push(Vec::new());
-        if self.measures.contains(&Measure::Transit) {
+        if self.measures.iter().any(|measure| matches!(measure, Measure::Transit | Measure::Spurious)) {
             use ackclock_link::path::{EDGE, SERVER};
             use ackclock_tcp::relay;
             let Places { servers, path, edge, clients, .. } = places;
@@ -177,7 +185,14 @@ impl Probe {
             let [edge, server] = of.gaps.each_ref().map(Gaps::result);
             AckGapResult { edge, server }
         });
-        Measured { transit: legs, gaps }
+        let spurious = self.measures.contains(&Measure::Spurious).then(|| {
+            let [first, second] = of.repairs.each_ref().map(Repairs::result);
+            SpuriousResult {
+                timeouts: first.timeouts + second.timeouts,
+                fast_retransmits: first.fast_retransmits + second.fast_retransmits,
+            }
+        });
+        Measured { transit: legs, gaps, spurious }
     }
 }
 
@@ -202,9 +217,11 @@ impl FlowProbe {
         match (points.data, points.acks) {
             (Some(Point::Sent(leg)), _) if segment.payload > 0 => {
                 self.legs[leg as usize].sent(now, segment.sending);
+                self.repairs[leg as usize].sent(segment);
             }
             (Some(Point::Arrived(leg)), _) if segment.payload > 0 => {
                 self.legs[leg as usize].arrived(now, segment.sending);
+                self.repairs[leg as usize].arrived(segment.sending);
             }
             (_, Some(place)) if segment.is_pure_ack() => self.gaps[place as usize].note(now),
             _ => {}
