@@ -3,11 +3,14 @@
 //! A number that does not exist is null, never 0. Rates are bit/s, times in the unit that the key names. Nothing here
 //! depends on the machine or the moment, so that equal runs print equal bytes.
 
+mod measured;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::measured::{AckGapResult, GapResult, SpuriousResult};
 use crate::{Histogram, Span};
 
 /// One run of a scenario.
@@ -120,16 +123,6 @@ pub struct FlowResult {
     pub real: Option<RealFlow>,
 }
 
-/// Reductions of a sender's window though nothing was lost: of what was first sent again, an earlier copy arrived. With a relay
-/// these are sums over both connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SpuriousResult {
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Entries into fast retransmit.
-    pub fast_retransmits: u64,
-}
-
 /// A flow whose connection a relay splits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RelayResult {
@@ -162,25 +155,6 @@ pub struct LegResult {
     /// As `flows[].transit_ms`, of this connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
-}
-
-/// Gaps between the ACKs of a flow, at two places of their way.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AckGapResult {
-    /// Where they leave the edge; those of an upload, where they come to it.
-    pub edge: GapResult,
-    /// Where they reach the server, or, of an upload, the mobile; with a relay these are its ACKs, and those at the edge the mobile's.
-    pub server: GapResult,
-}
-
-/// Gaps between ACKs at one place.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GapResult {
-    /// The gaps, ms.
-    #[serde(flatten)]
-    pub ms: Distribution,
-    /// Share of gaps shorter than half of their median: ACK compression. Null where there was no gap.
-    pub compressed: Option<f64>,
 }
 
 /// Which connection a flow of real packets was; there only in the results of `ackclock link`.

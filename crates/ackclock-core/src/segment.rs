@@ -2,11 +2,13 @@
 
 mod flags;
 mod packet_id;
+mod repair;
 
 use std::ops::{Deref, DerefMut};
 
 pub use self::flags::{Ecn, Flags};
 pub use self::packet_id::PacketId;
+pub use self::repair::Repair;
 use crate::Seq;
 
 /// A flow (one TCP connection), numbered from zero within a run or by the flow table of a live edge.
@@ -128,39 +130,12 @@ const HAS_TIMESTAMPS: u8 = 0x10;
 const HAS_SYN_OPTIONS: u8 = 0x20;
 /// Set in `options` where the segment is not TCP, or its headers could not be read.
 const OPAQUE: u8 = 0x40;
-/// Set in `options` of the segment that a simulated sender repeats first after a fast retransmit, and after a timeout.
-const REPAIRS: [u8; 2] = [0x04, 0x08];
 /// The bits of `options` that count SACK blocks.
 const BLOCK_COUNT: u8 = 0x03;
 /// Stands in `scale` where the shift is not known.
 const NO_SCALE: u8 = u8::MAX;
 
-/// Why a sender has reduced its window for a loss and sent again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Repair {
-    /// Duplicate or selective acknowledgements told it of a loss.
-    FastRetransmit = 0,
-    /// Its timer expired.
-    Timeout = 1,
-}
-
 impl Head {
-    /// Which reduction it is the first repetition of, if it is one of a simulated sender. No wire carries it.
-    pub const fn repair(&self) -> Option<Repair> {
-        if self.options & REPAIRS[Repair::FastRetransmit as usize] != 0 {
-            Some(Repair::FastRetransmit)
-        } else if self.options & REPAIRS[Repair::Timeout as usize] != 0 {
-            Some(Repair::Timeout)
-        } else {
-            None
-        }
-    }
-
-    /// Says which reduction it is the first repetition of.
-    pub const fn set_repair(&mut self, repair: Repair) {
-        self.options |= REPAIRS[repair as usize];
-    }
-
     /// Whether the segment has nothing else.
     #[inline]
     pub const fn is_all(&self) -> bool {
