@@ -181,6 +181,7 @@ def open_ends() -> Mapping[str, Download]:
         "BLER 1 %": Download(error=0.01),
         "1 % of ACKs lost": Download(keys={"edge.up.loss": 0.01}),
         "10 % of ACKs lost": Download(keys={"edge.up.loss": 0.1}),
+        "a loss is 15 duplicates": Download(keys={"flow.sender.dup_thresh": 15}),
         "delayed ACKs": Download(keys={"flow.acks": "delayed"}),
         "SACK": Download(sender="sack"),
         "Westwood+": Download(sender="westwood-plus"),

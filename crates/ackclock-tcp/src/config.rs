@@ -12,7 +12,7 @@ use crate::cc::bbr::BbrConfig;
 use crate::cc::cubic::CubicConfig;
 use crate::cc::westwood::WestwoodConfig;
 use crate::rtt::RtoConfig;
-use crate::scoreboard::SackMemory;
+use crate::scoreboard::{DUP_THRESH, SackMemory};
 use crate::stack::Stack;
 
 /// Options of a sender.
@@ -27,8 +27,11 @@ pub struct SenderConfig {
     pub recover_guard: Switch,
     /// newreno: when a partial acknowledgement restarts the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
-    /// New data on the first two duplicate acknowledgements (RFC 3042); in the stack of Linux it is always so.
+    /// New data on each duplicate acknowledgement before `dup_thresh` of them, the first two unless said (RFC 3042); in the stack of Linux it is always so.
     pub limited_transmit: Switch,
+    /// Duplicate acknowledgements, or segments received beyond a gap, that tell of a loss: DupThresh of RFC 5681 and RFC 6675. Not in the
+    /// stack of Linux, which finds its own.
+    pub dup_thresh: u32,
     /// sack, westwood-plus, cubic, bbr: whether SACK marks outlive a timeout.
     pub sack_memory: SackMemory,
     /// sack, westwood-plus, cubic, and newreno in the stack of Linux: spread a reduction over the recovery (PRR, RFC 6937).
@@ -80,6 +83,7 @@ impl Default for SenderConfig {
             recover_guard: Switch::Off,
             partial_ack_timer: PartialAckTimer::Impatient,
             limited_transmit: Switch::Off,
+            dup_thresh: DUP_THRESH,
             sack_memory: SackMemory::Keep,
             prr: Switch::Off,
             growth: Growth::Acks,
@@ -99,6 +103,9 @@ impl Default for SenderConfig {
     }
 }
 
+/// Largest DupThresh.
+const MOST_DUPLICATES: u32 = 1000;
+
 impl Config for SenderConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.bbr.check().map_err(|error| error.under("bbr"))?;
@@ -106,6 +113,14 @@ impl Config for SenderConfig {
         self.rto.check().map_err(|error| error.under("rto"))?;
         if self.timestamp_tick == Span::ZERO {
             return Err(ConfigError::new("timestamp_tick", "0s is not above 0"));
+        }
+        if !(1..=MOST_DUPLICATES).contains(&self.dup_thresh) {
+            let message = format!("{} is not 1 to {MOST_DUPLICATES}", self.dup_thresh);
+            return Err(ConfigError::new("dup_thresh", message));
+        }
+        if self.stack == Stack::Linux && self.dup_thresh != DUP_THRESH {
+            let message = format!("{}: stack = \"linux\" finds its own", self.dup_thresh);
+            return Err(ConfigError::new("dup_thresh", message));
         }
         // Linux takes back by other proofs too.
         let needs_timestamps = self.undo == Some(UndoKind::Eifel) && self.stack == Stack::Rfc;

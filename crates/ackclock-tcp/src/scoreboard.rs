@@ -472,7 +472,7 @@ mod tests {
             let mut model = Definition::default();
             for op in &ops {
                 apply(op, &mut board, &mut model);
-                board.update_lost(MSS);
+                board.update_lost(MSS, DUP_THRESH);
                 model.update_lost();
                 prop_assert_eq!(board.in_flight(), model.pipe(), "after {:?}", op);
                 prop_assert_eq!(board.sacked(), model.segments.iter().filter(|s| s.2).map(|s| s.1).sum::<u32>());
@@ -492,7 +492,7 @@ mod tests {
         }
         // RFC 6675: two segments with three SACKed behind them.
         board.sack(SackBlock { left: Seq(2 * MSS), right: Seq(5 * MSS) }, |_| {});
-        board.update_lost(MSS);
+        board.update_lost(MSS, DUP_THRESH);
         assert_eq!((board.lost(), board.losses()), (2 * MSS, 2));
         board.lose(0);
         assert_eq!(board.losses(), 2, "it is lost already");
@@ -522,10 +522,10 @@ mod tests {
         for left in [10, 30] {
             sack(&mut board, left, left + 10);
         }
-        board.update_lost(MSS);
+        board.update_lost(MSS, DUP_THRESH);
         assert_eq!(board.lost(), 0, "two runs");
         sack(&mut board, 50, 60);
-        board.update_lost(MSS);
+        board.update_lost(MSS, DUP_THRESH);
         // 30 bytes are far from three segments of 100; above 20 there are but two runs.
         assert_eq!(board.lost(), 10);
     }
@@ -575,7 +575,7 @@ mod tests {
         board.lose_all(SackMemory::Keep);
         board.go_on();
         assert_eq!((board.lost(), board.in_flight()), (0, 300));
-        board.update_lost(MSS);
+        board.update_lost(MSS, DUP_THRESH);
         assert_eq!(board.lost(), 300, "three SACKed segments lie above each");
     }
 

@@ -213,6 +213,48 @@ fn limited_transmit_sends_one_new_segment_on_each_of_two_duplicates() {
 }
 
 #[test]
+fn a_loss_is_told_by_as_many_duplicates_as_dup_thresh_says() {
+    for kind in ["reno", "newreno", "sack", "sack1", "eifel", "westwood"] {
+        for threshold in [1u32, 3, 5] {
+            let mut script = Script::new(json!({"kind": kind, "dup_thresh": threshold}), 8);
+            script.sent(at(0));
+            for duplicate in 1..threshold {
+                let sent = script.sack(at(100 + u64::from(duplicate)), 0, &[(1, 1 + duplicate)]);
+                assert_eq!(sent, NOTHING, "{kind}: duplicate {duplicate} of {threshold}");
+            }
+            let sent = script.sack(at(120), 0, &[(1, 1 + threshold)]);
+            assert_eq!(sent.first(), Some(&0), "{kind}, {threshold}");
+            assert_eq!(script.sender.stats().fast_retransmits, 1, "{kind}, {threshold}");
+        }
+    }
+}
+
+#[test]
+fn limited_transmit_goes_on_until_dup_thresh() {
+    for kind in ["reno", "newreno", "sack1", "sack"] {
+        let options = json!({"kind": kind, "limited_transmit": "on", "dup_thresh": 5});
+        let mut script = Script::new(options, 6);
+        script.sent(at(0));
+        for duplicate in 1..5 {
+            let sent = script.sack(at(100 + u64::from(duplicate)), 0, &[(1, 1 + duplicate)]);
+            assert_eq!(sent, [5 + duplicate], "{kind}: duplicate {duplicate}");
+        }
+        assert_eq!(script.sack(at(110), 0, &[(1, 6)]).first(), Some(&0), "{kind}");
+    }
+}
+
+#[test]
+fn a_threshold_that_nobody_would_obey_is_refused() {
+    for (options, why) in [
+        (json!({"kind": "reno", "dup_thresh": 0}), "1 to 1000"),
+        (json!({"kind": "cubic", "stack": "linux", "dup_thresh": 5}), "finds its own"),
+    ] {
+        let error = SENDERS.resolve(&options).map(drop).unwrap_err().to_string();
+        assert!(error.contains("dup_thresh") && error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn sack_keeps_pipe_within_the_window_and_fills_the_holes_in_order() {
     let mut script = Script::new(json!("sack"), 10);
     script.sent(at(0));

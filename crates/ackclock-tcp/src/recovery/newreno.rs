@@ -21,7 +21,7 @@ use ackclock_core::{Seq, Time};
 use super::{AckFacts, Counted, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, PartialAckTimer, SenderConfig, Switch};
-use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::scoreboard::Scoreboard;
 
 /// State of NewReno recovery.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ pub struct NewReno {
     partials: u32,
     timer: PartialAckTimer,
     limited_transmit: Switch,
+    dup_thresh: u32,
 }
 
 impl Recovery for NewReno {
@@ -56,6 +57,7 @@ impl Recovery for NewReno {
             partials: 0,
             timer: config.partial_ack_timer,
             limited_transmit: config.limited_transmit,
+            dup_thresh: config.dup_thresh,
         }
     }
 
@@ -92,7 +94,7 @@ impl Recovery for NewReno {
             return Verdict::Open;
         }
         self.duplicates += 1;
-        if self.duplicates < DUP_THRESH {
+        if self.duplicates < self.dup_thresh {
             if self.limited_transmit == Switch::On {
                 self.inflation = (self.duplicates * ack.mss) as i32;
             }
@@ -100,13 +102,13 @@ impl Recovery for NewReno {
         }
         self.inflation = 0;
         // RFC 6582 section 3.2 step 2: the acknowledgement must cover more than `recover`.
-        if self.duplicates > DUP_THRESH || self.recover.is_some() {
+        if self.duplicates > self.dup_thresh || self.recover.is_some() {
             return Verdict::Open;
         }
         self.recover = Some(board.max());
         self.partials = 0;
         self.phase = Phase::FastRecovery;
-        self.inflation = (DUP_THRESH * ack.mss) as i32;
+        self.inflation = (self.dup_thresh * ack.mss) as i32;
         self.retransmit = true;
         Verdict::Enter
     }

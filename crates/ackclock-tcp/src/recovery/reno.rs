@@ -23,7 +23,7 @@ use ackclock_core::{Seq, Time};
 use super::{AckFacts, Exit, Next, Recovery, Verdict, Window, in_sequence};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
-use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::scoreboard::Scoreboard;
 
 /// State of Reno recovery.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ pub struct Reno {
     recover: Option<Seq>,
     guard: Switch,
     limited_transmit: Switch,
+    dup_thresh: u32,
 }
 
 impl Recovery for Reno {
@@ -55,6 +56,7 @@ impl Recovery for Reno {
             recover: None,
             guard: config.recover_guard,
             limited_transmit: config.limited_transmit,
+            dup_thresh: config.dup_thresh,
         }
     }
 
@@ -82,13 +84,13 @@ impl Recovery for Reno {
             return Verdict::Open;
         }
         self.duplicates += 1;
-        if self.duplicates < DUP_THRESH {
+        if self.duplicates < self.dup_thresh {
             if self.limited_transmit == Switch::On {
                 self.inflation = self.duplicates * ack.mss;
             }
             return Verdict::Open;
         }
-        if self.duplicates > DUP_THRESH {
+        if self.duplicates > self.dup_thresh {
             if self.phase == Phase::FastRecovery {
                 self.inflation = self.inflation.saturating_add(ack.mss);
             }
@@ -100,7 +102,7 @@ impl Recovery for Reno {
         }
         self.recover = Some(board.max());
         self.phase = Phase::FastRecovery;
-        self.inflation = DUP_THRESH * ack.mss;
+        self.inflation = self.dup_thresh * ack.mss;
         self.retransmit = true;
         Verdict::Enter
     }

@@ -25,7 +25,7 @@ use ackclock_core::{Seq, Time};
 use super::{AckFacts, Exit, Linux, Next, Recovery, Timer, Verdict, Window, in_sequence};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
-use crate::scoreboard::{DUP_THRESH, SackMemory, Scoreboard};
+use crate::scoreboard::{SackMemory, Scoreboard};
 use crate::sent::{Index, Marks};
 
 /// State of SACK recovery.
@@ -42,6 +42,7 @@ pub struct Sack {
     /// Whether this recovery still has its rescue retransmission.
     rescue: bool,
     limited_transmit: Switch,
+    dup_thresh: u32,
     memory: SackMemory,
 }
 
@@ -61,6 +62,7 @@ impl Recovery for Sack {
             retransmit: false,
             rescue: false,
             limited_transmit: config.limited_transmit,
+            dup_thresh: config.dup_thresh,
             memory: config.sack_memory,
         }
     }
@@ -68,7 +70,7 @@ impl Recovery for Sack {
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.duplicates = 0;
         self.cursor = self.cursor.max(board.sent().first());
-        board.update_lost(ack.mss);
+        board.update_lost(ack.mss, self.dup_thresh);
         if self.recovery_point.is_some_and(|point| board.una().before(point)) {
             return if self.phase == Phase::FastRecovery {
                 Verdict::Partial(Timer::Restart)
@@ -82,7 +84,7 @@ impl Recovery for Sack {
     }
 
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        board.update_lost(ack.mss);
+        board.update_lost(ack.mss, self.dup_thresh);
         if ack.sacked == 0 && (board.sacked() > 0 || !ack.duplicate) {
             return Verdict::Open;
         }
@@ -143,7 +145,7 @@ impl Sack {
             return Verdict::Open;
         }
         let lost = board.sent().get(board.sent().first()).marks.has(Marks::LOST);
-        if self.duplicates < DUP_THRESH && !lost {
+        if self.duplicates < self.dup_thresh && !lost {
             return Verdict::Open;
         }
         self.recovery_point = Some(board.max());

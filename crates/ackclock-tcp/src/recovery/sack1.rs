@@ -25,7 +25,7 @@ use ackclock_core::{Seq, Time};
 use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window, in_sequence};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
-use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::scoreboard::Scoreboard;
 use crate::sent::Index;
 
 /// State of sack1 recovery.
@@ -45,6 +45,7 @@ pub struct Sack1 {
     timed_out: bool,
     guard: Switch,
     limited_transmit: Switch,
+    dup_thresh: u32,
 }
 
 impl Recovery for Sack1 {
@@ -64,6 +65,7 @@ impl Recovery for Sack1 {
             timed_out: false,
             guard: config.recover_guard,
             limited_transmit: config.limited_transmit,
+            dup_thresh: config.dup_thresh,
         }
     }
 
@@ -108,12 +110,12 @@ impl Recovery for Sack1 {
             return Verdict::Open;
         }
         self.duplicates += 1;
-        if self.duplicates != DUP_THRESH || (self.guard == Switch::On && self.recover.is_some()) {
+        if self.duplicates != self.dup_thresh || (self.guard == Switch::On && self.recover.is_some()) {
             return Verdict::Open;
         }
         self.recover = Some(board.max());
         self.phase = Phase::FastRecovery;
-        self.pipe = i64::from(board.outstanding().div_ceil(ack.mss)) - i64::from(DUP_THRESH);
+        self.pipe = i64::from(board.outstanding().div_ceil(ack.mss)) - i64::from(self.dup_thresh);
         self.retransmit = true;
         Verdict::Enter
     }
@@ -145,7 +147,7 @@ impl Recovery for Sack1 {
             return Some(Next::Again(board.sent().first()));
         }
         if self.phase != Phase::FastRecovery {
-            let limited = self.limited_transmit == Switch::On && self.duplicates < DUP_THRESH;
+            let limited = self.limited_transmit == Switch::On && self.duplicates < self.dup_thresh;
             let inflation = if limited { self.duplicates * window.mss } else { 0 };
             // The agent sends nothing on a duplicate outside recovery.
             return if self.duplicates > 0 && !limited {

@@ -1,6 +1,6 @@
 //! Which records are lost.
 
-use super::{DUP_THRESH, SackMemory, Scoreboard};
+use super::{SackMemory, Scoreboard};
 use crate::sent::{Index, Marks, Record};
 
 impl Scoreboard {
@@ -20,13 +20,14 @@ impl Scoreboard {
         None
     }
 
-    /// Brings the set of lost segments up to date (`IsLost` of RFC 6675) for segments of at most `mss` bytes.
-    pub fn update_lost(&mut self, mss: u32) {
+    /// Brings the set of lost segments up to date (`IsLost` of RFC 6675) for segments of at most `mss` bytes, where so many segments
+    /// beyond a gap tell of a loss.
+    pub fn update_lost(&mut self, mss: u32, dup_thresh: u32) {
         while self.edge < self.sacked_end {
             let record = *self.sent.get(self.edge);
             if record.marks.has(Marks::SACKED) {
                 self.leave_above(self.edge, &record);
-            } else if self.above_bytes > (DUP_THRESH - 1) * mss || self.above_runs >= DUP_THRESH {
+            } else if self.above_bytes > (dup_thresh - 1) * mss || self.above_runs >= dup_thresh {
                 self.mark_lost(self.edge);
             } else {
                 return;
