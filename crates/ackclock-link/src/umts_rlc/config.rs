@@ -1,6 +1,6 @@
 //! The table of the link.
 
-use ackclock_core::{Config, ConfigError, Rate, Span};
+use ackclock_core::{Config, ConfigError, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,12 @@ pub struct UmtsRlcConfig {
     pub limit: Option<u32>,
     /// Which packets are handed on first.
     pub order: DeliveryOrder,
+    /// When the receiver has what a block carried: at the end of the block, or at that of its TTI with all others of the TTI.
+    pub delivery: Batch,
+    /// When a block is reported that failed: at its own end, or at that of its TTI in one status with all others of the TTI.
+    pub status: Batch,
+    /// When a block is sent again: as soon as it may be and the transmitter is free, or not before the next TTI begins.
+    pub repetition: Batch,
     /// How long a packet that is handed on then travels.
     pub delay: Span,
 }
@@ -43,6 +49,27 @@ pub enum DeliveryOrder {
     OutOfSequence,
 }
 
+/// Whether each block goes by itself, or waits for the edge between two TTIs. They begin at time zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Batch {
+    /// By itself.
+    #[default]
+    ByBlock,
+    /// At the edge of a TTI.
+    ByTti,
+}
+
+impl Batch {
+    /// The first instant from `at` on at which it happens.
+    pub(super) fn from(self, at: Time, tti: Span) -> Time {
+        match self {
+            Self::ByBlock => at,
+            Self::ByTti => Time::from_nanos(at.as_nanos().div_ceil(tti.as_nanos()) * tti.as_nanos()),
+        }
+    }
+}
+
 impl Default for UmtsRlcConfig {
     /// The channel of L02 at 384 kbit/s.
     fn default() -> Self {
@@ -54,6 +81,9 @@ impl Default for UmtsRlcConfig {
             repetition_delay: Span::from_millis(60),
             limit: None,
             order: DeliveryOrder::InSequence,
+            delivery: Batch::ByBlock,
+            status: Batch::ByBlock,
+            repetition: Batch::ByBlock,
             delay: Span::from_millis(60),
         }
     }

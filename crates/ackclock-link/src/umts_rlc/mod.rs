@@ -9,12 +9,17 @@
 //! block that failed is sent again, before all new ones, from `repetition_delay` after its end. A packet is complete when every
 //! block with a part of it has arrived; it is handed on at once, or behind all packets before it, and then travels for `delay`.
 //!
+//! TTIs begin at multiples of their length. By default no block waits for one. Each of three things can be made to wait for the next
+//! edge: what a block carried, before the receiver has it (`delivery`); the report of a failure, so that those of a TTI travel in one
+//! status and are repeated together (`status`); a block that may be sent again (`repetition`).
+//!
 //! A block fails for good where it was sent `limit` times more; the packets that it has parts of are lost. A packet departs when it
 //! is handed on. Errors come from the stream `NAME/bler`.
 //!
 //! ## Differences from the source
 //! The source gives the start of a packet to the tail of the block before as long as that was not sent; here a block is filled
-//! when it begins, which is the same. Blocks begin when the transmitter is free, at no edges of TTIs, as in the source.
+//! when it begins, which is the same. Blocks begin when the transmitter is free, at no edges of TTIs, as in the source; that
+//! something waits for an edge is no part of it, but of the networks that it simplifies.
 //!
 //! ## Validation
 //! Timelines of blocks by hand, and the mean number of transmissions (unit tests); the laws of links.
@@ -49,6 +54,8 @@ struct UmtsRlc {
     sending: Option<(Time, Block)>,
     /// Blocks that failed, by the instant from which they may be sent again.
     failed: VecDeque<(Time, Block)>,
+    /// Blocks that will not be sent again, by the instant from which the receiver knows their fate.
+    done: VecDeque<(Time, Block, Fate)>,
     /// Bytes of the newest packet of `packets` that are in no block yet.
     uncut: u32,
     /// The transmitter can begin a block from here on.
@@ -110,6 +117,7 @@ impl UmtsRlc {
             meaning,
             sending: None,
             failed: VecDeque::new(),
+            done: VecDeque::new(),
             uncut: 0,
             free: Time::ZERO,
             packets: VecDeque::new(),
@@ -127,8 +135,14 @@ impl UmtsRlc {
         self.uncut > 0 || !self.queue.is_empty()
     }
 
-    /// When a block next begins or ends.
+    /// When a block next begins or ends, or its fate is known.
     fn next_change(&self) -> Time {
+        let known = self.done.front().map_or(Time::NEVER, |&(known, ..)| known);
+        known.min(self.next_block())
+    }
+
+    /// When a block next begins or ends.
+    fn next_block(&self) -> Time {
         match (&self.sending, self.failed.front()) {
             (Some((ends, _)), _) => *ends,
             (None, _) if self.has_new() => self.free,
@@ -137,16 +151,19 @@ impl UmtsRlc {
         }
     }
 
-    /// Begins and ends every block up to `now`.
+    /// Does all that happens up to `now`.
     fn advance(&mut self, now: Time) {
         loop {
             let at = self.next_change();
             if at > now || at == Time::NEVER {
                 return;
             }
-            match self.sending.take() {
-                Some((ends, block)) => self.end(ends, block),
-                None => self.begin(at),
+            if let Some((_, block, fate)) = self.done.pop_front_if(|&mut (known, ..)| known <= at) {
+                self.know(at, block, fate);
+            } else if let Some((ends, block)) = self.sending.take() {
+                self.end(ends, block);
+            } else {
+                self.begin(at);
             }
         }
     }
@@ -196,15 +213,24 @@ impl UmtsRlc {
 
     /// The last bit of a block was sent at `at`.
     fn end(&mut self, at: Time, mut block: Block) {
-        if self.errors.fate(at) == Fate::Arrives {
+        let UmtsRlcConfig { tti, delivery, status, repetition, .. } = self.config;
+        let fate = self.errors.fate(at);
+        if fate == Fate::Arrives {
             self.arrived += 1;
-            return self.arrive(at, block);
+        } else if self.config.limit.is_none_or(|limit| block.repetitions < limit) {
+            block.repetitions += 1;
+            let ready = status.from(at, tti) + self.config.repetition_delay;
+            return self.failed.push_back((repetition.from(ready, tti), block));
         }
-        if self.config.limit.is_some_and(|limit| block.repetitions >= limit) {
-            return self.lose(at, block);
+        self.done.push_back((delivery.from(at, tti), block, fate));
+    }
+
+    /// The receiver knows what became of a block that will not be sent again.
+    fn know(&mut self, at: Time, block: Block, fate: Fate) {
+        match fate {
+            Fate::Arrives => self.arrive(at, block),
+            _ => self.lose(at, block),
         }
-        block.repetitions += 1;
-        self.failed.push_back((at + self.config.repetition_delay, block));
     }
 
     fn arrive(&mut self, at: Time, block: Block) {
@@ -391,6 +417,7 @@ impl Link for UmtsRlc {
         self.outcomes = Outcomes::default();
         self.packets = VecDeque::new();
         self.failed = VecDeque::new();
+        self.done = VecDeque::new();
     }
 }
 

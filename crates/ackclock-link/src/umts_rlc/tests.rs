@@ -1,3 +1,4 @@
+use super::config::Batch;
 use super::*;
 use ackclock_core::{Config as _, Rate, Seq, Streams};
 
@@ -26,9 +27,13 @@ impl Files for Written {
     }
 }
 
-/// A link of which the blocks that end in interval n fail where figure n of `errors` is 1.
-fn scripted(errors: &str, mut config: UmtsRlcConfig) -> AnyLink {
-    let table = serde_json::json!({ "kind": "recording", "file": errors, "interval": "20ms" });
+/// A link of which the blocks that end in interval n of 20 ms fail where figure n of `errors` is 1.
+fn scripted(errors: &str, config: UmtsRlcConfig) -> AnyLink {
+    scripted_by(errors, "20ms", config)
+}
+
+fn scripted_by(errors: &str, interval: &str, mut config: UmtsRlcConfig) -> AnyLink {
+    let table = serde_json::json!({ "kind": "recording", "file": errors, "interval": interval });
     config.bler = serde_json::from_value(table).unwrap();
     let streams = Streams::new(1, 0);
     let queue =
@@ -80,6 +85,59 @@ fn a_block_that_failed_is_sent_again_before_new_ones() {
     let came = outcomes(scripted("0100000000000000000000000", table()), &sizes);
     let order: Vec<_> = came.iter().map(|&(number, at, _)| (number, at)).collect();
     assert_eq!(order, [(0, 100), (1, 100), (2, 100), (3, 100), (4, 120)]);
+}
+
+/// Four blocks of 240 bytes in a TTI of 20 ms: a block takes 5 ms.
+fn four_in_a_tti() -> UmtsRlcConfig {
+    UmtsRlcConfig { pdus: 4, order: DeliveryOrder::OutOfSequence, ..table() }
+}
+
+fn order(came: &[(u32, u64, LinkEvent)]) -> Vec<(u32, u64)> {
+    came.iter().map(|&(number, at, _)| (number, at)).collect()
+}
+
+#[test]
+fn what_a_tti_carried_arrives_together_at_its_end() {
+    // Blocks end every 5 ms, six of them: four in the first TTI and two in the second.
+    let by_tti = UmtsRlcConfig { delivery: Batch::ByTti, ..four_in_a_tti() };
+    assert_eq!(
+        order(&outcomes(link(&four_in_a_tti()), &[240; 6])),
+        [(0, 5), (1, 10), (2, 15), (3, 20), (4, 25), (5, 30)]
+    );
+    assert_eq!(
+        order(&outcomes(link(&by_tti), &[240; 6])),
+        [(0, 20), (1, 20), (2, 20), (3, 20), (4, 40), (5, 40)]
+    );
+}
+
+/// Blocks that end in the first 10 ms fail; an interval has 10 ms.
+fn first_ten_ms(config: UmtsRlcConfig) -> AnyLink {
+    scripted_by("1000000000000000000000000", "10ms", config)
+}
+
+#[test]
+fn failures_of_a_tti_are_repeated_together_after_one_status() {
+    // The block of 0 ends at 5 ms and fails: by itself it is ready at 65 ms, with its TTI's status at 80. Nothing else waits then.
+    let by_tti = UmtsRlcConfig { status: Batch::ByTti, ..four_in_a_tti() };
+    assert_eq!(order(&outcomes(first_ten_ms(four_in_a_tti()), &[240; 2])), [(1, 10), (0, 70)]);
+    assert_eq!(order(&outcomes(first_ten_ms(by_tti), &[240; 2])), [(1, 10), (0, 85)]);
+}
+
+#[test]
+fn a_repetition_waits_for_the_next_tti() {
+    // Ready at 65 ms as above. New blocks do not wait: there are 16 of them, and the last ends at 80 ms just before the repetition.
+    let by_tti = UmtsRlcConfig { repetition: Batch::ByTti, ..four_in_a_tti() };
+    let came = order(&outcomes(first_ten_ms(by_tti), &[240; 17]));
+    assert_eq!((came.len(), came[14], came[15], came[16]), (17, (15, 80), (0, 85), (16, 90)));
+}
+
+#[test]
+fn a_block_that_was_given_up_is_known_at_the_end_of_its_tti_too() {
+    let config = UmtsRlcConfig { limit: Some(0), delivery: Batch::ByTti, ..four_in_a_tti() };
+    assert_eq!(
+        outcomes(first_ten_ms(config), &[240; 2]),
+        [(0, 20, Dropped(Cause::Medium)), (1, 20, Delivered)]
+    );
 }
 
 #[test]

@@ -134,6 +134,7 @@ pub fn every_link() -> Vec<Value> {
             json!({"rate": "2Mbit/s", "tti": "10ms", "pdus": 40, "bler": "20%", "delay": "2ms"}),
             json!({"rate": "1Mbit/s", "bler": "30%", "limit": 1, "repetition_delay": "25ms"}),
             json!({"rate": "1Mbit/s", "pdus": 3, "bler": {"kind": "rayleigh", "fer": "20%"}, "limit": 0}),
+            json!({"rate": "1Mbit/s", "pdus": 8, "bler": "20%", "delivery": "by-tti", "status": "by-tti", "repetition": "by-tti"}),
         ],
         _ => vec![json!({})],
     }
