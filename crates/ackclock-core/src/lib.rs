@@ -26,7 +26,7 @@ mod wakes;
 pub use engine::{Egress, Engine, NodeId};
 pub use histogram::Histogram;
 pub use law::{Law, Quantity};
-pub use node::{Copied, Holds, MAX_PORTS, Message, Node, Outbox, Port, RadioReport, Sink};
+pub use node::{Copied, Holds, MAX_PORTS, Message, Node, Outbox, Port, RadioReport, ReportReason, Sink};
 pub use registry::{Config, ConfigError, Entry, Registry, name_of};
 pub use ring::Ring;
 pub use segment::{

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{FlowId, PacketId, Rate, Segment, Time};
+use crate::{PacketId, Rate, Segment, Time};
 
 /// Where a wire enters or leaves a node.
 pub type Port = u8;
@@ -13,12 +13,27 @@ pub const MAX_PORTS: usize = 4;
 /// What a radio controller can tell an edge or a proxy about a bearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RadioReport {
-    /// The flow whose bearer is meant.
-    pub flow: FlowId,
-    /// The rate that the bearer has from now on; zero while it is in outage.
+    /// When it was made.
+    pub at: Time,
+    /// Whose bearer is meant; `None` where all users share one.
+    pub user: Option<u32>,
+    /// The rate that the bearer has from then on; zero while it is in outage.
     pub rate: Rate,
+    /// Packets waiting in the bearer's queue.
+    pub queued_packets: u32,
     /// Bytes waiting in the bearer's queue.
     pub queued_bytes: u64,
+    /// Why it was made.
+    pub reason: ReportReason,
+}
+
+/// Why a radio controller reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReportReason {
+    /// The rate is another than before.
+    Change,
+    /// A period has passed.
+    Periodic,
 }
 
 /// What travels on a wire.

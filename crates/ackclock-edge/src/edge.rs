@@ -219,7 +219,7 @@ impl Edge {
     #[inline(never)]
     fn hear_reports(&mut self, now: Time, out: &mut impl Sink) {
         while let Some(report) = self.bearer.poll_report(now) {
-            self.regulate(now, report.flow, out, |regulator, view| regulator.on_report(now, &report, view));
+            self.report(now, &report, out);
         }
     }
 

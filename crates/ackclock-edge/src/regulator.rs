@@ -33,8 +33,8 @@ pub trait Regulator: Send {
     /// Nothing is waiting and nothing is in transmission.
     fn on_idle(&mut self, _now: Time, _view: LinkView) {}
 
-    /// The radio controller reports: the rate of the flow's bearer is another. Told only where
-    /// [`RegulatorConfig::reports`] asks for it.
+    /// The radio controller reports on the bearer of its user or, where its [`Scope`] is the queue, of any. The queue is that of
+    /// the flow of which the regulator heard last. Told only where [`RegulatorConfig::reports`] asks for it.
     fn on_report(&mut self, _now: Time, _report: &RadioReport, _view: LinkView) {}
 
     /// A TCP segment with an ACK arrives from the mobile: pure, or with data, SYN or FIN of its own.

@@ -88,7 +88,7 @@ fn a_regulator_hears_of_rates_as_they_are() {
     let heard = heard(Reports::Heard);
     // 100 kB take a second or two, in which a channel of 30 Hz crosses some thresholds.
     assert!(heard.len() > 5, "{heard:?}");
-    assert!(heard.iter().all(|(report, view)| report.rate == view.rate && report.flow == FlowId(0)));
+    assert!(heard.iter().all(|(report, view)| report.rate == view.rate && report.user == Some(0)));
     assert!(heard.windows(2).all(|pair| pair[0].0.rate != pair[1].0.rate));
 }
 

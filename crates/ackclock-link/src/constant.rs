@@ -114,6 +114,10 @@ impl Medium for Constant {
         self.pace.rate()
     }
 
+    fn rate_until(&self, _: Time) -> Time {
+        Time::NEVER
+    }
+
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         steady_work(self.pace.rate(), from, until)
     }

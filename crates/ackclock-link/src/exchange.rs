@@ -21,6 +21,10 @@ impl Medium for Silence {
         Rate::ZERO
     }
 
+    fn rate_until(&self, _: Time) -> Time {
+        Time::NEVER
+    }
+
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         steady_work(Rate::ZERO, from, until)
     }

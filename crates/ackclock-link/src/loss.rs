@@ -123,6 +123,7 @@ impl<M: Medium> Medium for Lossy<M> {
         to self.medium {
             fn ready(&mut self, now: Time, found: Found) -> Time;
             fn rate(&self, now: Time) -> Rate;
+            fn rate_until(&self, now: Time) -> Time;
             fn work(&mut self, from: Time, until: Time) -> Option<u128>;
             fn varies(&self) -> bool;
             fn least_delay(&self) -> Span;

@@ -22,6 +22,10 @@ pub trait Medium: Send {
     /// The rate at `now`.
     fn rate(&self, now: Time) -> Rate;
 
+    /// Until when the rate of `now` holds at least, [`Time::NEVER`] where it holds for ever. A rate that is drawn for each packet
+    /// may also change when one is transmitted.
+    fn rate_until(&self, now: Time) -> Time;
+
     /// Nanobits (bit/s times nanoseconds) that could have left from `from`, at which it took its place, until `until`; `None`
     /// where nothing shows it: its rate is drawn for each packet, and none came. `from` is always the same, and `until`
     /// never decreases. A medium that takes another's place is asked at once, with `until` at `from`. One whose rate never
@@ -80,6 +84,7 @@ impl Medium for AnyMedium {
             fn ready(&mut self, now: Time, found: Found) -> Time;
             fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission;
             fn rate(&self, now: Time) -> Rate;
+            fn rate_until(&self, now: Time) -> Time;
             fn work(&mut self, from: Time, until: Time) -> Option<u128>;
             fn varies(&self) -> bool;
             fn least_delay(&self) -> Span;

@@ -231,6 +231,10 @@ impl Medium for PerPacket {
         through(&self.outages, self.current, now).0
     }
 
+    fn rate_until(&self, now: Time) -> Time {
+        self.outages.at(now).1
+    }
+
     /// What was sent over the time that it took, for all the time without outages.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let open = self.open.reach(from, until, |now| through(&self.outages, Rate::from_bps(1), now));
@@ -282,7 +286,12 @@ impl PerInterval {
     fn piece(&mut self, now: Time) -> (Rate, Time) {
         let number = self.number(now);
         let (rate, changes) = through(&self.outages, self.rate.draw(number), now);
-        (rate, changes.min(Time::ZERO + self.length * (number + 1)))
+        (rate, changes.min(self.end(number)))
+    }
+
+    /// When an interval ends.
+    fn end(&self, number: u64) -> Time {
+        Time::ZERO + self.length * (number + 1)
     }
 
     /// Sums up the rates of the intervals up to `until`.
@@ -311,6 +320,10 @@ impl Medium for PerInterval {
 
     fn rate(&self, now: Time) -> Rate {
         through(&self.outages, self.rate.rate.draw(self.number(now)), now).0
+    }
+
+    fn rate_until(&self, now: Time) -> Time {
+        self.outages.at(now).1.min(self.end(self.number(now)))
     }
 
     /// The sum of the rates of all intervals, also of those in which nothing was sent.

@@ -272,7 +272,7 @@ fn who_listens_is_told_when_the_rate_of_a_user_with_something_to_send_changes() 
     // The first slot, then each crossing of a threshold: at 30 Hz the power crosses its mean 19 times a second upwards
     // (sqrt(2 pi) fD rho exp(-rho^2) at rho = 1 is 27.7), and there are eleven thresholds.
     assert!(told.len() > 10, "{told:?}");
-    assert!(told.iter().all(|(_, report)| report.flow == FlowId(0)), "the other user has nothing to send");
+    assert!(told.iter().all(|(_, report)| report.user == Some(0)), "the other user has nothing to send");
     assert!(
         told.windows(2).all(|pair| pair[0].1.rate != pair[1].1.rate),
         "only what is new is told: {told:?}"

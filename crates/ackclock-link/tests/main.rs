@@ -8,5 +8,6 @@ mod cell;
 mod common;
 mod errors;
 mod laws;
+mod reports;
 mod theory;
 mod trace;

@@ -151,7 +151,10 @@ impl Bearer for PlainBearer {
 
     #[inline]
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
-        self.links[Direction::Down as usize].poll_report(now)
+        let report = self.links[Direction::Down as usize].poll_report(now);
+        // A report that waits to be fetched is due.
+        self.note_due(Direction::Down);
+        report
     }
 
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram> {

@@ -170,13 +170,6 @@ impl Backlog {
         id.map_or(Class::Short, |id| self.class_of(now, id))
     }
 
-    /// The flows of a user that have something to send; `begun` is the one of the packet that it has begun.
-    pub(super) fn flows(&self, user: u32, begun: Option<FlowId>) -> impl Iterator<Item = FlowId> {
-        let active = &self.users[user as usize].active;
-        let alone = begun.filter(|flow| !active.contains(&flow.0));
-        alone.into_iter().chain(active.iter().map(|&id| FlowId(id)))
-    }
-
     /// Whether nothing of a user waits.
     pub(super) fn is_empty(&self, user: u32) -> bool {
         self.users[user as usize].active.is_empty()
@@ -194,6 +187,11 @@ impl Backlog {
             (BufferPer::Flow, Some(of)) => of.queue.waiting(flow),
             (BufferPer::Flow, None) => Load::NONE,
         }
+    }
+
+    /// What waits of a user.
+    pub(super) fn of_user(&self, user: u32) -> Load {
+        self.users[user as usize].load
     }
 
     /// What waits of all users.

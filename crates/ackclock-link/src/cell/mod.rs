@@ -50,7 +50,7 @@ pub use synthetic::Synthetic;
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, ReportReason, Segment, Span, Time};
 
 use crate::errors::ErrorProcess;
 use crate::outcomes::Outcomes;
@@ -184,10 +184,9 @@ impl Cell {
             let Grant { rate, bps, .. } = self.grants[state];
             self.candidates.push(Candidate { user, rate: bps, class });
             if self.reports.is_news(user, state) {
-                for flow in self.backlog.flows(user, begun) {
-                    let queued_bytes = self.backlog.waiting(flow).bytes;
-                    self.reports.tell(start, RadioReport { flow, rate, queued_bytes });
-                }
+                let Load { packets: queued_packets, bytes: queued_bytes } = self.backlog.of_user(user);
+                let (at, user, reason) = (start, Some(user), ReportReason::Change);
+                self.reports.tell(RadioReport { at, user, rate, queued_packets, queued_bytes, reason });
             }
         }
         match self.scheduler.choose(slot, &self.candidates) {

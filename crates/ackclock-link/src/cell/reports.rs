@@ -1,8 +1,8 @@
 //! What the base station tells the edge of the rates of its users.
 //!
 //! A report is news: the rate at which a user can be served is not what it was when it was last told. It is told at the
-//! beginning of the slot that is decided with the new rate, for each flow of the user that has something to send; a rate
-//! of zero is an outage. In slots in which a user has nothing to send its channel is not looked at, and nothing is told.
+//! beginning of the slot that is decided with the new rate, with what waits of all flows of the user; a rate of zero is an
+//! outage. In slots in which a user has nothing to send its channel is not looked at, and nothing is told.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use ackclock_core::{RadioReport, Time};
 pub(super) struct Reports {
     /// State of each user's channel that was told last; empty while nobody listens.
     told: Vec<Option<usize>>,
-    waiting: VecDeque<(Time, RadioReport)>,
+    waiting: VecDeque<RadioReport>,
 }
 
 impl Reports {
@@ -32,12 +32,12 @@ impl Reports {
         self.told.get_mut(user as usize).is_some_and(|told| told.replace(state) != Some(state))
     }
 
-    pub(super) fn tell(&mut self, at: Time, report: RadioReport) {
-        self.waiting.push_back((at, report));
+    pub(super) fn tell(&mut self, report: RadioReport) {
+        self.waiting.push_back(report);
     }
 
     /// The next report of an instant of at most `now`.
     pub(super) fn poll(&mut self, now: Time) -> Option<RadioReport> {
-        self.waiting.pop_front_if(|&mut (at, _)| at <= now).map(|(_, report)| report)
+        self.waiting.pop_front_if(|report| report.at <= now)
     }
 }

@@ -19,6 +19,7 @@
 mod flight;
 mod packets;
 mod planned;
+mod rate_reports;
 mod stepwise;
 
 use std::borrow::Cow;
@@ -101,11 +102,16 @@ impl Link for SerialLink {
         self.step(|link| link.exchange(now, medium));
     }
 
-    // Nobody tells it of the radio.
-    fn listen(&mut self) {}
+    fn listen(&mut self) {
+        self.step(Stepwise::listen);
+    }
 
-    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
-        None
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        match &mut self.mode {
+            // It goes step by step from the moment on in which somebody listens.
+            Mode::Planned(_) => None,
+            Mode::Stepwise(link) => link.poll_report(now),
+        }
     }
 
     delegate! {

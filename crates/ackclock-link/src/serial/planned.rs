@@ -262,6 +262,10 @@ mod tests {
             Rate::from_bps(800_000)
         }
 
+        fn rate_until(&self, _: Time) -> Time {
+            Time::NEVER
+        }
+
         fn ready(&mut self, now: Time, _: Found) -> Time {
             now
         }

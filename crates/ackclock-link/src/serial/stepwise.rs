@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use ackclock_core::{FlowId, Histogram, Segment, Seq, Span, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Seq, Span, Time};
 
 use crate::carried::Carried;
 use crate::in_order::{InOrder, Order};
@@ -13,6 +13,7 @@ use crate::queue::{AnyQueue, Queue};
 use crate::{BufferMeaning, Cause, Departures, LinkEvent, LinkView, Load};
 
 use super::Flight;
+use super::rate_reports::RateReports;
 
 /// A queue, a transmitter and the packets in flight.
 pub(super) struct Stepwise {
@@ -33,6 +34,9 @@ pub(super) struct Stepwise {
     pub(super) waits: Histogram,
     /// The packet in transmission, where its departure or loss will be told.
     served: Segment,
+    /// When the rate may next change, where somebody listens; never otherwise.
+    rate_due: Time,
+    reports: Option<Box<RateReports>>,
 }
 
 /// Whose segments have come so far. Those of one flow cannot overtake each other.
@@ -106,6 +110,8 @@ impl Stepwise {
             meaning,
             waits: Histogram::default(),
             served: Segment::pure_ack(FlowId(0), Seq(0), 0),
+            rate_due: Time::NEVER,
+            reports: None,
         }
     }
 
@@ -118,19 +124,34 @@ impl Stepwise {
     /// Brings the transmitter up to `now`: ends the transmissions that are over and begins the next.
     #[inline]
     fn advance(&mut self, now: Time) {
-        if self.changes() <= now {
+        if self.changes().min(self.rate_due) <= now {
             self.catch_up(now);
         }
     }
 
     #[inline(never)]
     fn catch_up(&mut self, now: Time) {
-        while self.changes() <= now {
-            match self.serving.take() {
-                Some(serving) => self.depart(&serving),
-                None => self.begin(self.begins),
+        loop {
+            let next = self.changes().min(self.rate_due);
+            if next > now {
+                return;
+            } else if next == self.rate_due {
+                self.note_rate(next);
+            } else {
+                match self.serving.take() {
+                    Some(serving) => self.depart(&serving),
+                    None => self.begin(self.begins),
+                }
             }
         }
+    }
+
+    /// Reports the rate of `at`, where it is another than before and somebody listens.
+    #[cold]
+    fn note_rate(&mut self, at: Time) {
+        let Some(reports) = &mut self.reports else { return };
+        reports.note(at, self.medium.rate(at), self.queue.load());
+        self.rate_due = self.medium.rate_until(at);
     }
 
     /// Ends a transmission, and begins the next where the medium is ready for it.
@@ -179,6 +200,9 @@ impl Stepwise {
             self.outcomes.flight.put(self.in_order.arrival(flow, departs + delay), segment);
         }
         self.serving = Some(Serving { departs, begun: now, flow, size, bytes: size, told });
+        if self.reports.is_some() {
+            self.note_rate(now);
+        }
     }
 
     /// Sends what is left of the packet in transmission over a medium that has just taken the place of another. Its fate
@@ -295,7 +319,20 @@ impl Stepwise {
             None if self.departures == Departures::Watched => self.begins,
             None => self.begins + self.least_delay,
         };
-        Some(serving.min(self.outcomes.due())).filter(|&time| time != Time::NEVER)
+        let mut due = serving.min(self.outcomes.due());
+        if let Some(reports) = &self.reports {
+            due = due.min(self.changes()).min(self.rate_due).min(reports.due());
+        }
+        Some(due).filter(|&time| time != Time::NEVER)
+    }
+
+    pub(super) fn listen(&mut self) {
+        self.reports = Some(Box::new(RateReports::new(self.medium.rate(Time::ZERO))));
+        self.rate_due = self.medium.rate_until(Time::ZERO);
+    }
+
+    pub(super) fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
+        self.reports.as_mut()?.poll(now)
     }
 
     pub(super) fn watch(&mut self, departures: Departures) {
@@ -343,6 +380,7 @@ impl Stepwise {
             Some(serving) => self.resume(now, serving),
             None => self.enforce_order(),
         }
+        self.note_rate(now);
     }
 
     pub(super) fn assign(&mut self, flow: FlowId, user: u32) {

@@ -189,7 +189,11 @@ impl Medium for SampleMedium {
     }
 
     fn rate(&self, now: Time) -> Rate {
-        self.playhead.at(now).rate
+        self.playhead.at(now).0.rate
+    }
+
+    fn rate_until(&self, now: Time) -> Time {
+        self.playhead.at(now).1
     }
 
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {

@@ -108,6 +108,13 @@ impl Medium for OpportunityMedium {
         self.rates[(offset / STRETCH.as_nanos()) as usize]
     }
 
+    fn rate_until(&self, now: Time) -> Time {
+        let length = self.opportunities.length().as_nanos();
+        let offset = now.as_nanos() % length;
+        let next = (offset / STRETCH.as_nanos() + 1) * STRETCH.as_nanos();
+        now + Span::from_nanos(next.min(length) - offset)
+    }
+
     /// What of all opportunities is left for packets like those that were sent; for those of 1500 bytes, where none was.
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let (packets, bytes) = match self.packets {

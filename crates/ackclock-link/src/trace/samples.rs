@@ -146,10 +146,11 @@ impl Playhead {
         (self.samples.rows[self.index], self.begun + self.samples.end(self.index))
     }
 
-    /// The row that holds at any instant.
-    pub(super) fn at(&self, now: Time) -> Sample {
+    /// The row that holds at any instant, and until when.
+    pub(super) fn at(&self, now: Time) -> (Sample, Time) {
         let (_, offset) = playing(self.samples.length, now);
-        self.samples.rows[self.samples.index_at(offset)]
+        let index = self.samples.index_at(offset);
+        (self.samples.rows[index], now + self.samples.end(index).saturating_sub(offset))
     }
 }
 
@@ -185,7 +186,7 @@ mod tests {
         {
             let (row, end) = playhead.seek(ms(now));
             assert_eq!((row.rate.as_bps(), end), (kbps * 1000, ms(until)), "at {now} ms");
-            assert_eq!(playhead.at(ms(now)), row);
+            assert_eq!(playhead.at(ms(now)).0, row);
         }
     }
 }
