@@ -147,6 +147,15 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
     }
     for least, tick, limited, guard in product(("1s", ""), ("10ms", "100ms"), ("on", "off"), ("on", "off"))
 }
+# What the source does not state of the radio, varied together: what waits for the edge between two TTIs.
+RADIOS: Mapping[str, Mapping[str, Any]] = {
+    f"delivery {delivery}, status {status}, repetition {repetition}": {
+        "edge.down.delivery": delivery,
+        "edge.down.status": status,
+        "edge.down.repetition": repetition,
+    }
+    for delivery, status, repetition in product(("by-block", "by-tti"), repeat=3)
+}
 HUNTED: Mapping[str, Download] = {
     name: LARGE_FILES[name] for name in ("L02-T3-1", "L02-T3-2", "L02-T7-1", "L02-T8-1", "L02-T14-1", "L02-T15-1")
 }
@@ -163,7 +172,7 @@ def points() -> Iterator[str]:
         yield one.point()
         yield one.without_errors().point()
     for one in HUNTED.values():
-        for keys in READINGS.values():
+        for keys in (*READINGS.values(), *RADIOS.values()):
             yield replace(one, keys={**one.keys, **keys}).point()
     yield from (one.point() for one in open_ends().values())
 

@@ -1,7 +1,8 @@
 """What decides the rows that do not hold, and what the source leaves for others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +16,19 @@ from ackclock.papers.l02.measures import fast_retransmits, increase, timeouts
 
 def tables(runs: Runs, expected: Expected) -> Iterator[Table]:
     """All tables."""
-    yield readings(runs, expected)
+    yield readings(runs, expected, "TCP", grid.READINGS)
+    yield readings(runs, expected, "the radio", grid.RADIOS)
     yield open_ends(runs)
 
 
-def readings(runs: Runs, expected: Expected) -> Table:
-    """The increases that were hunted, with every combination of what is not stated of TCP."""
+def readings(runs: Runs, expected: Expected, of_what: str, of: Mapping[str, Mapping[str, Any]]) -> Table:
+    """The increases that were hunted, with every combination of what is not stated of TCP or of the radio."""
     rows = [["printed", *(f"{expected[row].value} %" for row in grid.HUNTED)]]
-    for name, keys in grid.READINGS.items():
-        rows.append([name, *(_with_counts(runs, replace(of, keys={**of.keys, **keys})) for of in grid.HUNTED.values())])
-    columns = ["TCP", *grid.HUNTED]
-    return Table(
-        "Increase in %, and fast retransmits and time-outs of a download, with other readings of TCP", columns, rows
-    )
+    for name, keys in of.items():
+        points = (replace(one, keys={**one.keys, **keys}) for one in grid.HUNTED.values())
+        rows.append([name, *(_with_counts(runs, point) for point in points)])
+    title = f"Increase in %, and fast retransmits and time-outs of a download, with other readings of {of_what}"
+    return Table(title, [of_what, *grid.HUNTED], rows)
 
 
 def open_ends(runs: Runs) -> Table:

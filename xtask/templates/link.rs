@@ -99,6 +99,10 @@ impl Medium for State {
         self.rate
     }
 
+    fn rate_until(&self, _: Time) -> Time {
+        Time::NEVER
+    }
+
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         steady_work(self.rate, from, until)
     }

@@ -172,7 +172,8 @@ fn over_a_relay_the_reductions_of_both_connections_count() {
 /// twice, with 14. One in a thousand fails three times, and is taken for a loss even so.
 #[test]
 fn a_threshold_beyond_the_reordering_takes_none_for_a_loss() {
-    let rlc = "edge.down={ kind = \"umts-rlc\", rate = \"384kbit/s\", bler = 0.1, order = \"out-of-sequence\" }";
+    let rlc =
+        "edge.down={ kind = \"umts-rlc\", rate = \"384kbit/s\", bler = 0.1, order = \"out-of-sequence\" }";
     let with = |threshold: u32| {
         let threshold = format!("flow.0.sender.dup_thresh={threshold}");
         flow(WINDOW, &[rlc, &threshold, "duration=300s", "flow.0.packet=576B", "flow.0.max_window=25p"])
