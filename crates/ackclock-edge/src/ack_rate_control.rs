@@ -21,7 +21,9 @@
 //! so that order is kept. No more than 4096 ACKs wait: beyond that the oldest goes.
 //!
 //! ## Validation
-//! The table of delays and the algorithm by hand (tests below). AC06 itself needs a radio link controller: none yet.
+//! The table of delays and the algorithm by hand (tests below). Over the radio link control of UMTS, table 2 of the source
+//! (`papers/ac06`): of eight goodputs under the controller seven are within 6 %; of eight delays the four of one flow are within
+//! 20 %, the four of four flows are 21 to 35 % longer.
 
 use std::collections::VecDeque;
 
