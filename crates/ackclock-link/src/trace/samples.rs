@@ -186,7 +186,7 @@ mod tests {
         {
             let (row, end) = playhead.seek(ms(now));
             assert_eq!((row.rate.as_bps(), end), (kbps * 1000, ms(until)), "at {now} ms");
-            assert_eq!(playhead.at(ms(now)).0, row);
+            assert_eq!(playhead.at(ms(now)), (row, end));
         }
     }
 }
