@@ -98,6 +98,13 @@ class Download:
             keys["runs"] = SMALL_RUNS
         return point(SCENARIO, {**keys, **self.keys})
 
+    @property
+    def request_s(self) -> float:
+        """How long the SYN of the mobile travels, where there is a handshake: in the source the server opens."""
+        if self.size == LARGE:
+            return 0.0
+        return 0.030 if "edge.up.delay" in self.keys else 0.135
+
     def without_errors(self) -> "Download":
         """What an increase is over: Reno without errors, not split."""
         return replace(self, error=0.0, sender="reno", keys={}, small_pdus=False, order=OUT)
@@ -192,6 +199,8 @@ def open_ends() -> Mapping[str, Download]:
         "10 % of ACKs lost": Download(keys={"edge.up.loss": 0.1}),
         "a loss is 15 duplicates": Download(keys={"flow.sender.dup_thresh": 15}),
         "delayed ACKs": Download(keys={"flow.acks": "delayed"}),
+        "four flows, for each": Download(keys={"flow.count": 4}),
+        "eight flows, for each": Download(keys={"flow.count": 8}),
         "SACK": Download(sender="sack"),
         "Westwood+": Download(sender="westwood-plus"),
         "100 kB, as in table 10": small[OUT],

@@ -5,10 +5,6 @@ TRIED: dict[str, str] = {
         "20 to 21 without limited transmit, 28 to 30 where reports or repetitions wait for TTIs (and the first row"
         " is then 277 to 286)"
     ),
-    "L02-T10-2-0": (
-        "The mobile opens the connection and the first data comes one and a half round trips later; the source's "
-        "server opens and sends after one, 245 kbit/s"
-    ),
     "L02-T14-1": (
         "348 with repetitions after 80 ms; no reading of TCP or of the radio in the tables below gives more than 340"
     ),
@@ -22,7 +18,6 @@ TRIED: dict[str, str] = {
     ),
     "L02-F20-2": ("As L02-F20-1"),
     "L02-F20-4": ("As L02-F20-1: Reno, Westwood and Eifel are one and the same"),
-    "L02-O3": ("As L02-T10-2-0"),
     "L02-O5": ("At 64 kbit/s and 576 bytes three fast retransmits in 28 000 packets; at the other two none"),
     "L02-O7": ("As L02-F20-1"),
     "L02-O8": ("As L02-F20-1"),

@@ -77,7 +77,8 @@ def with_spread(mean: float, spread: float) -> str:
     """A mean to the digit that its spread leaves certain; four digits where there is no spread."""
     if math.isnan(mean):
         return "none"
-    if not spread > 0:
+    # Equal numbers differ by what their mean was rounded.
+    if not spread > abs(mean) * 1e-12:
         return f"{mean:.0f}" if abs(mean) >= 10_000 else f"{mean:.4g}"
     decimals = max(0, 1 - math.floor(math.log10(spread)))
     if abs(mean) >= 10_000:

@@ -22,7 +22,8 @@
 //! something waits for an edge is no part of it, but of the networks that it simplifies.
 //!
 //! ## Validation
-//! Timelines of blocks by hand, and the mean number of transmissions (unit tests); the laws of links.
+//! Timelines of blocks by hand, and the mean number of transmissions (unit tests); the laws of links; L02's tables in
+//! `papers/l02`.
 
 mod config;
 mod receiver;

@@ -33,7 +33,8 @@
 //!
 //! ## Validation
 //! Scripted exchanges for each trigger and timer; every packet delivered once and in order or reported lost, the window kept and memory bounded
-//! under random errors; throughput and delay beside the closed form for independent errors (unit tests and `tests/bearers.rs`).
+//! under random errors; throughput and delay beside the closed form for independent errors (unit tests and `tests/bearers.rs`);
+//! the conventional case of AC06 (`papers/ac06`); real senders over it beside the simulator's (`docs/how-to/umts.md`).
 
 mod air;
 mod config;
