@@ -13,6 +13,7 @@ from ackclock.papers.ac06.measures import BUFFERED, TTI, delay, goodput
 
 GOODPUT, DELAY = "goodput (kbit/s)", "delay of a packet (s)"
 CONFIDENCE = 0.9
+DRAWN = "The window is drawn as the sender keeps it; the receiver allows 43 packets."
 
 
 def figures(runs: Runs) -> Iterator[Figure]:
@@ -21,7 +22,7 @@ def figures(runs: Runs) -> Iterator[Figure]:
         family = {f"{flows} flow(s)": grid.by_buffer(flows) for flows in grid.BUFFER_FLOWS}
         drawing = curves(runs, family, of, "buffer (packets)", label)
         yield Figure(f"figure-1-{name}", "The conventional case over the buffer.", drawing)
-    yield Figure("figure-2", "One conventional download: window, and packets in the buffer.", traced(None))
+    yield Figure("figure-2", f"One conventional download: window, and packets in the buffer. {DRAWN}", traced(None))
     yield Figure("figure-5", "Formula 1: the delay between two ACKs over the occupancy, maxd 500 ms.", shapes())
     for figure, flows in ((7, 1), (8, 4)):
         for alpha in grid.SHOWN_ALPHAS:
@@ -31,9 +32,10 @@ def figures(runs: Runs) -> Iterator[Figure]:
         family = {f"maxd {ms} ms": grid.by_alpha(ms) for ms in grid.ALPHA_LONGEST}
         drawing = curves(runs, family, of, "alpha", label)
         drawing.axes[0].set_xscale("symlog", linthresh=1)
+        drawing.axes[0].set_xticks(grid.ALPHAS, [f"{alpha:g}" for alpha in grid.ALPHAS])
         yield Figure(f"figure-10-{name}", "One flow, minth 10 packets, over alpha.", drawing)
     for part, control in zip("abc", (CONFIGURATIONS[0], CONFIGURATIONS[1], CONFIGURATIONS[3]), strict=True):
-        yield Figure(f"figure-11{part}", f"One download with {control.name}.", traced(control))
+        yield Figure(f"figure-11{part}", f"One download with {control.name}. {DRAWN}", traced(control))
 
 
 def sweep(runs: Runs, figure: int, flows: int, alpha: float) -> Iterator[Figure]:
