@@ -11,8 +11,9 @@ use crate::cc::CcContext;
 use crate::cc::bbr::BbrConfig;
 use crate::cc::cubic::CubicConfig;
 use crate::cc::westwood::WestwoodConfig;
+use crate::recovery::DupThresh;
 use crate::rtt::RtoConfig;
-use crate::scoreboard::{DUP_THRESH, SackMemory};
+use crate::scoreboard::SackMemory;
 use crate::stack::Stack;
 
 /// Options of a sender.
@@ -29,9 +30,10 @@ pub struct SenderConfig {
     pub partial_ack_timer: PartialAckTimer,
     /// New data on each duplicate acknowledgement before `dup_thresh` of them, the first two unless said (RFC 3042); in the stack of Linux it is always so.
     pub limited_transmit: Switch,
-    /// Duplicate acknowledgements, or segments received beyond a gap, that tell of a loss: DupThresh of RFC 5681 and RFC 6675. Not in the
-    /// stack of Linux, which finds its own.
-    pub dup_thresh: u32,
+    /// Duplicate acknowledgements, or segments received beyond a gap, that tell of a loss: DupThresh of RFC 5681 and RFC 6675, 1 to 1000.
+    /// `careful` and `aggressive` (sack, westwood-plus, cubic, bbr) adapt it to what is outstanding, so that packets may overtake each other
+    /// for a round trip (RFC 4653). Not in the stack of Linux, which finds its own.
+    pub dup_thresh: DupThresh,
     /// sack, westwood-plus, cubic, bbr: whether SACK marks outlive a timeout.
     pub sack_memory: SackMemory,
     /// sack, westwood-plus, cubic, and newreno in the stack of Linux: spread a reduction over the recovery (PRR, RFC 6937).
@@ -44,6 +46,9 @@ pub struct SenderConfig {
     pub halves: Option<Halves>,
     /// Initial slow-start threshold; the largest window by default.
     pub initial_ssthresh: Option<Size>,
+    /// All but bbr: the window after a timeout, at least one packet (LW of RFC 5681, which allows no more than one). Not in the stack of Linux,
+    /// which sends one packet beside what is still in flight.
+    pub loss_window: Size,
     /// Timestamps (RFC 7323). The default is the row's.
     pub timestamps: Option<Switch>,
     /// Clock of the timestamps.
@@ -83,12 +88,13 @@ impl Default for SenderConfig {
             recover_guard: Switch::Off,
             partial_ack_timer: PartialAckTimer::Impatient,
             limited_transmit: Switch::Off,
-            dup_thresh: DUP_THRESH,
+            dup_thresh: DupThresh::default(),
             sack_memory: SackMemory::Keep,
             prr: Switch::Off,
             growth: Growth::Acks,
             halves: None,
             initial_ssthresh: None,
+            loss_window: ONE_PACKET,
             timestamps: None,
             timestamp_tick: Span::from_millis(1),
             ecn: Switch::Off,
@@ -103,8 +109,8 @@ impl Default for SenderConfig {
     }
 }
 
-/// Largest DupThresh.
-const MOST_DUPLICATES: u32 = 1000;
+/// The loss window of RFC 5681.
+const ONE_PACKET: Size = Size::Packets(1);
 
 impl Config for SenderConfig {
     fn check(&self) -> Result<(), ConfigError> {
@@ -114,13 +120,11 @@ impl Config for SenderConfig {
         if self.timestamp_tick == Span::ZERO {
             return Err(ConfigError::new("timestamp_tick", "0s is not above 0"));
         }
-        if !(1..=MOST_DUPLICATES).contains(&self.dup_thresh) {
-            let message = format!("{} is not 1 to {MOST_DUPLICATES}", self.dup_thresh);
-            return Err(ConfigError::new("dup_thresh", message));
-        }
-        if self.stack == Stack::Linux && self.dup_thresh != DUP_THRESH {
-            let message = format!("{}: stack = \"linux\" finds its own", self.dup_thresh);
-            return Err(ConfigError::new("dup_thresh", message));
+        self.dup_thresh.check(self).map_err(|error| error.under("dup_thresh"))?;
+        window_bytes(self.loss_window, 1).map_err(|error| error.under("loss_window"))?;
+        if self.stack == Stack::Linux && self.loss_window != ONE_PACKET {
+            let message = format!("{}: stack = \"linux\" has its own", self.loss_window);
+            return Err(ConfigError::new("loss_window", message));
         }
         // Linux takes back by other proofs too.
         let needs_timestamps = self.undo == Some(UndoKind::Eifel) && self.stack == Stack::Rfc;
@@ -303,6 +307,7 @@ pub(crate) fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> C
         mss: u32::from(mss),
         initial_window: window_in_bytes(params.initial_window, mss),
         initial_ssthresh: window_in_bytes(config.initial_ssthresh.unwrap_or(params.max_window), mss),
+        loss_window: window_in_bytes(config.loss_window, mss).max(u32::from(mss)),
         stack: config.stack,
     }
 }

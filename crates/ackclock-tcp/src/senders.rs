@@ -16,7 +16,7 @@ use crate::cc::westwood::Westwood;
 use crate::cc::westwood_plus::WestwoodPlus;
 use crate::cc::{BuildControl, CcContext};
 use crate::config::{FlowParams, Halves, RowDefaults, SenderConfig, Switch, UndoKind};
-use crate::recovery::{NewReno, Recovery, Reno, Sack, Sack1};
+use crate::recovery::{DupThresh, NewReno, Recovery, Reno, Sack, Sack1};
 use crate::sender::{Sender, TcpSender};
 use crate::stack::Stack;
 
@@ -168,7 +168,12 @@ impl<P: Parts> Config for Row<P> {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        self.config.check()
+        self.config.check()?;
+        if matches!(self.config.dup_thresh, DupThresh::Adaptive(_)) && !P::Recovery::ADAPTS_DUP_THRESH {
+            let message = "it adapts to SACK alone: sack, westwood-plus, cubic and bbr have it";
+            return Err(ConfigError::new("dup_thresh", message));
+        }
+        Ok(())
     }
 }
 

@@ -168,7 +168,7 @@ proptest! {
         initial_ssthresh in bytes(),
         ops in prop::collection::vec((nanos(), op()), 1..150),
     ) {
-        let context = CcContext { mss, initial_window, initial_ssthresh, stack: Stack::Rfc };
+        let context = CcContext { mss, initial_window, initial_ssthresh, loss_window: mss, stack: Stack::Rfc };
         for (name, build) in CONTROLLERS {
             let (mut one, mut other) = (build(context), build(context));
             prop_assert!(one.window() >= mss, "{}: `window` begins with {}", name, one.window());
@@ -192,7 +192,7 @@ proptest! {
         acks in 0usize..200,
         cause in cause(),
     ) {
-        let context = CcContext { mss, initial_window: segments * mss, initial_ssthresh: u32::MAX, stack: Stack::Rfc };
+        let context = CcContext { mss, initial_window: segments * mss, initial_ssthresh: u32::MAX, loss_window: mss, stack: Stack::Rfc };
         for (name, build) in CONTROLLERS {
             let mut cc = build(context);
             for step in 0..acks {

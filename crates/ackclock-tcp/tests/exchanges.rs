@@ -1,96 +1,14 @@
 //! Scripted exchanges in the manner of packetdrill: what comes in, and exactly what must go out.
-//!
-//! Segments carry 1000 bytes and numbers begin at 0; `sent` gives them as thousands, so `[3, 4]` are the segments that
-//! begin at bytes 3000 and 4000.
 
 // Helpers of tests may unwrap as tests may.
 #![allow(clippy::unwrap_used)]
 
-use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, SynOptions, Time, Timestamps};
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, SynOptions, Timestamps};
 use ackclock_tcp::sender::State;
-use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, Sender, Supply};
-use serde_json::{Value, json};
+use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, Supply};
+use serde_json::json;
 
-const NOTHING: [u32; 0] = [];
-
-struct Script {
-    sender: Box<dyn Sender>,
-    first: Seq,
-    window: u16,
-}
-
-fn at(ms: u64) -> Time {
-    Time::ZERO + Span::from_millis(ms)
-}
-
-fn params(initial_window: u32) -> FlowParams {
-    FlowParams {
-        packet: 1040,
-        initial_window: Size::Packets(initial_window),
-        first: Seq(0),
-        ..FlowParams::new(FlowId(0))
-    }
-}
-
-impl Script {
-    fn new(config: Value, initial_window: u32) -> Self {
-        Self::with(config, params(initial_window), Supply::Endless)
-    }
-
-    fn with(config: Value, params: FlowParams, supply: Supply) -> Self {
-        let mut sender = SENDERS.resolve(&config).unwrap().build(params).unwrap();
-        sender.supply(supply);
-        sender.on_timeout(Time::ZERO);
-        Self { sender, first: params.first, window: u16::MAX }
-    }
-
-    fn segments(&mut self, now: Time) -> Vec<Segment> {
-        std::iter::from_fn(|| self.sender.poll_segment(now)).collect()
-    }
-
-    /// What goes out now, in thousands.
-    fn sent(&mut self, now: Time) -> Vec<u32> {
-        let first = self.first;
-        self.segments(now).iter().map(|segment| segment.seq.since(first) / 1000).collect()
-    }
-
-    fn ack_segment(&self, thousands: u32) -> Segment {
-        let mut ack = Segment::pure_ack(FlowId(0), self.first + thousands * 1000, 40);
-        ack.seq = Seq(1);
-        ack.window = self.window;
-        ack.set_scale(Some(4));
-        ack
-    }
-
-    fn ack(&mut self, now: Time, thousands: u32) -> Vec<u32> {
-        let ack = self.ack_segment(thousands);
-        self.sender.on_segment(now, &ack);
-        self.sent(now)
-    }
-
-    fn sack(&mut self, now: Time, thousands: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
-        let mut ack = self.ack_segment(thousands);
-        for (left, right) in blocks {
-            ack.push_sack(SackBlock { left: self.first + left * 1000, right: self.first + right * 1000 });
-        }
-        self.sender.on_segment(now, &ack);
-        self.sent(now)
-    }
-
-    fn timeout(&mut self) -> (Time, Vec<u32>) {
-        let now = self.sender.poll_timeout().unwrap();
-        self.sender.on_timeout(now);
-        (now, self.sent(now))
-    }
-
-    fn cwnd(&self) -> u32 {
-        self.sender.cwnd() / 1000
-    }
-
-    fn ssthresh(&self) -> u32 {
-        self.sender.ssthresh().unwrap() / 1000
-    }
-}
+use crate::script::{NOTHING, Script, at, params};
 
 #[test]
 fn slow_start_sends_two_segments_for_each_ack() {
@@ -248,9 +166,44 @@ fn a_threshold_that_nobody_would_obey_is_refused() {
     for (options, why) in [
         (json!({"kind": "reno", "dup_thresh": 0}), "1 to 1000"),
         (json!({"kind": "cubic", "stack": "linux", "dup_thresh": 5}), "finds its own"),
+        (json!({"kind": "cubic", "stack": "linux", "dup_thresh": "careful"}), "finds its own"),
+        (json!({"kind": "sack", "dup_thresh": "bold"}), "1 to 1000, \"careful\" or \"aggressive\""),
+        (json!({"kind": "sack", "dup_thresh": -1}), "1 to 1000"),
+        (json!({"kind": "newreno", "dup_thresh": "careful"}), "sack, westwood-plus, cubic and bbr"),
+        (
+            json!({"kind": "sack", "dup_thresh": "careful", "limited_transmit": "on"}),
+            "limited_transmit \"off\"",
+        ),
     ] {
         let error = SENDERS.resolve(&options).map(drop).unwrap_err().to_string();
         assert!(error.contains("dup_thresh") && error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_timeout_leaves_the_loss_window() {
+    for kind in ["reno", "newreno", "sack", "sack1", "eifel", "westwood", "westwood-plus", "cubic"] {
+        for packets in [1u32, 3] {
+            let mut script = Script::new(json!({"kind": kind, "loss_window": format!("{packets}p")}), 8);
+            script.sent(at(0));
+            let (_, sent) = script.timeout();
+            assert_eq!(sent, (0..packets).collect::<Vec<u32>>(), "{kind}");
+            assert_eq!(script.cwnd(), packets, "{kind}");
+            // The same segment times out again.
+            assert_eq!(script.timeout().1.len(), packets as usize, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_loss_window_that_nobody_would_obey_is_refused() {
+    for (options, why) in [
+        (json!({"kind": "reno", "loss_window": "0p"}), "0p is not between"),
+        (json!({"kind": "reno", "loss_window": "2bdp"}), "2bdp is not a window"),
+        (json!({"kind": "cubic", "stack": "linux", "loss_window": "2p"}), "has its own"),
+    ] {
+        let error = SENDERS.resolve(&options).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("loss_window: ") && error.contains(why), "{error}");
     }
 }
 

@@ -85,6 +85,8 @@ pub struct Cubic {
     growth: Growth,
     /// The curve of the stack of Linux, instead of the stage.
     linux: Option<Bictcp>,
+    /// LW of RFC 5681, segments.
+    loss_window: f64,
     state: State,
     /// The state before the last reduction.
     before: Option<State>,
@@ -125,6 +127,7 @@ impl Cubic {
         let ssthresh = f64::from(context.initial_ssthresh) / mss;
         Self {
             mss,
+            loss_window: f64::from(context.loss_window) / mss,
             fast_convergence: config.fast_convergence,
             hystart: (config.hystart == SlowStartEnd::On).then(HyStart::new),
             hybrid: (config.hystart == SlowStartEnd::Classic).then(HybridStart::new),
@@ -233,7 +236,7 @@ impl Cubic {
         let (cwnd_after, w_max) = match event.cause {
             Congestion::FastRetransmit => (ssthresh, Some(remembered)),
             Congestion::Ecn => (reduced.max(1.0), Some(remembered)),
-            Congestion::Timeout => (1.0, None),
+            Congestion::Timeout => (self.loss_window, None),
         };
         self.state = State { cwnd: cwnd_after, ssthresh, w_max, cwnd_prior: cwnd, stage: None };
     }
@@ -272,7 +275,7 @@ impl CongestionControl for Cubic {
         let held = event.cause == Congestion::Timeout && event.repeated_timeout;
         if held {
             // ssthresh is held (RFC 5681 section 3.1), and so is what a spurious timeout would give back.
-            self.state.cwnd = 1.0;
+            self.state.cwnd = self.loss_window;
             self.state.stage = None;
         } else {
             self.before = Some(self.state);
@@ -364,6 +367,7 @@ mod tests {
                 mss: MSS,
                 initial_window: window * MSS,
                 initial_ssthresh: u32::MAX,
+                loss_window: MSS,
                 stack: Stack::Rfc,
             };
             Self { cubic: Cubic::new(&CubicConfig::default(), Growth::Acks, context), now: Time::ZERO, rtt }

@@ -177,6 +177,8 @@ pub struct CcContext {
     pub initial_window: u32,
     /// Initial slow-start threshold, bytes.
     pub initial_ssthresh: u32,
+    /// Window after a timeout, bytes; at least one segment.
+    pub loss_window: u32,
     /// Whose rules hold where no option says otherwise.
     pub stack: Stack,
 }

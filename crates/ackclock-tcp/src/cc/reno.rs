@@ -10,7 +10,7 @@
 //! An acknowledgement that advances adds what it covers, but one segment at most, below the threshold, and 1/cwnd of a segment
 //! above it.
 //! A loss halves the window in use or what is outstanding, as `halves` says, but the threshold is never below two segments. A
-//! timeout also sets the window to one segment. A congestion echo halves as a loss does.
+//! timeout also sets the window to the loss window, one segment unless said. A congestion echo halves as a loss does.
 //!
 //! ## Differences from the source
 //! - Grows while the peer's window, not its own, is the limit; what is halved is the smaller of the two.
@@ -37,6 +37,8 @@ pub struct Reno {
     growth: Growth,
     stack: Stack,
     steps: Steps,
+    /// LW of RFC 5681.
+    loss_window: f64,
     /// Window and threshold before the last reduction.
     before: (f64, f64),
 }
@@ -60,6 +62,7 @@ impl Reno {
             growth,
             stack: context.stack,
             steps: Steps::default(),
+            loss_window: f64::from(context.loss_window) / mss,
             before,
         };
         reno.set(cwnd);
@@ -146,7 +149,7 @@ impl CongestionControl for Reno {
         let half = if held { self.ssthresh } else { self.half(event) };
         self.ssthresh = if self.halves == Halves::ExactWindow { half.floor() } else { half };
         self.set(match event.cause {
-            Congestion::Timeout => 1.0,
+            Congestion::Timeout => self.loss_window,
             Congestion::FastRetransmit => half,
             Congestion::Ecn => self.cwnd.min(half),
         });
@@ -178,7 +181,13 @@ mod tests {
 
     fn reno(halves: Halves) -> Reno {
         Reno::new(
-            &CcContext { mss: 1000, initial_window: 1000, initial_ssthresh: 8000, stack: Stack::Rfc },
+            &CcContext {
+                mss: 1000,
+                initial_window: 1000,
+                initial_ssthresh: 8000,
+                loss_window: 1000,
+                stack: Stack::Rfc,
+            },
             halves,
             Growth::Acks,
         )
@@ -207,8 +216,13 @@ mod tests {
 
     #[test]
     fn in_the_stack_of_linux_avoidance_grows_by_one_segment_a_window() {
-        let context =
-            CcContext { mss: 1000, initial_window: 10_000, initial_ssthresh: 10_000, stack: Stack::Linux };
+        let context = CcContext {
+            mss: 1000,
+            initial_window: 10_000,
+            initial_ssthresh: 10_000,
+            loss_window: 1000,
+            stack: Stack::Linux,
+        };
         let mut reno = Reno::new(&context, Halves::Cwnd, Growth::Bytes);
         let mut windows = Vec::new();
         for _ in 0..21 {

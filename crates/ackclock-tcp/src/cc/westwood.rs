@@ -138,7 +138,7 @@ impl<F: BandwidthFilter> CongestionControl for Westwood<F> {
         self.reno.on_congestion(event);
         let Some(pipe) = self.pipe(event.now) else { return };
         let window = match event.cause {
-            Congestion::Timeout => self.mss,
+            Congestion::Timeout => self.reno.window(),
             Congestion::FastRetransmit | Congestion::Ecn => before.min(pipe),
         };
         self.reno.adopt(window, pipe);
@@ -264,6 +264,7 @@ mod tests {
             mss: MSS,
             initial_window: window * MSS,
             initial_ssthresh: window * MSS,
+            loss_window: MSS,
             stack: Stack::Rfc,
         };
         Westwood::build(&SenderConfig::default(), &context, Halves::Window)

@@ -6,6 +6,7 @@
 pub mod counted;
 mod frto;
 pub mod linux;
+pub mod ncr;
 pub mod newreno;
 pub mod rack;
 pub mod reno;
@@ -22,6 +23,7 @@ use crate::sent::Index;
 
 pub use counted::Counted;
 pub use linux::Linux;
+pub use ncr::DupThresh;
 pub use newreno::NewReno;
 pub use rack::Rack;
 pub use reno::Reno;
@@ -35,6 +37,9 @@ pub trait Recovery: Send {
 
     /// What halves by default at a loss: the window, as the classic agents do, or what is outstanding (RFC 5681 (4)).
     const HALVES: crate::config::Halves;
+
+    /// Whether its DupThresh can adapt to what is outstanding.
+    const ADAPTS_DUP_THRESH: bool = false;
 
     /// Whether it wants to know which segments an acknowledgement shows to have arrived ([`AckFacts::latest`]).
     const FOLLOWS_ARRIVALS: bool = false;
@@ -89,6 +94,11 @@ pub trait Recovery: Send {
     /// Bytes that the last acknowledgement delivered, of which `told` are acknowledged or SACKed by it.
     fn delivered(&self, told: u32) -> u32 {
         told
+    }
+
+    /// What was outstanding before it let more out than the window allows, bytes; `None` where it did not.
+    fn flight_before(&self) -> Option<u32> {
+        None
     }
 
     /// What to send next, if the window allows. What it gives is sent.
@@ -147,6 +157,13 @@ pub enum Verdict {
     Partial(Timer),
     /// Recovery is over.
     Leave(Exit),
+    /// Packets only overtook each other, while more was sent than the window allows: it takes these values, bytes.
+    Reordered {
+        /// The congestion window.
+        cwnd: u32,
+        /// The slow-start threshold.
+        ssthresh: u32,
+    },
     /// The last timeout was for nothing: take the reduction back.
     Spurious,
     /// A probe that sent the last segment again is answered.

@@ -57,7 +57,7 @@ impl Recovery for NewReno {
             partials: 0,
             timer: config.partial_ack_timer,
             limited_transmit: config.limited_transmit,
-            dup_thresh: config.dup_thresh,
+            dup_thresh: config.dup_thresh.least(),
         }
     }
 

@@ -56,7 +56,7 @@ impl Recovery for Reno {
             recover: None,
             guard: config.recover_guard,
             limited_transmit: config.limited_transmit,
-            dup_thresh: config.dup_thresh,
+            dup_thresh: config.dup_thresh.least(),
         }
     }
 

@@ -3,7 +3,8 @@
 //! Loss recovery by selective acknowledgements.
 //!
 //! ## Source
-//! RFC 6675 (`NextSeg` and the algorithm of section 5); limited transmit: section 5 step (3) and RFC 3042.
+//! RFC 6675 (`NextSeg` and the algorithm of section 5); limited transmit: section 5 step (3) and RFC 3042; a DupThresh that adapts:
+//! RFC 4653 ([`ncr`](super::ncr)).
 //!
 //! ## What it does
 //! Recovery begins with the third duplicate or when the left edge is lost by `IsLost`. While `pipe` leaves room in the
@@ -22,6 +23,7 @@
 
 use ackclock_core::{Seq, Time};
 
+use super::ncr::Ncr;
 use super::{AckFacts, Exit, Linux, Next, Recovery, Timer, Verdict, Window, in_sequence};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
@@ -42,7 +44,9 @@ pub struct Sack {
     /// Whether this recovery still has its rescue retransmission.
     rescue: bool,
     limited_transmit: Switch,
+    /// The one in force, held while losses are repaired.
     dup_thresh: u32,
+    ncr: Option<Ncr>,
     memory: SackMemory,
 }
 
@@ -50,6 +54,7 @@ impl Recovery for Sack {
     const USES_SACK: bool = true;
     const HALVES: Halves = Halves::Flight;
     const KNOWS_FLIGHT: bool = true;
+    const ADAPTS_DUP_THRESH: bool = true;
 
     type InLinux = Linux;
 
@@ -62,7 +67,8 @@ impl Recovery for Sack {
             retransmit: false,
             rescue: false,
             limited_transmit: config.limited_transmit,
-            dup_thresh: config.dup_thresh,
+            dup_thresh: config.dup_thresh.least(),
+            ncr: Ncr::new(config),
             memory: config.sack_memory,
         }
     }
@@ -70,6 +76,11 @@ impl Recovery for Sack {
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.duplicates = 0;
         self.cursor = self.cursor.max(board.sent().first());
+        let overtaken = match &mut self.ncr {
+            Some(ncr) => ncr.on_advance(ack.mss, board),
+            None => Verdict::Open,
+        };
+        self.adapt(ack.mss, board);
         board.update_lost(ack.mss, self.dup_thresh);
         if self.recovery_point.is_some_and(|point| board.una().before(point)) {
             return if self.phase == Phase::FastRecovery {
@@ -80,10 +91,15 @@ impl Recovery for Sack {
         }
         self.recovery_point = None;
         let left = std::mem::replace(&mut self.phase, Phase::Open);
-        if left == Phase::FastRecovery { Verdict::Leave(Exit::Hold) } else { self.on_evidence(board) }
+        if left == Phase::FastRecovery {
+            return Verdict::Leave(Exit::Hold);
+        }
+        let verdict = self.on_evidence(board);
+        if verdict == Verdict::Open { overtaken } else { verdict }
     }
 
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
+        self.adapt(ack.mss, board);
         board.update_lost(ack.mss, self.dup_thresh);
         if ack.sacked == 0 && (board.sacked() > 0 || !ack.duplicate) {
             return Verdict::Open;
@@ -99,6 +115,7 @@ impl Recovery for Sack {
         self.cursor = board.sent().first();
         self.retransmit = true;
         self.rescue = false;
+        self.end_extension();
         board.lose_all(self.memory);
     }
 
@@ -119,6 +136,9 @@ impl Recovery for Sack {
             return Some(Next::Again(board.sent().first()));
         }
         if self.phase == Phase::Open {
+            if let Some(ncr) = self.ncr.as_mut().filter(|ncr| ncr.is_active()) {
+                return ncr.poll(window, board);
+            }
             // Section 5 step (3): what has arrived makes room, but only limited transmit may use it before recovery.
             let room = if self.limited_transmit == Switch::On { board.sacked() } else { 0 };
             return in_sequence(window, window.cwnd.saturating_add(room), board);
@@ -136,9 +156,27 @@ impl Recovery for Sack {
     fn has_duplicates(&self) -> bool {
         self.duplicates > 0
     }
+
+    fn flight_before(&self) -> Option<u32> {
+        self.ncr.and_then(|ncr| ncr.before())
+    }
 }
 
 impl Sack {
+    /// DupThresh follows what is outstanding, while nothing is being repaired.
+    fn adapt(&mut self, mss: u32, board: &Scoreboard) {
+        let repairs = self.recovery_point.is_some_and(|point| board.una().before(point));
+        if let Some(ncr) = self.ncr.as_mut().filter(|_| !repairs) {
+            self.dup_thresh = ncr.on_ack(mss, board);
+        }
+    }
+
+    fn end_extension(&mut self) {
+        if let Some(ncr) = &mut self.ncr {
+            ncr.end();
+        }
+    }
+
     /// Section 5 steps (1) to (4): whether recovery begins.
     fn on_evidence(&mut self, board: &mut Scoreboard) -> Verdict {
         if self.recovery_point.is_some() || board.sent().is_empty() {
@@ -152,6 +190,7 @@ impl Sack {
         self.phase = Phase::FastRecovery;
         self.retransmit = true;
         self.rescue = true;
+        self.end_extension();
         Verdict::Enter
     }
 

@@ -65,7 +65,7 @@ impl Recovery for Sack1 {
             timed_out: false,
             guard: config.recover_guard,
             limited_transmit: config.limited_transmit,
-            dup_thresh: config.dup_thresh,
+            dup_thresh: config.dup_thresh.least(),
         }
     }
 

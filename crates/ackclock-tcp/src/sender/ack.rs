@@ -143,7 +143,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             self.timer = now + self.rtt.rto();
         }
         let phase = match verdict {
-            Verdict::Leave(Exit::Hold | Exit::Cap(_)) => Phase::FastRecovery,
+            Verdict::Leave(Exit::Hold | Exit::Cap(_)) | Verdict::Reordered { .. } => Phase::FastRecovery,
             // RFC 4015 section 3: the window counts this acknowledgement already.
             _ if adopted => Phase::FastRecovery,
             _ => self.phase_of_control(),
@@ -160,8 +160,12 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
                     self.cc.adopt(self.cc.window().min(bytes), ssthresh);
                 }
             }
+            // An echo of congestion in the same round trip has reduced it for good.
+            Verdict::Reordered { cwnd, ssthresh } if self.ecn.reacted.is_none() => {
+                self.cc.adopt(cwnd, ssthresh)
+            }
             Verdict::Probed(tail) => self.on_probed(now, tail),
-            Verdict::Open | Verdict::Partial(_) => {}
+            Verdict::Open | Verdict::Partial(_) | Verdict::Reordered { .. } => {}
         }
         if self.reduction.is_some() {
             self.spread_reduction(news, self.board.losses() == news.losses);

@@ -109,7 +109,11 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             cause,
             // While losses are repaired, more is outstanding than the window lets be in the network, and limited
             // transmit may exceed it too (RFC 5681 section 3.2 step 2).
-            flight: if halves_window { cwnd } else { self.board.outstanding().min(cwnd) },
+            flight: match self.recovery.flight_before() {
+                Some(before) if cause == Congestion::FastRetransmit => before,
+                _ if halves_window => cwnd,
+                _ => self.board.outstanding().min(cwnd),
+            },
             window: cwnd.min(self.limit()).max(u32::from(self.mss)),
             repeated_timeout: cause == Congestion::Timeout
                 && (self.past.timed_out_at == Some(una) || repairs),

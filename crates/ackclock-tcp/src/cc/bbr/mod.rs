@@ -418,7 +418,13 @@ mod tests {
         }
 
         fn with(config: &BbrConfig, stack: Stack) -> Self {
-            let context = CcContext { mss: MSS, initial_window: 10 * MSS, initial_ssthresh: u32::MAX, stack };
+            let context = CcContext {
+                mss: MSS,
+                initial_window: 10 * MSS,
+                initial_ssthresh: u32::MAX,
+                loss_window: MSS,
+                stack,
+            };
             Self {
                 bbr: Bbr::new(config, context),
                 rate: DeliveryRate::default(),
