@@ -1,4 +1,4 @@
-"""The Python half of the command: `python -m ackclock paper | model | trace plot | report | sweep`.
+"""The Python half of the command: `python -m ackclock paper | model | list models | trace plot | report | sweep`.
 
 The binary `ackclock` runs this module for the parts that are Python's, with the same options and exit statuses.
 """
@@ -15,15 +15,16 @@ from typing import Annotated, Any
 
 import typer
 
+from ackclock import model_command
 from ackclock.files import in_unicode, naming, write_text, write_whole
 from ackclock.text import printable
 
 # Plain text, as the binary prints its help and errors.
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-model = typer.Typer(no_args_is_help=True, help="Throughput by formula, in packets per second and kbit/s.")
 trace = typer.Typer(no_args_is_help=True, help="Recordings of a link.")
-app.add_typer(model, name="model")
+listing = typer.Typer(no_args_is_help=True, help="What there is.")
 app.add_typer(trace, name="trace")
+app.add_typer(listing, name="list")
 
 Seeds = Annotated[int | None, typer.Option(min=1, help="Runs a point instead of the scenario's own number.")]
 
@@ -122,49 +123,13 @@ def trace_plot(
         print(f"ackclock: trace plot: {target} is written into this folder; --out names another file", file=sys.stderr)
 
 
-@model.command()
-def saw_tooth(mu: float, rtt: float, buffer: float) -> None:
-    """Constant link: rate MU (packets/s), minimum round trip RTT (s), BUFFER (packets)."""
-    from ackclock.models import saw_tooth as formula
-
-    _throughput(formula.throughput(mu, rtt, buffer))
-
-
-@model.command()
-def cycles(mu: float, rtt: float, buffer: float, wf: float, t0: float, p1: float, p2: float) -> None:
-    """Loss cycles: as saw-tooth, with loss window WF (packets), time-out T0 (s) and cycle shares P1, P2."""
-    from ackclock.models import cycles as formula
-
-    _throughput(formula.throughput(formula.Path(mu=mu, T=rtt, B=buffer, wf=wf, t0=t0), p1, p2))
-
-
-@model.command()
-def pftk(p: float, rtt: float, t0: float, b: int = 1, w_max: float = float("inf"), simplified: bool = False) -> None:
-    """Loss probability P, mean round trip RTT (s), time-out T0 (s)."""
-    from ackclock.models import pftk as formula
-
-    losses = formula.Losses(p=p, rtt=rtt, t0=t0, b=b)
-    _throughput(formula.simplified(losses, w_max) if simplified else formula.full(losses, w_max))
-
-
-@model.command()
-def poisson_sde(td_rate: float, to_rate: float, rtt: float) -> None:
-    """Poisson losses: fast retransmits and time-outs per second, mean round trip RTT (s)."""
-    from ackclock.models import poisson_sde as formula
-
-    _throughput(formula.throughput(td_rate, to_rate, rtt))
-
-
-@model.command()
-def capacity(mean: float, sd: float) -> None:
-    """Capacity of a rate drawn for every packet from the uniform law u(MEAN, SD), in the unit given."""
-    from ackclock.models import capacity as formula
-
-    _print(f"{formula.uniform(mean, sd):.4g}")
-
-
-def _throughput(packets_per_second: float) -> None:
-    _print(f"{packets_per_second:.4g} packets/s, {8 * packets_per_second:.4g} kbit/s at 1000 bytes a packet")
+@listing.command("models")
+def list_models(
+    name: Annotated[str | None, typer.Argument(help="One of them, with its arguments and its documentation.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one object.")] = False,
+) -> None:
+    """List the analyses of `ackclock model`, or say what one computes."""
+    model_command.listing(_print, name, as_json)
 
 
 _STDOUT = "standard output"
@@ -173,6 +138,14 @@ _STDOUT = "standard output"
 def _print(text: str, end: str = "\n") -> None:
     with naming(_STDOUT):
         print(printable(text), end=end)
+
+
+app.add_typer(
+    typer.Typer(
+        cls=model_command.group(_print), no_args_is_help=True, help="Analyses: throughput, delay, stability by formula."
+    ),
+    name="model",
+)
 
 
 # What the system says of a slip in a path; what else it says, as of a full disk, is a failure.

@@ -282,6 +282,8 @@ fn python_is_called_with_the_arguments_as_they_stand_and_its_status_is_passed_on
         (&["paper", "cr02", "--json", "--out", "x"][..], "-P -m ackclock paper cr02 --json --out x\n"),
         (&["paper", "--help"], "-P -m ackclock paper --help\n"),
         (&["model", "pftk", "0.01", "0.2", "1"], "-P -m ackclock model pftk 0.01 0.2 1\n"),
+        (&["list", "models"], "-P -m ackclock list models\n"),
+        (&["list", "model", "pftk", "--json"], "-P -m ackclock list models pftk --json\n"),
         (&["trace", "plot", "a.down"], "-P -m ackclock trace plot a.down\n"),
         (
             &["sweep", "case.toml", "--engine", "dask", "--runs", "2"],

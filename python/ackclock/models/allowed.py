@@ -49,6 +49,27 @@ def decibels(arguments: Mapping[str, float]) -> None:
     _each(arguments, "from -150 to 150 dB", lambda value: -150 <= value <= 150)
 
 
+def at_most(arguments: Mapping[str, float], most: float) -> None:
+    """Let numbers from 1 to `most` pass; raises as `above_zero`."""
+    _each(arguments, f"from 1 to {most:g}", lambda value: 1 <= value <= most)
+
+
+def numbers(name: str, text: str) -> list[float]:
+    """Numbers with commas between, as an argument of a command has them.
+
+    Raises:
+        ValueError: naming the argument and what is no number.
+    """
+    words = [word.strip() for word in text.split(",")]
+    found = []
+    for word in words:
+        try:
+            found.append(float(word))
+        except ValueError:
+            raise ValueError(f"{name}: {word!r} is not a number; numbers have commas between") from None
+    return found
+
+
 def _each(arguments: Mapping[str, float], allowed: str, holds: Callable[[float], bool]) -> None:
     for name, value in arguments.items():
         if not holds(value):

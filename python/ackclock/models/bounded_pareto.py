@@ -15,10 +15,14 @@ The stated mean is integrated again from the density (tests).
 """
 
 from math import exp, expm1, log
+from typing import Annotated
 
 from scipy.optimize import brentq
 
 from ackclock.models import allowed
+from ackclock.models.answer import Answer
+
+EXAMPLES = ("10000 1.1 2000000",)
 
 
 def mean(minimum: float, shape: float, largest: float) -> float:
@@ -49,6 +53,15 @@ def minimum(wanted: float, shape: float, largest: float) -> float:
         raise ValueError(f"wanted: {wanted} is not above {floor:g}, the mean with a minimum of {allowed.LEAST:g}")
     found = brentq(lambda x: _mean(exp(x), shape, largest) - wanted, log(allowed.LEAST), log(wanted))
     return exp(float(found))
+
+
+def model(
+    wanted: Annotated[float, "Mean of the law, in any unit."],
+    shape: Annotated[float, "Its shape a; the density falls as x^(-a-1)."],
+    largest: Annotated[float, "Its largest value, in the same unit."],
+) -> Answer:
+    """The answer of `ackclock model bounded-pareto`."""
+    return Answer({"minimum": minimum(wanted, shape, largest)})
 
 
 def _mean(minimum: float, shape: float, largest: float) -> float:

@@ -16,11 +16,14 @@ u(200, 20), u(200, 50), u(200, 75) kbit/s against the printed mean service rates
 
 from collections.abc import Callable
 from math import atanh, sqrt
-from typing import Literal, Protocol, get_args
+from typing import Annotated, Literal, Protocol, get_args
 
 from scipy.integrate import quad
 
 from ackclock.models import allowed
+from ackclock.models.answer import Answer
+
+EXAMPLES = ("200 50",)
 
 
 class RateLaw(Protocol):
@@ -81,6 +84,16 @@ def of(law: RateLaw, redraw: Redraw) -> float:
     if redraw not in get_args(Redraw):
         raise ValueError(f"redraw: {redraw} is none of {', '.join(get_args(Redraw))}")
     return harmonic(law) if redraw == "packet" else arithmetic(law)
+
+
+def model(
+    mean: Annotated[float, "Mean of the uniform law u(MEAN, SD) from which every packet draws its rate, in any unit."],
+    sd: Annotated[float, "Its standard deviation, in the same unit."],
+) -> Answer:
+    """The answer of `ackclock model capacity`."""
+    least, most = uniform_bounds(mean, sd)
+    most_carried = uniform(mean, sd)
+    return Answer({"capacity": most_carried, "least_rate": least, "most_rate": most}, f"{most_carried:.4g}")
 
 
 def _mean(law: RateLaw, f: Callable[[float], float], what: str) -> float:

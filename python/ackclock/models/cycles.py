@@ -21,9 +21,13 @@ All nine rows of CR02 Table 2 within 0.8 % (fluid) and 1.2 % (literal).
 from dataclasses import dataclass
 from enum import Enum
 from math import floor, log2, nan
+from typing import Annotated
 
-from ackclock.models import allowed
+from ackclock.models import allowed, answer
+from ackclock.models.answer import Answer
 from ackclock.models.saw_tooth import Epoch, growth_above_pipe, growth_below_pipe
+
+EXAMPLES = ("25 0.44 10 21.5 1.5 0.9 0.07",)
 
 
 class SlowStart(Enum):
@@ -103,6 +107,19 @@ def throughput(path: Path, p1: float, p2: float, slow_start: SlowStart = SlowSta
         packets += p * cycle.growth.packets
         duration += p * (cycle.idle + cycle.growth.duration)
     return packets / duration
+
+
+def model(
+    mu: Annotated[float, "Mean service rate, packets per second."],
+    rtt: Annotated[float, "Minimum round trip time, seconds."],
+    buffer: Annotated[float, "Buffer, packets."],
+    wf: Annotated[float, "Root mean square of the windows at which losses began, packets."],
+    t0: Annotated[float, "Mean time-out, seconds."],
+    p1: Annotated[float, "Share of cycles with one loss."],
+    p2: Annotated[float, "Share of cycles with two losses; the others have three."],
+) -> Answer:
+    """The answer of `ackclock model cycles`."""
+    return answer.throughput(throughput(Path(mu=mu, T=rtt, B=buffer, wf=wf, t0=t0), p1, p2))
 
 
 def _slow_start(w3: int, T: float, count: SlowStart) -> Epoch:

@@ -16,10 +16,15 @@ The source measures this delay in simulation; here it is computed.
 CR02 Table 1: minimum round trip times of 442, 461 and 517 ms (e(20), e(50), e(100), gap 40 ms) within 0.5 %.
 """
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ackclock.models import allowed
+from ackclock.models.answer import Answer
+
+EXAMPLES = ("0.1 0.04",)
 
 
 def exponential(mean: float, gap: ArrayLike) -> float:
@@ -53,3 +58,12 @@ def exponential(mean: float, gap: ArrayLike) -> float:
             break
         law = following
     return float(np.trapezoid(1 - law, x))
+
+
+def model(
+    mean: Annotated[float, "Mean of the exponential law from which every packet draws its delay, seconds."],
+    gap: Annotated[float, "Seconds between two packets of the saturated link."],
+) -> Answer:
+    """The answer of `ackclock model effective-delay`."""
+    delay = exponential(mean, gap)
+    return Answer({"effective_delay_s": delay, "added_s": delay - mean})

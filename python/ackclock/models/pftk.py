@@ -16,8 +16,12 @@ All nine rows of CR02 Table 2, model 1, within 0.15 kbit/s.
 
 from dataclasses import dataclass
 from math import expm1, hypot, inf, log1p, sqrt
+from typing import Annotated
 
-from ackclock.models import allowed
+from ackclock.models import allowed, answer
+from ackclock.models.answer import Answer
+
+EXAMPLES = ("0.01 0.2 1", "0.01 0.2 1 --w-max 20 --simplified")
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,21 @@ def simplified(losses: Losses, w_max: float = inf) -> float:
     recovery = losses.rtt * sqrt(2 * b * p / 3)
     timeout = losses.t0 * min(1.0, 3 * sqrt(3 * b * p / 8)) * p * (1 + 32 * p**2)
     return min(w_max / losses.rtt, 1 / (recovery + timeout))
+
+
+_FORMULA = {False: full, True: simplified}
+
+
+def model(
+    p: Annotated[float, "Probability that a packet begins a loss event."],
+    rtt: Annotated[float, "Mean round trip time, seconds."],
+    t0: Annotated[float, "Mean first time-out, seconds."],
+    b: Annotated[int, "Packets that one ACK acknowledges."] = 1,
+    w_max: Annotated[float, "Largest window, packets."] = inf,
+    simplified: Annotated[bool, "The approximation for small P."] = False,
+) -> Answer:
+    """The answer of `ackclock model pftk`."""
+    return answer.throughput(_FORMULA[simplified](Losses(p=p, rtt=rtt, t0=t0, b=b), w_max))
 
 
 def _mean_window(p: float, b: int) -> float:

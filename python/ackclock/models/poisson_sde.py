@@ -18,8 +18,12 @@ the values recomputed for the same rows.
 """
 
 from enum import Enum
+from typing import Annotated
 
-from ackclock.models import allowed
+from ackclock.models import allowed, answer
+from ackclock.models.answer import Answer
+
+EXAMPLES = ("0.1 0.01 0.5",)
 
 
 class Rates(Enum):
@@ -51,3 +55,12 @@ def mean_window(td_rate: float, to_rate: float, rtt: float, rates: Rates = Rates
 def throughput(td_rate: float, to_rate: float, rtt: float, rates: Rates = Rates.CORRECT) -> float:
     """Throughput in packets per second, E[W]/RTT; arguments and errors as of `mean_window`."""
     return mean_window(td_rate, to_rate, rtt, rates) / rtt
+
+
+def model(
+    td_rate: Annotated[float, "Fast retransmits per second."],
+    to_rate: Annotated[float, "Time-outs per second."],
+    rtt: Annotated[float, "Mean round trip time, seconds."],
+) -> Answer:
+    """The answer of `ackclock model poisson-sde`."""
+    return answer.throughput(throughput(td_rate, to_rate, rtt))

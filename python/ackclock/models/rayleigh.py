@@ -17,8 +17,12 @@ CR02 table 4 within 0.01 at a mean SNR of 2.3 dB.
 from collections.abc import Sequence
 from itertools import pairwise
 from math import exp
+from typing import Annotated
 
 from ackclock.models import allowed
+from ackclock.models.answer import Answer
+
+EXAMPLES = ("2.3 --needed=-12.5,-9.5,-8.5,-6.5,-5.7,-4,-1,1.3,3,7.2,9.5",)
 
 
 def shares(needed: Sequence[float], mean_snr: float) -> list[float]:
@@ -39,3 +43,13 @@ def shares(needed: Sequence[float], mean_snr: float) -> list[float]:
             raise ValueError(f"needed: {upper} is below {lower}, which stands before it")
     above = [exp(-(10 ** ((snr - mean_snr) / 10))) for snr in needed]
     return [lower - upper for lower, upper in pairwise([*above, 0.0])]
+
+
+def model(
+    mean_snr: Annotated[float, "Mean SNR, dB."],
+    needed: Annotated[str, "SNR that each rate needs, dB, with commas between, none below the one before."] = "0,3,6",
+) -> Answer:
+    """The answer of `ackclock model rayleigh`."""
+    snrs = allowed.numbers("needed", needed)
+    rows = [{"needed_db": snr, "share": share} for snr, share in zip(snrs, shares(snrs, mean_snr), strict=True)]
+    return Answer({"shares": rows, "no_rate": 1 - sum(row["share"] for row in rows)})

@@ -16,8 +16,12 @@ Table 1, item 1 of CR02: loss window 22.00 packets, goodput within 0.2 % of the 
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from ackclock.models import allowed
+from ackclock.models import allowed, answer
+from ackclock.models.answer import Answer
+
+EXAMPLES = ("25 0.44 10",)
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,15 @@ def throughput(mu: float, T: float, B: float) -> float:
     a = _below_pipe(w_loss / 2, mu, T)
     b = _above_pipe(w_loss, mu, T)
     return (a.packets + b.packets) / (a.duration + b.duration)
+
+
+def model(
+    mu: Annotated[float, "Service rate, packets per second."],
+    rtt: Annotated[float, "Minimum round trip time with the transmission of one packet, seconds."],
+    buffer: Annotated[float, "Packets that may wait beside the one in transmission."],
+) -> Answer:
+    """The answer of `ackclock model saw-tooth`."""
+    return answer.throughput(throughput(mu, rtt, buffer))
 
 
 def _below_pipe(w0: float, mu: float, T: float) -> Epoch:

@@ -1,17 +1,21 @@
-//! `ackclock list`: what a scenario can name, read from the registries.
+//! `ackclock list`: what a scenario can name, read from the registries. The models are Python's.
+
+use std::ffi::OsString;
 
 use ackclock_scenario::{Component, Kind, catalogue, catalogue_json, component_json};
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::python::become_module;
 use crate::table::{Align, Table, terminal_width};
 
 /// List what a scenario can name.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// tables, links, queues, schedulers, errors, regulators, senders, acks, presets or workloads; everything where it is left out.
+    /// tables, links, queues, schedulers, errors, regulators, senders, acks, presets, workloads or models (Python); everything
+    /// that a scenario can name where it is left out.
     what: Option<String>,
     /// One of them, with the keys of its table and their defaults.
     name: Option<String>,
@@ -24,10 +28,16 @@ const EXAMPLES: &str = "\
 Examples:
   ackclock list regulators
   ackclock list link variable
+  ackclock list models
   ackclock list --json > catalogue.json";
 
 /// Prints the list.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
+    if args.what.as_deref().is_some_and(|what| what == "model" || what == "models") {
+        let name = args.name.iter().map(OsString::from);
+        let words: Vec<_> = name.chain(args.json.then(|| "--json".into())).collect();
+        return Err(become_module(&["list", "models"], &words));
+    }
     let mut kinds = catalogue();
     if let Some(what) = &args.what {
         kinds = vec![find_kind(kinds, what)?];
@@ -47,7 +57,7 @@ fn print_json(value: &Value) -> Result<(), Failure> {
 /// The kind called `what`, in the singular or the plural.
 fn find_kind(kinds: Vec<Kind>, what: &str) -> Result<Kind, Failure> {
     let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
-    let unknown = format!("nothing is called `{what}`; there are {}", names.join(", "));
+    let unknown = format!("nothing is called `{what}`; there are {}, models", names.join(", "));
     let called = |kind: &Kind| kind.name == what || kind.name.strip_suffix('s') == Some(what);
     kinds.into_iter().find(called).ok_or(Failure::Input(unknown))
 }

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Paper(Words),
     /// Write an HTML report of the JSON lines of finished runs (Python).
     Report(Words),
-    /// Throughput by formula (Python).
+    /// Analyses: throughput, delay and stability by formula (Python); `list models` names them.
     Model(Words),
     /// Look at recordings of a link and convert them.
     #[command(subcommand)]

@@ -1,0 +1,96 @@
+"""What a model answers: numbers by name, as the terminal and as JSON show them, and a picture."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Values = Mapping[str, Any]
+FEWEST_PLAIN, MOST_PLAIN = 1e-4, 1e7  # numbers between are written without an exponent
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answers.
+
+    Attributes:
+        values: What `--json` prints: numbers, words and lists of rows by name; the end of a name is its unit.
+        said: The answer in words; without it the terminal shows the values one below the other.
+        draw: The picture of it.
+    """
+
+    values: Values
+    said: str = ""
+    draw: "Callable[[], Figure] | None" = None
+
+    def text(self) -> str:
+        """The answer as a terminal shows it: words or values, then each list of rows as a table."""
+        single = {name: value for name, value in self.values.items() if not _is_table(value)}
+        parts = [self.said or _beside(single)]
+        parts += [f"{_worded(name)}\n{_table(rows)}" for name, rows in self.values.items() if _is_table(rows)]
+        return "\n\n".join(filter(None, parts))
+
+    def as_json(self) -> Values:
+        """The values with numbers that do not exist as null."""
+        known = known_numbers(dict(self.values))
+        assert isinstance(known, dict)
+        return known
+
+
+def throughput(packets_per_second: float) -> Answer:
+    """The answer of a model of throughput."""
+    kbps = 8 * packets_per_second
+    return Answer(
+        {"packets_per_s": packets_per_second, "kbps_at_1000_bytes": kbps},
+        f"{packets_per_second:.4g} packets/s, {kbps:.4g} kbit/s at 1000 bytes a packet",
+    )
+
+
+def known_numbers(value: Any) -> Any:
+    """A value as JSON can say it: what is no finite number is null."""
+    if isinstance(value, Mapping):
+        return {key: known_numbers(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [known_numbers(one) for one in value]
+    if isinstance(value, bool | str | int) or value is None:
+        return value
+    return float(value) if math.isfinite(value) else None
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], Mapping)
+
+
+def _worded(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _beside(values: Values) -> str:
+    width = max((len(name) for name in values), default=0)
+    return "\n".join(f"{_worded(name):{width}}  {_cell(value)}" for name, value in values.items())
+
+
+def _table(rows: Sequence[Values]) -> str:
+    heads = [_worded(name) for name in rows[0]]
+    cells = [[_cell(row[name]) for name in rows[0]] for row in rows]
+    widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(heads))]
+    lines = [heads, ["-" * width for width in widths], *cells]
+    return "\n".join("  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_cell, value))
+    if isinstance(value, str | int):
+        return str(value)
+    size = abs(value)
+    if size == 0 or FEWEST_PLAIN <= size < MOST_PLAIN:
+        return f"{value:.4g}" if size < 1000 else f"{value:.1f}".removesuffix(".0")
+    return f"{value:.4g}"
