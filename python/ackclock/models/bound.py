@@ -1,0 +1,244 @@
+"""The least delay at a utilisation, for who knows the law of a link but not its future.
+
+## Source
+Our own. The rule is the critical ratio of the newsvendor (Arrow, Harris and Marschak, Econometrica 1951), taken in
+each state of a demand that has states; what an order is worth is counted in packets and lateness.
+
+## What it does
+A controller orders packets for a link (`order_up_to`), and its orders come R = 2 x wire later. Let N(t, t+x) be the
+packets that the link can send in the x after t. The k-th packet ordered at t is useful if N(t, t+R) >= k, because
+without it the link would idle, and late if N(t, t+R+d) < k, because it waits longer than d. So the controller orders
+up to the largest k with
+
+    P(N(t, t+R) >= k | state) >= price x P(N(t, t+R+d) < k | state)
+
+where the state is what could be sent in one, two or three windows of the last 20 ms to 2 s, in bins. Sweeping states,
+d and the price gives points (utilisation, 95th percentile of the wait in the queue). The bound at a utilisation is the
+least percentile of the points that have it. It is taken three times: with the laws of the recording itself (`known`);
+with the laws of one half played over the other, both ways (`crossed`); and with one number for all states, the best in
+hindsight (`constant`), which is the most that a regulator with a fixed buffer can do.
+
+## Differences from the source
+Nothing is lost and nothing starts: there is no TCP, all packets are equal, and the wire does not queue. `known` knows
+the law of this very recording, so it is optimistic. None of the curves is a theorem: another view of the past may
+predict better than the windows that are tried.
+
+## Validation
+Links of constant rate and of independent slots against closed forms (tests/python/test_bound.py). For EV-DO and LTE of
+mahimahi beside numbers of another program: docs/discussion/bound.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ackclock import _core
+from ackclock.files import in_unicode
+from ackclock.models.order_up_to import Ints, Link, Played, play
+from ackclock.progress import Progress
+
+# Bits of a packet, seconds of a slot.
+PACKET_BITS, SLOT_S = 12_000, 0.001
+# Windows of the past, in slots: each alone, each with those that are four times as long or longer, and three together;
+# and the bins of a window by how many are taken together.
+WINDOWS = (20, 50, 100, 200, 500, 1000, 2000)
+PAIRS = tuple((one, other) for one, other in combinations(WINDOWS, 2) if other >= 4 * one)
+TRIPLES = ((20, 100, 500), (20, 200, 2000))
+SEEN: tuple[tuple[int, ...], ...] = (*((one,) for one in WINDOWS), *PAIRS, *TRIPLES)
+BINS = {1: 40, 2: 16, 3: 11}
+# Waits beyond which a packet is late, in slots, and what a late packet costs beside an idle opportunity.
+LATE = (25, 100, 400, 1600)
+PRICES = (0.1, 0.25, 0.5, 1.0, 2.0)
+# A state counts as if the law of all states together had been seen in it for so many slots.
+PRIOR = 100
+# Constants that are tried.
+CONSTANTS = 80
+WIRES_S = (0.001, 1.0)
+# The least half that can be learnt from, in slots and in packets.
+SHORTEST, FEWEST = 10_000, 1000
+
+
+class Point(NamedTuple):
+    """What a controller reaches: share of the link that it uses, and the 95th percentile of the wait, s."""
+
+    utilisation: float
+    p95_s: float
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The three curves of a recording, each as its best points in the order of their utilisation."""
+
+    known: list[Point]
+    crossed: list[Point]
+    constant: list[Point]
+
+
+def of(file: Path, wire_s: float, progress: Progress | None = None) -> Bound:
+    """The bound of a recording behind a wire of `wire_s` seconds each way.
+
+    Raises:
+        ValueError: if `file` is no recording or too short, or `wire_s` is not in `WIRES_S`.
+        OSError: if it cannot be read.
+    """
+    try:
+        return of_link(opportunities(file), wire_s, progress)
+    except TooShortError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def opportunities(file: Path) -> Ints:
+    """Packets of 1500 bytes that a recording could send in each slot."""
+    recorded = _core.trace(in_unicode(file), interval=SLOT_S)
+    # A sum of millions of floats is off by less than a millionth of a packet.
+    packets = np.floor(np.cumsum(recorded["rate"]) * SLOT_S / PACKET_BITS + 1e-6)
+    return np.diff(packets, prepend=0).astype(np.int32)
+
+
+def of_link(slots: Ints, wire_s: float, progress: Progress | None = None) -> Bound:
+    """The bound of a link that could send `slots[i]` packets in millisecond i; errors as of `of`."""
+    if not WIRES_S[0] <= wire_s <= WIRES_S[1]:
+        raise ValueError(f"wire: {wire_s:g} s is not from {WIRES_S[0]:g} to {WIRES_S[1]:g} s")
+    lead = round(2 * wire_s / SLOT_S)
+    whole, first, second = (Link(part) for part in (slots, *np.array_split(slots, 2)))
+    if not all(_is_enough(half, lead) for half in (first, second)):
+        raise TooShortError(f"a bound needs {SHORTEST * SLOT_S:g} s in each half, and {FEWEST} packets in them")
+    games = (
+        play(whole, lead, constants(whole, lead)),
+        play(whole, lead, list(learnt(whole, lead))),
+        play(first, lead, list(learnt(second, lead))),
+        play(second, lead, list(learnt(first, lead))),
+    )
+    constant, known, one, other = _watched(games, progress)
+    return Bound(frontier(known), frontier([a + b for a, b in zip(one, other, strict=True)]), frontier(constant))
+
+
+class TooShortError(ValueError):
+    """A recording that has not enough to learn from."""
+
+
+def _is_enough(half: Link, lead: int) -> bool:
+    # What can be sent before the first order comes does not count.
+    counted = half.slots[half.times[0] + lead :] if len(half.times) else half.times
+    return len(half.slots) >= SHORTEST and int(counted.sum()) >= FEWEST
+
+
+def _watched(games: Sequence[Iterator[Played]], progress: Progress | None) -> list[list[Played]]:
+    total = CONSTANTS + (len(games) - 1) * len(SEEN) * len(LATE) * len(PRICES)
+    played: list[list[Played]] = []
+    for game in games:
+        played.append([])
+        for one in game:
+            played[-1].append(one)
+            if progress is not None:
+                progress(sum(map(len, played)), total)
+    return played
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """What a controller tells apart: windows of the past, and for each the numbers above which another bin begins."""
+
+    windows: tuple[int, ...]
+    edges: tuple[Ints, ...]
+
+    @classmethod
+    def of(cls, link: Link, windows: tuple[int, ...]) -> States:
+        """Bins that are about equally frequent on `link`."""
+        shares = np.linspace(0, 1, BINS[len(windows)] + 1)[1:-1]
+        cuts = (np.quantile(link.behind(window), shares, method="lower") for window in windows)
+        return cls(windows, tuple(np.unique(cut).astype(np.int32) for cut in cuts))
+
+    @property
+    def number(self) -> int:
+        """How many states there are."""
+        return int(np.prod([len(edges) + 1 for edges in self.edges]))
+
+
+# Controllers of the same states come one after another.
+@lru_cache(maxsize=2)
+def after_each_slot(states: States, link: Link) -> Ints:
+    """The number of the state after each slot of a link."""
+    state = np.zeros(len(link.slots), dtype=np.int32)
+    for window, edges in zip(states.windows, states.edges, strict=True):
+        state *= len(edges) + 1
+        state += np.searchsorted(edges, link.behind(window)).astype(np.int32)
+    return state
+
+
+@dataclass(frozen=True)
+class ByState:
+    """A controller that orders up to `upto[state]`."""
+
+    states: States
+    upto: Ints
+
+    def __call__(self, link: Link) -> Ints:
+        """Up to how much it orders after each slot."""
+        return self.upto[after_each_slot(self.states, link)]
+
+
+def constants(link: Link, lead: int) -> list[ByState]:
+    """Controllers that always order up to the same number."""
+    most = 4 * int(link.ahead(lead).max()) + 4
+    numbers = np.unique(np.geomspace(1, most, CONSTANTS).astype(np.int32))
+    return [ByState(States((), ()), numbers[i : i + 1]) for i in range(len(numbers))]
+
+
+def learnt(link: Link, lead: int) -> Iterator[ByState]:
+    """The controllers of all states, waits and prices that know the law of `link`."""
+    passed = {late: link.ahead(lead + late) for late in (0, *LATE)}
+    most = int(passed[0].max()) + 2
+    for windows in SEEN:
+        states = States.of(link, windows)
+        state = after_each_slot(states, link)
+        useful, *late = (law(state, states.number, np.minimum(passed[one], most - 1), most) for one in passed)
+        for one in late:
+            for price in PRICES:
+                yield ByState(states, order(useful, one, price))
+
+
+def law(state: Ints, states: int, passed: Ints, most: int) -> NDArray[np.float64]:
+    """P(N = k | state) for k below `most`, a row a state, where `passed` is N after each slot."""
+    table: NDArray[np.float64] = (
+        np.bincount(state * most + passed, minlength=states * most).reshape(states, most).astype(float)
+    )
+    table += PRIOR * table.sum(axis=0) / len(state)
+    table /= table.sum(axis=1, keepdims=True)
+    return table
+
+
+def order(useful: NDArray[np.float64], late: NDArray[np.float64], price: float) -> Ints:
+    """In each state the largest k with P(N(lead) >= k) >= price x P(N(lead + d) < k), of k that may be useful."""
+    at_least = useful[:, ::-1].cumsum(axis=1)[:, ::-1]
+    below = late.cumsum(axis=1) - late
+    worth = (at_least > 0) & (at_least >= price * below)
+    return np.asarray(np.argmin(worth, axis=1) - 1, dtype=np.int32)
+
+
+def frontier(played: Iterable[Played]) -> list[Point]:
+    """The points that no other beats in both, in the order of their utilisation."""
+    best: list[Point] = []
+    for point in sorted(map(point_of, played), key=lambda one: (-one.utilisation, one.p95_s)):
+        if not best or point.p95_s < best[-1].p95_s:
+            best.append(point)
+    return best[::-1]
+
+
+def point_of(played: Played) -> Point:
+    """The utilisation of a controller and the 95th percentile of its waits."""
+    p95 = float(np.percentile(played.waits, 95)) if len(played.waits) else 0.0
+    return Point(played.sent / played.possible, p95 * SLOT_S)
+
+
+def at(curve: Sequence[Point], utilisation: float) -> float | None:
+    """The least 95th percentile at a utilisation or above, s; None where no point has it."""
+    return min((point.p95_s for point in curve if point.utilisation >= utilisation), default=None)
