@@ -50,7 +50,8 @@ pub use redraw::Redraw;
 pub use serial::SerialLink;
 pub use umts_rlc::{DeliveryOrder, UmtsRlcConfig};
 pub use umts_rlc_am::{
-    ErrorsBy, OnMaxDat, PollConfig, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig, WindowPolls,
+    ErrorsBy, MissingFormat, OnMaxDat, PollConfig, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig,
+    WindowChange, WindowPolls,
 };
 pub use variable::VariableConfig;
 

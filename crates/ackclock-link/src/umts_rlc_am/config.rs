@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::poll::PollConfig;
+use super::receiver::StatusConfig;
 use super::sn::Sn;
 use crate::DeliveryOrder;
 use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
@@ -90,20 +91,6 @@ pub enum OnMaxDat {
     Reset,
 }
 
-/// When the receiver sends a STATUS.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct StatusConfig {
-    /// Timer_Status_Prohibit: least time between two STATUS; what triggers one meanwhile is answered at its end.
-    pub prohibit: Span,
-    /// Timer_Status_Periodic: a STATUS each time, as long as PDUs come or are missing; 0s: none.
-    pub period: Span,
-    /// Whether a gap in the numbers of PDUs triggers a STATUS, not a poll alone.
-    pub missing_pdu: bool,
-    /// Whether a STATUS may take the place of padding.
-    pub piggyback: bool,
-}
-
 /// How often a peer is told, and for how long it is waited between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -138,12 +125,6 @@ impl Default for UmtsRlcAmConfig {
             mrw: Tries::default(),
             reset: Tries::default(),
         }
-    }
-}
-
-impl Default for StatusConfig {
-    fn default() -> Self {
-        Self { prohibit: Span::from_millis(100), period: Span::ZERO, missing_pdu: true, piggyback: true }
     }
 }
 
@@ -282,15 +263,10 @@ impl UmtsRlcAmConfig {
     fn check_timers(&self) -> Result<(), ConfigError> {
         let Self { poll, status, mrw, reset, .. } = self;
         poll.check().map_err(|error| error.under("poll"))?;
-        if status.period != Span::ZERO {
-            in_bounds("status.period", status.period, TIMERS)?;
-        }
-        for (key, longest) in
-            [("status.prohibit", status.prohibit), ("guard", self.guard.unwrap_or_default())]
-        {
-            if longest > TIMERS[1] {
-                return Err(ConfigError::new(key, format!("{longest} is more than {}", TIMERS[1])));
-            }
+        status.check(self.window).map_err(|error| error.under("status"))?;
+        let guard = self.guard.unwrap_or_default();
+        if guard > TIMERS[1] {
+            return Err(ConfigError::new("guard", format!("{guard} is more than {}", TIMERS[1])));
         }
         for (key, tries) in [("mrw", mrw), ("reset", reset)] {
             in_bounds("timer", tries.timer, TIMERS).map_err(|error| error.under(key))?;

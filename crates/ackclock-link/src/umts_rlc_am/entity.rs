@@ -2,6 +2,7 @@
 
 use ackclock_core::Time;
 
+use super::missing::Room;
 use super::pdu::{Data, Pdu};
 use super::receiver::Receiver;
 use super::reset::Resets;
@@ -14,8 +15,8 @@ pub(super) struct Entity {
     pub(super) transmitter: Transmitter,
     pub(super) receiver: Receiver,
     pub(super) resets: Resets,
-    /// Pairs that a STATUS PDU has room for.
-    pub(super) most_runs: u8,
+    /// What a STATUS PDU has room for.
+    pub(super) status_room: Room,
     /// Whether a STATUS may take the place of padding.
     pub(super) piggyback: bool,
 }
@@ -36,10 +37,11 @@ impl Entity {
     }
 
     fn put_status(&mut self, now: Time, room: usize, tti: &mut Vec<Pdu>) {
-        let mut status = Status { mrw_ack: self.receiver.mrw_ack.take(), ..Status::default() };
+        let (mrw_ack, window) = (self.receiver.mrw_ack.take(), self.receiver.peer_window());
+        let mut status = Status { mrw_ack, window, ..Status::default() };
         let most = room.saturating_sub(tti.len()) as u32;
         if self.receiver.reports_at(now) && most > 0 {
-            self.receiver.report(now, self.most_runs, most, |report| {
+            self.receiver.report(now, self.status_room, most, |report| {
                 status.report = Some(report);
                 tti.push(Pdu::Status(std::mem::take(&mut status)));
             });
@@ -105,6 +107,9 @@ impl Entity {
     fn on_status(&mut self, now: Time, status: &Status, of_peer: &mut Sdus, own: &mut Sdus) {
         // A timer that has ended before counts as ended, whenever it is looked at.
         self.transmitter.polling.expire(now);
+        if let Some(window) = status.window {
+            self.transmitter.on_window(window);
+        }
         if let Some(mrw) = status.mrw {
             self.receiver.on_mrw(now, mrw, of_peer);
         }

@@ -11,7 +11,7 @@
 //! - `transmitter`: VT(S), VT(A), VT(DAT), the window, what is sent again, lowest number first;
 //! - `poll`: the triggers and timers of polls;
 //! - `receiver`: VR(R), VR(H), the window, reassembly in or out of sequence, the triggers and timers of STATUS;
-//! - `status`: LIST, ACK, MRW and MRW_ACK, and the room that they take;
+//! - `status`: ACK, WINDOW, MRW and MRW_ACK, and the room that they take; `missing`: LIST and BITMAP;
 //! - `discard`: what was sent MaxDAT times is given up, and the peer told to move its window; `reset`: both ends begin anew;
 //! - `sdus`: the buffer, in which a packet stays until the peer has acknowledged all of it;
 //! - `air`: TTIs under way, lost as a whole or PDU by PDU.
@@ -22,7 +22,9 @@
 //! the streams `down/errors` and `up/errors`.
 //!
 //! ## Differences from the source
-//! - Only LIST reports what is missing, and no BITMAP. What one STATUS PDU has no room for follows in further ones.
+//! - LIST or BITMAP report what is missing, one of both in a STATUS PDU, and no RLIST. What one has no room for follows in further ones. A bit
+//!   that is set acknowledges nothing by itself; what bits of a last octet are left over are of PDUs before the first that is missing.
+//! - When a receiver changes the window of its peer is said by the scenario (`status.windows`); each STATUS from then on tells it.
 //! - A PDU that was sent less than a round trip ago is not sent again for a STATUS that cannot know of it (`guard`).
 //! - Where PDUs are unacknowledged and nothing is left that would poll, Timer_Poll starts, so that a loss cannot be forgotten.
 //! - Polls of the window can be those of the first PDU alone, each time that the share is reached (`poll.window_polls`).
@@ -40,6 +42,7 @@ mod air;
 mod config;
 mod discard;
 mod entity;
+mod missing;
 mod pdu;
 mod poll;
 mod receiver;
@@ -51,8 +54,10 @@ mod status;
 mod transmitter;
 mod unacknowledged;
 
-pub use config::{ErrorsBy, OnMaxDat, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig};
+pub use config::{ErrorsBy, OnMaxDat, RlcMode, Tries, UmtsRlcAmConfig};
+pub use missing::MissingFormat;
 pub use poll::{PollConfig, WindowPolls};
+pub use receiver::{StatusConfig, WindowChange};
 
 use std::borrow::Cow;
 
@@ -67,6 +72,7 @@ use self::receiver::Receiver;
 use self::reset::Resets;
 use self::sdus::Sdus;
 use self::segmentation::Shape;
+use self::status::TellsWindow;
 use self::transmitter::{Limits, Transmitter};
 use self::unacknowledged::Unacknowledged;
 use crate::bearer::{Bearer, BearerContext, Direction};
@@ -247,11 +253,13 @@ impl End {
         let limits = Limits { window, max_dat: config.max_dat, guard };
         let discard = Discard::new(config.mrw.timer, config.mrw.most, config.on_max_dat);
         let polling = Polling::new(config.poll.clone());
+        let tells_window =
+            if config.status.windows.is_empty() { TellsWindow::Never } else { TellsWindow::Sometimes };
         Self::Acknowledged(Box::new(Entity {
             transmitter: Transmitter::new(Shape::new(octets, HEADER[0]), limits, polling, discard),
             receiver: Receiver::new(config.status.clone(), config.order, window),
             resets: Resets::new(config.reset.timer, config.reset.most),
-            most_runs: status::most_runs(octets + HEADER[0]),
+            status_room: status::room(octets + HEADER[0], tells_window),
             piggyback: config.status.piggyback,
         }))
     }
@@ -309,7 +317,9 @@ impl Bearer for UmtsRlcAm {
         let End::Acknowledged(entity) = &self.ends[direction as usize] else { return vec![buffered] };
         let Transmitter { window, retransmissions, .. } = entity.transmitter;
         let outstanding = entity.transmitter.outstanding();
-        vec![buffered, outstanding.into(), (window - outstanding).into(), retransmissions as f64]
+        // More than a window that the peer has made smaller may be outstanding.
+        let open = window.saturating_sub(outstanding);
+        vec![buffered, outstanding.into(), open.into(), retransmissions as f64]
     }
 
     /// What arrived of PDUs that were sent, and what would have in the mean of those that were not.

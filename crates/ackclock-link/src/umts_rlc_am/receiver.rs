@@ -1,13 +1,81 @@
 //! The receiving side of an entity: window, reassembly, and when it reports (TS 25.322 sections 9.7.2 and 11.3.3).
 
-use ackclock_core::{Span, Time};
+use ackclock_core::{ConfigError, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::config::StatusConfig;
+use super::config::{TIMERS, in_bounds};
+use super::missing::{MissingFormat, Room};
 use super::pdu::{Data, Payload};
 use super::sdus::Sdus;
 use super::sn::{Sn, SnSet};
 use super::status::{Mrw, MrwAck, Report, reports};
 use crate::DeliveryOrder;
+
+/// When the receiver sends a STATUS.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StatusConfig {
+    /// Timer_Status_Prohibit: least time between two STATUS; what triggers one meanwhile is answered at its end.
+    pub prohibit: Span,
+    /// Timer_Status_Periodic: a STATUS each time, as long as PDUs come or are missing; 0s: none.
+    pub period: Span,
+    /// Whether a gap in the numbers of PDUs triggers a STATUS, not a poll alone.
+    pub missing_pdu: bool,
+    /// Whether a STATUS may take the place of padding.
+    pub piggyback: bool,
+    /// How it lists what is missing: in LIST super-fields, in BITMAP ones, or in those of both that take less room.
+    pub missing: MissingFormat,
+    /// WINDOW: windows that the receiver allows its peer, each from an instant on; they are told in the STATUS that it triggers and in each after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowChange>,
+}
+
+/// A window that a receiver allows its peer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WindowChange {
+    /// From when on.
+    pub at: Span,
+    /// PDUs that may be unacknowledged, no more than `window`.
+    pub pdus: u32,
+}
+
+impl Default for StatusConfig {
+    fn default() -> Self {
+        Self {
+            prohibit: Span::from_millis(100),
+            period: Span::ZERO,
+            missing_pdu: true,
+            piggyback: true,
+            missing: MissingFormat::default(),
+            windows: Vec::new(),
+        }
+    }
+}
+
+impl StatusConfig {
+    /// Checks it beside the window of the bearer.
+    pub(super) fn check(&self, window: u32) -> Result<(), ConfigError> {
+        if self.period != Span::ZERO {
+            in_bounds("period", self.period, TIMERS)?;
+        }
+        if self.prohibit > TIMERS[1] {
+            let message = format!("{} is more than {}", self.prohibit, TIMERS[1]);
+            return Err(ConfigError::new("prohibit", message));
+        }
+        for (place, change) in self.windows.iter().enumerate() {
+            let refuse = |key, message| Err(ConfigError::new(format!("windows.{place}.{key}"), message));
+            if !(1..=window).contains(&change.pdus) {
+                return refuse("pdus", format!("{} is not 1 to {window}, the `window`", change.pdus));
+            }
+            if self.windows[..place].last().is_some_and(|before| before.at >= change.at) {
+                return refuse("at", format!("{} does not come after the one before", change.at));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// What has arrived, and what the peer is told of it.
 pub(super) struct Receiver {
@@ -29,6 +97,8 @@ pub(super) struct Receiver {
     prohibited: Time,
     /// Timer_Status_Periodic.
     next_periodic: Option<Time>,
+    /// Windows of the peer that were in force by now.
+    windows: usize,
     /// The acknowledgement of an MRW that is to be sent.
     pub(super) mrw_ack: Option<MrwAck>,
 }
@@ -47,6 +117,7 @@ impl Receiver {
             wanted: false,
             unreported: false,
             prohibited: Time::ZERO,
+            windows: 0,
             mrw_ack: None,
         }
     }
@@ -113,6 +184,22 @@ impl Receiver {
             self.wanted |= self.unreported;
             self.next_periodic = Some(next + period * (now.since(next).as_nanos() / period.as_nanos() + 1));
         }
+        while self.next_window() <= now {
+            self.windows += 1;
+            self.wanted = true;
+        }
+    }
+
+    /// The window that the peer is told (WINDOW), once it has changed.
+    pub(super) fn peer_window(&self) -> Option<u16> {
+        let last = self.config.windows[..self.windows].last()?;
+        // `check` lets only windows of 11 bits pass.
+        Some(last.pdus as u16)
+    }
+
+    /// When the window of the peer changes next.
+    fn next_window(&self) -> Time {
+        self.config.windows.get(self.windows).map_or(Time::NEVER, |change| Time::ZERO + change.at)
     }
 
     /// Whether a STATUS is to be sent at `now`.
@@ -120,12 +207,12 @@ impl Receiver {
         self.wanted && now >= self.prohibited
     }
 
-    /// Sends what is to be reported at `now`, in at most `most` parts of so many pairs.
-    pub(super) fn report(&mut self, now: Time, most_runs: u8, most: u32, emit: impl FnMut(Report)) {
+    /// Sends what is to be reported at `now`, in at most `most` STATUS PDUs with this room for what is missing.
+    pub(super) fn report(&mut self, now: Time, room: Room, most: u32, emit: impl FnMut(Report)) {
         self.wanted = false;
         self.unreported = self.vr_h != self.vr_r;
         self.prohibited = now + self.config.prohibit;
-        reports(&self.received, [self.vr_r, self.vr_h], most_runs, most, emit);
+        reports(&self.received, [self.vr_r, self.vr_h], room, self.config.missing, most, emit);
     }
 
     /// When something is to be sent, at the earliest.
@@ -134,7 +221,9 @@ impl Receiver {
             return Time::ZERO;
         }
         let wanted = if self.wanted { self.prohibited } else { Time::NEVER };
-        wanted.min(self.next_periodic.filter(|_| self.unreported).unwrap_or(Time::NEVER))
+        wanted
+            .min(self.next_window())
+            .min(self.next_periodic.filter(|_| self.unreported).unwrap_or(Time::NEVER))
     }
 
     /// Forgets all PDUs (TS 25.322 section 11.4); SDUs of which a part had come are lost with the reset of the peer.

@@ -18,6 +18,11 @@ impl Sn {
         Self((self.0 + steps) % MODULUS)
     }
 
+    /// The number that comes this many before it.
+    pub(super) const fn minus(self, steps: u16) -> Self {
+        Self((self.0 + MODULUS - steps % MODULUS) % MODULUS)
+    }
+
     /// How many steps lead up from `base` to it: all comparisons are relative to the lowest number in use.
     pub(super) const fn above(self, base: Self) -> u16 {
         (self.0 + MODULUS - base.0) % MODULUS
@@ -97,6 +102,7 @@ mod tests {
     #[test]
     fn numbers_go_round() {
         assert_eq!(Sn(4095).plus(1), Sn::ZERO);
+        assert_eq!(Sn::ZERO.minus(1), Sn(4095));
         assert_eq!(Sn(3).above(Sn(4090)), 9);
         assert_eq!(Sn(4090).above(Sn(3)), 4087);
         assert_eq!(Sn(4090).place(1024), 1018);

@@ -144,7 +144,7 @@ impl Pair {
 }
 
 /// A PDU as its line shows it: "D3" an AMD PDU, "D3p" with a poll, "D3+ACK2" with a STATUS in its padding, "ACK4-1,2" a STATUS
-/// that acknowledges everything below 4 but 1 and 2.
+/// that acknowledges everything below 4 but 1 and 2, with WINDOW6 one that allows 6 PDUs.
 fn written(pdu: &Pdu) -> String {
     match pdu {
         Pdu::Data(data) => {
@@ -161,13 +161,14 @@ fn written(pdu: &Pdu) -> String {
 
 fn told(status: &status::Status) -> String {
     let report = status.report.map(|report| {
-        let missing: Vec<_> = report.missing().map(|sn| number(sn).to_string()).collect();
+        let missing: Vec<_> = report.missing.iter().map(|sn| number(sn).to_string()).collect();
         let list = if missing.is_empty() { String::new() } else { format!("-{}", missing.join(",")) };
         format!("ACK{}{list}", number(report.lsn))
     });
+    let window = status.window.map(|window| format!("WINDOW{window}"));
     let mrw = status.mrw.map(|mrw| format!("MRW{}", number(mrw.sn)));
     let ack = status.mrw_ack.map(|ack| format!("MRW_ACK{}", number(ack.sn)));
-    [report, mrw, ack].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    [report, window, mrw, ack].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn number(sn: sn::Sn) -> u16 {

@@ -13,8 +13,9 @@ use super::status::{MrwAck, Report};
 /// What the transmitter keeps of its PDUs, and what it knows of their arrival.
 pub(super) struct Transmitter {
     shape: Shape,
-    /// VT(WS).
+    /// VT(WS), and what it is unless the peer says otherwise.
     pub(super) window: u16,
+    configured: u16,
     /// MaxDAT.
     max_dat: u32,
     /// A PDU that was sent so shortly before a STATUS came cannot be reported in it.
@@ -69,6 +70,7 @@ impl Transmitter {
         Self {
             shape,
             window,
+            configured: window,
             max_dat,
             guard,
             vt_s: Sn::ZERO,
@@ -164,11 +166,11 @@ impl Transmitter {
     pub(super) fn on_report(&mut self, now: Time, report: &Report, sdus: &mut Sdus) -> bool {
         let reported = report.lsn.above(self.vt_a);
         if reported > self.outstanding()
-            || report.missing().any(|sn| sn.above(self.vt_a) >= self.outstanding())
+            || report.missing.iter().any(|sn| sn.above(self.vt_a) >= self.outstanding())
         {
             return false;
         }
-        let mut missing = report.missing().peekable();
+        let mut missing = report.missing.iter().peekable();
         let mut first_missing = report.lsn;
         let vt_a = self.vt_a;
         for sn in (0..reported).map(|step| vt_a.plus(step)) {
@@ -178,12 +180,12 @@ impl Transmitter {
                 first_missing = sn;
             }
         }
-        for sn in report.missing() {
+        for sn in report.missing.iter() {
             self.ask_again(now, sn);
         }
         self.discard.on_window(self.vt_a, first_missing);
         self.vt_a = first_missing;
-        let lists = |last| report.missing().any(|sn| sn == last);
+        let lists = |last| report.missing.iter().any(|sn| sn == last);
         self.polling.on_status(self.vt_a, self.vt_s, lists);
         true
     }
@@ -229,6 +231,11 @@ impl Transmitter {
         self.discard.begin(now, first_kept, ends, keep);
     }
 
+    /// The peer says how many PDUs may be unacknowledged (WINDOW).
+    pub(super) const fn on_window(&mut self, window: u16) {
+        self.window = window;
+    }
+
     /// The receiver has moved its window.
     pub(super) fn on_mrw_ack(&mut self, ack: MrwAck, sdus: &mut Sdus) {
         if !self.discard.on_ack(ack, self.vt_a) || ack.sn.above(self.vt_a) > self.outstanding() {
@@ -259,6 +266,7 @@ impl Transmitter {
     /// Forgets all PDUs (TS 25.322 section 11.4).
     pub(super) fn reset(&mut self) {
         (self.vt_s, self.vt_a) = (Sn::ZERO, Sn::ZERO);
+        self.window = self.configured;
         self.repeats = SnSet::default();
         self.unacknowledged = 0;
         self.polling.reset();

@@ -82,26 +82,101 @@ fn a_status_does_not_take_the_place_of_padding_that_is_too_small() {
     assert_eq!(pair.until(50).sent()[1..], ["40 < ACK1", "40 < D0p"]);
 }
 
-#[test]
-fn what_one_status_cannot_list_comes_in_further_ones() {
-    // In PDUs of 12 and 2 octets: 4 bits of header, 16 of an ACK and 20 kept for an MRW_ACK leave 72, less 8 for the head of a list:
-    // four pairs. Every second of 12 is lost: six gaps.
+/// PDUs of 12 octets, a packet of 12 of them, of which every second is lost.
+fn every_second_lost(missing: MissingFormat) -> Pair {
     let mut pair = Pair::new(12, |config| {
         (config.pdu, config.rate) = (ackclock_core::Size::Bytes(12), ackclock_core::Rate::from_bps(96_000));
         config.up_rate = ackclock_core::Rate::from_bps(96_000);
         config.window = 64;
+        config.status.missing = missing;
     });
     pair.sdus[0].enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 123, 20)).unwrap();
-    let pair = pair.lose(0, [0, 2, 4, 6, 8, 10]).until(90);
-    let expected = [
-        "40 < ACK8-0,2,4,6",
-        "40 < ACK0-8,10",
-        "80 > D0",
-        "80 > D2",
-        "80 > D4",
-        "80 > D6",
-        "80 > D8",
-        "80 > D10p",
-    ];
-    assert_eq!(pair.sent()[12..], expected);
+    pair.lose(0, [0, 2, 4, 6, 8, 10]).until(90)
+}
+
+#[test]
+fn what_one_status_cannot_list_comes_in_further_ones() {
+    // In PDUs of 12 and 2 octets: 4 bits of header, 16 of an ACK and 20 kept for an MRW_ACK leave 72, less 8 for the head of a list:
+    // four pairs, and six gaps.
+    let pair = every_second_lost(MissingFormat::List);
+    assert_eq!(pair.sent()[12..14], ["40 < ACK8-0,2,4,6", "40 < ACK0-8,10"]);
+    assert_eq!(pair.sent()[14..], ["80 > D0", "80 > D2", "80 > D4", "80 > D6", "80 > D8", "80 > D10p"]);
+}
+
+#[test]
+fn a_bitmap_tells_of_scattered_gaps_in_one_status() {
+    // 72 bits less 20 of a super-field: six octets, of 48 PDUs.
+    for missing in [MissingFormat::Bitmap, MissingFormat::Shorter] {
+        let pair = every_second_lost(missing);
+        assert_eq!(pair.sent()[12], "40 < ACK12-0,2,4,6,8,10");
+        assert_eq!(pair.sent()[13..], ["80 > D0", "80 > D2", "80 > D4", "80 > D6", "80 > D8", "80 > D10p"]);
+    }
+}
+
+#[test]
+fn the_shorter_form_fits_padding_that_a_list_does_not() {
+    // 18 octets of padding. Eight gaps: a list and an ACK take 4 + 8 + 128 + 16 bits, a bitmap 4 + 20 + 24 + 16.
+    let told = "ACK24-0,3,6,9,12,15,18,21";
+    for (missing, expected) in [
+        (MissingFormat::List, vec![format!("40 < {told}"), "40 < D0p".to_owned()]),
+        (MissingFormat::Shorter, vec![format!("40 < D0p+{told}")]),
+    ] {
+        let mut pair = Pair::new(24, |config| {
+            (config.window, config.status.missing) = (64, missing);
+        })
+        .down(&[24])
+        .lose(0, [0, 3, 6, 9, 12, 15, 18, 21])
+        .until(40);
+        pair.sdus[1].enqueue(at(40), &Segment::pure_ack(FlowId(0), Seq(0), 20)).unwrap();
+        let pair = pair.until(50);
+        assert_eq!(pair.sent()[24..], expected);
+    }
+}
+
+#[test]
+fn a_pdu_outside_the_window_is_discarded() {
+    let mut pair = Pair::new(2, |_| {}).down(&[1]).until(20);
+    // VR(R) is 1 when it comes, and the window is 8: 1 to 8. Taken for one of the window it would be a gap.
+    let data =
+        pdu::Data { sn: sn::Sn::ZERO.plus(9), poll: false, payload: Default::default(), piggyback: None };
+    pair.air.push_back((36, 0, Pdu::Data(data)));
+    assert_eq!(pair.until(1000).sent(), ["0 > D0p", "40 < ACK1"]);
+}
+
+/// From 100 ms on two PDUs may be unacknowledged, at both ends.
+fn two_allowed(config: &mut UmtsRlcAmConfig) {
+    config.status.windows = vec![WindowChange { at: ms(100), pdus: 2 }];
+}
+
+#[test]
+fn a_receiver_changes_the_window_of_its_peer() {
+    let mut pair = Pair::new(4, two_allowed).until(200);
+    assert_eq!(pair.sent(), ["100 > ACK0 WINDOW2", "100 < ACK0 WINDOW2"]);
+    pair.put(0, 4);
+    let expected =
+        ["200 > D0", "200 > D1p", "240 < ACK2 WINDOW2", "280 > D2", "280 > D3p", "320 < ACK4 WINDOW2"];
+    assert_eq!(pair.until(1000).sent()[2..], expected);
+}
+
+#[test]
+fn a_window_whose_status_is_lost_is_told_in_the_next() {
+    let mut pair = Pair::new(4, two_allowed).lose_up(100).until(200);
+    pair.put(0, 4);
+    let mut pair = pair.until(280);
+    assert_eq!(pair.sent()[2..], ["200 > D0", "200 > D1", "200 > D2", "200 > D3p", "240 < ACK4 WINDOW2"]);
+    pair.put(0, 3);
+    assert_eq!(pair.until(290).sent()[7..], ["280 > D4", "280 > D5p"]);
+}
+
+#[test]
+fn a_window_smaller_than_what_is_outstanding_lets_nothing_new_out() {
+    let mut pair = Pair::new(4, two_allowed).until(110);
+    pair.put(0, 4);
+    let mut pair = pair.until(140);
+    // The WINDOW came at 135.
+    pair.put(0, 2);
+    // Timer_Status_Prohibit ends at 160; the answer comes at 195.
+    let expected =
+        ["110 > D0", "110 > D1", "110 > D2", "110 > D3p", "160 < ACK4 WINDOW2", "200 > D4", "200 > D5p"];
+    assert_eq!(pair.until(210).sent()[2..], expected);
 }

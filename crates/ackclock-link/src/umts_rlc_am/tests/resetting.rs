@@ -59,6 +59,26 @@ fn an_mrw_that_nobody_answers_is_repeated_and_then_both_ends_are_reset() {
 }
 
 #[test]
+fn an_mrw_whose_answer_is_lost_is_repeated_and_answered_again() {
+    let pair = given_up(short).lose_up(210).until(5000);
+    assert_eq!(pair.sent()[7..], ["170 > MRW2", "210 < MRW_ACK4 lost", "320 > MRW2", "360 < MRW_ACK4"]);
+    assert_eq!((pair.discarded(), pair.delivered()), (vec![(205, 0)], vec![(205, 1), (205, 2)]));
+}
+
+#[test]
+fn a_reset_that_nobody_answers_is_given_up_after_max_rst() {
+    let config = |config: &mut UmtsRlcAmConfig| {
+        short(config);
+        (config.on_max_dat, config.mrw) = (OnMaxDat::Reset, UmtsRlcAmConfig::default().mrw);
+    };
+    let pair = given_up(config).lose(170, [0]).lose(320, [0]).until(1000);
+    assert_eq!(pair.sent()[7..], ["170 > RESET0 lost", "320 > RESET0 lost"]);
+    // Timer_RST of the second ends at 470; then the bearer is set up anew.
+    let failed = |ms| pair.ends[0].resets.has_failed(at(ms));
+    assert!(!failed(469) && failed(470));
+}
+
+#[test]
 fn where_reset_is_chosen_both_ends_are_reset_at_once() {
     let config = |config: &mut UmtsRlcAmConfig| {
         short(config);
@@ -98,7 +118,7 @@ fn a_status_of_a_pdu_that_was_never_sent_resets_both_ends() {
     let mut pair = Pair::new(2, short).down(&[1]).until(20);
     // TS 25.322 section 10: an "erroneous sequence number".
     let status = status::Status {
-        report: Some(status::Report::of(sn::Sn::ZERO.plus(9))),
+        report: Some(status::Report { lsn: sn::Sn::ZERO.plus(9), missing: missing::Missing::NONE }),
         ..status::Status::default()
     };
     pair.air.push_back((35, 1, Pdu::Status(status)));

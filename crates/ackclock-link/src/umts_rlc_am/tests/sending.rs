@@ -47,17 +47,29 @@ fn timer_poll_repeats_it_too_where_the_answer_is_lost() {
 }
 
 #[test]
+fn where_there_is_something_to_send_timer_poll_lets_that_poll() {
+    let mut pair = Pair::new(1, |_| {}).down(&[1]).lose(0, [0]).until(190);
+    pair.put(0, 4);
+    // The timer of 0 ends at 200.
+    assert_eq!(pair.until(220).sent(), ["0 > D0p lost", "190 > D1", "200 > D2p", "210 > D3"]);
+}
+
+#[test]
 fn an_answer_that_lists_the_last_pdu_as_missing_stops_timer_poll() {
-    // D2p is lost; D3p is of a packet that comes later. Its STATUS lists 2, so that the timer of 0 ms does not end at 200.
-    let mut pair = Pair::new(4, |_| {}).down(&[2]).until(10);
-    pair.put(0, 1);
-    let pair = pair.lose(10, [0]).until(100);
-    assert_eq!(pair.sent(), ["0 > D0", "0 > D1p", "10 > D2p lost", "40 < ACK2"]);
-    let mut pair = pair;
-    pair.put(0, 1);
-    // D3 shows the gap: STATUS at 140, and 2 is sent again at 180; its poll is that of the last retransmission.
-    let pair = pair.until(5000);
-    assert_eq!(pair.sent()[4..], ["100 > D3p", "140 < ACK4-2", "180 > D2p", "220 < ACK4"]);
+    // D1p is lost at 10, and D2 shows it, to which no poll belongs. Running on, the timer would end at 210 and make D20 poll.
+    let mut pair = Pair::new(1, |config| {
+        config.window = 64;
+        (config.poll.last_retransmission, config.poll.period) = (false, ms(10_000));
+    })
+    .down(&[2])
+    .lose(10, [0])
+    .until(20);
+    pair.put(0, 30);
+    let pair = pair.until(340);
+    assert_eq!(pair.sent()[..3], ["0 > D0", "10 > D1p lost", "20 > D2"]);
+    assert!(pair.sent().contains(&"60 < ACK3-1") && pair.sent().contains(&"100 > D1"));
+    let polls: Vec<_> = pair.sent().into_iter().filter(|line| line.contains('p')).collect();
+    assert_eq!(polls, ["10 > D1p lost", "320 > D31p"]);
 }
 
 #[test]
