@@ -67,15 +67,15 @@ impl Bearer for State {
             fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)>;
             fn take_segment(&mut self, direction: Direction) -> Segment;
             fn due(&self, direction: Direction) -> Time;
-            fn watch(&mut self, departures: Departures);
+            fn want_departures(&mut self, departures: Departures);
             fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
             fn gauges(&self, direction: Direction) -> Vec<f64>;
             fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
-            fn listen(&mut self);
+            fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
-            fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
+            fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);

@@ -19,9 +19,9 @@ use crate::progress::Shown;
 /// Whether results say how much CPU time they took; two equal runs then differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// They do.
+    /// They say it.
     Measured,
-    /// They do not.
+    /// They leave it out.
     Omitted,
 }
 

@@ -99,7 +99,7 @@ impl<T: Copy + Default> Ring<T> {
         &self.slots[self.slot(number)]
     }
 
-    /// The same, to change it.
+    /// The element at this place, to change it.
     #[inline]
     pub fn get_mut(&mut self, number: usize) -> &mut T {
         debug_assert!(number < self.len);

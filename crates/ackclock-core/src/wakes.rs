@@ -18,7 +18,7 @@ const BLOCK: usize = 8;
 /// Deadlines, or the earliest of blocks, that are looked through together.
 type Block = [Time; BLOCK];
 
-/// What no slot stands in.
+/// A block without deadlines.
 const EMPTY: Block = [Time::NEVER; BLOCK];
 
 /// The next deadline of each of a set of slots, and the earliest among them.

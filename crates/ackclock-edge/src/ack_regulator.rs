@@ -55,7 +55,7 @@ pub struct Config {
     /// What is done to an ECN-capable flow whose window has reached its target.
     pub ecn: EcnResponse,
     /// A flow without data in the queue expects nothing more, and releases what there is room for, when nothing has come
-    /// for so long, or for as long as the sender's answers take by the flow's timestamps where that is shorter, but at least
+    /// for this long, or for as long as the sender's answers take by the flow's timestamps where that is shorter, but at least
     /// 1 ms; 0s is never.
     pub safety: Span,
 }

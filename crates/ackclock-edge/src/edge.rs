@@ -41,10 +41,10 @@ impl Edge {
     /// An edge over `bearer` that regulates at most `most_flows` flows at a time.
     pub fn new(bearer: impl Into<AnyBearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
         let mut bearer = bearer.into();
-        bearer.watch(regulator.departures());
+        bearer.want_departures(regulator.departures());
         let reports = regulator.reports();
         if reports == Reports::Heard {
-            bearer.listen();
+            bearer.want_reports();
         }
         Self {
             bearer,
@@ -118,7 +118,7 @@ impl Edge {
     }
 
     /// From `time` on, or at once where that has passed, a direction has another medium.
-    pub fn exchange(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
+    pub fn replace_medium(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
         self.changes.add(time, direction, medium);
         self.note_due();
     }
@@ -150,7 +150,7 @@ impl Edge {
             self.catch_up(now, out);
         }
         if port == WIRED {
-            self.came_down(now, segment, out);
+            self.handle_downlink(now, segment, out);
         } else if self.bearer.enqueue(now, Direction::Up, segment).is_err() {
             self.dropped_up(segment, out);
         }
@@ -198,7 +198,7 @@ impl Edge {
     fn change(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((at, direction, medium)) = self.changes.take(now) {
             self.drain_bearer(at, out);
-            self.bearer.exchange(at, direction, medium);
+            self.bearer.replace_medium(at, direction, medium);
         }
     }
 
@@ -243,7 +243,7 @@ impl Edge {
     fn on_event_up(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
         match event {
             LinkEvent::Departed => {}
-            LinkEvent::Delivered => self.came_up(at, segment, out),
+            LinkEvent::Delivered => self.handle_uplink(at, segment, out),
             LinkEvent::Dropped(_) => self.dropped_up(segment, out),
         }
     }
@@ -256,7 +256,7 @@ impl Edge {
 
     /// A segment from the network: ask the regulator, then queue it.
     #[inline]
-    fn came_down(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
+    fn handle_downlink(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         self.statistics.entered += 1;
         let flow = self.flows.open(now, segment.flow);
         let regulated = segment.is_tcp() && flow.is_regulated();
@@ -265,7 +265,7 @@ impl Edge {
             flow.statistics.edge_rtt.on_data(now, segment);
         }
         if regulated {
-            self.came_to_regulator(now, *segment, out);
+            self.regulate_data(now, *segment, out);
         } else {
             self.enqueue(now, segment, out);
         }
@@ -290,10 +290,10 @@ impl Edge {
 
     /// A segment from a mobile.
     #[inline(always)]
-    fn came_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
+    fn handle_uplink(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         self.statistics.on_delivered_up(segment);
-        if self.flows.is_asked_about(at, segment) {
-            self.ask_about(at, segment, out);
+        if self.flows.concerns_regulator(at, segment) {
+            self.regulate_ack(at, segment, out);
         } else {
             out.pass(WIRED, segment);
         }

@@ -97,9 +97,9 @@ impl FlowTable {
 
     /// Notes a segment from a mobile; whether the regulator must be asked about it.
     #[inline]
-    pub(crate) fn is_asked_about(&mut self, at: Time, segment: &Segment) -> bool {
+    pub(crate) fn concerns_regulator(&mut self, at: Time, segment: &Segment) -> bool {
         let flow = self.open(at, segment.flow);
-        let is_asked = flow.is_asked_about(at, segment);
+        let is_asked = flow.concerns_regulator(at, segment);
         if is_asked && flow.state == State::Open && flow.is_proven_by(segment) {
             flow.state = State::Proven;
             self.proven += 1;
@@ -208,7 +208,7 @@ impl Flow {
     }
 
     #[inline]
-    fn is_asked_about(&mut self, at: Time, segment: &Segment) -> bool {
+    fn concerns_regulator(&mut self, at: Time, segment: &Segment) -> bool {
         let is_ack = segment.is_tcp() && segment.flags.contains(Flags::ACK);
         if is_ack {
             self.statistics.edge_rtt.on_ack(at, segment.ack);
@@ -257,7 +257,7 @@ mod tests {
     fn ack(table: &mut FlowTable, ms: u64, flow: u32, flags: Flags) {
         let mut ack = Segment::pure_ack(FlowId(flow), Seq(1100), 40);
         ack.flags = flags;
-        table.is_asked_about(at(ms), &ack);
+        table.concerns_regulator(at(ms), &ack);
     }
 
     #[test]

@@ -363,7 +363,7 @@ fn what_departed_before_a_step_is_told_with_the_link_as_it_was() {
     world.takes(WIRED, data());
     world.told();
     let slower = Constant::new(Rate::from_bps(400_000), Span::ZERO);
-    world.edge.exchange(at(15), Direction::Down, Box::new(slower));
+    world.edge.replace_medium(at(15), Direction::Down, Box::new(slower));
     world.edge.run(at(100), &mut world.seen);
     assert_eq!(world.told(), [Departed(800_000), Departed(400_000)]);
     assert_eq!(world.left(RADIO).len(), 2);

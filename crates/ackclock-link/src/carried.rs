@@ -17,7 +17,7 @@ pub(crate) struct Carried {
 
 impl Carried {
     /// The present medium gives its place to `next` at `now`.
-    pub(crate) fn exchange(&mut self, medium: &mut dyn Medium, next: &mut dyn Medium, now: Time) {
+    pub(crate) fn hand_over(&mut self, medium: &mut dyn Medium, next: &mut dyn Medium, now: Time) {
         if let Some(work) = medium.work(self.since, now) {
             self.work += work;
             self.known += now.since(self.since);

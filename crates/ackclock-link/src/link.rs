@@ -51,10 +51,10 @@ pub trait Link: Send {
 
     /// Whether [`LinkEvent::Departed`] is wanted, each at its instant. Unwatched at first, which saves a wake a packet;
     /// drops inside the link are then told late, with their own instants, before the delivery that follows them.
-    fn watch(&mut self, departures: Departures);
+    fn want_departures(&mut self, departures: Departures);
 
     /// Somebody acts on reports of the radio: from now on they are made, where the link has any.
-    fn listen(&mut self);
+    fn want_reports(&mut self);
 
     /// The next report of an instant of at most `now`, after the events due at `now` were drained. Their instants are among
     /// those that [`poll_timeout`](Self::poll_timeout) names.
@@ -70,7 +70,7 @@ pub trait Link: Send {
     fn waits(&self) -> Cow<'_, Histogram>;
 
     /// Mean rate that it could have carried from time zero until `until`, bit/s: always with something to send, and with the
-    /// luck of this run. `until` never decreases.
+    /// draws of this run. `until` never decreases.
     ///
     /// `None` where nothing shows it: its rate is drawn for each packet, and none came. Time under such a medium that has
     /// since given its place to another is left out.
@@ -79,7 +79,7 @@ pub trait Link: Send {
     /// From `now` on the link has another medium: what waits stays where it is, what is in flight arrives when it would
     /// have, and a packet in transmission sends its remaining bits over the new medium. Events that are due are drained
     /// before. A link that is no queue in front of a medium stays as it is.
-    fn exchange(&mut self, now: Time, medium: Box<dyn Medium>);
+    fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
 
     /// Tells whose flow it is, for queues that are kept by user.
     fn assign(&mut self, flow: FlowId, user: u32);
@@ -123,14 +123,14 @@ impl Link for AnyLink {
             fn take_segment(&mut self) -> Segment;
             #[inline(always)]
             fn poll_timeout(&self) -> Option<Time>;
-            fn watch(&mut self, departures: Departures);
-            fn listen(&mut self);
+            fn want_departures(&mut self, departures: Departures);
+            fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
             fn view(&self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
-            fn exchange(&mut self, now: Time, medium: Box<dyn Medium>);
+            fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);
@@ -182,7 +182,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Nothing.
+    /// No packets.
     pub const NONE: Self = Self { packets: 0, bytes: 0 };
 
     /// One segment.

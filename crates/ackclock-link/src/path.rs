@@ -43,7 +43,7 @@ pub struct Wires {
     flight: Flight<Whole>,
     name: &'static str,
     streams: Streams,
-    /// Each flow's luck, so that one flow more changes no other's; filled only where packets are lost.
+    /// A random stream for the losses of each flow, so that one flow more changes no other's; filled only where packets are lost.
     chance: Vec<Stream>,
     lost: u64,
 }
@@ -65,7 +65,7 @@ impl Path {
         Self { up: wires("path/up/loss"), down: wires("path/down/loss") }
     }
 
-    /// The number of a flow goes to another connection, which has new wires and luck of its own, chosen by `name`.
+    /// The number of a flow goes to another connection, which has new wires and a loss stream of its own, chosen by `name`.
     pub fn renew(&mut self, flow: FlowId, name: &str) {
         self.up.renew(flow, name);
         self.down.renew(flow, name);
@@ -151,14 +151,14 @@ impl Wires {
         self.chance[flow.index()].chance(self.loss)
     }
 
-    /// Sees to it that `flow` has luck.
+    /// Creates the loss stream of `flow`, and of every flow below it.
     fn draw_for(&mut self, flow: FlowId) {
         for number in self.chance.len()..=flow.index() {
             self.chance.push(self.streams.stream(&format!("{}/{number}", self.name)));
         }
     }
 
-    /// Sees to it that `flow` has a wire.
+    /// Creates the wire of `flow`, and of every flow below it.
     #[cold]
     fn reach(&mut self, flow: FlowId) {
         if self.free.len() <= flow.index() {

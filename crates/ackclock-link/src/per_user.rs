@@ -80,16 +80,16 @@ impl Link for PerUser {
         self.due.first().map(|(deadline, _)| deadline)
     }
 
-    fn watch(&mut self, departures: Departures) {
+    fn want_departures(&mut self, departures: Departures) {
         for user in 0..self.links.len() {
-            self.links[user].watch(departures);
+            self.links[user].want_departures(departures);
             self.note_due(user);
         }
     }
 
-    fn listen(&mut self) {
+    fn want_reports(&mut self) {
         for user in 0..self.links.len() {
-            self.links[user].listen();
+            self.links[user].want_reports();
             self.note_due(user);
         }
     }
@@ -118,7 +118,7 @@ impl Link for PerUser {
     }
 
     // Each user has a circuit of its own, and one medium is not that of all: no table asks for it.
-    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
+    fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         if self.user_of.len() <= flow.index() {

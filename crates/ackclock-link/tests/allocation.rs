@@ -22,7 +22,7 @@ fn no_packet_allocates_after_warm_up() {
     for table in every_link() {
         for queue in every_queue() {
             let mut link = link(&table, &queue, Capacity::Packets(20), 1);
-            link.watch(Departures::Watched);
+            link.want_departures(Departures::Watched);
             offer(&mut *link, 0, 20_000);
             let before = allocations();
             offer(&mut *link, 20_000, 5_000);

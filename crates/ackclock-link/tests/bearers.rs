@@ -107,7 +107,7 @@ fn drive(
     departures: Departures,
     extra: Option<Span>,
 ) -> Vec<Outcome> {
-    bearer.watch(departures);
+    bearer.want_departures(departures);
     let (mut seen, mut arrivals, mut asks) = (Vec::new(), arrivals.iter().peekable(), Time::ZERO);
     loop {
         let asked = bearer.due(Direction::Down).min(bearer.due(Direction::Up));
@@ -169,7 +169,7 @@ proptest! {
                 assert_eq!(of(&plain, direction), of(&polled, direction), "{name}: `peek_event` changes what is told");
             }
             let unwatched = drive(&mut build(), &arrivals, Departures::Unwatched, Some(step));
-            assert_eq!(ends(&plain), ends(&unwatched), "{name}: `watch` changes what happens");
+            assert_eq!(ends(&plain), ends(&unwatched), "{name}: `want_departures` changes what happens");
         });
     }
 
@@ -195,7 +195,7 @@ proptest! {
     fn deadlines_never_lie(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
         every_combination(capacity, seed, |name, build| {
             let mut bearer = build();
-            bearer.watch(Departures::Watched);
+            bearer.want_departures(Departures::Watched);
             let (mut arrivals, mut reached) = (arrivals.iter().peekable(), Time::ZERO);
             loop {
                 let due = bearer.due(Direction::Down).min(bearer.due(Direction::Up));
@@ -370,7 +370,7 @@ fn unacknowledged_a_packet_arrives_where_all_of_its_pdus_do() {
 fn what_goes_to_the_front_leaves_before_what_waits() {
     for table in every_bearer() {
         let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 3);
-        bearer.watch(Departures::Watched);
+        bearer.want_departures(Departures::Watched);
         (0..12).for_each(|number| {
             bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1000)).unwrap()
         });
@@ -392,7 +392,7 @@ fn what_goes_to_the_front_leaves_before_what_waits() {
 fn no_packet_allocates_after_warm_up() {
     for table in every_bearer() {
         let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(20), 1);
-        bearer.watch(Departures::Watched);
+        bearer.want_departures(Departures::Watched);
         let mut offer = |from: u32, rounds: u32| {
             for round in from..from + rounds {
                 let now = Time::ZERO + Span::from_millis(20) * u64::from(round);

@@ -141,7 +141,7 @@ fn departures(link: &mut dyn Link, until: Time) -> Vec<(u32, u32)> {
 fn three_flows(order: &str) -> Vec<(u32, u32)> {
     let table = json!({"users": [{"fading": "none"}], "order": order, "short_flow": {"bytes": "5kB"}});
     let mut link = cell(table, Capacity::Unlimited, 1);
-    link.watch(Departures::Watched);
+    link.want_departures(Departures::Watched);
     for number in 0..10 {
         offer(&mut *link, Time::ZERO, segment(0, number, 1000));
     }
@@ -166,7 +166,7 @@ fn a_user_sends_as_packets_came_or_short_flows_first() {
 fn long_flows_of_a_user_are_served_in_turn() {
     let table = json!({"users": [{"fading": "none"}], "order": "sfp", "short_flow": {"bytes": "0B"}});
     let mut link = cell(table, Capacity::Unlimited, 1);
-    link.watch(Departures::Watched);
+    link.want_departures(Departures::Watched);
     for flow in [0, 0, 0, 1, 1, 2] {
         offer(&mut *link, Time::ZERO, segment(flow, 0, 1000));
     }
@@ -264,7 +264,7 @@ fn reports(link: &mut dyn Link, until: Time) -> Vec<(Time, RadioReport)> {
 fn who_listens_is_told_when_the_rate_of_a_user_with_something_to_send_changes() {
     let table = json!({"users": [{"count": 2, "doppler": 30.0}]});
     let mut link = cell(table, Capacity::Unlimited, 3);
-    link.listen();
+    link.want_reports();
     for number in 0..60 {
         offer(&mut *link, Time::ZERO, segment(0, number, 1000));
     }

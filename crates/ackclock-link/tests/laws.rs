@@ -64,7 +64,7 @@ fn deadlines_are_honest(
     arrivals: &[(Time, Segment)],
     departures: Departures,
 ) {
-    link.watch(departures);
+    link.want_departures(departures);
     let mut reached = Time::ZERO;
     for (at, segment) in arrivals {
         while let Some(due) = link.poll_timeout().filter(|due| due <= at) {
@@ -124,7 +124,7 @@ proptest! {
         every_combination(capacity, seed, |name, build| {
             let watched = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
             let unwatched = play(&mut *build(), &arrivals, Departures::Unwatched, Polling::AsAsked);
-            assert_eq!(ends(&watched), ends(&unwatched), "{name}: `watch` changes what happens");
+            assert_eq!(ends(&watched), ends(&unwatched), "{name}: `want_departures` changes what happens");
         });
     }
 
@@ -168,7 +168,7 @@ fn what_goes_to_the_front_leaves_before_all_of_its_flow_that_wait_and_nothing_is
     let waiting: Vec<_> = (0..12).map(|number| segment(number % 2, number, 1000)).collect();
     every_combination(Capacity::Packets(20), 3, |name, build| {
         let mut link = build();
-        link.watch(Departures::Watched);
+        link.want_departures(Departures::Watched);
         let mut ends: Vec<(u32, bool)> = Vec::new();
         for segment in &waiting {
             let refused = link.enqueue(Time::ZERO, segment).is_err();

@@ -28,7 +28,7 @@ fn play(
     mut look: impl FnMut(&dyn Link, Time, Option<&RadioReport>),
 ) -> Told {
     if audience == Audience::Listening {
-        link.listen();
+        link.want_reports();
     }
     let (mut events, mut reports) = (Vec::new(), Vec::<RadioReport>::new());
     let mut arrivals = arrivals.iter().peekable();
@@ -116,7 +116,7 @@ proptest! {
             for queue in every_queue() {
                 let told = |audience| {
                     let mut link = link(&table, &queue, Capacity::Packets(5), seed);
-                    link.watch(Departures::Watched);
+                    link.want_departures(Departures::Watched);
                     play(&mut *link, &arrivals, audience, None, |_, _, _| {})
                 };
                 let (heard, alone) = (told(Audience::Listening), told(Audience::Nobody));
@@ -156,11 +156,11 @@ fn outages_and_recordings_are_reported_with_what_waits() {
 #[test]
 fn a_medium_that_takes_the_place_of_another_is_reported() {
     let mut link = unlimited(&json!({"kind": "constant", "rate": "1Mbit/s"}), 1);
-    link.listen();
+    link.want_reports();
     let slower = || Box::new(Constant::new(Rate::from_bps(400_000), ackclock_core::Span::ZERO));
-    link.exchange(micros(5_000), Box::new(Silence));
-    link.exchange(micros(7_000), slower());
-    link.exchange(micros(9_000), slower());
+    link.replace_medium(micros(5_000), Box::new(Silence));
+    link.replace_medium(micros(7_000), slower());
+    link.replace_medium(micros(9_000), slower());
     // What was made and not fetched is due.
     assert_eq!(link.poll_timeout(), Some(micros(5_000)));
     let reports: Vec<_> = std::iter::from_fn(|| link.poll_report(micros(9_000))).collect();

@@ -106,9 +106,9 @@ impl Graph {
         self.engine.tracer_mut().poll()
     }
 
-    pub(crate) fn exchange(&mut self, direction: Direction, medium: Box<dyn Medium>) {
+    pub(crate) fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
         let now = self.engine.now();
-        self.edge_mut().exchange(now, direction, medium);
+        self.edge_mut().replace_medium(now, direction, medium);
         self.engine.refresh(self.edge);
     }
 

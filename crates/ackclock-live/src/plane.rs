@@ -229,8 +229,8 @@ impl Plane {
     }
 
     /// From now on a direction of the link has another medium.
-    pub fn exchange(&mut self, direction: Direction, medium: Box<dyn Medium>) {
-        self.graph.exchange(direction, medium);
+    pub fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
+        self.graph.replace_medium(direction, medium);
         self.settle();
     }
 

@@ -96,7 +96,7 @@ impl Pool {
     }
 
     /// One more holds a packet, and will give it back.
-    pub fn again(&mut self, packet: PacketId) {
+    pub fn add_holder(&mut self, packet: PacketId) {
         if let Some(slot) = self.slots.get_mut(packet.slot as usize).filter(|slot| slot.holds(packet)) {
             slot.holders += 1;
             self.copies += 1;
@@ -162,13 +162,13 @@ mod tests {
     fn a_packet_stays_until_all_who_hold_it_have_given_it_back() {
         let mut pool = Pool::new(10, 64);
         let packet = claim(&mut pool, 1).unwrap();
-        pool.again(packet);
-        pool.again(packet);
+        pool.add_holder(packet);
+        pool.add_holder(packet);
         assert_eq!((pool.in_use(), pool.copies()), (1, 2));
         assert!(!pool.release(packet) && !pool.release(packet));
         assert_eq!((pool.bytes(packet), pool.copies()), (Some(&[1][..]), 0));
         assert!(pool.release(packet));
-        pool.again(packet);
+        pool.add_holder(packet);
         assert_eq!((pool.in_use(), pool.copies()), (0, 0), "it is gone");
     }
 

@@ -51,9 +51,9 @@ pub trait Port {
 /// What reading a port gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// Nothing.
+    /// There was no packet.
     Nothing,
-    /// Something, and so many packets besides that could not be taken in.
+    /// Packets came, and this many more could not be taken in.
     Packets {
         /// Packets that were lost: the pool was full, or a super-packet could not be split.
         lost: u32,

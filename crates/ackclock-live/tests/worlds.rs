@@ -327,7 +327,7 @@ fn results_have_both_directions_and_what_each_could_carry_over_its_changes() {
     let streams = Streams::new(1, 0);
     for (rate, seconds) in [("4Mbit/s", 8), ("0bit/s", 10)] {
         let changed = edge(rate, "2Mbit/s").medium(Direction::Down, "change", &streams, &NoFiles).unwrap();
-        plane.exchange(Direction::Down, changed);
+        plane.replace_medium(Direction::Down, changed);
         plane.advance(at(seconds));
     }
     let provenance = Provenance::default();

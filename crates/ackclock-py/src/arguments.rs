@@ -21,7 +21,7 @@ where
     fitting.ok_or_else(|| PyValueError::new_err(message()))
 }
 
-/// The same, where there is one.
+/// A whole number within these bounds, where one is given.
 pub(crate) fn whole_or_none<T>(
     name: &str,
     any: Option<&Bound<'_, PyAny>>,

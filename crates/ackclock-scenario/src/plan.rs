@@ -21,7 +21,7 @@ pub(crate) struct FlowPlan {
     /// Its user, numbered through all cells.
     pub(crate) user: u32,
     /// Number of its user in its cell.
-    pub(crate) seat: u32,
+    pub(crate) cell_user: u32,
     /// Its cell, where there are several.
     pub(crate) cell: u32,
     /// When it begins.
@@ -29,7 +29,7 @@ pub(crate) struct FlowPlan {
 }
 
 impl FlowPlan {
-    /// What its luck is called. Further cells change no flow of the first.
+    /// Name of its random streams. Further cells change no flow of the first.
     pub(crate) fn name(&self) -> String {
         let Self { cell, group, number, .. } = self;
         if *cell == 0 { format!("{group}.{number}") } else { format!("cell {cell}/{group}.{number}") }
@@ -39,7 +39,7 @@ impl FlowPlan {
 /// Every flow by number.
 pub(crate) fn flows(tables: &Tables) -> Result<Vec<FlowPlan>, ConfigError> {
     let users = tables.edge.cell_users().map_err(|error| error.under("edge"))?;
-    let seats = users.map_or(0, |users| users.iter().map(|user| user.count).sum());
+    let cell_users = users.map_or(0, |users| users.iter().map(|user| user.count).sum());
     let mut plans = Vec::new();
     for cell in 0..tables.edge.cells {
         for (group, table) in tables.flow.iter().enumerate() {
@@ -47,9 +47,9 @@ pub(crate) fn flows(tables: &Tables) -> Result<Vec<FlowPlan>, ConfigError> {
             plans.reserve_exact(count as usize);
             for number in 0..count {
                 let start = Time::ZERO + start + stagger * u64::from(number);
-                let seat = users.map_or(user, |users| user_in_cell(users, user as usize, number));
-                let (id, user) = (plans.len() as u32, cell * seats + seat);
-                plans.push(FlowPlan { id, group, number, user, seat, cell, start });
+                let cell_user = users.map_or(user, |users| user_in_cell(users, user as usize, number));
+                let (id, user) = (plans.len() as u32, cell * cell_users + cell_user);
+                plans.push(FlowPlan { id, group, number, user, cell_user, cell, start });
             }
         }
     }

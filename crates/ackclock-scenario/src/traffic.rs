@@ -24,7 +24,7 @@ const QUIET: Span = Span::from_secs(60);
 /// What the clients of an island do.
 #[derive(Default)]
 pub(crate) struct Traffic {
-    visitors: Vec<Visitor>,
+    clients: Vec<WorkloadClient>,
     /// When each makes its next request.
     wakes: Wakes,
     /// Flows below have a connection for the whole run.
@@ -38,13 +38,13 @@ pub(crate) struct Traffic {
 }
 
 /// A client and what it is connected by.
-struct Visitor {
+struct WorkloadClient {
     client: Box<dyn Client>,
     group: Arc<Group>,
     user: u32,
     /// Number of the user in its cell.
-    seat: u32,
-    /// What the luck of its packets is called.
+    cell_user: u32,
+    /// Name of the random stream of its packets on the wires.
     name: String,
     /// Connections that it has opened.
     opened: u64,
@@ -54,7 +54,7 @@ struct Visitor {
 
 /// A connection that is alive.
 struct Connection {
-    visitor: usize,
+    client: usize,
     /// Its number with its client.
     number: u64,
     /// Bytes asked for so far.
@@ -124,17 +124,25 @@ impl Traffic {
         Self { first: flows as u32, ..Self::default() }
     }
 
-    /// Adds the client that a plan speaks of, whose packets have luck called `name`.
+    /// Adds the client of a plan; `name` chooses the loss streams of its packets.
     pub(crate) fn add(&mut self, client: Box<dyn Client>, group: Arc<Group>, plan: &FlowPlan, name: String) {
-        let FlowPlan { user, seat, .. } = *plan;
+        let FlowPlan { user, cell_user, .. } = *plan;
         let slot = self.wakes.add();
         self.wakes.set(slot, Some(client.due()));
-        self.visitors.push(Visitor { client, group, user, seat, name, opened: 0, reused: Vec::new() });
+        self.clients.push(WorkloadClient {
+            client,
+            group,
+            user,
+            cell_user,
+            name,
+            opened: 0,
+            reused: Vec::new(),
+        });
     }
 
     /// Whether there is nobody.
     pub(crate) fn is_empty(&self) -> bool {
-        self.visitors.is_empty()
+        self.clients.is_empty()
     }
 
     /// When a client makes its next request; [`Time::NEVER`] where none will.
@@ -157,11 +165,11 @@ impl Traffic {
             served = true;
             self.close(now, flow, boxes);
         }
-        while let Some((_, visitor)) = self.wakes.first().filter(|(due, _)| *due <= now) {
+        while let Some((_, client)) = self.wakes.first().filter(|(due, _)| *due <= now) {
             served = true;
-            let request = self.visitors[visitor].client.request();
-            self.ask(now, visitor, request, boxes);
-            self.note_due(visitor);
+            let request = self.clients[client].client.request();
+            self.ask(now, client, request, boxes);
+            self.note_due(client);
         }
         served
     }
@@ -170,7 +178,7 @@ impl Traffic {
     pub(crate) fn transfers(&self) -> Transfers {
         let mut transfers = self.transfers.clone();
         for connection in self.alive.iter().flatten() {
-            let user = self.user(connection.visitor);
+            let user = self.user(connection.client);
             connection.pending.iter().for_each(|&(_, bytes)| transfers.unfinished(user, bytes));
         }
         transfers
@@ -181,31 +189,31 @@ impl Traffic {
         let mut counts = self.past.clone();
         for (number, connection) in (self.first..).zip(&self.alive) {
             if let Some(connection) = connection {
-                let of_user = counts.entry(self.user(connection.visitor)).or_default();
+                let of_user = counts.entry(self.user(connection.client)).or_default();
                 of_user.add(&Counts::of(FlowId(number), boxes));
             }
         }
         counts
     }
 
-    fn user(&self, visitor: usize) -> u32 {
-        self.visitors[visitor].user
+    fn user(&self, client: usize) -> u32 {
+        self.clients[client].user
     }
 
-    fn note_due(&mut self, visitor: usize) {
-        self.wakes.set(visitor, Some(self.visitors[visitor].client.due()));
+    fn note_due(&mut self, client: usize) {
+        self.wakes.set(client, Some(self.clients[client].client.due()));
     }
 
     /// A client asks for something: on a connection that it has, or on a new one.
-    fn ask(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut Boxes<'_>) {
+    fn ask(&mut self, now: Time, client: usize, request: Request, boxes: &mut Boxes<'_>) {
         let Request { connection, bytes, then } = request;
-        let known = self.visitors[visitor].reused.iter().position(|&(number, _)| number == connection);
+        let known = self.clients[client].reused.iter().position(|&(number, _)| number == connection);
         let flow = match known {
-            Some(place) if then == Then::Close => self.visitors[visitor].reused.swap_remove(place).1,
-            Some(place) => self.visitors[visitor].reused[place].1,
-            None => self.open(now, visitor, request, boxes),
+            Some(place) if then == Then::Close => self.clients[client].reused.swap_remove(place).1,
+            Some(place) => self.clients[client].reused[place].1,
+            None => self.open(now, client, request, boxes),
         };
-        let [sending, receiving] = boxes.hosts(self.visitors[visitor].group.table.towards);
+        let [sending, receiving] = boxes.hosts(self.clients[client].group.table.towards);
         let Some(Some(connection)) = self.alive.get_mut((flow.0 - self.first) as usize) else { return };
         connection.asked += bytes;
         connection.pending.push_back((now, bytes));
@@ -218,16 +226,16 @@ impl Traffic {
     }
 
     /// Makes a connection.
-    fn open(&mut self, now: Time, visitor: usize, request: Request, boxes: &mut Boxes<'_>) -> FlowId {
+    fn open(&mut self, now: Time, client: usize, request: Request, boxes: &mut Boxes<'_>) -> FlowId {
         let (flow, first) = self.number(now, boxes);
-        let Visitor { group, seat, name, opened, reused, .. } = &mut self.visitors[visitor];
+        let WorkloadClient { group, cell_user, name, opened, reused, .. } = &mut self.clients[client];
         let name = format!("{name}/{opened}");
         boxes.wires.iter_mut().for_each(|wires| wires.renew(flow, &name));
         if let (Some(boxes), Some((receiver, sender))) = (&mut boxes.relay, group.relayed(flow, now, first)) {
             boxes.core.iter_mut().for_each(|wires| wires.renew(flow, &name));
             boxes.relay.split(flow, group.relay_port(), receiver, sender);
         }
-        boxes.edge.assign(flow, *seat);
+        boxes.edge.assign(flow, *cell_user);
         let (sender, receiver) = group.connection(flow, now, first);
         match group.table.towards {
             Towards::Mobile => {
@@ -246,7 +254,7 @@ impl Traffic {
         }
         let number = request.connection;
         self.alive[(flow.0 - self.first) as usize] =
-            Some(Connection { visitor, number, asked: 0, pending: VecDeque::new() });
+            Some(Connection { client, number, asked: 0, pending: VecDeque::new() });
         flow
     }
 
@@ -271,10 +279,10 @@ impl Traffic {
     fn answered(&mut self, now: Time, flow: FlowId) {
         let Some(Some(connection)) = self.alive.get_mut((flow.0 - self.first) as usize) else { return };
         let Some((asked_at, bytes)) = connection.pending.pop_front() else { return };
-        let (visitor, number) = (connection.visitor, connection.number);
-        self.transfers.finished(self.user(visitor), bytes, now.since(asked_at));
-        self.visitors[visitor].client.on_answered(now, number);
-        self.note_due(visitor);
+        let (client, number) = (connection.client, connection.number);
+        self.transfers.finished(self.user(client), bytes, now.since(asked_at));
+        self.clients[client].client.on_answered(now, number);
+        self.note_due(client);
     }
 
     /// Where both ends are done, they go, and what they did is kept. With a relay the source may be done long before the other end.
@@ -287,7 +295,7 @@ impl Traffic {
         else {
             return;
         };
-        let past = self.past.entry(self.visitors[connection.visitor].user).or_default();
+        let past = self.past.entry(self.clients[connection.client].user).or_default();
         past.add(&Counts::of(flow, boxes));
         let next = boxes.receiver(flow).map_or(Seq(1), Receiver::next);
         boxes.servers.remove(flow);

@@ -259,8 +259,8 @@ impl Scoreboard {
         self.next = self.sent.first();
     }
 
-    /// Takes going back, back: what was sent is in flight after all, and new data is next.
-    pub fn go_on(&mut self) {
+    /// Undoes a go-back: everything sent counts as in flight again, and new data goes out next.
+    pub fn undo_go_back(&mut self) {
         for index in self.sent.first()..self.sent.end() {
             self.sent.get_mut(index).marks.clear(Marks::AGAIN.with(Marks::LOST));
         }
@@ -573,7 +573,7 @@ mod tests {
         let mut board = board_of(6, 100);
         sack(&mut board, 300, 600);
         board.lose_all(SackMemory::Keep);
-        board.go_on();
+        board.undo_go_back();
         assert_eq!((board.lost(), board.in_flight()), (0, 300));
         board.update_lost(MSS, DUP_THRESH);
         assert_eq!(board.lost(), 300, "three SACKed segments lie above each");

@@ -119,7 +119,7 @@ impl Sent {
         self.records.get((index - self.first) as usize)
     }
 
-    /// The same, to change it.
+    /// The record of this number, to change it.
     pub fn get_mut(&mut self, index: Index) -> &mut Record {
         self.records.get_mut((index - self.first) as usize)
     }

@@ -9,7 +9,7 @@ use crate::{Output, Place, Regulator, Verdict};
 
 impl Edge {
     /// A segment of a regulated flow comes from the network.
-    pub(super) fn came_to_regulator(&mut self, now: Time, mut segment: Segment, out: &mut impl Sink) {
+    pub(super) fn regulate_data(&mut self, now: Time, mut segment: Segment, out: &mut impl Sink) {
         let mut verdict = Verdict::Forward;
         self.regulate(now, segment.flow, out, |regulator, view| {
             verdict = regulator.on_data(now, &segment, view)
@@ -59,7 +59,7 @@ impl Edge {
 
     /// An ACK from a mobile is its regulator's business. A SYN and a reset may come without one (RFC 9293 section 3.5.2): they
     /// pass, a reset behind what is held.
-    pub(super) fn ask_about(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
+    pub(super) fn regulate_ack(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         if !segment.flags.contains(Flags::ACK) {
             if segment.flags.intersects(Flags::RST) {
                 self.close_if_over(at, segment, out);

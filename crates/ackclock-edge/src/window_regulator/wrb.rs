@@ -45,7 +45,7 @@ pub(crate) struct Config {
     pub(crate) release: Release,
     /// What happens to held ACKs when nothing of the flow is in the queue.
     pub(crate) empty: Empty,
-    /// The oldest ACK is released when it, and the one before it, have waited for so long; 0s is never.
+    /// The oldest ACK is released when it, and the one before it, have waited for this long; 0s is never.
     pub(crate) safety: Span,
     /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
     pub(crate) min_window: u32,

@@ -6,7 +6,7 @@ use super::packet::number;
 /// What a call does to the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
-    /// Nothing.
+    /// The connection does not notice it.
     Nothing,
     /// It takes the connection, whose handshake must be over.
     Accept,

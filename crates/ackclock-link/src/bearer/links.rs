@@ -129,8 +129,8 @@ impl Bearer for PlainBearer {
         self.due[direction as usize]
     }
 
-    fn watch(&mut self, departures: Departures) {
-        self.links[Direction::Down as usize].watch(departures);
+    fn want_departures(&mut self, departures: Departures) {
+        self.links[Direction::Down as usize].want_departures(departures);
         self.note_due(Direction::Down);
     }
 
@@ -144,8 +144,8 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].waiting(now)
     }
 
-    fn listen(&mut self) {
-        self.links[Direction::Down as usize].listen();
+    fn want_reports(&mut self) {
+        self.links[Direction::Down as usize].want_reports();
         self.note_due(Direction::Down);
     }
 
@@ -169,8 +169,8 @@ impl Bearer for PlainBearer {
         self.links[direction as usize].capacity_bps(until)
     }
 
-    fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
-        self.links[direction as usize].exchange(now, medium);
+    fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>) {
+        self.links[direction as usize].replace_medium(now, medium);
         self.note_due(direction);
     }
 

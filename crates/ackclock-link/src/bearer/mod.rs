@@ -74,7 +74,7 @@ pub trait Bearer: Send {
     fn due(&self, direction: Direction) -> Time;
 
     /// Whether departures downwards are events; those upwards never are.
-    fn watch(&mut self, departures: Departures);
+    fn want_departures(&mut self, departures: Departures);
 
     /// What an edge may see of the queue that serves `flow`.
     fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
@@ -92,14 +92,14 @@ pub trait Bearer: Send {
     fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
 
     /// Somebody acts on reports: from now on they are made, where the bearer has any.
-    fn listen(&mut self);
+    fn want_reports(&mut self);
 
     /// What the radio controller has to tell up to `now`.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
     /// From `now` on a direction has another medium, as [`Link::exchange`](crate::Link::exchange); only of a bearer of links is
     /// it asked.
-    fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
+    fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
 
     /// Tells whose flow it is, for queues that are kept by user.
     fn assign(&mut self, flow: FlowId, user: u32);
@@ -180,15 +180,15 @@ impl Bearer for AnyBearer {
             fn take_segment(&mut self, direction: Direction) -> Segment;
             #[inline(always)]
             fn due(&self, direction: Direction) -> Time;
-            fn watch(&mut self, departures: Departures);
+            fn want_departures(&mut self, departures: Departures);
             fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
             fn gauges(&self, direction: Direction) -> Vec<f64>;
             fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
-            fn listen(&mut self);
+            fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
-            fn exchange(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
+            fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);

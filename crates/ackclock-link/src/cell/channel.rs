@@ -18,7 +18,7 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    /// The channel of a user whose luck comes from `stream`.
+    /// The channel of a user, with draws from `stream`.
     pub(super) fn new(user: &CellUser, rows: &[RateRow], slots: f64, mut stream: Stream) -> Self {
         match user.fading {
             FadingKind::Rayleigh => {

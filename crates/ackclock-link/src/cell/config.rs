@@ -130,7 +130,7 @@ pub enum Remainder {
     /// It carries the head of the user's next packet.
     #[default]
     Next,
-    /// Nothing.
+    /// It carries nothing.
     Waste,
 }
 

@@ -114,7 +114,7 @@ enum State {
 /// What follows the last packet that ends in a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// Nothing.
+    /// The rest of the block is empty.
     Empty,
     /// The first part of a packet that goes on in the next block.
     Begun,

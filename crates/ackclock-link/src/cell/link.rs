@@ -39,12 +39,12 @@ impl Link for Cell {
         Some(next.min(self.outcomes.due())).filter(|&time| time != Time::NEVER)
     }
 
-    fn watch(&mut self, departures: Departures) {
+    fn want_departures(&mut self, departures: Departures) {
         self.departures = departures;
     }
 
-    fn listen(&mut self) {
-        self.reports.listen(self.members.len());
+    fn want_reports(&mut self) {
+        self.reports.want_reports(self.members.len());
     }
 
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
@@ -91,7 +91,7 @@ impl Link for Cell {
     }
 
     // It has no medium of its own, and no table asks for another.
-    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
+    fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.backlog.assign(flow, user);

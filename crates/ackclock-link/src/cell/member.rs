@@ -1,4 +1,4 @@
-//! A user of a cell: its channel, its luck, and the packet that is being sent to it.
+//! A user of a cell: its channel, its random streams, and the packet that is being sent to it.
 
 use ackclock_core::{ConfigError, Segment, Time};
 

@@ -18,7 +18,7 @@ pub(super) struct Reports {
 
 impl Reports {
     /// From now on somebody listens.
-    pub(super) fn listen(&mut self, users: usize) {
+    pub(super) fn want_reports(&mut self, users: usize) {
         self.told.resize(users, None);
     }
 

@@ -94,7 +94,7 @@ impl Reference {
 }
 
 impl Saturated<Channel> {
-    /// Those users of the cell of this name who are `here`, whose channels have the same luck, to be looked at for so many
+    /// Those users of the cell of this name who are `here`, whose channels draw the same numbers, to be looked at for so many
     /// slots.
     pub(super) fn of_cell(
         config: &CellConfig,

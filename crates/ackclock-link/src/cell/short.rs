@@ -12,7 +12,7 @@ use crate::scheduler::Class;
 pub struct ShortFlows {
     /// A flow that has sent more is long.
     pub bytes: Size,
-    /// A flow for which nothing has come for so long is short again.
+    /// A flow for which nothing has come for this long is short again.
     pub idle: Span,
     /// When bytes count as sent.
     pub counts: CountsAt,

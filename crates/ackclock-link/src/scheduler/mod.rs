@@ -122,7 +122,7 @@ mod tests {
         with_short(rates, &[])
     }
 
-    /// The same, where these users have short flows.
+    /// Such candidates, where these users have short flows.
     pub(super) fn with_short(rates: &[f64], short: &[u32]) -> Vec<Candidate> {
         let class = |user| if short.contains(&user) { Class::Short } else { Class::Long };
         (0..).zip(rates).map(|(user, &rate)| Candidate { user, rate, class: class(user) }).collect()

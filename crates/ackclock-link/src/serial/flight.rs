@@ -31,7 +31,7 @@ struct Lanes<P> {
     lanes: Vec<P>,
     /// When the last packet that was put into each lane arrives: earlier than that of the lane before.
     lasts: Vec<Time>,
-    /// When the first packet of each lane arrives. Of equal times the one in the lane before was put in first.
+    /// When the first packet of each lane arrives. Among equal times, the packet of the lower lane entered first.
     firsts: Wakes,
 }
 

@@ -90,20 +90,20 @@ impl Link for SerialLink {
         self.step(|link| link.enqueue_front(now, segment))
     }
 
-    fn watch(&mut self, departures: Departures) {
+    fn want_departures(&mut self, departures: Departures) {
         // Nobody watches the departures of a link that plans.
         if matches!((&self.mode, departures), (Mode::Planned(_), Departures::Unwatched)) {
             return;
         }
-        self.step(|link| link.watch(departures));
+        self.step(|link| link.want_departures(departures));
     }
 
-    fn exchange(&mut self, now: Time, medium: Box<dyn Medium>) {
-        self.step(|link| link.exchange(now, medium));
+    fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>) {
+        self.step(|link| link.replace_medium(now, medium));
     }
 
-    fn listen(&mut self) {
-        self.step(Stepwise::listen);
+    fn want_reports(&mut self) {
+        self.step(Stepwise::want_reports);
     }
 
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {

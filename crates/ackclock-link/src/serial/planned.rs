@@ -299,7 +299,7 @@ mod tests {
             link.enqueue(Time::ZERO, &Segment::data(FlowId(flow), Seq(seq), payload, 40)).unwrap();
         }
         // Packet 8 departs at 10.4 + 7.0 and travels 16 ms. Packet 9, then in transmission, would have arrived at 40.8.
-        link.exchange(Time::ZERO + Span::from_micros(17_500), medium(false).boxed());
+        link.replace_medium(Time::ZERO + Span::from_micros(17_500), medium(false).boxed());
         let (arrives, ..) = link.poll_event(Time::ZERO + Span::from_secs(1)).unwrap();
         assert_eq!(arrives, Time::ZERO + Span::from_micros(33_400));
     }
@@ -364,8 +364,8 @@ mod tests {
                     }
                     Operation::Poll => {}
                     Operation::Exchange(jumps) => {
-                        plain.exchange(now, medium(jumps).boxed());
-                        quick.exchange(now, medium(jumps).boxed());
+                        plain.replace_medium(now, medium(jumps).boxed());
+                        quick.replace_medium(now, medium(jumps).boxed());
                     }
                 }
             }

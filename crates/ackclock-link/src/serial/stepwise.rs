@@ -326,7 +326,7 @@ impl Stepwise {
         Some(due).filter(|&time| time != Time::NEVER)
     }
 
-    pub(super) fn listen(&mut self) {
+    pub(super) fn want_reports(&mut self) {
         self.reports = Some(Box::new(RateReports::new(self.medium.rate(Time::ZERO))));
         self.rate_due = self.medium.rate_until(Time::ZERO);
     }
@@ -335,7 +335,7 @@ impl Stepwise {
         self.reports.as_mut()?.poll(now)
     }
 
-    pub(super) fn watch(&mut self, departures: Departures) {
+    pub(super) fn want_departures(&mut self, departures: Departures) {
         self.departures = departures;
     }
 
@@ -368,9 +368,9 @@ impl Stepwise {
         self.carried.mean_bps(&mut self.medium, until)
     }
 
-    pub(super) fn exchange(&mut self, now: Time, mut medium: Box<dyn Medium>) {
+    pub(super) fn replace_medium(&mut self, now: Time, mut medium: Box<dyn Medium>) {
         self.advance(now);
-        self.carried.exchange(&mut self.medium, &mut *medium, now);
+        self.carried.hand_over(&mut self.medium, &mut *medium, now);
         self.least_delay = medium.least_delay();
         self.medium = AnyMedium::Other(medium);
         if self.begins != Time::NEVER {

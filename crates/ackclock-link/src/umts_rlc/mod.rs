@@ -300,11 +300,11 @@ impl Link for UmtsRlc {
         Some(self.outcomes.due().min(self.next_change())).filter(|&due| due != Time::NEVER)
     }
 
-    fn watch(&mut self, departures: Departures) {
+    fn want_departures(&mut self, departures: Departures) {
         self.departures = departures;
     }
 
-    fn listen(&mut self) {}
+    fn want_reports(&mut self) {}
 
     fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
         None
@@ -339,7 +339,7 @@ impl Link for UmtsRlc {
     }
 
     // It is no queue in front of a medium.
-    fn exchange(&mut self, _: Time, _: Box<dyn Medium>) {}
+    fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.queue.assign(flow, user);

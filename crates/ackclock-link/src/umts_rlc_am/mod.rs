@@ -287,7 +287,7 @@ impl Bearer for UmtsRlcAm {
         self.sdus[direction as usize].outcomes.due().min(self.next_change())
     }
 
-    fn watch(&mut self, departures: Departures) {
+    fn want_departures(&mut self, departures: Departures) {
         self.sdus[Direction::Down as usize].departures = departures;
     }
 
@@ -331,14 +331,14 @@ impl Bearer for UmtsRlcAm {
         (all > 0.0).then(|| (air.arrived as f64 + idle) * f64::from(self.octets) * 8.0 / all)
     }
 
-    fn listen(&mut self) {}
+    fn want_reports(&mut self) {}
 
     fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
         None
     }
 
     // It is no queue in front of a medium.
-    fn exchange(&mut self, _: Time, _: Direction, _: Box<dyn Medium>) {}
+    fn replace_medium(&mut self, _: Time, _: Direction, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.sdus.iter_mut().for_each(|sdus| sdus.queue_mut().assign(flow, user));

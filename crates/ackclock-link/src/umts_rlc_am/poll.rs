@@ -25,9 +25,9 @@ pub struct PollConfig {
     pub window_percent: u32,
     /// Which PDUs then poll: every one from there on ("every-pdu"), or the first each time that it is reached ("first").
     pub window_polls: WindowPolls,
-    /// Poll_PDU: a poll each time that so many PDUs were sent; 0: none.
+    /// Poll_PDU: a poll after this many PDUs; 0: none.
     pub every_pdus: u32,
-    /// Poll_SDU: a poll each time that so many packets were sent; 0: none.
+    /// Poll_SDU: a poll after this many packets; 0: none.
     pub every_sdus: u32,
 }
 

@@ -224,7 +224,7 @@ pub fn drive(
     polling: Polling,
     until: Time,
 ) -> Vec<Outcome> {
-    link.watch(departures);
+    link.want_departures(departures);
     let (mut seen, mut arrivals, mut extra) = (Vec::new(), arrivals.iter().peekable(), Time::ZERO);
     loop {
         let asked = link.poll_timeout().unwrap_or(Time::NEVER);

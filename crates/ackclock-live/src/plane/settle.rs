@@ -39,9 +39,9 @@ impl Plane {
     /// There is one more of a packet, or one less.
     fn copy(&mut self, packet: PacketId, copied: Copied) {
         match copied {
-            Copied::Kept => self.inventory.pool.again(packet),
+            Copied::Kept => self.inventory.pool.add_holder(packet),
             Copied::Sent => {
-                self.inventory.pool.again(packet);
+                self.inventory.pool.add_holder(packet);
                 let at = self.graph.now();
                 self.log_seen(Seen::Arrived { at, packet });
             }

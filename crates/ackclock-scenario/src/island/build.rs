@@ -90,7 +90,7 @@ impl<'a> Builder<'a> {
                     if let Some((receiver, sender)) = group.relayed(id, flow.start, FIRST) {
                         relay.split(id, group.relay_port(), receiver, sender);
                     }
-                    edge.assign(id, flow.seat);
+                    edge.assign(id, flow.cell_user);
                     if group.table.towards == Towards::Server {
                         edge.leave_alone(id);
                     }

@@ -33,7 +33,7 @@ const MOST_BLIND: f64 = 20.0;
 const LEAST: f64 = 2.0;
 /// The curve is not read again so soon while the window stands still.
 const PAUSE: Span = Span::from_millis(32);
-/// After a loss no round-trip time counts for so long.
+/// No round-trip time counts for this long after a loss.
 const UNTIMED: Span = Span::from_secs(1);
 
 /// The curve of one connection. In segments.

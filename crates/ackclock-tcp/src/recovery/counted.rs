@@ -130,7 +130,7 @@ impl Recovery for Counted {
 
     fn on_spurious(&mut self, _: Congestion, board: &mut Scoreboard) {
         *self = Self { cursor: self.cursor, ..self.ended() };
-        board.go_on();
+        board.undo_go_back();
     }
 
     fn in_flight(&self, board: &Scoreboard) -> u32 {

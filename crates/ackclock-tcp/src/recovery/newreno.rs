@@ -129,7 +129,7 @@ impl Recovery for NewReno {
         self.phase = Phase::Open;
         // `recover` stays: what the timeout sent again brings duplicates that tell no loss (RFC 6582 section 3.2 step 4).
         if cause == Congestion::Timeout {
-            board.go_on();
+            board.undo_go_back();
         }
     }
 

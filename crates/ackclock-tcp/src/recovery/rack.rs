@@ -145,7 +145,7 @@ impl Recovery for Rack {
         self.phase = Phase::Open;
         self.doubt = Doubt::None;
         self.due = Due::Nothing;
-        board.go_on();
+        board.undo_go_back();
     }
 
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {

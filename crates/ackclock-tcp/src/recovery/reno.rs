@@ -122,7 +122,7 @@ impl Recovery for Reno {
         self.retransmit = false;
         self.phase = Phase::Open;
         if cause == Congestion::Timeout {
-            board.go_on();
+            board.undo_go_back();
         }
     }
 

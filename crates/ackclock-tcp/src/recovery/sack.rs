@@ -125,7 +125,7 @@ impl Recovery for Sack {
         self.phase = Phase::Open;
         self.retransmit = false;
         if cause == Congestion::Timeout {
-            board.go_on();
+            board.undo_go_back();
         }
     }
 

@@ -136,7 +136,7 @@ impl Recovery for Sack1 {
         self.timed_out = false;
         self.retransmit = false;
         if cause == Congestion::Timeout {
-            board.go_on();
+            board.undo_go_back();
         }
     }
 

@@ -82,7 +82,7 @@ pub trait Sender: Send {
     /// Says that an acknowledgement will come soon, so that what each touches is fetched from memory. Changes nothing.
     fn prefetch(&self) {}
 
-    /// Says that it comes next but a few: what the [prefetched](Self::prefetch) points to is fetched.
+    /// The ACK is two or three away: fetches what the [prefetched](Self::prefetch) part points to. Changes nothing.
     fn prefetch_more(&self) {}
 
     /// What is to be sent. To be called before anything else, and again where the supply is [`Supply::Open`]: what

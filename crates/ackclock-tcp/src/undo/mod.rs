@@ -47,7 +47,7 @@ pub struct Proof {
 /// What to do about a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Redress {
-    /// Nothing.
+    /// The reduction stands.
     Nothing,
     /// What is outstanding is on its way: go on with new data, and give the window back as it was.
     Restore,

@@ -304,8 +304,9 @@ impl Shared {
             media.push((direction, medium.map_err(|error| error.to_string())?));
             config = changed;
         }
-        let exchange =
-            move |plane: &mut Plane, _| media.into_iter().for_each(|(to, medium)| plane.exchange(to, medium));
+        let exchange = move |plane: &mut Plane, _| {
+            media.into_iter().for_each(|(to, medium)| plane.replace_medium(to, medium))
+        };
         self.remote.ask(exchange).ok_or_else(|| "the link has ended".to_owned())?;
         *edge = (config, changes);
         Ok(())

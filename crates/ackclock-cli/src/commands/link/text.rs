@@ -149,7 +149,7 @@ fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     Ok(Text { name: file.display().to_string(), toml, sets, folder, ignored })
 }
 
-/// mm-link's queues hold everything by default; so many packets are as good as that.
+/// mm-link's queues hold everything by default; this many packets are as good as that.
 const EVERYTHING: &str = "60000p";
 
 fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)>) -> Result<Text, Failure> {

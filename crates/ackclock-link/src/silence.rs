@@ -1,10 +1,10 @@
-//! Another medium for a link that is running.
+//! A medium that is silent, and links whose medium is replaced while they run.
 
 use ackclock_core::{Rate, Segment, Span, Time};
 
 use crate::medium::{Fate, Found, Medium, Transmission, steady_work};
 
-/// A medium that carries nothing until it is exchanged again; a packet in transmission waits in it.
+/// A medium that carries nothing until it is replaced; a packet in transmission waits in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Silence;
 
@@ -80,7 +80,7 @@ mod tests {
     fn a_packet_in_transmission_finishes_its_remaining_bits_at_the_new_rate() {
         let mut link = link(800, 0);
         // 8000 bit take 10 ms at 800 kbit/s. After 5 ms 4000 are left, which take 40 ms at 100 kbit/s; the next takes 80.
-        link.exchange(ms(5), Box::new(medium(100, 0)));
+        link.replace_medium(ms(5), Box::new(medium(100, 0)));
         assert_eq!(link.view(ms(5), FlowId(0)).rate, Rate::from_bps(100_000));
         assert_eq!(deliveries(&mut link), [ms(45), ms(125)]);
     }
@@ -88,10 +88,10 @@ mod tests {
     #[test]
     fn an_outage_keeps_the_packet_in_transmission_and_its_remaining_bits() {
         let mut link = link(800, 0);
-        link.exchange(ms(5), Box::new(Silence));
+        link.replace_medium(ms(5), Box::new(Silence));
         assert_eq!(link.poll_timeout(), None);
-        link.exchange(ms(20), Box::new(Silence));
-        link.exchange(ms(100), Box::new(medium(800, 0)));
+        link.replace_medium(ms(20), Box::new(Silence));
+        link.replace_medium(ms(100), Box::new(medium(800, 0)));
         assert_eq!(deliveries(&mut link), [ms(105), ms(115)]);
     }
 
@@ -99,7 +99,7 @@ mod tests {
     fn a_packet_behind_a_shorter_delay_does_not_overtake_those_in_flight() {
         let mut link = link(800, 100);
         // The first left at 10 ms and arrives at 110; the second leaves at 20 ms and would arrive at 21.
-        link.exchange(ms(15), Box::new(medium(800, 1)));
+        link.replace_medium(ms(15), Box::new(medium(800, 1)));
         assert_eq!(deliveries(&mut link), [ms(110), ms(110)]);
     }
 
@@ -107,7 +107,7 @@ mod tests {
     fn an_idle_link_changes_for_what_comes_next() {
         let mut link =
             SerialLink::new(medium(800, 0), DropTail::new(Capacity::Unlimited).any(), BufferMeaning::Waiting);
-        link.exchange(ms(1), Box::new(medium(80, 0)));
+        link.replace_medium(ms(1), Box::new(medium(80, 0)));
         link.enqueue(ms(2), &Segment::data(FlowId(0), Seq(0), 960, 40)).unwrap();
         assert_eq!(deliveries(&mut link), [ms(102)]);
     }
