@@ -35,5 +35,6 @@ ackclock_core::registry! {
         "wrs" => window_regulator::wrs::Config,
         "wrd" => window_regulator::wrd::Config,
         "wrb" => window_regulator::wrb::Config,
+        "forecast" => window_regulator::forecast::Config,
     }
 }

@@ -244,4 +244,22 @@ proptest! {
             prop_assert!(world.right_edge.abs_diff(expected) <= slack, "{regulator}: {} of {expected}", world.right_edge);
         }
     }
+
+    #[test]
+    fn a_forecast_neither_moves_it_left_nor_leaves_anything_behind(
+        steps in steps(), buffer in 1u32..40, delayed in 1usize..3, scale in 0u8..12, reserve in 0u32..8,
+    ) {
+        let regulator = json!({ "kind": "forecast", "reserve": reserve, "updates": 1.0 });
+        let mut world = World::new(&regulator, buffer, scale, delayed);
+        let (mut edge, mut ack) = (0, 0);
+        for step in &steps {
+            for told in world.step(*step) {
+                prop_assert!(told.edge >= edge, "{} after {edge}", told.edge);
+                prop_assert!(told.ack >= ack, "{} after {ack}", told.ack);
+                (edge, ack) = (told.edge, told.ack);
+            }
+        }
+        prop_assert!(world.finish_twice(), "it stalls");
+        prop_assert_eq!(world.edge.held(FlowId(0)), 0);
+    }
 }

@@ -10,6 +10,7 @@ mod capture;
 mod cell;
 mod contract;
 mod ecn;
+mod forecast;
 mod fuzz_targets;
 mod laws;
 mod line;

@@ -162,6 +162,11 @@ impl Dequeued {
         self.acked.is_some_and(|acked| segment.end().at_or_before(acked))
     }
 
+    /// Packets of this flow in the queue and its transmitter.
+    pub(super) fn inside(&self) -> usize {
+        self.inside.len()
+    }
+
     /// Whether nothing of this flow is in the queue.
     pub(super) fn queue_is_empty(&self) -> bool {
         self.inside.is_empty()
@@ -192,12 +197,15 @@ impl Dequeued {
     /// places that are free. Counted as printed, `ack + (Y + B + Ba)` packets.
     pub(super) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
         let buffer = self.buffer?;
-        Some(match self.count {
-            Count::Exact => {
-                later(self.queued, self.acked?)? + buffer - self.bytes_of(self.inside.len() as u32)
-            }
-            Count::Printed => ack + buffer + self.bytes_of(self.printed.saturating_add(held)),
-        })
+        match self.count {
+            Count::Exact => self.edge_at(buffer),
+            Count::Printed => Some(ack + buffer + self.bytes_of(self.printed.saturating_add(held))),
+        }
+    }
+
+    /// `D` and `budget` bytes more, as what came and the places that are free in it; `None` before the first ACK.
+    pub(super) fn edge_at(&self, budget: u32) -> Option<Seq> {
+        Some(later(self.queued, self.acked?)? + budget - self.bytes_of(self.inside() as u32))
     }
 
     /// Bytes of payload of so many full packets.

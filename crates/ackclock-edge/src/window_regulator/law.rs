@@ -37,6 +37,17 @@ impl WindowLaw {
         target.since(ack.ack).max(least).min(offered)
     }
 
+    /// The furthest right edge advertised.
+    pub(super) fn edge(&self) -> Option<Seq> {
+        self.edge
+    }
+
+    /// The right edge that `ack` would tell, for a source that may send up to `target`, or `least` bytes if that is more.
+    pub(super) fn reach(&self, ack: &Segment, target: Seq, least: u32) -> Seq {
+        let scale = self.scale(ack).unwrap_or(0);
+        ack.ack + (self.window_for(ack, target, least) >> scale << scale)
+    }
+
     /// The last window, bytes.
     pub(super) fn window(&self) -> u32 {
         self.window

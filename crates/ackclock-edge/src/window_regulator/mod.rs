@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod bench;
 mod dequeued;
+pub(crate) mod forecast;
 mod law;
 pub(crate) mod wrb;
 pub(crate) mod wrd;
@@ -53,13 +54,22 @@ impl Advertiser {
 
     /// Writes the window of an ACK that says `news`, so that the source may send up to `edge`.
     fn write(&mut self, ack: &mut Segment, news: News, edge: Option<Seq>) {
-        self.law.write(ack, news, edge, self.accounts.window_of(self.min_window));
+        self.law.write(ack, news, edge, self.least());
+    }
+
+    /// The right edge that `ack` would tell, for a source that may send up to `edge`.
+    fn reach(&self, ack: &Segment, edge: Seq) -> Seq {
+        self.law.reach(ack, edge, self.least())
+    }
+
+    /// Least window told, bytes.
+    fn least(&self) -> u32 {
+        self.accounts.window_of(self.min_window)
     }
 
     /// Whether an ACK would make the window smaller that was told last, if it told `edge`.
     fn would_shrink(&self, ack: &Segment, edge: Option<Seq>) -> bool {
-        let least = self.accounts.window_of(self.min_window);
-        let window = edge.map_or(u32::MAX, |edge| self.law.window_for(ack, edge, least));
+        let window = edge.map_or(u32::MAX, |edge| self.law.window_for(ack, edge, self.least()));
         window < self.law.window()
     }
 

@@ -1,0 +1,273 @@
+//! One flow under the forecast: its right edge, the ACKs that are kept for outages, and the updates of its window.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Flags, Segment, Seq, Span, Time};
+use ackclock_link::{Cause, LinkView};
+
+use super::source::Source;
+use super::{Config, Shared};
+use crate::Output;
+use crate::window_regulator::dequeued::{Count, News};
+use crate::window_regulator::{Advertiser, tells_a_window};
+
+/// Most ACKs that are held; a receiver that acknowledges byte by byte must not fill the memory.
+const MOST_HELD: usize = 4096;
+/// The share of the source's timer after which a packet's ACK goes.
+const LIFELINE: f64 = 0.7;
+/// However short the timer, ACKs that are kept back do not follow each other faster.
+const LEAST_LIFELINE: f64 = 0.02;
+/// A source that leaves more packets than this, and more than a quarter of its budget unused, is not ruled by the window.
+const UNUSED: u32 = 3;
+
+/// The share of its budget of which a source is short when it is told at once.
+const SHORT: f64 = 0.25;
+/// Most window updates in a row.
+const MOST_UPDATES: f64 = 20.0;
+
+/// One flow.
+pub(super) struct Flow {
+    advertiser: Advertiser,
+    pub(super) source: Source,
+    /// Whether the source sends what the window lets it; a congestion window or a pace rules it otherwise.
+    ruled: bool,
+    /// What is outstanding at the source while it repairs a loss.
+    repairs: Option<Seq>,
+    /// ACKs kept back, in order.
+    held: VecDeque<Segment>,
+    /// The last ACK that went, as the mobile wrote it.
+    passed: Option<Segment>,
+    /// When an ACK that advances last went.
+    advanced: Time,
+    /// The newest ACK of the mobile.
+    newest: Option<Seq>,
+    /// When data last came.
+    active: Option<Time>,
+    /// Bytes of window updates that may be made.
+    credit: f64,
+}
+
+impl Flow {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            advertiser: Advertiser::new(Count::Exact, config.min_window, config.assumed_scale),
+            source: Source::default(),
+            ruled: false,
+            repairs: None,
+            held: VecDeque::new(),
+            passed: None,
+            advanced: Time::ZERO,
+            newest: None,
+            active: None,
+            credit: 0.0,
+        }
+    }
+
+    /// Packets of the flow in the queue.
+    pub(super) fn inside(&self) -> usize {
+        self.advertiser.accounts.inside()
+    }
+
+    /// ACKs that are kept back.
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether the source sends what the window lets it.
+    pub(super) fn is_ruled(&self) -> bool {
+        self.ruled
+    }
+
+    /// A packet comes from the network.
+    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView, shared: &mut Shared) {
+        // A SYN begins anew, and a source that sends again what is acknowledged has waited for it in vain.
+        let anew = segment.flags.intersects(Flags::SYN);
+        if anew || (segment.has_data() && self.advertiser.accounts.has_acknowledged(segment)) {
+            self.release_all(now, shared);
+        }
+        if anew {
+            let source = Source::answering(now, &self.source);
+            *self = Self { source, active: self.active, ..Self::new(&shared.config) };
+        }
+        self.advertiser.on_data(segment, view);
+        if segment.has_data() && !anew {
+            shared.link.on_active(now, self.active.replace(now));
+            if self.source.on_data(now, segment.end()) {
+                let payload = self.advertiser.accounts.payload();
+                let allowed = (self.budget(now, shared) / 4).max(UNUSED * payload);
+                self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
+            }
+        }
+    }
+
+    pub(super) fn on_queued(&mut self, segment: &Segment) {
+        self.advertiser.accounts.on_queued(segment);
+    }
+
+    pub(super) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
+        self.advertiser.accounts.on_dropped(segment, cause, view);
+    }
+
+    pub(super) fn on_left(&mut self, segment: &Segment, view: LinkView) {
+        self.advertiser.accounts.on_left(segment, view);
+    }
+
+    pub(super) fn on_idle(&mut self) {
+        self.advertiser.accounts.on_idle();
+    }
+
+    /// An ACK comes from the mobile. One that says something new may be kept back; all else takes what is kept with it.
+    pub(super) fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView, shared: &mut Shared) {
+        if !tells_a_window(&ack) {
+            self.release_all(now, shared);
+            shared.output.push_back(Output::ToSender(ack));
+            return;
+        }
+        let news = self.advertiser.accounts.on_ack(&ack, view);
+        self.newest = Some(self.newest.map_or(ack.ack, |newest| newest.max(ack.ack)));
+        self.notice_loss(&ack, news);
+        let plain = news == News::Advance && ack.is_pure_ack() && ack.sack().is_empty();
+        if plain && self.passed.is_some() && self.advertiser.law.applies(&ack) && self.reserve(shared) > 0 {
+            self.held.push_back(ack);
+        } else {
+            self.release_all(now, shared);
+            self.pass(now, ack, news, shared);
+        }
+        self.release(now, shared);
+    }
+
+    /// From the first sign of a loss until all is acknowledged that was outstanding then, the source repairs it.
+    fn notice_loss(&mut self, ack: &Segment, news: News) {
+        let hole = ack.sack().iter().any(|block| block.left.after(ack.ack));
+        if self.repairs.is_none() && (hole || news == News::Duplicate) {
+            self.repairs = self.source.highest();
+        }
+        if self.repairs.is_some_and(|end| end.at_or_before(ack.ack)) {
+            self.repairs = None;
+        }
+    }
+
+    /// ACKs that the reserve does not need go, and a further edge is told.
+    pub(super) fn release(&mut self, now: Time, shared: &mut Shared) {
+        if !self.held.is_empty() {
+            let keep = self.reserve(shared);
+            while let (Some(head), Some(newest)) = (self.held.front(), self.newest)
+                && (newest.since(head.ack) >= keep || self.held.len() > MOST_HELD)
+            {
+                self.pass_head(now, shared);
+            }
+        }
+        self.update(now, shared);
+    }
+
+    /// All ACKs that are held go.
+    pub(super) fn release_all(&mut self, now: Time, shared: &mut Shared) {
+        while !self.held.is_empty() {
+            self.pass_head(now, shared);
+        }
+    }
+
+    fn pass_head(&mut self, now: Time, shared: &mut Shared) {
+        if let Some(head) = self.held.pop_front() {
+            self.pass(now, head, News::Advance, shared);
+        }
+    }
+
+    /// How many bytes the oldest ACK kept may be behind the newest: less of each flow where there are many, and none where the
+    /// link is idle, the window does not rule the source, or it repairs a loss.
+    fn reserve(&self, shared: &Shared) -> u32 {
+        if shared.config.reserve == 0 || shared.inside == 0 || !self.ruled || self.repairs.is_some() {
+            return 0;
+        }
+        let packets = f64::from(shared.config.reserve) / f64::from(shared.link.flows()).sqrt();
+        self.advertiser.accounts.payload() * packets.max(2.0) as u32
+    }
+
+    /// `B(t)`: bytes of payload for this flow, in the queue and on the wire.
+    fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
+        let horizon = self.source.wired() + shared.config.delay;
+        let payload = f64::from(self.advertiser.accounts.payload());
+        let link = shared.link.forecast(now, horizon) + f64::from(shared.config.packets) * payload;
+        let budget = (link / f64::from(shared.link.flows())) as u32;
+        budget.max(self.advertiser.least())
+    }
+
+    /// How far the source may send: what has left the queue, and the budget.
+    fn edge(&self, now: Time, shared: &mut Shared) -> Option<Seq> {
+        let budget = self.budget(now, shared);
+        let buffer = self.advertiser.accounts.buffer();
+        self.advertiser.accounts.edge_at(buffer.map_or(budget, |buffer| budget.min(buffer)))
+    }
+
+    /// Lets an ACK go, with the edge of now.
+    fn pass(&mut self, now: Time, mut ack: Segment, news: News, shared: &mut Shared) {
+        let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
+        let edge = self.edge(now, shared);
+        self.advertiser.write(&mut ack, news, edge);
+        if let Some(told) = self.advertiser.law.edge()
+            && before.is_none_or(|before| told.after(before))
+        {
+            self.source.on_told(now, before.unwrap_or(ack.ack), told);
+        }
+        if !ack.is_made() {
+            let bytes = f64::from(ack.header);
+            self.credit = (self.credit + shared.config.updates * bytes).min(MOST_UPDATES * bytes);
+        }
+        if last.is_none_or(|last| ack.ack.after(last.ack)) {
+            self.advanced = now;
+            self.source.on_passed(now, ack.ack);
+        }
+        shared.output.push_back(Output::ToSender(ack));
+    }
+
+    /// Tells a further edge where the source is short of a share of its budget: by an ACK that is kept, or else by a copy of
+    /// the last one (RFC 9293 section 3.8.6: a window update).
+    fn update(&mut self, now: Time, shared: &mut Shared) {
+        let (Some(last), Some(told)) = (self.passed, self.advertiser.law.edge()) else { return };
+        let Some(edge) = self.edge(now, shared) else { return };
+        let short = self.advertiser.reach(&last, edge).since(told);
+        if short < self.advertiser.accounts.payload()
+            || f64::from(short) < SHORT * f64::from(self.budget(now, shared))
+        {
+            return;
+        }
+        if !self.held.is_empty() {
+            self.pass_head(now, shared);
+        } else if last.sack().is_empty() && self.credit >= f64::from(last.header) {
+            self.credit -= f64::from(last.header);
+            let mut update = last.made();
+            (update.seq, update.payload, update.flags) = (last.end(), 0, Flags::ACK);
+            self.pass(now, update, News::Other, shared);
+        }
+    }
+
+    /// When the next packet's ACK must go, before the source's timer runs out.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let after = LIFELINE * self.source.timeout()?;
+        Some(self.advanced + Span::from_secs_f64(after.max(LEAST_LIFELINE)))
+    }
+
+    /// Spends the ACK of one packet of those that are kept back: each starts the source's timer anew.
+    pub(super) fn spend(&mut self, now: Time, shared: &mut Shared) {
+        let (Some(head), Some(last)) = (self.held.front(), self.passed) else { return };
+        let next = last.ack + self.advertiser.accounts.payload();
+        if head.ack.after(next) {
+            let mut part = head.made();
+            part.ack = next;
+            self.pass(now, part, News::Advance, shared);
+        } else {
+            self.pass_head(now, shared);
+        }
+        self.advanced = now;
+    }
+
+    /// The flow ends.
+    pub(super) fn close(&mut self, now: Time, shared: &mut Shared) {
+        self.release_all(now, shared);
+        self.advertiser.accounts.on_idle();
+        shared.link.on_gone(now, self.active);
+    }
+}

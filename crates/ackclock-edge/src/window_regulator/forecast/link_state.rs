@@ -1,0 +1,262 @@
+//! The forecast: what a link is expected to serve while a window told now calls forth its data.
+//!
+//! The rate is measured over several windows of time, as bytes served while there was something to serve, and the largest
+//! counts: a long window is right where the rate fades for a second at a time, a short one where it changes within 100 ms.
+//! Time in which the link stood idle although a source had data raises a gain, and what it serves lowers it, by
+//! stochastic approximation: in the long run the link is idle for the chosen share of the time.
+//!
+//! It is told what was served and what was idle, and nothing else. Beside the queue that is read from departures; where the
+//! queue is somebody else's, from acknowledgements.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Span, Time};
+
+/// Instants for which `served` and `idle` are remembered are so far apart.
+const GRAIN: Span = Span::from_millis(10);
+/// The windows over which the rate is measured.
+const WINDOWS: [Span; 3] = [Span::from_millis(100), Span::from_millis(500), Span::from_millis(1000)];
+/// A window in which the link was busy for less than this share counts as that share: one packet shows no rate.
+const LEAST_BUSY: f64 = 0.2;
+/// The gain before anything is learnt, and between what it stays.
+const FIRST_GAIN: f64 = 1.25;
+const GAINS: [f64; 2] = [0.75, 4.0];
+/// A pause that teaches is at most this much longer than a round trip on the wire: what lasts longer is the source's.
+const SLACK: Span = Span::from_millis(40);
+/// Flows share the link that sent data in the last `SLOTS` times `SLOT`.
+const SLOT: Span = Span::from_millis(250);
+const SLOTS: usize = 8;
+
+/// What one link did lately, seen from all flows that share it.
+#[derive(Debug)]
+pub(super) struct LinkState {
+    /// Share of the time for which the link may be idle.
+    idle_share: f64,
+    /// How fast the gain follows, per second.
+    learning: f64,
+    gain: f64,
+    /// Bytes of payload served, and seconds idle, since the beginning.
+    served: f64,
+    idle: f64,
+    past: VecDeque<Row>,
+    /// Bytes a second, and when that was worked out.
+    rate: f64,
+    rated: Time,
+    active: Active,
+}
+
+/// What had been served, and how long the link had been idle, by an instant.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    at: Time,
+    served: f64,
+    idle: f64,
+}
+
+impl LinkState {
+    pub(super) fn new(idle_share: f64, learning: f64) -> Self {
+        Self {
+            idle_share,
+            learning,
+            gain: FIRST_GAIN,
+            served: 0.0,
+            idle: 0.0,
+            past: VecDeque::with_capacity(128),
+            rate: 0.0,
+            rated: Time::ZERO,
+            active: Active::default(),
+        }
+    }
+
+    /// So much payload was served by `now`.
+    pub(super) fn on_served(&mut self, now: Time, bytes: u32) {
+        let bytes = f64::from(bytes);
+        self.served += bytes;
+        self.measure(now);
+        if self.rate > 0.0 {
+            self.learn(-self.idle_share * bytes / self.rate);
+        }
+    }
+
+    /// The link has had nothing to serve for `pause` until `now`.
+    pub(super) fn on_idle(&mut self, now: Time, pause: Span) {
+        self.idle += pause.as_secs_f64();
+        self.measure(now);
+    }
+
+    /// It need not have: the source, at a round trip of `wired`, would have sent more.
+    pub(super) fn on_missed(&mut self, pause: Span, wired: Span) {
+        self.learn((1.0 - self.idle_share) * pause.min(wired + SLACK).as_secs_f64());
+    }
+
+    /// A flow sends data that was last active at `before`.
+    pub(super) fn on_active(&mut self, now: Time, before: Option<Time>) {
+        self.active.note(now, before);
+    }
+
+    /// A flow has ended that was last active at `before`.
+    pub(super) fn on_gone(&mut self, now: Time, before: Option<Time>) {
+        self.active.forget(now, before);
+    }
+
+    /// Flows that share the link.
+    pub(super) fn flows(&self) -> u32 {
+        self.active.total.max(1)
+    }
+
+    /// Bytes of payload that it is expected to serve within `horizon`.
+    pub(super) fn forecast(&mut self, now: Time, horizon: Span) -> f64 {
+        if now.since(self.rated) > GRAIN {
+            self.measure(now);
+        }
+        self.gain * self.rate * horizon.as_secs_f64()
+    }
+
+    fn learn(&mut self, seconds: f64) {
+        self.gain = (self.gain + self.learning * seconds).clamp(GAINS[0], GAINS[1]);
+    }
+
+    /// Works out the rate, at most once in a grain.
+    fn measure(&mut self, now: Time) {
+        if self.past.back().is_some_and(|last| now.since(last.at) < GRAIN) {
+            return;
+        }
+        self.past.push_back(Row { at: now, served: self.served, idle: self.idle });
+        let [.., longest] = WINDOWS;
+        while self.past.get(1).is_some_and(|row| now.since(row.at) >= longest) {
+            self.past.pop_front();
+        }
+        self.rate = WINDOWS.into_iter().fold(0.0, |rate, window| rate.max(self.rate_over(now, window)));
+        self.rated = now;
+    }
+
+    /// Bytes a second of busy time over the last `window`, or since the beginning.
+    fn rate_over(&self, now: Time, window: Span) -> f64 {
+        // The last row that is as old, or the oldest.
+        let at = self.past.partition_point(|row| now.since(row.at) >= window).saturating_sub(1);
+        let Some(row) = self.past.get(at) else { return 0.0 };
+        let length = now.since(row.at).max(window / 2).as_secs_f64();
+        let busy = now.since(row.at).as_secs_f64() - (self.idle - row.idle);
+        (self.served - row.served) / busy.max(LEAST_BUSY * length)
+    }
+}
+
+/// How many flows sent data of late, counted by the slot in which each did last.
+#[derive(Debug, Default)]
+struct Active {
+    slot: u64,
+    counts: [u32; SLOTS],
+    total: u32,
+}
+
+impl Active {
+    /// A flow that was last active at `before` is active.
+    fn note(&mut self, now: Time, before: Option<Time>) {
+        self.forget(now, before);
+        self.counts[self.slot as usize % SLOTS] += 1;
+        self.total += 1;
+    }
+
+    /// A flow that was last active at `before` counts no more.
+    fn forget(&mut self, now: Time, before: Option<Time>) {
+        let slot = |time: Time| time.as_nanos() / SLOT.as_nanos();
+        for old in (self.slot + 1..=slot(now)).take(SLOTS) {
+            self.total -= std::mem::take(&mut self.counts[old as usize % SLOTS]);
+        }
+        self.slot = slot(now);
+        if let Some(old) = before.map(slot).filter(|old| old + SLOTS as u64 > self.slot) {
+            self.counts[old as usize % SLOTS] -= 1;
+            self.total -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    /// A link that serves 1000 bytes every `millis` until `until`.
+    fn serve(link: &mut LinkState, from: u64, until: u64, millis: u64) {
+        (from + millis..=until).step_by(millis as usize).for_each(|now| link.on_served(at(now), 1000));
+    }
+
+    /// What is expected of a second, gain 1.25.
+    fn rate(link: &mut LinkState, now: u64) -> f64 {
+        link.forecast(at(now), Span::from_secs(1)) / FIRST_GAIN
+    }
+
+    #[test]
+    fn the_largest_of_the_rates_counts() {
+        let mut link = LinkState::new(0.01, 0.0);
+        serve(&mut link, 0, 2000, 10);
+        assert_eq!(rate(&mut link, 2000), 100_000.0);
+        // It slows down to a fifth: over 100 ms that is seen at once, over a second by and by.
+        serve(&mut link, 2000, 2500, 50);
+        // 10 packets in 500 ms, and 50 in the 500 ms before.
+        assert_eq!(rate(&mut link, 2500), 60_000.0);
+        serve(&mut link, 2500, 3000, 50);
+        assert_eq!(rate(&mut link, 3000), 20_000.0);
+        // It speeds up: 10 packets in 100 ms.
+        serve(&mut link, 3000, 3100, 10);
+        assert_eq!(rate(&mut link, 3100), 100_000.0);
+    }
+
+    #[test]
+    fn time_without_anything_to_serve_is_no_time_of_the_link() {
+        let mut link = LinkState::new(0.01, 0.0);
+        serve(&mut link, 0, 2000, 10);
+        link.on_idle(at(2500), Span::from_millis(500));
+        serve(&mut link, 2500, 2600, 10);
+        assert_eq!(rate(&mut link, 2600), 100_000.0);
+    }
+
+    #[test]
+    fn idle_time_raises_the_gain_and_service_lowers_it() {
+        let mut link = LinkState::new(0.01, 0.5);
+        serve(&mut link, 0, 1000, 10);
+        let before = link.gain;
+        // At 100 000 bytes a second 1000 bytes are 10 ms: 0.5 * 0.01 * 10 ms.
+        link.on_served(at(1010), 1000);
+        assert!((before - link.gain - 0.000_05).abs() < 1e-9);
+        let before = link.gain;
+        // Half of 99 % of 20 ms; of a pause of a minute 2 + 40 ms count.
+        link.on_missed(Span::from_millis(20), Span::from_millis(2));
+        assert!((link.gain - before - 0.0099).abs() < 1e-9);
+        let before = link.gain;
+        link.on_missed(Span::from_secs(60), Span::from_millis(2));
+        assert!((link.gain - before - 0.5 * 0.99 * 0.042).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_link_that_is_idle_for_the_chosen_share_keeps_its_gain() {
+        let mut link = LinkState::new(0.01, 0.5);
+        serve(&mut link, 0, 1000, 10);
+        let before = link.gain;
+        // 99 packets of 10 ms, and 10 ms idle.
+        serve(&mut link, 1000, 1990, 10);
+        link.on_idle(at(2000), Span::from_millis(10));
+        link.on_missed(Span::from_millis(10), Span::from_millis(100));
+        assert!((link.gain - before).abs() < 1e-6, "{} after {before}", link.gain);
+    }
+
+    #[test]
+    fn flows_count_for_two_seconds() {
+        let mut link = LinkState::new(0.01, 0.5);
+        link.on_active(at(100), None);
+        link.on_active(at(100), None);
+        assert_eq!(link.flows(), 2);
+        link.on_active(at(1900), Some(at(100)));
+        assert_eq!(link.flows(), 2);
+        link.on_active(at(2400), Some(at(1900)));
+        assert_eq!(link.flows(), 1, "the other sent data 2.3 s ago");
+        link.on_active(at(60_000), Some(at(100)));
+        assert_eq!(link.flows(), 1);
+        link.on_gone(at(60_000), Some(at(60_000)));
+        link.on_gone(at(60_000), Some(at(2400)));
+        assert_eq!((link.active.total, link.flows()), (0, 1));
+    }
+}

@@ -1,0 +1,282 @@
+//! # Window Regulator that forecasts the link (forecast)
+//!
+//! ## Source
+//! Our own. It grows out of the dynamic Window Regulator of CR04 (`wrd.rs`); the rule for `B(t)` is the order-up-to rule of
+//! inventory control, with the round trip on the wire as the lead time.
+//!
+//! ## What it does
+//! The right edge told to a source is what left the queue and `B(t)` more, as under `wrd`. There `B` is the buffer; here it
+//! is what the link is expected to serve until the answer to that edge comes, shared by the flows that send:
+//! `B = (g r (W + delay) + packets) / flows`. `r` is the largest of the rates over several windows of time (`link_state.rs`),
+//! `W` is measured from an edge told to the data that it called forth (`source.rs`). The gain `g` rises with time in which the
+//! link stood idle and falls with what it served, so that in the long run it is idle for the share `idle` of the time: more
+//! of that costs goodput, less costs delay.
+//!
+//! The ACKs of a few packets are kept back. They carry a further edge to the source as soon as packets leave the queue, and
+//! in an outage they are spent one packet at a time, each before the source's timer runs out. Where none is kept, a copy of
+//! the last ACK tells the edge. From a source that its own window or pace rules, or that repairs a loss, none is kept.
+//!
+//! What it looks at is what any box beside a queue can see: arrivals, departures and ACKs, never the rate of the simulated
+//! link. `LinkState` hears of bytes served and of time idle, `Source` of instants: a box that sees no queue can feed both from
+//! acknowledgements.
+//!
+//! ## Differences from the source
+//! None; it is the source.
+//!
+//! ## Validation
+//! The rate, the gain, the round trip and the timer by hand (tests of `link_state.rs` and `source.rs`), sequences of segments
+//! (`tests.rs`), the right edge under random traffic (`tests/windows.rs`), and whole systems over synthetic recordings, cells
+//! and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
+
+mod flow;
+mod link_state;
+mod source;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ackclock_core::{ConfigError, FlowId, Segment, Span, Time, Wakes};
+use ackclock_link::{Cause, LinkView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::law;
+use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
+use flow::Flow;
+use link_state::LinkState;
+
+/// The window that a source is told is what the link is expected to serve until its answer comes.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// Whose flows share the link and its forecast: those of a `user`, or all of a `queue`; `flow`: each has a link of its own.
+    pub(crate) scope: Scope,
+    /// Share of the time for which the link may be idle although there is something to send: less of it costs delay.
+    pub(crate) idle: f64,
+    /// Wait in the queue that is aimed at, beside what the gain finds to be needed.
+    pub(crate) delay: Span,
+    /// Packets that all flows together are given beside what the rate tells; with few the queue runs dry, with many it is long
+    /// where the link is slow.
+    pub(crate) packets: u32,
+    /// How fast the gain follows, per second for which the link was idle; 0 keeps it at 1.25.
+    pub(crate) learning: f64,
+    /// Packets whose ACKs are kept back to carry edges, and for outages; 0 keeps none, which shortens round-trip times.
+    pub(crate) reserve: u32,
+    /// Share of the bytes of ACKs that window updates may add to them; 0 makes none.
+    pub(crate) updates: f64,
+    /// Least window told to a source, packets; below 2 an ACK that the receiver delays can stall it.
+    pub(crate) min_window: u32,
+    /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) assumed_scale: Option<u8>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            scope: Scope::User,
+            idle: 0.01,
+            delay: Span::from_millis(10),
+            packets: 6,
+            learning: 0.5,
+            reserve: 6,
+            updates: 0.05,
+            min_window: 2,
+            assumed_scale: None,
+        }
+    }
+}
+
+impl ackclock_core::Config for Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        let most_packets = f64::from(MOST_PACKETS);
+        for (key, value, least, most) in [
+            ("idle", self.idle, 0.0001, 0.5),
+            ("learning", self.learning, 0.0, 10.0),
+            ("packets", self.packets.into(), 1.0, most_packets),
+            ("reserve", self.reserve.into(), 0.0, most_packets),
+            ("updates", self.updates, 0.0, 10.0),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(ConfigError::new(key, format!("{value} is not {least} to {most}")));
+            }
+        }
+        if self.delay > LONGEST {
+            return Err(ConfigError::new("delay", format!("{} is more than {LONGEST}", self.delay)));
+        }
+        law::check(self.assumed_scale, self.min_window)
+    }
+}
+
+/// Largest `packets` and `reserve`.
+const MOST_PACKETS: u32 = 1000;
+/// Longest `delay`.
+const LONGEST: Span = Span::from_secs(10);
+
+impl RegulatorConfig for Config {
+    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
+        Some(Box::new(Forecast::new(self.clone())))
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+}
+
+/// What all flows of a regulator share.
+struct Shared {
+    config: Config,
+    link: LinkState,
+    /// Packets of all flows in the queue, and since when there are none.
+    inside: usize,
+    idle_since: Option<Time>,
+    output: VecDeque<Output>,
+}
+
+/// The regulator of the flows that share a link.
+struct Forecast {
+    shared: Shared,
+    /// Where the flows stand.
+    slots: BTreeMap<FlowId, usize>,
+    flows: Vec<Option<Flow>>,
+    free: Vec<usize>,
+    /// When the flows next have to let an ACK go, and how many ACKs are held.
+    timers: Wakes,
+    held: usize,
+}
+
+impl Forecast {
+    fn new(config: Config) -> Self {
+        let link = LinkState::new(config.idle, config.learning);
+        Self {
+            shared: Shared { config, link, inside: 0, idle_since: None, output: VecDeque::new() },
+            slots: BTreeMap::new(),
+            flows: Vec::new(),
+            free: Vec::new(),
+            timers: Wakes::default(),
+            held: 0,
+        }
+    }
+
+    /// The place of a flow, which is made for one that is new.
+    fn slot(&mut self, flow: FlowId) -> usize {
+        if let Some(slot) = self.slots.get(&flow) {
+            return *slot;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            self.timers.add()
+        });
+        self.flows[slot] = Some(Flow::new(&self.shared.config));
+        self.slots.insert(flow, slot);
+        slot
+    }
+
+    /// Tells a flow something, and takes in what that changes for all.
+    fn tell(&mut self, now: Time, flow: FlowId, call: impl FnOnce(&mut Flow, &mut Shared)) {
+        let slot = self.slot(flow);
+        self.tell_at(now, slot, call);
+    }
+
+    fn tell_at(&mut self, now: Time, slot: usize, call: impl FnOnce(&mut Flow, &mut Shared)) {
+        let Some(flow) = &mut self.flows[slot] else { return };
+        let (inside, held) = (flow.inside(), flow.held());
+        call(flow, &mut self.shared);
+        self.shared.note_inside(now, inside, flow);
+        self.held = self.held + flow.held() - held;
+        self.timers.set(slot, flow.deadline());
+    }
+
+    /// Lets go what is held of a flow; of all where the link is idle, since nobody else would then.
+    fn release(&mut self, now: Time, flow: FlowId) {
+        if self.shared.inside == 0 && self.held > 0 {
+            for slot in 0..self.flows.len() {
+                self.tell_at(now, slot, |flow, shared| flow.release_all(now, shared));
+            }
+        }
+        self.tell(now, flow, |flow, shared| flow.release(now, shared));
+    }
+}
+
+impl Shared {
+    /// A flow had `before` packets in the queue: notes when the link falls idle, and what it was idle for.
+    fn note_inside(&mut self, now: Time, before: usize, flow: &Flow) {
+        let was_idle = self.inside == 0;
+        self.inside = self.inside + flow.inside() - before;
+        if was_idle == (self.inside == 0) {
+            return;
+        }
+        if self.inside == 0 {
+            self.idle_since = Some(now);
+        } else if let Some(since) = self.idle_since.take() {
+            let pause = now.since(since);
+            self.link.on_idle(now, pause);
+            if flow.is_ruled() {
+                self.link.on_missed(pause, flow.source.wired());
+            }
+        }
+    }
+}
+
+impl Regulator for Forecast {
+    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
+        self.tell(now, segment.flow, |flow, shared| flow.on_data(now, segment, view, shared));
+        Verdict::Forward
+    }
+
+    fn on_syn(&mut self, now: Time, segment: &Segment, _: LinkView) {
+        self.tell(now, segment.flow, |flow, _| flow.source.on_syn(now));
+    }
+
+    fn on_queued(&mut self, now: Time, segment: &Segment, _: LinkView) {
+        self.tell(now, segment.flow, |flow, _| flow.on_queued(segment));
+    }
+
+    fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
+        self.tell(now, segment.flow, |flow, _| flow.on_dropped(segment, cause, view));
+        self.release(now, segment.flow);
+    }
+
+    fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        self.tell(now, segment.flow, |flow, shared| {
+            flow.on_left(segment, view);
+            if view.is_idle() {
+                flow.on_idle();
+            }
+            shared.link.on_served(now, segment.payload.into());
+        });
+        self.release(now, segment.flow);
+    }
+
+    fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
+        self.tell(now, ack.flow, |flow, shared| flow.handle_ack(now, ack, view, shared));
+    }
+
+    fn handle_timeout(&mut self, now: Time, _: LinkView) {
+        while let Some((_, slot)) = self.timers.first().filter(|(due, _)| *due <= now) {
+            self.tell_at(now, slot, |flow, shared| flow.spend(now, shared));
+        }
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.shared.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.timers.first().map(|(due, _)| due)
+    }
+
+    fn close(&mut self, now: Time, flow: FlowId) {
+        let Some(slot) = self.slots.remove(&flow) else { return };
+        self.tell_at(now, slot, |flow, shared| flow.close(now, shared));
+        self.flows[slot] = None;
+        self.free.push(slot);
+    }
+
+    fn held(&self, flow: FlowId) -> usize {
+        let slot = self.slots.get(&flow);
+        slot.and_then(|slot| self.flows[*slot].as_ref()).map_or(0, Flow::held)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! The source of a flow, as the edge sees it: how far away it is, whether the window rules it, and when its timer runs out.
+//!
+//! The round trip on the wire is from an edge told to the first new data that needed it, and from the mobile's SYN to its
+//! answer. A source that leaves the window unused is ruled by its congestion window or its pace. Its timer is that of RFC
+//! 6298 as Linux keeps it, fed with what the source measures: the age of the data that an ACK acknowledges, and the wire.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Seq, Span, Time};
+
+/// The wire before it was measured.
+const UNKNOWN: Span = Span::from_millis(100);
+/// The least of so much time counts, and of as much before.
+const MEMORY: Span = Span::from_secs(10);
+/// What RTO is above the smoothed round-trip time at least (Linux: `TCP_RTO_MIN`), and a probe timeout at least (RFC 8985
+/// section 7.2, with one ACK delayed).
+const LEAST_TIMEOUT: f64 = 0.2;
+
+/// What is known of the source of one flow.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// Least round trip on the wire since an instant, and in the time before.
+    wired: [(Time, Span); 2],
+    /// The mobile's SYN, while it is not answered.
+    syn: Option<Time>,
+    /// An edge that the source waits for has moved: where it was, and when the new one was told.
+    awaited: Option<(Seq, Time)>,
+    /// The end of the data that came.
+    highest: Option<Seq>,
+    /// Edges told, and when: the source of data that comes now had heard of the first.
+    edges: VecDeque<(Time, Seq)>,
+    /// Bytes that the source might have sent and did not, smoothed; `None` before anything showed it.
+    unused: Option<f64>,
+    /// Data that is not acknowledged to the source: its end, and when it came.
+    arrivals: VecDeque<(Seq, Time)>,
+    /// Smoothed round-trip time and its variation, seconds.
+    srtt: f64,
+    rttvar: f64,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self {
+            wired: [(Time::ZERO, Span::MAX); 2],
+            syn: None,
+            awaited: None,
+            highest: None,
+            edges: VecDeque::new(),
+            unused: None,
+            arrivals: VecDeque::new(),
+            srtt: 0.0,
+            rttvar: 0.0,
+        }
+    }
+}
+
+impl Source {
+    /// A source that answers the SYN that `before` was told of.
+    pub(super) fn answering(now: Time, before: &Self) -> Self {
+        let mut source = Self { wired: before.wired, ..Self::default() };
+        if let Some(asked) = before.syn {
+            source.on_wired(now, now.since(asked));
+        }
+        source
+    }
+
+    /// Round trip on the wire: edge, source, edge.
+    pub(super) fn wired(&self) -> Span {
+        let least = self.wired[0].1.min(self.wired[1].1);
+        if least == Span::MAX { UNKNOWN } else { least }
+    }
+
+    /// Bytes of its window that the source leaves unused, where that has shown.
+    pub(super) fn unused(&self) -> Option<f64> {
+        self.unused
+    }
+
+    /// The end of the data that came.
+    pub(super) fn highest(&self) -> Option<Seq> {
+        self.highest
+    }
+
+    /// The mobile asks for a connection. One that it asks for again is not timed.
+    pub(super) fn on_syn(&mut self, now: Time) {
+        self.syn = if self.syn.is_some() { None } else { Some(now) };
+    }
+
+    /// Data comes; whether it is new.
+    pub(super) fn on_data(&mut self, now: Time, end: Seq) -> bool {
+        if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
+            return false;
+        }
+        self.highest = Some(end);
+        self.arrivals.push_back((end, now));
+        self.notice_unused(now, end);
+        if let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) {
+            self.awaited = None;
+            self.on_wired(now, now.since(told));
+        }
+        true
+    }
+
+    /// A further edge is told.
+    pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq) {
+        self.edges.push_back((now, edge));
+        if self.awaited.is_none() {
+            self.awaited = Some((before, now));
+        }
+    }
+
+    /// An ACK goes to the source: a sample of its round-trip time.
+    pub(super) fn on_passed(&mut self, now: Time, ack: Seq) {
+        let mut sample = None;
+        while let Some((_, came)) = self.arrivals.front().filter(|(end, _)| end.at_or_before(ack)) {
+            sample = sample.or(Some(*came));
+            self.arrivals.pop_front();
+        }
+        let Some(came) = sample else { return };
+        let rtt = (now.since(came) + self.wired()).as_secs_f64();
+        if self.srtt == 0.0 {
+            (self.srtt, self.rttvar) = (rtt, rtt / 2.0);
+        } else {
+            self.rttvar += ((rtt - self.srtt).abs() - self.rttvar) / 4.0;
+            self.srtt += (rtt - self.srtt) / 8.0;
+        }
+    }
+
+    /// Seconds after an ACK until the source's timer runs out: the probe timeout of RACK-TLP or RTO, whichever comes first.
+    /// `None` before the first sample.
+    pub(super) fn timeout(&self) -> Option<f64> {
+        let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);
+        let probe = (2.0 * self.srtt).max(LEAST_TIMEOUT);
+        (self.srtt > 0.0).then(|| rto.min(probe))
+    }
+
+    fn on_wired(&mut self, now: Time, sample: Span) {
+        if now.since(self.wired[0].0) > MEMORY {
+            self.wired = [(now, sample), self.wired[0]];
+        } else {
+            self.wired[0].1 = self.wired[0].1.min(sample);
+        }
+    }
+
+    /// How much more might have been sent by what its source had heard: what was told a round trip ago, and an eighth of it.
+    fn notice_unused(&mut self, now: Time, end: Seq) {
+        let wired = self.wired();
+        let heard = wired + wired / 8;
+        while self.edges.get(1).is_some_and(|(told, _)| now.since(*told) >= heard) {
+            self.edges.pop_front();
+        }
+        if let Some((_, edge)) = self.edges.front().filter(|(told, _)| now.since(*told) >= heard) {
+            let unused = self.unused.get_or_insert_default();
+            *unused += (f64::from(edge.since(end)) - *unused) / 8.0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn the_wire_is_from_an_edge_to_the_data_that_needed_it() {
+        let mut source = Source::default();
+        assert_eq!(source.wired(), UNKNOWN);
+        source.on_told(at(0), Seq(0), Seq(5000));
+        source.on_data(at(30), Seq(1000));
+        assert_eq!(source.wired(), Span::from_millis(30));
+        source.on_told(at(40), Seq(5000), Seq(6000));
+        source.on_told(at(50), Seq(6000), Seq(7000));
+        // Up to 5000 it had been told before; 6000 is the answer to what was told at 40.
+        source.on_data(at(55), Seq(5000));
+        source.on_data(at(62), Seq(6000));
+        assert_eq!(source.wired(), Span::from_millis(22));
+        // The route becomes longer: the least of the last 10 to 20 s counts.
+        for second in [1, 11, 21, 31] {
+            source.on_told(at(1000 * second), Seq(7000), Seq(8000));
+            source.on_data(at(1000 * second + 50), Seq(7000 + second as u32));
+        }
+        assert_eq!(source.wired(), Span::from_millis(50));
+    }
+
+    #[test]
+    fn a_syn_that_was_sent_again_is_not_timed() {
+        let mut asked = Source::default();
+        asked.on_syn(at(5));
+        assert_eq!(Source::answering(at(25), &asked).wired(), Span::from_millis(20));
+        asked.on_syn(at(20));
+        assert_eq!(Source::answering(at(25), &asked).wired(), UNKNOWN);
+    }
+
+    #[test]
+    fn unused_is_what_was_told_a_round_trip_ago_and_not_sent() {
+        let mut source = Source::default();
+        source.on_told(at(0), Seq(0), Seq(1000));
+        source.on_data(at(8), Seq(1000));
+        source.on_told(at(10), Seq(1000), Seq(9000));
+        source.on_told(at(20), Seq(9000), Seq(20_000));
+        // 8 ms and an eighth after 10: it had heard of 9000. An eighth of 7000.
+        source.on_data(at(20), Seq(2000));
+        assert_eq!(source.unused(), Some(875.0));
+        // It uses all.
+        source.on_data(at(20), Seq(9000));
+        assert_eq!(source.unused(), Some(875.0 - 875.0 / 8.0));
+    }
+
+    #[test]
+    fn the_timer_is_that_of_rfc_6298_or_the_probe() {
+        let mut source = Source::default();
+        assert_eq!(source.timeout(), None);
+        source.on_syn(at(0));
+        let mut source = Source::answering(at(100), &source);
+        source.on_data(at(100), Seq(1000));
+        source.on_passed(at(400), Seq(1000));
+        // 300 ms and the wire of 100: RTO is 0.4 + 4 * 0.2, the probe comes after twice 0.4.
+        assert_eq!(source.timeout(), Some(0.8));
+        // What is older than all samples of 100 ms settles at 0.1 + 0.2 and twice 0.1, but 0.2 at least.
+        for number in 2..400 {
+            source.on_data(at(1000 + number), Seq(1000 * number as u32));
+            source.on_passed(at(1000 + number), Seq(1000 * number as u32));
+        }
+        let timeout = source.timeout().unwrap();
+        assert!((timeout - 0.2).abs() < 1e-3, "{timeout}");
+    }
+}

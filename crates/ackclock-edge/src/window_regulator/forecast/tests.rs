@@ -1,0 +1,262 @@
+//! Sequences of segments. Packets are of 1000 bytes; before a rate is known the budget is `packets`, six of them.
+
+use ackclock_core::{Flags, SackBlock, Seq};
+
+use super::*;
+use crate::window_regulator::bench::Bench;
+use ackclock_link::Capacity;
+
+const NOTHING: [(u32, u32); 0] = [];
+
+/// Without updates and reserve: an edge goes with an ACK or not at all.
+fn quiet() -> Config {
+    Config { updates: 0.0, reserve: 0, ..Config::default() }
+}
+
+fn bench(config: Config) -> Bench {
+    Bench::with_buffer(Box::new(Forecast::new(config)), Capacity::Packets(100))
+}
+
+/// Packet `number` of a flow comes after `millis`, and leaves at once.
+fn pass(bench: &mut Bench, number: u32, millis: u64) {
+    bench.now += Span::from_millis(millis);
+    assert!(bench.arrive(number));
+    bench.depart();
+}
+
+#[test]
+fn the_edge_is_what_left_the_queue_and_the_budget() {
+    let mut bench = bench(quiet());
+    bench.arrive_all(0..5);
+    bench.ack(0);
+    assert_eq!(bench.sent(), [(0, 6)]);
+    bench.depart();
+    bench.depart();
+    bench.ack(1);
+    // 2 + 6, seen from 1; within one instant no rate is known.
+    assert_eq!(bench.sent(), [(1, 7)]);
+}
+
+#[test]
+fn a_buffer_smaller_than_the_budget_is_not_overrun() {
+    let mut bench = Bench::new(Box::new(Forecast::new(quiet())), 4);
+    bench.arrive_all(0..2);
+    bench.ack(0);
+    assert_eq!(bench.sent(), [(0, 4)]);
+}
+
+#[test]
+fn the_rate_and_the_wire_make_the_budget() {
+    let mut bench = bench(Config { learning: 0.0, ..quiet() });
+    // A packet every 10 ms for a second, each of which is in the queue for those 10 ms: 100 000 bytes a second.
+    bench.arrive(0);
+    for number in 1..101 {
+        bench.now += Span::from_millis(10);
+        assert!(bench.arrive(number));
+        bench.depart();
+    }
+    bench.ack(100);
+    // Nothing has shown the wire: 100 ms are taken for it. 1.25 * 100 000 * 110 ms = 13.7 packets and 6, beyond the 100 that left.
+    assert_eq!(bench.sent(), [(100, 19)]);
+}
+
+#[test]
+fn flows_share_the_budget() {
+    let mut bench = bench(quiet());
+    bench.arrive_all(0..1);
+    bench.ack(0);
+    assert_eq!(bench.sent(), [(0, 6)]);
+    let mut other = Bench::data(0);
+    other.flow = FlowId(1);
+    bench.take(other);
+    let mut ack = Bench::pure_ack(0);
+    ack.flow = FlowId(1);
+    bench.handle(ack);
+    assert_eq!(bench.sent(), [(0, 3)], "half of six");
+    bench.regulator.close(bench.now, FlowId(0));
+    bench.handle(ack);
+    assert_eq!(bench.sent(), [(0, 3)], "a duplicate repeats what was told");
+    ack.window -= 1;
+    bench.handle(ack);
+    assert_eq!(bench.sent(), [(0, 6)], "the other has ended");
+}
+
+#[test]
+fn a_copy_of_the_last_ack_tells_an_edge_that_no_ack_tells() {
+    let mut bench = bench(Config { updates: 1.0, reserve: 0, ..Config::default() });
+    bench.arrive_all(0..5);
+    bench.ack(0);
+    bench.depart();
+    // One of six is less than a quarter, two are more.
+    assert_eq!(bench.sent(), [(0, 6)]);
+    bench.depart();
+    assert_eq!(bench.sent(), [(0, 8)]);
+    // The credit of one ACK is spent: 20 would be the most.
+    bench.depart();
+    bench.depart();
+    assert_eq!(bench.sent(), NOTHING);
+}
+
+#[test]
+fn no_copy_is_made_where_the_receiver_offers_no_more() {
+    let mut bench = bench(Config { updates: 10.0, reserve: 0, ..Config::default() });
+    bench.arrive_all(0..5);
+    let mut ack = Bench::pure_ack(0);
+    ack.window = 6500;
+    bench.handle(ack);
+    (0..5).for_each(|_| bench.depart());
+    assert_eq!(bench.sent(), [(0, 6)]);
+}
+
+#[test]
+fn no_copy_is_made_of_an_ack_that_sacks() {
+    let mut bench = bench(Config { updates: 10.0, reserve: 0, ..Config::default() });
+    bench.arrive_all(0..5);
+    let mut ack = Bench::pure_ack(0);
+    ack.push_sack(SackBlock { left: Seq(2000), right: Seq(3000) });
+    bench.handle(ack);
+    (0..5).for_each(|_| bench.depart());
+    assert_eq!(bench.sent(), [(0, 6)]);
+}
+
+/// A source that the window rules: 3 ms after an edge all comes that it allows. Everything before the packet that is given
+/// has left the queue and is acknowledged, and what waits from there on ends at the other.
+fn ruled() -> (Bench, u32, u32) {
+    let mut bench = bench(Config { packets: 20, learning: 0.0, updates: 0.0, ..Config::default() });
+    bench.arrive(0);
+    let (mut acked, mut end) = (0, 1);
+    for _ in 0..10 {
+        bench.now += Span::from_millis(57);
+        (acked..end).for_each(|_| bench.depart());
+        acked = end;
+        bench.ack(acked);
+        let (ack, window) = bench.sent()[0];
+        bench.now += Span::from_millis(3);
+        bench.arrive_all(end..ack + window);
+        end = ack + window;
+    }
+    assert!(end - acked >= 20);
+    (bench, acked, end)
+}
+
+#[test]
+fn acks_of_a_ruled_source_are_kept_and_carry_the_edge() {
+    let (mut bench, acked, _) = ruled();
+    bench.depart();
+    bench.ack(acked + 1);
+    assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 1));
+    // When the source is short of a quarter of its budget, the ACK goes.
+    (0..10).for_each(|_| bench.depart());
+    let sent = bench.sent();
+    assert_eq!((sent.len(), sent[0].0), (1, acked + 1));
+    assert!(sent[0].1 > 24, "{sent:?}");
+    assert_eq!(bench.regulator.held(FlowId(0)), 0);
+}
+
+#[test]
+fn the_oldest_ack_goes_when_the_newest_is_the_reserve_ahead() {
+    let (mut bench, acked, _) = ruled();
+    (0..4).for_each(|_| bench.depart());
+    (1..4).for_each(|more| bench.ack(acked + more));
+    assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 3));
+    // Six packets.
+    bench.ack(acked + 7);
+    assert_eq!(bench.sent().len(), 1);
+    assert_eq!(bench.regulator.held(FlowId(0)), 3);
+}
+
+#[test]
+fn in_an_outage_what_is_kept_goes_a_packet_at_a_time() {
+    let (mut bench, acked, _) = ruled();
+    (0..3).for_each(|_| bench.depart());
+    bench.ack(acked + 3);
+    assert_eq!(bench.sent(), NOTHING);
+    let mut gone = Vec::new();
+    while let Some(due) = bench.regulator.poll_timeout() {
+        assert!(due > bench.now);
+        bench.now = due;
+        bench.expire();
+        gone.extend(bench.sent().into_iter().map(|(ack, _)| ack - acked));
+    }
+    // One ACK for three packets is split.
+    assert_eq!(gone, [1, 2, 3]);
+}
+
+#[test]
+fn while_a_loss_is_repaired_nothing_is_kept() {
+    let (mut bench, acked, end) = ruled();
+    let mut sack = Bench::pure_ack(acked);
+    sack.push_sack(SackBlock { left: Seq(1000 * (acked + 1)), right: Seq(1000 * (acked + 2)) });
+    bench.handle(sack);
+    bench.ack(acked + 5);
+    assert_eq!(bench.regulator.held(FlowId(0)), 0);
+    // Until all is acknowledged that was outstanding then.
+    (acked..end).for_each(|_| bench.depart());
+    bench.now += Span::from_millis(20);
+    bench.ack(end - 1);
+    let (ack, window) = bench.sent()[2];
+    bench.arrive_all(end..ack + window);
+    bench.ack(end);
+    assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 1));
+}
+
+#[test]
+fn a_source_that_leaves_its_window_unused_has_nothing_kept() {
+    let mut bench = bench(Config { packets: 12, ..Config::default() });
+    bench.arrive(0);
+    bench.ack(0);
+    for number in 1..30 {
+        // Ten more might have come with each.
+        pass(&mut bench, number, 300);
+        bench.ack(number);
+    }
+    bench.arrive_all(30..35);
+    bench.ack(31);
+    assert_eq!(bench.regulator.held(FlowId(0)), 0);
+}
+
+#[test]
+fn a_syn_tells_how_far_the_source_is() {
+    let mut bench = bench(Config { learning: 0.0, ..quiet() });
+    let mut syn = Bench::pure_ack(0);
+    syn.flags = Flags::SYN;
+    bench.regulator.on_syn(bench.now, &syn, LinkView { capacity: Capacity::Packets(100), ..view() });
+    bench.now += Span::from_millis(10);
+    let mut answer = Bench::pure_ack(0);
+    (answer.seq, answer.flags) = (Seq(u32::MAX), Flags::SYN | Flags::ACK);
+    bench.take(answer);
+    bench.depart();
+    bench.arrive(0);
+    for number in 1..101 {
+        bench.now += Span::from_millis(10);
+        assert!(bench.arrive(number));
+        bench.depart();
+    }
+    bench.ack(100);
+    // 1.25 * 100 000 * 20 ms = 2.5 packets and 6.
+    assert_eq!(bench.sent(), [(100, 8)]);
+}
+
+fn view() -> LinkView {
+    use ackclock_core::Rate;
+    use ackclock_link::Load;
+    LinkView {
+        waiting: Load::NONE,
+        in_transmission: Load::NONE,
+        unacknowledged: Load::NONE,
+        capacity: Capacity::Unlimited,
+        rate: Rate::ZERO,
+    }
+}
+
+#[test]
+fn values_that_make_no_sense_are_named() {
+    let wrong = |config: Config| ackclock_core::Config::check(&config).unwrap_err().path;
+    assert_eq!(wrong(Config { idle: 0.0, ..Config::default() }), "idle");
+    assert_eq!(wrong(Config { packets: 0, ..Config::default() }), "packets");
+    assert_eq!(wrong(Config { learning: f64::NAN, ..Config::default() }), "learning");
+    assert_eq!(wrong(Config { reserve: 1001, ..Config::default() }), "reserve");
+    assert_eq!(wrong(Config { updates: -1.0, ..Config::default() }), "updates");
+    assert_eq!(wrong(Config { delay: Span::from_secs(11), ..Config::default() }), "delay");
+    assert_eq!(wrong(Config { min_window: 0, ..Config::default() }), "min_window");
+}

@@ -1,0 +1,113 @@
+//! The forecasting Window Regulator in whole systems, beside what a queue alone does there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, run};
+
+/// The recordings that are shipped.
+struct Shipped;
+
+impl Files for Shipped {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/recordings");
+        std::fs::read(folder.join(path)).map(Into::into).map_err(|error| format!("{path}: {error}"))
+    }
+}
+
+const DRIVING: &str = r#"
+preset = "linux"
+duration = "300s"
+[path]
+delay = "20ms"
+[edge]
+buffer = "2000p"
+[edge.down]
+kind = "trace"
+file = "synthetic-evdo-driving.down"
+[edge.up]
+rate = "1Mbit/s"
+[[flow]]
+sender = "cubic"
+"#;
+
+fn with(text: &str, sets: &[&str]) -> RunResult {
+    let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load("forecast.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, &Shipped, RunOptions::default()).unwrap().result
+}
+
+fn used(result: &RunResult) -> f64 {
+    result.bottleneck.utilisation.unwrap()
+}
+
+fn p95(result: &RunResult) -> f64 {
+    result.bottleneck.queue_ms.p95.unwrap()
+}
+
+#[test]
+fn nearly_all_of_the_capacity_at_an_eighth_of_the_delay() {
+    let queue = with(DRIVING, &["edge.buffer=200p"]);
+    for wire in ["1ms", "20ms", "50ms"] {
+        let delay = format!("path.delay={wire}");
+        let result = with(DRIVING, &["edge.regulator=forecast", &delay]);
+        assert!(used(&result) > 0.96, "{wire}: {}", used(&result));
+        assert!(p95(&result) < p95(&queue) / 8.0, "{wire}: {} of {}", p95(&result), p95(&queue));
+        assert_eq!(result.bottleneck.drops, 0, "{wire}");
+    }
+}
+
+#[test]
+fn window_updates_take_a_twentieth_of_the_acks_at_most() {
+    for reserve in [0, 6] {
+        let regulator = format!("edge.regulator={{ kind = \"forecast\", reserve = {reserve} }}");
+        let result = with(DRIVING, &[&regulator, "path.delay=1ms"]);
+        // Every ACK of the mobile takes 52 bytes with its timestamps, and so does a copy.
+        let acks = result.uplink.utilisation.unwrap() * 1e6 * 300.0 / 8.0 / 52.0;
+        let made = result.uplink.made as f64;
+        assert!(made > 0.0 && made <= 0.05 * acks + 20.0, "{reserve}: {made} beside {acks}");
+    }
+}
+
+/// 500 kbit/s, and four outages of four seconds.
+#[test]
+fn what_is_kept_back_brings_a_source_through_outages() {
+    let timeouts = |reserve: u32| {
+        let mut text = DRIVING.replace("duration = \"300s\"", "duration = \"60s\"");
+        for outage in [10, 20, 30, 40] {
+            for (time, rate) in [(outage, "0bit/s"), (outage + 4, "500kbit/s")] {
+                text += &format!("[[edge.at]]\ntime = \"{time}s\"\nset = {{ down.rate = \"{rate}\" }}\n");
+            }
+        }
+        let regulator = format!("edge.regulator={{ kind = \"forecast\", reserve = {reserve} }}");
+        let link = "edge.down={ kind = \"constant\", rate = \"500kbit/s\" }";
+        with(&text, &[&regulator, link]).flows[0].timeouts.unwrap()
+    };
+    let (without, with) = (timeouts(0), timeouts(6));
+    assert!(without >= 4 && with == 0, "{with} of {without}");
+}
+
+#[test]
+fn flows_share_alike() {
+    let result = with(DRIVING, &["edge.regulator=forecast", "flow.count=4"]);
+    assert!(result.fairness.jain_flows.unwrap() > 0.95, "{:?}", result.fairness);
+    assert!(used(&result) > 0.96, "{}", used(&result));
+    let alone = p95(&with(DRIVING, &["edge.regulator=forecast"]));
+    assert!(p95(&result) < 2.0 * alone, "{} and {alone}", p95(&result));
+}
+
+/// 2 Mbit/s and 20 ms each way: the queue is short and the link full.
+#[test]
+fn a_steady_link_is_full_with_few_packets_waiting() {
+    let sets = [
+        "edge.regulator=forecast",
+        "edge.down={ kind = \"constant\", rate = \"2Mbit/s\", delay = \"20ms\" }",
+    ];
+    for sender in ["reno", "sack", "cubic", "bbr"] {
+        let sender = format!("flow.sender={sender}");
+        let result = with(DRIVING, &[sets[0], sets[1], &sender, "duration=60s"]);
+        assert!(used(&result) > 0.96, "{sender}: {}", used(&result));
+        // A packet of 1500 bytes takes 6 ms.
+        assert!(p95(&result) < 20.0 * 6.0, "{sender}: {}", p95(&result));
+    }
+}
