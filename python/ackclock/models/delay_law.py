@@ -13,6 +13,8 @@ import numpy as np
 DEVIATIONS = 4.0  # standard deviations from the mean to the time-out
 # By how much probabilities that are rounded somewhere may miss a sum of 1.
 ROUNDING = 1e-6
+# Within which two delays are equal, as a share of them.
+EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class DelayLaw:
     @property
     def p_timeout(self) -> float:
         """P_TO: probability that a packet takes longer than the ideal timer waits."""
-        return self.above(self.rto)
+        # A delay that equals the timer is in time, however both were rounded.
+        return self.above(self.rto * (1 + EQUAL))
 
     def above(self, delay: float) -> float:
         """P(X > delay)."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXAMPLES = ("2", "1 --step 0.2 --guard 1 --json")
-MOST_FRAMES, MOST_GUARD = 40, 12
+MOST_FRAMES, MOST_GUARD = 40, 120
 Law = NDArray[np.float64]
 
 Frames = Annotated[int, "Frames of a packet."]
@@ -68,7 +68,7 @@ class Scheme:
         rounds: How often a frame is repeated.
 
     Raises:
-        ValueError: if `guard` is not from 1 to 12, or `rounds` not from 1 to 100.
+        ValueError: if `guard` is not from 1 to 120, or `rounds` not from 1 to 100.
     """
 
     guard: int = 3
@@ -98,9 +98,10 @@ def packet_delay(process: ErrorProcess, frames: int, scheme: Scheme = Scheme()) 
     """The law of the delay of packets.
 
     Raises:
-        ValueError: if `frames` is not from 1 to 40.
+        ValueError: if `frames` is not from 1 to 40, or `guard` times `frames` above 120.
     """
     allowed.at_most({"frames": frames}, MOST_FRAMES)
+    _check_size(frames, scheme)
     ends, lost = _play(process, [frames], scheme, lambda missing: missing[0] == 0)
     complete = {slot - frames: p for (slot, _), p in sorted(ends.items()) if p > 0}
     arrived = sum(complete.values())
@@ -111,11 +112,18 @@ def spurious_fast_retransmit(process: ErrorProcess, frames: int, scheme: Scheme 
     """P_FR: probability that the first of four packets of `frames` frames in a row is complete last of the four.
 
     Raises:
-        ValueError: if `frames` is not from 1 to 10.
+        ValueError: if `frames` is not from 1 to 10, or four times `guard` times `frames` above 120.
     """
     allowed.at_most({"frames": frames}, MOST_FRAMES // 4)
+    _check_size(4 * frames, scheme)
     ends, _ = _play(process, [frames, 3 * frames], scheme, lambda missing: 0 in missing)
     return sum(p for (_, missing), p in ends.items() if missing[1] == 0)
+
+
+def _check_size(frames: int, scheme: Scheme) -> None:
+    """Courses that differ grow with both: beyond, they would take minutes."""
+    if frames * scheme.guard > MOST_GUARD:
+        raise ValueError(f"guard: {scheme.guard} is above {MOST_GUARD // frames}, the most for {frames} frames")
 
 
 class _Due(NamedTuple):
@@ -200,7 +208,7 @@ def model(
     allowed.above_zero({"tti": tti})
     chain, scheme = Chain(step, Coding(gain, sir_sd, bits), up), Scheme(guard, rounds)
     found = packet_delay(chain, frames, scheme)
-    few = frames <= MOST_FRAMES // 4
+    few = 4 * frames * guard <= MOST_GUARD
     values = {
         "mean_tti": found.law.mean,
         "sd_tti": found.law.sd,

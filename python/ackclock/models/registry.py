@@ -28,6 +28,12 @@ MODELS = (
     "frame_errors",
     "power_control",
     "packet_delay",
+    "degradation",
+    "friendliness",
+    "optimal_delays",
+    "retransmission",
+    "feedforward_loop",
+    "feedback_loop",
 )
 
 

@@ -1,0 +1,50 @@
+"""M05: automatic control of TCP over cellular radio, a thesis of 2005.
+
+Rows of formulas are in `claims`. What is simulated has two modules of its own, `proxy` for chapter 3 and `channel` for
+chapters 4 to 6; each has points, claims, figures and tables, and what was tried for its misses.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from ackclock.paper import Claim, Figure, Paper, Runs, Table
+from ackclock.paper.expected import Expected
+from ackclock.papers.m05 import channel, claims, figures, notes, proxy, tables
+
+SIMULATED = (proxy, channel)
+
+
+def _points() -> Iterable[str]:
+    return (at for part in SIMULATED for at in part.points())
+
+
+def _claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    found = claims.claims(expected)
+    for part in SIMULATED:
+        found |= part.claims(runs, expected)
+    return found
+
+
+def _figures(runs: Runs) -> Iterator[Figure]:
+    for part in SIMULATED:
+        yield from part.figures(runs)
+    yield from figures.figures()
+
+
+def _tables(runs: Runs, expected: Expected) -> Iterator[Table]:
+    yield from tables.tables(expected)
+    for part in SIMULATED:
+        yield from part.tables(runs, expected)
+
+
+PAPER = Paper(
+    key="m05",
+    title="Automatic control of TCP over cellular radio links, thesis, 2005",
+    points=_points,
+    claims=_claims,
+    figures=_figures,
+    elsewhere={**proxy.ELSEWHERE, **channel.ELSEWHERE},
+    tried={**notes.TRIED, **proxy.TRIED, **channel.TRIED},
+    caveats={**notes.CAVEATS, **proxy.CAVEATS, **channel.CAVEATS},
+    conditions=" ".join(filter(None, (notes.CONDITIONS, proxy.CONDITIONS, channel.CONDITIONS))),
+    tables=_tables,
+)
