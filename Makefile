@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
+.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse scoreboard check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -100,8 +100,15 @@ agree-options: build ## The same without each option of the preset linux; needs 
 regulators: build ## Every regulator on recordings of EV-DO and LTE, and under the kernel's senders as root: 12 minutes
 	python benches/regulators.py --kernel
 
-regulators-cost: build ## What regulators cost where they do not help: recordings and random scenarios, simulated; two minutes of CPU time
+regulators-cost: build ## What the Ack Regulator costs Reno on recordings, simulated: a minute of CPU time
 	python benches/regulators_cost.py
+
+FINAL ?=
+never-worse: build ## Every regulator beside none over a thousand random scenarios; FINAL=yes: those kept for the last judgement; ten minutes of CPU time
+	python benches/never_worse.py $(if $(FINAL),--final)
+
+scoreboard: build ## Every regulator and queue on every recording, beside the bound, as one HTML page: hours; goes on where it stood
+	python benches/scoreboard.py
 
 bench-criterion: tools ## The engine under criterion
 	CRITERION_HOME=$(CURDIR)/target/criterion $(CARGO) bench --locked --manifest-path benches/criterion/Cargo.toml --target-dir target

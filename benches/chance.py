@@ -5,7 +5,9 @@ looks at DESIGN as often as he likes. FINAL is for the last judgement: it is run
 changed after a look at it must be judged on a set of another name.
 """
 
+import re
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 from drawn import Draw
@@ -18,6 +20,31 @@ RECORDINGS = Path(__file__).resolve().parents[1] / "scenarios" / "recordings"
 # Length of a run, s, and the rates that links have in the mean, bit/s.
 SECONDS = 60
 LEAST_BPS, MOST_BPS = 100e3, 50e6
+# Shares of bandwidth x delay that a buffer holds.
+BUFFERS = {0.5: "below half of bandwidth x delay", 2.0: "0.5 to 2 x", 8.0: "2 to 8 x", inf: "above 8 x"}
+
+
+def features(name: str, number: int) -> dict[str, str]:
+    """What tables group scenarios by."""
+    draw = Draw(name, number)
+    senders = sorted(set(re.findall(r'sender = "(.*)"', flows(draw))))
+    rate = draw.between("rate", LEAST_BPS, MOST_BPS)
+    trip = 2 * (wire_ms(draw) + radio_ms(draw)) / 1e3
+    link = draw.dealt("link", LINKS)
+    share = buffer(draw) * 12_000 / (rate * trip)
+    return {
+        "link": link.__name__.replace("_", " "),
+        "loss": "some" if path_loss(draw) or radio_loss(draw) else "none",
+        "flows": band(flow_count(draw), {1: "1", 9: "2 to 9", 50: "10 to 50"}),
+        # A recording has a rate of its own.
+        "buffer": "of a recording" if link is recording else band(share, BUFFERS),
+        "sender": senders[0] if len(senders) == 1 else "two of them",
+    }
+
+
+def band(value: float, ends: dict[float, str]) -> str:
+    """The words of the band that a value lies in, each from the end of the one before to its own."""
+    return next(words for end, words in ends.items() if value <= end)
 
 
 def scenario(name: str, number: int) -> str:
@@ -26,12 +53,22 @@ def scenario(name: str, number: int) -> str:
     rate = draw.between("rate", LEAST_BPS, MOST_BPS)
     return (
         f'version = 1\npreset = "linux"\nduration = "{SECONDS}s"\n\n'
-        f'[path]\ndelay = "{draw.between("wire", 1, 200):.3f}ms"\nloss = {path_loss(draw):.7f}\n\n'
-        f'[edge]\nbuffer = "{draw.between("buffer", 2, 1000):.0f}p"\n\n'
+        f'[path]\ndelay = "{wire_ms(draw):.3f}ms"\nloss = {path_loss(draw):.7f}\n\n'
+        f'[edge]\nbuffer = "{buffer(draw):.0f}p"\n\n'
         f"[edge.down]\n{down(draw, rate)}{radio_loss(draw)}\n"
         f'[edge.up]\nkind = "constant"\nrate = "{rate / draw.between("asymmetry", 1, 30):.0f}bit/s"\n'
         f'delay = "{radio_ms(draw):.3f}ms"\n{flows(draw)}'
     )
+
+
+def wire_ms(draw: Draw) -> float:
+    """Delay of the wire, one way."""
+    return draw.between("wire", 1, 200)
+
+
+def buffer(draw: Draw) -> float:
+    """Packets that may wait."""
+    return draw.between("buffer", 2, 1000)
 
 
 def path_loss(draw: Draw) -> float:
@@ -115,11 +152,15 @@ LINKS: tuple[Callable[[Draw, float], str], ...] = (
 )
 
 
+def flow_count(draw: Draw) -> int:
+    """How many flows there are."""
+    return max(1, round(draw.between("flows", 0.5, 50.49)))
+
+
 def flows(draw: Draw) -> str:
     """1 to 50 flows that begin within 5 s, of one sender, or of two in a third of the scenarios."""
-    count = round(draw.between("flows", 0.5, 50.49))
     one, other = draw.dealt("sender", SENDERS), draw.dealt("other sender", SENDERS)
-    most = max(1, count)
+    most = flow_count(draw)
     second = most // 2 if draw.unit("mixed") < 1 / 3 else 0
     return group(one, most - second, most) + (group(other, second, most) if second else "")
 

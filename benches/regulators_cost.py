@@ -1,45 +1,39 @@
-"""What regulators cost where they do not help: the last two tables of docs/discussion/regulators-on-recordings.md.
+"""What the Ack Regulator costs Reno on recordings: a table of docs/discussion/regulators-on-recordings.md.
 
     ACKCLOCK_SHARED=FOLDER make regulators-cost
 
-Reno over the recordings of FOLDER/traces with and without the Ack Regulator, begun at eight places of each; and every
-regulator beside none over random scenarios. All of it is simulated and the same on every machine; the tables go to
-out/regulators/cost.md.
+Reno over the recordings of FOLDER/traces with and without the Ack Regulator, begun at eight places of each. All of it
+is simulated and the same on every machine; the table goes to out/regulators/cost.md. Random scenarios are those of
+`never_worse.py`.
 """
 
 import json
 import os
-import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 
-from regulators import OUT, REGULATORS, SENDERS, printed
+from regulators import OUT, printed
 
 TRACES = Path(os.environ.get("ACKCLOCK_SHARED", "/nowhere"), "traces")
 RECORDINGS = ("norway-hsdpa-3g/*.json", "mahimahi-3g-lte/*.up", "mahimahi-3g-lte/*.down")
 STARTS, LONGEST_S = 8, 300
 BUFFERS = ("50p", "200p")
-# Random scenarios, runs of each with every regulator, and how many seconds they last.
-SCENARIOS, RUNS, SECONDS = 1000, 3, 60
-# Shares of bandwidth x delay that the buffer holds: less than the first, from there to the second, and so on.
-SHARES = (0.1, 0.5, 1.0, 4.0, 16.0)
 
 
 def main() -> int:
-    """Measure, and write both tables."""
+    """Measure, and write the table."""
     OUT.mkdir(parents=True, exist_ok=True)
     files = [file for pattern in RECORDINGS for file in sorted(TRACES.glob(pattern))]
     if not files:
-        print("skipped: the recordings: ACKCLOCK_SHARED, the folder of public recordings, is not set or lacks them")
+        print("skipped: ACKCLOCK_SHARED, the folder of public recordings, is not set or lacks them")
+        return 0
     with ThreadPoolExecutor() as pool:
         recorded = list(pool.map(Recorded.measured, files))
-        drawn = list(pool.map(Drawn.measured, range(SCENARIOS)))
-    text = f"### Reno on more recordings\n\n{on_recordings(recorded)}\n### Random scenarios\n\n{on_random(drawn)}"
+    text = on_recordings(recorded)
     (OUT / "cost.md").write_text(text)
     print(text, end="")
     return 0
@@ -106,103 +100,6 @@ def on_recordings(recorded: Sequence[Recorded]) -> str:
         "| --- | ---: | --- | ---: | ---: | ---: | ---: |\n"
     )
     return head + "".join(one.row(buffer) for one in recorded for buffer in BUFFERS)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A random scenario: its sender, its buffer in shares of bandwidth x delay, its goodputs over that without one."""
-
-    sender: str
-    share: float
-    ratios: dict[str, float]
-
-    @classmethod
-    def measured(cls, seed: int) -> "Drawn":
-        """Every regulator over one draw."""
-        draw = random.Random(seed)
-        sender = draw.choice(SENDERS)
-        rate, wire = log_uniform(draw, 100e3, 20e6), log_uniform(draw, 0.001, 0.2)
-        radio, buffer = log_uniform(draw, 0.001, 0.1), round(log_uniform(draw, 2, 500))
-        loss = draw.choice((0.0, 0.0, log_uniform(draw, 1e-5, 1e-2)))
-        scenario = OUT / f"cost-{seed}.toml"
-        scenario.write_text(
-            f'version = 1\npreset = "linux"\nduration = "{SECONDS}s"\nseed = {1 + seed}\n\n'
-            f'[path]\ndelay = "{1e3 * wire:.3f}ms"\nloss = {loss:.6f}\n\n'
-            f'[edge]\nbuffer = "{buffer}p"\n\n[edge.down]\n{link(draw, rate, radio)}\n\n'
-            f'[edge.up]\nkind = "constant"\nrate = "{rate:.0f}bit/s"\ndelay = "{1e3 * radio:.3f}ms"\n\n'
-            f"[[flow]]\ncount = {draw.choice((1, 1, 2, 4))}\n"
-        )
-        compare = ["ackclock", "compare", str(scenario), "--senders", sender, "--runs", str(RUNS), "--json"]
-        totals = goodputs([*compare, "--regulators", ",".join(REGULATORS)])
-        totals |= {CHANCE: goodputs([*compare, "--regulators", "none", "--seed", str(1 + SCENARIOS + seed)])["none"]}
-        scenario.unlink()
-        packets = rate * 2 * (wire + radio) / (1500 * 8)
-        return cls(
-            sender, buffer / packets, {name: totals[name] / totals["none"] for name in (CHANCE, *REGULATORS[1:])}
-        )
-
-
-# No regulator either, but other seeds: what chance alone makes of the comparison.
-CHANCE = "none, other seeds"
-
-
-def log_uniform(draw: random.Random, least: float, most: float) -> float:
-    """A number of which every order of magnitude is as likely."""
-    return least * (most / least) ** draw.random()
-
-
-def link(draw: random.Random, rate: float, radio: float) -> str:
-    """The table of a link, `rate` in bit/s and `radio` in s: constant, or variable in rate or delay."""
-    kind = draw.choice(("constant", "rate", "delay"))
-    rates = f'"{rate:.0f}bit/s"'
-    delay = f'"{1e3 * radio:.3f}ms"'
-    if kind == "constant":
-        return f'kind = "constant"\nrate = {rates}\ndelay = {delay}'
-    redraw = "packet"
-    if kind == "rate":
-        rates = f'"u({rate:.0f}bit/s, {rate * draw.uniform(0.1, 0.5):.0f}bit/s)"'
-        redraw = f"interval({draw.choice((10, 50, 200, 1000))}ms)"
-    else:
-        delay = f'"e({1e3 * radio:.3f}ms)"'
-    return f'kind = "variable"\nrate = {rates}\ndelay = {delay}\nredraw = "{redraw}"'
-
-
-def goodputs(command: Sequence[str]) -> dict[str, float]:
-    """Goodput of all flows together, in the mean over runs, by regulator."""
-    totals: dict[str, list[float]] = {}
-    for line in map(json.loads, printed(command).splitlines()):
-        total = sum(flow["goodput_bps"] for flow in line["flows"])
-        totals.setdefault(line["point"]["edge.regulator"], []).append(total)
-    return {regulator: fmean(runs) for regulator, runs in totals.items()}
-
-
-def on_random(drawn: Sequence[Drawn]) -> str:
-    """The table of random scenarios: all of them, by the share of bandwidth x delay that is buffered, and by sender."""
-    names = (CHANCE, *REGULATORS[1:])
-    groups = {"all": list(drawn)}
-    groups |= {f"buffer {words}": [one for one in drawn if low <= one.share < high] for words, low, high in bands()}
-    groups |= {sender: [one for one in drawn if one.sender == sender] for sender in SENDERS}
-    head = f"| scenarios | number | {' | '.join(names)} |\n| --- | ---: |{' ---: |' * len(names)}\n"
-    rows = (
-        f"| {words} | {len(group)} | {' | '.join(cost(group, name) for name in names)} |\n"
-        for words, group in groups.items()
-    )
-    return head + "".join(rows)
-
-
-def bands() -> Iterator[tuple[str, float, float]]:
-    """Bands of the share of bandwidth x delay that the buffer holds, and what they are called."""
-    yield f"below {SHARES[0]:g} x bandwidth x delay", 0, SHARES[0]
-    for low, high in pairwise(SHARES):
-        yield f"{low:g} to {high:g} x", low, high
-    yield f"above {SHARES[-1]:g} x", SHARES[-1], float("inf")
-
-
-def cost(group: Sequence[Drawn], regulator: str) -> str:
-    """Share of scenarios in which more than 1 % of goodput is lost / the median of all / the worst, in %."""
-    changes = [100 * (one.ratios[regulator] - 1) for one in group]
-    lost = 100 * sum(change < -1 for change in changes) / len(changes)
-    return f"{lost:.0f} / {round(median(changes), 1) + 0:+.1f} / {min(changes):+.0f}"
 
 
 if __name__ == "__main__":

@@ -88,6 +88,13 @@ def of_runs(results: Results, title: str = "ackclock runs") -> str:
     )
 
 
+def page(title: str, words: Sequence[str], figures: Iterable[Figure], tables: Sequence[Table]) -> str:
+    """A page of words, figures one below the other, and tables."""
+    return _TEMPLATES.get_template("page.html.j2").render(
+        title=title, version=__version__, words=words, figures=_inline(figures), tables=tables
+    )
+
+
 def findings(results: Results) -> list[str]:
     """What a comparison shows, in two sentences: the most goodput, and what the regulators give and cost."""
     if results.flows.empty or not {"flow.sender", "edge.regulator"} & set(results.swept):

@@ -1,9 +1,12 @@
 """The random scenarios that regulators are judged on."""
 
+import json
+import sys
 import tomllib
 from collections import Counter
 
 import chance
+import never_worse
 import pytest
 
 import ackclock
@@ -38,3 +41,43 @@ def test_the_scenarios_cover_every_sender_link_and_loss():
 def test_every_scenario_is_one_that_runs(number):
     run = ackclock.run(chance.scenario(chance.DESIGN, number), set={"duration": "1s"})
     assert run.objects
+
+
+def test_worse_is_an_interval_wholly_below_one_per_cent():
+    none = [100.0] * 4
+    # Differences of -2, -2, -2, -2 %: no spread, so all of the interval is at -2 %.
+    assert never_worse.change([98.0] * 4, none) == pytest.approx((-0.02, -0.02, -0.02))
+    # -1.5 % with a standard deviation of 1 % over 4 runs: t(3) = 3.182, half = 1.59 %, which reaches beyond -1 %.
+    spread = [100 - 1.5 + one for one in (-1.1619, -0.3873, 0.3873, 1.1619)]
+    mean, low, high = never_worse.change(spread, none)
+    assert mean == pytest.approx(-0.015)
+    assert high - mean == pytest.approx(0.0159, abs=1e-4)
+    judged = never_worse.Judged(0, {}, {"wrs": (mean, low, high), "wrd": (-0.02, -0.02, -0.02)}, {})
+    assert [judged.is_worse(label) for label in ("wrs", "wrd")] == [False, True]
+
+
+def test_a_scenario_that_carries_nothing_is_not_worse():
+    assert never_worse.change([0.0, 0.0], [0.0, 0.0]) == (0.0, 0.0, 0.0)
+
+
+def test_a_variant_is_written_as_a_table_of_toml():
+    assert tomllib.loads(f"a = {never_worse.json_as_toml({'kind': 'wrs', 'floor': True})}")["a"]["floor"] is True
+
+
+def test_what_was_measured_is_not_measured_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(never_worse, "OUT", tmp_path)
+    monkeypatch.setattr(never_worse, "RUNS", 2)
+    monkeypatch.setattr(chance, "SECONDS", 1)
+    monkeypatch.setattr(sys, "argv", ["never_worse.py", "--scenarios", "3", "--only", "wrs,wrd"])
+    assert never_worse.main() == 0
+    table = capsys.readouterr().out
+    monkeypatch.setattr(never_worse, "sweep", None)
+    assert never_worse.main() == 0
+    assert capsys.readouterr().out == table
+    (kept,) = tmp_path.glob("design/*/never-worse.json")
+    assert [one["scenario"] for one in json.loads(kept.read_text())] == [0, 1, 2]
+    assert {label.split(",")[0] for one in json.loads(kept.read_text()) for label in one["regulators"]} == {
+        "none",
+        "wrs",
+        "wrd",
+    }

@@ -30,20 +30,27 @@ mahimahi beside numbers of another program: docs/discussion/bound.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ackclock import _core
 from ackclock.files import in_unicode
+from ackclock.models.answer import Answer
 from ackclock.models.order_up_to import Ints, Link, Played, play
-from ackclock.progress import Progress
+from ackclock.progress import Progress, bar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EXAMPLES = ("scenarios/recordings/synthetic-evdo-walking.down --wire 20ms",)
 
 # Bits of a packet, seconds of a slot.
 PACKET_BITS, SLOT_S = 12_000, 0.001
@@ -242,3 +249,88 @@ def point_of(played: Played) -> Point:
 def at(curve: Sequence[Point], utilisation: float) -> float | None:
     """The least 95th percentile at a utilisation or above, s; None where no point has it."""
     return min((point.p95_s for point in curve if point.utilisation >= utilisation), default=None)
+
+
+# Utilisations of the table in per cent, and the least that the picture shows.
+ASKED, LEAST_SHOWN = (80, 90, 95, 97, 98, 99), 0.5
+
+
+def model(
+    recording: Annotated[Path, "Recording of mahimahi, or a CSV of rates."],
+    wire: Annotated[str, "One-way delay between source and queue, as 20ms; 1ms to 1s."] = "20ms",
+    beside: Annotated[Path | None, "Lines of `run`, `compare` or `sweep --json`: points of the picture."] = None,
+) -> Answer:
+    """The answer of `ackclock model bound`."""
+    points = {} if beside is None else runs(beside)
+    with bar(f"bound of {recording.name}") as progress:
+        found = of(recording, _seconds(wire), progress)
+    curves = {"best_constant_ms": found.constant, "law_known_ms": found.known, "cross_validated_ms": found.crossed}
+    rows = [
+        {"utilisation_percent": percent} | {name: _milliseconds(curve, percent) for name, curve in curves.items()}
+        for percent in ASKED
+    ]
+    return Answer(
+        {"least_p95_of_the_queue": rows},
+        draw=lambda: picture(found, points, f"{recording.name}, {wire} of wire each way"),
+    )
+
+
+def _seconds(wire: str) -> float:
+    from ackclock.axis import numbers
+
+    known = numbers(["1s", wire])
+    if known is None:
+        raise ValueError(f"wire: {wire} is no time such as 20ms or 0.1s")
+    return known[1]
+
+
+def _milliseconds(curve: Sequence[Point], percent: int) -> float | None:
+    least = at(curve, percent / 100)
+    return None if least is None else 1000 * least
+
+
+def runs(file: Path) -> dict[str, list[Point]]:
+    """What runs reached, by regulator and queue.
+
+    Raises:
+        ValueError: if a line of `file` is no object of a run.
+    """
+    points: dict[str, list[Point]] = {}
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            run = json.loads(line)
+            sent = sum(flow["wire_goodput_bps"] for flow in run["flows"]) / run["bottleneck"]["capacity_bps"]
+            point = Point(sent, run["bottleneck"]["queue_ms"]["p95"] / 1000)
+            swept = run.get("point", {})
+        except (ValueError, TypeError, KeyError, ZeroDivisionError):
+            raise ValueError(f"{file}:{number}: no run of flows over a link, as `--json` prints it") from None
+        label = ", ".join(str(swept[key]) for key in ("edge.regulator", "edge.queue") if key in swept)
+        points.setdefault(label or "run", []).append(point)
+    return points
+
+
+def picture(found: Bound, points: Mapping[str, Sequence[Point]], title: str = "") -> Figure:
+    """The 95th percentile of the wait over the utilisation: the curves as lines, what runs reached as marks."""
+    from ackclock import plot
+    from ackclock.axis import legend_above
+
+    with plot.panel("share of the link used (%)", "95th percentile of the wait in the queue (s)", title) as (
+        figure,
+        axes,
+    ):
+        curves = (("best constant", found.constant, ":"), ("cross-validated", found.crossed, "-"))
+        for label, curve, style in (*curves, ("law known", found.known, "--")):
+            shown = [point for point in curve if point.utilisation >= LEAST_SHOWN]
+            axes.plot(*_axes(shown), color="#000000", linestyle=style, linewidth=1.4, label=label)
+        for index, (label, reached) in enumerate(points.items()):
+            colour, marker = plot.COLOURS[index % 6], plot.MARKERS[index % len(plot.MARKERS)]
+            axes.plot(*_axes(reached), marker, color=colour, label=label)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        legend_above(figure)
+    return figure
+
+
+def _axes(points: Sequence[Point]) -> tuple[list[float], list[float]]:
+    # A wait of nothing has no place on a logarithmic axis; a slot is the least that is told apart.
+    return [100 * one.utilisation for one in points], [max(one.p95_s, SLOT_S) for one in points]

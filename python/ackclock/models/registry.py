@@ -34,6 +34,7 @@ MODELS = (
     "retransmission",
     "feedforward_loop",
     "feedback_loop",
+    "bound",
 )
 
 

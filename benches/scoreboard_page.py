@@ -1,0 +1,237 @@
+"""The scoreboard as a page: a picture that tells it all, what it says in words, and tables."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+from standings import GOODPUT, TIMES, Bounds, Standing, Verdict, beaten, verdicts
+
+from ackclock import plot, report
+from ackclock.paper import Figure, Table
+
+# Families of disciplines by the first word of their name: colour and mark; those of a family are joined by a line.
+FAMILIES = {
+    "drop-tail": ("#777777", "o"),
+    "codel": ("#E69F00", "P"),
+    "fq-codel": ("#E69F00", "X"),
+    "pie": ("#E69F00", "v"),
+    "ack-regulator": ("#CC79A7", "D"),
+    "wrs": ("#56B4E9", "s"),
+    "wrd": ("#0072B2", "^"),
+    "wrb": ("#009E73", "v"),
+    "forecast": ("#D55E00", "*"),
+}
+# What is drawn: the sender, and no goodput below this.
+SHOWN, LOWEST = "cubic", 0.4
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is on it."""
+
+    found: Sequence[Standing]
+    bounds: Bounds
+    described: str
+
+    def markdown(self) -> str:
+        """Words and tables."""
+        text = "\n\n".join(self.words()) + "\n"
+        for table in self.tables():
+            rule = " | ".join(["---"] * table.keys + ["---:"] * (len(table.columns) - table.keys))
+            rows = "".join(f"| {' | '.join(map(str, row))} |\n" for row in table.rows)
+            text += f"\n### {table.title}\n\n| {' | '.join(table.columns)} |\n| {rule} |\n{rows}"
+        return text
+
+    def html(self) -> str:
+        """The whole page, which needs nothing beside it."""
+        drawn = [Figure("scoreboard", CAPTION, picture(self.found, self.bounds))]
+        return report.page("The scoreboard", self.words(), drawn, list(self.tables()))
+
+    def words(self) -> list[str]:
+        """What the tables say of the goal."""
+        met = {name: sum(one.met for one in self.judged(name)) for name in self.disciplines()}
+        named = dict.fromkeys([*(name for name in ("forecast",) if name in met), max(met, key=lambda name: met[name])])
+        return [*(goal(self.found, self.judged(name), name) for name in named), self.described]
+
+    def judged(self, discipline: str) -> list[Verdict]:
+        """The verdicts of a discipline."""
+        return verdicts(self.found, self.bounds, discipline)
+
+    def disciplines(self) -> list[str]:
+        """Every discipline, in order."""
+        return list(dict.fromkeys(one.discipline for one in self.found))
+
+    def tables(self) -> Iterator[Table]:
+        """Goodput and delay by sender and load, the goal, fairness, and short flows."""
+        names = self.disciplines()
+        yield goals(self.found, self.bounds, names)
+        loads = dict.fromkeys((one.load, one.sender) for one in self.found if one.load != "pages")
+        for load, sender in loads:
+            some = [one for one in self.found if (one.load, one.sender) == (load, sender)]
+            downloads = "One download" if load == "1" else f"{load} downloads"
+            yield by_place(f"{downloads} of {sender}: goodput % / p95 of the queue, s", some, names, goodput_and_wait)
+        shared = [one for one in self.found if one.means["jain"] is not None]
+        if shared:
+            yield fairness(shared, names)
+        pages = [one for one in self.found if one.load == "pages" and one.means["page_p50_s"] is not None]
+        for sender in dict.fromkeys(one.sender for one in pages):
+            some = [one for one in pages if one.sender == sender]
+            yield by_place(f"Pages of 60 kB beside a download of {sender}: median / p95, s", some, names, page_times)
+
+
+CAPTION = (
+    "One CUBIC download: goodput against the 95th percentile of the wait in the queue, each mark a queue discipline or "
+    "a regulator, lines through its buffers. Up and to the left is better. In the grey no controller gets "
+    "of those that learnt the law of the link from the other half of the recording (docs/discussion/bound.md)."
+)
+
+
+def goal(found: Sequence[Standing], judged: Sequence[Verdict], discipline: str) -> str:
+    """How often a discipline meets the goal, in two sentences."""
+    met = sum(one.met for one in judged)
+    worse = list(beaten(found, discipline))
+    places_of = sum(one.discipline == discipline for one in found)
+    return (
+        f"{discipline} meets the goal in {met} of {len(judged)} places of one download over wires of 1 to 50 ms. In "
+        f"{places_of - len(worse)} of all {places_of} places nothing else has less delay within a point of its goodput."
+    )
+
+
+def goals(found: Sequence[Standing], bounds: Bounds, names: Sequence[str]) -> Table:
+    """How often each discipline meets the goal, and each half of it."""
+    columns = [
+        "discipline",
+        "places",
+        "goal met",
+        f"{100 * GOODPUT:.0f} % at 1/8 of drop-tail",
+        "of where that is possible",
+        f"within {TIMES:g} x the bound",
+        "p95 over the bound's: median",
+        "goodput %: mean",
+        "nothing better within a point",
+    ]
+    rows = []
+    for name in names:
+        judged = verdicts(found, bounds, name)
+        if not judged:
+            continue
+        own = [one for one in found if one.discipline == name]
+        undefeated = len(own) - len(list(beaten(found, name)))
+        rows.append(
+            [
+                name,
+                str(len(judged)),
+                str(sum(one.met for one in judged)),
+                str(sum(one.by_share for one in judged)),
+                str(sum(one.is_possible for one in judged)),
+                str(sum(one.by_bound for one in judged)),
+                over_bound(judged),
+                f"{100 * fmean(one.standing['goodput'] for one in judged):.1f}",
+                f"{undefeated} of {len(own)}",
+            ]
+        )
+    return Table("The goal: one download of SACK or CUBIC, wires of 1 to 50 ms", columns, rows, 1)
+
+
+def over_bound(judged: Sequence[Verdict]) -> str:
+    """The median of how many times the bound's p95 a discipline has, where the bound has its goodput."""
+    times = sorted(one.standing["p95_s"] / one.bound_s for one in judged if one.bound_s)
+    return f"{times[len(times) // 2]:.1f}" if times else "-"
+
+
+def by_place(title: str, found: Sequence[Standing], names: Sequence[str], cell: Callable[[Standing], str]) -> Table:
+    """A row a discipline, a column a recording and wire."""
+    there = {(one.discipline, one.recording, one.wire_ms): one for one in found}
+    columns = list(dict.fromkeys((one.recording, one.wire_ms) for one in found))
+    rows = [
+        [name, *(cell(there[name, *column]) if (name, *column) in there else "-" for column in columns)]
+        for name in names
+    ]
+    return Table(title, ["discipline", *(f"{short(name)}, {wire} ms" for name, wire in columns)], rows, 1)
+
+
+def short(recording: str) -> str:
+    """The name of a recording as a heading has room for it."""
+    return recording.removesuffix(".json").replace("-driving", "").replace("-report", "")[:28]
+
+
+def goodput_and_wait(one: Standing) -> str:
+    """Both, with the half interval of the goodput where there is one."""
+    half = one.halves["goodput"]
+    spread = "" if half is None else f" ± {100 * half:.1f}"
+    return f"{100 * one['goodput']:.1f}{spread} / {one['p95_s']:.2f}"
+
+
+def page_times(one: Standing) -> str:
+    """Median and 95th percentile."""
+    return f"{one['page_p50_s']:.2f} / {one['page_p95_s']:.2f}"
+
+
+def fairness(found: Sequence[Standing], names: Sequence[str]) -> Table:
+    """Jain's index of each discipline: its mean and least over all places, by how many downloads there are."""
+    loads = list(dict.fromkeys(one.load for one in found))
+    rows = []
+    for name in names:
+        cells = []
+        for load in loads:
+            jain = [one["jain"] for one in found if (one.discipline, one.load) == (name, load)]
+            cells.append(f"{fmean(jain):.3f} / {min(jain):.2f}" if jain else "-")
+        rows.append([name, *cells])
+    return Table(
+        "Jain's index: mean / least of all places", ["discipline", *(f"{one} downloads" for one in loads)], rows, 1
+    )
+
+
+def picture(found: Sequence[Standing], bounds: Bounds) -> Drawing:
+    """A panel a recording and wire: goodput over p95, every discipline, and the bound."""
+    some = [one for one in found if one.sender == SHOWN and one.load == "1"]
+    recordings = list(dict.fromkeys(one.recording for one in some))
+    wires = sorted({one.wire_ms for one in some})
+    with mpl.rc_context(plot.STYLE):
+        figure = Drawing(figsize=(4 * max(1, len(wires)), 3.4 * max(1, len(recordings)) + 0.8), layout="constrained")
+        grid = figure.subplots(max(1, len(recordings)), max(1, len(wires)), squeeze=False, sharey=True)
+        for row, recording in zip(grid, recordings, strict=False):
+            for axes, wire in zip(row, wires, strict=True):
+                panel(axes, [one for one in some if (one.recording, one.wire_ms) == (recording, wire)], bounds)
+                axes.set_title(f"{short(recording)}, {wire} ms of wire", fontsize=10)
+            row[0].set_ylabel("goodput, % of the link")
+        for axes in grid[-1]:
+            axes.set_xlabel("p95 of the wait in the queue, s")
+        handles, labels = grid[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=max(3, int(2.4 * len(wires))), fontsize=10)
+    return figure
+
+
+def panel(axes: Axes, there: Sequence[Standing], bounds: Bounds) -> None:
+    """One recording and wire."""
+    waits = [max(one["p95_s"], 1e-3) for one in there]
+    left = min(waits, default=1e-3) / 3
+    found = bounds.of(there[0].recording, there[0].wire_ms) if there else None
+    if found is not None and found.crossed:
+        curve = [point for point in found.crossed if point.utilisation >= LOWEST] or found.crossed[-1:]
+        ys, xs = [100 * one.utilisation for one in curve], [max(one.p95_s, 1e-3) for one in curve]
+        left = min([left, *(x / 2 for x in xs)])
+        axes.fill_betweenx([0, *ys, 100], left, [xs[0], *xs, xs[-1] * 30], color="#000000", alpha=0.08, linewidth=0)
+        axes.plot(xs, ys, color="#000000", linewidth=1.2, label="bound")
+    for family, (colour, marker) in FAMILIES.items():
+        own = sorted((one for one in there if one.discipline.split()[0] == family), key=lambda one: one["p95_s"])
+        if not own:
+            continue
+        size = 15 if marker == "*" else 6
+        axes.plot(
+            [max(one["p95_s"], 1e-3) for one in own],
+            [100 * one["goodput"] for one in own],
+            color=colour,
+            marker=marker,
+            markersize=size,
+            linewidth=0.8,
+            label=family,
+            zorder=3 if marker == "*" else 2,
+        )
+    axes.set_xscale("log")
+    axes.set_xlim(left, max(waits, default=1.0) * 1.5)
+    axes.set_ylim(100 * LOWEST, 101)
+    axes.xaxis.set_major_formatter("{x:g}")

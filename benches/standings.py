@@ -1,0 +1,189 @@
+"""What the scoreboard says: means over the places where runs begin, and who meets the goal beside the bound."""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from scipy import stats
+
+from ackclock.models import bound, order_up_to
+
+CONFIDENCE = 0.95
+NUMBERS = ("goodput", "p95_s", "drops", "timeouts", "jain", "page_p50_s", "page_p95_s")
+# The goal: so much goodput at so small a share of the p95 of a drop-tail of 200 packets, or of a second where that is
+# more, where the cross-validated bound allows it; elsewhere no more than so many times the bound's p95 at the same
+# goodput.
+GOODPUT, SHARE, TIMES = 0.97, 1 / 8, 1.5
+LONGEST_WIRE_MS, SENDERS = 50, ("sack", "cubic")
+# Goodputs that count as equal.
+POINT = 0.01
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A discipline under a sender on a recording behind a wire with a load: means over the runs.
+
+    Attributes:
+        means: The mean of each number; None where no run has it.
+        halves: Half of its interval; None where fewer than two runs have it.
+    """
+
+    discipline: str
+    sender: str
+    recording: str
+    wire_ms: int
+    load: str
+    runs: int
+    means: dict[str, float | None]
+    halves: dict[str, float | None]
+
+    def __getitem__(self, number: str) -> float:
+        """A mean that exists."""
+        mean = self.means[number]
+        assert mean is not None, number
+        return mean
+
+    @property
+    def place(self) -> tuple[str, str, int, str]:
+        """What it shares with those that it is compared with."""
+        return self.sender, self.recording, self.wire_ms, self.load
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, with names."""
+        return asdict(self)
+
+
+def standings(lines: Sequence[dict[str, Any]]) -> list[Standing]:
+    """The standings of all runs, in the order in which the runs came."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for line in lines:
+        cell = line["cell"]
+        key = (cell["discipline"], cell["sender"], cell["recording"], cell["wire_ms"], cell["load"])
+        groups.setdefault(key, []).append(line)
+    return [Standing(*key, len(runs), *means(runs)) for key, runs in groups.items()]
+
+
+def means(runs: Sequence[dict[str, Any]]) -> tuple[dict[str, float | None], dict[str, float | None]]:
+    """Mean and half interval of each number."""
+    found: dict[str, float | None] = {}
+    halves: dict[str, float | None] = {}
+    for number in NUMBERS:
+        values = [run[number] for run in runs if run[number] is not None]
+        found[number] = fmean(values) if values else None
+        halves[number] = half(values) if len(values) > 1 else None
+    return found, halves
+
+
+def half(values: Sequence[float]) -> float:
+    """Half of the interval that holds the mean with `CONFIDENCE`."""
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
+
+
+class Bounds:
+    """The bounds of recordings, kept in a folder until the model that computes them changes."""
+
+    def __init__(self, folder: Path) -> None:
+        model = "".join(inspect.getsource(module) for module in (bound, order_up_to))
+        self.folder = folder / hashlib.sha256(model.encode()).hexdigest()[:12]
+        self.known: dict[tuple[str, int], bound.Bound] = {}
+
+    def learn(self, recording: str, slots: bound.Ints, wire_ms: int) -> None:
+        """Compute the bound of a recording, or read it; one that is too short has none."""
+        kept = self.folder / f"{recording}-{wire_ms}.json"
+        if not kept.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                found = bound.of_link(slots, wire_ms / 1000)
+            except bound.TooShortError:
+                return
+            kept.write_text(json.dumps(asdict(found)) + "\n")
+        curves = json.loads(kept.read_text())
+        self.known[recording, wire_ms] = bound.Bound(
+            **{name: [bound.Point(*point) for point in points] for name, points in curves.items()}
+        )
+
+    def of(self, recording: str, wire_ms: int) -> bound.Bound | None:
+        """The bound; None where there is none."""
+        return self.known.get((recording, wire_ms))
+
+    def at(self, standing: Standing, goodput: float) -> float | None:
+        """The least p95 at a goodput where a standing is, cross-validated, in s; None beyond the curve."""
+        found = self.of(standing.recording, standing.wire_ms)
+        return None if found is None else bound.at(found.crossed, goodput)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a standing meets the goal, and what it was measured with.
+
+    Attributes:
+        reference_s: The p95 of the drop-tail that it is measured by.
+        least_s: The bound's p95 at the goodput of the goal; None where the bound has not so much.
+        bound_s: The bound's p95 at the goodput of the standing; None where the bound has not so much.
+    """
+
+    standing: Standing
+    reference_s: float
+    least_s: float | None
+    bound_s: float | None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the bound allows enough goodput at a small share of drop-tail's p95."""
+        return self.least_s is not None and self.least_s <= SHARE * self.reference_s
+
+    @property
+    def by_share(self) -> bool:
+        """Whether it has that."""
+        return self.standing["goodput"] >= GOODPUT and self.standing["p95_s"] <= SHARE * self.reference_s
+
+    @property
+    def by_bound(self) -> bool:
+        """Whether its p95 is near the bound's at the same goodput."""
+        return self.bound_s is not None and self.standing["p95_s"] <= TIMES * self.bound_s
+
+    @property
+    def met(self) -> bool:
+        """Whether it has what is possible."""
+        return self.by_share if self.is_possible else self.by_bound
+
+
+def verdicts(found: Sequence[Standing], bounds: Bounds, discipline: str) -> list[Verdict]:
+    """The goal for one download of SACK or CUBIC over wires of 1 to 50 ms."""
+    by_place = places(found)
+    return [
+        Verdict(one, reference(by_place[one.place]), bounds.at(one, GOODPUT), bounds.at(one, one["goodput"]))
+        for one in found
+        if one.discipline == discipline and one.load == "1" and one.sender in SENDERS and one.wire_ms <= LONGEST_WIRE_MS
+    ]
+
+
+def places(found: Sequence[Standing]) -> dict[tuple[str, str, int, str], dict[str, Standing]]:
+    """All disciplines of each place."""
+    groups: dict[tuple[str, str, int, str], dict[str, Standing]] = {}
+    for one in found:
+        groups.setdefault(one.place, {})[one.discipline] = one
+    return groups
+
+
+def reference(there: dict[str, Standing]) -> float:
+    """The p95 of a drop-tail of 200 packets, or of a second at the mean rate where that is more: the longer of both."""
+    return max(there[name]["p95_s"] for name in ("drop-tail 200p", "drop-tail 1 s"))
+
+
+def beaten(found: Sequence[Standing], discipline: str) -> Iterator[tuple[Standing, Standing]]:
+    """Standings of a discipline, each with the other that has less p95 at no more than a point less goodput."""
+    for there in places(found).values():
+        one = there.get(discipline)
+        if one is None:
+            continue
+        rivals = [other for name, other in there.items() if name != discipline]
+        near = [other for other in rivals if other["goodput"] >= one["goodput"] - POINT]
+        better = min(near, key=lambda other: other["p95_s"], default=one)
+        if better["p95_s"] < one["p95_s"]:
+            yield one, better

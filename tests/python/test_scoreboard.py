@@ -1,0 +1,135 @@
+"""The scoreboard: a small one, what it keeps, and how it judges."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scoreboard
+from scoreboard import Recording
+from standings import Bounds, Standing, beaten, half, standings, verdicts
+
+from ackclock.models.bound import Bound, Point
+
+
+def standing(discipline: str, goodput: float, p95_s: float, *, wire_ms: int = 20, sender: str = "cubic") -> Standing:
+    means = {"goodput": goodput, "p95_s": p95_s}
+    return Standing(discipline, sender, "a.down", wire_ms, "1", 1, means, dict.fromkeys(means))
+
+
+def bounds(tmp_path: Path, *points: Point) -> Bounds:
+    """The bound of `a.down` behind 20 ms."""
+    found = Bounds(tmp_path)
+    found.known["a.down", 20] = Bound([], list(points), [])
+    return found
+
+
+def played(folder: Path) -> Path:
+    """Where a scoreboard of a recording, a sender, a wire and two loads is, two seconds each, made if it is not."""
+    words = "--only walking --senders cubic --wires 20 --loads 4,pages --starts 2 --longest 2"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["scoreboard.py", *words.split()])
+        patch.setattr(scoreboard, "OUT", folder)
+        patch.delenv("ACKCLOCK_SHARED", raising=False)
+        assert scoreboard.main() == 0
+    return folder / scoreboard.build()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small scoreboard."""
+    return played(tmp_path_factory.mktemp("scoreboard"))
+
+
+def test_a_small_scoreboard_has_every_discipline_once_a_load(small: Path):
+    found = json.loads((small / "scoreboard.json").read_text())
+    names = {one["discipline"] for one in found}
+    assert {"drop-tail 1 s", "codel", "fq-codel", "pie", "ack-regulator 50p", "wrs 20p", "wrd 20p", "wrb 20p"} <= names
+    assert len(found) == 2 * len(names)
+    assert all(one["runs"] == 2 for one in found)
+    # Two seconds begin with slow start, and no link carries more than it can but for what waited at the beginning.
+    assert all(0.05 < one["means"]["goodput"] < 1.02 for one in found)
+    assert all(0.2 < one["means"]["jain"] <= 1 for one in found if one["load"] == "4")
+
+
+def test_its_page_needs_nothing_beside_it_and_begins_with_the_picture(small: Path):
+    html = (small / "scoreboard.html").read_text()
+    assert html.index("<svg") < html.index("<table")
+    assert "src=" not in html
+    assert "<link" not in html
+    assert "Jain" in (small / "scoreboard.md").read_text()
+
+
+def test_what_was_run_is_not_run_again(small: Path, monkeypatch: pytest.MonkeyPatch):
+    before = (small / "runs.jsonl").read_text()
+    monkeypatch.setattr(scoreboard, "scenario", None)
+    assert played(small.parent) == small
+    assert (small / "runs.jsonl").read_text() == before
+
+
+def test_a_recording_begins_again_at_its_end():
+    # 3 packets in the first slot and 1 in the last of four: 2.5 rounds from the middle on are 1 + 4 + 4.
+    recording = Recording("a", Path("a"), np.array([3, 0, 0, 1], np.int32))
+    assert recording.packets(0.002, 0.010) == 9
+    assert recording.packets(0.0, 0.001) == 3
+
+
+def test_the_goal_is_a_share_of_drop_tails_delay_where_the_bound_allows_it(tmp_path: Path):
+    # An eighth of 1.6 s is 0.2 s, which the bound allows at 97 % (0.15 s), so nearness to the bound does not count.
+    found = [
+        standing("drop-tail 200p", 0.99, 1.0),
+        standing("drop-tail 1 s", 0.99, 1.6),
+        standing("good", 0.97, 0.2),
+        standing("slow", 0.99, 0.21),
+        standing("idle", 0.5, 0.01),
+    ]
+    allowed = bounds(tmp_path, Point(0.5, 0.01), Point(0.97, 0.15), Point(0.99, 0.3))
+    assert [verdicts(found, allowed, name)[0].met for name in ("good", "slow", "idle")] == [True, False, False]
+    assert verdicts(found, allowed, "slow")[0].by_bound
+
+
+def test_elsewhere_it_is_one_and_a_half_times_the_bounds_delay_at_the_same_goodput(tmp_path: Path):
+    found = [
+        standing("drop-tail 200p", 0.99, 1.0),
+        standing("drop-tail 1 s", 0.99, 0.5),
+        standing("near", 0.90, 0.3),
+        standing("far", 0.90, 0.31),
+        standing("beyond", 0.995, 0.1),
+    ]
+    refused = bounds(tmp_path, Point(0.90, 0.2), Point(0.98, 0.4))
+    assert [verdicts(found, refused, name)[0].met for name in ("near", "far", "beyond")] == [True, False, False]
+
+
+def test_only_one_download_of_sack_or_cubic_behind_50_ms_or_less_is_judged(tmp_path: Path):
+    found = [
+        standing(name, 0.9, 1.0, sender=sender, wire_ms=wire)
+        for name in ("drop-tail 200p", "drop-tail 1 s", "wrs 20p")
+        for sender, wire in (("cubic", 50), ("sack", 1), ("bbr", 20), ("cubic", 100))
+    ]
+    judged = verdicts(found, Bounds(tmp_path), "wrs 20p")
+    assert [(one.standing.sender, one.standing.wire_ms) for one in judged] == [("cubic", 50), ("sack", 1)]
+
+
+def test_a_discipline_is_beaten_by_less_delay_within_a_point_of_goodput():
+    found = [standing("one", 0.97, 0.4), standing("near", 0.961, 0.3), standing("idle", 0.95, 0.1)]
+    assert [(mine.discipline, other.discipline) for mine, other in beaten(found, "one")] == [("one", "near")]
+    assert not list(beaten(found, "idle"))
+
+
+def test_means_have_the_interval_of_students_t():
+    lines = [
+        {
+            "cell": {"discipline": "a", "sender": "b", "recording": "c", "wire_ms": 1, "load": "1", "start": start},
+            **dict.fromkeys(("p95_s", "drops", "timeouts"), 1.0),
+            **dict.fromkeys(("jain", "page_p50_s", "page_p95_s")),
+            "goodput": goodput,
+        }
+        for start, goodput in enumerate((0.8, 0.9, 1.0))
+    ]
+    (one,) = standings(lines)
+    assert one["goodput"] == pytest.approx(0.9)
+    # t of 2 degrees of freedom at 97.5 % is 4.303; a standard deviation of 0.1 over the root of 3.
+    assert one.halves["goodput"] == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)
+    assert half([1.0, 1.0]) == 0
+    assert one.means["jain"] is None
