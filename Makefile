@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse scoreboard check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
+.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -109,6 +109,9 @@ never-worse: build ## Every regulator beside none over a thousand random scenari
 
 scoreboard: build ## Every regulator and queue on every recording, beside the bound, as one HTML page: hours; goes on where it stood
 	python benches/scoreboard.py
+
+scoreboard-kernel: build ## A part of it by the kernel's senders over `ackclock link`, beside ours in the simulator; needs root, takes 20 minutes
+	python benches/agree.py --kinds scoreboard --drawn 0 --out out/scoreboard/kernel
 
 bench-criterion: tools ## The engine under criterion
 	CRITERION_HOME=$(CURDIR)/target/criterion $(CARGO) bench --locked --manifest-path benches/criterion/Cargo.toml --target-dir target

@@ -22,7 +22,7 @@ from typing import Any
 import agreement
 import drawn
 from agreement import Outcome, Pair
-from cells import CELLS, KINDS, SENDERS, Cell
+from cells import BOARD, BOARD_KIND, CELLS, KINDS, SENDERS, Cell
 from programs import Run
 from rich.console import Console
 
@@ -93,7 +93,9 @@ def options() -> argparse.Namespace:
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
     """The options that say which runs are meant."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--kinds", type=kinds, default=list(KINDS), help=f"of {','.join(KINDS)}; or none")
+    parser.add_argument(
+        "--kinds", type=kinds, default=list(KINDS), help=f"of {','.join((*KINDS, BOARD_KIND))}; or none"
+    )
     parser.add_argument("--only", default="", help="cells with this in a row of the table, as 'LTE'")
     parser.add_argument("--senders", nargs="+", default=[sender.ours for sender in SENDERS])
     parser.add_argument("--out", type=Path, default=Path("out/agree"))
@@ -103,14 +105,15 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
 def kinds(words: str) -> list[str]:
     """Kinds of cells, as `web,paced`."""
     named = [] if words == "none" else words.split(",")
-    if unknown := [word for word in named if word not in KINDS]:
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: allowed are {', '.join(KINDS)}, or none")
+    if unknown := [word for word in named if word not in (*KINDS, BOARD_KIND)]:
+        allowed = ", ".join((*KINDS, BOARD_KIND))
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: allowed are {allowed}, or none")
     return named
 
 
 def fixed(given: argparse.Namespace) -> list[Cell]:
     """The cells of cells.py that are meant."""
-    meant = (cell for cell in CELLS if cell.kind in given.kinds and cell.sender.ours in given.senders)
+    meant = (cell for cell in (*CELLS, *BOARD) if cell.kind in given.kinds and cell.sender.ours in given.senders)
     return [cell for cell in meant if given.only in " ".join(cell.words())]
 
 

@@ -111,7 +111,7 @@ class Cell:
         return re.sub(r"[^a-z0-9.]+", "-", f"{' '.join(self.words())} {digest}".lower())
 
 
-REGULATORS = ("none", "ack-regulator", "wrb", "ack-rate-control", "snoop")
+REGULATORS = ("none", "ack-regulator", "wrd", "wrb", "forecast", "ack-rate-control", "snoop")
 QUEUES = {"codel": '"codel"', "codel, ecn": '{ kind = "codel", ecn = true }'}
 
 
@@ -156,3 +156,12 @@ CELLS: list[Cell] = [
     *each("umts", UMTS, "50p", SENDERS, edge="snoop", wire_ms=50, seconds=60),
 ]
 KINDS = tuple(dict.fromkeys(cell.kind for cell in CELLS))
+# What of the scoreboard the kernel's senders run: `make scoreboard-kernel`, not part of `make agree`.
+BOARD_KIND = "scoreboard"
+BOARD_EDGES = (("200p", "none"), ("1000p", "codel"), ("50p", "wrd"), ("2000p", "forecast"))
+BOARD: list[Cell] = [
+    one
+    for link in (plays(EV_DO), plays(LTE), plays(METRO))
+    for buffer, edge in BOARD_EDGES
+    for one in each(BOARD_KIND, link, buffer, (SACK, CUBIC, BBR), edge=edge, wire_ms=20, seconds=60)
+]
