@@ -7,7 +7,7 @@ from statistics import fmean
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from standings import GOODPUT, TIMES, Bounds, Standing, Verdict, beaten, verdicts
+from standings import GOODPUT, TIMES, Bounds, Standing, Verdict, beaten, places, verdicts
 
 from ackclock import plot, report
 from ackclock.paper import Figure, Table
@@ -24,6 +24,8 @@ FAMILIES = {
     "wrb": ("#009E73", "v"),
     "forecast": ("#D55E00", "*"),
 }
+# A fair index; what pages are compared with, and how much longer is not told apart by a histogram.
+FAIR, RIVALS, RESOLUTION = 0.95, ("drop-tail 200p", "codel"), 1.02
 # What is drawn: the sender, and no goodput below this.
 SHOWN, LOWEST = "cubic", 0.4
 
@@ -73,10 +75,11 @@ class Page:
             some = [one for one in self.found if (one.load, one.sender) == (load, sender)]
             downloads = "One download" if load == "1" else f"{load} downloads"
             yield by_place(f"{downloads} of {sender}: goodput % / p95 of the queue, s", some, names, goodput_and_wait)
-        shared = [one for one in self.found if one.means["jain"] is not None]
-        if shared:
-            yield fairness(shared, names)
+        if any(one.means["jain"] is not None for one in self.found):
+            yield fairness(self.found, names)
         pages = [one for one in self.found if one.load == "pages" and one.means["page_p50_s"] is not None]
+        if pages:
+            yield short_flows(pages, names)
         for sender in dict.fromkeys(one.sender for one in pages):
             some = [one for one in pages if one.sender == sender]
             yield by_place(f"Pages of 60 kB beside a download of {sender}: median / p95, s", some, names, page_times)
@@ -93,10 +96,10 @@ def goal(found: Sequence[Standing], judged: Sequence[Verdict], discipline: str) 
     """How often a discipline meets the goal, in two sentences."""
     met = sum(one.met for one in judged)
     worse = list(beaten(found, discipline))
-    places_of = sum(one.discipline == discipline for one in found)
+    all_of = sum(one.discipline == discipline for one in found)
     return (
         f"{discipline} meets the goal in {met} of {len(judged)} places of one download over wires of 1 to 50 ms. In "
-        f"{places_of - len(worse)} of all {places_of} places nothing else has less delay within a point of its goodput."
+        f"{all_of - len(worse)} of all {all_of} places nothing else has less delay within a point of its goodput."
     )
 
 
@@ -171,18 +174,44 @@ def page_times(one: Standing) -> str:
 
 
 def fairness(found: Sequence[Standing], names: Sequence[str]) -> Table:
-    """Jain's index of each discipline: its mean and least over all places, by how many downloads there are."""
-    loads = list(dict.fromkeys(one.load for one in found))
-    rows = []
+    """Several downloads: Jain's index, and whether the queue stays within twice that of one."""
+    there = {(one.discipline, *one.place): one for one in found}
+    columns, rows = ["discipline"], []
+    loads = [load for load in dict.fromkeys(one.load for one in found) if load not in {"1", "pages"}]
+    for load in loads:
+        columns += [f"{load} downloads: Jain mean / least", f">= {FAIR}", "p95 within twice one's"]
     for name in names:
-        cells = []
+        row = [name]
         for load in loads:
-            jain = [one["jain"] for one in found if (one.discipline, one.load) == (name, load)]
-            cells.append(f"{fmean(jain):.3f} / {min(jain):.2f}" if jain else "-")
-        rows.append([name, *cells])
-    return Table(
-        "Jain's index: mean / least of all places", ["discipline", *(f"{one} downloads" for one in loads)], rows, 1
-    )
+            own = [one for one in found if (one.discipline, one.load) == (name, load)]
+            alone = [there.get((name, one.sender, one.recording, one.wire_ms, "1")) for one in own]
+            short = [
+                one["p95_s"] <= 2 * one_alone["p95_s"] for one, one_alone in zip(own, alone, strict=True) if one_alone
+            ]
+            jain = [one["jain"] for one in own]
+            row += [
+                f"{fmean(jain):.3f} / {min(jain):.2f}",
+                f"{sum(one >= FAIR for one in jain)} of {len(jain)}",
+                f"{sum(short)} of {len(short)}",
+            ]
+        rows.append(row)
+    return Table("Several downloads", columns, rows, 1)
+
+
+def short_flows(found: Sequence[Standing], names: Sequence[str]) -> Table:
+    """In how many places pages take no longer than under drop-tail or CoDel, whichever is faster."""
+    rows = []
+    by_place = places(found)
+    for name in names:
+        own = [one for one in found if one.discipline == name and all(rival in by_place[one.place] for rival in RIVALS)]
+        row = [name]
+        for number in ("page_p50_s", "page_p95_s"):
+            best = [min(by_place[one.place][rival][number] for rival in RIVALS) for one in own]
+            held = sum(one[number] <= RESOLUTION * least for one, least in zip(own, best, strict=True))
+            row.append(f"{held} of {len(own)}")
+        rows.append(row)
+    title = f"Pages of 60 kB beside a download: no slower than the faster of {' and '.join(RIVALS)}"
+    return Table(title, ["discipline", "median", "p95"], rows, 1)
 
 
 def picture(found: Sequence[Standing], bounds: Bounds) -> Drawing:
