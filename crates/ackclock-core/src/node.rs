@@ -13,6 +13,9 @@ pub const MAX_PORTS: usize = 4;
 /// What a radio controller can tell an edge or a proxy about a bearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RadioReport {
+    /// Its number among those that leave an edge, from 0 in the order in which they were made: who hears one late, behind a later
+    /// one, knows it by this.
+    pub number: u32,
     /// When it was made.
     pub at: Time,
     /// Whose bearer is meant; `None` where all users share one.
@@ -165,6 +168,9 @@ pub trait Sink {
 
     /// Says that there is one more of a segment that came in once, or one less.
     fn copied(&mut self, segment: &Segment, copied: Copied);
+
+    /// Hands news of the radio on at `port`. Where no wire leads to anybody who listens, none are made.
+    fn report(&mut self, _port: Port, _report: &RadioReport) {}
 }
 
 /// What becomes of a copy of a segment.
@@ -269,6 +275,10 @@ impl Sink for Outbox {
         if segment.packet().has_bytes() {
             self.copied.push_back((segment.packet(), copied));
         }
+    }
+
+    fn report(&mut self, port: Port, report: &RadioReport) {
+        self.send(port, Message::Report(*report));
     }
 }
 

@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Edge, REGULATORS, RegulatorConfig, Step};
+use crate::report::{Reporter, Whom};
+use crate::{Edge, REGULATORS, RegulatorConfig, ReportTable, Step};
 
 /// Between the wired network and the radio: a channel in each direction, a buffer, a queue discipline, a regulator.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +49,9 @@ pub struct EdgeConfig {
     /// Queue discipline of the link from the mobiles: a name, or a table with `kind`; "drop-tail" where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_queue: Option<Value>,
+    /// What the edge tells of the radio; without this table nobody is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<ReportTable>,
     /// What changes while the scenario runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<Step>,
@@ -100,6 +104,7 @@ impl Default for EdgeConfig {
             cells: 1,
             up_buffer: None,
             up_queue: None,
+            report: None,
             at: Vec::new(),
         }
     }
@@ -110,6 +115,9 @@ impl ackclock_core::Config for EdgeConfig {
         QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
         self.up_queue()?;
         REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
+        if let Some(report) = &self.report {
+            report.check().map_err(|error| error.under("report"))?;
+        }
         if !self.bearer()?.uses_links() {
             return self.check_without_links();
         }
@@ -168,6 +176,11 @@ impl EdgeConfig {
         let bearer = bearer.build(&links, context)?;
         let mut edge = Edge::new(bearer, regulator, self.max_flows as usize);
         edge.expect(self.changes(streams, files)?);
+        if let Some(report) = &self.report {
+            let each = || Whom::Each(vec![Vec::new(); self.users() as usize]);
+            let whom = self.cell_users()?.map_or(Whom::All, |_| each());
+            edge.tell(Reporter::new(report.every, whom));
+        }
         Ok(edge)
     }
 

@@ -11,6 +11,7 @@ use ackclock_link::{AnyBearer, Bearer, Direction, LinkEvent, LinkView, Load, Med
 
 use crate::flow_table::FlowTable;
 use crate::regulators::RegulatorId;
+use crate::report::Reporter;
 use crate::step::Changes;
 use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig, Reports};
 
@@ -18,11 +19,15 @@ use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig, Reports}
 pub const WIRED: Port = 0;
 /// The port towards the mobiles.
 pub const RADIO: Port = 1;
+/// The port towards who listens to reports of the radio.
+pub const REPORTS: Port = 2;
 
 /// A bearer and the regulators beside it.
 pub struct Edge {
     bearer: AnyBearer,
     reports: Reports,
+    /// Reports that leave the edge, where somebody listens.
+    reporter: Option<Box<Reporter>>,
     flows: FlowTable,
     /// Deadlines of the regulators, by their numbers.
     timers: Wakes,
@@ -34,6 +39,8 @@ pub struct Edge {
     reached: Time,
     /// What the bearer will change to.
     changes: Changes,
+    /// When the bearer next changes or a periodic report is due.
+    planned: Time,
     statistics: EdgeStatistics,
 }
 
@@ -49,12 +56,14 @@ impl Edge {
         Self {
             bearer,
             reports,
+            reporter: None,
             flows: FlowTable::new(regulator, most_flows),
             timers: Wakes::default(),
             timed: 0,
             bearer_due: Time::NEVER,
             reached: Time::ZERO,
             changes: Changes::default(),
+            planned: Time::NEVER,
             statistics: EdgeStatistics::default(),
         }
     }
@@ -97,6 +106,9 @@ impl Edge {
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
         self.flows.regulators.assign(flow, user);
+        if let Some(reporter) = &mut self.reporter {
+            reporter.assign(flow, user);
+        }
     }
 
     /// Leaves a flow alone, before its first segment comes: it gets no regulator. An upload is such a flow.
@@ -110,6 +122,9 @@ impl Edge {
         self.part(now, flow);
         self.flows.forget(flow);
         self.bearer.forget(flow);
+        if let Some(reporter) = &mut self.reporter {
+            reporter.forget(flow);
+        }
     }
 
     /// Nothing more will happen here: what is under way is let go.
@@ -120,13 +135,20 @@ impl Edge {
     /// From `time` on, or at once where that has passed, a direction has another medium.
     pub fn replace_medium(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
         self.changes.add(time, direction, medium);
-        self.note_due();
+        self.note_planned();
     }
 
     /// Expects these changes.
     pub(crate) fn expect(&mut self, changes: Changes) {
         self.changes = changes;
-        self.note_due();
+        self.note_planned();
+    }
+
+    /// Tells whoever listens at the port [`REPORTS`] of the radio.
+    pub(crate) fn tell(&mut self, reporter: Reporter) {
+        self.bearer.want_reports();
+        self.reporter = Some(Box::new(reporter));
+        self.note_planned();
     }
 
     /// ACKs held for `flow`.
@@ -181,8 +203,8 @@ impl Edge {
     /// Takes in everything that the bearer did up to `now`, and changes it where that is due.
     #[inline(always)]
     fn drain(&mut self, now: Time, out: &mut impl Sink) {
-        if self.changes.due() <= now {
-            self.change(now, out);
+        if self.planned <= now {
+            self.do_planned(now, out);
         }
         self.drain_bearer(now, out);
         self.note_due();
@@ -194,11 +216,23 @@ impl Edge {
         self.drain(now, out);
     }
 
+    /// Changes the bearer, and reports how it stands: changes first.
     #[cold]
-    fn change(&mut self, now: Time, out: &mut impl Sink) {
-        while let Some((at, direction, medium)) = self.changes.take(now) {
-            self.drain_bearer(at, out);
-            self.bearer.replace_medium(at, direction, medium);
+    fn do_planned(&mut self, now: Time, out: &mut impl Sink) {
+        while self.planned <= now {
+            let at = self.planned;
+            while let Some((at, direction, medium)) = self.changes.take(at) {
+                self.drain_bearer(at, out);
+                self.bearer.replace_medium(at, direction, medium);
+            }
+            if self.reporter.as_ref().is_some_and(|reporter| reporter.due <= at) {
+                self.drain_bearer(at, out);
+                if let Some(reporter) = &mut self.reporter {
+                    let reports = reporter.sample(at, &mut self.bearer);
+                    reports.iter().for_each(|report| out.report(REPORTS, report));
+                }
+            }
+            self.note_planned();
         }
     }
 
@@ -211,7 +245,7 @@ impl Edge {
         AnyBearer::drain(self, Self::bearer, now, Direction::Up, |edge, at, event, segment| {
             edge.on_event_up(at, event, segment, out);
         });
-        if self.reports == Reports::Heard {
+        if self.reports == Reports::Heard || self.reporter.is_some() {
             self.hear_reports(now, out);
         }
     }
@@ -219,7 +253,12 @@ impl Edge {
     #[inline(never)]
     fn hear_reports(&mut self, now: Time, out: &mut impl Sink) {
         while let Some(report) = self.bearer.poll_report(now) {
-            self.report(now, &report, out);
+            if let Some(reporter) = &mut self.reporter {
+                out.report(REPORTS, &reporter.numbered(report));
+            }
+            if self.reports == Reports::Heard {
+                self.report(now, &report, out);
+            }
         }
     }
 
@@ -251,7 +290,13 @@ impl Edge {
     #[inline]
     fn note_due(&mut self) {
         let (down, up) = (self.bearer.due(Direction::Down), self.bearer.due(Direction::Up));
-        self.bearer_due = down.min(up).min(self.changes.due());
+        self.bearer_due = down.min(up).min(self.planned);
+    }
+
+    fn note_planned(&mut self) {
+        self.planned =
+            self.reporter.as_ref().map_or(Time::NEVER, |reporter| reporter.due).min(self.changes.due());
+        self.note_due();
     }
 
     /// A segment from the network: ask the regulator, then queue it.

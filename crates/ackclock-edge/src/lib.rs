@@ -12,6 +12,7 @@ mod flow_table;
 mod none;
 mod regulator;
 mod regulators;
+mod report;
 mod snoop;
 mod statistics;
 mod step;
@@ -19,9 +20,10 @@ mod window_regulator;
 
 pub use ack_regulator::AckRegulator;
 pub use config::{Channel, EdgeConfig, Surroundings};
-pub use edge::{Edge, RADIO, WIRED};
+pub use edge::{Edge, RADIO, REPORTS, WIRED};
 pub use regulator::{FlowContext, Output, Place, Regulator, RegulatorConfig, Reports, Verdict};
 pub use regulators::Scope;
+pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
 pub use step::Step;
 

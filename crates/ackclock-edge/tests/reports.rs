@@ -2,14 +2,19 @@
 
 use std::sync::{Arc, Mutex};
 
-use ackclock_core::{Copied, FlowId, Port, RadioReport, Rate, Segment, Seq, Sink, Span, Streams, Time};
-use ackclock_edge::{Edge, FlowContext, Output, Regulator, RegulatorConfig, Reports, WIRED};
+use ackclock_core::{
+    Config, Copied, Engine, FlowId, Message, Node, Outbox, Port, RadioReport, Rate, ReportReason, Segment,
+    Seq, Sink, Span, Streams, Time,
+};
+use ackclock_edge::{
+    Edge, EdgeConfig, FlowContext, Output, REPORTS, Regulator, RegulatorConfig, Reports, Surroundings, WIRED,
+};
 use ackclock_link::queue::{DropTail, DropTailConfig, Queue};
 use ackclock_link::{
     BufferMeaning, Capacity, Constant, LINKS, LinkContext, LinkView, NoFiles, PlainBearer, QueuePlan,
-    SerialLink,
+    ReportWire, SerialLink, report_wire,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What a regulator was told, with the rate that its view had at that instant.
 type Heard = Arc<Mutex<Vec<(RadioReport, LinkView)>>>;
@@ -95,4 +100,142 @@ fn a_regulator_hears_of_rates_as_they_are() {
 #[test]
 fn one_that_does_not_ask_hears_nothing() {
     assert!(heard(Reports::Ignored).is_empty());
+}
+
+/// Takes what comes.
+#[derive(Default)]
+struct Listens(Vec<(Time, RadioReport)>);
+
+ackclock_core::nodes! {
+    enum Station {
+        Edge(Edge),
+        Wire(ReportWire),
+        Listens(Listens),
+    }
+}
+
+impl Node for Listens {
+    fn receive(&mut self, now: Time, _: Port, message: &Message, _: &mut Outbox) {
+        if let Message::Report(report) = message {
+            self.0.push((now, *report));
+        }
+    }
+
+    fn wake(&mut self, _: Time, _: &mut Outbox) {}
+
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// What comes over the wire of `[edge.report]` within three seconds, while `packets` of 1000 B wait from the beginning and
+/// the engine is looked at each `step` beside.
+fn over_the_wire(edge: Value, packets: u32, step: Span) -> Vec<(Time, RadioReport)> {
+    let table: EdgeConfig = serde_json::from_value(edge).unwrap();
+    table.check().unwrap();
+    let (streams, around) =
+        (Streams::new(1, 0), Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 });
+    let mut engine: Engine<Station> = Engine::new(ackclock_core::NullTracer);
+    let mut edge = table.build(&streams, &NoFiles, around).unwrap();
+    (0..2).for_each(|flow| edge.assign(FlowId(flow), flow));
+    let edge = engine.add(edge.into());
+    let wire = engine.add(table.report.as_ref().unwrap().wire(&streams).into());
+    let listens = engine.add(Listens::default().into());
+    engine.connect((edge, REPORTS), (wire, report_wire::RADIO));
+    engine.connect((wire, report_wire::LISTENER), (listens, 0));
+    for number in 0..packets {
+        let segment = Segment::data(FlowId(0), Seq(number * 960), 960, 40);
+        engine.inject(Time::ZERO, edge, WIRED, Message::Segment(segment));
+    }
+    let end = Time::ZERO + Span::from_secs(3);
+    let mut now = Time::ZERO;
+    while now < end {
+        now = end.min(now + step);
+        engine.advance(now);
+    }
+    let Station::Listens(heard) = engine.node(listens) else { panic!("it listens") };
+    heard.0.clone()
+}
+
+fn schedule() -> Value {
+    let link = json!({ "kind": "constant", "rate": "80kbit/s", "delay": "10ms" });
+    json!({
+        "down": link, "up": link, "buffer": "100p",
+        "report": { "every": "1s", "delay": "50ms" },
+        "at": [
+            { "time": "1s", "set": { "down.rate": "0kbit/s" } },
+            { "time": "1500ms", "set": { "down.rate": "160kbit/s" } },
+        ],
+    })
+}
+
+#[test]
+fn changes_and_periodic_reports_leave_the_edge_and_come_later_over_a_wire() {
+    let heard = over_the_wire(schedule(), 25, Span::from_secs(3));
+    let row = |(now, report): &(Time, RadioReport)| {
+        let ms = |time: Time| time.as_nanos() / 1_000_000;
+        let rate = report.rate.as_bps() / 1000;
+        (
+            ms(*now),
+            report.number,
+            ms(report.at),
+            report.reason,
+            rate,
+            report.queued_packets,
+            report.queued_bytes,
+        )
+    };
+    let (change, periodic) = (ReportReason::Change, ReportReason::Periodic);
+    // 1000 B take 100 ms at 80 kbit/s: at 1 s ten have left, the eleventh has just begun, and 14 wait. From 1.5 s on each takes 50 ms:
+    // at 2 s the 21st has just begun.
+    let expected = [
+        (50, 0, 0, periodic, 80, 0, 0),
+        (1050, 1, 1000, change, 0, 14, 14_000),
+        (1050, 2, 1000, periodic, 0, 14, 14_000),
+        (1550, 3, 1500, change, 160, 14, 14_000),
+        (2050, 4, 2000, periodic, 160, 4, 4_000),
+    ];
+    assert_eq!(heard.iter().map(row).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn extra_looks_change_no_report() {
+    let mut table = schedule();
+    table["report"] = json!({ "every": "20ms", "delay": "e(50ms)", "loss": 0.2 });
+    let [seldom, often] =
+        [Span::from_secs(3), Span::from_micros(700)].map(|step| over_the_wire(table.clone(), 25, step));
+    assert_eq!(seldom, often);
+    // Of 150 reports 120, with a deviation of 5.
+    assert!(seldom.len().abs_diff(120) < 25, "{}", seldom.len());
+}
+
+#[test]
+fn in_a_cell_each_user_has_reports_of_its_own() {
+    let mut table = schedule();
+    table["down"] = json!({ "kind": "cell" });
+    table["user"] = json!([{ "count": 2 }]);
+    table["at"] = json!([]);
+    let heard = over_the_wire(table, 100, Span::from_secs(3));
+    let of = |user: u32| {
+        let periodic =
+            |report: &&RadioReport| report.user == Some(user) && report.reason == ReportReason::Periodic;
+        heard.iter().map(|(_, report)| report).filter(periodic).collect::<Vec<_>>()
+    };
+    assert_eq!([of(0).len(), of(1).len()], [3, 3]);
+    assert!(of(1).iter().all(|report| report.queued_packets == 0), "nothing came for the other");
+    assert!(heard.iter().any(|(_, report)| report.user == Some(0) && report.queued_packets > 0));
+    let numbers: Vec<_> = heard.iter().map(|(_, report)| report.number).collect();
+    assert_eq!(numbers, (0..numbers.len() as u32).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_table_that_asks_for_too_much_is_refused() {
+    for (key, value) in
+        [("every", json!("0s")), ("every", json!("10us")), ("scale", json!(0)), ("scale", json!(2000))]
+    {
+        let mut table = schedule();
+        table["report"][key] = value.clone();
+        let table: EdgeConfig = serde_json::from_value(table).unwrap();
+        assert_eq!(table.check().unwrap_err().path, format!("report.{key}"), "{value}");
+    }
 }

@@ -202,6 +202,9 @@ impl Tables {
             relay.check(&self.flow).map_err(|error| error.under("relay"))?;
         }
         self.edge.check().map_err(|error| error.under("edge"))?;
+        if self.edge.report.is_some() {
+            return Err(ConfigError::new("edge.report", "nobody listens to reports of the radio"));
+        }
         for (index, flow) in self.flow.iter().enumerate() {
             let checked = flow.check().and_then(|()| self.check_user(flow));
             checked.map_err(|error| error.under(&format!("flow.{index}")))?;

@@ -186,7 +186,15 @@ impl Cell {
             if self.reports.is_news(user, state) {
                 let Load { packets: queued_packets, bytes: queued_bytes } = self.backlog.of_user(user);
                 let (at, user, reason) = (start, Some(user), ReportReason::Change);
-                self.reports.tell(RadioReport { at, user, rate, queued_packets, queued_bytes, reason });
+                self.reports.tell(RadioReport {
+                    number: 0,
+                    at,
+                    user,
+                    rate,
+                    queued_packets,
+                    queued_bytes,
+                    reason,
+                });
             }
         }
         match self.scheduler.choose(slot, &self.candidates) {

@@ -25,7 +25,15 @@ impl RateReports {
         }
         let Load { packets: queued_packets, bytes: queued_bytes } = waiting;
         let reason = ReportReason::Change;
-        self.made.push_back(RadioReport { at, user: None, rate, queued_packets, queued_bytes, reason });
+        self.made.push_back(RadioReport {
+            number: 0,
+            at,
+            user: None,
+            rate,
+            queued_packets,
+            queued_bytes,
+            reason,
+        });
     }
 
     /// When the next was made; [`Time::NEVER`] where all were fetched.

@@ -1,0 +1,141 @@
+//! # Report wire
+//!
+//! ## Source
+//! M05 section 3.2: a radio network controller sends its messages over the operator's core network, which takes about 50 ms.
+//!
+//! ## What it does
+//! A report that enters leaves after a delay, unless it is lost. Both are drawn for each report in the order of their numbers, so
+//! that who looks, and how often, changes no luck. Where delays differ one report may overtake another. As a fault, every rate that
+//! passes may be told larger or smaller than it is.
+//!
+//! ## Differences from the source
+//! Loss, random delays and wrong rates are ours.
+//!
+//! ## Validation
+//! Arrivals by hand, the share that is lost, and that extra wakes change nothing (unit tests).
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Law, Message, Node, Outbox, Port, RadioReport, Rate, Span, Stream, Streams, Time};
+
+use crate::delay::Delays;
+
+/// The port towards the radio controller.
+pub const RADIO: Port = 0;
+/// The port towards who listens.
+pub const LISTENER: Port = 1;
+
+/// A wire on which reports of the radio travel.
+pub struct ReportWire {
+    delays: Delays,
+    loss: f64,
+    chance: Stream,
+    scale: f64,
+    /// What is under way, in the order of arrival.
+    flight: VecDeque<(Time, RadioReport)>,
+}
+
+impl ReportWire {
+    /// A wire that takes `delay`, loses each report with probability `loss`, and tells `scale` times each rate. It draws from
+    /// `report/delay` and `report/loss`.
+    pub fn new(delay: Law<Span>, loss: f64, scale: f64, streams: &Streams) -> Self {
+        let delays = Delays::new(delay, streams.stream("report/delay"));
+        Self { delays, loss, chance: streams.stream("report/loss"), scale, flight: VecDeque::new() }
+    }
+}
+
+impl Node for ReportWire {
+    fn receive(&mut self, now: Time, _: Port, message: &Message, out: &mut Outbox) {
+        let report = match message {
+            Message::Report(report) => report,
+            Message::Segment(segment) => return ackclock_core::Sink::discard(out, segment),
+        };
+        // Drawn for lost ones too: whether one is lost changes no other's delay.
+        let (arrives, lost) = (now + self.delays.draw(), self.chance.chance(self.loss));
+        if lost {
+            return;
+        }
+        let rate = Rate::from_bps_f64(report.rate.as_bps() as f64 * self.scale);
+        let place = self.flight.partition_point(|(other, _)| *other <= arrives);
+        self.flight.insert(place, (arrives, RadioReport { rate, ..*report }));
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Outbox) {
+        while let Some((_, report)) = self.flight.pop_front_if(|(arrives, _)| *arrives <= now) {
+            out.send(LISTENER, Message::Report(report));
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.flight.front().map(|(arrives, _)| *arrives)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::ReportReason;
+
+    fn report(number: u32) -> Message {
+        Message::Report(RadioReport {
+            number,
+            at: ms(u64::from(number) * 10),
+            user: None,
+            rate: Rate::from_bps(100_000),
+            queued_packets: 0,
+            queued_bytes: 0,
+            reason: ReportReason::Periodic,
+        })
+    }
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn wire(delay: &str, loss: f64, scale: f64) -> ReportWire {
+        ReportWire::new(delay.parse().unwrap(), loss, scale, &Streams::new(1, 0))
+    }
+
+    /// Sends a report each 10 ms; gives what leaves, looked at when the wire asks for it and every `step` ms beside.
+    fn told(mut wire: ReportWire, count: u32, step: u64) -> Vec<(u64, u32, u64)> {
+        let (mut out, mut told) = (Outbox::for_one_node(), Vec::new());
+        let mut sent = 0;
+        for now in (0..u64::from(count) * 10 + 10_000).map(ms) {
+            if now.as_nanos() / 1_000_000 % step == 0 || wire.next_wake().is_some_and(|wake| wake <= now) {
+                wire.wake(now, &mut out);
+            }
+            if sent < count && now == ms(u64::from(sent) * 10) {
+                wire.receive(now, RADIO, &report(sent), &mut out);
+                sent += 1;
+            }
+            while let Some((port, Message::Report(report))) = out.take() {
+                assert_eq!(port, LISTENER);
+                told.push((now.as_nanos() / 1_000_000, report.number, report.rate.as_bps()));
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn reports_come_after_the_delay_with_the_rate_as_the_wire_tells_it() {
+        let expected = [(50, 0, 200_000), (60, 1, 200_000), (70, 2, 200_000)];
+        assert_eq!(told(wire("50ms", 0.0, 2.0), 3, 1000), expected);
+    }
+
+    #[test]
+    fn the_share_that_is_lost_is_the_one_that_was_asked_for() {
+        // 700 of 1000 arrive, with a deviation of sqrt(1000 * 0.3 * 0.7) = 14.5; five of them.
+        let arrived = told(wire("1ms", 0.3, 1.0), 1000, 1000).len();
+        assert!(arrived.abs_diff(700) < 73, "{arrived}");
+    }
+
+    #[test]
+    fn a_report_may_overtake_another_and_extra_looks_change_nothing() {
+        let [seldom, often] = [1000, 1].map(|step| told(wire("e(50ms)", 0.2, 1.0), 200, step));
+        assert_eq!(seldom, often);
+        assert!(
+            seldom.windows(2).any(|pair| pair[1].1 < pair[0].1),
+            "delays of 50 ms in the mean, 10 ms apart"
+        );
+    }
+}
