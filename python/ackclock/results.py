@@ -176,6 +176,8 @@ _COLUMNS = {
     "queue_packets": ("queue", 1.0),
     "rate_bps": ("link_rate", 1.0),
     "held_acks": ("held_acks", 1.0),
+    "relay_cwnd_bytes": ("relay_cwnd", 1.0),
+    "relay_buffered_bytes": ("relay_buffer", 1.0),
 }
 
 
@@ -197,7 +199,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
             stem, factor = _COLUMNS.get(column, ("", 1.0))
             number = place.lstrip("abcdefghijklmnopqrstuvwxyz")
             values = factor * table[name].to_numpy(dtype=float)
-            if column in ("cwnd_bytes", "ssthresh_bytes"):
+            if column in ("cwnd_bytes", "ssthresh_bytes", "relay_cwnd_bytes"):
                 values = values / table[f"{place}.mss_bytes"].to_numpy(dtype=float)
             elif column == "delivered_bytes":
                 values = np.diff(values, prepend=np.nan) / np.diff(series["time"], prepend=np.nan)

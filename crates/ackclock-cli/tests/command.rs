@@ -223,6 +223,7 @@ fn lists_come_from_the_registries() {
             "schedulers",
             "errors",
             "regulators",
+            "steerings",
             "senders",
             "acks",
             "presets",

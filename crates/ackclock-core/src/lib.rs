@@ -16,6 +16,7 @@ pub mod results;
 mod ring;
 mod segment;
 mod seq;
+mod steering;
 mod streams;
 pub mod text;
 mod time;
@@ -34,6 +35,7 @@ pub use segment::{
     Timestamps, scaled_window,
 };
 pub use seq::Seq;
+pub use steering::{ConnectionEvent, ConnectionView, Setting, Steering, SteeringConfig, Timer};
 pub use streams::{Stream, Streams};
 pub use time::{Span, Time};
 pub use tracer::{CountingTracer, NullTracer, Tracer};

@@ -13,8 +13,10 @@ mod none;
 mod regulator;
 mod regulators;
 mod report;
+mod rnf;
 mod snoop;
 mod statistics;
+mod steering;
 mod step;
 mod window_regulator;
 
@@ -25,6 +27,7 @@ pub use regulator::{FlowContext, Output, Place, Regulator, RegulatorConfig, Repo
 pub use regulators::Scope;
 pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};
+pub use steering::STEERINGS;
 pub use step::Step;
 
 ackclock_core::registry! {

@@ -16,7 +16,7 @@
 //! Instants, rates and queues by hand (`tests/reports.rs`).
 
 use ackclock_core::{Config, ConfigError, FlowId, Law, RadioReport, ReportReason, Span, Streams, Time};
-use ackclock_link::{AnyBearer, Bearer, Direction, LinkView, Load, Loss, ReportWire};
+use ackclock_link::{AnyBearer, Bearer, Direction, LinkView, Load, Loss, Outage, ReportWire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,8 @@ pub struct ReportTable {
     pub delay: Law<Span>,
     /// Probability that a report is lost.
     pub loss: Loss,
+    /// A fault: times in which no report leaves, `[{ at = "10s", for = "15s" }]`.
+    pub outages: Vec<Outage>,
     /// A fault: reports tell this multiple of the true rate.
     pub scale: f64,
 }
@@ -37,7 +39,7 @@ pub struct ReportTable {
 impl Default for ReportTable {
     fn default() -> Self {
         let delay = Law::from(Span::from_millis(50));
-        Self { every: Span::from_secs(1), delay, loss: Loss::NONE, scale: 1.0 }
+        Self { every: Span::from_secs(1), delay, loss: Loss::NONE, outages: Vec::new(), scale: 1.0 }
     }
 }
 
@@ -55,14 +57,17 @@ impl Config for ReportTable {
             let message = format!("{} is not from 0.001 to {MOST_SCALE}", self.scale);
             return Err(ConfigError::new("scale", message));
         }
-        Ok(())
+        self.wire(&Streams::new(0, 0)).map(drop)
     }
 }
 
 impl ReportTable {
     /// The wire from the edge to who listens.
-    pub fn wire(&self, streams: &Streams) -> ReportWire {
-        ReportWire::new(self.delay.clone(), self.loss.probability(), self.scale, streams)
+    ///
+    /// # Errors
+    /// Where the outages are none.
+    pub fn wire(&self, streams: &Streams) -> Result<ReportWire, ConfigError> {
+        ReportWire::new(self.delay.clone(), self.loss.probability(), &self.outages, self.scale, streams)
     }
 }
 

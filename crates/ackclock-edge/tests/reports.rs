@@ -139,7 +139,7 @@ fn over_the_wire(edge: Value, packets: u32, step: Span) -> Vec<(Time, RadioRepor
     let mut edge = table.build(&streams, &NoFiles, around).unwrap();
     (0..2).for_each(|flow| edge.assign(FlowId(flow), flow));
     let edge = engine.add(edge.into());
-    let wire = engine.add(table.report.as_ref().unwrap().wire(&streams).into());
+    let wire = engine.add(table.report.as_ref().unwrap().wire(&streams).unwrap().into());
     let listens = engine.add(Listens::default().into());
     engine.connect((edge, REPORTS), (wire, report_wire::RADIO));
     engine.connect((wire, report_wire::LISTENER), (listens, 0));
@@ -236,6 +236,6 @@ fn a_table_that_asks_for_too_much_is_refused() {
         let mut table = schedule();
         table["report"][key] = value.clone();
         let table: EdgeConfig = serde_json::from_value(table).unwrap();
-        assert_eq!(table.check().unwrap_err().path, format!("report.{key}"), "{value}");
+        assert!(table.check().unwrap_err().path.starts_with(&format!("report.{key}")), "{value}");
     }
 }

@@ -5,20 +5,24 @@
 //!
 //! ## What it does
 //! A report that enters leaves after a delay, unless it is lost. Both are drawn for each report in the order of their numbers, so
-//! that who looks, and how often, changes no luck. Where delays differ one report may overtake another. As a fault, every rate that
-//! passes may be told larger or smaller than it is.
+//! that who looks, and how often, changes no luck. Where delays differ one report may overtake another. As faults, the wire may take
+//! none for a while, and every rate that passes may be told larger or smaller than it is.
 //!
 //! ## Differences from the source
-//! Loss, random delays and wrong rates are ours.
+//! Loss, random delays and the faults are ours.
 //!
 //! ## Validation
 //! Arrivals by hand, the share that is lost, and that extra wakes change nothing (unit tests).
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Law, Message, Node, Outbox, Port, RadioReport, Rate, Span, Stream, Streams, Time};
+use ackclock_core::{
+    ConfigError, Law, Message, Node, Outbox, Port, RadioReport, Rate, Sink, Span, Stream, Streams, Time,
+};
 
+use crate::Outage;
 use crate::delay::Delays;
+use crate::outage::{Outages, Radio};
 
 /// The port towards the radio controller.
 pub const RADIO: Port = 0;
@@ -30,17 +34,28 @@ pub struct ReportWire {
     delays: Delays,
     loss: f64,
     chance: Stream,
+    outages: Outages,
     scale: f64,
     /// What is under way, in the order of arrival.
     flight: VecDeque<(Time, RadioReport)>,
 }
 
 impl ReportWire {
-    /// A wire that takes `delay`, loses each report with probability `loss`, and tells `scale` times each rate. It draws from
-    /// `report/delay` and `report/loss`.
-    pub fn new(delay: Law<Span>, loss: f64, scale: f64, streams: &Streams) -> Self {
+    /// A wire that takes `delay`, loses each report with probability `loss`, takes none in `outages`, and tells `scale` times each rate.
+    /// It draws from `report/delay` and `report/loss`.
+    ///
+    /// # Errors
+    /// Where an outage has no length, or they leave no time.
+    pub fn new(
+        delay: Law<Span>,
+        loss: f64,
+        outages: &[Outage],
+        scale: f64,
+        streams: &Streams,
+    ) -> Result<Self, ConfigError> {
         let delays = Delays::new(delay, streams.stream("report/delay"));
-        Self { delays, loss, chance: streams.stream("report/loss"), scale, flight: VecDeque::new() }
+        let (chance, outages) = (streams.stream("report/loss"), Outages::new(outages)?);
+        Ok(Self { delays, loss, chance, outages, scale, flight: VecDeque::new() })
     }
 }
 
@@ -48,11 +63,11 @@ impl Node for ReportWire {
     fn receive(&mut self, now: Time, _: Port, message: &Message, out: &mut Outbox) {
         let report = match message {
             Message::Report(report) => report,
-            Message::Segment(segment) => return ackclock_core::Sink::discard(out, segment),
+            Message::Segment(segment) => return out.discard(segment),
         };
         // Drawn for lost ones too: whether one is lost changes no other's delay.
         let (arrives, lost) = (now + self.delays.draw(), self.chance.chance(self.loss));
-        if lost {
+        if lost || self.outages.at(now).0 == Radio::Out {
             return;
         }
         let rate = Rate::from_bps_f64(report.rate.as_bps() as f64 * self.scale);
@@ -93,7 +108,7 @@ mod tests {
     }
 
     fn wire(delay: &str, loss: f64, scale: f64) -> ReportWire {
-        ReportWire::new(delay.parse().unwrap(), loss, scale, &Streams::new(1, 0))
+        ReportWire::new(delay.parse().unwrap(), loss, &[], scale, &Streams::new(1, 0)).unwrap()
     }
 
     /// Sends a report each 10 ms; gives what leaves, looked at when the wire asks for it and every `step` ms beside.
@@ -120,6 +135,16 @@ mod tests {
     fn reports_come_after_the_delay_with_the_rate_as_the_wire_tells_it() {
         let expected = [(50, 0, 200_000), (60, 1, 200_000), (70, 2, 200_000)];
         assert_eq!(told(wire("50ms", 0.0, 2.0), 3, 1000), expected);
+    }
+
+    #[test]
+    fn no_report_enters_in_an_outage_of_the_wire() {
+        let outage = Outage { at: Span::from_millis(15), lasts: Span::from_millis(20), every: None };
+        let delay = Span::from_millis(50).into();
+        let wire = ReportWire::new(delay, 0.0, &[outage], 1.0, &Streams::new(1, 0)).unwrap();
+        // At 20 and 30 ms none does.
+        let numbers: Vec<_> = told(wire, 5, 1000).into_iter().map(|(_, number, _)| number).collect();
+        assert_eq!(numbers, [0, 1, 4]);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use ackclock_scenario::{Series, Tables};
 use ackclock_tcp::{FlowParams, SENDERS};
 
 /// The columns of a run's series as Python names them: `time`, `queue`, and of each flow `cwnd/0`, `ssthresh/0`
-/// (packets), `rate/0` (delivered in order since the row before, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds). What a link layer
-/// shows of itself has its direction and its unit, as `down.buffer_packets`.
+/// (packets), `rate/0` (delivered in order since the row before, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds), over a relay
+/// `relay_cwnd/0` (packets) and `relay_buffer/0` (bytes). What a link layer shows of itself has its direction and its unit, as `down.buffer_packets`.
 ///
 /// Numbers are changed where they stand: no column is copied.
 ///
@@ -24,7 +24,7 @@ pub(crate) fn columns(series: Series, tables: &Tables) -> Result<Vec<(String, Ve
         let flow = place.strip_prefix("flow").and_then(|id| id.parse::<usize>().ok());
         let payload = flow.and_then(|flow| payloads.get(flow)).copied().unwrap_or(f64::NAN);
         match column {
-            "cwnd_bytes" | "ssthresh_bytes" => scale(&mut values, 1.0 / payload),
+            "cwnd_bytes" | "ssthresh_bytes" | "relay_cwnd_bytes" => scale(&mut values, 1.0 / payload),
             "srtt_ms" | "rto_ms" | "rtt_ms" => scale(&mut values, 1e-3),
             "delivered_bytes" => differences(&mut values, 8.0 / interval),
             _ => {}
@@ -49,6 +49,8 @@ fn python_name(place: &str, column: &str) -> Option<String> {
         "queue_packets" => "queue",
         "rate_bps" => "link_rate",
         "held_acks" => "held_acks",
+        "relay_cwnd_bytes" => "relay_cwnd",
+        "relay_buffered_bytes" => "relay_buffer",
         // Of a bearer with a link layer: which direction, and what.
         gauge if gauge.contains('.') => gauge,
         _ => return None,

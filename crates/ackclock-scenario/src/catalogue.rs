@@ -1,7 +1,7 @@
 //! Everything that a scenario can name, read from the registries.
 
 use ackclock_core::{Entry, Registry};
-use ackclock_edge::REGULATORS;
+use ackclock_edge::{REGULATORS, STEERINGS};
 use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
@@ -37,7 +37,7 @@ pub struct Component {
     pub defaults: Value,
 }
 
-/// The tables of a scenario file and of a result, and the bearers, links, queues, schedulers, errors, regulators, senders, acks, presets and workloads that they name.
+/// The tables of a scenario file and of a result, and the bearers, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets and workloads that they name.
 pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
@@ -50,6 +50,7 @@ pub fn catalogue() -> Vec<Kind> {
         kind("schedulers", &SCHEDULERS),
         kind("errors", &ERRORS),
         kind("regulators", &REGULATORS),
+        kind("steerings", &STEERINGS),
         kind("senders", &SENDERS),
         kind("acks", &ACKS),
         Kind { name: "presets", components: PRESETS.iter().map(preset).collect() },

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use ackclock_core::{ConfigError, Registry};
-use ackclock_edge::REGULATORS;
+use ackclock_edge::{REGULATORS, STEERINGS};
 use ackclock_link::errors::ERRORS;
 use ackclock_link::queue::QUEUES;
 use ackclock_link::scheduler::SCHEDULERS;
@@ -127,6 +127,7 @@ pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
     found.extend(in_registry(&SCHEDULERS, kind, key));
     found.extend(in_registry(&ERRORS, kind, key));
     found.extend(in_registry(&REGULATORS, kind, key));
+    found.extend(in_registry(&STEERINGS, kind, key));
     found.extend(in_registry(&ACKS, kind, key));
     found.extend(in_registry(&WORKLOADS, kind, key));
     found
@@ -146,6 +147,7 @@ fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
         .or_else(|| in_registry(&SCHEDULERS, old, new))
         .or_else(|| in_registry(&ERRORS, old, new))
         .or_else(|| in_registry(&REGULATORS, old, new))
+        .or_else(|| in_registry(&STEERINGS, old, new))
         .or_else(|| in_registry(&SENDERS, old, new))
         .or_else(|| in_registry(&ACKS, old, new))
         .or_else(|| in_registry(&WORKLOADS, old, new))?;
@@ -211,12 +213,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_in_one_registry_alone() {
+    fn a_name_with_keys_stands_in_one_registry_alone() {
         let mut names: Vec<_> = crate::catalogue()
             .into_iter()
             .filter(|kind| !["tables", "presets"].contains(&kind.name))
             .flat_map(|kind| kind.components)
             .map(|component| component.name)
+            .filter(|&name| name != "none")
             .collect();
         names.sort_unstable();
         let count = names.len();

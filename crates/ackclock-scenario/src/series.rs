@@ -7,7 +7,7 @@ use ackclock_edge::{Channel, Edge};
 use ackclock_link::Direction;
 use ackclock_tcp::Sender;
 
-use crate::island::{Boxes, Executor};
+use crate::island::{Boxes, Executor, RelayBoxes};
 use crate::plan::FlowPlan;
 use crate::{Tables, memory};
 
@@ -18,7 +18,8 @@ pub struct Series {
     ///
     /// Each flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the samples
     /// since the row before), `.delivered_bytes` (payload in order), `.mss_bytes` (payload of a full packet, for windows in
-    /// packets); connections that come and go have none. The edge has `edge.queue_packets` and `.queue_bytes`
+    /// packets), and over a relay `.relay_cwnd_bytes` and `.relay_buffered_bytes` (window of the relay's sender, and what the relay
+    /// holds); connections that come and go have none. The edge has `edge.queue_packets` and `.queue_bytes`
     /// (what waits at that instant, in all queues towards the mobiles; not what is in transmission), `.rate_bps` (of the link now; in a cell that of the channel of the user
     /// of its first flow), and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on. A bearer with a link
     /// layer of its own has columns of it too, `edge.down.outstanding_pdus` and so on, which its page names.
@@ -60,11 +61,15 @@ pub(crate) struct Recorder {
     channel: Channel,
     /// Quantities of the link layer, in each direction.
     gauges: &'static [&'static str],
+    /// Quantities of a relay for each flow: none without one.
+    relayed: &'static [&'static str],
     series: Series,
 }
 
 const FLOW: [&str; 7] =
     ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes", "mss_bytes"];
+/// The same of what a relay has of a flow.
+const RELAY: [&str; 2] = ["relay_cwnd_bytes", "relay_buffered_bytes"];
 const EDGE: [&str; 4] = ["queue_packets", "queue_bytes", "rate_bps", "held_acks"];
 
 impl Recorder {
@@ -82,12 +87,13 @@ impl Recorder {
         let samples = steps.saturating_add(1);
         let gauges = tables.edge.gauges().map_err(|error| error.under("edge"))?;
         let of_edge = EDGE.len() + Direction::BOTH.len() * gauges.len();
-        let columns = (1 + flows * FLOW.len() + edges * of_edge) as u64;
+        let relayed = tables.relay.as_ref().map_or(&[][..], |_| &RELAY);
+        let columns = (1 + flows * (FLOW.len() + relayed.len()) + edges * of_edge) as u64;
         let what = format!("a series of {samples} rows and {columns} columns, a row each {interval},");
         memory::check("duration", &what, samples.saturating_mul(columns * size_of::<f64>() as u64))?;
         let times = (0..samples).map(|sample| (interval * sample).as_secs_f64()).collect();
         let series = Series { columns: vec![("t_s".to_owned(), times)] };
-        Ok(Self { interval, samples, channel: tables.edge.channel, gauges, series })
+        Ok(Self { interval, samples, channel: tables.edge.channel, gauges, relayed, series })
     }
 
     /// Lets the time of `executor` pass up to `end`, with samples of all its islands on the way.
@@ -128,7 +134,10 @@ impl Recorder {
 
     /// The columns of one island, in the order in which they are sampled.
     fn names(&self, flows: &[FlowPlan], lasting: &[FlowId]) -> Vec<String> {
-        let of_flow = |flow: &FlowId| FLOW.map(|name| format!("flow{}.{name}", flows[flow.index()].id));
+        let of_flow = |flow: &FlowId| {
+            let id = flows[flow.index()].id;
+            FLOW.iter().chain(self.relayed).map(move |name| format!("flow{id}.{name}"))
+        };
         let mut names: Vec<_> = lasting.iter().flat_map(of_flow).collect();
         let edge = match self.channel {
             Channel::Shared if flows[0].cell == 0 => "edge".to_owned(),
@@ -171,6 +180,10 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
         let receiver = boxes.receiver(flow);
         push(receiver.map_or(f64::NAN, |receiver| receiver.delivered_bytes() as f64));
         push(sender.map_or(f64::NAN, |sender| sender.mss().into()));
+        if let Some(RelayBoxes { relay, .. }) = &boxes.relay {
+            push(relay.sender(flow).map_or(f64::NAN, |sender| sender.cwnd().into()));
+            push(relay.buffered_bytes(flow) as f64);
+        }
     }
 }
 

@@ -199,11 +199,13 @@ impl Tables {
         }
         self.path.check().map_err(|error| error.under("path"))?;
         if let Some(relay) = &self.relay {
-            relay.check(&self.flow).map_err(|error| error.under("relay"))?;
+            relay.check(&self.flow, self.edge.report.as_ref()).map_err(|error| error.under("relay"))?;
         }
         self.edge.check().map_err(|error| error.under("edge"))?;
-        if self.edge.report.is_some() {
-            return Err(ConfigError::new("edge.report", "nobody listens to reports of the radio"));
+        if self.edge.report.is_some() && !self.relay.as_ref().map_or(Ok(false), RelayTable::listens)? {
+            let message =
+                "nobody listens to reports of the radio: a relay does whose `steering` is not \"none\"";
+            return Err(ConfigError::new("edge.report", message));
         }
         for (index, flow) in self.flow.iter().enumerate() {
             let checked = flow.check().and_then(|()| self.check_user(flow));

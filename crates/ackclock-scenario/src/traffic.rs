@@ -231,9 +231,9 @@ impl Traffic {
         let WorkloadClient { group, cell_user, name, opened, reused, .. } = &mut self.clients[client];
         let name = format!("{name}/{opened}");
         boxes.wires.iter_mut().for_each(|wires| wires.renew(flow, &name));
-        if let (Some(boxes), Some((receiver, sender))) = (&mut boxes.relay, group.relayed(flow, now, first)) {
+        if let Some(boxes) = &mut boxes.relay {
             boxes.core.iter_mut().for_each(|wires| wires.renew(flow, &name));
-            boxes.relay.split(flow, group.relay_port(), receiver, sender);
+            group.split(boxes.relay, flow, *cell_user, [now; 2], first);
         }
         boxes.edge.assign(flow, *cell_user);
         let (sender, receiver) = group.connection(flow, now, first);
@@ -300,7 +300,7 @@ impl Traffic {
         let next = boxes.receiver(flow).map_or(Seq(1), Receiver::next);
         boxes.servers.remove(flow);
         if let Some(boxes) = &mut boxes.relay {
-            boxes.relay.remove(flow);
+            boxes.relay.remove(now, flow);
         }
         boxes.clients.remove(flow);
         self.quiet.push_back(Quiet { until: now + QUIET, flow, next });

@@ -20,6 +20,7 @@ mod probe;
 mod progress;
 mod provenance;
 mod relay;
+mod rnf;
 mod shipped;
 mod snoop;
 mod theory;

@@ -10,7 +10,8 @@
 //! congestion control. Nothing is handed on out of order. What the mobile has not acknowledged yet fills the buffer, and the
 //! window that the server sees is what is free of it, so that a slow mobile slows the server and the buffer never holds more
 //! than its size. The end of the data follows when everything before it was handed on. A SYN of the mobile opens both
-//! connections; a reset of the mobile is passed on and ends both.
+//! connections; a reset of the mobile is passed on and ends both. Where a [steering](ackclock_core::Steering) is said, reports of the
+//! radio come in at a port of their own, and the windows towards the mobiles are what it says.
 //!
 //! ## Differences from the source
 //! - A hand-over to another relay is not modelled.
@@ -20,9 +21,15 @@
 //! `tests/relay.rs`: every byte once and in order over paths that lose, repeat and reorder; the bound of the buffer; the rate of
 //! the slower connection; the end of the data and resets.
 
+mod steerings;
+
 use std::collections::VecDeque;
 
-use ackclock_core::{Flags, FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
+use ackclock_core::{
+    Flags, FlowId, Message, Node, Outbox, Port, RadioReport, Segment, Sink, SteeringConfig, Time, Wakes,
+};
+
+use self::steerings::Steerings;
 
 use crate::receiver::Receiver;
 use crate::sender::{Sender, State};
@@ -32,6 +39,8 @@ use crate::workload::Supply;
 pub const SERVER: Port = 0;
 /// The port towards the edge.
 pub const EDGE: Port = 1;
+/// The port at which reports of the radio come in.
+pub const REPORTS: Port = 2;
 
 /// A box that splits connections.
 #[derive(Default)]
@@ -41,6 +50,8 @@ pub struct Relay {
     wakes: Wakes,
     /// Flows whose connection to the mobile is over, in the order in which that happened.
     ended: VecDeque<FlowId>,
+    /// Who says the windows towards the mobiles, where they do not say them themselves.
+    steerings: Option<Box<Steerings>>,
 }
 
 /// The two ends of a flow.
@@ -65,6 +76,19 @@ impl Relay {
         Self::default()
     }
 
+    /// A relay without connections, some of which [will be steered](Self::steer).
+    pub fn steered_by(config: Box<dyn SteeringConfig>) -> Self {
+        Self { steerings: Some(Box::new(Steerings::new(config))), ..Self::default() }
+    }
+
+    /// Has the sender of a flow that was split steered, together with the other ones of the user. It was
+    /// [built for that](crate::SenderRow::build_steered).
+    pub fn steer(&mut self, now: Time, flow: FlowId, user: u32) {
+        if let Some(steerings) = &mut self.steerings {
+            steerings.open(now, flow, user);
+        }
+    }
+
     /// Splits `flow`, whose data comes in at the port `from`: `receiver` is the end towards its source, with
     /// [`WindowPolicy::Unread`](crate::receiver::WindowPolicy::Unread), and `sender` the other one, which was supplied with
     /// nothing yet.
@@ -86,7 +110,10 @@ impl Relay {
     }
 
     /// Forgets a flow; what still arrives for it is left alone.
-    pub fn remove(&mut self, flow: FlowId) {
+    pub fn remove(&mut self, now: Time, flow: FlowId) {
+        if let Some(steerings) = &mut self.steerings {
+            steerings.close(now, flow);
+        }
         if let Some(place) = self.pairs.get_mut(flow.index()) {
             *place = None;
             self.wakes.set(flow.index(), None);
@@ -132,32 +159,62 @@ impl Relay {
         let Some(Some(pair)) = self.pairs.get_mut(slot) else { return out.discard(segment) };
         if segment.flags.contains(Flags::RST) {
             out.pass(if port == SERVER { EDGE } else { SERVER }, segment);
-            return self.end(segment.flow);
+            self.end(now, segment.flow);
+            return self.obey(now, out);
         }
         if port == pair.from {
             pair.on_data(now, segment, out);
         } else {
             pair.on_ack(now, segment, out);
         }
-        self.settle(slot);
+        self.settle(now, slot);
+        self.obey(now, out);
     }
 
     /// Writes down when a flow is next due, and whether it has ended.
-    fn settle(&mut self, slot: usize) {
+    fn settle(&mut self, now: Time, slot: usize) {
         let Some(Some(pair)) = self.pairs.get_mut(slot) else { return };
         let due = pair.due();
+        if let Some(steerings) = &mut self.steerings {
+            steerings.look(now, FlowId(slot as u32), || pair.sender.view());
+        }
         if pair.sender.state() == State::Closed && !pair.ended {
-            self.end(FlowId(slot as u32));
+            self.end(now, FlowId(slot as u32));
         }
         self.wakes.set(slot, due);
     }
 
-    fn end(&mut self, flow: FlowId) {
+    fn end(&mut self, now: Time, flow: FlowId) {
         if let Some(Some(pair)) = self.pairs.get_mut(flow.index())
             && !pair.ended
         {
             pair.ended = true;
             self.ended.push_back(flow);
+            if let Some(steerings) = &mut self.steerings {
+                steerings.close(now, flow);
+            }
+        }
+    }
+
+    /// Hears a report of the radio.
+    fn hear(&mut self, now: Time, report: &RadioReport, out: &mut impl Sink) {
+        if let Some(steerings) = &mut self.steerings {
+            let view = |flow: FlowId| Some(self.pairs.get(flow.index())?.as_ref()?.sender.view());
+            steerings.on_report(now, report, view);
+        }
+        self.obey(now, out);
+    }
+
+    /// Does what the steerings want. What a connection then sends may be news to them.
+    fn obey(&mut self, now: Time, out: &mut impl Sink) {
+        while let Some((flow, setting)) =
+            self.steerings.as_mut().and_then(|steerings| steerings.poll_setting(now))
+        {
+            if let Some(Some(pair)) = self.pairs.get_mut(flow.index()) {
+                pair.sender.steer(now, &setting);
+                pair.sender.drive(now, None, pair.to(), out);
+                self.settle(now, flow.index());
+            }
         }
     }
 }
@@ -221,8 +278,9 @@ impl Pair {
 
 impl Node for Relay {
     fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
-        if let Message::Segment(segment) = message {
-            self.take(now, port, segment, out);
+        match message {
+            Message::Segment(segment) => self.take(now, port, segment, out),
+            Message::Report(report) => self.hear(now, report, out),
         }
     }
 
@@ -233,11 +291,16 @@ impl Node for Relay {
             } else {
                 self.wakes.set(slot, None);
             }
-            self.settle(slot);
+            self.settle(now, slot);
         }
+        if let Some(steerings) = &mut self.steerings {
+            steerings.expire(now);
+        }
+        self.obey(now, out);
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.wakes.first().map(|(time, _)| time)
+        let steerings = self.steerings.as_ref().map_or(Time::NEVER, |steerings| steerings.due());
+        Some(self.wakes.due().min(steerings)).filter(|&time| time != Time::NEVER)
     }
 }

@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 
 use crate::cc::bbr::Bbr;
 use crate::cc::cubic::Cubic;
+use crate::cc::held::{Held, MakeControl};
 use crate::cc::reno::Reno as RenoControl;
 use crate::cc::westwood::Westwood;
 use crate::cc::westwood_plus::WestwoodPlus;
 use crate::cc::{BuildControl, CcContext};
 use crate::config::{FlowParams, Halves, RowDefaults, SenderConfig, Switch, UndoKind};
 use crate::recovery::{DupThresh, NewReno, Recovery, Reno, Sack, Sack1};
-use crate::sender::{Sender, TcpSender};
+use crate::sender::{Sender, TcpSender, context_of};
 use crate::stack::Stack;
 
 ackclock_core::registry! {
@@ -42,6 +43,16 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
     /// # Errors
     /// Where the flow leaves no room for data, or a window is not one.
     fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError>;
+
+    /// Builds the sender of a flow so that it can be [steered](Sender::steer). Of this row it has the recovery, and while nobody
+    /// steers it the congestion control of the row `own`, with the options of this one.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    fn build_steered(&self, params: FlowParams, own: &dyn SenderRow) -> Result<Box<dyn Sender>, ConfigError>;
+
+    /// What makes the congestion control of this row, with these options.
+    fn control(&self, config: &Arc<SenderConfig>) -> MakeControl;
 
     /// The options, with the row's defaults filled in.
     fn config(&self) -> &SenderConfig;
@@ -135,6 +146,29 @@ impl<P: Parts> SenderRow for Row<P> {
                 Box::new(TcpSender::<InLinux<P::Recovery>, P::Control>::new(config, P::DEFAULTS, params))
             }
         })
+    }
+
+    fn build_steered(&self, params: FlowParams, own: &dyn SenderRow) -> Result<Box<dyn Sender>, ConfigError> {
+        params.check(self.config.timestamps.unwrap_or(P::DEFAULTS.timestamps))?;
+        let config = &self.config;
+        let held = Held::new(own.control(config), context_of(config, P::DEFAULTS, &params));
+        Ok(match config.stack {
+            Stack::Rfc => {
+                Box::new(TcpSender::<P::Recovery, Held>::with_control(config, P::DEFAULTS, params, held))
+            }
+            Stack::Linux => Box::new(TcpSender::<InLinux<P::Recovery>, Held>::with_control(
+                config,
+                P::DEFAULTS,
+                params,
+                held,
+            )),
+        })
+    }
+
+    fn control(&self, config: &Arc<SenderConfig>) -> MakeControl {
+        let config = Arc::clone(config);
+        let halves = config.halves.unwrap_or(P::Recovery::HALVES);
+        Box::new(move |context| Box::new(P::Control::build(&config, context, halves)))
     }
 
     fn config(&self) -> &SenderConfig {

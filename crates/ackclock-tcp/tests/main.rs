@@ -12,6 +12,7 @@ mod linux;
 mod ncr;
 mod relay;
 mod script;
+mod steered;
 mod support;
 mod table_one;
 mod wrap;

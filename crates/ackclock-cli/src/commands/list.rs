@@ -14,8 +14,8 @@ use crate::table::{Align, Table, terminal_width};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// tables, links, queues, schedulers, errors, regulators, senders, acks, presets, workloads or models (Python); everything
-    /// that a scenario can name where it is left out.
+    /// tables, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets, workloads or models (Python);
+    /// everything that a scenario can name where it is left out.
     what: Option<String>,
     /// One of them, with the keys of its table and their defaults.
     name: Option<String>,

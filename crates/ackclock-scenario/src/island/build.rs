@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use ackclock_core::results::Towards;
-use ackclock_core::{ConfigError, FlowId, Port, Seq, Streams, Time, name_of};
+use ackclock_core::{ConfigError, FlowId, Seq, Streams, Time, name_of};
 use ackclock_edge::{Edge, Surroundings};
-use ackclock_link::{Files, Path, path};
+use ackclock_link::{Files, Path, ReportWire, path, report_wire};
 use ackclock_tcp::config::{Switch, window_bytes};
 use ackclock_tcp::receiver::{Opening, WindowPolicy};
 use ackclock_tcp::{
@@ -35,7 +35,27 @@ struct RelayEnds {
     receiver: ReceiverConfig,
     sender: Box<dyn SenderRow>,
     sender_name: String,
+    steered: Option<Steered>,
 }
+
+/// What windows that are steered have.
+struct Steered {
+    /// The row whose congestion control rules while nobody steers.
+    own: Box<dyn SenderRow>,
+    whom: Whom,
+}
+
+/// Who is steered together.
+#[derive(Clone, Copy, PartialEq)]
+enum Whom {
+    /// All users, who share one channel.
+    All,
+    /// Each user by itself.
+    Each,
+}
+
+/// Why a sender can be built again.
+const READ: &str = "the group was read by building one with the same options";
 
 /// Where islands get what they are built from.
 pub(crate) struct Builder<'a> {
@@ -57,9 +77,7 @@ impl<'a> Builder<'a> {
         progress: &'a Progress,
     ) -> Result<Self, ConfigError> {
         let group = |(index, table): (usize, &'a FlowTable)| {
-            Group::new(table, tables.relay.as_ref())
-                .map(Arc::new)
-                .map_err(|error| error.under(&format!("flow.{index}")))
+            Group::new(table, tables).map(Arc::new).map_err(|error| error.under(&format!("flow.{index}")))
         };
         let groups = tables.flow.iter().enumerate().map(group).collect::<Result<_, _>>()?;
         Ok(Self { tables, groups, files, progress, clients: streams.within("clients") })
@@ -72,7 +90,7 @@ impl<'a> Builder<'a> {
         };
         let path = wires(&self.tables.path, streams);
         let core = self.tables.relay.as_ref().map(|relay| wires(&relay.core, &streams.within("core")));
-        let mut relay = Relay::new();
+        let mut relay = self.relay()?;
         let edge = self.tables.edge.build(streams, self.files, self.surroundings());
         let mut edge = edge.map_err(|error| error.under("edge"))?;
         let (mut servers, mut clients) = (Host::new(), Host::new());
@@ -87,9 +105,7 @@ impl<'a> Builder<'a> {
             };
             match group.workload.course(&place) {
                 Course::Connection(supply) => {
-                    if let Some((receiver, sender)) = group.relayed(id, flow.start, FIRST) {
-                        relay.split(id, group.relay_port(), receiver, sender);
-                    }
+                    group.split(&mut relay, id, flow.cell_user, [Time::ZERO, flow.start], FIRST);
                     edge.assign(id, flow.cell_user);
                     if group.table.towards == Towards::Server {
                         edge.leave_alone(id);
@@ -101,7 +117,17 @@ impl<'a> Builder<'a> {
             self.progress.build();
         }
         let relay = core.map(|core| (relay, core));
-        Ok(Island::new(servers, path, relay, edge, clients, traffic))
+        let mut island = Island::new(servers, path, relay, edge, clients, traffic);
+        if let Some(report) = &self.tables.edge.report {
+            island.tell(report.wire(streams).map_err(|error| error.under("edge.report"))?);
+        }
+        Ok(island)
+    }
+
+    /// A relay without connections.
+    fn relay(&self) -> Result<Relay, ConfigError> {
+        let Some(relay) = &self.tables.relay else { return Ok(Relay::new()) };
+        Ok(Relay::steered_by(relay.steering().map_err(|error| error.under("relay"))?))
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -120,6 +146,16 @@ impl<'a> Builder<'a> {
 }
 
 impl Island {
+    /// Lays the wire on which reports of the radio travel from the edge to the relay.
+    fn tell(&mut self, wire: ReportWire) {
+        let (edge, number) = (self.places.edge, self.boxes.len());
+        if let Some([relay, _]) = self.places.relay {
+            self.boxes.push(wire.into());
+            self.wires.push([(edge, ackclock_edge::REPORTS), (number, report_wire::RADIO)]);
+            self.wires.push([(number, report_wire::LISTENER), (relay, relay::REPORTS)]);
+        }
+    }
+
     fn new(
         servers: Host,
         path: Path,
@@ -165,9 +201,11 @@ const OVER_RELAY: [[End; 2]; 5] = [
 const FIRST: Seq = Seq(1);
 
 impl Group {
-    fn new(table: &FlowTable, relay: Option<&RelayTable>) -> Result<Self, ConfigError> {
+    fn new(table: &FlowTable, tables: &Tables) -> Result<Self, ConfigError> {
         let sender = table.sender()?;
-        let ends = relay.map(|relay| RelayEnds::new(relay, table, &*sender)).transpose();
+        let whom = if tables.edge.cell_users()?.is_some() { Whom::Each } else { Whom::All };
+        let relay = tables.relay.as_ref();
+        let ends = relay.map(|relay| RelayEnds::new(relay, whom, table, &*sender)).transpose();
         let relay = ends.map_err(|error| error.under("relay"))?;
         // Who receives hears the relay, where there is one.
         let heard = relay.as_ref().map_or(&*sender, |ends| &*ends.sender);
@@ -204,17 +242,28 @@ impl Group {
         }
     }
 
-    /// The two ends of such a connection in a relay, where there is one.
-    pub(crate) fn relayed(&self, id: FlowId, start: Time, first: Seq) -> Option<(Receiver, Box<dyn Sender>)> {
-        let RelayEnds { receiver, sender, .. } = self.relay.as_ref()?;
-        Some((receiver_of(*receiver, id, first), self.sender_of(&**sender, id, start, first)))
-    }
-
-    /// The port of a relay at which data of its flows comes in.
-    pub(crate) fn relay_port(&self) -> Port {
-        match self.table.towards {
-            Towards::Mobile => relay::SERVER,
-            Towards::Server => relay::EDGE,
+    /// Splits such a connection of the user `cell_user` at `relay`, where the scenario has one: its ends are made `now` and begin at `start`.
+    pub(crate) fn split(
+        &self,
+        relay: &mut Relay,
+        id: FlowId,
+        cell_user: u32,
+        [now, start]: [Time; 2],
+        first: Seq,
+    ) {
+        let Some(RelayEnds { receiver, sender, steered, .. }) = &self.relay else { return };
+        let receiver = receiver_of(*receiver, id, first);
+        let params = self.table.params(id, start, first);
+        match (self.table.towards, steered) {
+            (Towards::Mobile, Some(Steered { own, whom })) => {
+                let sender = params.and_then(|params| sender.build_steered(params, &**own)).expect(READ);
+                relay.split(id, relay::SERVER, receiver, sender);
+                relay.steer(now, id, if *whom == Whom::All { 0 } else { cell_user });
+            }
+            (towards, _) => {
+                let from = if towards == Towards::Mobile { relay::SERVER } else { relay::EDGE };
+                relay.split(id, from, receiver, self.sender_of(&**sender, id, start, first));
+            }
         }
     }
 
@@ -225,7 +274,7 @@ impl Group {
 
     fn sender_of(&self, row: &dyn SenderRow, id: FlowId, start: Time, first: Seq) -> Box<dyn Sender> {
         let sender = self.table.params(id, start, first).and_then(|params| row.build(params));
-        sender.expect("the group was read by building one with the same options")
+        sender.expect(READ)
     }
 }
 
@@ -238,12 +287,18 @@ fn receiver_of(config: ReceiverConfig, id: FlowId, first: Seq) -> Receiver {
 }
 
 impl RelayEnds {
-    fn new(relay: &RelayTable, table: &FlowTable, far: &dyn SenderRow) -> Result<Self, ConfigError> {
+    fn new(
+        relay: &RelayTable,
+        whom: Whom,
+        table: &FlowTable,
+        far: &dyn SenderRow,
+    ) -> Result<Self, ConfigError> {
         let max_window = relay.buffer_bytes()?;
         Ok(Self {
             receiver: ReceiverConfig { max_window, window: WindowPolicy::Unread, ..receiver(table, far)? },
             sender: relay.row(table)?,
             sender_name: name_of(relay.sender.as_ref().unwrap_or(&table.sender)),
+            steered: if relay.listens()? { Some(Steered { own: relay.fallback()?, whom }) } else { None },
         })
     }
 }

@@ -15,8 +15,8 @@ mod line;
 use ackclock_core::results::Towards;
 use ackclock_core::{FlowId, Port, Time};
 use ackclock_edge::Edge;
-use ackclock_link::Path;
 use ackclock_link::path::Wires;
+use ackclock_link::{Path, ReportWire};
 use ackclock_tcp::{Host, Receiver, Relay, Sender};
 
 pub(crate) use self::build::{Builder, Group};
@@ -32,6 +32,7 @@ ackclock_core::nodes! {
         Path(Path),
         Edge(Edge),
         Relay(Relay),
+        ReportWire(ReportWire),
     }
 }
 

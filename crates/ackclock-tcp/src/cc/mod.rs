@@ -6,6 +6,7 @@
 pub mod bbr;
 mod bictcp;
 pub mod cubic;
+pub mod held;
 mod hystart;
 mod hystart_classic;
 pub mod reno;
@@ -13,7 +14,7 @@ mod steps;
 pub mod westwood;
 pub mod westwood_plus;
 
-use ackclock_core::{Rate, Span, Time};
+use ackclock_core::{Rate, Setting, Span, Time};
 
 use crate::config::{Halves, SenderConfig};
 use crate::stack::Stack;
@@ -132,6 +133,9 @@ pub trait CongestionControl: Send {
     /// worked out. A controller that has a model of its own may keep to it.
     fn adopt(&mut self, _window: u32, _ssthresh: u32) {}
 
+    /// Somebody outside says the window, or leaves it to the controller; but a window that can be [held](held::Held) nobody heeds it.
+    fn steer(&mut self, _setting: &Setting) {}
+
     /// Something leaves the sender.
     fn on_sent(&mut self, _sent: &Departure) {}
 
@@ -166,6 +170,18 @@ pub trait CongestionControl: Send {
 pub trait BuildControl: CongestionControl + Sized {
     /// At the beginning of a connection.
     fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;
+}
+
+/// Congestion control that can begin again where the peer takes smaller segments than it was built for.
+pub trait RenewControl: CongestionControl {
+    /// Begins the connection again.
+    fn renew(&mut self, config: &SenderConfig, context: &CcContext, halves: Halves);
+}
+
+impl<C: BuildControl> RenewControl for C {
+    fn renew(&mut self, config: &SenderConfig, context: &CcContext, halves: Halves) {
+        *self = Self::build(config, context, halves);
+    }
 }
 
 /// What a controller is told when its connection begins.

@@ -3,7 +3,7 @@
 use ackclock_core::{SackBlock, Segment, Span, Time};
 
 use super::{Fin, TcpSender};
-use crate::cc::{AckSample, BuildControl, Phase};
+use crate::cc::{AckSample, Phase, RenewControl};
 use crate::config::{Growth, Switch};
 use crate::prr::Delivery;
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
@@ -35,7 +35,7 @@ pub(super) enum Offer {
     New,
 }
 
-impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Takes in an acceptable acknowledgement and what became of the peer's window.
     #[inline(always)]
     pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, offer: Offer) {

@@ -4,7 +4,7 @@ use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, SynOptions,
 
 use super::output::OWN_WINDOW;
 use super::{Due, State, TcpSender};
-use crate::cc::BuildControl;
+use crate::cc::RenewControl;
 use crate::config::{HeaderSize, PLAIN_HEADER, Switch, context};
 use crate::recovery::Recovery;
 use crate::rtt::{RtoConfig, RttEstimator};
@@ -15,7 +15,7 @@ use crate::stack::Stack;
 /// RFC 6298 (5.7): first timeout of data where the SYN or its answer was lost.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
-impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Opens the connection instead of waiting for the peer's SYN.
     pub(super) fn open(&mut self, now: Time) {
         if self.state == State::Idle && self.config.handshake == Switch::On {
@@ -102,7 +102,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         if mss != self.mss {
             self.mss = mss;
             let context = context(&self.config, &self.params, mss);
-            self.cc = C::build(&self.config, &context, self.config.halves.unwrap_or(R::HALVES));
+            self.cc.renew(&self.config, &context, self.config.halves.unwrap_or(R::HALVES));
             self.initial_window = context.initial_window;
         }
     }

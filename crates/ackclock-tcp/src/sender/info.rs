@@ -1,17 +1,17 @@
 //! What a sender tells of itself.
 
-use ackclock_core::Span;
+use ackclock_core::{ConnectionView, Span};
 
 use super::connection::Fin;
 use super::{State, TcpSender};
-use crate::cc::{BuildControl, Phase};
+use crate::cc::{Phase, RenewControl};
 use crate::config::Switch;
 use crate::info::{INFINITE_SSTHRESH, TcpInfo, ca_state, option, state};
 use crate::recovery::Recovery;
 use crate::sent::Marks;
 use crate::workload::Supply;
 
-impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Everything that [`TcpInfo`] has.
     pub(super) fn tcp_info(&self) -> TcpInfo {
         let segments = |bytes: u32| u64::from(bytes / u32::from(self.mss));
@@ -42,6 +42,19 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             tcpi_min_rtt: micros(self.rtt.min_rtt()),
             tcpi_data_segs_out: self.stats.segments_sent,
             tcpi_snd_wnd: self.peer.edge.since(self.board.una()).into(),
+        }
+    }
+
+    /// How it stands for who steers it.
+    pub(super) fn connection_view(&self) -> ConnectionView {
+        let backlogged = self.unsent.at_most(1) > 0;
+        let full = self.recovery.in_flight(&self.board) + u32::from(self.mss) > self.cc.window();
+        ConnectionView {
+            backlogged,
+            window_limited: backlogged && full && self.state == State::Established,
+            min_rtt: self.rtt.min_rtt(),
+            mss: self.mss.into(),
+            packet: u32::from(self.mss) + u32::from(self.header),
         }
     }
 

@@ -4,12 +4,12 @@ use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Time};
 
 use super::ack::Offer;
 use super::{Due, State, TcpSender};
-use crate::cc::BuildControl;
+use crate::cc::RenewControl;
 use crate::config::Switch;
 use crate::recovery::Recovery;
 use crate::stack::Stack;
 
-impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Takes in a segment of the peer.
     #[inline(always)]
     pub(super) fn take_segment(&mut self, now: Time, seg: &Segment) {

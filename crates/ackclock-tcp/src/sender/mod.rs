@@ -31,13 +31,13 @@ mod usage;
 
 use std::sync::Arc;
 
-use ackclock_core::{FlowId, Port, Rate, Segment, Seq, Sink, Span, Time, prefetch};
+use ackclock_core::{ConnectionView, FlowId, Port, Rate, Segment, Seq, Setting, Sink, Span, Time, prefetch};
 
 use self::connection::{Due, Ecn, Fin, Past, Peer, Stamps};
 use self::output::Caught;
 use self::pacer::Pacer;
 use self::usage::Usage;
-use crate::cc::{BuildControl, Phase};
+use crate::cc::{BuildControl, CcContext, Phase, RenewControl};
 use crate::config::{FlowParams, RowDefaults, SenderConfig, Switch, context, window_in_bytes};
 use crate::delivery_rate::DeliveryRate;
 use crate::info::TcpInfo;
@@ -95,6 +95,13 @@ pub trait Sender: Send {
 
     /// No data follows what was supplied: the FIN goes with the last byte, or after it.
     fn finish(&mut self);
+
+    /// How the connection stands, for who steers it.
+    fn view(&self) -> ConnectionView;
+
+    /// Takes the word of who steers the connection; what it then may send comes from the next [`poll_segment`](Self::poll_segment) on.
+    /// One whose row was not [built to be steered](crate::SenderRow::build_steered) keeps its own window.
+    fn steer(&mut self, now: Time, setting: &Setting);
 
     /// What Linux tells of a socket under `TCP_INFO`.
     fn info(&self) -> TcpInfo;
@@ -193,21 +200,36 @@ pub struct TcpSender<R, C> {
     detectors: Detectors,
     undo: Box<dyn Undo>,
     initial_window: u32,
+    /// Whether nothing comes of an expiry of the retransmission timer.
+    frozen: bool,
     params: FlowParams,
 }
 
 /// Lines of the cache from `timer` on that an acknowledgement without news touches; what is rare comes behind them.
 const HOT_LINES: usize = 9;
 
+/// What the congestion control of a flow is told when it is built.
+pub(crate) fn context_of(config: &SenderConfig, defaults: RowDefaults, params: &FlowParams) -> CcContext {
+    let header = params.header_bytes(config.timestamps.unwrap_or(defaults.timestamps));
+    context(config, params, params.packet - header)
+}
+
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     /// A sender of the flow `params`; both it and the options were checked.
     pub fn new(config: &Arc<SenderConfig>, defaults: RowDefaults, params: FlowParams) -> Self {
-        let timestamps = config.timestamps.unwrap_or(defaults.timestamps);
+        let context = context_of(config, defaults, &params);
+        let cc = C::build(config, &context, config.halves.unwrap_or(R::HALVES));
+        Self::with_control(config, defaults, params, cc)
+    }
+}
+
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
+    /// The same with a congestion control that was built for it.
+    pub fn with_control(config: &Arc<SenderConfig>, row: RowDefaults, params: FlowParams, cc: C) -> Self {
+        let timestamps = config.timestamps.unwrap_or(row.timestamps);
         let header = params.header_bytes(timestamps);
         let mss = params.packet - header;
-        let context = context(config, &params, mss);
         let max_window = window_in_bytes(params.max_window, mss);
-        let cc = C::build(config, &context, config.halves.unwrap_or(R::HALVES));
         Self {
             board: Scoreboard::new(params.first),
             timer: Time::NEVER,
@@ -233,9 +255,10 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
             stamps: Stamps { tick: config.timestamp_tick, recent: 0, seen: false },
             stats: SenderStats::new((timestamps == Switch::On).then_some(0), config.loss_cycle_gap),
             detectors: Detectors::default(),
-            undo: undo::build(config.undo.unwrap_or(defaults.undo), config),
+            undo: undo::build(config.undo.unwrap_or(row.undo), config),
             past: Past { quiet_since: Time::NEVER, ..Past::default() },
-            initial_window: context.initial_window,
+            initial_window: window_in_bytes(params.initial_window, mss),
+            frozen: false,
             start: if config.handshake == Switch::On { Time::NEVER } else { params.start },
             params,
             config: Arc::clone(config),
@@ -249,7 +272,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
     }
 }
 
-impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
+impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
     fn on_segment(&mut self, now: Time, seg: &Segment) {
         self.take_segment(now, seg);
     }
@@ -307,6 +330,14 @@ impl<R: Recovery, C: BuildControl> Sender for TcpSender<R, C> {
         if self.fin == Fin::Absent {
             self.fin = Fin::Ahead;
         }
+    }
+
+    fn view(&self) -> ConnectionView {
+        self.connection_view()
+    }
+
+    fn steer(&mut self, now: Time, setting: &Setting) {
+        self.obey(now, setting);
     }
 
     fn info(&self) -> TcpInfo {

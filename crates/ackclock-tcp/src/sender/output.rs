@@ -4,7 +4,7 @@ use ackclock_core::{Copied, Flags, Port, SackBlock, Segment, Seq, Sink, Time, Ti
 
 use super::usage::Look;
 use super::{Due, Fin, State, TcpSender};
-use crate::cc::{BuildControl, Departure, Phase};
+use crate::cc::{Departure, Phase, RenewControl};
 use crate::config::{Growth, Switch};
 use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
@@ -26,7 +26,7 @@ impl Sink for Caught {
     fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
-impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Sends the next segment out at `port`; whether there was one.
     // By reference, because a segment that is handed from function to function costs more than what decides of it; and
     // inlined, because most calls find that there is none.

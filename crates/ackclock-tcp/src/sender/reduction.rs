@@ -4,14 +4,14 @@ use ackclock_core::{Flags, Repair, Segment, Time};
 
 use super::TcpSender;
 use super::ack::News;
-use crate::cc::{BuildControl, Congestion, CongestionEvent, Phase};
+use crate::cc::{Congestion, CongestionEvent, Phase, RenewControl};
 use crate::config::{Halves, Switch, UndoKind};
 use crate::prr::Prr;
 use crate::recovery::{Recovery, Tail};
 use crate::stack::Stack;
 use crate::undo::{Before, Detector, Proof, Redress};
 
-impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Fast retransmit begins.
     #[cold]
     pub(super) fn enter(&mut self, now: Time) {

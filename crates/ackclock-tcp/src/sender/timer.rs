@@ -1,15 +1,14 @@
 //! What happens when time passes.
 
-use ackclock_core::{Repair, Time};
+use ackclock_core::{Repair, Setting, Time};
 
 use super::{Due, State, TcpSender};
-use crate::cc::BuildControl;
-use crate::cc::Congestion;
+use crate::cc::{Congestion, RenewControl};
 use crate::prr::Delivery;
 use crate::recovery::{Recovery, Timer, Verdict};
 use crate::stack::Stack;
 
-impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Does what is due.
     pub(super) fn expire(&mut self, now: Time) {
         if now >= self.start {
@@ -54,8 +53,23 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
         }
     }
 
+    /// Takes the word of who steers the connection.
+    pub(super) fn obey(&mut self, now: Time, setting: &Setting) {
+        self.cc.steer(setting);
+        let thaws = self.frozen && setting.timer == ackclock_core::Timer::Runs;
+        self.frozen = setting.timer == ackclock_core::Timer::Frozen;
+        if thaws && self.timer != Time::NEVER {
+            // What was sent before may take a whole timeout from here on.
+            self.timer = now + self.rtt.rto();
+        }
+    }
+
     /// RFC 6298 (5.4) to (5.6).
     fn on_retransmission_timeout(&mut self, now: Time) {
+        if self.frozen {
+            self.timer = now + self.rtt.rto();
+            return;
+        }
         self.stats.timeouts += 1;
         self.past.unrepaired = Some(Repair::Timeout);
         self.reduce(now, Congestion::Timeout);

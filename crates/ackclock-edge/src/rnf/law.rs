@@ -1,0 +1,113 @@
+//! The window of a user, in packets.
+
+use ackclock_core::{RadioReport, Rate, ReportReason, Span, Time};
+
+use super::target::{Reference, Target};
+
+/// The way between the proxy and the mobile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Way {
+    /// Its round trip without the radio's queue.
+    pub(super) tau: Span,
+    /// Bytes of a full packet.
+    pub(super) packet: u32,
+}
+
+/// What is known of the radio, and what the window is.
+#[derive(Debug)]
+pub(super) struct Law {
+    reference: Reference,
+    gain: f64,
+    most: f64,
+    /// How late reports come.
+    lag: Span,
+    /// The rate that was told last, and when the report was made by which the window last changed.
+    known: Option<(Rate, Time)>,
+    /// What feedback has added to the feedforward.
+    correction: f64,
+    /// Whether a window was full since the last sample.
+    limited: bool,
+}
+
+impl Law {
+    pub(super) fn new(target: Target, gain: f64, lag: Span, most: u32) -> Self {
+        let reference = Reference::new(target);
+        Self { reference, gain, lag, most: most.into(), known: None, correction: 0.0, limited: false }
+    }
+
+    /// The rate of the radio, as far as it is known.
+    pub(super) fn rate(&self) -> Option<Rate> {
+        self.known.map(|(rate, _)| rate)
+    }
+
+    /// The window; `None` while nothing is known of the radio.
+    pub(super) fn window(&self, way: Way) -> Option<f64> {
+        let (rate, _) = self.known?;
+        Some(self.bounded(self.feedforward(rate, way) + self.correction))
+    }
+
+    pub(super) fn on_window_limited(&mut self) {
+        self.limited = true;
+    }
+
+    /// Nothing is known of the radio any more.
+    pub(super) fn forget(&mut self) {
+        self.known = None;
+    }
+
+    pub(super) fn on_report(&mut self, report: &RadioReport, way: Option<Way>) {
+        match (self.known, way) {
+            (Some((rate, since)), Some(way)) if rate == report.rate => {
+                if report.reason == ReportReason::Periodic {
+                    self.on_sample(report, rate, since, way);
+                    self.limited = false;
+                }
+            }
+            (Some((rate, _)), None) if rate == report.rate => {}
+            // Whatever its reason: a lost report of a change is made good by the next one.
+            _ => {
+                self.known = Some((report.rate, report.at));
+                (self.correction, self.limited) = (0.0, false);
+            }
+        }
+    }
+
+    /// Equation (3.2).
+    fn on_sample(&mut self, report: &RadioReport, rate: Rate, since: Time, way: Way) {
+        if rate == Rate::ZERO {
+            return;
+        }
+        let b = packets_a_second(rate, way);
+        let (q, q_ref) = (report.queued_bytes as f64 / f64::from(way.packet), self.reference.packets(b));
+        let settling = (self.lag + way.tau).as_secs_f64() + q.max(q_ref) / b;
+        if report.at.since(since).as_secs_f64() <= settling {
+            return;
+        }
+        let error = q_ref - q;
+        if error > 0.0 && !self.limited {
+            return;
+        }
+        let feedforward = self.feedforward(rate, way);
+        let corrected = self.bounded(feedforward + self.correction + self.gain * error) - feedforward;
+        if std::mem::replace(&mut self.correction, corrected) != corrected {
+            self.known = Some((rate, report.at));
+        }
+        if self.limited {
+            self.reference.on_sample(q);
+        }
+    }
+
+    /// Equation (3.1).
+    fn feedforward(&self, rate: Rate, way: Way) -> f64 {
+        let b = packets_a_second(rate, way);
+        b * way.tau.as_secs_f64() + self.reference.packets(b)
+    }
+
+    fn bounded(&self, window: f64) -> f64 {
+        window.clamp(0.0, self.most)
+    }
+}
+
+fn packets_a_second(rate: Rate, way: Way) -> f64 {
+    rate.as_bps() as f64 / (8.0 * f64::from(way.packet))
+}

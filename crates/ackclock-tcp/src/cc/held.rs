@@ -1,0 +1,229 @@
+//! # Held window
+//!
+//! ## Source
+//! M05 section 3.2: the window of the connection between proxy and terminal is what a controller says, without slow start, additive
+//! increase and backing off.
+//!
+//! ## What it does
+//! While it is held the window is as told, whatever is acknowledged or lost; losses are repaired within it. After a timeout it is one
+//! segment until the next acknowledgement, as a kernel has it. When it is let go another congestion control begins with the
+//! window that is there, and with the threshold of a new connection.
+//!
+//! ## Differences from the source
+//! The source has neither timeouts nor anything to let go to.
+//!
+//! ## Validation
+//! Tests below, and the senders of a relay in `tests/steered.rs`.
+
+use ackclock_core::{Rate, Setting, Time};
+
+use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, RenewControl};
+use crate::config::{Halves, SenderConfig};
+
+/// Builds a congestion control at the beginning of a connection, or where a window is let go.
+pub type MakeControl = Box<dyn Fn(&CcContext) -> Box<dyn CongestionControl> + Send>;
+
+/// A window that somebody can hold.
+pub struct Held {
+    hold: Option<Hold>,
+    /// What rules while nobody holds.
+    own: Box<dyn CongestionControl>,
+    make: MakeControl,
+    context: CcContext,
+}
+
+/// A window that is held.
+#[derive(Clone, Copy)]
+struct Hold {
+    window: u32,
+    pacing: Option<Rate>,
+    /// A timeout came, and no acknowledgement since.
+    timed_out: bool,
+}
+
+impl Held {
+    /// One that is not held: `make` makes what rules.
+    pub fn new(make: MakeControl, context: CcContext) -> Self {
+        Self { hold: None, own: make(&context), make, context }
+    }
+}
+
+impl RenewControl for Held {
+    fn renew(&mut self, _: &SenderConfig, context: &CcContext, _: Halves) {
+        (self.own, self.context) = ((self.make)(context), *context);
+    }
+}
+
+impl CongestionControl for Held {
+    fn steer(&mut self, setting: &Setting) {
+        let timed_out = self.hold.is_some_and(|hold| hold.timed_out);
+        match setting.window {
+            Some(window) => {
+                let window = window.max(self.context.mss);
+                self.hold = Some(Hold { window, pacing: setting.pacing, timed_out });
+            }
+            None => {
+                if let Some(Hold { window, .. }) = self.hold.take() {
+                    self.own = (self.make)(&CcContext { initial_window: window, ..self.context });
+                }
+            }
+        }
+    }
+
+    fn on_ack(&mut self, sample: &AckSample) {
+        match &mut self.hold {
+            Some(hold) => hold.timed_out = false,
+            None => self.own.on_ack(sample),
+        }
+    }
+
+    fn on_duplicate(&mut self, sample: &AckSample) {
+        if self.hold.is_none() {
+            self.own.on_duplicate(sample);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        match &mut self.hold {
+            Some(hold) => hold.timed_out |= event.cause == Congestion::Timeout,
+            None => self.own.on_congestion(event),
+        }
+    }
+
+    fn on_recovered(&mut self, now: Time) {
+        if self.hold.is_none() {
+            self.own.on_recovered(now);
+        }
+    }
+
+    fn on_spurious(&mut self, now: Time, cause: Congestion) {
+        if self.hold.is_none() {
+            self.own.on_spurious(now, cause);
+        }
+    }
+
+    fn adopt(&mut self, window: u32, ssthresh: u32) {
+        if self.hold.is_none() {
+            self.own.adopt(window, ssthresh);
+        }
+    }
+
+    fn on_sent(&mut self, sent: &Departure) {
+        if self.hold.is_none() {
+            self.own.on_sent(sent);
+        }
+    }
+
+    fn window(&self) -> u32 {
+        match self.hold {
+            Some(Hold { timed_out: true, .. }) => self.context.mss,
+            Some(hold) => hold.window,
+            None => self.own.window(),
+        }
+    }
+
+    fn ssthresh(&self) -> u32 {
+        if self.hold.is_some() { u32::MAX } else { self.own.ssthresh() }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.hold.map_or_else(|| self.own.pacing_rate(), |hold| hold.pacing)
+    }
+
+    fn burst(&self) -> Option<u32> {
+        if self.hold.is_some() { None } else { self.own.burst() }
+    }
+
+    fn rules_recovery(&self) -> bool {
+        self.hold.is_some() || self.own.rules_recovery()
+    }
+
+    fn wants_rate(&self) -> bool {
+        self.own.wants_rate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Phase;
+    use crate::cc::reno::Reno;
+    use crate::config::Growth;
+    use crate::stack::Stack;
+    use ackclock_core::Timer;
+
+    fn held() -> Held {
+        let context = CcContext {
+            mss: 1000,
+            initial_window: 2000,
+            initial_ssthresh: 100_000,
+            loss_window: 1000,
+            stack: Stack::Rfc,
+        };
+        let make = |context: &CcContext| {
+            Box::new(Reno::new(context, Halves::Flight, Growth::Acks)) as Box<dyn CongestionControl>
+        };
+        Held::new(Box::new(make), context)
+    }
+
+    fn ack() -> AckSample {
+        AckSample {
+            now: Time::ZERO,
+            acked: 1000,
+            delivered: 1000,
+            in_flight: 0,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            rate: None,
+            phase: Phase::Open,
+            window_limited: true,
+            lost: 0,
+            lost_in_all: 0,
+        }
+    }
+
+    fn loss(cause: Congestion) -> CongestionEvent {
+        CongestionEvent { now: Time::ZERO, cause, flight: 8000, window: 8000, repeated_timeout: false }
+    }
+
+    fn told(window: u32) -> Setting {
+        Setting { window: Some(window), pacing: None, timer: Timer::Runs }
+    }
+
+    #[test]
+    fn a_held_window_stays_whatever_is_acknowledged_or_lost() {
+        let mut held = held();
+        held.on_ack(&ack());
+        assert_eq!(held.window(), 3000, "until then it rules itself, in slow start");
+        held.steer(&told(8000));
+        held.on_ack(&ack());
+        held.on_congestion(&loss(Congestion::FastRetransmit));
+        held.adopt(1000, 1000);
+        assert_eq!((held.window(), held.rules_recovery()), (8000, true));
+        held.steer(&told(100));
+        assert_eq!(held.window(), 1000, "a segment at least");
+    }
+
+    #[test]
+    fn after_a_timeout_it_is_one_segment_until_something_is_acknowledged() {
+        let mut held = held();
+        held.steer(&told(8000));
+        held.on_congestion(&loss(Congestion::Timeout));
+        held.steer(&told(9000));
+        assert_eq!(held.window(), 1000);
+        held.on_ack(&ack());
+        assert_eq!(held.window(), 9000);
+    }
+
+    #[test]
+    fn the_window_is_kept_when_it_is_let_go() {
+        let mut held = held();
+        held.steer(&told(8000));
+        held.steer(&Setting::OWN);
+        assert_eq!((held.window(), held.ssthresh()), (8000, 100_000));
+        held.on_ack(&ack());
+        held.steer(&Setting::OWN);
+        assert_eq!(held.window(), 9000, "and it goes on from there");
+    }
+}
