@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from ackclock.models import bound
-from ackclock.models.order_up_to import EVERY, Ints, Link, play
+from ackclock.models.order_up_to import EVERY, Ints, Link, Orders, play
 
 RANDOM = np.random.default_rng(1)
 
@@ -30,6 +30,12 @@ def by_hand(slots: Ints, lead: int, upto: Ints) -> tuple[int, list[int]]:
     return len(waits), waits
 
 
+def every_slot(link: Link, upto: Ints) -> Orders:
+    """Orders that may change after every slot from the first opportunity on."""
+    first = link.times[0]
+    return np.arange(first, len(link.slots), dtype=np.int32), upto[first:]
+
+
 def three(found: bound.Bound, utilisation: float) -> list[float]:
     """What the three curves say at a utilisation that all of them have."""
     least = [bound.at(curve, utilisation) for curve in (found.known, found.crossed, found.constant)]
@@ -40,7 +46,9 @@ def three(found: bound.Bound, utilisation: float) -> list[float]:
 def test_orders_played_at_once_are_those_played_one_by_one(lead):
     slots = RANDOM.poisson(RANDOM.choice([0.0, 0.1, 3.0], size=30).repeat(100)).astype(np.int32)
     upto = [RANDOM.integers(0, 150, size=3000).astype(np.int32), np.full(3000, 40, np.int32)]
-    for one, orders in zip(play(Link(slots), lead, [lambda _, x=x: x for x in upto]), upto, strict=True):
+    for one, orders in zip(
+        play(Link(slots), lead, [lambda link, x=x: every_slot(link, x) for x in upto]), upto, strict=True
+    ):
         sent, waits = by_hand(slots, lead, orders)
         assert one.sent == sent
         assert list(one.waits) == waits[::EVERY]
@@ -51,7 +59,7 @@ def test_a_constant_link_carries_the_window_over_the_lead(upto, utilisation, wai
     # One packet a slot and a lead of 20 slots: a window of W packets fills min(1, W/20) of the link, and what is more
     # than 20 waits, since packet W leaves W slots after it was ordered and came after 20.
     slots = np.ones(4000, np.int32)
-    (one,) = play(Link(slots), 20, [lambda _: np.full(4000, upto, np.int32)])
+    (one,) = play(Link(slots), 20, [lambda link: every_slot(link, np.full(4000, upto, np.int32))])
     assert one.sent / one.possible == pytest.approx(utilisation, abs=0.01)
     assert set(one.waits[200:].tolist()) == {wait}
 
@@ -85,7 +93,7 @@ def test_lost_opportunities_of_independent_slots_are_those_of_erlang(upto):
     # Orders of a constant number that take a fixed time, and opportunities at random of which those without a packet
     # are lost: the calls that W lines lose, Erlang's B, of a load of as many as come in the lead (20).
     slots = np.random.default_rng(5).poisson(0.05, size=400_000).astype(np.int32)
-    (one,) = play(Link(slots), 400, [lambda _: np.full(len(slots), upto, np.int32)])
+    (one,) = play(Link(slots), 400, [lambda link: (link.times, np.full(len(link.times), upto, np.int32))])
     lost = stats.poisson.pmf(upto, 20) / stats.poisson.cdf(upto, 20)
     assert 1 - one.sent / one.possible == pytest.approx(lost, rel=0.1, abs=0.002)
 

@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from ackclock import _core
 from ackclock.files import in_unicode
 from ackclock.models.answer import Answer
-from ackclock.models.order_up_to import Ints, Link, Played, play
+from ackclock.models.order_up_to import Ints, Link, Orders, Played, play
 from ackclock.progress import Progress, bar
 
 if TYPE_CHECKING:
@@ -170,14 +170,25 @@ class States:
         return int(np.prod([len(edges) + 1 for edges in self.edges]))
 
 
-# Controllers of the same states come one after another.
-@lru_cache(maxsize=2)
 def after_each_slot(states: States, link: Link) -> Ints:
     """The number of the state after each slot of a link."""
-    state = np.zeros(len(link.slots), dtype=np.int32)
+    return _state(states, link, np.arange(len(link.slots), dtype=np.int32))
+
+
+# Controllers of the same states come one after another.
+@lru_cache(maxsize=2)
+def changes(states: States, link: Link) -> tuple[Ints, Ints]:
+    """The slots after which the state may be another, as something enters or leaves a window, and the states."""
+    moved = np.unique(np.concatenate([link.times, *(link.times + window for window in states.windows)]))
+    slots = moved[moved < len(link.slots)]
+    return slots, _state(states, link, slots)
+
+
+def _state(states: States, link: Link, slots: Ints) -> Ints:
+    state = np.zeros(len(slots), dtype=np.int32)
     for window, edges in zip(states.windows, states.edges, strict=True):
         state *= len(edges) + 1
-        state += np.searchsorted(edges, link.behind(window)).astype(np.int32)
+        state += np.searchsorted(edges, link.behind(window)[slots]).astype(np.int32)
     return state
 
 
@@ -188,9 +199,10 @@ class ByState:
     states: States
     upto: Ints
 
-    def __call__(self, link: Link) -> Ints:
-        """Up to how much it orders after each slot."""
-        return self.upto[after_each_slot(self.states, link)]
+    def __call__(self, link: Link) -> Orders:
+        """Up to how much it orders, and from when on."""
+        slots, state = changes(self.states, link)
+        return slots, self.upto[state]
 
 
 def constants(link: Link, lead: int) -> list[ByState]:

@@ -73,8 +73,10 @@ class Played:
         return Played(self.sent + other.sent, self.possible + other.possible, waits)
 
 
-# S after each slot of a link.
-Controller = Callable[[Link], Ints]
+# The slots after which S may change, all with an opportunity among them, and S after each.
+Orders = tuple[Ints, Ints]
+# Controllers that change at the same slots give the same array, and are played faster one after another.
+Controller = Callable[[Link], Orders]
 
 
 def play(link: Link, lead: int, controllers: Sequence[Controller]) -> Iterator[Played]:
@@ -88,7 +90,7 @@ def play(link: Link, lead: int, controllers: Sequence[Controller]) -> Iterator[P
         some = controllers[start : start + at_once]
         left = game.departures(some)
         for column, controller in enumerate(some):
-            yield game.played(left[:, column], controller(link))
+            yield game.played(left[:, column], *controller(link))
 
 
 class _Game:
@@ -106,11 +108,15 @@ class _Game:
         passed = self.link.passed[times][:, np.newaxis]
         # The most that was ordered between the opportunity `known` and what has come, and between two opportunities.
         come, between = (np.zeros((len(times), len(controllers)), np.int32) for _ in range(2))
-        spans = np.stack((times[self.known[begin:]], times[begin:] - self.lead + 1), axis=1).ravel()
+        last: Ints | None = None
         for column, controller in enumerate(controllers):
-            upto = controller(self.link)
+            changes, upto = controller(self.link)
+            if changes is not last:
+                last, at_times = changes, np.searchsorted(changes, times)
+                until = np.searchsorted(changes, times[begin:] - self.lead, side="right")
+                spans = np.stack((at_times[self.known[begin:]], until), axis=1).ravel()
             come[begin:, column] = np.maximum.reduceat(upto, spans)[::2]
-            between[1:, column] = np.maximum.reduceat(upto, times)[:-1]
+            between[1:, column] = np.maximum.reduceat(upto, at_times)[:-1]
         left, ordered = np.empty_like(come), np.zeros_like(come)
         left[:begin] = passed[:begin]
         ordered[1:begin] = np.maximum.accumulate(left[: begin - 1] + between[1:begin])
@@ -129,11 +135,11 @@ class _Game:
             at = int(ends[at])
         return left
 
-    def played(self, left: Ints, upto: Ints) -> Played:
+    def played(self, left: Ints, changes: Ints, upto: Ints) -> Played:
         """The account of one controller."""
         times, first = self.link.times, self.begin - 1
-        edge = np.maximum.accumulate(np.repeat(left, np.diff(times, append=len(upto))) + upto[times[0] :])
+        edge = np.maximum.accumulate(left[np.searchsorted(times, changes, side="right") - 1] + upto)
         numbers = np.arange(left[first] + 1, left[-1] + 1, EVERY)
-        came = np.searchsorted(edge, numbers) + times[0] + self.lead
+        came = changes[np.searchsorted(edge, numbers)] + self.lead
         went = times[np.searchsorted(left, numbers)]
         return Played(int(left[-1] - left[first]), int(self.link.slots[times[first] + 1 :].sum()), went - came)
