@@ -38,6 +38,7 @@ def pages() -> dict[str, str]:
         "components.md": NOTE + components_page(catalogue),
         "json.md": NOTE + json_page(tables[2]),
         "command.md": NOTE + command_page(),
+        "models.md": NOTE + models_page(json.loads(output("ackclock", "list", "models", "--json"))["models"]),
     }
 
 
@@ -276,6 +277,21 @@ def commands() -> Iterator[str]:
         below = [f"{name} {one}" for one in listed(text)]
         # `link` has commands below it and work of its own.
         yield from below if below and "\nArguments:\n" not in text else [name, *below]
+
+
+def models_page(models: list[dict[str, Any]]) -> str:
+    """What every model computes, from its file."""
+    text = """# Models
+
+The analyses of `ackclock model NAME`, each with its source, its equations, where it departs from the source, and how it
+is validated. Arguments are described under [command](command.md). With `--json` an answer is one object: `model`,
+`arguments`, and `result` with the values by name, whose ends are their units. In Python each is a module of
+`ackclock.models`.
+"""
+    for model in models:
+        examples = "".join(f"{line}\n" for line in model["examples"])
+        text += f"\n## {model['name']}\n\n```text\n{model['documentation']}\n\n{examples}```\n"
+    return text
 
 
 def listed(text: str) -> list[str]:

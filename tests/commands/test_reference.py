@@ -17,7 +17,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", ["scenario.md", "components.md", "json.md", "command.md"])
+@pytest.mark.parametrize("page", ["scenario.md", "components.md", "json.md", "command.md", "models.md"])
 def test_a_generated_page_is_not_stale(generated: Path, page: str) -> None:
     now, there = (generated / page).read_text(), (REFERENCE / page).read_text()
     assert now == there, f"docs/reference/{page} is stale: make pages"

@@ -22,14 +22,15 @@ def test_a_model_says_source_and_validation_and_what_its_arguments_mean(name):
 
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name in MODELS for line in registry.load(name).examples])
-def test_every_example_of_a_models_help_runs_and_prints_json(monkeypatch, capsys, tmp_path, name, line):
+def test_every_example_of_a_models_help_runs_draws_and_prints_json(monkeypatch, capsys, tmp_path, name, line):
     # Some read a recording of the project.
     (tmp_path / "scenarios").symlink_to(Path(__file__).parents[2] / "scenarios")
     monkeypatch.chdir(tmp_path)
     words = shlex.split(line)[1:]
-    assert command(monkeypatch, *words) == 0
+    assert command(monkeypatch, *words, "--plot", "picture.svg") == 0
     text = capsys.readouterr().out
     assert text.strip()
+    assert "</svg>" in (tmp_path / "picture.svg").read_text()
     assert command(monkeypatch, *words, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["model"] == name

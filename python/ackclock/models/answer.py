@@ -40,13 +40,35 @@ class Answer:
         return known
 
 
-def throughput(packets_per_second: float) -> Answer:
+def throughput(packets_per_second: float, draw: "Callable[[], Figure] | None" = None) -> Answer:
     """The answer of a model of throughput."""
     kbps = 8 * packets_per_second
     return Answer(
         {"packets_per_s": packets_per_second, "kbps_at_1000_bytes": kbps},
         f"{packets_per_second:.4g} packets/s, {kbps:.4g} kbit/s at 1000 bytes a packet",
+        draw,
     )
+
+
+def curve(
+    x: Sequence[float], y: Callable[[float], float], at: float, xlabel: str, ylabel: str, log: bool = False
+) -> "Figure":
+    """A function over its argument, with the point that was asked for."""
+    from ackclock import plot
+
+    with plot.panel(xlabel, ylabel) as (figure, axes):
+        axes.plot(x, [y(one) for one in x], color=plot.COLOURS[0])
+        axes.plot([at], [y(at)], "o", color=plot.COLOURS[1])
+        if log:
+            axes.set(xscale="log", yscale="log")
+        else:
+            axes.set_ylim(0, None)
+    return figure
+
+
+def around(value: float, factor: float, points: int = 120) -> list[float]:
+    """Values at equal ratios from `value` / `factor` to `value` * `factor`."""
+    return [value * factor ** (2 * i / (points - 1) - 1) for i in range(points)]
 
 
 def known_numbers(value: Any) -> Any:

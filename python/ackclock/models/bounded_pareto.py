@@ -15,12 +15,15 @@ The stated mean is integrated again from the density (tests).
 """
 
 from math import exp, expm1, log
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from scipy.optimize import brentq
 
 from ackclock.models import allowed
-from ackclock.models.answer import Answer
+from ackclock.models.answer import Answer, around, curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXAMPLES = ("10000 1.1 2000000",)
 
@@ -61,7 +64,12 @@ def model(
     largest: Annotated[float, "Its largest value, in the same unit."],
 ) -> Answer:
     """The answer of `ackclock model bounded-pareto`."""
-    return Answer({"minimum": minimum(wanted, shape, largest)})
+
+    def draw() -> "Figure":
+        means = [one for one in around(wanted, 10) if one < largest]
+        return curve(means, lambda one: minimum(one, shape, largest), wanted, "mean", "least value", log=True)
+
+    return Answer({"minimum": minimum(wanted, shape, largest)}, draw=draw)
 
 
 def _mean(minimum: float, shape: float, largest: float) -> float:

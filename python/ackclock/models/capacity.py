@@ -16,12 +16,15 @@ u(200, 20), u(200, 50), u(200, 75) kbit/s against the printed mean service rates
 
 from collections.abc import Callable
 from math import atanh, sqrt
-from typing import Annotated, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, get_args
 
 from scipy.integrate import quad
 
 from ackclock.models import allowed
-from ackclock.models.answer import Answer
+from ackclock.models.answer import Answer, curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXAMPLES = ("200 50",)
 
@@ -93,7 +96,12 @@ def model(
     """The answer of `ackclock model capacity`."""
     least, most = uniform_bounds(mean, sd)
     most_carried = uniform(mean, sd)
-    return Answer({"capacity": most_carried, "least_rate": least, "most_rate": most}, f"{most_carried:.4g}")
+
+    def draw() -> "Figure":
+        deviations = [mean * i / 175 for i in range(100)]
+        return curve(deviations, lambda one: uniform(mean, one), sd, "standard deviation of the rate", "capacity")
+
+    return Answer({"capacity": most_carried, "least_rate": least, "most_rate": most}, f"{most_carried:.4g}", draw)
 
 
 def _mean(law: RateLaw, f: Callable[[float], float], what: str) -> float:

@@ -21,11 +21,14 @@ All nine rows of CR02 Table 2 within 0.8 % (fluid) and 1.2 % (literal).
 from dataclasses import dataclass
 from enum import Enum
 from math import floor, log2, nan
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ackclock.models import allowed, answer
 from ackclock.models.answer import Answer
 from ackclock.models.saw_tooth import Epoch, growth_above_pipe, growth_below_pipe
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXAMPLES = ("25 0.44 10 21.5 1.5 0.9 0.07",)
 
@@ -119,7 +122,21 @@ def model(
     p2: Annotated[float, "Share of cycles with two losses; the others have three."],
 ) -> Answer:
     """The answer of `ackclock model cycles`."""
-    return answer.throughput(throughput(Path(mu=mu, T=rtt, B=buffer, wf=wf, t0=t0), p1, p2))
+    path = Path(mu=mu, T=rtt, B=buffer, wf=wf, t0=t0)
+
+    def draw() -> "Figure":
+        shares = [i / 100 for i in range(101)]
+        # The other cycles keep their ratio of two losses to three.
+        two = p2 / (1 - p1) if p1 < 1 else 1.0
+        return answer.curve(
+            shares,
+            lambda one: throughput(path, one, (1 - one) * two),
+            p1,
+            "share of cycles with one loss",
+            "throughput (packets/s)",
+        )
+
+    return answer.throughput(throughput(path, p1, p2), draw)
 
 
 def _slow_start(w3: int, T: float, count: SlowStart) -> Epoch:

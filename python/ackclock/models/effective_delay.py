@@ -16,13 +16,16 @@ The source measures this delay in simulation; here it is computed.
 CR02 Table 1: minimum round trip times of 442, 461 and 517 ms (e(20), e(50), e(100), gap 40 ms) within 0.5 %.
 """
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ackclock.models import allowed
-from ackclock.models.answer import Answer
+from ackclock.models.answer import Answer, around, curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXAMPLES = ("0.1 0.04",)
 
@@ -66,4 +69,15 @@ def model(
 ) -> Answer:
     """The answer of `ackclock model effective-delay`."""
     delay = exponential(mean, gap)
-    return Answer({"effective_delay_s": delay, "added_s": delay - mean})
+
+    def draw() -> "Figure":
+        gaps = around(gap, 5, 30)
+        return curve(
+            [one for one in gaps if one >= mean / 100],
+            lambda one: exponential(mean, one),
+            gap,
+            "time between packets (s)",
+            "mean effective delay (s)",
+        )
+
+    return Answer({"effective_delay_s": delay, "added_s": delay - mean}, draw=draw)

@@ -16,10 +16,13 @@ All nine rows of CR02 Table 2, model 1, within 0.15 kbit/s.
 
 from dataclasses import dataclass
 from math import expm1, hypot, inf, log1p, sqrt
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ackclock.models import allowed, answer
 from ackclock.models.answer import Answer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXAMPLES = ("0.01 0.2 1", "0.01 0.2 1 --w-max 20 --simplified")
 
@@ -87,7 +90,15 @@ def model(
     simplified: Annotated[bool, "The approximation for small P."] = False,
 ) -> Answer:
     """The answer of `ackclock model pftk`."""
-    return answer.throughput(_FORMULA[simplified](Losses(p=p, rtt=rtt, t0=t0, b=b), w_max))
+
+    def of(share: float) -> float:
+        return _FORMULA[simplified](Losses(p=share, rtt=rtt, t0=t0, b=b), w_max)
+
+    def draw() -> "Figure":
+        shares = [share for share in answer.around(p, 100) if share < 1]
+        return answer.curve(shares, of, p, "probability of a loss event", "throughput (packets/s)", log=True)
+
+    return answer.throughput(of(p), draw)
 
 
 def _mean_window(p: float, b: int) -> float:

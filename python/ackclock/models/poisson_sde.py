@@ -18,10 +18,13 @@ the values recomputed for the same rows.
 """
 
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ackclock.models import allowed, answer
 from ackclock.models.answer import Answer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXAMPLES = ("0.1 0.01 0.5",)
 
@@ -63,4 +66,15 @@ def model(
     rtt: Annotated[float, "Mean round trip time, seconds."],
 ) -> Answer:
     """The answer of `ackclock model poisson-sde`."""
-    return answer.throughput(throughput(td_rate, to_rate, rtt))
+
+    def draw() -> "Figure":
+        return answer.curve(
+            answer.around(rtt, 10),
+            lambda one: throughput(td_rate, to_rate, one),
+            rtt,
+            "round trip time (s)",
+            "throughput (packets/s)",
+            log=True,
+        )
+
+    return answer.throughput(throughput(td_rate, to_rate, rtt), draw)

@@ -176,5 +176,6 @@ def picture(chains: Sequence[Chain]) -> "Figure":
         rate = 1 / (1 + chain.up)
         point = chain.coding.operating_point(rate)
         axes.plot([point], [highest * rate], "*", markersize=12, color="#000000", label="operating point")
-        axes.legend()
+        axes.set_xlim(chain.lowest - 0.2, chain.lowest + 1.6 * chain.span)
+        axes.legend(loc="upper right")
     return figure

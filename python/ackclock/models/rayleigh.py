@@ -17,10 +17,13 @@ CR02 table 4 within 0.01 at a mean SNR of 2.3 dB.
 from collections.abc import Sequence
 from itertools import pairwise
 from math import exp
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ackclock.models import allowed
 from ackclock.models.answer import Answer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXAMPLES = ("2.3 --needed=-12.5,-9.5,-8.5,-6.5,-5.7,-4,-1,1.3,3,7.2,9.5",)
 
@@ -52,4 +55,12 @@ def model(
     """The answer of `ackclock model rayleigh`."""
     snrs = allowed.numbers("needed", needed)
     rows = [{"needed_db": snr, "share": share} for snr, share in zip(snrs, shares(snrs, mean_snr), strict=True)]
-    return Answer({"shares": rows, "no_rate": 1 - sum(row["share"] for row in rows)})
+
+    def draw() -> "Figure":
+        from ackclock import plot
+
+        with plot.panel("SNR that the rate needs (dB)", "share of time") as (figure, axes):
+            axes.bar([f"{snr:g}" for snr in snrs], [row["share"] for row in rows], color=plot.COLOURS[0])
+        return figure
+
+    return Answer({"shares": rows, "no_rate": 1 - sum(row["share"] for row in rows)}, draw=draw)

@@ -108,6 +108,7 @@ class Model:
         return {
             "name": self.name,
             "description": self.summary,
+            "documentation": self.documentation,
             "arguments": [
                 {
                     "name": one.name if one.required else f"--{dashed(one.name)}",

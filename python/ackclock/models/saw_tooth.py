@@ -16,10 +16,13 @@ Table 1, item 1 of CR02: loss window 22.00 packets, goodput within 0.2 % of the 
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ackclock.models import allowed, answer
 from ackclock.models.answer import Answer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXAMPLES = ("25 0.44 10",)
 
@@ -95,7 +98,15 @@ def model(
     buffer: Annotated[float, "Packets that may wait beside the one in transmission."],
 ) -> Answer:
     """The answer of `ackclock model saw-tooth`."""
-    return answer.throughput(throughput(mu, rtt, buffer))
+
+    def draw() -> "Figure":
+        packets = [most * i / 100 for i in range(101)]
+        return answer.curve(
+            packets, lambda b: throughput(mu, rtt, b), buffer, "buffer (packets)", "throughput (packets/s)"
+        )
+
+    most = max(2 * buffer, mu * rtt, 1.0)
+    return answer.throughput(throughput(mu, rtt, buffer), draw)
 
 
 def _below_pipe(w0: float, mu: float, T: float) -> Epoch:
