@@ -36,7 +36,7 @@ pub use segment::{
 };
 pub use seq::Seq;
 pub use steering::{ConnectionEvent, ConnectionView, Setting, Steering, SteeringConfig, Timer};
-pub use streams::{Stream, Streams};
+pub use streams::{Indexed, Stream, Streams};
 pub use time::{Span, Time};
 pub use tracer::{CountingTracer, NullTracer, Tracer};
 pub use units::{Pace, Rate, Size};

@@ -21,7 +21,9 @@ mod outcomes;
 pub mod path;
 mod per_user;
 mod pieces;
+mod power_controlled;
 pub mod queue;
+mod reassembly;
 mod redraw;
 pub mod report_wire;
 pub mod scheduler;
@@ -40,17 +42,21 @@ pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
 pub use constant::{Constant, ConstantConfig};
 pub use errors::Errors;
-pub use link::{AnyLink, BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load};
+pub use link::{
+    AnyLink, BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Repetitions,
+};
 pub use loss::{Loss, Lossy};
 pub use medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
 pub use outage::Outage;
 pub use path::Path;
 pub use per_user::PerUser;
+pub use power_controlled::{Arq, NakConfig, PowerControlledConfig};
+pub use reassembly::DeliveryOrder;
 pub use redraw::Redraw;
 pub use report_wire::ReportWire;
 pub use serial::SerialLink;
 pub use silence::Silence;
-pub use umts_rlc::{DeliveryOrder, UmtsRlcConfig};
+pub use umts_rlc::UmtsRlcConfig;
 pub use umts_rlc_am::{
     ErrorsBy, MissingFormat, OnMaxDat, PollConfig, RlcMode, StatusConfig, Tries, UmtsRlcAmConfig,
     WindowChange, WindowPolls,
@@ -65,5 +71,6 @@ ackclock_core::registry! {
         "trace" => trace::TraceConfig,
         "cell" => cell::CellConfig,
         "umts-rlc" => umts_rlc::UmtsRlcConfig,
+        "power-controlled" => power_controlled::PowerControlledConfig,
     }
 }

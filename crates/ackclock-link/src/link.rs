@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
+use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
 use delegate::delegate;
 
 use crate::{Medium, SerialLink};
@@ -39,6 +39,11 @@ pub trait Link: Send {
     // Apart from its event: a segment that is handed on inside of something else is taken apart and put together again, which
     // costs more than all else here.
     fn take_segment(&mut self) -> Segment;
+
+    /// What the link had to repeat of the segment whose delivery [`peek_event`](Self::peek_event) gave last; nothing on a link
+    /// that does not repeat, or does not tell.
+    // Apart from the event, as the segment: of most links nobody asks.
+    fn repetitions(&self) -> Repetitions;
 
     /// The next event as [`peek_event`](Self::peek_event) gives it, and its segment taken.
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent, Segment)> {
@@ -121,6 +126,7 @@ impl Link for AnyLink {
             fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
             #[inline(always)]
             fn take_segment(&mut self) -> Segment;
+            fn repetitions(&self) -> Repetitions;
             #[inline(always)]
             fn poll_timeout(&self) -> Option<Time>;
             fn want_departures(&mut self, departures: Departures);
@@ -157,6 +163,20 @@ pub enum LinkEvent {
     Dropped(Cause),
     /// It arrived at the far end.
     Delivered,
+}
+
+/// What a link had to repeat of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Repetitions {
+    /// How often parts of it were sent again.
+    pub times: u32,
+    /// How much later it was complete than if nothing had been sent again since it was begun, neither of it nor of others.
+    pub delay: Span,
+}
+
+impl Repetitions {
+    /// Everything was sent once.
+    pub const NONE: Self = Self { times: 0, delay: Span::ZERO };
 }
 
 /// Why a segment was lost.

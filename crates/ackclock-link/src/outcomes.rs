@@ -39,6 +39,11 @@ impl Outcomes {
         }
     }
 
+    /// Whether the next event is an arrival.
+    pub(crate) fn next_is_delivery(&self) -> bool {
+        self.happened.front().is_none_or(|&(at, ..)| at > self.flight.due())
+    }
+
     /// Takes the segment of the next event out.
     ///
     /// # Panics

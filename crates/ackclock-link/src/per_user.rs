@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time, Wakes};
 
-use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium, Repetitions};
 
 /// One link a user, chosen by whose flow a segment is.
 pub struct PerUser {
@@ -74,6 +74,10 @@ impl Link for PerUser {
         let segment = self.links[self.telling].take_segment();
         self.note_due(self.telling);
         segment
+    }
+
+    fn repetitions(&self) -> Repetitions {
+        self.links[self.telling].repetitions()
     }
 
     fn poll_timeout(&self) -> Option<Time> {

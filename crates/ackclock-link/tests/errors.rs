@@ -21,6 +21,8 @@ fn every_process() -> Vec<(Value, f64)> {
             // What is lost within a state is drawn each by itself, which correlates losses less.
             (json!({"p": 0.02, "r": 0.1, "good": 0.01, "bad": 0.4}), 0.88),
         ],
+        // Losses avoid each other: less than independent ones deviate.
+        "power-control" => vec![(json!({}), 0.0), (json!({"step": 0.2, "rise": 4}), 0.0)],
         // Played over and over, its share is exact after each playing.
         "recording" => vec![(json!({"file": "errors"}), 0.0)],
         _ => vec![(json!({}), 0.0)],

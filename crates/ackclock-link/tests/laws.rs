@@ -41,6 +41,11 @@ fn every_combination(capacity: Capacity, seed: u64, mut check: impl FnMut(&str, 
     }
 }
 
+/// Whether a link hands packets on in their order, as all do but those that repeat parts of them and are not told to.
+fn keeps_order(name: &str) -> bool {
+    !name.contains("power-controlled") || name.contains("in-sequence")
+}
+
 fn play(
     link: &mut dyn Link,
     arrivals: &[(Time, Segment)],
@@ -137,7 +142,7 @@ proptest! {
             let events: Vec<_> = seen.iter().filter(|outcome| !matches!(outcome.what, What::Refused(_))).collect();
             assert!(events.is_sorted_by_key(|outcome| outcome.at), "{name}: `peek_event` goes back in time");
             for what in [What::Departed, What::Delivered] {
-                for flow in 0..3 {
+                for flow in (0..3).filter(|_| keeps_order(name)) {
                     let of_flow = seen.iter().filter(|outcome| outcome.flow == flow && outcome.what == what);
                     assert!(of_flow.is_sorted_by_key(|outcome| outcome.number), "{name}: `peek_event` reorders flow {flow}");
                 }
@@ -190,7 +195,7 @@ fn what_goes_to_the_front_leaves_before_all_of_its_flow_that_wait_and_nothing_is
         }
         let left: Vec<_> = ends.iter().filter(|(_, left)| *left).map(|(number, _)| *number).collect();
         // One may have been in transmission.
-        assert!(left[..2].contains(&12), "{name}: `enqueue_front`: {left:?}");
+        assert!(left[..2].contains(&12) || !keeps_order(name), "{name}: `enqueue_front`: {left:?}");
         ends.sort_unstable();
         let numbers: Vec<_> = ends.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, (0..13).collect::<Vec<_>>(), "{name}: `enqueue_front` ({delivered} delivered)");

@@ -8,6 +8,7 @@ mod cell;
 mod common;
 mod errors;
 mod laws;
+mod power_controlled;
 mod reports;
 mod theory;
 mod trace;

@@ -7,7 +7,9 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use super::backlog::Place;
 use super::{Cell, FULL_PACKET};
 use crate::serial::Flight;
-use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{
+    AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium, Repetitions,
+};
 
 impl From<Cell> for AnyLink {
     fn from(cell: Cell) -> Self {
@@ -31,6 +33,10 @@ impl Link for Cell {
 
     fn take_segment(&mut self) -> Segment {
         self.outcomes.take()
+    }
+
+    fn repetitions(&self) -> Repetitions {
+        Repetitions::NONE
     }
 
     fn poll_timeout(&self) -> Option<Time> {

@@ -1,11 +1,13 @@
 //! Error processes: when a channel loses what is sent over it. One file a process; the registry [`ERRORS`] names them.
 //!
 //! A channel is good or bad at an instant, whoever asks and however often: what is asked and what idles changes nobody's luck.
-//! Only processes that lose a share of what they are asked about draw for each question.
+//! Only processes that lose a share of what they are asked about draw for each question, and a power control that freezes in idle
+//! intervals counts those in which it is asked.
 
 mod bursts;
 mod gilbert_elliott;
 mod independent;
+mod power_control;
 mod rayleigh;
 mod recording;
 mod table;
@@ -19,6 +21,7 @@ use crate::{Fate, Files};
 
 pub use gilbert_elliott::GilbertElliottConfig;
 pub use independent::{Independent, IndependentConfig};
+pub use power_control::PowerControlConfig;
 pub use rayleigh::RayleighConfig;
 pub use recording::RecordingConfig;
 pub use table::Errors;
@@ -65,6 +68,7 @@ ackclock_core::registry! {
         "rayleigh" => RayleighConfig,
         "gilbert-elliott" => GilbertElliottConfig,
         "recording" => RecordingConfig,
+        "power-control" => PowerControlConfig,
     }
 }
 

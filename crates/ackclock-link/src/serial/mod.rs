@@ -32,7 +32,7 @@ pub(crate) use packets::{Packets, Parted, Whole};
 pub(crate) use planned::Planned;
 
 use crate::queue::{AnyQueue, Queue};
-use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium, Repetitions};
 use stepwise::Stepwise;
 
 /// A queue, a transmitter and the packets in flight.
@@ -88,6 +88,10 @@ impl SerialLink {
 impl Link for SerialLink {
     fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         self.step(|link| link.enqueue_front(now, segment))
+    }
+
+    fn repetitions(&self) -> Repetitions {
+        Repetitions::NONE
     }
 
     fn want_departures(&mut self, departures: Departures) {

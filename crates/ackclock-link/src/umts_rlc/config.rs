@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::UmtsRlc;
 use crate::errors::{ErrorContext, Errors};
+use crate::reassembly::DeliveryOrder;
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// A radio link that cuts packets into blocks and sends those again that fail.
@@ -36,17 +37,6 @@ pub struct UmtsRlcConfig {
     pub repetition: Batch,
     /// How long a packet that is handed on then travels.
     pub delay: Span,
-}
-
-/// Which packets are handed on first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeliveryOrder {
-    /// Each behind all that were sent before it.
-    #[default]
-    InSequence,
-    /// Each as soon as it is complete.
-    OutOfSequence,
 }
 
 /// Whether each block goes by itself, or waits for the edge between two TTIs. They begin at time zero.

@@ -26,9 +26,8 @@
 //! `papers/l02`.
 
 mod config;
-mod receiver;
 
-pub use config::{DeliveryOrder, UmtsRlcConfig};
+pub use config::UmtsRlcConfig;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -37,9 +36,9 @@ use std::ops::Range;
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 
 use crate::errors::{AnyErrorProcess, ErrorProcess};
-use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
-use crate::{BufferMeaning, Cause, Departures, Fate, Link, LinkEvent, LinkView, Load, Medium};
+use crate::reassembly::Reassembly;
+use crate::{BufferMeaning, Cause, Departures, Fate, Link, LinkEvent, LinkView, Load, Medium, Repetitions};
 
 /// A queue, a transmitter of blocks, and what it takes to put packets together again.
 struct UmtsRlc {
@@ -58,16 +57,11 @@ struct UmtsRlc {
     failed: VecDeque<(Time, Block)>,
     /// Blocks that will not be sent again, by the instant from which the receiver knows their fate.
     done: VecDeque<(Time, Block, Fate)>,
-    /// Bytes of the newest packet of `packets` that are in no block yet.
+    /// Bytes of the newest packet that are in no block yet.
     uncut: u32,
     /// The transmitter can begin a block from here on.
     free: Time,
-    /// Packets that were begun, in their order, from the first that is not done with.
-    packets: VecDeque<Packet>,
-    /// Number of the first of them.
-    first: u64,
-    departures: Departures,
-    outcomes: Outcomes,
+    packets: Reassembly,
     waits: Histogram,
     /// Blocks that arrived, and the time in which blocks were sent.
     arrived: u64,
@@ -82,25 +76,6 @@ struct Block {
     repetitions: u32,
 }
 
-/// A packet of which the first block was begun.
-#[derive(Clone, Copy, Debug)]
-struct Packet {
-    segment: Segment,
-    /// Blocks that have parts of it and have not arrived.
-    missing: u32,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Not complete.
-    Begun,
-    /// Complete, and waiting for those before it.
-    Complete,
-    /// Handed on, or lost.
-    Gone,
-}
-
 impl UmtsRlc {
     fn new(
         config: UmtsRlcConfig,
@@ -109,9 +84,11 @@ impl UmtsRlc {
         queue: AnyQueue,
         meaning: BufferMeaning,
     ) -> Self {
+        let takes = config.rate.time_for(config.block_bytes().into());
         Self {
             bytes: config.block_bytes(),
-            takes: config.rate.time_for(config.block_bytes().into()),
+            takes,
+            packets: Reassembly::new(config.order, takes, config.delay),
             config,
             good,
             errors,
@@ -122,10 +99,6 @@ impl UmtsRlc {
             done: VecDeque::new(),
             uncut: 0,
             free: Time::ZERO,
-            packets: VecDeque::new(),
-            first: 0,
-            departures: Departures::Unwatched,
-            outcomes: Outcomes::default(),
             waits: Histogram::default(),
             arrived: 0,
             busy: Span::ZERO,
@@ -188,15 +161,14 @@ impl UmtsRlc {
             if self.uncut == 0 && !self.take(now) {
                 break;
             }
-            let newest = self.packets.back_mut()?;
-            newest.missing += 1;
             let part = self.uncut.min(room);
             self.uncut -= part;
             room -= part;
-            from.get_or_insert(self.first + self.packets.len() as u64 - 1);
+            self.packets.cut(now, self.uncut);
+            from.get_or_insert(self.packets.next_number() - 1);
         }
         self.tell_drops(now);
-        let to = self.first + self.packets.len() as u64;
+        let to = self.packets.next_number();
         from.map(|from| Block { from, to, repetitions: 0 })
     }
 
@@ -210,7 +182,7 @@ impl UmtsRlc {
 
     fn start(&mut self, segment: &Segment) {
         self.uncut = segment.wire_bytes();
-        self.packets.push_back(Packet { segment: *segment, missing: 0, state: State::Begun });
+        self.packets.begin(segment);
     }
 
     /// The last bit of a block was sent at `at`.
@@ -227,26 +199,38 @@ impl UmtsRlc {
         self.done.push_back((delivery.from(at, tti), block, fate));
     }
 
+    /// The receiver knows what became of a block that will not be sent again. One that was given up takes with it every packet of
+    /// which it has a part.
+    fn know(&mut self, at: Time, block: Block, fate: Fate) {
+        if fate == Fate::Arrives {
+            let arrive = |number| self.packets.arrive(at, number, block.repetitions);
+            return (block.from..block.to).for_each(arrive);
+        }
+        let newest = self.packets.next_number() - 1;
+        (block.from..block.to).for_each(|number| self.packets.give_up(at, number));
+        if block.to > newest && std::mem::take(&mut self.uncut) > 0 {
+            self.packets.give_up(at, newest);
+        }
+    }
+
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.queue.poll_dropped() {
-            self.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
+            self.packets.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
         }
     }
 
     /// How many packets have sent their last byte.
     fn sent(&self) -> usize {
         match &self.sending {
-            Some((_, block)) if block.repetitions == 0 => (block.from - self.first) as usize,
+            Some((_, block)) if block.repetitions == 0 => self.packets.place(block.from),
             _ => self.packets.len() - usize::from(self.uncut > 0),
         }
     }
 
     /// The packets at these places that were not handed on or lost, together with `flow` in its part of the queue.
     fn load(&self, flow: FlowId, places: Range<usize>) -> Load {
-        let of_flow =
-            |packet: &&Packet| packet.state != State::Gone && self.queue.together(packet.segment.flow, flow);
-        let packets = self.packets.range(places).filter(of_flow);
-        packets.fold(Load::NONE, |sum, packet| sum + Load::of(&packet.segment))
+        let of_flow = self.packets.at(places).filter(|segment| self.queue.together(segment.flow, flow));
+        of_flow.fold(Load::NONE, |sum, segment| sum + Load::of(segment))
     }
 
     fn in_transmission(&self, flow: FlowId) -> Load {
@@ -289,19 +273,23 @@ impl Link for UmtsRlc {
 
     fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
         self.advance(now);
-        self.outcomes.next(now)
+        self.packets.outcomes.next(now)
     }
 
     fn take_segment(&mut self) -> Segment {
-        self.outcomes.take()
+        self.packets.take()
+    }
+
+    fn repetitions(&self) -> Repetitions {
+        self.packets.repetitions()
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        Some(self.outcomes.due().min(self.next_change())).filter(|&due| due != Time::NEVER)
+        Some(self.packets.outcomes.due().min(self.next_change())).filter(|&due| due != Time::NEVER)
     }
 
     fn want_departures(&mut self, departures: Departures) {
-        self.departures = departures;
+        self.packets.departures = departures;
     }
 
     fn want_reports(&mut self) {}
@@ -350,8 +338,7 @@ impl Link for UmtsRlc {
     }
 
     fn let_go(&mut self) {
-        self.outcomes = Outcomes::default();
-        self.packets = VecDeque::new();
+        self.packets = Reassembly::default();
         self.failed = VecDeque::new();
         self.done = VecDeque::new();
     }

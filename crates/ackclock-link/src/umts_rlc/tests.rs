@@ -3,7 +3,7 @@ use super::*;
 use ackclock_core::{Config as _, Rate, Seq, Streams};
 
 use crate::queue::DropTailConfig;
-use crate::{AnyLink, Capacity, Files, LinkConfig, LinkContext, NoFiles, QueuePlan};
+use crate::{AnyLink, Capacity, DeliveryOrder, Files, LinkConfig, LinkContext, NoFiles, QueuePlan};
 
 /// 384 kbit/s and 20 ms: a block has 960 bytes. No delay behind it.
 fn table() -> UmtsRlcConfig {

@@ -136,6 +136,13 @@ pub fn every_link() -> Vec<Value> {
             json!({"rate": "1Mbit/s", "pdus": 3, "bler": {"kind": "rayleigh", "fer": "20%"}, "limit": 0}),
             json!({"rate": "1Mbit/s", "pdus": 8, "bler": "20%", "delivery": "by-tti", "status": "by-tti", "repetition": "by-tti"}),
         ],
+        "power-controlled" => vec![
+            json!({"order": "in-sequence"}),
+            json!({"rate": "2Mbit/s", "tti": "2ms", "errors": {"step": 0.2}, "order": "in-sequence", "delay": "2ms"}),
+            json!({"rate": "2Mbit/s", "tti": "2ms", "errors": "30%", "arq": {"guard": 2, "rounds": [2, 1]}, "order": "in-sequence"}),
+            json!({"rate": "2Mbit/s", "tti": "2ms", "errors": {"idle": "freeze"}, "arq": "none"}),
+            json!({"rate": "2Mbit/s", "tti": "2ms", "errors": "30%", "arq": {"guard": 5}}),
+        ],
         _ => vec![json!({})],
     }
     };

@@ -1,0 +1,190 @@
+//! The table of the link.
+
+use std::fmt;
+
+use ackclock_core::{Config, ConfigError, Rate, Span};
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::{Value, json};
+
+use super::PowerControlled;
+use crate::errors::{ErrorContext, Errors};
+use crate::reassembly::DeliveryOrder;
+use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
+
+/// A radio link of power-controlled slots: each packet has frames of its own, one a slot, and a frame that is damaged is sent again
+/// a fixed number of slots later, before all new ones.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PowerControlledConfig {
+    /// Rate of the channel, retransmissions included.
+    pub rate: Rate,
+    /// Transmission time interval: a slot, which carries one frame.
+    pub tti: Span,
+    /// Which frames are damaged: the process `power-control` or any other, or a share, each by itself.
+    pub errors: Errors,
+    /// What becomes of damaged frames: "none" loses their packets. In a table, `guard` says in how many slots a frame that was damaged is
+    /// sent again, and `rounds`, a list, how often in each round.
+    pub arq: Arq,
+    /// Which packets are handed on first.
+    pub order: DeliveryOrder,
+    /// How long a packet that is handed on then travels.
+    pub delay: Span,
+}
+
+/// What becomes of damaged frames.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Arq {
+    /// "none": their packets are lost.
+    None(NoArq),
+    /// They are sent again on request.
+    Nak(NakConfig),
+}
+
+/// No repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoArq {
+    /// A packet with a damaged frame is lost.
+    None,
+}
+
+/// Damaged frames are sent again on a negative acknowledgement (NAK) of the receiver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NakConfig {
+    /// A frame that was damaged in slot t is sent again in slot t + guard.
+    pub guard: u32,
+    /// How often it is sent in each round, in slots behind each other; a round begins where nothing of the one before arrived. The
+    /// scheme (1, 1, 1, 1, 1) has five rounds with one each. After the last round its packet is lost.
+    pub rounds: Vec<u32>,
+}
+
+impl Default for NakConfig {
+    /// The scheme (1, 1, 1, 1, 1) of M05.
+    fn default() -> Self {
+        Self { guard: 3, rounds: vec![1; 5] }
+    }
+}
+
+impl Arq {
+    /// Slots until a damaged frame is sent again, and how often in each round.
+    pub(super) fn scheme(&self) -> (u64, &[u32]) {
+        match self {
+            Self::None(_) => (1, &[]),
+            Self::Nak(nak) => (nak.guard.into(), &nak.rounds),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Arq {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Arq;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "\"none\", or a table with `guard` and `rounds`")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Arq, E> {
+                match text {
+                    "none" => Ok(Arq::None(NoArq::None)),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Arq, A::Error> {
+                NakConfig::deserialize(MapAccessDeserializer::new(map)).map(Arq::Nak)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl Default for PowerControlledConfig {
+    /// The channel of M05 at 384 kbit/s, without anything beside it.
+    fn default() -> Self {
+        Self {
+            rate: Rate::from_bps(384_000),
+            tti: Span::from_millis(20),
+            errors: Errors::Process(json!({ "kind": "power-control" })),
+            arq: Arq::Nak(NakConfig::default()),
+            order: DeliveryOrder::OutOfSequence,
+            delay: Span::ZERO,
+        }
+    }
+}
+
+const LONGEST: Span = Span::from_secs(1);
+/// Most slots until a frame is sent again, and most copies of one: what waits for its repetition is bounded by both.
+const MOST_SLOTS: u32 = 1000;
+
+impl Config for PowerControlledConfig {
+    /// Options of the power control need not name it.
+    fn chosen_defaults(table: &Value) -> Option<Value> {
+        table.get("errors")?.is_object().then(|| json!({ "errors": { "kind": "power-control" } }))
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        self.errors.check().map_err(|error| error.under("errors"))?;
+        if !(Span::from_millis(1)..=LONGEST).contains(&self.tti) {
+            return Err(ConfigError::new("tti", format!("{} is not 1ms to {LONGEST}", self.tti)));
+        }
+        if self.frame_bytes() == 0 {
+            return Err(ConfigError::new(
+                "rate",
+                format!("{} carries less than a byte in a slot", self.rate),
+            ));
+        }
+        let Arq::Nak(nak) = &self.arq else { return Ok(()) };
+        if !(1..=MOST_SLOTS).contains(&nak.guard) {
+            return Err(ConfigError::new("arq.guard", format!("{} is not 1 to {MOST_SLOTS}", nak.guard)));
+        }
+        let copies: u64 = nak.rounds.iter().map(|&copies| u64::from(copies)).sum();
+        if nak.rounds.is_empty() || nak.rounds.contains(&0) || copies > MOST_SLOTS.into() {
+            let message = format!("{:?} is not a list of 1 to {MOST_SLOTS} in all, none 0", nak.rounds);
+            return Err(ConfigError::new("arq.rounds", message));
+        }
+        Ok(())
+    }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let errors = self.errors.complete().map_err(|error| error.under("errors"))?;
+        Ok(Self { errors, ..self })
+    }
+}
+
+impl PowerControlledConfig {
+    pub(super) fn frame_bytes(&self) -> u32 {
+        u32::try_from(self.rate.bytes_in(self.tti)).unwrap_or(u32::MAX)
+    }
+
+    /// The share of frames that arrives.
+    fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
+        let bad = self.errors.share(files).map_err(|error| error.under("errors"))?;
+        if bad >= 1.0 {
+            return Err(ConfigError::new("errors", "every frame is damaged: nothing would ever pass"));
+        }
+        Ok(1.0 - bad)
+    }
+}
+
+impl LinkConfig for PowerControlledConfig {
+    fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
+        let rate = Rate::from_bps_f64(self.rate.as_bps() as f64 * self.good(files)?);
+        Ok(Nominal { rate, delay: self.delay })
+    }
+
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
+        let good = self.good(context.files)?;
+        let LinkContext { queue, meaning, streams, name, files } = context;
+        let name = &format!("{name}/errors");
+        let errors = self.errors.build(ErrorContext { streams, name, files, block: self.tti });
+        let errors = errors.map_err(|error| error.under("errors"))?;
+        Ok(AnyLink::Other(Box::new(PowerControlled::new(self.clone(), good, errors, queue.build(), meaning))))
+    }
+
+    fn has_medium(&self) -> bool {
+        false
+    }
+}
