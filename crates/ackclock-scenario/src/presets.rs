@@ -26,7 +26,8 @@ macro_rules! presets {
 }
 
 /// Every preset.
-pub static PRESETS: &[Preset] = presets!["cr02", "cr04", "ac06", "l02", "m05", "hsdpa", "linux"];
+pub static PRESETS: &[Preset] =
+    presets!["cr02", "cr04", "ac06", "l02", "m05", "m05-uplink", "hsdpa", "linux"];
 
 /// The `[[flow]]` table of a file that has the preset called `name` and says nothing but `sender`, a name or a table.
 ///
