@@ -331,6 +331,63 @@ fn harq_costs_the_slots_in_which_something_is_sent_again() {
     }
 }
 
+/// In bursts repetitions fill bad slots in which something new would have failed, so that there are fewer of them than of independent
+/// errors. The capacity is what was carried, with what was then given up.
+#[test]
+fn the_capacity_counts_the_repetitions_that_bursts_make() {
+    let bursts = json!({"error": {"kind": "rayleigh", "fer": "20%", "doppler": 0.02}, "limit": 3});
+    let table = with_harq(bursts.clone());
+    let (mut link, seconds) = (cell(table.clone(), Capacity::Unlimited, 11), 400);
+    let (mut number, mut bytes) = (0, 0);
+    for step in 0..10 * seconds {
+        let now = micros(step * 100_000);
+        while let Some((_, event, segment)) = link.poll_event(now) {
+            let ended = matches!(event, LinkEvent::Delivered | LinkEvent::Dropped(_));
+            bytes += u64::from(ended) * u64::from(segment.wire_bytes());
+        }
+        while link.view(now, FlowId(0)).waiting.packets < 40 {
+            offer(&mut *link, now, segment(0, number, 1000));
+            number += 1;
+        }
+    }
+    let carried = bytes as f64 * 8.0 / seconds as f64;
+    let capacity = link.capacity_bps(secs(seconds)).unwrap();
+    assert!((carried / capacity - 1.0).abs() < 0.002, "{carried} of {capacity}");
+    // Independent transmissions would be 1 + 0.2 (1 + 0.2 + 0.04) = 1.248.
+    let independent = 921_600.0 / 1.248;
+    assert!((capacity / independent - 1.0).abs() > 0.01, "{capacity}, {independent}");
+}
+
+#[test]
+fn out_of_sequence_a_packet_does_not_wait_for_one_that_failed() {
+    // Every first transmission that ends in the third slot of ten fails, and no repetition does.
+    let mut table =
+        with_harq(json!({"error": {"kind": "recording", "file": "third-of-ten"}, "repetition_error": 0.0}));
+    let ended = |table: &Value| {
+        let mut link = cell(table.clone(), Capacity::Unlimited, 1);
+        for number in 0..4 {
+            // Each fills a slot of 230.4 B but for 0.4 B; the first goes in slot 1, which ends at 4 ms.
+            offer(&mut *link, Time::ZERO, segment(0, number, 230));
+        }
+        let ended = std::iter::from_fn(|| link.poll_event(secs(1)));
+        ended.map(|(at, _, segment)| (at.as_nanos() / 1_000_000, segment.seq.0)).collect::<Vec<_>>()
+    };
+    table["remainder"] = "waste".into();
+    let in_order = ended(&table);
+    table["harq"]["order"] = "out-of-sequence".into();
+    let whole = ended(&table);
+    let late: Vec<_> = in_order.iter().filter(|(at, _)| *at > 12).map(|&(_, number)| number).collect();
+    assert_eq!(in_order.iter().map(|&(_, number)| number).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    // One of them failed; in order those behind it wait for its repetition, 12 ms after it began.
+    let last = whole.last().unwrap();
+    assert_eq!(
+        (whole.iter().filter(|(at, _)| *at > 12).count(), last.1),
+        (1, late[0]),
+        "{in_order:?} {whole:?}"
+    );
+    assert!(late.len() > 1, "{in_order:?}");
+}
+
 #[test]
 fn a_repetition_comes_after_its_delay_and_the_limit_gives_a_packet_up() {
     let mut link = cell(with_harq(json!({"error": 0.3, "limit": 2})), Capacity::Unlimited, 5);

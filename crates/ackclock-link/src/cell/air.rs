@@ -9,6 +9,8 @@ pub(super) struct Air {
     pub(super) carries: Carries,
     pub(super) begins: Time,
     pub(super) slots: u64,
+    /// What they count as to the scheduler, bit/s.
+    pub(super) served: f64,
     /// When they end; [`Time::NEVER`] where nothing is being sent.
     pub(super) ends: Time,
     /// Packets of which the last byte is among them.
@@ -32,6 +34,7 @@ impl Air {
             carries: Carries::New,
             begins: Time::ZERO,
             slots: 0,
+            served: 0.0,
             ends: Time::NEVER,
             last: Vec::new(),
         }

@@ -1,8 +1,8 @@
 //! HARQ: what failed in a slot is sent again in another.
 //!
 //! A block is what one service carries to a user. Where it fails, the same block takes slots again, at least a delay after its
-//! transmission began, before the user sends anything new; the receiver hands packets on in order. A packet is lost where a part of it was in
-//! a block that failed more often than the limit allows.
+//! transmission began, before the user sends anything new; the receiver hands packets on in order, or each as soon as it is whole. A packet
+//! is lost where a part of it was in a block that failed more often than the limit allows.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess};
-use crate::{Errors, Fate, Files};
+use crate::{DeliveryOrder, Errors, Fate, Files};
 
 /// How a cell sends again what failed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +27,21 @@ pub struct HarqConfig {
     pub delay: Span,
     /// Most repetitions of a block; one that fails then too is lost with its packets.
     pub limit: u32,
+    /// Whether packets are handed on in the order in which they were sent, or each as soon as it is whole.
+    pub order: DeliveryOrder,
+    /// Whether a repetition counts as service in the averages of the scheduler.
+    pub repetitions: Repetitions,
+}
+
+/// What a repetition is to a scheduler that keeps averages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repetitions {
+    /// Service of as much as the block carried: the user had the slots.
+    #[default]
+    Served,
+    /// No service: the user got nothing new.
+    Ignored,
 }
 
 impl Default for HarqConfig {
@@ -37,6 +52,8 @@ impl Default for HarqConfig {
             repetition_error: None,
             delay: Span::from_millis(12),
             limit: 3,
+            order: DeliveryOrder::InSequence,
+            repetitions: Repetitions::Served,
         }
     }
 }
@@ -81,6 +98,8 @@ pub(super) struct Harq {
     again: Option<AnyErrorProcess>,
     delay: Span,
     limit: u32,
+    order: DeliveryOrder,
+    counts: Repetitions,
     blocks: VecDeque<Block>,
     /// The packets that end in them.
     packets: VecDeque<Segment>,
@@ -88,6 +107,8 @@ pub(super) struct Harq {
     air: usize,
     /// The packet that goes on from a block before has lost a part.
     broken: bool,
+    /// The last packet that was sent goes on in the next block.
+    goes_on: bool,
 }
 
 /// What one service carried.
@@ -96,8 +117,14 @@ struct Block {
     /// Slots that it takes.
     slots: u64,
     repetitions: u32,
+    /// How many bits it carries in a second of such slots, as schedulers weigh it.
+    served: f64,
     /// How many packets end in it and were not handed on.
     ends: u32,
+    /// Whether the first of them began in a block before.
+    continues: bool,
+    /// Whether all of it is the middle of one packet.
+    is_middle: bool,
     rest: Rest,
 }
 
@@ -133,28 +160,44 @@ impl Harq {
             again: again.map_err(|error| error.under("repetition_error"))?,
             delay: config.delay,
             limit: config.limit,
+            order: config.order,
+            counts: config.repetitions,
             blocks: VecDeque::new(),
             packets: VecDeque::new(),
             air: 0,
             broken: false,
+            goes_on: false,
         })
     }
 
-    /// A new block was sent, in which these packets end.
-    pub(super) fn sent(&mut self, packets: &[Segment], rest: Rest, slots: u64) {
+    /// A new block of so many slots was sent, in which these packets end; it counts as `served` to the scheduler.
+    pub(super) fn sent(&mut self, packets: &[Segment], rest: Rest, slots: u64, served: f64) {
         self.air = self.blocks.len();
         let ends = packets.len() as u32;
-        self.blocks.push_back(Block { state: State::Sent, slots, repetitions: 0, ends, rest });
+        let continues = std::mem::replace(&mut self.goes_on, rest == Rest::Begun);
+        let is_middle = continues && ends == 0;
+        let state = State::Sent;
+        self.blocks.push_back(Block {
+            state,
+            slots,
+            repetitions: 0,
+            served,
+            ends,
+            continues,
+            is_middle,
+            rest,
+        });
         self.packets.extend(packets);
     }
 
-    /// Sends the first block again that waits for it at `now`, and gives the slots that it takes.
-    pub(super) fn repeat(&mut self, now: Time) -> Option<u64> {
+    /// Sends the first block again that waits for it at `now`, and gives the slots that it takes and what it counts as to the scheduler.
+    pub(super) fn repeat(&mut self, now: Time) -> Option<(u64, f64)> {
         self.air = self.blocks.iter().position(|block| block.waits(now))?;
         let block = &mut self.blocks[self.air];
         block.state = State::Sent;
         block.repetitions += 1;
-        Some(block.slots)
+        let served = if self.counts == Repetitions::Served { block.served } else { 0.0 };
+        Some((block.slots, served))
     }
 
     /// Whether a block waits at `now` to be sent again.
@@ -180,8 +223,65 @@ impl Harq {
         }
     }
 
-    /// The next packet that is handed on or given up, in order.
+    /// The next packet that is handed on or given up.
     pub(super) fn release(&mut self) -> Option<(Segment, Fate)> {
+        match self.order {
+            DeliveryOrder::InSequence => self.release_first(),
+            DeliveryOrder::OutOfSequence => self.release_whole(),
+        }
+    }
+
+    /// The first packet of which all is known, wherever it is.
+    fn release_whole(&mut self) -> Option<(Segment, Fate)> {
+        while let Some(block) = self.blocks.front().filter(|block| block.is_over() && block.ends == 0) {
+            self.broken |= block.state == State::Lost && block.rest == Rest::Begun;
+            self.blocks.pop_front();
+        }
+        let mut before = 0;
+        for index in 0..self.blocks.len() {
+            let block = &self.blocks[index];
+            let (ends, continues) = (block.ends, block.continues);
+            if ends > 0 && block.is_over() {
+                let lost = block.state == State::Lost;
+                if !continues {
+                    return self.take(index, before, lost);
+                }
+                if let Some(broken) = self.lacks_part(index) {
+                    self.blocks[index].continues = false;
+                    return self.take(index, before, lost || broken);
+                }
+                if ends > 1 {
+                    return self.take(index, before + 1, lost);
+                }
+            }
+            before += ends as usize;
+        }
+        None
+    }
+
+    /// Whether the packet that goes on into a block lacks a part from those before; `None` where that is not known yet.
+    fn lacks_part(&mut self, index: usize) -> Option<bool> {
+        let mut lost = false;
+        for block in self.blocks.range(..index).rev() {
+            if !block.is_over() {
+                return None;
+            }
+            lost |= block.state == State::Lost;
+            if !block.is_middle {
+                return Some(lost);
+            }
+        }
+        Some(std::mem::take(&mut self.broken) || lost)
+    }
+
+    /// Takes a packet out that ends in a block; `place` is its place among all.
+    fn take(&mut self, block: usize, place: usize, lost: bool) -> Option<(Segment, Fate)> {
+        self.blocks[block].ends -= 1;
+        Some((self.packets.remove(place)?, if lost { Fate::Lost } else { Fate::Arrives }))
+    }
+
+    /// The next packet, in order.
+    fn release_first(&mut self) -> Option<(Segment, Fate)> {
         loop {
             let block = self.blocks.front_mut()?;
             let lost = match block.state {
@@ -207,7 +307,112 @@ impl Harq {
 }
 
 impl Block {
+    /// Whether its fate is known.
+    fn is_over(&self) -> bool {
+        matches!(self.state, State::Received | State::Lost)
+    }
+
     fn waits(&self, now: Time) -> bool {
         matches!(self.state, State::Failed(due) if due <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::{FlowId, Seq, Streams};
+
+    use super::*;
+    use crate::NoFiles;
+
+    fn harq(change: impl FnOnce(&mut HarqConfig)) -> Harq {
+        let mut config = HarqConfig { error: crate::Loss(0.0).into(), ..HarqConfig::default() };
+        change(&mut config);
+        let streams = &Streams::new(1, 0);
+        let block = Span::from_millis(2);
+        let context = ErrorContext { streams, name: "harq", files: &NoFiles, block };
+        Harq::new(&config, [context, context]).unwrap()
+    }
+
+    /// Packets of these numbers.
+    fn packets(numbers: &[u32]) -> Vec<Segment> {
+        numbers.iter().map(|&number| Segment::data(FlowId(0), Seq(number), 100, 40)).collect()
+    }
+
+    /// Four blocks: 0, 1 and the head of 2; the tail of 2, 3 and the head of 4; a middle of 4; its tail and 5.
+    fn four_blocks(order: DeliveryOrder) -> Harq {
+        let mut harq = harq(|config| config.order = order);
+        for (numbers, rest) in
+            [(&[0, 1][..], Rest::Begun), (&[2, 3], Rest::Begun), (&[], Rest::Begun), (&[4, 5], Rest::Empty)]
+        {
+            harq.sent(&packets(numbers), rest, 1, 1e6);
+        }
+        harq
+    }
+
+    /// What is released, and whether it arrives.
+    fn released(harq: &mut Harq) -> Vec<(u32, bool)> {
+        std::iter::from_fn(|| harq.release())
+            .map(|(segment, fate)| (segment.seq.0, fate == Fate::Arrives))
+            .collect()
+    }
+
+    fn arrived(numbers: &[u32]) -> Vec<(u32, bool)> {
+        numbers.iter().map(|&number| (number, true)).collect()
+    }
+
+    #[test]
+    fn packets_are_handed_on_in_order_or_as_soon_as_they_are_whole() {
+        for (order, first, second) in [
+            (DeliveryOrder::InSequence, &[][..], &[0, 1, 2, 3, 4, 5][..]),
+            // 2 waits for its head.
+            (DeliveryOrder::OutOfSequence, &[3, 4, 5], &[0, 1, 2]),
+        ] {
+            let mut harq = four_blocks(order);
+            harq.blocks[0].state = State::Failed(Time::ZERO);
+            harq.blocks.iter_mut().skip(1).for_each(|block| block.state = State::Received);
+            assert_eq!(released(&mut harq), arrived(first), "{order:?}");
+            harq.blocks[0].state = State::Received;
+            assert_eq!(released(&mut harq), arrived(second), "{order:?}");
+            assert_eq!((harq.blocks.len(), harq.packets.len()), (0, 0), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_packet_that_lacks_a_part_is_lost_in_either_order() {
+        for order in [DeliveryOrder::InSequence, DeliveryOrder::OutOfSequence] {
+            for (lost, expected) in
+                [(0, [false, false, false, true, true, true]), (2, [true, true, true, true, false, true])]
+            {
+                let mut harq = four_blocks(order);
+                harq.blocks.iter_mut().for_each(|block| block.state = State::Received);
+                harq.blocks[lost].state = State::Lost;
+                let expected: Vec<_> = (0..).zip(expected).collect();
+                assert_eq!(released(&mut harq), expected, "{order:?}, block {lost}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_that_was_lost_before_is_not_forgotten() {
+        let mut harq = harq(|config| config.order = DeliveryOrder::OutOfSequence);
+        harq.sent(&packets(&[0]), Rest::Begun, 1, 1e6);
+        harq.blocks[0].state = State::Lost;
+        assert_eq!(released(&mut harq), [(0, false)]);
+        harq.sent(&packets(&[1, 2]), Rest::Begun, 1, 1e6);
+        harq.blocks[0].state = State::Received;
+        assert_eq!(released(&mut harq), [(1, false), (2, true)]);
+        harq.sent(&packets(&[3]), Rest::Empty, 1, 1e6);
+        harq.blocks[0].state = State::Received;
+        assert_eq!(released(&mut harq), [(3, true)], "its head had arrived");
+    }
+
+    #[test]
+    fn a_repetition_counts_as_what_the_block_carried_or_as_nothing() {
+        for (repetitions, served) in [(Repetitions::Served, 4e5), (Repetitions::Ignored, 0.0)] {
+            let mut harq = harq(|config| config.repetitions = repetitions);
+            harq.sent(&packets(&[0]), Rest::Empty, 2, 4e5);
+            harq.blocks[0].state = State::Failed(Time::ZERO);
+            assert_eq!(harq.repeat(Time::ZERO), Some((2, served)), "{repetitions:?}");
+        }
     }
 }

@@ -87,13 +87,15 @@ impl Link for Cell {
     }
 
     /// What the scheduler would have given the users to whom flows came, had all of them always had packets to send of the
-    /// mean size of this run; or what it did carry, where that is more because only users with good channels asked.
+    /// mean size of this run, and as many repetitions to a slot as there were; or what it did carry, where that is more because only users with good channels asked.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
         let packet_bytes = self.bytes.checked_div(self.waits.count()).unwrap_or(FULL_PACKET);
         let all = self.reference.mean_bps_before(self.slots.at(until), packet_bytes)?;
         let slots = until.since(Time::ZERO).as_secs_f64() * self.slots.per_second() as f64;
-        (slots > 0.0).then(|| (all / self.transmissions).max(self.sent as f64 / slots))
+        let [new, again] = self.used.map(|slots| slots as f64);
+        let transmissions = if new > 0.0 { (new + again) / new } else { self.transmissions };
+        (slots > 0.0).then(|| (all / transmissions).max(self.sent as f64 / slots))
     }
 
     // It has no medium of its own, and no table asks for another.

@@ -43,7 +43,7 @@ mod slots;
 mod synthetic;
 
 pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport};
-pub use harq::HarqConfig;
+pub use harq::{HarqConfig, Repetitions};
 pub use rates::RateRow;
 pub use short::{CountsAt, ShortFlows};
 pub use synthetic::Synthetic;
@@ -87,8 +87,9 @@ pub struct Cell {
     next: u64,
     /// When whose blocks may be sent again, in the order of time.
     repetitions: VecDeque<(Time, u32)>,
-    /// Mean transmissions of what is sent.
+    /// Mean transmissions of what is sent, and slots that were used for what is new and for repetitions.
     transmissions: f64,
+    used: [u64; 2],
     air: Air,
     departures: Departures,
     outcomes: Outcomes,
@@ -125,6 +126,7 @@ impl Cell {
             next: 0,
             repetitions: VecDeque::new(),
             transmissions,
+            used: [0; 2],
             air: Air::silent(),
             departures: Departures::Unwatched,
             outcomes: Outcomes::default(),
@@ -215,16 +217,20 @@ impl Cell {
         let member = &mut self.members[user as usize];
         let grant = self.grants[member.state.1];
         let repetition = member.harq.as_mut().and_then(|harq| harq.repeat(start));
-        let (carries, slots, sent) = match repetition {
-            Some(slots) => (Carries::Repetition, slots, 0),
-            None => (Carries::New, grant.slots, self.send(start, user, grant)),
+        let (carries, slots, served) = match repetition {
+            Some((slots, served)) => (Carries::Repetition, slots, served),
+            None => {
+                let sent = self.send(start, user, grant);
+                self.sent += u128::from(sent);
+                (Carries::New, grant.slots, grant.bps * (sent as f64 / grant.work as f64))
+            }
         };
-        self.sent += u128::from(sent);
-        let (rate, served) = (grant.bps, grant.bps * (sent as f64 / grant.work as f64));
+        self.used[carries as usize] += slots;
+        let rate = grant.bps;
         self.scheduler.served(Service { user, slot: self.next, slots, rate, served });
         self.next += slots;
         let (ends, last) = (self.slots.start(self.next), std::mem::take(&mut self.air.last));
-        self.air = Air { user, carries, begins: start, slots, ends, last };
+        self.air = Air { user, carries, begins: start, slots, served, ends, last };
         let member = &self.members[user as usize];
         let waits = member.begun.is_some() || member.harq.as_ref().is_some_and(|harq| harq.waits(start));
         if !waits
@@ -278,7 +284,7 @@ impl Cell {
         };
         if self.air.carries == Carries::New {
             let rest = if member.begun.is_some() { Rest::Begun } else { Rest::Empty };
-            harq.sent(&last, rest, self.air.slots);
+            harq.sent(&last, rest, self.air.slots, self.air.served);
         }
         let again = harq.land(self.air.begins, at);
         self.repetitions.extend(again.map(|due| (due, user)));

@@ -26,6 +26,7 @@ impl Files for MadeUp {
             "errors" => {
                 "00011\n001 # lost from 30 to 50 ms and from 70 to 80, where an interval lasts 10 ms\n"
             }
+            "third-of-ten" => "0010000000",
             "lossy" => "time_s,rate_kbps,delay_ms,loss\n0,800,20,0.2\n0.02,0,5,0\n0.05,2000,1,0\n0.1,,,\n",
             _ => return std::fs::read(path).map(Arc::from).map_err(|error| format!("{path}: {error}")),
         };
