@@ -31,12 +31,14 @@ pub(crate) struct State {
     mss: u32,
     window: u32,
     ssthresh: u32,
+    loss_window: u32,
 }
 
 impl BuildControl for State {
     fn build(_: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         let window = context.initial_window.max(context.mss);
-        Self { mss: context.mss, window, ssthresh: context.initial_ssthresh }
+        let &CcContext { mss, initial_ssthresh: ssthresh, loss_window, .. } = context;
+        Self { mss, window, ssthresh, loss_window }
     }
 }
 
@@ -56,7 +58,7 @@ impl CongestionControl for State {
         // RFC 5681 equation (4).
         self.ssthresh = (event.flight / 2).max(self.mss.saturating_mul(2));
         self.window = match event.cause {
-            Congestion::Timeout => self.mss,
+            Congestion::Timeout => self.loss_window,
             Congestion::FastRetransmit | Congestion::Ecn => self.ssthresh.min(self.window),
         };
     }

@@ -31,12 +31,25 @@ fn case() -> impl Strategy<Value = Case> {
     let switch = || prop::sample::select(vec!["on", "off"]);
     let stack = prop::sample::select(vec!["rfc", "linux"]);
     let switches = (switch(), switch(), switch(), switch());
-    let sender = (row, switches, stack).prop_map(|(kind, (handshake, ecn, limited, prr), stack)| {
-        json!({
+    let thresholds = prop::sample::select(vec![json!(3), json!(7), json!("careful"), json!("aggressive")]);
+    let sender = (row, switches, stack, thresholds, 1u32..4);
+    let sender = sender.prop_map(|(kind, (handshake, ecn, limited, prr), stack, threshold, loss_window)| {
+        let (mut limited, mut options) = (limited, json!({}));
+        if stack == "rfc" {
+            options["loss_window"] = format!("{loss_window}p").into();
+            let adapts = threshold.is_string();
+            if !adapts || ["sack", "westwood-plus", "cubic", "bbr"].contains(&kind) {
+                options["dup_thresh"] = threshold;
+                limited = if adapts { "off" } else { limited };
+            }
+        }
+        let rest = json!({
             "stack": stack, "prr": prr,
             "kind": kind, "handshake": handshake, "ecn": ecn, "limited_transmit": limited, "timestamps": "on",
             "timestamp_tick": "1ms", "rto": {"min": "200ms"},
-        })
+        });
+        options.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        options
     });
     let options = (any::<bool>(), any::<bool>());
     let path = (0.0f64..0.2, 0.0f64..0.1, 0u64..60);

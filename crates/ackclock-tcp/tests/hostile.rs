@@ -54,8 +54,11 @@ fn config() -> impl Strategy<Value = Value> {
             if linux {
                 return in_linux(kind, ecn);
             }
+            let adapts = limited == "off" && ["sack", "westwood-plus", "cubic", "bbr"].contains(&kind);
+            let threshold = if guard == "on" { json!("careful") } else { json!("aggressive") };
             json!({
                 "kind": kind, "recover_guard": guard, "limited_transmit": limited, "ecn": ecn,
+                "dup_thresh": if adapts { threshold } else { json!(3) },
                 "sack_memory": memory, "timestamps": "on", "rto": {"tick": tick, "min": "200ms"},
             })
         },
