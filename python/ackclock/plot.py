@@ -226,18 +226,21 @@ def _class_name(transfers: pd.DataFrame, first: int) -> str:
     return f"> {(first - 1) / 1e3:g}" if np.isnan(float(largest)) else f"≤ {float(largest) / 1e3:g}"
 
 
-def time_series(series: Series, flow: int = 0, span: tuple[float, float] | None = None) -> Figure:
+def time_series(
+    series: Series, flow: int = 0, span: tuple[float, float] | None = None, *, uplink: bool = False
+) -> Figure:
     """Window and threshold, queue, rate and round trip time of a flow over time.
 
     Args:
         series: One entry of `Results.series`.
         flow: The flow's id; of a flow that has none of these only the queue is drawn.
         span: First and last second to show.
+        uplink: Whether to draw the queue of the mobiles too, which uploads fill.
 
     Raises:
         ValueError: if no sample lies in the span, or there is nothing to draw.
     """
-    rows = _rows(series, flow)
+    rows = _rows(series, flow, uplink=uplink)
     kept = _within(series["time"], span)
     time = series["time"][kept]
     with mpl.rc_context(STYLE):
@@ -331,11 +334,12 @@ def _mean_and_interval(curve: Curve, confidence: float) -> tuple[NDArray[np.floa
     return mean, half
 
 
-def _rows(series: Series, flow: int) -> Sequence[tuple[str, tuple[str, ...], float]]:
+def _rows(series: Series, flow: int, *, uplink: bool) -> Sequence[tuple[str, tuple[str, ...], float]]:
     """The panels of a flow's series that can be drawn: label, names in the series, factor to the label's unit."""
     every = (
         ("window\n(packets)", (f"cwnd/{flow}", f"ssthresh/{flow}"), 1.0),
         ("queue\n(packets)", ("queue",), 1.0),
+        *([("queue up\n(packets)", ("up.queue_packets",), 1.0)] if uplink else []),
         ("rate over 1 s\n(kbit/s)", (f"rate/{flow}",), 1e-3),
         ("RTT\n(ms)", (f"rtt/{flow}",), 1e3),
     )

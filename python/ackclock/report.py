@@ -190,10 +190,11 @@ def _figures(results: Results) -> Iterator[Figure]:
         )
     if not results.flows.empty:
         yield from _figures_of_flows(results)
+    uploads = "towards" in results.flows and bool((results.flows["towards"] == "server").any())
     for i, series in enumerate(results.series):
         flow = next((int(name.removeprefix("cwnd/")) for name in series if name.startswith("cwnd/")), 0)
         said = f"Run {i + 1}, flow {flow}." if f"cwnd/{flow}" in series else f"Run {i + 1}."
-        yield Figure(f"series-{i}", said, plot.time_series(series, flow))
+        yield Figure(f"series-{i}", said, plot.time_series(series, flow, uplink=uploads))
 
 
 def _figures_of_flows(results: Results) -> Iterator[Figure]:

@@ -178,6 +178,7 @@ _COLUMNS = {
     "held_acks": ("held_acks", 1.0),
     "relay_cwnd_bytes": ("relay_cwnd", 1.0),
     "relay_buffered_bytes": ("relay_buffer", 1.0),
+    "drops": ("drops", 1.0),
 }
 
 
@@ -195,8 +196,9 @@ def read_series(path: str | os.PathLike[str]) -> Series:
             table = pd.read_csv(path)
         series = {"time": table.pop("t_s").to_numpy(dtype=float)}
         for name in table:
-            place, column = str(name).split(".")
-            stem, factor = _COLUMNS.get(column, ("", 1.0))
+            place, column = str(name).split(".", 1)
+            # Of a link layer, or of the link from the mobiles: which direction, and what.
+            stem, factor = _COLUMNS.get(column, (column if "." in column else "", 1.0))
             number = place.lstrip("abcdefghijklmnopqrstuvwxyz")
             values = factor * table[name].to_numpy(dtype=float)
             if column in ("cwnd_bytes", "ssthresh_bytes", "relay_cwnd_bytes"):

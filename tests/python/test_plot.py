@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+import ackclock
 from ackclock import plot
 from ackclock.axis import numbers
 from ackclock.results import Results
@@ -113,6 +114,20 @@ def test_latency_by_size_has_a_curve_a_user_or_a_point():
     assert [line.get_label() for line in plot.latency_by_size(Results(swept)).axes[0].lines] == ["reno", "sack"]
     with pytest.raises(ValueError, match="no transfers"):
         plot.latency_by_size(Results([run_object()]))
+
+
+def test_an_upload_is_drawn_with_the_queue_of_its_mobile():
+    upload = {
+        "duration": "20s", "edge.down.rate": "4Mbit/s", "edge.up.rate": "1Mbit/s", "edge.buffer": "30p",
+        "flow.0.towards": "server", "flow.0.max_window": "100p",
+    }  # fmt: skip
+    (series,) = ackclock.run("scenarios/cr02-item1.toml", set=upload, series_interval=0.1).series
+    figure = plot.time_series(series, uplink=True)
+    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes][1:3] == ["queue", "queue up"]
+    # The upload overflows the queue of 30 packets, which a sample may just miss.
+    assert 28 <= max(figure.axes[2].lines[0].get_ydata()) <= 30
+    assert series["up.drops"].sum() > 0
+    assert len(plot.time_series(series).axes) == 4
 
 
 def test_a_series_without_flows_shows_the_queue(series):

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ackclock_core::results::{FlowResult, RunResult, TransferResult, UserResult};
+use ackclock_core::results::{FairnessResult, FlowResult, LinkResult, RunResult, TransferResult, UserResult};
+use ackclock_scenario::Point;
 use serde_json::Value;
 
 use crate::statistics::{self, Confidence, Estimate};
@@ -12,6 +13,7 @@ use crate::table::{Align, Table, estimate, rate_unit, terminal_width};
 const MOST_FLOWS_SHOWN: usize = 20;
 
 /// A number that a table shows of a thing.
+#[derive(Clone, Copy)]
 struct Measure<T: ?Sized> {
     heading: &'static str,
     unit: Unit,
@@ -53,14 +55,20 @@ const FLOW: &[Measure<FlowResult>] = &[
     Measure { heading: "done s", unit: Unit::Plain, of: |flow| flow.completion_s },
 ];
 
-const BOTTLENECK: &[Measure<RunResult>] = &[
-    Measure { heading: "capacity", unit: Unit::Rate, of: |run| run.bottleneck.capacity_bps },
-    Measure { heading: "used %", unit: Unit::Share, of: |run| run.bottleneck.utilisation },
-    Measure { heading: "drops", unit: Unit::Plain, of: |run| Some(run.bottleneck.drops as f64) },
-    Measure { heading: "queue mean ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.mean },
-    Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |run| run.bottleneck.queue_ms.p95 },
-    Measure { heading: "Jain users", unit: Unit::Plain, of: |run| run.fairness.jain_users },
-    Measure { heading: "Jain flows", unit: Unit::Plain, of: |run| run.fairness.jain_flows },
+/// The link of a direction, and how fair the run was where that stands beside it.
+struct OneWay {
+    link: LinkResult,
+    fairness: Option<FairnessResult>,
+}
+
+const LINK: &[Measure<OneWay>] = &[
+    Measure { heading: "capacity", unit: Unit::Rate, of: |way| way.link.capacity_bps },
+    Measure { heading: "used %", unit: Unit::Share, of: |way| way.link.utilisation },
+    Measure { heading: "drops", unit: Unit::Plain, of: |way| Some(way.link.drops as f64) },
+    Measure { heading: "queue mean ms", unit: Unit::Plain, of: |way| way.link.queue_ms.mean },
+    Measure { heading: "queue p95 ms", unit: Unit::Plain, of: |way| way.link.queue_ms.p95 },
+    Measure { heading: "Jain users", unit: Unit::Plain, of: |way| way.fairness?.jain_users },
+    Measure { heading: "Jain flows", unit: Unit::Plain, of: |way| way.fairness?.jain_flows },
 ];
 
 const USER: &[Measure<UserResult>] = &[
@@ -81,8 +89,15 @@ const POINT: &[Measure<RunResult>] = &[
     Measure { heading: "time-outs", unit: Unit::Plain, of: |run| Some(sum(run, |user| user.timeouts)) },
 ];
 
+/// What stands behind, where there are uploads.
+const POINT_UP: &[Measure<RunResult>] = &[
+    Measure { heading: "up queue p95 ms", unit: Unit::Plain, of: |run| run.uplink.queue_ms.p95 },
+    Measure { heading: "up used %", unit: Unit::Share, of: |run| run.uplink.utilisation },
+    Measure { heading: "up drops", unit: Unit::Plain, of: |run| Some(run.uplink.drops as f64) },
+];
+
 /// What the flows of one scenario got, and how the bottleneck fared; means over `runs` with their intervals.
-pub(crate) fn of_runs(runs: &[&RunResult], confidence: Confidence) -> String {
+pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> String {
     let width = terminal_width();
     let mut tables = Vec::new();
     let flows = flow_rows(runs);
@@ -93,11 +108,45 @@ pub(crate) fn of_runs(runs: &[&RunResult], confidence: Confidence) -> String {
     if flows.is_empty() || users.len() > 1 {
         tables.push(table(&["user"], &users, USER, confidence));
     }
-    tables.push(table(&[], &[(Vec::new(), runs.to_vec())], BOTTLENECK, confidence));
+    tables.push(links(runs, uploads, confidence));
     tables.extend(transfers(runs, confidence));
     let tables: Vec<_> = tables.iter().map(|table| table.render(width)).collect();
     let note = if runs.len() > 1 { interval_note(runs.len(), confidence) } else { String::new() };
     tables.join("\n") + &note
+}
+
+/// The link towards the mobiles, and beside uploads the one from them.
+fn links(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> Table {
+    let down: Vec<_> = runs
+        .iter()
+        .map(|run| OneWay { link: run.bottleneck.clone(), fairness: Some(run.fairness) })
+        .collect();
+    let up: Vec<_> = runs.iter().map(|run| OneWay { link: run.uplink.clone(), fairness: None }).collect();
+    let (down, up) = (down.iter().collect(), up.iter().collect());
+    match uploads {
+        Uploads::None => table(&[], &[(Vec::new(), down)], LINK, confidence),
+        Uploads::Some => {
+            let rows = [(vec!["down".to_owned()], down), (vec!["up".to_owned()], up)];
+            table(&["link"], &rows, LINK, confidence)
+        }
+    }
+}
+
+/// Whether there are uploads, beside which the link from the mobiles counts too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Uploads {
+    /// There are.
+    Some,
+    /// All data goes to the mobiles.
+    None,
+}
+
+impl Uploads {
+    /// At any of these points.
+    pub(crate) fn of(points: &[Point]) -> Self {
+        let uploads = points.iter().any(|point| point.scenario.tables().has_uploads());
+        if uploads { Self::Some } else { Self::None }
+    }
 }
 
 /// A point of a sweep or comparison, and its finished runs.
@@ -109,7 +158,12 @@ pub(crate) struct PointRuns<'a> {
 }
 
 /// One row a point; `*` marks those that no other beats in goodput and round-trip time at once, where `marks` says so.
-pub(crate) fn of_points(points: &[PointRuns<'_>], marks: Marks, confidence: Confidence) -> String {
+pub(crate) fn of_points(
+    points: &[PointRuns<'_>],
+    marks: Marks,
+    uploads: Uploads,
+    confidence: Confidence,
+) -> String {
     let keys: Vec<&str> =
         points.first().map_or(Vec::new(), |point| point.labels.iter().map(|(key, _)| key.as_str()).collect());
     let best = match marks {
@@ -134,7 +188,8 @@ pub(crate) fn of_points(points: &[PointRuns<'_>], marks: Marks, confidence: Conf
         Marks::Best => "\n* no other combination has more goodput and a smaller round-trip time.\n",
         Marks::None => "",
     };
-    table(&headings, &rows, POINT, confidence).render(terminal_width()) + legend + &note
+    let measures = if uploads == Uploads::Some { &[POINT, POINT_UP].concat() } else { POINT };
+    table(&headings, &rows, measures, confidence).render(terminal_width()) + legend + &note
 }
 
 /// Whether the best points are marked.

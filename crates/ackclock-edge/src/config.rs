@@ -43,7 +43,8 @@ pub struct EdgeConfig {
     /// How many such cells there are. Each has users and flows of its own, as many as the file says, and an edge; they share
     /// nothing.
     pub cells: u32,
-    /// What the queue of the link from the mobiles holds; everything where it is left out, which no scenario with an upload may do.
+    /// What the queue of the link from the mobiles holds. Left out it is what `buffer` says where there are uploads, and everything where
+    /// there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_buffer: Option<Size>,
     /// Queue discipline of the link from the mobiles: a name, or a table with `kind`; "drop-tail" where it is left out.

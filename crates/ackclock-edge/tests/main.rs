@@ -9,4 +9,5 @@ mod outputs;
 mod regulated;
 mod reports;
 mod scope;
+mod uploads;
 mod windows;

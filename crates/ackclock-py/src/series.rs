@@ -51,7 +51,8 @@ fn python_name(place: &str, column: &str) -> Option<String> {
         "held_acks" => "held_acks",
         "relay_cwnd_bytes" => "relay_cwnd",
         "relay_buffered_bytes" => "relay_buffer",
-        // Of a bearer with a link layer: which direction, and what.
+        "drops" => "drops",
+        // Of the link from the mobiles, or of a bearer with a link layer: which direction, and what.
         gauge if gauge.contains('.') => gauge,
         _ => return None,
     };

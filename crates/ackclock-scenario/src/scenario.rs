@@ -197,6 +197,7 @@ impl Scenario {
         let at = |error: &ConfigError| ScenarioError::at(&source.name, &merged, error);
         let tables: Tables = serde_path_to_error::deserialize(merged.value())
             .map_err(|error| at(&ConfigError::new(path_of(&error), error.inner())))?;
+        let tables = tables.filled();
         tables.check().map_err(|error| at(&error))?;
         let scenario = Self { source, overrides, merged, tables, dropped };
         scenario.axes()?;

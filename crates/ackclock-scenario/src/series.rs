@@ -21,7 +21,8 @@ pub struct Series {
     /// packets), and over a relay `.relay_cwnd_bytes` and `.relay_buffered_bytes` (window of the relay's sender, and what the relay
     /// holds); connections that come and go have none. The edge has `edge.queue_packets` and `.queue_bytes`
     /// (what waits at that instant, in all queues towards the mobiles; not what is in transmission), `.rate_bps` (of the link now; in a cell that of the channel of the user
-    /// of its first flow), and `.held_acks`; where each flow has a channel of its own, `edge<id>.` and so on. A bearer with a link
+    /// of its first flow), `.held_acks`, `.drops` (packets lost towards the mobiles, in queues and on the radio, since the row before), and of the link from the
+    /// mobiles `.up.queue_packets`, `.up.queue_bytes` and `.up.drops`; where each flow has a channel of its own, `edge<id>.` and so on. A bearer with a link
     /// layer of its own has columns of it too, `edge.down.outstanding_pdus` and so on, which its page names.
     pub columns: Vec<(String, Vec<f64>)>,
 }
@@ -70,7 +71,16 @@ const FLOW: [&str; 7] =
     ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes", "mss_bytes"];
 /// The same of what a relay has of a flow.
 const RELAY: [&str; 2] = ["relay_cwnd_bytes", "relay_buffered_bytes"];
-const EDGE: [&str; 4] = ["queue_packets", "queue_bytes", "rate_bps", "held_acks"];
+const EDGE: [&str; 8] = [
+    "queue_packets",
+    "queue_bytes",
+    "rate_bps",
+    "held_acks",
+    "drops",
+    "up.queue_packets",
+    "up.queue_bytes",
+    "up.drops",
+];
 
 impl Recorder {
     /// A sample at time zero and after each `interval` of the run, of so many flows that last and so many edges.
@@ -110,6 +120,7 @@ impl Recorder {
         let (names, room) = (names.collect::<Vec<_>>(), self.samples as usize);
         self.series.columns.extend(names.into_iter().map(|name| (name, Vec::with_capacity(room))));
         let mut rtts: Vec<_> = lasting.iter().map(|flows| vec![Rtts::default(); flows.len()]).collect();
+        let mut drops = vec![[0u64; 2]; islands.len()];
         for sample in 0..self.samples {
             let now = Time::ZERO + self.interval * sample;
             executor.advance(now);
@@ -119,10 +130,11 @@ impl Recorder {
                     values.push(value);
                 }
             };
-            for (island, (flows, rtts)) in lasting.iter().zip(&mut rtts).enumerate() {
+            let before = rtts.iter_mut().zip(&mut drops);
+            for (island, (flows, (rtts, drops))) in lasting.iter().zip(before).enumerate() {
                 let (boxes, _) = executor.island(island);
                 sample_flows(&boxes, flows, rtts, &mut push);
-                sample_edge(boxes.edge, boxes.servers.flows(), now, &mut push);
+                sample_edge(boxes.edge, boxes.servers.flows(), now, drops, &mut push);
             }
         }
         executor.advance(end);
@@ -187,12 +199,18 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
     }
 }
 
-fn sample_edge(edge: &mut Edge, flows: usize, now: Time, push: &mut impl FnMut(f64)) {
-    let waiting = edge.waiting(now, Direction::Down);
-    push(waiting.packets.into());
-    push(waiting.bytes as f64);
+/// `drops` are those up to the row before, by direction.
+fn sample_edge(edge: &mut Edge, flows: usize, now: Time, drops: &mut [u64; 2], push: &mut impl FnMut(f64)) {
+    let [down, up] = Direction::BOTH.map(|direction| edge.waiting(now, direction));
+    let statistics = edge.statistics();
+    let all = [statistics.dropped, statistics.dropped_up];
+    let [lost_down, lost_up] = Direction::BOTH.map(|of| (all[of as usize] - drops[of as usize]) as f64);
+    *drops = all;
+    push(down.packets.into());
+    push(down.bytes as f64);
     // One rate for all flows, but in a cell, where those of several users do not add up.
     push(edge.view(now, FlowId(0)).rate.as_bps() as f64);
     push((0..flows).map(|flow| edge.held(FlowId(flow as u32))).sum::<usize>() as f64);
+    [lost_down, up.packets.into(), up.bytes as f64, lost_up].into_iter().for_each(&mut *push);
     Direction::BOTH.into_iter().flat_map(|direction| edge.gauges(direction)).for_each(push);
 }

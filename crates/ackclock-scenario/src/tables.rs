@@ -177,6 +177,19 @@ const MOST_RUNS: u32 = 1_000_000;
 const LONGEST: Span = Span::from_secs(1_000_000_000);
 
 impl Tables {
+    /// Whether data of any flow goes to the server.
+    pub fn has_uploads(&self) -> bool {
+        self.flow.iter().any(|flow| flow.towards == Towards::Server)
+    }
+
+    /// With what the file leaves open filled in: an upload fills the queue of the mobile, which then has a bound.
+    pub(crate) fn filled(mut self) -> Self {
+        if self.has_uploads() {
+            self.edge.up_buffer.get_or_insert(self.edge.buffer);
+        }
+        self
+    }
+
     /// Checks what the types alone cannot say.
     ///
     /// # Errors
@@ -215,16 +228,8 @@ impl Tables {
         self.check_flows()
     }
 
-    /// An upload fills the queue of the mobile, and a regulator acts on downloads alone.
+    /// A regulator acts on downloads alone.
     fn check_uploads(&self) -> Result<(), ConfigError> {
-        let Some(upload) = self.flow.iter().position(|flow| flow.towards == Towards::Server) else {
-            return Ok(());
-        };
-        if self.edge.up_buffer.is_none() {
-            let message = "an upload fills the queue of the mobile, which has no bound unless one is given: set \
-                           `edge.up_buffer`, such as \"50p\"";
-            return Err(ConfigError::new("towards", message).under(&format!("flow.{upload}")));
-        }
         let regulator = name_of(&self.edge.regulator);
         if regulator != "none" && self.flow.iter().all(|flow| flow.towards == Towards::Server) {
             let message = format!(

@@ -143,6 +143,27 @@ fn what_tshark_takes_for_repetitions_is_what_we_count() {
 }
 
 #[test]
+fn data_of_an_upload_leaves_the_mobile_which_opened_its_connection() {
+    let (capture, result) = capture(&["flow.1.towards=server"]);
+    let fields = ["-T", "fields", "-e", "frame.interface_name", "-e", "tcp.len"];
+    let upwards = "ip.dst == 192.0.2.1 && tcp.len > 0";
+    let Some(lines) = tshark(&capture, &[&["-Y", upwards][..], &fields].concat()) else {
+        println!("skipped: tshark is not installed");
+        return;
+    };
+    // What arrives is captured at the server: both files, and what came twice.
+    let arrived: u64 =
+        lines.lines().filter_map(|line| line.strip_prefix("server\t")?.parse::<u64>().ok()).sum();
+    assert_eq!(result.flows[1].delivered_bytes + result.flows[2].delivered_bytes, 600_000);
+    assert!((600_000..700_000).contains(&arrived), "{arrived}");
+    let syns = "ip.dst == 192.0.2.1 && tcp.flags.syn == 1 && frame.interface_name == \"server\"";
+    let opened = tshark(&capture, &["-Y", syns]).unwrap_or_default();
+    assert_eq!(opened.lines().count(), 3, "all three connections are the mobile's: {opened}");
+    let bad = tshark(&capture, &["-Y", "_ws.malformed || tcp.checksum.status == 0"]);
+    assert_eq!(bad.as_deref(), Some(""));
+}
+
+#[test]
 fn a_disk_without_room_fails_the_run() {
     let scenario = Scenario::load("modern.toml", MODERN, &[]).unwrap();
     let options = RunOptions { capture: Some(Box::new(FullDisk(0))), ..RunOptions::default() };

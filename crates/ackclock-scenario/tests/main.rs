@@ -19,6 +19,7 @@ mod overrides;
 mod probe;
 mod progress;
 mod provenance;
+mod random;
 mod relay;
 mod rnf;
 mod shipped;

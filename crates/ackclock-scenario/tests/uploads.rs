@@ -108,10 +108,75 @@ fn a_regulator_of_downloads_leaves_an_upload_beside_them_alone() {
 fn what_no_upload_can_have_is_refused() {
     let only = load(ALONE, &["edge.regulator=ack-regulator"]).unwrap_err();
     assert!(only.contains("edge.regulator: `ack-regulator` acts on the ACKs of downloads"), "{only}");
-    let endless = load(&ALONE.replace("up_buffer = \"50p\"", ""), &[]).unwrap_err();
-    assert!(endless.contains("flow.0.towards") && endless.contains("edge.up_buffer"), "{endless}");
     let other = load(ALONE, &["flow.0.towards=sideways"]).unwrap_err();
     assert!(other.contains("towards") && other.contains("mobile"), "{other}");
+}
+
+#[test]
+fn the_queue_of_the_mobile_holds_what_the_other_does_unless_it_is_said() {
+    let left_out = ALONE.replace("up_buffer", "buffer");
+    let most = |text: &str, sets: &[&str]| {
+        let series = outcome(text, sets).series.unwrap();
+        series.column("edge.up.queue_packets").unwrap().iter().copied().fold(0.0, f64::max)
+    };
+    assert_eq!(result(&left_out, &[]).uplink, result(ALONE, &[]).uplink);
+    assert!((40.0..=50.0).contains(&most(&left_out, &[])));
+    assert!((10.0..=20.0).contains(&most(&left_out, &["edge.up_buffer=20p"])));
+    let said = load(&left_out, &[]).unwrap().configuration();
+    assert_eq!(said["edge"]["up_buffer"], "50p");
+    assert!(
+        load(&left_out, &["flow.0.towards=mobile"]).unwrap().configuration()["edge"]
+            .get("up_buffer")
+            .is_none()
+    );
+}
+
+/// Drops of a row are those since the row before; all of them are those of the results.
+#[test]
+fn the_series_has_the_queue_and_the_drops_of_both_directions() {
+    let Outcome { result, series } = outcome(&format!("{ALONE}\n[[flow]]\n"), &["edge.buffer=10p"]);
+    let series = series.unwrap();
+    let sum = |name: &str| series.column(name).unwrap().iter().sum::<f64>();
+    assert!(result.bottleneck.drops > 0 && result.uplink.drops > 0);
+    assert_eq!(sum("edge.drops"), result.bottleneck.drops as f64);
+    assert_eq!(sum("edge.up.drops"), result.uplink.drops as f64);
+    let (packets, bytes) = (sum("edge.up.queue_packets"), sum("edge.up.queue_bytes"));
+    assert!(packets > 0.0 && bytes > 40.0 * packets && bytes <= 1500.0 * packets);
+}
+
+/// Two users of a cell: one downloads, one uploads; each has an uplink of his own.
+const IN_A_CELL: &str = r#"
+    version = 1
+    preset = "linux"
+    duration = "60s"
+    [edge]
+    buffer = "50p"
+    [edge.down]
+    kind = "cell"
+    [edge.up]
+    rate = "1Mbit/s"
+    delay = "30ms"
+    [[edge.user]]
+    [[edge.user]]
+    [[flow]]
+    [[flow]]
+    user = 1
+    towards = "server"
+    sender = "reno"
+"#;
+
+#[test]
+fn an_upload_in_a_cell_has_the_uplink_of_its_user() {
+    let result = result(IN_A_CELL, &["duration=300s"]);
+    let flow = &result.flows[1];
+    assert_eq!((flow.towards, flow.user), (Towards::Server, 1));
+    // 1448 of 1500 bytes of 1 Mbit/s, less slow start and what waits for ACKs while the channel towards the mobile has no rate (3 % of the time).
+    let goodput = flow.goodput_bps.unwrap();
+    assert!((930_000.0..=965_400.0).contains(&goodput), "{goodput}");
+    // Of two uplinks one is full, and one has the ACKs of the download.
+    let used = result.uplink.utilisation.unwrap();
+    assert!((0.49..0.56).contains(&used), "{used}");
+    assert!(result.flows[0].goodput_bps.unwrap() > 100_000.0);
 }
 
 #[test]

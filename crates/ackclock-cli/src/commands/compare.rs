@@ -11,7 +11,7 @@ use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
-use crate::summary::{self, Marks};
+use crate::summary::{self, Marks, Uploads};
 use crate::{output, report};
 
 /// Simulate a scenario under several senders, regulators, buffers and queues: goodput against delay.
@@ -79,7 +79,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
     let of_points = by_point(&points, &jobs, &finished.ended);
     if !args.json {
-        output::print(&summary::of_points(&of_points, Marks::Best, args.intervals.confidence()))?;
+        let uploads = Uploads::of(&points);
+        output::print(&summary::of_points(&of_points, Marks::Best, uploads, args.intervals.confidence()))?;
     }
     finished.verdict?;
     let runs = of_points.iter().flat_map(|point| point.runs.iter().map(|run| (*run, point.labels)));

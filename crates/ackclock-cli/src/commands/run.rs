@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::{self, Form, WholeFile};
 use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
+use crate::summary::Uploads;
 use crate::{report, summary};
 
 /// Simulate a scenario and print what its flows got. A `[sweep]` in it is not looked at.
@@ -81,7 +82,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
     let results: Vec<&RunResult> = finished.ended.iter().flatten().map(|outcome| &outcome.result).collect();
     if !args.json && !results.is_empty() {
-        output::print(&summary::of_runs(&results, args.intervals.confidence()))?;
+        output::print(&summary::of_runs(&results, Uploads::of(&points), args.intervals.confidence()))?;
     }
     finished.verdict?;
     capture.map_or(Ok(()), Capture::finish)?;

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::WholeFile;
 use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped};
-use crate::summary::{self, Marks, PointRuns};
+use crate::summary::{self, Marks, PointRuns, Uploads};
 use crate::{output, python};
 
 /// Simulate every point of a scenario's [sweep] on all cores: means and confidence intervals over its runs.
@@ -88,6 +88,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         output::print(&summary::of_points(
             &by_point(&points, &jobs, &finished.ended),
             Marks::None,
+            Uploads::of(&points),
             args.intervals.confidence(),
         ))?;
     }

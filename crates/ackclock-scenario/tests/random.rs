@@ -1,0 +1,106 @@
+//! Laws over scenarios that are drawn: any bearer, any regulator, data in both directions, with a relay or without.
+
+use ackclock_core::Span;
+use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
+use ackclock_testkit::cases;
+use proptest::prelude::*;
+
+/// The radio of a scenario: the tables `edge.down`, `edge.up` and `edge.bearer`, and the users of a cell.
+fn radio() -> impl Strategy<Value = String> {
+    let links = (100u32..4000, 64u32..2000, 1u32..200, 0.0..0.05f64).prop_map(|(down, up, delay, loss)| {
+        format!(
+            "[edge.down]\nkind = \"variable\"\nrate = \"u({down}kbit/s, {}kbit/s)\"\ndelay = \"e({delay}ms)\"\nloss = {loss}\n\
+             [edge.up]\nkind = \"constant\"\nrate = \"{up}kbit/s\"\ndelay = \"{delay}ms\"\nloss = {loss}\n",
+            down / 4
+        )
+    });
+    let blocks = (0.0..0.3f64, any::<bool>()).prop_map(|(bler, order)| {
+        let order = if order { "in-sequence" } else { "out-of-sequence" };
+        format!(
+            "[edge.down]\nkind = \"umts-rlc\"\nrate = \"384kbit/s\"\nbler = {bler}\norder = \"{order}\"\n\
+             [edge.up]\nkind = \"constant\"\nrate = \"128kbit/s\"\ndelay = \"60ms\"\n"
+        )
+    });
+    let rlc = (0.0..0.3f64, 16u32..2047, any::<bool>(), any::<bool>()).prop_map(|(errors, window, acknowledged, by)| {
+        let mode = if acknowledged { format!("window = {window}\n") } else { "mode = \"unacknowledged\"\n".to_owned() };
+        let by = if by { "pdu" } else { "tti" };
+        format!(
+            "[edge.bearer]\nkind = \"umts-rlc-am\"\nerrors = {errors}\nerrors_by = \"{by}\"\nup_rate = \"128kbit/s\"\n{mode}"
+        )
+    });
+    let cell = (1u32..4).prop_map(|users| {
+        format!(
+            "[edge.down]\nkind = \"cell\"\nscheduler = \"pf\"\n[edge.up]\nkind = \"constant\"\nrate = \"500kbit/s\"\n\
+             delay = \"20ms\"\n[[edge.user]]\ncount = {users}\n"
+        )
+    });
+    prop_oneof![3 => links, 2 => blocks, 3 => rlc, 2 => cell]
+}
+
+/// A group of flows, and whether its data goes to the server.
+fn flow() -> impl Strategy<Value = (bool, String)> {
+    let sender =
+        prop::sample::select(vec!["reno", "newreno", "sack", "eifel", "westwood-plus", "cubic", "bbr"]);
+    let workload = prop::sample::select(vec![
+        "\"bulk\"",
+        "{ kind = \"file\", size = \"60kB\" }",
+        "{ kind = \"ftp\", interval = \"4s\", size = \"20kB\" }",
+    ]);
+    (any::<bool>(), sender, workload, 1u32..3).prop_map(|(upload, sender, workload, count)| {
+        let towards = if upload { "server" } else { "mobile" };
+        let text = format!(
+            "[[flow]]\ntowards = \"{towards}\"\ncount = {count}\nsender = {{ kind = \"{sender}\", handshake = \"on\" }}\nworkload = {workload}\n"
+        );
+        (upload, text)
+    })
+}
+
+/// A whole scenario.
+fn scenario() -> impl Strategy<Value = String> {
+    let names: Vec<_> = ackclock_edge::REGULATORS.entries.iter().map(|entry| entry.name).collect();
+    let regulator = prop::sample::select(names);
+    let queue = prop::sample::select(vec!["drop-tail", "codel", "red"]);
+    let flows = prop::collection::vec(flow(), 1..4);
+    (radio(), regulator, queue, flows, any::<bool>(), 4u32..40, 0.0..0.02f64, 0u64..1000).prop_map(
+        |(radio, regulator, queue, flows, relay, buffer, loss, seed)| {
+            // Beside uploads alone a regulator is refused.
+            let regulator = if flows.iter().all(|(upload, _)| *upload) { "none" } else { regulator };
+            let relay = if relay { "[relay]\ncore = { delay = \"5ms\" }\n" } else { "" };
+            let flows: String = flows.into_iter().map(|(_, text)| text).collect();
+            format!(
+                "version = 1\npreset = \"linux\"\nduration = \"12s\"\nseed = {seed}\n[path]\nloss = {loss}\n{relay}[edge]\n\
+                 buffer = \"{buffer}p\"\nqueue = \"{queue}\"\nregulator = \"{regulator}\"\n{radio}{flows}"
+            )
+        },
+    )
+}
+
+fn result(text: &str, options: RunOptions) -> RunResult {
+    let scenario = Scenario::load("drawn.toml", text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    run(&scenario, 0, &NoFiles, options).unwrap_or_else(|error| panic!("{error}\n{text}")).result
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
+
+    /// A run in direct calls, sampled or not, is the run in an engine; each flow that lasts has a row, and a file is never delivered twice.
+    #[test]
+    fn a_drawn_scenario_keeps_the_laws(text in scenario()) {
+        let plain = result(&text, RunOptions::default());
+        let sampled = RunOptions { series_interval: Some(Span::from_millis(333)), ..RunOptions::default() };
+        prop_assert_eq!(&result(&text, sampled), &plain, "sampling changes it: {}", text);
+        let captured = RunOptions { capture: Some(Box::new(std::io::sink())), ..RunOptions::default() };
+        prop_assert_eq!(&result(&text, captured), &plain, "the engine differs: {}", text);
+        let lasting: usize = text.split("[[flow]]").skip(1).filter(|flow| !flow.contains("\"ftp\"")).map(|flow| {
+            if flow.contains("count = 2") { 2 } else { 1 }
+        }).sum();
+        prop_assert_eq!(plain.flows.len(), lasting, "{}", text);
+        for flow in &plain.flows {
+            prop_assert!(flow.completion_s.is_none() || flow.delivered_bytes == 60_000, "{}", text);
+            prop_assert_eq!(flow.regulator.is_some(), flow.towards.is_mobile(), "{}", text);
+        }
+        for link in [&plain.bottleneck, &plain.uplink] {
+            prop_assert!(link.utilisation.is_none_or(|used| (0.0..=1.001).contains(&used)), "{:?}: {}", link, text);
+        }
+    }
+}
