@@ -288,3 +288,27 @@ fn a_packet_that_the_air_lost_has_left_the_queue() {
         assert_eq!(bench.sent(), [(1, 7)], "{name}");
     }
 }
+
+/// A source that is 20 ms away from a link that carries a window in no time: a burst each round trip, in which the link is idle.
+#[test]
+fn with_a_floor_the_window_grows_where_it_keeps_the_link_idle() {
+    for (name, grows) in ["wrs", "wrd", "wrb"].into_iter().flat_map(|name| [(name, false), (name, true)]) {
+        let table = serde_json::json!({ "kind": name, "floor": grows });
+        let config = REGULATORS.resolve(&table).expect("what the table may say");
+        let context = FlowContext { flow: FlowId(0), user: 0 };
+        let mut bench = Bench::new(config.build(context).expect("none leaves flows alone"), 3);
+        let (mut acked, mut end) = (0, 1);
+        bench.arrive(0);
+        for _ in 0..4 {
+            (acked..end).for_each(|_| bench.depart());
+            acked = end;
+            bench.ack(acked);
+            let windows = bench.sent();
+            end = acked + windows.last().map_or(0, |(_, window)| *window);
+            bench.now += ackclock_core::Span::from_millis(20);
+            // What overflows the test's queue of three is not sent.
+            bench.arrive_all(acked..end.min(acked + 3));
+        }
+        assert_eq!(end - acked, if grows { 24 } else { 3 }, "{name}");
+    }
+}

@@ -66,6 +66,8 @@ pub(super) struct Dequeued {
     mss: u32,
     /// `B` in bytes of payload; `None` while it is not known, or not limited.
     buffer: Option<u32>,
+    /// What the source may be told beyond it.
+    beyond: u32,
 }
 
 impl Dequeued {
@@ -84,6 +86,7 @@ impl Dequeued {
             header: 0,
             mss: 0,
             buffer: None,
+            beyond: 0,
         }
     }
 
@@ -182,6 +185,16 @@ impl Dequeued {
         self.buffer
     }
 
+    /// `B`, and what the source may be told beyond it.
+    pub(super) fn allowance(&self) -> Option<u32> {
+        Some((self.buffer? + self.beyond).min(LARGEST))
+    }
+
+    /// The source may be told so many bytes beyond `B`.
+    pub(super) fn allow_beyond(&mut self, bytes: u32) {
+        self.beyond = bytes;
+    }
+
     /// Payload of a full packet, bytes; what the SYN speaks of until there is one.
     pub(super) fn payload(&self) -> u32 {
         if self.payload > 0 { self.payload } else { self.mss }
@@ -196,7 +209,7 @@ impl Dequeued {
     /// How far the source may send, told by an ACK for `ack` with `held` more ACKs behind it: `D + B`, as what came and the
     /// places that are free. Counted as printed, `ack + (Y + B + Ba)` packets.
     pub(super) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
-        let buffer = self.buffer?;
+        let buffer = self.allowance()?;
         match self.count {
             Count::Exact => self.edge_at(buffer),
             Count::Printed => Some(ack + buffer + self.bytes_of(self.printed.saturating_add(held))),

@@ -1,21 +1,25 @@
 //! The Window Regulators: each ACK tells the source a window for which the queue has room.
 //!
 //! They differ in the right edge that an ACK tells, and in when it goes. What they share is the [`Advertiser`]: how far the
-//! flow's data has left the queue (`dequeued.rs`), and how a window is written into a header (`law.rs`).
+//! flow's data has left the queue (`dequeued.rs`), how a window is written into a header (`law.rs`), and, where that is asked
+//! for, a floor under the goodput (`floor.rs`).
 
 #[cfg(test)]
 mod bench;
 mod dequeued;
+mod floor;
 pub(crate) mod forecast;
 mod law;
+mod source;
 pub(crate) mod wrb;
 pub(crate) mod wrd;
 pub(crate) mod wrs;
 
-use ackclock_core::{Flags, Segment, Seq};
-use ackclock_link::LinkView;
+use ackclock_core::{Flags, Segment, Seq, Time};
+use ackclock_link::{Cause, LinkView};
 
 use dequeued::{Count, Dequeued, News};
+use floor::Floor;
 use law::WindowLaw;
 
 /// Tells the source of one flow its windows, and keeps the accounts from which they follow.
@@ -23,6 +27,8 @@ use law::WindowLaw;
 struct Advertiser {
     accounts: Dequeued,
     law: WindowLaw,
+    /// Lets go where the window keeps the link idle.
+    floor: Option<Floor>,
     /// Least window told, packets.
     min_window: u32,
     /// Shift of the windows of a flow whose handshake was not seen.
@@ -32,29 +38,73 @@ struct Advertiser {
 impl Advertiser {
     fn new(count: Count, min_window: u32, assumed_scale: Option<u8>) -> Self {
         let (accounts, law) = (Dequeued::new(count), WindowLaw::new(assumed_scale));
-        Self { accounts, law, min_window, assumed_scale }
+        Self { accounts, law, floor: None, min_window, assumed_scale }
+    }
+
+    /// The same, with a floor under the goodput where that is `wanted`.
+    fn with_floor(mut self, wanted: bool) -> Self {
+        self.floor = wanted.then(Floor::default);
+        self
     }
 
     /// A packet comes from the network, and may be refused. A SYN begins anew.
-    fn on_data(&mut self, segment: &Segment, view: LinkView) {
-        if segment.flags.intersects(Flags::SYN) {
+    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        let anew = segment.flags.intersects(Flags::SYN);
+        if anew {
             self.law = WindowLaw::new(self.assumed_scale);
+            self.floor = self.floor.is_some().then(Floor::default);
         }
         self.accounts.on_data(segment, view);
+        if let (Some(floor), Some(buffer)) = (&mut self.floor, self.accounts.buffer())
+            && segment.has_data()
+            && !anew
+        {
+            floor.on_data(now, segment.end(), buffer);
+            self.accounts.allow_beyond(floor.beyond());
+        }
+    }
+
+    /// Nothing is in the queue, of this flow or any other.
+    fn on_idle(&mut self, now: Time) {
+        self.accounts.on_idle();
+        if let Some(floor) = &mut self.floor {
+            floor.on_idle(now);
+        }
+    }
+
+    /// A packet was refused, or lost later.
+    fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
+        self.accounts.on_dropped(segment, cause, view);
+        if let (Some(floor), Cause::Full) = (&mut self.floor, cause) {
+            floor.on_dropped(segment.payload.into());
+            self.accounts.allow_beyond(floor.beyond());
+        }
     }
 
     /// Writes the window of an ACK that goes as soon as it has come. The right edge is that of `edge`.
-    fn pass(&mut self, ack: &mut Segment, view: LinkView, edge: impl FnOnce(&Dequeued, Seq) -> Option<Seq>) {
+    fn pass(
+        &mut self,
+        now: Time,
+        ack: &mut Segment,
+        view: LinkView,
+        edge: impl FnOnce(&Dequeued, Seq) -> Option<Seq>,
+    ) {
         if tells_a_window(ack) {
             let news = self.accounts.on_ack(ack, view);
             let edge = edge(&self.accounts, ack.ack);
-            self.write(ack, news, edge);
+            self.write(now, ack, news, edge);
         }
     }
 
     /// Writes the window of an ACK that says `news`, so that the source may send up to `edge`.
-    fn write(&mut self, ack: &mut Segment, news: News, edge: Option<Seq>) {
+    fn write(&mut self, now: Time, ack: &mut Segment, news: News, edge: Option<Seq>) {
+        let before = self.law.edge();
         self.law.write(ack, news, edge, self.least());
+        if let (Some(floor), Some(told)) = (&mut self.floor, self.law.edge())
+            && before.is_none_or(|before| told.after(before))
+        {
+            floor.on_told(now, before.unwrap_or(ack.ack), told);
+        }
     }
 
     /// The right edge that `ack` would tell, for a source that may send up to `edge`.

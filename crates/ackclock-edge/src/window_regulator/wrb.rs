@@ -18,6 +18,8 @@
 //! Holding ACKs serves nobody when the queue is empty, or when the source sends again what they acknowledge: they are then
 //! released (`empty = "hold"` waits until the air is empty as well). One that nothing releases is released by a safety timer.
 //!
+//! `floor`, which is off, is no part of the source (`floor.rs`).
+//!
 //! ## Validation
 //! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04, and no
 //! drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
@@ -47,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) empty: Empty,
     /// The oldest ACK is released when it, and the one before it, have waited for this long; 0s is never.
     pub(crate) safety: Span,
+    /// Whether more is told where the window keeps the link idle, at the price of drops.
+    pub(crate) floor: bool,
     /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
     pub(crate) min_window: u32,
     /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
@@ -92,6 +96,7 @@ impl Default for Config {
             release: Release::Fifo,
             empty: Empty::Release,
             safety: Span::from_secs(1),
+            floor: false,
             min_window: 2,
             assumed_scale: None,
         }
@@ -133,7 +138,8 @@ enum Reason {
 impl WindowRegulator {
     fn new(config: Config) -> Self {
         Self {
-            advertiser: Advertiser::new(config.count, config.min_window, config.assumed_scale),
+            advertiser: Advertiser::new(config.count, config.min_window, config.assumed_scale)
+                .with_floor(config.floor),
             held: VecDeque::new(),
             waiting_since: Time::ZERO,
             output: VecDeque::new(),
@@ -168,7 +174,7 @@ impl WindowRegulator {
         let overrun = if printed { self.advertiser.accounts.payload() } else { 0 };
         let edge =
             self.advertiser.accounts.right_edge(ack.ack, self.held.len() as u32).map(|edge| edge + overrun);
-        self.advertiser.write(&mut ack, News::Advance, edge);
+        self.advertiser.write(now, &mut ack, News::Advance, edge);
         self.output.push_back(Output::ToSender(ack));
         self.waiting_since = now;
     }
@@ -191,7 +197,7 @@ impl WindowRegulator {
         }
         self.release_all(now);
         let edge = self.advertiser.accounts.right_edge(ack.ack, 0);
-        self.advertiser.write(&mut ack, news, edge);
+        self.advertiser.write(now, &mut ack, news, edge);
         self.output.push_back(Output::ToSender(ack));
     }
 }
@@ -203,7 +209,7 @@ impl Regulator for WindowRegulator {
         if anew || (segment.has_data() && self.advertiser.accounts.has_acknowledged(segment)) {
             self.release_all(now);
         }
-        self.advertiser.on_data(segment, view);
+        self.advertiser.on_data(now, segment, view);
         Verdict::Forward
     }
 
@@ -212,7 +218,7 @@ impl Regulator for WindowRegulator {
     }
 
     fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
-        self.advertiser.accounts.on_dropped(segment, cause, view);
+        self.advertiser.on_dropped(segment, cause, view);
         self.release(now, Reason::Departure);
     }
 
@@ -222,7 +228,7 @@ impl Regulator for WindowRegulator {
     }
 
     fn on_idle(&mut self, now: Time, _: LinkView) {
-        self.advertiser.accounts.on_idle();
+        self.advertiser.on_idle(now);
         self.release(now, Reason::Departure);
     }
 

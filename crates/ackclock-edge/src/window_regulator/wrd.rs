@@ -14,6 +14,8 @@
 //! the regulator knows when they come: of a few at a time, the last may be dropped. A duplicate keeps the window of the
 //! ACK that it repeats. What the header of a real packet asks for is in `law.rs`.
 //!
+//! `floor`, which is off, is no part of the source (`floor.rs`).
+//!
 //! ## Validation
 //! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04, and no
 //! drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
@@ -33,6 +35,8 @@ use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 pub(crate) struct Config {
     /// How the packets on the air are found.
     pub(crate) count: Count,
+    /// Whether more is told where the window keeps the link idle, at the price of drops.
+    pub(crate) floor: bool,
     /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
     pub(crate) min_window: u32,
     /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
@@ -42,7 +46,7 @@ pub(crate) struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { count: Count::Exact, min_window: 2, assumed_scale: None }
+        Self { count: Count::Exact, floor: false, min_window: 2, assumed_scale: None }
     }
 }
 
@@ -66,14 +70,15 @@ struct WindowRegulator {
 
 impl WindowRegulator {
     fn new(config: &Config) -> Self {
-        let advertiser = Advertiser::new(config.count, config.min_window, config.assumed_scale);
+        let advertiser =
+            Advertiser::new(config.count, config.min_window, config.assumed_scale).with_floor(config.floor);
         Self { advertiser, output: None }
     }
 }
 
 impl Regulator for WindowRegulator {
-    fn on_data(&mut self, _: Time, segment: &Segment, view: LinkView) -> Verdict {
-        self.advertiser.on_data(segment, view);
+    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
+        self.advertiser.on_data(now, segment, view);
         Verdict::Forward
     }
 
@@ -82,19 +87,19 @@ impl Regulator for WindowRegulator {
     }
 
     fn on_dropped(&mut self, _: Time, segment: &Segment, cause: Cause, view: LinkView) {
-        self.advertiser.accounts.on_dropped(segment, cause, view);
+        self.advertiser.on_dropped(segment, cause, view);
     }
 
     fn on_departed(&mut self, _: Time, segment: &Segment, view: LinkView) {
         self.advertiser.accounts.on_left(segment, view);
     }
 
-    fn on_idle(&mut self, _: Time, _: LinkView) {
-        self.advertiser.accounts.on_idle();
+    fn on_idle(&mut self, now: Time, _: LinkView) {
+        self.advertiser.on_idle(now);
     }
 
-    fn handle_ack(&mut self, _: Time, mut ack: Segment, view: LinkView) {
-        self.advertiser.pass(&mut ack, view, |accounts, ack| accounts.right_edge(ack, 0));
+    fn handle_ack(&mut self, now: Time, mut ack: Segment, view: LinkView) {
+        self.advertiser.pass(now, &mut ack, view, |accounts, ack| accounts.right_edge(ack, 0));
         self.output = Some(Output::ToSender(ack));
     }
 

@@ -11,16 +11,18 @@
 //! The window is in bytes, `B` times the largest packet seen; a source that sends smaller ones can have more of them in the
 //! queue. What the header of a real packet asks for is in `law.rs`.
 //!
+//! `floor`, which is off, is no part of the source (`floor.rs`).
+//!
 //! ## Validation
 //! The window by hand (tests below); one buffer a round trip, and no drop where the rate changes but does not stop
 //! (`crates/ackclock-scenario/tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
-use ackclock_link::{Departures, LinkView};
+use ackclock_link::{Cause, Departures, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dequeued::Count;
+use super::dequeued::{Count, Dequeued};
 use super::{Advertiser, law};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 
@@ -28,6 +30,8 @@ use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
+    /// Whether more is told where the window keeps the link idle, at the price of drops.
+    pub(crate) floor: bool,
     /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
     pub(crate) min_window: u32,
     /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
@@ -37,7 +41,7 @@ pub(crate) struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { min_window: 2, assumed_scale: None }
+        Self { floor: false, min_window: 2, assumed_scale: None }
     }
 }
 
@@ -53,7 +57,7 @@ impl RegulatorConfig for Config {
     }
 
     fn departures(&self) -> Departures {
-        Departures::Unwatched
+        if self.floor { Departures::Watched } else { Departures::Unwatched }
     }
 }
 
@@ -65,19 +69,29 @@ struct WindowRegulator {
 
 impl WindowRegulator {
     fn new(config: &Config) -> Self {
-        let advertiser = Advertiser::new(Count::Exact, config.min_window, config.assumed_scale);
+        let advertiser =
+            Advertiser::new(Count::Exact, config.min_window, config.assumed_scale).with_floor(config.floor);
         Self { advertiser, output: None }
     }
 }
 
 impl Regulator for WindowRegulator {
-    fn on_data(&mut self, _: Time, segment: &Segment, view: LinkView) -> Verdict {
-        self.advertiser.on_data(segment, view);
+    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
+        self.advertiser.on_data(now, segment, view);
         Verdict::Forward
     }
 
-    fn handle_ack(&mut self, _: Time, mut ack: Segment, view: LinkView) {
-        self.advertiser.pass(&mut ack, view, |accounts, ack| accounts.buffer().map(|buffer| ack + buffer));
+    fn on_dropped(&mut self, _: Time, segment: &Segment, cause: Cause, view: LinkView) {
+        self.advertiser.on_dropped(segment, cause, view);
+    }
+
+    fn on_idle(&mut self, now: Time, _: LinkView) {
+        self.advertiser.on_idle(now);
+    }
+
+    fn handle_ack(&mut self, now: Time, mut ack: Segment, view: LinkView) {
+        let edge = |accounts: &Dequeued, ack| accounts.allowance().map(|allowance| ack + allowance);
+        self.advertiser.pass(now, &mut ack, view, edge);
         self.output = Some(Output::ToSender(ack));
     }
 

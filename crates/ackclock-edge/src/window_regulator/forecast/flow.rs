@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use ackclock_core::{Flags, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView};
 
-use super::source::Source;
 use super::{Config, Shared};
 use crate::Output;
 use crate::window_regulator::dequeued::{Count, News};
+use crate::window_regulator::floor::Floor;
+use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
 
 /// Most ACKs that are held; a receiver that acknowledges byte by byte must not fill the memory.
@@ -28,7 +29,8 @@ const MOST_UPDATES: f64 = 20.0;
 /// One flow.
 pub(super) struct Flow {
     advertiser: Advertiser,
-    pub(super) source: Source,
+    /// How far away the source is, and what it is told beyond the buffer.
+    floor: Floor,
     /// Whether the source sends what the window lets it; a congestion window or a pace rules it otherwise.
     ruled: bool,
     /// What is outstanding at the source while it repairs a loss.
@@ -51,7 +53,7 @@ impl Flow {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             advertiser: Advertiser::new(Count::Exact, config.min_window, config.assumed_scale),
-            source: Source::default(),
+            floor: Floor::default(),
             ruled: false,
             repairs: None,
             held: VecDeque::new(),
@@ -73,6 +75,11 @@ impl Flow {
         self.held.len()
     }
 
+    /// What is known of the source.
+    pub(super) fn source(&mut self) -> &mut Source {
+        &mut self.floor.source
+    }
+
     /// Whether the source sends what the window lets it.
     pub(super) fn is_ruled(&self) -> bool {
         self.ruled
@@ -86,16 +93,19 @@ impl Flow {
             self.release_all(now, shared);
         }
         if anew {
-            let source = Source::answering(now, &self.source);
-            *self = Self { source, active: self.active, ..Self::new(&shared.config) };
+            let floor = Source::answering(now, &self.floor.source).into();
+            *self = Self { floor, active: self.active, ..Self::new(&shared.config) };
         }
-        self.advertiser.on_data(segment, view);
+        self.advertiser.on_data(now, segment, view);
         if segment.has_data() && !anew {
             shared.link.on_active(now, self.active.replace(now));
-            if self.source.on_data(now, segment.end()) {
+            let buffer = self.advertiser.accounts.buffer().unwrap_or(0);
+            let arrival = self.floor.on_data(now, segment.end(), buffer);
+            self.advertiser.accounts.allow_beyond(self.floor.beyond());
+            if arrival != Arrival::Again {
                 let payload = self.advertiser.accounts.payload();
                 let allowed = (self.budget(now, shared) / 4).max(UNUSED * payload);
-                self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
+                self.ruled = self.floor.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
             }
         }
     }
@@ -106,14 +116,19 @@ impl Flow {
 
     pub(super) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
         self.advertiser.accounts.on_dropped(segment, cause, view);
+        if cause == Cause::Full {
+            self.floor.on_dropped(segment.payload.into());
+            self.advertiser.accounts.allow_beyond(self.floor.beyond());
+        }
     }
 
     pub(super) fn on_left(&mut self, segment: &Segment, view: LinkView) {
         self.advertiser.accounts.on_left(segment, view);
     }
 
-    pub(super) fn on_idle(&mut self) {
+    pub(super) fn on_idle(&mut self, now: Time) {
         self.advertiser.accounts.on_idle();
+        self.floor.on_idle(now);
     }
 
     /// An ACK comes from the mobile. One that says something new may be kept back; all else takes what is kept with it.
@@ -140,7 +155,7 @@ impl Flow {
     fn notice_loss(&mut self, ack: &Segment, news: News) {
         let hole = ack.sack().iter().any(|block| block.left.after(ack.ack));
         if self.repairs.is_none() && (hole || news == News::Duplicate) {
-            self.repairs = self.source.highest();
+            self.repairs = self.floor.source.highest();
         }
         if self.repairs.is_some_and(|end| end.at_or_before(ack.ack)) {
             self.repairs = None;
@@ -185,29 +200,30 @@ impl Flow {
 
     /// `B(t)`: bytes of payload for this flow, in the queue and on the wire.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
-        let horizon = self.source.wired() + shared.config.delay;
+        let horizon = self.floor.source.wired() + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
         let link = shared.link.forecast(now, horizon) + f64::from(shared.config.packets) * payload;
         let budget = (link / f64::from(shared.link.flows())) as u32;
         budget.max(self.advertiser.least())
     }
 
-    /// How far the source may send: what has left the queue, and the budget.
+    /// How far the source may send: what has left the queue, and the budget; more than the buffer only where less leaves the
+    /// link idle.
     fn edge(&self, now: Time, shared: &mut Shared) -> Option<Seq> {
         let budget = self.budget(now, shared);
-        let buffer = self.advertiser.accounts.buffer();
-        self.advertiser.accounts.edge_at(buffer.map_or(budget, |buffer| budget.min(buffer)))
+        let most = self.advertiser.accounts.allowance().unwrap_or(u32::MAX);
+        self.advertiser.accounts.edge_at(budget.min(most))
     }
 
     /// Lets an ACK go, with the edge of now.
     fn pass(&mut self, now: Time, mut ack: Segment, news: News, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
         let edge = self.edge(now, shared);
-        self.advertiser.write(&mut ack, news, edge);
+        self.advertiser.write(now, &mut ack, news, edge);
         if let Some(told) = self.advertiser.law.edge()
             && before.is_none_or(|before| told.after(before))
         {
-            self.source.on_told(now, before.unwrap_or(ack.ack), told);
+            self.floor.source.on_told(now, before.unwrap_or(ack.ack), told);
         }
         if !ack.is_made() {
             let bytes = f64::from(ack.header);
@@ -215,7 +231,7 @@ impl Flow {
         }
         if last.is_none_or(|last| ack.ack.after(last.ack)) {
             self.advanced = now;
-            self.source.on_passed(now, ack.ack);
+            self.floor.source.on_passed(now, ack.ack);
         }
         shared.output.push_back(Output::ToSender(ack));
     }
@@ -246,7 +262,7 @@ impl Flow {
         if self.held.is_empty() {
             return None;
         }
-        let after = LIFELINE * self.source.timeout()?;
+        let after = LIFELINE * self.floor.source.timeout()?;
         Some(self.advanced + Span::from_secs_f64(after.max(LEAST_LIFELINE)))
     }
 

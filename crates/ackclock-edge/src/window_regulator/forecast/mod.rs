@@ -8,7 +8,7 @@
 //! The right edge told to a source is what left the queue and `B(t)` more, as under `wrd`. There `B` is the buffer; here it
 //! is what the link is expected to serve until the answer to that edge comes, shared by the flows that send:
 //! `B = (g r (W + delay) + packets) / flows`. `r` is the largest of the rates over several windows of time (`link_state.rs`),
-//! `W` is measured from an edge told to the data that it called forth (`source.rs`). The gain `g` rises with time in which the
+//! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` rises with time in which the
 //! link stood idle and falls with what it served, so that in the long run it is idle for the share `idle` of the time: more
 //! of that costs goodput, less costs delay.
 //!
@@ -30,7 +30,6 @@
 
 mod flow;
 mod link_state;
-mod source;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -199,7 +198,7 @@ impl Forecast {
 
 impl Shared {
     /// A flow had `before` packets in the queue: notes when the link falls idle, and what it was idle for.
-    fn note_inside(&mut self, now: Time, before: usize, flow: &Flow) {
+    fn note_inside(&mut self, now: Time, before: usize, flow: &mut Flow) {
         let was_idle = self.inside == 0;
         self.inside = self.inside + flow.inside() - before;
         if was_idle == (self.inside == 0) {
@@ -211,7 +210,7 @@ impl Shared {
             let pause = now.since(since);
             self.link.on_idle(now, pause);
             if flow.is_ruled() {
-                self.link.on_missed(pause, flow.source.wired());
+                self.link.on_missed(pause, flow.source().wired());
             }
         }
     }
@@ -224,7 +223,7 @@ impl Regulator for Forecast {
     }
 
     fn on_syn(&mut self, now: Time, segment: &Segment, _: LinkView) {
-        self.tell(now, segment.flow, |flow, _| flow.source.on_syn(now));
+        self.tell(now, segment.flow, |flow, _| flow.source().on_syn(now));
     }
 
     fn on_queued(&mut self, now: Time, segment: &Segment, _: LinkView) {
@@ -240,7 +239,7 @@ impl Regulator for Forecast {
         self.tell(now, segment.flow, |flow, shared| {
             flow.on_left(segment, view);
             if view.is_idle() {
-                flow.on_idle();
+                flow.on_idle(now);
             }
             shared.link.on_served(now, segment.payload.into());
         });

@@ -16,6 +16,20 @@ const MEMORY: Span = Span::from_secs(10);
 /// section 7.2, with one ACK delayed).
 const LEAST_TIMEOUT: f64 = 0.2;
 
+/// Data that an edge called forth comes at most this much, and an eighth of the wire, later than the least round trip.
+const JITTER: Span = Span::from_millis(2);
+
+/// What data is that comes from a source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arrival {
+    /// It came before.
+    Again,
+    /// It is new.
+    New,
+    /// It is new, and came as soon as an edge allowed it: the source had waited for that.
+    Called,
+}
+
 /// What is known of the source of one flow.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -85,19 +99,20 @@ impl Source {
         self.syn = if self.syn.is_some() { None } else { Some(now) };
     }
 
-    /// Data comes; whether it is new.
-    pub(super) fn on_data(&mut self, now: Time, end: Seq) -> bool {
+    /// Data comes.
+    pub(super) fn on_data(&mut self, now: Time, end: Seq) -> Arrival {
         if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
-            return false;
+            return Arrival::Again;
         }
         self.highest = Some(end);
         self.arrivals.push_back((end, now));
         self.notice_unused(now, end);
-        if let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) {
-            self.awaited = None;
-            self.on_wired(now, now.since(told));
-        }
-        true
+        let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) else { return Arrival::New };
+        self.awaited = None;
+        let after = now.since(told);
+        self.on_wired(now, after);
+        let wired = self.wired();
+        if after <= wired + wired / 8 + JITTER { Arrival::Called } else { Arrival::New }
     }
 
     /// A further edge is told.
