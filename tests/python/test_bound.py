@@ -1,5 +1,6 @@
 """The least delay at a utilisation: the play of orders, the rule, and links whose bound is known."""
 
+import json
 import os
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,7 @@ from scipy import stats
 
 from ackclock.models import bound
 from ackclock.models.order_up_to import EVERY, Ints, Link, Orders, play
+from conftest import run_object
 
 RANDOM = np.random.default_rng(1)
 
@@ -130,6 +132,36 @@ def test_what_cannot_be_bounded_is_refused(tmp_path: Path):
         bound.of(half, 0.02)
     with pytest.raises(ValueError, match=r"wire: 2 s is not from 0\.001 to 1 s"):
         bound.of(half, 2.0)
+
+
+def test_what_runs_reached_stands_in_the_picture_by_regulator(tmp_path: Path):
+    lines = [
+        run_object(goodput, point={"edge.regulator": name})
+        for name, goodput in (("none", 1e5), ("wrd", 2e5), ("none", 5e4))
+    ]
+    file = tmp_path / "runs.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    points = bound.runs(file)
+    # Over 200 kbit/s of capacity, with 200 ms of queue.
+    assert points == {"none": [(0.5, 0.2), (0.25, 0.2)], "wrd": [(1.0, 0.2)]}
+    curve = [bound.Point(0.9, 0.1), bound.Point(0.99, 0.2)]
+    axes = bound.picture(bound.Bound(curve, curve, curve), points).axes[0]
+    labels = [line.get_label() for line in axes.get_lines()]
+    assert labels == ["best constant", "cross-validated", "law known", "none", "wrd"]
+    assert list(axes.get_lines()[3].get_xdata()) == [50, 25]
+
+
+def test_lines_that_are_no_runs_are_refused(tmp_path: Path):
+    file = tmp_path / "runs.jsonl"
+    file.write_text(json.dumps(run_object()) + "\n{}\n")
+    with pytest.raises(ValueError, match=r"runs\.jsonl:2: no run of flows over a link"):
+        bound.runs(file)
+
+
+@pytest.mark.parametrize("wire", ["20", "20p", "soon"])
+def test_a_wire_without_a_unit_of_time_is_refused(wire):
+    with pytest.raises(ValueError, match=f"wire: {wire} is no time such as 20ms"):
+        bound.model(Path("a.down"), wire)
 
 
 def test_lte_is_bounded_as_by_another_program():
