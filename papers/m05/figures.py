@@ -3,8 +3,19 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ackclock import plot
-from ackclock.models import feedback_loop, feedforward_loop, frame_errors, optimal_delays, packet_delay, power_control
+from ackclock.models import (
+    delay_equation,
+    feedback_loop,
+    feedforward_loop,
+    frame_errors,
+    optimal_delays,
+    packet_delay,
+    power_control,
+)
 from ackclock.paper import Figure
 from ackclock.papers.m05 import analysis
 from ackclock.papers.m05.analysis import SIZES, STEPS, TTI
@@ -16,10 +27,10 @@ if TYPE_CHECKING:
 def figures() -> Iterator[Figure]:
     """Every figure."""
     yield Figure("figure-3-3", "Figure 3.3: how fast the feedforward loop settles.", feedforward_loop.picture())
+    yield Figure("figure-3-4", "Figure 3.4: phase portrait of the feedback loop without its delay.", figure_3_4())
     yield Figure(
-        "figure-3-4",
-        "Figure 3.4: trajectories of the feedback loop, here with the delay of the loop and a safe gain; the star is "
-        "the equilibrium.",
+        "feedback-with-delay",
+        "The same loop with its delay and a safe gain, c' tau = 0.3, from four corners; the star is the equilibrium.",
         feedback_loop.picture(2.0, feedback_loop.SAFE),
     )
     coding = analysis.chain(0.06).coding
@@ -44,6 +55,23 @@ def figures() -> Iterator[Figure]:
         "every process.",
         repetition(),
     )
+
+
+def figure_3_4() -> "Drawing":
+    """Trajectories for unit parameters, b = c' = q_ref = 1 and tau = 0, in virtual time: a unit is a round trip."""
+
+    def slope(now: NDArray[np.float64], _: NDArray[np.float64]) -> NDArray[np.float64]:
+        q, w = now
+        return np.array([w - q, -q * (q - 1)])
+
+    with plot.panel("queue q", "window w") as (figure, axes):
+        for q in (0.02, 0.5, 1.5, 2.0, 2.5):
+            for w in (0.0, 2.5):
+                _, states = delay_equation.solve(slope, (q, w), 0.0, 30.0, least=0.0)
+                axes.plot(states[:, 0], states[:, 1], color=plot.COLOURS[0], linewidth=1.1)
+        axes.plot([1], [1], "*", color="#000000", markersize=12)
+        axes.set(xlim=(0, 2.7), ylim=(0, 2.7))
+    return figure
 
 
 def figure_4_9() -> "Drawing":

@@ -127,6 +127,14 @@ def test_the_example_of_section_5_4():
     assert optimal_delays(PRINTED, 0.001, 10).added[2] == pytest.approx(26.43, abs=0.02)
 
 
+def test_the_longest_delays_need_not_be_those_that_are_held_to_the_end():
+    law = DelayLaw([0, 25, 50, 75, 150], [0.92, 0.06, 0.015, 0.004, 0.001])
+    found = optimal_delays(law, 0.002, 10)
+    assert found.added == pytest.approx([0, 50, 3.606, 0, 0], abs=1e-3)
+    assert found.mean_added == pytest.approx(enumerated(law, 3, 85), abs=1e-9)
+    assert found.mean_added == pytest.approx(solved(law, 3, 85, 60), abs=1e-4)
+
+
 def test_ten_and_twenty_delays_are_no_matter():
     n = 22
     p = 0.5 ** np.arange(1, n + 1)
@@ -229,6 +237,7 @@ def test_laws_come_from_texts_tables_models_series_and_recordings(tmp_path, monk
     [
         ("a,b\n1,2\n", "--column must name one of its columns: a, b"),
         ("{}", "no law in it"),
+        ('{"flows": []}\n{"flows": []}\n', "results of a run hold no samples: take its --series or its --pcap"),
         ("1\nx\n", "'x' is not a number"),
         ("delay_ms,probability\n0,0.5\n", "the probabilities sum to 0.5"),
         ("5\n", "no samples in it"),

@@ -79,13 +79,15 @@ def _read(path: Path, column: str) -> DelayLaw:
         return empirical(capture.round_trips(path))
     text = read_text(path)
     if text.lstrip().startswith("{"):
-        return _of_model(json.loads(text))
+        return _of_model(json.loads(text.split("\n", 1)[0]))
     if "," in text.split("\n", 1)[0]:
         return _of_table(list(csv.DictReader(io.StringIO(text))), column)
     return empirical(_gaps(text))
 
 
 def _of_model(printed: dict[str, Any]) -> DelayLaw:
+    if "flows" in printed:
+        raise ValueError("results of a run hold no samples: take its --series or its --pcap")
     rows = printed.get("result", {}).get("law") or printed.get("result", {}).get("delays")
     if not rows:
         raise ValueError("no law in it: it is not the JSON of a model with a law")

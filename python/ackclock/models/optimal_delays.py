@@ -20,7 +20,9 @@ p d^2. The least mean of k 2^(k-1) candidates is the global optimum.
 
 ## Differences from the source
 It enumerates 3^k sets of bounds with any number inside, and finds the form (0, .., 0, delta_j, m_(j+1), .., m_k)
-typical; that at most one is inside is shown above. For delays V of the rest of the path it gives
+typical; that at most one is inside is shown above. The rest of the form need not hold: of 0, 25, 50, 75, 150 ms with
+0.92, 0.06, 0.015, 0.004, 0.001, epsilon 0.002 and rho 10 ms it is 25 ms that is held to the end, and 50 ms that is
+inside. For delays V of the rest of the path it gives
 P_TO <= P(V > rho) + epsilon; the sum over p_i P(V > c' - d_i - delta_i), with c' the timer over the whole path, is
 P_TO itself and smaller. `least_margin` finds the rho that a given V needs.
 
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXAMPLES = ("channel --rho 10", "0:0.807,40:0.088,60:0.093,100:0.006,120:0.006 --epsilon 0.005 --rest-sd 5")
-MOST_HELD = 20  # 20 * 2^19 candidates take seconds
+MOST_HELD = 20  # 16 take a second, 20 a quarter of a minute
 CHUNK = 1 << 16
 Vector = NDArray[np.float64]
 

@@ -34,7 +34,7 @@ from ackclock.models.frame_errors import Bits, Coding, Gain, SirSd
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EXAMPLES = ("0.06", "0.2 --up 19")
+EXAMPLES = ("0.06", "0.2 --up 19 --sequence 1001")
 MOST_STATES = 5000
 
 Step = Annotated[float, "Step by which a good frame lowers the SIR reference, dB."]
@@ -145,15 +145,19 @@ def model(
     sir_sd: SirSd = 1.0,
     bits: Bits = 2560,
     lags: Annotated[int, "How many frames after a damaged one to look at."] = 10,
+    sequence: Annotated[str, "Frames in a row, 0 good and 1 damaged, whose probability is told."] = "",
 ) -> Answer:
     """The answer of `ackclock model power-control`."""
     allowed.at_most({"lags": lags}, 1000)
+    if strangers := set(sequence) - {"0", "1"}:
+        raise ValueError(f"sequence: {min(strangers)!r} is not 0 or 1, such as in 1001")
     chain = Chain(step, Coding(gain, sir_sd, bits), up)
     values = {
         "states": chain.states,
         "mean_sir_db": chain.mean_sir,
         "sd_sir_db": chain.sd_sir,
         "frame_error_rate": chain.error_rate,
+        "sequence_probability": chain.probability([int(one) for one in sequence]) if sequence else None,
         "after_an_error": [
             {"frames_later": lag, "damaged_again": again} for lag, again in enumerate(chain.repeated(lags), start=1)
         ],
