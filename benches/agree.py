@@ -179,8 +179,8 @@ class Worlds:
             words = Run(**{**asdict(words), **asked, "interval_s": cell.files.interval_ms / 1000})
         serve, take = ([sys.executable, str(PROGRAMS), end, words.json()] for end in ("send", "take"))
         link = ["ackclock", "link", "--scenario", str(self.scenario(cell)), "--seed", str(job.seed), "--json"]
-        # Other work on the machine is not to disturb what happens in real time.
-        return ["nice", "-n", "-10", *link, "--server", shlex.join(serve), "--", *take]
+        # Other work on the machine is not to disturb what happens in real time, as it does with a mere priority.
+        return ["chrt", "--fifo", "10", *link, "--server", shlex.join(serve), "--", *take]
 
     def simulated(self, job: Job, real: Result, starts: int, sets: Mapping[str, str] | None = None) -> list[Result]:
         """Our sender, which begins as much later than the link as the kernel's programs did, give or take some ms.

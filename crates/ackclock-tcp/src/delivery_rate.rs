@@ -12,7 +12,7 @@
 //! acknowledge them, are a sample of the rate. The longer of the two, because ACKs may be compressed on their way.
 //!
 //! The sender calls, in this order:
-//! - for each segment sent, new or again: [`DeliveryRate::on_sent`], with the bytes in flight before it;
+//! - for each segment sent, new or again: [`DeliveryRate::on_sent`], with the bytes outstanding before it;
 //! - for each ACK: [`DeliveryRate::on_sacked`] for every newly SACKed range, [`DeliveryRate::on_acked`] where the left
 //!   edge moved, then once [`DeliveryRate::sample`];
 //! - when it could send more but the application has nothing: [`DeliveryRate::on_app_limited`].
@@ -69,9 +69,10 @@ struct Tag {
 }
 
 impl DeliveryRate {
-    /// The bytes `range` leave the sender, for the first time or again; `in_flight` bytes were outstanding before.
-    pub fn on_sent(&mut self, now: Time, range: SackBlock, in_flight: u32) {
-        if in_flight == 0 {
+    /// The bytes `range` leave the sender, for the first time or again; `outstanding` bytes were sent before and are not
+    /// acknowledged.
+    pub fn on_sent(&mut self, now: Time, range: SackBlock, outstanding: u32) {
+        if outstanding == 0 {
             // Idle time is neither sending nor acknowledging.
             self.first_sent = now;
             self.delivered_at = now;

@@ -54,6 +54,8 @@ impl Marks {
     pub const FIN: Self = Self(0x10);
     /// It carries the SYN.
     pub const SYN: Self = Self(0x20);
+    /// It carries PSH.
+    pub const PUSHED: Self = Self(0x40);
 
     /// The marks by which the scoreboard counts it.
     pub const COUNTED: Self = Self(0x07);

@@ -136,6 +136,7 @@ fn sample(now: Time, ack: &Ack) -> AckSample {
             prior_delivered,
             app_limited,
         }),
+        paced_for: Span::ZERO,
         phase: ack.phase,
         window_limited: ack.window_limited,
         lost: 0,

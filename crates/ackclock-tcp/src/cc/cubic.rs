@@ -138,13 +138,18 @@ impl Cubic {
         }
     }
 
+    /// Whether hybrid slow start ends.
+    fn look_for_end(&mut self, sample: &AckSample) {
+        let State { cwnd, ssthresh, .. } = self.state;
+        let slow = (cwnd < ssthresh).then_some(cwnd);
+        if self.hybrid.as_mut().is_some_and(|hybrid| hybrid.on_ack(sample, slow)) {
+            self.state.ssthresh = cwnd;
+            self.state.cwnd_prior = cwnd;
+        }
+    }
+
     /// RFC 5681 section 3.1 (2), or RFC 9406 section 4.3.
     fn slow_start(&mut self, sample: &AckSample) {
-        if self.hybrid.as_mut().is_some_and(|hybrid| hybrid.on_ack(sample, self.state.cwnd)) {
-            self.state.ssthresh = self.state.cwnd;
-            self.state.cwnd_prior = self.state.cwnd;
-            return;
-        }
         let acked = f64::from(sample.acked) / self.mss;
         let Some(hystart) = &mut self.hystart else {
             self.state.cwnd += match self.growth {
@@ -235,6 +240,7 @@ impl Cubic {
         let ssthresh = reduced.max(LEAST_SSTHRESH);
         let (cwnd_after, w_max) = match event.cause {
             Congestion::FastRetransmit => (ssthresh, Some(remembered)),
+            Congestion::Ecn if self.linux.is_some() => (ssthresh, Some(remembered)),
             Congestion::Ecn => (reduced.max(1.0), Some(remembered)),
             Congestion::Timeout => (self.loss_window, None),
         };
@@ -244,11 +250,12 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, sample: &AckSample) {
-        if sample.phase == Phase::FastRecovery || sample.acked == 0 {
-            return;
-        }
         if let (Some(curve), Some(rtt)) = (&mut self.linux, sample.rtt) {
             curve.on_rtt(sample.now, rtt);
+        }
+        self.look_for_end(sample);
+        if sample.phase == Phase::FastRecovery || sample.acked == 0 {
+            return;
         }
         if !sample.window_limited {
             if let Some(stage) = &mut self.state.stage {
@@ -387,6 +394,7 @@ mod tests {
                 srtt: Some(self.rtt),
                 min_rtt: Some(self.rtt),
                 rate: None,
+                paced_for: Span::ZERO,
                 phase: Phase::Open,
                 window_limited,
                 lost: 0,
@@ -563,6 +571,7 @@ mod tests {
             srtt: None,
             min_rtt: None,
             rate: None,
+            paced_for: Span::ZERO,
             phase: Phase::FastRecovery,
             window_limited: true,
             lost: 0,

@@ -176,6 +176,7 @@ mod tests {
             srtt: None,
             min_rtt: None,
             rate: None,
+            paced_for: ackclock_core::Span::ZERO,
             phase: Phase::Open,
             window_limited: true,
             lost: 0,

@@ -132,6 +132,7 @@ mod tests {
                 srtt: rtt,
                 min_rtt: rtt,
                 rate: None,
+                paced_for: Span::ZERO,
                 phase: Phase::Open,
                 window_limited: true,
                 lost: 0,

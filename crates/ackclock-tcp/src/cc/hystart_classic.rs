@@ -9,7 +9,8 @@
 //! ## What it does
 //! In every round of slow start, from 16 segments on: where ACKs that follow each other within 2 ms go on for half the
 //! smallest round-trip time, or where the smallest of the first round-trip times of the round exceeds the smallest of all
-//! by an eighth (4 to 16 ms), slow start ends.
+//! by an eighth (4 to 16 ms), slow start ends. Rounds and round-trip times go on whatever limits the sender; once the end was found none is
+//! looked for before a timeout.
 //!
 //! ## Differences from the source
 //! - A round ends by bytes delivered, as for [HyStart++](super::hystart).
@@ -45,6 +46,8 @@ pub(crate) struct HybridStart {
     current: Option<Span>,
     least: Option<Span>,
     samples: u32,
+    /// The end was found: nothing more is looked for before the next timeout.
+    found: bool,
 }
 
 impl HybridStart {
@@ -58,21 +61,25 @@ impl HybridStart {
             current: None,
             least: None,
             samples: 0,
+            found: false,
         }
     }
 
-    /// Takes in an ACK of slow start, before the window of `cwnd` segments grows; whether slow start is over.
-    pub(crate) fn on_ack(&mut self, sample: &AckSample, cwnd: f64) -> bool {
+    /// Takes in an ACK, before the window grows, which in slow start is of `slow` segments; whether slow start ends.
+    pub(crate) fn on_ack(&mut self, sample: &AckSample, slow: Option<f64>) -> bool {
         self.delivered += u64::from(sample.delivered);
         let Some(rtt) = sample.rtt else { return false };
         let least = self.least.map_or(rtt, |least| least.min(rtt));
         self.least = Some(least);
+        let Some(cwnd) = slow.filter(|_| !self.found) else { return false };
         if self.delivered > self.round_end {
             self.round_end = self.delivered + u64::from(sample.in_flight);
             (self.round_start, self.last_ack) = (sample.now, sample.now);
             (self.current, self.samples) = (None, 0);
         }
-        cwnd >= LEAST_WINDOW && (self.ends_by_train(sample.now, least) | self.ends_by_delay(rtt, least))
+        self.found =
+            cwnd >= LEAST_WINDOW && (self.ends_by_train(sample.now, least) | self.ends_by_delay(rtt, least));
+        self.found
     }
 
     fn ends_by_train(&mut self, now: Time, least: Span) -> bool {
@@ -107,6 +114,7 @@ mod tests {
             srtt: rtt,
             min_rtt: rtt,
             rate: None,
+            paced_for: Span::ZERO,
             phase: Phase::Open,
             window_limited: true,
             lost: 0,
@@ -117,10 +125,11 @@ mod tests {
     /// The number of the ACK at which slow start ends, of the round after a first one of 80 ms.
     fn ends(gap_ms: u64, rtt_ms: u64, cwnd: f64) -> Option<u64> {
         let mut start = HybridStart::new();
-        start.on_ack(&AckSample { in_flight: 0, ..ack(Time::ZERO, 80) }, cwnd);
+        start.on_ack(&AckSample { in_flight: 0, ..ack(Time::ZERO, 80) }, Some(cwnd));
         let begin = Span::from_millis(100);
-        (0..20)
-            .find(|&n| start.on_ack(&ack(Time::ZERO + begin + Span::from_millis(n * gap_ms), rtt_ms), cwnd))
+        (0..20).find(|&n| {
+            start.on_ack(&ack(Time::ZERO + begin + Span::from_millis(n * gap_ms), rtt_ms), Some(cwnd))
+        })
     }
 
     #[test]
@@ -133,16 +142,29 @@ mod tests {
     fn a_train_ends_it_after_half_the_round_trip_and_a_gap_ends_the_train() {
         let mut start = HybridStart::new();
         // ACKs 2 ms apart: (80 + 1) / 2 = 40.5 ms are exceeded at 42 ms.
-        let found = (0..40).find(|&n| start.on_ack(&ack(Time::ZERO + Span::from_millis(2 * n), 80), 20.0));
+        let found =
+            (0..40).find(|&n| start.on_ack(&ack(Time::ZERO + Span::from_millis(2 * n), 80), Some(20.0)));
         assert_eq!(found, None, "a round of 21 segments ends before");
         let long = |gap| {
             let mut start = HybridStart::new();
             (0..40u64).find(|&n| {
                 let now = Time::ZERO + Span::from_millis(gap * n);
-                start.on_ack(&AckSample { in_flight: 100_000, ..ack(now, 80) }, 20.0)
+                start.on_ack(&AckSample { in_flight: 100_000, ..ack(now, 80) }, Some(20.0))
             })
         };
         assert_eq!((long(2), long(3)), (Some(21), None));
+    }
+
+    #[test]
+    fn what_the_window_does_not_limit_and_avoidance_count_for_the_rounds_and_the_end_is_found_once() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut start = HybridStart::new();
+        start.on_ack(&AckSample { in_flight: 5000, ..ack(at(0), 80) }, Some(20.0));
+        // Six more segments, of congestion avoidance, end the round of the first and its five in flight.
+        (1..=6).for_each(|n| assert!(!start.on_ack(&ack(at(n), 80), None)));
+        let found: Vec<u64> =
+            (0..30).filter(|&n| start.on_ack(&ack(at(100 + 5 * n), 91), Some(20.0))).collect();
+        assert_eq!(found, [8], "the ninth sample of the round");
     }
 
     #[test]

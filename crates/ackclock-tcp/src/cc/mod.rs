@@ -38,6 +38,8 @@ pub struct AckSample {
     pub min_rtt: Option<Span>,
     /// The delivery rate, for controllers that asked for it.
     pub rate: Option<RateSample>,
+    /// How long pacing holds the next segment back.
+    pub paced_for: Span,
     /// Where recovery stands.
     pub phase: Phase,
     /// Whether the window was what kept the sender from sending more; where the growth counts bytes, within a window of data.

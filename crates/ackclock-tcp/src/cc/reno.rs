@@ -151,6 +151,7 @@ impl CongestionControl for Reno {
         self.set(match event.cause {
             Congestion::Timeout => self.loss_window,
             Congestion::FastRetransmit => half,
+            Congestion::Ecn if self.stack == Stack::Linux => half,
             Congestion::Ecn => self.cwnd.min(half),
         });
     }
@@ -177,6 +178,8 @@ impl CongestionControl for Reno {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_core::Span;
+
     use super::*;
 
     fn reno(halves: Halves) -> Reno {
@@ -203,6 +206,7 @@ mod tests {
             srtt: None,
             min_rtt: None,
             rate: None,
+            paced_for: Span::ZERO,
             phase,
             window_limited: true,
             lost: 0,

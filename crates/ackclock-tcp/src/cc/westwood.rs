@@ -280,6 +280,7 @@ mod tests {
             srtt: Some(Span::from_millis(200)),
             min_rtt: Some(Span::from_millis(100)),
             rate: None,
+            paced_for: Span::ZERO,
             phase: Phase::Open,
             window_limited: true,
             lost: 0,

@@ -2,16 +2,18 @@
 
 use ackclock_core::{Flags, SackBlock, Segment, Time, Timestamps};
 
-use super::{AckPolicy, INITIAL, Receiver, clock};
+use super::{AckPolicy, INITIAL, Receiver, clock, merge};
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 
 impl Receiver {
-    /// RFC 5681 section 4.2 for a segment that arrived in order with no gap about. A FIN is not kept waiting.
+    /// RFC 5681 section 4.2 for a segment with these flags that arrived in order with no gap about. A FIN is not kept waiting,
+    /// nor, as in Linux, what the peer pushes or says of a smaller window.
     #[inline(always)]
-    pub(super) fn acknowledge_in_order(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
+    pub(super) fn acknowledge_in_order(&mut self, now: Time, flags: Flags, out: &mut impl FnMut(&Segment)) {
         self.unacknowledged += 1;
+        let urges = flags.intersects(Flags::PSH | Flags::CWR);
         match self.config.acks {
-            AckPolicy::Delayed { .. } if self.quick.is_on() => {}
+            AckPolicy::Delayed { .. } if self.quick.is_on() || urges && self.quick.is_used() => {}
             AckPolicy::Delayed { count, timeout, .. }
                 if self.unacknowledged < count && self.end.is_none() =>
             {
@@ -25,6 +27,21 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
+    /// RFC 5681 section 4.2 for a segment that repeats, came out of order or filled a gap: at once, unless merged with those that follow.
+    pub(super) fn acknowledge_out_of_order(
+        &mut self,
+        now: Time,
+        duplicate: Option<SackBlock>,
+        out: &mut impl FnMut(&Segment),
+    ) {
+        let told_by_sack = self.config.sack && duplicate.is_none() && !self.ahead.is_empty();
+        if told_by_sack && self.quick.is_used() && !self.quick.is_on() && self.merge.waits(self.next) {
+            self.deadline = self.deadline.min(now + merge::WAIT);
+            return;
+        }
+        self.acknowledge(now, duplicate.filter(|_| self.config.dsack), out);
+    }
+
     #[inline(always)]
     pub(super) fn acknowledge(
         &mut self,
@@ -35,6 +52,7 @@ impl Receiver {
         self.acknowledged = self.next;
         self.unacknowledged = 0;
         self.quick.on_ack();
+        self.merge.on_ack();
         self.deadline = Time::NEVER;
         let reports = duplicate.is_some() || (self.config.sack && !self.ahead.is_empty());
         if reports || self.config.timestamps {

@@ -80,6 +80,16 @@ impl Autotune {
 
     /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
+        let grows = arrival.counts && self.threshold < self.clamp;
+        if grows {
+            self.threshold = self.threshold.saturating_add(RISE * self.mss).min(self.clamp);
+        }
+        self.on_read(arrival);
+        grows
+    }
+
+    /// The application reads what has come, which raises the clamp for what comes next.
+    fn on_read(&mut self, arrival: &Arrival) {
         if let Some((echo, sample)) = arrival.echo {
             self.time(echo, sample);
         }
@@ -95,11 +105,6 @@ impl Autotune {
         if self.space > before || arrival.ahead > 0 {
             self.clamp = self.clamp.max(self.wanted(before, arrival.ahead));
         }
-        if !arrival.counts || self.threshold >= self.clamp {
-            return false;
-        }
-        self.threshold = self.threshold.saturating_add(RISE * self.mss).min(self.clamp);
-        true
     }
 
     /// Of segments that echo the same timestamp the first one alone is timed: the others followed it out of the sender.

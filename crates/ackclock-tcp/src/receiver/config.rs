@@ -16,7 +16,8 @@ pub enum AckPolicy {
         /// Longest delay of an ACK.
         timeout: Span,
         /// Segments that are acknowledged one by one (Linux: 16) at the beginning, after a silence and after data that had arrived
-        /// before; with any, each one too that lets a tuned window grow.
+        /// before; with any, the other rules of Linux hold too: at once is acknowledged what lets a tuned window grow, what is pushed
+        /// and what tells of congestion, and SACKs are merged.
         quick: u32,
     },
 }

@@ -26,6 +26,7 @@ mod acks;
 mod autotune;
 mod config;
 mod handshake;
+mod merge;
 mod quick;
 mod unread;
 mod window;
@@ -33,6 +34,7 @@ mod window;
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time, scaled_window};
 
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
+use self::merge::Merge;
 use self::quick::Quick;
 use self::window::Policy;
 use crate::reassembly::Reassembly;
@@ -56,6 +58,7 @@ pub struct Receiver {
     unacknowledged: u32,
     scale: u8,
     quick: Quick,
+    merge: Merge,
     /// When the delayed ACK, or the SYN again, is due.
     deadline: Time,
     delivered: u64,
@@ -115,6 +118,7 @@ impl Receiver {
             window_field,
             unacknowledged: 0,
             quick: Quick::new(if let AckPolicy::Delayed { quick, .. } = config.acks { quick } else { 0 }),
+            merge: Merge::default(),
             echo: None,
             deadline: Time::NEVER,
             delivered: 0,
@@ -165,11 +169,11 @@ impl Receiver {
         if is_next && seg.sequence_space() <= self.window() {
             self.advance(now, seg.end(), u32::from(seg.header) * u32::from(seg.payload > 0), end_of(seg));
             self.tune(now, seg, true);
-            self.acknowledge_in_order(now, out);
+            self.acknowledge_in_order(now, seg.flags, out);
         } else {
             let duplicate = self.place(now, seg);
             self.tune(now, seg, in_order || self.config.sack && duplicate.is_none());
-            self.acknowledge(now, duplicate.filter(|_| self.config.dsack), out);
+            self.acknowledge_out_of_order(now, duplicate, out);
         }
     }
 
@@ -239,10 +243,20 @@ impl Receiver {
             self.echo = Some(stamp.value);
         }
         if self.config.ecn {
-            self.echo_congestion &= !seg.flags.intersects(Flags::CWR);
-            self.echo_congestion |= seg.ecn == Ecn::Ce;
+            self.take_mark(seg);
         }
         true
+    }
+
+    /// Congestion experienced is echoed until the peer says that it has reacted.
+    fn take_mark(&mut self, seg: &Segment) {
+        self.echo_congestion &= !seg.flags.intersects(Flags::CWR);
+        let begins = seg.ecn == Ecn::Ce && !self.echo_congestion;
+        self.echo_congestion |= begins;
+        // RFC 3168 section 6.1.5: what may not be marked is a retransmission.
+        if begins || seg.ecn == Ecn::NotEct {
+            self.quick.on_congestion();
+        }
     }
 
     /// Takes in a segment that is not simply the next one, and gives what of it had arrived before.
@@ -387,6 +401,54 @@ mod tests {
         let mut bench = Bench::new(ReceiverConfig { acks, ..ReceiverConfig::default() });
         let acks: Vec<_> = (0..7).map(|index| bench.data(ms(0), index).len()).collect();
         assert_eq!(acks, [1, 1, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn what_is_pushed_is_acknowledged_at_once_where_segments_are_acknowledged_one_by_one_at_the_beginning() {
+        for (quick, expected) in [(1, 1), (0, 0)] {
+            let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick };
+            let mut bench = Bench::new(ReceiverConfig { acks, ..delayed() });
+            bench.data(ms(0), 0);
+            bench.data(ms(1), 1);
+            bench.data(ms(2), 2);
+            let mut pushed = segment(FIRST + 3000, 1000);
+            pushed.flags |= Flags::PSH;
+            let (before, after) = (bench.receiver.unacknowledged, bench.arrives(ms(3), pushed));
+            assert_eq!(after.len(), if before == 0 { expected } else { 1 });
+        }
+    }
+
+    #[test]
+    fn of_what_arrives_out_of_order_the_fourth_and_later_ones_are_told_together_after_a_millisecond() {
+        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 1 };
+        let mut bench = Bench::new(ReceiverConfig { acks, sack: true, ..delayed() });
+        bench.data(ms(0), 0);
+        let told: Vec<usize> = (2..9).map(|index| bench.data(ms(1), index).len()).collect();
+        assert_eq!(told, [1, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(bench.receiver.poll_timeout(), Some(ms(2)));
+        let ack = bench.timeout(ms(2));
+        assert_eq!(ack[0].sack(), [thousands(2, 9)]);
+        assert_eq!(bench.data(ms(3), 1).len(), 1, "what fills the gap is told at once");
+    }
+
+    #[test]
+    fn a_mark_and_a_retransmission_between_marked_segments_are_acknowledged_at_once() {
+        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 16 };
+        let mut bench = Bench::new(ReceiverConfig { acks, ecn: true, ..delayed() });
+        let mut marked = |now, index: u32, ecn, flags| {
+            let mut seg = segment(FIRST + index * 1000, 1000);
+            (seg.ecn, seg.flags) = (ecn, seg.flags | flags);
+            bench.arrives(ms(now), seg).len()
+        };
+        let acks: usize = (0..16).map(|n| marked(u64::from(n), n, Ecn::Ect0, Flags(0))).sum();
+        assert_eq!(acks, 16);
+        assert_eq!(marked(16, 16, Ecn::Ect0, Flags(0)), 0);
+        assert_eq!(marked(17, 17, Ecn::Ce, Flags(0)), 1);
+        assert_eq!(marked(18, 18, Ecn::Ect0, Flags(0)), 1, "the second of two");
+        assert_eq!(marked(19, 19, Ecn::Ect0, Flags(0)), 0);
+        assert_eq!(marked(20, 20, Ecn::Ect0, Flags::CWR), 1);
+        assert_eq!(marked(21, 21, Ecn::Ect0, Flags::CWR), 1, "alone");
+        assert_eq!(marked(22, 22, Ecn::NotEct, Flags(0)), 1);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use ackclock_core::{Span, Time};
 
 /// Before the handshake was timed (RFC 6298 (2.1)).
 const FIRST_SILENCE: Span = Span::from_secs(1);
+/// Segments acknowledged one by one after a mark, or after a retransmission of a sender whose segments are marked.
+const CONGESTED: u32 = 2;
 /// Least variation of a timeout in Linux.
 const LEAST_VARIATION: Span = Span::from_millis(200);
 
@@ -36,9 +38,21 @@ impl Quick {
     /// Data comes.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time) {
-        if self.last.replace(now).is_some_and(|last| now.since(last) > self.silence) {
+        // What the handshake took does not count.
+        if self.last.replace(now).is_none_or(|last| now.since(last) > self.silence) {
             self.left = self.most;
         }
+    }
+
+    /// The path marked a segment, or one came that it may not mark, a retransmission: the peer may have a small window.
+    pub(super) fn on_congestion(&mut self) {
+        self.left = self.left.max(CONGESTED.min(self.most));
+    }
+
+    /// Whether there are any at all, which is whether acknowledgements are those of Linux.
+    #[inline]
+    pub(super) fn is_used(&self) -> bool {
+        self.most > 0
     }
 
     /// It had all arrived before.
@@ -105,8 +119,30 @@ mod tests {
     }
 
     #[test]
+    fn an_acknowledgement_of_the_handshake_is_none_of_them() {
+        let mut quick = Quick::new(2);
+        quick.on_ack();
+        quick.on_data(ms(0));
+        quick.on_ack();
+        assert!(quick.is_on());
+    }
+
+    #[test]
+    fn congestion_asks_for_two_at_least() {
+        let mut quick = Quick::new(16);
+        quick.on_data(ms(0));
+        (0..15).for_each(|_| quick.on_ack());
+        quick.on_congestion();
+        quick.on_ack();
+        assert!(quick.is_on());
+        quick.on_ack();
+        assert!(!quick.is_on());
+    }
+
+    #[test]
     fn of_none_there_are_none() {
         let mut quick = Quick::new(0);
+        quick.on_congestion();
         quick.on_data(ms(0));
         quick.on_data(ms(9000));
         quick.on_repeated();

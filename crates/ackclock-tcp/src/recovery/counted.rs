@@ -133,6 +133,10 @@ impl Recovery for Counted {
         board.undo_go_back();
     }
 
+    fn ends_at(&mut self, point: Seq) {
+        self.recovery_point = Some(point);
+    }
+
     fn in_flight(&self, board: &Scoreboard) -> u32 {
         board.in_flight().saturating_sub(self.left)
     }

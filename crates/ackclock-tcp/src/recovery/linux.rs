@@ -15,7 +15,7 @@
 //! ## Validation
 //! The exchanges of `tests/linux.rs`.
 
-use ackclock_core::Time;
+use ackclock_core::{Seq, Time};
 
 use super::{AckFacts, Counted, Next, Rack, Recovery, Sending, Verdict, Window};
 use crate::cc::{Congestion, Phase};
@@ -75,6 +75,10 @@ impl Recovery for Linux {
 
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
         of!(&mut self.way, recovery => recovery.on_spurious(cause, board));
+    }
+
+    fn ends_at(&mut self, point: Seq) {
+        of!(&mut self.way, recovery => recovery.ends_at(point));
     }
 
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {

@@ -13,6 +13,7 @@ pub mod reno;
 mod reordering;
 pub mod sack;
 pub mod sack1;
+mod tail_probe;
 
 use ackclock_core::{SackBlock, Seq, Span, Time};
 
@@ -66,6 +67,9 @@ pub trait Recovery: Send {
     /// The last timeout or fast retransmit was for nothing. After a timeout what was sent is on its way (RFC 4015 section 3.2
     /// step SPTO); a fast retransmit says nothing of what an earlier timeout has still to send again.
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard);
+
+    /// The repair that has just begun goes on with a reduction that lasts until `point` is acknowledged, and ends there.
+    fn ends_at(&mut self, _point: Seq) {}
 
     /// Something was sent.
     fn on_sent(&mut self, _sending: &Sending, _board: &Scoreboard) {}
@@ -164,6 +168,8 @@ pub enum Verdict {
         /// The slow-start threshold.
         ssthresh: u32,
     },
+    /// Recovery is over, and what else is lost begins the next one.
+    Again,
     /// The last timeout was for nothing: take the reduction back.
     Spurious,
     /// A probe that sent the last segment again is answered.
@@ -186,8 +192,8 @@ pub enum Tail {
 pub struct Sending {
     /// When.
     pub now: Time,
-    /// When the retransmission timer expires.
-    pub timer: Time,
+    /// Retransmission timeout.
+    pub rto: Span,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
 }

@@ -27,6 +27,7 @@ use ackclock_core::{Seq, Span, Time};
 
 use super::frto::Doubt;
 use super::reordering::Reordering;
+use super::tail_probe::{Probe, Sent};
 use super::{AckFacts, Exit, Next, Recovery, Sending, Tail, Timer, Verdict, Window};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig};
@@ -76,25 +77,6 @@ enum Due {
     Probe,
 }
 
-/// A probe of the tail that is out.
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    /// TLP.end_seq: one past the highest number sent.
-    end: Seq,
-    tail: Sent,
-}
-
-/// What a probe sent, and what is known of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Sent {
-    /// New data.
-    Fresh,
-    /// The last segment again (TLP.is_retrans).
-    Again,
-    /// The last segment again, which is acknowledged since.
-    Repaired,
-}
-
 impl Recovery for Rack {
     const USES_SACK: bool = true;
     const HALVES: Halves = Halves::Flight;
@@ -109,7 +91,7 @@ impl Recovery for Rack {
 
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         let verdict = self.advance(ack, board);
-        self.arm_probe(&Sending { now: ack.now, timer: ack.now + ack.rto, srtt: ack.srtt }, board);
+        self.arm_probe(&Sending { now: ack.now, rto: ack.rto, srtt: ack.srtt }, ack.now, board);
         verdict
     }
 
@@ -148,8 +130,13 @@ impl Recovery for Rack {
         board.undo_go_back();
     }
 
+    fn ends_at(&mut self, point: Seq) {
+        self.recovery_point = Some(point);
+    }
+
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {
-        self.arm_probe(sending, board);
+        let first = board.sent().front().map_or(sending.now, |first| first.sent_at);
+        self.arm_probe(sending, first, board);
     }
 
     fn on_window_probe(&mut self) {
@@ -238,16 +225,22 @@ impl Rack {
         if left != Phase::Open {
             self.reordering.on_repaired();
         }
-        if left == Phase::FastRecovery {
-            self.learn(ack, board);
-            return Verdict::Leave(Exit::Hold);
+        if left != Phase::FastRecovery {
+            return self.on_ack(ack, board);
         }
-        self.on_ack(ack, board)
+        if self.learn(ack, board) {
+            self.detect(ack.now, self.reordering_window(ack, board), board);
+        }
+        match self.judge(board) {
+            Verdict::Enter => Verdict::Again,
+            _ => Verdict::Leave(Exit::Grow),
+        }
     }
 
     /// RFC 8985 section 7.2, at what is sent and at each advance: the probe waits for two round trips from then on, and
-    /// takes the place of the retransmission timer where that would be earlier.
-    fn arm_probe(&mut self, sending: &Sending, board: &Scoreboard) {
+    /// takes the place of a retransmission timer that runs since `since`, where that would be earlier. To Linux it runs since an
+    /// advance, but where something is sent thereafter, since the first segment outstanding left.
+    fn arm_probe(&mut self, sending: &Sending, since: Time, board: &Scoreboard) {
         self.probe_at = Time::NEVER;
         let tail = board.sent().end() - board.sent().first();
         if tail == 0 || self.phase != Phase::Open || self.probe.is_some() || board.sacked() > 0 {
@@ -255,7 +248,8 @@ impl Rack {
         }
         let lone = if tail == 1 { DELAYED_ACK } else { TICKS };
         let wait = sending.srtt.map_or(Span::from_secs(1), |srtt| srtt * 2 + lone);
-        self.probe_at = (sending.now + wait).min(sending.timer);
+        let (probe, timer) = (sending.now + wait, since + sending.rto);
+        self.probe_at = if timer > sending.now { probe.min(timer) } else { probe };
     }
 
     /// What an acknowledgement shows, while nothing ends by it.

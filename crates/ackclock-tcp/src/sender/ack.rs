@@ -41,6 +41,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, offer: Offer) {
         let advances = seg.ack.after(self.board.una());
         let mut news = News::default();
+        self.outgoing.on_ack();
         self.read(now, seg, &mut news);
         let spreads = self.ecn.enabled == Switch::On && self.spreads_reductions();
         if spreads {
@@ -146,9 +147,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Verdict::Leave(Exit::Hold | Exit::Cap(_)) | Verdict::Reordered { .. } => Phase::FastRecovery,
             // RFC 4015 section 3: the window counts this acknowledgement already.
             _ if adopted => Phase::FastRecovery,
+            Verdict::Leave(Exit::Grow) => self.recovery.phase(),
             _ => self.phase_of_control(),
         };
         self.control(now, news, phase);
+        self.conclude(now, verdict);
+        if self.reduction.is_some() {
+            self.spread_reduction(news, self.board.losses() == news.losses);
+        }
+    }
+
+    /// Does what an advance means.
+    fn conclude(&mut self, now: Time, verdict: Verdict) {
         match verdict {
             Verdict::Enter => self.enter(now),
             Verdict::Spurious => self.take_back_timeout(now),
@@ -164,11 +174,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Verdict::Reordered { cwnd, ssthresh } if self.ecn.reacted.is_none() => {
                 self.cc.adopt(cwnd, ssthresh)
             }
+            Verdict::Again => {
+                self.reduction = None;
+                self.enter(now);
+            }
             Verdict::Probed(tail) => self.on_probed(now, tail),
             Verdict::Open | Verdict::Partial(_) | Verdict::Reordered { .. } => {}
-        }
-        if self.reduction.is_some() {
-            self.spread_reduction(news, self.board.losses() == news.losses);
         }
     }
 
@@ -181,6 +192,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.undo_if_repeated(now, news);
         if let Some(rtt) = news.rtt {
             self.take_rtt(rtt);
+            self.restart_behind_head(now, rtt);
         }
         let facts = self.facts(now, news, duplicate);
         let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
@@ -228,6 +240,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
+    /// Where what was sent before the left edge went out again is SACKed, Linux restarts the timer: nothing tells of the edge yet.
+    fn restart_behind_head(&mut self, now: Time, rtt: Span) {
+        let behind = self.board.sent().front().is_some_and(|head| rtt > now.since(head.sent_at));
+        if behind && self.config.stack == Stack::Linux {
+            self.timer = now + self.rtt.rto();
+        }
+    }
+
     /// Takes in a round-trip time.
     pub(super) fn take_rtt(&mut self, rtt: Span) {
         self.stats.rtt.record(rtt);
@@ -256,6 +276,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             srtt: self.rtt.srtt(),
             min_rtt,
             rate: self.rate.as_mut().and_then(|rate| rate.sample(min_rtt)),
+            paced_for: self.pacer.holds(now).map_or(Span::ZERO, |until| until.since(now)),
             phase,
             window_limited,
             lost: self.board.losses().wrapping_sub(news.losses),

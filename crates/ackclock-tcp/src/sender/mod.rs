@@ -23,6 +23,7 @@ mod connection;
 mod handshake;
 mod info;
 mod input;
+mod outgoing;
 mod output;
 mod pacer;
 mod reduction;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use ackclock_core::{ConnectionView, FlowId, Port, Rate, Segment, Seq, Setting, Sink, Span, Time, prefetch};
 
 use self::connection::{Due, Ecn, Fin, Past, Peer, Stamps};
+use self::outgoing::Outgoing;
 use self::output::Caught;
 use self::pacer::Pacer;
 use self::usage::Usage;
@@ -178,6 +180,7 @@ pub struct TcpSender<R, C> {
     flow: FlowId,
     mss: u16,
     header: u16,
+    outgoing: Outgoing,
     state: State,
     timestamps: Switch,
     fin: Fin,
@@ -227,8 +230,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// The same with a congestion control that was built for it.
     pub fn with_control(config: &Arc<SenderConfig>, row: RowDefaults, params: FlowParams, cc: C) -> Self {
         let timestamps = config.timestamps.unwrap_or(row.timestamps);
-        let header = params.header_bytes(timestamps);
-        let mss = params.packet - header;
+        let mss = params.packet - params.header_bytes(timestamps);
         let max_window = window_in_bytes(params.max_window, mss);
         Self {
             board: Scoreboard::new(params.first),
@@ -239,7 +241,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             max_window,
             unsent: Supply::Bytes(0),
             mss,
-            header,
+            header: params.packet - mss,
+            outgoing: Outgoing::new(config.stack, mss),
             flow: params.flow,
             state: State::Idle,
             timestamps,
@@ -314,7 +317,9 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
     }
 
     fn supply(&mut self, supply: Supply) {
+        self.note_write();
         self.unsent = supply.behind(self.unsent);
+        self.fill_buffer();
         self.fin = if let Supply::Bytes(1..) = supply { Fin::Ahead } else { Fin::Absent };
     }
 

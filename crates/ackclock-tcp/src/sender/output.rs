@@ -13,6 +13,9 @@ use crate::stack::Stack;
 /// The window that the sender offers: it takes no data, so any will do.
 pub(super) const OWN_WINDOW: u16 = u16::MAX;
 
+/// Segments that Linux sends before it paces, as its queue discipline for pacing does too.
+const UNPACED: u64 = 10;
+
 /// The segment that was sent last.
 pub(super) struct Caught(pub(super) Option<Segment>);
 
@@ -51,11 +54,17 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.past.quiet_since != Time::NEVER && self.fresh() > 0 {
             self.restart(now);
         }
-        let window = self.window();
-        match self.recovery.poll(&window, &mut self.board) {
-            Some(Next::Fresh) => self.send_new(now, window.fresh, port, out),
+        let mut window = self.window();
+        let mut next = self.recovery.poll(&window, &mut self.board);
+        if next.is_none() && self.refill_buffer() {
+            window = self.window();
+            next = self.recovery.poll(&window, &mut self.board);
+        }
+        match next {
+            Some(Next::Fresh) => self.send_new(now, &window, port, out),
             Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
             None => {
+                self.outgoing.end_chunk();
                 self.on_quiet(now, &window);
                 return false;
             }
@@ -68,7 +77,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.max_window.min(self.peer.edge.since(self.board.una()))
     }
 
-    fn window(&self) -> Window {
+    pub(super) fn window(&self) -> Window {
         let mss = u32::from(self.mss);
         let cwnd = self.reduction.map_or_else(|| self.cc.window(), |reduction| reduction.window());
         Window { cwnd, limit: self.limit(), mss, fresh: self.fresh() }
@@ -77,9 +86,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Payload of the next new segment, one for a lone FIN; zero where there is none or the peer's window is too small.
     fn fresh(&self) -> u32 {
         let usable = self.peer.edge.since(self.board.max());
-        let payload = self.unsent.at_most(self.mss.into());
+        let payload = self.written(self.mss.into());
         if payload == 0 {
-            return u32::from(self.fin == Fin::Ahead && usable > 0);
+            let ends = self.fin == Fin::Ahead && self.unsent.at_most(1) == 0;
+            return u32::from(ends && usable > 0);
         }
         if payload <= usable {
             return payload;
@@ -120,8 +130,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     #[inline(always)]
-    fn send_new(&mut self, now: Time, fresh: u32, port: Port, out: &mut dyn Sink) {
-        let payload = if self.unsent.at_most(1) == 0 { 0 } else { fresh };
+    fn send_new(&mut self, now: Time, window: &Window, port: Port, out: &mut dyn Sink) {
+        let payload = if self.unsent.at_most(1) == 0 { 0 } else { window.fresh };
         // Written before the rest is done: a processor waits where it copies what it has only just written in parts.
         let mut segment = self.segment(now, self.board.max(), payload as u16);
         if self.ecn.enabled == Switch::On {
@@ -130,6 +140,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             if std::mem::take(&mut self.ecn.cwr) {
                 segment.flags |= Flags::CWR;
             }
+        }
+        if self.config.stack == Stack::Linux && (self.ends_chunk(window) || self.ends_writing(payload)) {
+            segment.flags |= Flags::PSH;
         }
         self.push(now, &mut segment);
         out.pass(port, &segment);
@@ -144,7 +157,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             && (payload == 0 || self.peer.edge.since(segment.seq) > payload);
         self.unsent.take(payload);
         let len = segment.payload + u16::from(ends);
-        self.board.push(now, len, if ends { Marks::FIN } else { Marks::default() });
+        let pushed = if segment.flags.intersects(Flags::PSH) { Marks::PUSHED } else { Marks::default() };
+        self.board.push(now, len, if ends { Marks::FIN.with(pushed) } else { pushed });
         self.rtt.on_sent(now, self.board.max());
         if ends {
             self.fin = Fin::Sent;
@@ -158,12 +172,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let record = self.board.resend(now, index);
         self.rtt.on_sent_again(record.end());
         self.stats.retransmits += 1;
+        if self.config.stack == Stack::Linux && index == self.board.sent().first() {
+            self.timer = now + self.rtt.rto();
+        }
         if self.recovery.phase() != Phase::Open {
             self.detectors.repeats.on_sent_again();
         }
         let mut segment = self.segment(now, record.seq, record.payload());
         if record.marks.has(Marks::FIN) {
             segment.flags |= Flags::FIN;
+        }
+        if record.marks.has(Marks::PUSHED) {
+            segment.flags |= Flags::PSH;
         }
         if let Some(repair) = self.past.unrepaired.take() {
             segment.set_repair(repair);
@@ -211,10 +231,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if let Some(rate) = &mut self.rate {
             app_limited = rate.is_app_limited();
             let range = SackBlock { left: segment.seq, right: segment.end() };
-            let before = self.board.in_flight().saturating_sub(segment.sequence_space());
+            // Of what was sent and is not acknowledged, whether or not it is deemed lost.
+            let before = self.board.outstanding().saturating_sub(segment.sequence_space());
             rate.on_sent(now, range, before);
         }
-        let sending = Sending { now, timer: self.timer, srtt: self.rtt.srtt() };
+        let sending = Sending { now, rto: self.rtt.rto(), srtt: self.rtt.srtt() };
         self.recovery.on_sent(&sending, &self.board);
         let payload = u32::from(segment.payload);
         if let Some(reduction) = &mut self.reduction {
@@ -222,7 +243,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         let in_flight = self.board.in_flight();
         self.cc.on_sent(&Departure { now, bytes: payload, in_flight, app_limited });
-        if let Some(rate) = self.cc.pacing_rate() {
+        // Linux does not pace the first window.
+        let first = self.config.stack == Stack::Linux && self.stats.segments_sent < UNPACED;
+        if let Some(rate) = self.cc.pacing_rate().filter(|_| !first) {
             match self.cc.burst() {
                 None => self.pacer.on_sent(now, payload, rate),
                 Some(burst) => self.pacer.on_sent_in_burst(now, payload, rate, burst),
@@ -239,7 +262,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.config.growth == Growth::Bytes {
             self.note_usage(now, window);
         }
-        if self.rate.is_some() && self.is_starved() {
+        if self.rate.is_some() && self.config.stack == Stack::Rfc && self.is_starved() {
             let in_flight = self.board.in_flight();
             if in_flight < window.cwnd
                 && let Some(rate) = &mut self.rate
@@ -283,9 +306,20 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
+    /// Whether `payload` is all that there is to send for now.
+    fn ends_writing(&self, payload: u32) -> bool {
+        self.unsent.at_most(payload + 1) == payload && payload > 0
+    }
+
+    /// How much of `most` bytes can be sent: what the application has and could write.
+    #[inline]
+    fn written(&self, most: u32) -> u32 {
+        self.outgoing.written(self.board.max(), self.unsent.at_most(most))
+    }
+
     /// Whether everything there is to send was sent.
     fn is_starved(&self) -> bool {
-        self.unsent.at_most(1) == 0 && self.fin != Fin::Ahead
+        self.written(1) == 0 && (self.fin != Fin::Ahead || self.unsent.at_most(1) > 0)
     }
 
     /// A segment with everything that all have.

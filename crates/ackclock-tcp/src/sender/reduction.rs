@@ -22,8 +22,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.reduce(now, Congestion::FastRetransmit);
             self.spread(prior);
         } else {
-            // Linux goes on with the reduction for an echo, and no proof takes that back.
+            // Linux goes on with the reduction for an echo, as far as that goes, and no proof takes it back.
             self.detectors.repeats.forget();
+            if let Some(point) = self.ecn.reacted {
+                self.recovery.ends_at(point);
+            }
         }
         self.rtt.stop_timing();
         self.timer = now + self.rtt.rto();
@@ -76,6 +79,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Reduces the window for a loss.
     pub(super) fn reduce(&mut self, now: Time, cause: Congestion) {
+        // RFC 3168 section 6.1.2: whatever the window is reduced for.
+        self.ecn.cwr = true;
         let event = self.event(now, cause);
         let segments = event.window / u32::from(self.mss);
         if self.config.stack == Stack::Linux && !event.repeated_timeout {
@@ -180,7 +185,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// RFC 3168 section 6.1.2: one reduction a window, and none while a loss is being repaired.
+    /// RFC 3168 section 6.1.2: one reduction a window, and none while a loss is being repaired. Linux does not hear an echo then, and
+    /// reacts to one that goes on afterwards.
     pub(super) fn take_echo(&mut self, now: Time, seg: &Segment) {
         let una = self.board.una();
         if self.ecn.reacted.is_some_and(|reacted| una.after(reacted)) {
@@ -189,12 +195,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.reduction = None;
             }
         }
-        if !seg.flags.intersects(Flags::ECE) || self.ecn.reacted.is_some() {
+        let repairs = self.recovery.phase() != Phase::Open;
+        let heard = seg.flags.intersects(Flags::ECE) && !(repairs && self.config.stack == Stack::Linux);
+        if !heard || self.ecn.reacted.is_some() {
             return;
         }
         self.ecn.reacted = Some(self.board.max());
         self.ecn.cwr = true;
-        if self.recovery.phase() != Phase::Open {
+        if repairs {
             return;
         }
         self.stats.ecn_reductions += 1;

@@ -43,6 +43,11 @@ impl Aggregation {
         self.excess[self.turn] = self.excess[self.turn].max(excess);
     }
 
+    /// Sending begins again at `now`: what was acknowledged before counts no more.
+    pub(super) fn restart(&mut self, now: Time) {
+        (self.epoch_start, self.epoch_acked) = (now, 0);
+    }
+
     /// Room to add to the window, bytes.
     pub(super) fn room(&self, rate: Rate) -> u32 {
         let excess = self.excess[0].max(self.excess[1]).min(rate.bytes_in(LONGEST));

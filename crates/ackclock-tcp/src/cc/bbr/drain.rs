@@ -12,7 +12,8 @@ impl Bbr {
             self.pacing_gain = 1.0 / HIGH_GAIN;
             self.cwnd_gain = HIGH_GAIN;
         }
-        if matches!(self.mode, Mode::Drain) && sample.in_flight <= self.inflight(1.0) {
+        let in_flight = self.in_flight_at_departure(sample, sample.in_flight);
+        if matches!(self.mode, Mode::Drain) && in_flight <= self.inflight(1.0) {
             self.enter_probe_bw(sample.now);
         }
     }

@@ -17,7 +17,7 @@
 //!   the draft subtracts each loss from the window, which comes to the same. Later losses of the same recovery are
 //!   subtracted as Linux does it (`losses`) alone.
 //! - A probe for bandwidth ends by any loss since it began, not only by one found at that ACK, but as Linux does it.
-//! - What is in flight is taken at the ACK, not at the next departure that pacing allows.
+//! - What is in flight is taken at the ACK, but as Linux does it at the next departure that pacing allows.
 //! - ECN marks are not heeded (as in the source).
 //!
 //! ## Validation
@@ -31,6 +31,7 @@ mod max_filter;
 mod policer;
 mod probe_bw;
 mod probe_rtt;
+mod restart;
 mod startup;
 
 use ackclock_core::{Config, ConfigError, Rate, Span, Time};
@@ -253,16 +254,29 @@ impl Bbr {
         let Some(round_trip) = self.round_trip else { return self.initial_window };
         let bdp = self.rate().bytes_in(round_trip) as f64;
         // `as` saturates
-        let bytes = ((gain * bdp) as u32).saturating_add(QUANTA.saturating_mul(self.quantum()));
-        let bytes = bytes.saturating_add(more);
-        if self.even_window == Switch::On { self.rounded(bytes) } else { bytes }
+        let (bdp, bursts) = ((gain * bdp) as u32, QUANTA.saturating_mul(self.quantum()));
+        match self.even_window {
+            Switch::Off => bdp.saturating_add(bursts).saturating_add(more),
+            // Linux counts segments.
+            Switch::On => self.rounded(bdp.div_ceil(self.mss) + bursts / self.mss + more.div_ceil(self.mss)),
+        }
     }
 
-    /// To an even number of segments, and two more while probing, so that delayed ACKs do not hold a probe up.
-    fn rounded(&self, bytes: u32) -> u32 {
+    /// An even number of segments, and two more while probing, so that delayed ACKs do not hold a probe up, in bytes.
+    fn rounded(&self, segments: u32) -> u32 {
         let probing = matches!(self.mode, Mode::ProbeBw(Cycle { phase: 0, .. }));
-        let pairs = bytes.div_ceil(self.mss).div_ceil(2) + u32::from(probing);
+        let pairs = segments.div_ceil(2) + u32::from(probing);
         pairs.saturating_mul(2).saturating_mul(self.mss)
+    }
+
+    /// Bytes in the network when pacing lets the next segment go, where `in_flight` are now. Linux asks for then.
+    fn in_flight_at_departure(&self, sample: &AckSample, in_flight: u32) -> u32 {
+        if self.stack == Stack::Rfc {
+            return in_flight;
+        }
+        let leaves = if self.pacing_gain > 1.0 { self.quantum() } else { 0 };
+        let delivered = u32::try_from(self.rate().bytes_in(sample.paced_for)).unwrap_or(u32::MAX);
+        in_flight.saturating_add(leaves).saturating_sub(delivered)
     }
 
     /// BBRSetSendQuantum, bytes.
@@ -309,7 +323,7 @@ impl CongestionControl for Bbr {
         let app_limited = self.update_bottleneck(sample);
         self.update_policer(sample);
         let rate = self.rate();
-        if let Some(aggregation) = &mut self.aggregation {
+        if let Some(aggregation) = self.aggregation.as_mut().filter(|_| sample.rate.is_some()) {
             aggregation.on_ack(sample.now, sample.delivered, self.rounds, rate, self.cwnd);
         }
         self.check_cycle(sample);
@@ -336,18 +350,17 @@ impl CongestionControl for Bbr {
 
     fn on_spurious(&mut self, now: Time, _cause: Congestion) {
         self.on_recovered(now);
+        if self.stack == Stack::Linux {
+            // What was found of the path was found while it stood still.
+            self.full_pipe.forget_rounds();
+            if let Some(policer) = &mut self.policer {
+                policer.reset();
+            }
+        }
     }
 
     fn on_sent(&mut self, sent: &Departure) {
-        // BBRHandleRestartFromIdle
-        let probes = self.app_limited_until > self.delivered;
-        let starved = self.stack == Stack::Rfc || sent.app_limited || probes;
-        if sent.in_flight <= sent.bytes && self.repair == Repair::None && starved {
-            self.idle_restart = true;
-            if matches!(self.mode, Mode::ProbeBw(_)) {
-                self.set_pacing_rate(1.0);
-            }
-        }
+        self.handle_restart_from_idle(sent);
     }
 
     fn adopt(&mut self, window: u32, _ssthresh: u32) {
@@ -493,6 +506,7 @@ mod tests {
                 srtt: rtt,
                 min_rtt: self.bbr.round_trip,
                 rate: self.rate.sample(None),
+                paced_for: Span::ZERO,
                 phase: Phase::Open,
                 window_limited: true,
                 lost: 0,
@@ -667,6 +681,7 @@ mod tests {
                 srtt: None,
                 min_rtt: None,
                 rate: Some(rate),
+                paced_for: Span::ZERO,
                 phase,
                 window_limited: true,
                 lost,
@@ -713,6 +728,7 @@ mod tests {
                 srtt: None,
                 min_rtt: None,
                 rate: Some(slow),
+                paced_for: Span::ZERO,
                 phase: Phase::Open,
                 window_limited: false,
                 lost: 0,

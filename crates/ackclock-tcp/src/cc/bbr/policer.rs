@@ -29,6 +29,8 @@ pub(super) struct Policer {
     rounds: u32,
     /// Where this interval began.
     from: Mark,
+    /// What the last acknowledgement told.
+    seen: Mark,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -69,13 +71,19 @@ impl Policer {
         self.last.filter(|_| self.state == State::Policed)
     }
 
+    /// Forgets what was found.
+    pub(super) fn reset(&mut self) {
+        *self = Self { seen: self.seen, ..Self::default() };
+    }
+
     /// Takes in an acknowledgement; whether a rate was kept long enough, and probing begins again.
     fn on_ack(&mut self, mark: Mark, round: Round) -> bool {
+        self.seen = mark;
         if self.state == State::Policed {
             self.rounds += u32::from(round.cruising && round.start);
             let over = self.rounds >= KEPT_ROUNDS;
             if over {
-                *self = Self::default();
+                self.reset();
             }
             return over;
         }
@@ -88,7 +96,7 @@ impl Policer {
         }
         self.rounds += u32::from(round.start);
         if round.app_limited || self.rounds > MOST_ROUNDS {
-            *self = Self::default();
+            self.reset();
         } else if self.rounds >= LEAST_ROUNDS && round.lost {
             self.end(mark);
         }
@@ -102,9 +110,11 @@ impl Policer {
 
     /// Ends the interval where enough was lost in it.
     fn end(&mut self, mark: Mark) {
-        let delivered = mark.delivered - self.from.delivered;
+        let delivered = mark.delivered.saturating_sub(self.from.delivered);
+        let lost = mark.lost.saturating_sub(self.from.lost);
         let took = mark.now.since(self.from.now).as_secs_f64();
-        if delivered == 0 || (mark.lost - self.from.lost) * 256 < LOST_256THS * delivered || took < 0.001 {
+        if delivered == 0 || lost.saturating_mul(256) < delivered.saturating_mul(LOST_256THS) || took < 0.001
+        {
             return;
         }
         let rate = Rate::from_bps_f64(delivered as f64 * 8.0 / took);
@@ -131,6 +141,15 @@ impl Bbr {
 
     pub(super) fn is_policed(&self) -> bool {
         self.policer.is_some_and(|policer| policer.rate().is_some())
+    }
+
+    /// A timeout counts as a round that ends with a loss.
+    pub(super) fn time_out_policer(&mut self, now: Time) {
+        let cruising = matches!(self.mode, Mode::ProbeBw(_));
+        let round = Round { start: true, lost: true, app_limited: false, cruising };
+        if self.policer.as_mut().is_some_and(|policer| policer.on_ack(policer.seen, round)) {
+            self.enter_probe_bw(now);
+        }
     }
 
     /// Looks for a policer.

@@ -50,7 +50,7 @@ impl Bbr {
     /// BBRIsNextCyclePhase: a probe lasts until it has filled the pipe or lost something, a drain until it has emptied it.
     fn phase_is_over(&self, cycle: Cycle, sample: &AckSample) -> bool {
         let full_length = sample.now.since(cycle.since) > self.round_trip.unwrap_or(Span::ZERO);
-        let before = sample.in_flight.saturating_add(sample.delivered);
+        let before = self.in_flight_at_departure(sample, sample.in_flight.saturating_add(sample.delivered));
         let gain = self.pacing_gain;
         if gain > 1.0 {
             full_length && (cycle.lost || self.ends_probe(sample) || before >= self.inflight(gain))

@@ -42,17 +42,21 @@ impl Bbr {
                 self.round_end = self.delivered;
             }
             None => {}
-            Some(until) => {
-                probe.round_done |= self.round_start;
-                if probe.round_done && sample.now > until {
-                    self.round_trip_at = sample.now;
-                    self.restore_cwnd();
-                    self.leave_probe_rtt(sample.now);
-                    return;
-                }
-            }
+            Some(_) => probe.round_done |= self.round_start,
         }
         self.mode = Mode::ProbeRtt(probe);
+        if probe.round_done {
+            self.end_probe_rtt(sample.now, probe);
+        }
+    }
+
+    /// Ends the probe where it has lasted long enough.
+    pub(super) fn end_probe_rtt(&mut self, now: Time, probe: Probe) {
+        if probe.until.is_some_and(|until| now > until) {
+            self.round_trip_at = now;
+            self.restore_cwnd();
+            self.leave_probe_rtt(now);
+        }
     }
 
     fn leave_probe_rtt(&mut self, now: Time) {

@@ -25,6 +25,11 @@ impl FullPipe {
     pub(super) fn forget_rate(&mut self) {
         self.rate = Rate::ZERO;
     }
+
+    /// Rounds without growth are counted anew: what a spurious reduction does in Linux.
+    pub(super) fn forget_rounds(&mut self) {
+        *self = Self { filled: self.filled, ..Self::default() };
+    }
 }
 
 impl Bbr {

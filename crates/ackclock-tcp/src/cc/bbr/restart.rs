@@ -1,0 +1,26 @@
+//! Sending begins again with nothing in flight (draft section 4.4.3, BBRHandleRestartFromIdle).
+
+use super::{Bbr, Mode, Stack};
+use crate::cc::Departure;
+
+impl Bbr {
+    /// Something leaves the sender. Linux asks whether the application limited the sending, and then begins a new count of bundled
+    /// ACKs too, and ends a probe for the round-trip time that has lasted long enough.
+    pub(super) fn handle_restart_from_idle(&mut self, sent: &Departure) {
+        let probes = self.app_limited_until > self.delivered;
+        let starved = self.stack == Stack::Rfc || sent.app_limited || probes;
+        let undisturbed = self.stack == Stack::Linux || self.repair == super::Repair::None;
+        if sent.in_flight > sent.bytes || !starved || !undisturbed {
+            return;
+        }
+        self.idle_restart = true;
+        match (self.mode, self.stack) {
+            (Mode::ProbeBw(_), _) => self.set_pacing_rate(1.0),
+            (Mode::ProbeRtt(probe), Stack::Linux) => self.end_probe_rtt(sent.now, probe),
+            _ => {}
+        }
+        if let Some(aggregation) = self.aggregation.as_mut().filter(|_| self.stack == Stack::Linux) {
+            aggregation.restart(sent.now);
+        }
+    }
+}
