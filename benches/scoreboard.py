@@ -36,8 +36,9 @@ WIRES_MS = (1, 20, 50, 100)
 # Downloads at once; `pages` are short flows beside one download.
 LOADS = ("1", "4", "16", "pages")
 STARTS, LONGEST_S = 4, 120
-# A page is a connection of so many bytes, asked for so often.
-PAGE = '\n[[flow]]\nuser = 1\nsender = "cubic"\nworkload = { kind = "ftp", size = "60kB", interval = "e(3s)" }\n'
+# A page is a connection of so many bytes, asked for some time after the last has come.
+WORK = 'workload = { kind = "ftp", size = "60kB", interval = "e(3s)", interval_from = "end" }'
+PAGE = f'\n[[flow]]\nuser = 1\nsender = "cubic"\n{WORK}\n'
 PACKET_BITS = 12_000
 
 
