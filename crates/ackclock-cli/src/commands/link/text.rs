@@ -141,6 +141,9 @@ fn of_file(file: &Path, sets: Vec<(String, String)>) -> Result<Text, Failure> {
             .filter(|key| table.contains_key(**key))
             .map(|key| format!("[{key}]")),
     );
+    if table.get("edge").and_then(Value::as_table).is_some_and(|edge| edge.contains_key("report")) {
+        ignored.push("edge.report".to_owned());
+    }
     let path = table.get("path").and_then(Value::as_table);
     ignored.extend(
         path.into_iter().flat_map(Table::keys).filter(|key| *key != "delay").map(|key| format!("path.{key}")),
