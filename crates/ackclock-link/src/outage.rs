@@ -85,6 +85,14 @@ impl Outages {
         (radio, until)
     }
 
+    /// The first instant from `from` on at which something passes.
+    pub(crate) fn on_from(&self, mut from: Time) -> Time {
+        while let (Radio::Out, until) = self.at(from) {
+            from = until;
+        }
+        from
+    }
+
     /// Share of all time in which something passes, by those that come again and again.
     pub(crate) fn share_on(&self) -> f64 {
         let lasting = Self(self.0.iter().filter(|outage| outage.every.is_some()).copied().collect());
@@ -105,7 +113,7 @@ impl Outages {
 
     /// Time until `until` in which something passes. What comes after [`MOST_CHANGES`] of them is taken to be like what was
     /// before.
-    fn on_until(&self, until: Span) -> Span {
+    pub(crate) fn on_until(&self, until: Span) -> Span {
         let end = Time::ZERO + until;
         let (mut now, mut on) = (Time::ZERO, Span::ZERO);
         for _ in 0..MOST_CHANGES {
@@ -172,6 +180,7 @@ mod tests {
             assert_eq!(outages.at(secs(now)), (radio, secs(until)), "at {now} s");
         }
         assert!((outages.share_on() - 58.0 / 60.0).abs() < 1e-12);
+        assert_eq!([5, 10, 15].map(|now| outages.on_from(secs(now))), [5, 16, 16].map(secs));
     }
 
     #[test]

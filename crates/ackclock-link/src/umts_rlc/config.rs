@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::UmtsRlc;
 use crate::errors::{ErrorContext, Errors};
+use crate::outage::{Outage, Outages};
 use crate::reassembly::DeliveryOrder;
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
@@ -37,6 +38,9 @@ pub struct UmtsRlcConfig {
     pub repetition: Batch,
     /// How long a packet that is handed on then travels.
     pub delay: Span,
+    /// Times in which no block begins, as at a hand-over: `{ at = "20s", for = "500ms", every = "60s" }`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
 }
 
 /// Whether each block goes by itself, or waits for the edge between two TTIs. They begin at time zero.
@@ -75,6 +79,7 @@ impl Default for UmtsRlcConfig {
             status: Batch::ByBlock,
             repetition: Batch::ByBlock,
             delay: Span::from_millis(60),
+            outages: Vec::new(),
         }
     }
 }
@@ -86,6 +91,7 @@ const LONGEST: Span = Span::from_secs(1);
 impl Config for UmtsRlcConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.bler.check().map_err(|error| error.under("bler"))?;
+        Outages::new(&self.outages)?;
         if !(Span::from_millis(1)..=LONGEST).contains(&self.tti) {
             return Err(ConfigError::new("tti", format!("{} is not 1ms to {LONGEST}", self.tti)));
         }
@@ -127,7 +133,8 @@ impl UmtsRlcConfig {
 
 impl LinkConfig for UmtsRlcConfig {
     fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
-        let rate = Rate::from_bps_f64(self.rate.as_bps() as f64 * self.good(files)?);
+        let share = self.good(files)? * Outages::new(&self.outages)?.share_on();
+        let rate = Rate::from_bps_f64(self.rate.as_bps() as f64 * share);
         Ok(Nominal { rate, delay: self.delay })
     }
 
@@ -137,7 +144,8 @@ impl LinkConfig for UmtsRlcConfig {
         let name = &format!("{name}/bler");
         let errors = self.bler.build(ErrorContext { streams, name, files, block: self.tti });
         let errors = errors.map_err(|error| error.under("bler"))?;
-        let rlc = UmtsRlc::new(self.clone(), good, errors, queue.build(), meaning);
+        let outages = Outages::new(&self.outages)?;
+        let rlc = UmtsRlc::new(self.clone(), outages, good, errors, queue.build(), meaning);
         Ok(AnyLink::Other(Box::new(rlc)))
     }
 

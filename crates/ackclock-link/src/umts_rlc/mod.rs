@@ -13,6 +13,8 @@
 //! edge: what a block carried, before the receiver has it (`delivery`); the report of a failure, so that those of a TTI travel in one
 //! status and are repeated together (`status`); a block that may be sent again (`repetition`).
 //!
+//! In an outage, as at a hand-over, no block begins; what is under way arrives.
+//!
 //! A block fails for good where it was sent `limit` times more; the packets that it has parts of are lost. A packet departs when it
 //! is handed on. Errors come from the stream `NAME/bler`.
 //!
@@ -36,6 +38,7 @@ use std::ops::Range;
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
 
 use crate::errors::{AnyErrorProcess, ErrorProcess};
+use crate::outage::Outages;
 use crate::queue::{AnyQueue, Queue};
 use crate::reassembly::Reassembly;
 use crate::{BufferMeaning, Cause, Departures, Fate, Link, LinkEvent, LinkView, Load, Medium, Repetitions};
@@ -43,6 +46,7 @@ use crate::{BufferMeaning, Cause, Departures, Fate, Link, LinkEvent, LinkView, L
 /// A queue, a transmitter of blocks, and what it takes to put packets together again.
 struct UmtsRlc {
     config: UmtsRlcConfig,
+    outages: Outages,
     /// Expected share of blocks that arrive.
     good: f64,
     /// Size of a block, bytes, and the time that it takes.
@@ -79,6 +83,7 @@ struct Block {
 impl UmtsRlc {
     fn new(
         config: UmtsRlcConfig,
+        outages: Outages,
         good: f64,
         errors: AnyErrorProcess,
         queue: AnyQueue,
@@ -90,6 +95,7 @@ impl UmtsRlc {
             takes,
             packets: Reassembly::new(config.order, takes, config.delay),
             config,
+            outages,
             good,
             errors,
             queue,
@@ -120,8 +126,8 @@ impl UmtsRlc {
     fn next_block(&self) -> Time {
         match (&self.sending, self.failed.front()) {
             (Some((ends, _)), _) => *ends,
-            (None, _) if self.has_new() => self.free,
-            (None, Some(&(ready, _))) => ready.max(self.free),
+            (None, _) if self.has_new() => self.outages.on_from(self.free),
+            (None, Some(&(ready, _))) => self.outages.on_from(ready.max(self.free)),
             (None, None) => Time::NEVER,
         }
     }
@@ -317,12 +323,13 @@ impl Link for UmtsRlc {
         Cow::Borrowed(&self.waits)
     }
 
-    /// What arrived in blocks, and in the time that no block was sent in what would have in the mean.
+    /// What arrived in blocks, and in the time that no block was sent in what would have in the mean; in outages nothing.
     fn capacity_bps(&mut self, until: Time) -> Option<f64> {
         self.advance(until);
-        let (all, busy) = (until.since(Time::ZERO).as_secs_f64(), self.busy.as_secs_f64());
-        let block = f64::from(self.bytes) * 8.0;
-        let idle = (all - busy).max(0.0) / self.takes.as_secs_f64() * block * self.good;
+        let all = until.since(Time::ZERO);
+        let (on, busy) = (self.outages.on_until(all).as_secs_f64(), self.busy.as_secs_f64());
+        let (all, block) = (all.as_secs_f64(), f64::from(self.bytes) * 8.0);
+        let idle = (on - busy).max(0.0) / self.takes.as_secs_f64() * block * self.good;
         (all > 0.0).then(|| (self.arrived as f64 * block + idle) / all)
     }
 

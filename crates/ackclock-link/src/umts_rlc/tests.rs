@@ -188,6 +188,35 @@ fn a_block_is_sent_as_often_as_independent_errors_make_it() {
     assert!((last.as_secs_f64() - 222.2).abs() < 4.0 * 0.70, "{last:?}");
 }
 
+/// An outage of 100 ms from 30 ms on.
+fn handed_over() -> UmtsRlcConfig {
+    let outage = serde_json::json!([{ "at": "30ms", "for": "100ms" }]);
+    UmtsRlcConfig { outages: serde_json::from_value(outage).unwrap(), ..table() }
+}
+
+#[test]
+fn no_block_begins_in_an_outage_and_what_is_under_way_arrives() {
+    // The second block is sent from 20 to 40 ms, the third begins at 130.
+    assert_eq!(order(&outcomes(link(&handed_over()), &[960; 4])), [(0, 20), (1, 40), (2, 150), (3, 170)]);
+    // The first fails at 20 ms. It might be sent again from 80 on, and is from 130, before the third.
+    let came = outcomes(scripted("0100000000000000000000000", handed_over()), &[960; 3]);
+    assert_eq!(order(&came), [(0, 150), (1, 150), (2, 170)]);
+    // One that comes in the outage waits for its end, though nothing is before it.
+    let mut link = link(&handed_over());
+    let came = Time::ZERO + Span::from_millis(50);
+    link.enqueue(came, &Segment::data(FlowId(0), Seq(0), 920, 40)).unwrap();
+    assert_eq!(link.poll_timeout(), Some(Time::ZERO + Span::from_millis(130)));
+}
+
+#[test]
+fn nothing_could_have_passed_in_an_outage() {
+    let outages = serde_json::json!([{ "at": "5s", "for": "5s", "every": "10s" }]);
+    let half = UmtsRlcConfig { outages: serde_json::from_value(outages).unwrap(), ..table() };
+    assert_eq!(half.nominal(&NoFiles).unwrap().rate, Rate::from_bps(192_000));
+    let capacity = link(&half).capacity_bps(Time::ZERO + Span::from_secs(20)).unwrap();
+    assert!((capacity - 192_000.0).abs() < 1.0, "{capacity}");
+}
+
 #[test]
 fn what_makes_no_sense_is_named() {
     for (config, path) in [
@@ -195,6 +224,13 @@ fn what_makes_no_sense_is_named() {
         (UmtsRlcConfig { pdus: 0, ..table() }, "pdus"),
         (UmtsRlcConfig { repetition_delay: Span::from_secs(2), ..table() }, "repetition_delay"),
         (UmtsRlcConfig { rate: Rate::from_bps(100), ..table() }, "rate"),
+        (
+            UmtsRlcConfig {
+                outages: serde_json::from_value(serde_json::json!([{ "at": "1s", "for": "0s" }])).unwrap(),
+                ..table()
+            },
+            "outages[0].for",
+        ),
     ] {
         assert_eq!(config.check().unwrap_err().path, path);
     }
