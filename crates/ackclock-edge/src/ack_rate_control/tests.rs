@@ -161,6 +161,36 @@ fn all_that_wait_leave_when_the_occupancy_has_fallen_below_the_threshold() {
     assert_eq!(bench.until(100), [(100, 1), (100, 2), (100, 3), (100, 4), (100, 5)]);
 }
 
+/// The printed step: the end of the delay lets one leave, and one more that need not wait; the others stay.
+#[test]
+fn the_printed_step_leaves_acks_behind_until_others_come() {
+    let mut bench = Bench::new(Config { step: Step::Single, ..step() });
+    bench.occupancy = 5;
+    (0..5).for_each(|number| bench.ack(0, number));
+    bench.occupancy = 4;
+    assert_eq!(bench.until(1000), [(0, 0), (100, 1), (100, 2)]);
+    bench.ack(0, 5);
+    assert_eq!(bench.until(2000), [(1000, 3)], "one comes, and one leaves");
+}
+
+#[test]
+fn the_printed_step_of_each_tti_lets_one_leave() {
+    let mut bench = Bench::new(Config { step: Step::Single, tti: ms(10), ..step() });
+    bench.occupancy = 5;
+    (0..6).for_each(|number| bench.ack(0, number));
+    bench.occupancy = 4;
+    // The delay ends at 100, at 110 and at 120 there is a TTI, and another ACK comes at 115.
+    let mut left = bench.until(115);
+    bench.ack(0, 6);
+    left.extend(bench.until(130));
+    assert_eq!(left, [(0, 0), (100, 1), (100, 2), (110, 3), (115, 4), (120, 5), (130, 6)]);
+    assert_eq!(bench.regulator.poll_timeout(), None, "none waits");
+    // Above the threshold the step of a TTI begins a delay.
+    bench.occupancy = 5;
+    (7..10).for_each(|number| bench.ack(0, number));
+    assert_eq!(bench.until(1000), [(230, 7), (330, 8), (430, 9)]);
+}
+
 #[test]
 fn a_delay_that_has_begun_can_be_worked_out_anew_when_the_occupancy_changes() {
     let mut bench = Bench::new(Config { alpha: 1.0, min_threshold: 0, retime: true, ..step() });
