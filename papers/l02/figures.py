@@ -18,7 +18,10 @@ SPAN = (0, 100)  # s
 def figures(runs: Runs) -> Iterator[Figure]:
     """Draw all figures, those of a course from one run."""
     for place, cell in enumerate(grid.FASTER):
-        caption = f"Window of Reno at {cell.kbps} kbit/s with packets of {cell.packet} bytes, out of sequence."
+        caption = (
+            f"Window of Reno at {cell.kbps} kbit/s with packets of {cell.packet} bytes, out of sequence, as the sender "
+            f"keeps it; the receiver allows {cell.window} packets."
+        )
         yield Figure(f"figure-{13 + place}", caption, plot.window(traced(Download(cell)), span=SPAN))
     senders = {
         "Reno": LARGE_FILES["L02-T3-1"],
@@ -27,7 +30,8 @@ def figures(runs: Runs) -> Iterator[Figure]:
         "Eifel": LARGE_FILES["L02-T5-1"],
         "Westwood": LARGE_FILES["L02-T6-1"],
     }
-    yield Figure("figure-17", "Data received at 384 kbit/s with packets of 576 bytes.", received(senders, SPAN))
+    caption = "Data received at 384 kbit/s with packets of 576 bytes; the upper three lie on each other."
+    yield Figure("figure-17", caption, received(senders, SPAN))
     for number, error in ((18, 0.0), (19, 0.1)):
         windows = {
             f"initial window {initial}": Download(size=100_000, error=error, initial=initial) for initial in (1, 3, 4)

@@ -56,6 +56,18 @@ RELAY = {
 }
 
 
+def hand_over(lasts: str) -> Mapping[str, Any]:
+    """Nothing passes the radio in either direction for so long, twice a minute."""
+    outages = [{"at": "10s", "for": lasts, "every": "30s"}]
+    up = {"kind": "variable", "rate": "10Mbit/s", "delay": "60ms", "outages": outages}
+    return {"edge.down.outages": outages, "edge.up": up}
+
+
+def up_radio(error: float) -> Mapping[str, Any]:
+    """ACKs too go over a radio that loses and repeats blocks: one of 160 bytes in a TTI of 20 ms."""
+    return {"edge.up": {"kind": "umts-rlc", "rate": "64kbit/s", "bler": error, "delay": "60ms"}}
+
+
 @dataclass(frozen=True)
 class Download:
     """A download.
@@ -156,15 +168,20 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
 }
 # What the source does not state of the radio, varied together: what waits for the edge between two TTIs.
 RADIOS: Mapping[str, Mapping[str, Any]] = {
-    f"delivery {delivery}, status {status}, repetition {repetition}": {
-        "edge.down.delivery": delivery,
-        "edge.down.status": status,
-        "edge.down.repetition": repetition,
-    }
-    for delivery, status, repetition in product(("by-block", "by-tti"), repeat=3)
+    **{
+        f"delivery {delivery}, status {status}, repetition {repetition}": {
+            "edge.down.delivery": delivery,
+            "edge.down.status": status,
+            "edge.down.repetition": repetition,
+        }
+        for delivery, status, repetition in product(("by-block", "by-tti"), repeat=3)
+    },
+    # Longer than stated, for what the tables of small blocks would need.
+    **{f"repetition after {ms} ms": {"edge.down.repetition_delay": f"{ms}ms"} for ms in (80, 100, 120, 140)},
 }
 HUNTED: Mapping[str, Download] = {
-    name: LARGE_FILES[name] for name in ("L02-T3-1", "L02-T3-2", "L02-T7-1", "L02-T8-1", "L02-T14-1", "L02-T15-1")
+    f"L02-{name}": LARGE_FILES[f"L02-{name}"]
+    for name in ("T3-1", "T3-2", "T7-1", "T8-1", "T14-1", "T14-2", "T14-3", "T15-1", "F20-1", "F20-2")
 }
 
 
@@ -197,6 +214,13 @@ def open_ends() -> Mapping[str, Download]:
         "BLER 1 %": Download(error=0.01),
         "1 % of ACKs lost": Download(keys={"edge.up.loss": 0.01}),
         "10 % of ACKs lost": Download(keys={"edge.up.loss": 0.1}),
+        "ACKs over a radio of 64 kbit/s": Download(keys=up_radio(0.0)),
+        "ACKs over a radio of 64 kbit/s that loses and repeats 10 %": Download(keys=up_radio(0.1)),
+        "the same, in sequence in both directions": Download(order=IN, keys=up_radio(0.1)),
+        **{
+            f"{order}, hand-overs of {lasts} each 30 s": Download(order=order, keys=hand_over(lasts))
+            for order, lasts in product((OUT, IN), ("100ms", "500ms", "1s", "2s"))
+        },
         "a loss is 15 duplicates": Download(keys={"flow.sender.dup_thresh": 15}),
         "delayed ACKs": Download(keys={"flow.acks": "delayed"}),
         "four flows, for each": Download(keys={"flow.count": 4}),
