@@ -4,6 +4,7 @@
 //! queue disciplines in front of them, the schedulers of cells and the error processes of channels. One file a model; the registries [`LINKS`],
 //! [`BEARERS`], [`queue::QUEUES`], [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] name them.
 
+mod artificial_delay;
 mod bearer;
 mod carried;
 pub mod cell;
@@ -35,6 +36,7 @@ mod umts_rlc;
 mod umts_rlc_am;
 mod variable;
 
+pub use artificial_delay::ArtificialDelayConfig;
 pub use bearer::{
     AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig, PlainBearer,
 };
@@ -50,7 +52,7 @@ pub use medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
 pub use outage::Outage;
 pub use path::Path;
 pub use per_user::PerUser;
-pub use power_controlled::{Arq, NakConfig, PowerControlledConfig};
+pub use power_controlled::{Arq, PowerControlledConfig};
 pub use reassembly::DeliveryOrder;
 pub use redraw::Redraw;
 pub use report_wire::ReportWire;
@@ -72,5 +74,6 @@ ackclock_core::registry! {
         "cell" => cell::CellConfig,
         "umts-rlc" => umts_rlc::UmtsRlcConfig,
         "power-controlled" => power_controlled::PowerControlledConfig,
+        "artificial-delay" => artificial_delay::ArtificialDelayConfig,
     }
 }

@@ -35,6 +35,8 @@ pub struct RtoConfig {
     pub granularity: Span,
     /// What `min` bounds.
     pub bounds: Bounds,
+    /// From when the timeout counts when an acknowledgement of new data restarts the timer.
+    pub anchor: Anchor,
     /// Zero: RFC 6298, fed by every segment that can be timed. Otherwise the coarse form in ticks of this length, fed
     /// by one segment at a time.
     pub tick: Span,
@@ -48,6 +50,7 @@ impl Default for RtoConfig {
             max: Span::from_secs(60),
             granularity: Span::from_millis(1),
             bounds: Bounds::Timeout,
+            anchor: Anchor::Ack,
             tick: Span::ZERO,
         }
     }
@@ -63,6 +66,17 @@ pub enum Bounds {
     /// Four times the variation, to which the smoothed round-trip time is added, as Linux does; the variation rises at
     /// once and falls once a round trip, and a round-trip time below the mean raises it by an eighth of what others do.
     Variation,
+}
+
+/// From when the timeout counts when an acknowledgement of new data restarts the timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Anchor {
+    /// From the acknowledgement (RFC 6298 (5.3)): a segment has as much more time as it waited for those before it.
+    #[default]
+    Ack,
+    /// From when the oldest segment in flight was sent, so that each has exactly the timeout.
+    Segment,
 }
 
 impl RtoConfig {
@@ -94,6 +108,7 @@ pub struct RttEstimator {
     timed: Option<Timed>,
     /// Power of two by which the timeout is multiplied, 0..=6.
     backoff: u32,
+    anchor: Anchor,
     config: RtoConfig,
     /// `None` before the first sample.
     state: Option<State>,
@@ -134,8 +149,15 @@ const MAX_BACKOFF: u32 = 6;
 impl RttEstimator {
     /// An estimator without a sample.
     pub fn new(config: RtoConfig) -> Self {
-        let mut estimator =
-            Self { config, state: None, rto: Span::ZERO, backoff: 0, min_rtt: Span::MAX, timed: None };
+        let mut estimator = Self {
+            anchor: config.anchor,
+            config,
+            state: None,
+            rto: Span::ZERO,
+            backoff: 0,
+            min_rtt: Span::MAX,
+            timed: None,
+        };
         estimator.update_rto();
         estimator
     }
@@ -143,6 +165,16 @@ impl RttEstimator {
     /// The retransmission timeout, with backoff.
     pub fn rto(&self) -> Span {
         self.rto
+    }
+
+    /// When the timer expires that an acknowledgement of new data restarts at `now`; `oldest` is when the oldest segment was sent that is
+    /// in flight.
+    #[inline]
+    pub fn expiry(&self, now: Time, oldest: impl FnOnce() -> Option<Time>) -> Time {
+        match self.anchor {
+            Anchor::Ack => now + self.rto,
+            Anchor::Segment => (oldest().unwrap_or(now) + self.rto).max(now),
+        }
     }
 
     /// How often the timeout was doubled.
@@ -410,6 +442,20 @@ mod tests {
         assert_eq!(rtt.on_acknowledged(Time::ZERO + MS(1300), Seq(25)), Some(MS(700)));
         assert_eq!(rtt.rto(), MS(1500));
         assert_eq!(rtt.srtt(), Some(MS(525)));
+    }
+
+    #[test]
+    fn the_timer_restarts_from_the_acknowledgement_or_from_the_oldest_segment_but_never_in_the_past() {
+        let expiry = |anchor, sent: Option<u64>| {
+            let rtt = RttEstimator::new(RtoConfig { anchor, ..RtoConfig::default() });
+            // Before the first sample the timeout is 1 s.
+            rtt.expiry(Time::ZERO + MS(5000), || sent.map(|ms| Time::ZERO + MS(ms))).as_nanos() / 1_000_000
+        };
+        assert_eq!(expiry(Anchor::Ack, Some(4700)), 6000);
+        assert_eq!(
+            [Some(4700), Some(3000), None].map(|sent| expiry(Anchor::Segment, sent)),
+            [5700, 5000, 6000]
+        );
     }
 
     #[test]

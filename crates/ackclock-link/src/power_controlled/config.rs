@@ -1,11 +1,8 @@
 //! The table of the link.
 
-use std::fmt;
-
 use ackclock_core::{Config, ConfigError, Rate, Span};
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::PowerControlled;
@@ -24,9 +21,13 @@ pub struct PowerControlledConfig {
     pub tti: Span,
     /// Which frames are damaged: the process `power-control` or any other, or a share, each by itself.
     pub errors: Errors,
-    /// What becomes of damaged frames: "none" loses their packets. In a table, `guard` says in how many slots a frame that was damaged is
-    /// sent again, and `rounds`, a list, how often in each round.
+    /// What becomes of damaged frames.
     pub arq: Arq,
+    /// A frame that was damaged in slot t is sent again in slot t + guard.
+    pub guard: u32,
+    /// How often a frame is sent again in each round, in slots behind each other; a round begins where nothing of the one before arrived.
+    /// The scheme (1, 1, 1, 1, 1) has five rounds with one each. After the last round the packet is lost.
+    pub rounds: Vec<u32>,
     /// Which packets are handed on first.
     pub order: DeliveryOrder,
     /// How long a packet that is handed on then travels.
@@ -34,71 +35,14 @@ pub struct PowerControlledConfig {
 }
 
 /// What becomes of damaged frames.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Arq {
-    /// "none": their packets are lost.
-    None(NoArq),
-    /// They are sent again on request.
-    Nak(NakConfig),
-}
-
-/// No repetition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum NoArq {
-    /// A packet with a damaged frame is lost.
+pub enum Arq {
+    /// The receiver asks for them with a negative acknowledgement, and they are sent again.
+    #[default]
+    Nak,
+    /// Their packets are lost.
     None,
-}
-
-/// Damaged frames are sent again on a negative acknowledgement (NAK) of the receiver.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct NakConfig {
-    /// A frame that was damaged in slot t is sent again in slot t + guard.
-    pub guard: u32,
-    /// How often it is sent in each round, in slots behind each other; a round begins where nothing of the one before arrived. The
-    /// scheme (1, 1, 1, 1, 1) has five rounds with one each. After the last round its packet is lost.
-    pub rounds: Vec<u32>,
-}
-
-impl Default for NakConfig {
-    /// The scheme (1, 1, 1, 1, 1) of M05.
-    fn default() -> Self {
-        Self { guard: 3, rounds: vec![1; 5] }
-    }
-}
-
-impl Arq {
-    /// Slots until a damaged frame is sent again, and how often in each round.
-    pub(super) fn scheme(&self) -> (u64, &[u32]) {
-        match self {
-            Self::None(_) => (1, &[]),
-            Self::Nak(nak) => (nak.guard.into(), &nak.rounds),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Arq {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> de::Visitor<'de> for Visitor {
-            type Value = Arq;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "\"none\", or a table with `guard` and `rounds`")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Arq, E> {
-                match text {
-                    "none" => Ok(Arq::None(NoArq::None)),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
-            }
-            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Arq, A::Error> {
-                NakConfig::deserialize(MapAccessDeserializer::new(map)).map(Arq::Nak)
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
 }
 
 impl Default for PowerControlledConfig {
@@ -108,7 +52,9 @@ impl Default for PowerControlledConfig {
             rate: Rate::from_bps(384_000),
             tti: Span::from_millis(20),
             errors: Errors::Process(json!({ "kind": "power-control" })),
-            arq: Arq::Nak(NakConfig::default()),
+            arq: Arq::Nak,
+            guard: 3,
+            rounds: vec![1; 5],
             order: DeliveryOrder::OutOfSequence,
             delay: Span::ZERO,
         }
@@ -116,7 +62,7 @@ impl Default for PowerControlledConfig {
 }
 
 const LONGEST: Span = Span::from_secs(1);
-/// Most slots until a frame is sent again, and most copies of one: what waits for its repetition is bounded by both.
+/// Most slots until a frame is sent again, and most repetitions of one: what waits for its repetition is bounded by both.
 const MOST_SLOTS: u32 = 1000;
 
 impl Config for PowerControlledConfig {
@@ -136,16 +82,7 @@ impl Config for PowerControlledConfig {
                 format!("{} carries less than a byte in a slot", self.rate),
             ));
         }
-        let Arq::Nak(nak) = &self.arq else { return Ok(()) };
-        if !(1..=MOST_SLOTS).contains(&nak.guard) {
-            return Err(ConfigError::new("arq.guard", format!("{} is not 1 to {MOST_SLOTS}", nak.guard)));
-        }
-        let copies: u64 = nak.rounds.iter().map(|&copies| u64::from(copies)).sum();
-        if nak.rounds.is_empty() || nak.rounds.contains(&0) || copies > MOST_SLOTS.into() {
-            let message = format!("{:?} is not a list of 1 to {MOST_SLOTS} in all, none 0", nak.rounds);
-            return Err(ConfigError::new("arq.rounds", message));
-        }
-        Ok(())
+        self.check_rounds()
     }
 
     fn complete(self) -> Result<Self, ConfigError> {
@@ -155,6 +92,31 @@ impl Config for PowerControlledConfig {
 }
 
 impl PowerControlledConfig {
+    fn check_rounds(&self) -> Result<(), ConfigError> {
+        let usual = Self::default();
+        if self.arq == Arq::None && (self.guard, &self.rounds) != (usual.guard, &usual.rounds) {
+            let key = if self.guard == usual.guard { "rounds" } else { "guard" };
+            return Err(ConfigError::new(key, "nothing is sent again with arq = \"none\""));
+        }
+        if !(1..=MOST_SLOTS).contains(&self.guard) {
+            return Err(ConfigError::new("guard", format!("{} is not 1 to {MOST_SLOTS}", self.guard)));
+        }
+        let copies: u64 = self.rounds.iter().map(|&copies| u64::from(copies)).sum();
+        if self.rounds.is_empty() || self.rounds.contains(&0) || copies > MOST_SLOTS.into() {
+            let message = format!("{:?} is not a list of 1 to {MOST_SLOTS} in all, none 0", self.rounds);
+            return Err(ConfigError::new("rounds", message));
+        }
+        Ok(())
+    }
+
+    /// How often a frame that was damaged is sent again in its next round; never after the last one.
+    pub(super) fn copies(&self, rounds_before: usize) -> Option<u32> {
+        match self.arq {
+            Arq::Nak => self.rounds.get(rounds_before).copied(),
+            Arq::None => None,
+        }
+    }
+
     pub(super) fn frame_bytes(&self) -> u32 {
         u32::try_from(self.rate.bytes_in(self.tti)).unwrap_or(u32::MAX)
     }

@@ -27,7 +27,7 @@
 
 mod config;
 
-pub use config::{Arq, NakConfig, PowerControlledConfig};
+pub use config::{Arq, PowerControlledConfig};
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -177,16 +177,15 @@ impl PowerControlled {
             frame.fate = fate;
         }
         frame.times += 1;
-        let (guard, rounds) = self.config.arq.scheme();
         if frame.copies > 0 {
             frame.copies -= 1;
             self.requested.push_front((slot + 1, frame));
         } else if frame.fate == Fate::Lost {
-            let Some(copies) = rounds.get(frame.rounds) else {
+            let Some(copies) = self.config.copies(frame.rounds) else {
                 return self.packets.give_up(at, frame.packet);
             };
             (frame.rounds, frame.copies) = (frame.rounds + 1, copies - 1);
-            self.requested.push_back((slot + guard, frame));
+            self.requested.push_back((slot + u64::from(self.config.guard), frame));
         }
     }
 

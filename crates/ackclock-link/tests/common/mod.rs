@@ -140,9 +140,20 @@ pub fn every_link() -> Vec<Value> {
         "power-controlled" => vec![
             json!({"order": "in-sequence"}),
             json!({"rate": "2Mbit/s", "tti": "2ms", "errors": {"step": 0.2}, "order": "in-sequence", "delay": "2ms"}),
-            json!({"rate": "2Mbit/s", "tti": "2ms", "errors": "30%", "arq": {"guard": 2, "rounds": [2, 1]}, "order": "in-sequence"}),
+            json!({"rate": "2Mbit/s", "tti": "2ms", "errors": "30%", "guard": 2, "rounds": [2, 1], "order": "in-sequence"}),
             json!({"rate": "2Mbit/s", "tti": "2ms", "errors": {"idle": "freeze"}, "arq": "none"}),
-            json!({"rate": "2Mbit/s", "tti": "2ms", "errors": "30%", "arq": {"guard": 5}}),
+            json!({"rate": "2Mbit/s", "tti": "2ms", "errors": "30%", "guard": 5}),
+        ],
+        "artificial-delay" => vec![
+            json!({"inner": {"kind": "constant", "rate": "1Mbit/s", "delay": "3ms"}, "random": "e(5ms)"}),
+            json!({
+                "inner": {"kind": "umts-rlc", "rate": "1Mbit/s", "bler": "30%", "limit": 1, "repetition_delay": "25ms"},
+                "table": [["0ms", "2ms"], ["25ms", "30ms"]]
+            }),
+            json!({
+                "inner": {"kind": "power-controlled", "rate": "2Mbit/s", "tti": "2ms"}, "table": [["6ms", "3ms"]],
+                "random": "e(1ms)", "order": "out-of-sequence"
+            }),
         ],
         _ => vec![json!({})],
     }

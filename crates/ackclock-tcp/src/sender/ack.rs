@@ -141,7 +141,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let facts = self.facts(now, news, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if verdict != Verdict::Partial(Timer::Keep) {
-            self.timer = now + self.rtt.rto();
+            // RFC 6298 (5.3). After going back nothing is in flight until it is sent again.
+            self.timer = self.rtt.expiry(now, || {
+                let sent = self.board.sent();
+                let oldest = sent.front().filter(|_| self.board.next() > sent.first());
+                oldest.map(|record| record.sent_at)
+            });
         }
         let phase = match verdict {
             Verdict::Leave(Exit::Hold | Exit::Cap(_)) | Verdict::Reordered { .. } => Phase::FastRecovery,

@@ -1,0 +1,293 @@
+//! # Artificial delay
+//!
+//! ## Source
+//! Möller, "Automatic control in TCP over wireless", KTH 2005, section 5.4: retransmissions of a link give its delay a long tail, for
+//! which TCP's timer is too short; packets that were delayed a little are held longer, so that the timer waits for the tail. The other
+//! way, delays at random, is that of Klein, Leung, Parkinson and Samuel, GLOBECOM 2004. `delay-optimizer.md` section 7.
+//!
+//! ## What it does
+//! A link around another one, `inner`, holds each packet that the inner one delivers: by `table`, whose rows say how long a packet is
+//! held that repetitions had delayed by so much, and by a further delay that is drawn for each packet from the law `random`. Between two
+//! rows the lower one counts; below the first and above the last one nothing is added. What a packet itself experienced is all that is
+//! used. By default a packet that is held also holds those of its flow that come after it.
+//!
+//! ## Differences from the source
+//! The source does not say what becomes of the order of packets; `order = "out-of-sequence"` lets them overtake.
+//!
+//! ## Validation
+//! Packets by hand (unit tests); the laws of links; the effect on TCP in `papers/m05` and on the page on artificial delays.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use ackclock_core::{Config, ConfigError, FlowId, Histogram, Law, RadioReport, Segment, Span, Time};
+use delegate::delegate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::delay::Delays;
+use crate::in_order::{InOrder, Order};
+use crate::{
+    AnyLink, Cause, DeliveryOrder, Departures, Files, LINKS, Link, LinkConfig, LinkContext, LinkEvent,
+    LinkView, Load, Medium, Nominal, Repetitions,
+};
+
+/// A link around another one that holds each packet for a while: by how much repetitions of that link delayed it, or at random.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ArtificialDelayConfig {
+    /// The link whose packets are held: a table with `kind`, but no cell.
+    pub inner: Value,
+    /// Rows of two times, [delay, extra]: how long repetitions delayed a packet, and how long it is held. Delays rise from row to row; one
+    /// between two rows has the extra delay of the lower one, and none above the last.
+    pub table: Vec<[Span; 2]>,
+    /// Law of a further delay, drawn for each packet.
+    pub random: Law<Span>,
+    /// "in-sequence": a packet is handed on behind those of its flow that the inner link delivered before it.
+    pub order: DeliveryOrder,
+}
+
+impl Default for ArtificialDelayConfig {
+    /// Around the link of M05; nothing is added.
+    fn default() -> Self {
+        Self {
+            inner: serde_json::json!({ "kind": "power-controlled" }),
+            table: Vec::new(),
+            random: Law::from(Span::ZERO),
+            order: DeliveryOrder::InSequence,
+        }
+    }
+}
+
+impl Config for ArtificialDelayConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.inner()?.users().is_some() {
+            let message = "a cell is a link for many users, and no other is around it";
+            return Err(ConfigError::new("inner.kind", message));
+        }
+        match self.table.windows(2).position(|rows| rows[0][0] >= rows[1][0]) {
+            Some(row) => {
+                let [above, here] = [self.table[row][0], self.table[row + 1][0]];
+                let message = format!("{here} is not above {above}: the delays of the rows rise");
+                Err(ConfigError::new(format!("table[{}]", row + 1), message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn complete(self) -> Result<Self, ConfigError> {
+        let inner = LINKS.complete(&self.inner).map_err(|error| error.under("inner"))?;
+        Ok(Self { inner, ..self })
+    }
+}
+
+impl ArtificialDelayConfig {
+    fn inner(&self) -> Result<Box<dyn LinkConfig>, ConfigError> {
+        LINKS.resolve(&self.inner).map_err(|error| error.under("inner"))
+    }
+}
+
+impl LinkConfig for ArtificialDelayConfig {
+    fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
+        let Nominal { rate, delay } = self.inner()?.nominal(files).map_err(|error| error.under("inner"))?;
+        Ok(Nominal { rate, delay: delay + self.random.mean() })
+    }
+
+    fn build(&self, context: LinkContext<'_>) -> Result<AnyLink, ConfigError> {
+        let stream = context.streams.stream(&format!("{}/artificial-delay", context.name));
+        let order = match self.order {
+            DeliveryOrder::InSequence => Order::Enforced,
+            DeliveryOrder::OutOfSequence => Order::Kept,
+        };
+        Ok(AnyLink::Other(Box::new(ArtificialDelay {
+            inner: self.inner()?.build(context).map_err(|error| error.under("inner"))?,
+            table: self.table.clone(),
+            random: Delays::new(self.random.clone(), stream),
+            in_order: InOrder::new(order),
+            held: VecDeque::new(),
+        })))
+    }
+
+    // What is held would stay with a medium that takes the inner one's place, but no key of a step names that.
+    fn has_medium(&self) -> bool {
+        false
+    }
+}
+
+/// A link and what it delivered and is held.
+struct ArtificialDelay {
+    inner: AnyLink,
+    table: Vec<[Span; 2]>,
+    random: Delays,
+    in_order: InOrder,
+    /// Events by their instants; those of one instant as they came.
+    held: VecDeque<(Time, LinkEvent, Segment, Repetitions)>,
+}
+
+impl ArtificialDelay {
+    /// How long the table holds a packet that repetitions delayed by `delay`.
+    fn extra(&self, delay: Span) -> Span {
+        let above = self.table.partition_point(|row| row[0] <= delay);
+        let beyond = above == self.table.len() && self.table.last().is_some_and(|row| row[0] < delay);
+        if above == 0 || beyond { Span::ZERO } else { self.table[above - 1][1] }
+    }
+
+    /// Takes what the inner link tells up to `now`.
+    fn advance(&mut self, now: Time) {
+        while let Some((mut at, event)) = self.inner.peek_event(now) {
+            let repetitions = self.inner.repetitions();
+            let segment = self.inner.take_segment();
+            if event == LinkEvent::Delivered {
+                let natural = at + self.extra(repetitions.delay) + self.random.draw();
+                at = self.in_order.arrival(segment.flow, natural);
+            }
+            let later = self.held.iter().rev().take_while(|held| held.0 > at).count();
+            self.held.insert(self.held.len() - later, (at, event, segment, repetitions));
+        }
+    }
+}
+
+impl Link for ArtificialDelay {
+    fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        self.advance(now);
+        self.held.front().filter(|held| held.0 <= now).map(|&(at, event, ..)| (at, event))
+    }
+
+    fn take_segment(&mut self) -> Segment {
+        self.held.pop_front().expect("the caller has seen the event").2
+    }
+
+    fn repetitions(&self) -> Repetitions {
+        self.held.front().map_or(Repetitions::NONE, |held| held.3)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let held = self.held.front().map(|held| held.0);
+        [self.inner.poll_timeout(), held].into_iter().flatten().min()
+    }
+
+    fn let_go(&mut self) {
+        self.held = VecDeque::new();
+        self.inner.let_go();
+    }
+
+    delegate! {
+        to self.inner {
+            fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
+            fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause>;
+            fn want_departures(&mut self, departures: Departures);
+            fn want_reports(&mut self);
+            fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
+            fn view(&self, now: Time, flow: FlowId) -> LinkView;
+            fn waiting(&mut self, now: Time) -> Load;
+            fn waits(&self) -> Cow<'_, Histogram>;
+            fn capacity_bps(&mut self, until: Time) -> Option<f64>;
+            fn replace_medium(&mut self, now: Time, medium: Box<dyn Medium>);
+            fn assign(&mut self, flow: FlowId, user: u32);
+            fn forget(&mut self, flow: FlowId);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::queue::DropTailConfig;
+    use crate::{BufferMeaning, Capacity, QueuePlan};
+    use ackclock_core::registry::read_table;
+    use ackclock_core::{Seq, Streams};
+    use serde_json::json;
+
+    struct Written;
+
+    impl Files for Written {
+        fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
+            Ok(path.as_bytes().into())
+        }
+    }
+
+    /// Slots of 20 ms, damaged as the figures of `errors` say, under a table.
+    fn around(errors: &str, mut table: Value) -> AnyLink {
+        let errors = json!({"kind": "recording", "file": errors});
+        table["inner"] = json!({"kind": "power-controlled", "errors": errors});
+        let config: ArtificialDelayConfig = read_table(table).unwrap();
+        let streams = Streams::new(1, 0);
+        let queue =
+            QueuePlan::new(Box::new(DropTailConfig::default()), Capacity::Unlimited, &streams, "up/queue");
+        let meaning = BufferMeaning::Waiting;
+        config.build(LinkContext { queue, meaning, streams: &streams, name: "up", files: &Written }).unwrap()
+    }
+
+    /// Number and millisecond of each of so many packets of one frame that come at time zero, and the delay by repetitions.
+    fn sent(mut link: AnyLink, count: u32) -> Vec<(u32, u64, u64)> {
+        for number in 0..count {
+            link.enqueue(Time::ZERO, &Segment::data(FlowId(0), Seq(number), 920, 40)).unwrap();
+        }
+        let (end, ms) = (Time::ZERO + Span::from_secs(100), |nanos: u64| nanos / 1_000_000);
+        let mut seen = Vec::new();
+        while let Some((at, _)) = link.peek_event(end) {
+            let delay = link.repetitions().delay.as_nanos();
+            seen.push((link.take_segment().seq.0, ms(at.as_nanos()), ms(delay)));
+        }
+        seen
+    }
+
+    #[test]
+    fn a_packet_is_held_by_its_own_row_and_those_behind_it_wait() {
+        // The first packet is sent again in slot 3 and arrives at 80 ms, delayed by 60; the others have slots 1, 2 and 4.
+        let rows = json!([["40ms", "26ms"], ["60ms", "30ms"]]);
+        assert_eq!(
+            sent(around("1000000000", json!({"table": rows})), 4),
+            [(1, 40, 0), (2, 60, 0), (0, 110, 60), (3, 110, 0)]
+        );
+        assert_eq!(
+            sent(around("1000000000", json!({"table": rows, "order": "out-of-sequence"})), 4),
+            [(1, 40, 0), (2, 60, 0), (3, 100, 0), (0, 110, 60)]
+        );
+    }
+
+    #[test]
+    fn between_rows_the_lower_one_counts_and_beyond_them_none() {
+        let rows = json!([["20ms", "1ms"], ["100ms", "2ms"]]);
+        let link = ArtificialDelayConfig {
+            table: serde_json::from_value(rows).unwrap(),
+            ..ArtificialDelayConfig::default()
+        };
+        let streams = Streams::new(1, 0);
+        let law = ArtificialDelay {
+            inner: around("0", json!({})),
+            table: link.table,
+            random: Delays::new(link.random, streams.stream("x")),
+            in_order: InOrder::new(Order::Kept),
+            held: VecDeque::new(),
+        };
+        let extra = |delay| law.extra(Span::from_millis(delay)).as_nanos() / 1_000_000;
+        assert_eq!([0, 19, 20, 99, 100, 101].map(extra), [0, 0, 1, 1, 2, 0]);
+    }
+
+    #[test]
+    fn random_delays_come_beside_the_table() {
+        let link = around("0", json!({"table": [["0ms", "5ms"]], "random": "7ms"}));
+        assert_eq!(sent(link, 2), [(0, 32, 0), (1, 52, 0)]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_key() {
+        let refused = |table| read_table::<ArtificialDelayConfig>(table).unwrap_err().to_string();
+        assert_eq!(
+            refused(json!({"table": [["0ms", "1ms"], ["0ms", "2ms"]]})),
+            "table[1]: 0ms is not above 0ms: the delays of the rows rise"
+        );
+        assert!(
+            refused(json!({"inner": {"kind": "cell"}}))
+                .starts_with("inner.kind: a cell is a link for many users")
+        );
+        assert!(
+            refused(json!({"inner": {"kind": "constant", "rate": "0bit/s"}})).starts_with("inner.rate: ")
+        );
+        assert!(refused(json!({"inner": "rubber"})).starts_with("inner: unknown link `rubber`"));
+    }
+}
