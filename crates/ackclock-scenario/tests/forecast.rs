@@ -111,3 +111,25 @@ fn a_steady_link_is_full_with_few_packets_waiting() {
         assert!(p95(&result) < 20.0 * 6.0, "{sender}: {}", p95(&result));
     }
 }
+
+/// A cell with fast fading, two flows of one user, and the radio link control of UMTS, whose PDUs are repeated.
+#[test]
+fn in_a_cell_and_over_radio_link_control_it_carries_what_a_queue_alone_does_and_drops_nothing() {
+    let cell = "preset = \"cr04\"\nduration = \"60s\"\n[edge]\nbuffer = \"41p\"\n[[flow]]\nsender = \"sack\"\ncount = 2\n";
+    let link_control =
+        "preset = \"ac06\"\nduration = \"120s\"\n[[flow]]\nsender = \"reno\"\nworkload = \"bulk\"\n";
+    for text in [cell, link_control] {
+        let (alone, regulated) =
+            (with(text, &["edge.regulator=none"]), with(text, &["edge.regulator=forecast"]));
+        assert_eq!(regulated.bottleneck.drops, 0, "{text}");
+        let goodput =
+            |result: &RunResult| result.flows.iter().map(|flow| flow.goodput_bps.unwrap()).sum::<f64>();
+        assert!(
+            goodput(&regulated) >= goodput(&alone),
+            "{text}: {} of {}",
+            goodput(&regulated),
+            goodput(&alone)
+        );
+        assert!(p95(&regulated) < p95(&alone) / 2.0, "{text}: {} of {}", p95(&regulated), p95(&alone));
+    }
+}
