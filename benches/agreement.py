@@ -18,6 +18,8 @@ from rich.table import Table
 
 # A link of which so much is used carries what it can, whoever sends.
 FULL = 0.95
+# Where the kernel's own runs lie further apart, in per cent of their mean, it has several outcomes.
+SEVERAL = 5.0
 
 
 @dataclass(frozen=True)
@@ -270,6 +272,10 @@ def remarks(rows: Sequence[Row]) -> str:
     lines.append(
         f"goodput outside the range of the kernel's own runs in {above + below} of {len(rows)}, above it in {above}"
     )
+    if several := [row for row in rows if row.most - row.least > SEVERAL / 100 * row.kernel]:
+        inside = sum(row.least <= row.ours <= row.most for row in several)
+        wide = f"where it is wider than {SEVERAL:.0f} % of the mean"
+        lines.append(f"goodput within that range in {inside} of the {len(several)} {wide}")
     return "".join(f"- {line}\n" for line in lines)
 
 

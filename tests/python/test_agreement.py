@@ -60,6 +60,13 @@ def test_range_and_what_is_left_where_links_are_full_are_said():
     assert ranges == "- goodput outside the range of the kernel's own runs in 3 of 4, above it in 1"
 
 
+def test_where_the_kernel_has_several_outcomes_it_is_said_how_often_ours_is_one_of_them():
+    # 60 of 830 are more than 5 %, 20 of 800 are not.
+    wide, beyond = pair("sack", [800, 860], [810]), pair("cubic", [800, 860], [870])
+    *_, several = said(wide, beyond, LESS)
+    assert several == "- goodput within that range in 1 of the 2 where it is wider than 5 % of the mean"
+
+
 @pytest.mark.parametrize(
     ("more", "less", "expected"),
     [
