@@ -275,9 +275,14 @@ impl Traffic {
         }
     }
 
+    /// The place of a connection that comes and goes; none of one that lasts, of which a relay may tell too.
+    fn slot(&mut self, flow: FlowId) -> Option<&mut Option<Connection>> {
+        self.alive.get_mut(flow.0.checked_sub(self.first)? as usize)
+    }
+
     /// The last byte of an answer has arrived.
     fn answered(&mut self, now: Time, flow: FlowId) {
-        let Some(Some(connection)) = self.alive.get_mut((flow.0 - self.first) as usize) else { return };
+        let Some(Some(connection)) = self.slot(flow) else { return };
         let Some((asked_at, bytes)) = connection.pending.pop_front() else { return };
         let (client, number) = (connection.client, connection.number);
         self.transfers.finished(self.user(client), bytes, now.since(asked_at));
@@ -291,10 +296,7 @@ impl Traffic {
         if !source || boxes.relay.as_ref().is_some_and(|boxes| !boxes.relay.has_ended(flow)) {
             return;
         }
-        let Some(connection) = self.alive.get_mut((flow.0 - self.first) as usize).and_then(Option::take)
-        else {
-            return;
-        };
+        let Some(connection) = self.slot(flow).and_then(Option::take) else { return };
         let past = self.past.entry(self.clients[connection.client].user).or_default();
         past.add(&Counts::of(flow, boxes));
         let next = boxes.receiver(flow).map_or(Seq(1), Receiver::next);

@@ -128,3 +128,17 @@ fn a_relay_that_cannot_be_is_refused() {
         assert!(refusal.contains(says), "{set}: {refusal}");
     }
 }
+
+/// The relay tells of the end of the file too, which has no place among the connections that come and go.
+#[test]
+fn a_file_ends_beside_clients_whose_connections_come_and_go() {
+    let both = format!(
+        "{LOSSY}workload = {{ kind = \"file\", size = \"60kB\" }}\n[[flow]]\nworkload = {{ kind = \"ftp\", interval = \"4s\", size = \"20kB\" }}\n"
+    );
+    let result = result(&both, &["relay.core.delay=5ms"]);
+    assert!(
+        result.flows[0].completion_s.is_some() && result.transfers[0].count > 5,
+        "{:?}",
+        result.transfers
+    );
+}
