@@ -74,17 +74,18 @@ def meaning(key: Key) -> str:
     return key.schema.get("description", "").replace("\n", " ").replace("|", "\\|")
 
 
-def keys(schema: Schema, defaults: Any, root: Schema, prefix: str = "") -> Iterator[Key]:
-    """The keys of a table, of the tables in it and of those in its lists."""
+def keys(schema: Schema, defaults: Any, root: Schema, prefix: str = "", around: tuple[int, ...] = ()) -> Iterator[Key]:
+    """The keys of a table, of the tables in it and of those in its lists; a table within one like itself is one key."""
+    around = (*around, id(schema))
     for name, of in schema.get("properties", {}).items():
         default = defaults.get(name) if isinstance(defaults, dict) else of.get("default")
         inner = resolved(required(of), root)
-        if "properties" in inner:
-            yield from keys(inner, default, root, f"{prefix}{name}.")
-        else:
+        if "properties" not in inner or id(inner) in around:
             yield Key(prefix + name, default, of, root)
             # The tables of a list, as of outages.
-            yield from keys(resolved(inner.get("items", {}), root), None, root, f"{prefix}{name}[].")
+            yield from keys(resolved(inner.get("items", {}), root), None, root, f"{prefix}{name}[].", around)
+        else:
+            yield from keys(inner, default, root, f"{prefix}{name}.", around)
 
 
 def required(schema: Schema) -> Schema:

@@ -155,12 +155,12 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         &mut self.nodes[id]
     }
 
-    /// Several nodes at once, as [`node_mut`](Self::node_mut).
+    /// The nodes from `first` to `last`, as [`node_mut`](Self::node_mut).
     ///
     /// # Panics
-    /// Where one is named twice or does not exist: the graph is built by code, not by users.
-    pub fn nodes_mut<const COUNT: usize>(&mut self, ids: [NodeId; COUNT]) -> [&mut N; COUNT] {
-        self.nodes.get_disjoint_mut(ids).expect("nodes that there are, each named once")
+    /// Where one does not exist: the graph is built by code, not by users.
+    pub fn nodes_mut(&mut self, first: NodeId, last: NodeId) -> &mut [N] {
+        &mut self.nodes[first..=last]
     }
 
     /// The tracer, for reading what it saw.

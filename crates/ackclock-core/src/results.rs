@@ -295,6 +295,13 @@ pub struct LinkCounts {
 }
 
 impl LinkCounts {
+    /// The same with what regulators did that stand elsewhere.
+    #[must_use]
+    pub fn regulated_by(self, other: &Self) -> Self {
+        let Self { discarded, made, resent, .. } = *other;
+        Self { discarded, made, resent, ..self }
+    }
+
     /// The row of the results, over so many seconds.
     pub fn result(&self, seconds: f64) -> LinkResult {
         let carried = self.delivered_bytes as f64 * 8.0 / seconds;

@@ -28,6 +28,10 @@ pub struct EdgeConfig {
     /// What joins both directions of the radio: a name, or a table with `kind`. "links" are two that know nothing of each other,
     /// `down` and `up`; any other bearer says everything in its own table.
     pub bearer: Value,
+    /// Behind a bearer that only observes: the radio that it observes, with `buffer`, `queue`, `down`, `up` and what else an edge without
+    /// a regulator has. The box reads nothing of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Box<Self>>,
     /// Whether all flows share one channel or each has its own.
     pub channel: Channel,
     /// Most flows that are regulated at a time. Beyond it the longest quiet one is given up of those whose mobile has acknowledged
@@ -97,6 +101,7 @@ impl Default for EdgeConfig {
             queue: "drop-tail".into(),
             regulator: "none".into(),
             bearer: "links".into(),
+            behind: None,
             channel: Channel::Shared,
             max_flows: 1 << 20,
             down: serde_json::json!({ "kind": "constant" }),
@@ -119,7 +124,14 @@ impl ackclock_core::Config for EdgeConfig {
         if let Some(report) = &self.report {
             report.check().map_err(|error| error.under("report"))?;
         }
-        if !self.bearer()?.uses_links() {
+        let bearer = self.bearer()?;
+        if let Some(side) = bearer.observes() {
+            self.check_observed(side)?;
+        } else if self.behind.is_some() {
+            let message = "only behind a box that observes is there another radio: bearer = \"observed\"";
+            return Err(ConfigError::new("behind", message));
+        }
+        if !bearer.uses_links() {
             return self.check_without_links();
         }
         let down = self.downlink()?;
@@ -174,7 +186,11 @@ impl EdgeConfig {
         let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
         let up = &plan(self.up_queue()?, capacity, "up");
         let context = BearerContext { down, up, meaning: self.meaning(), streams, files };
-        let bearer = bearer.build(&links, context)?;
+        let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());
+        let mut bearer = bearer.build(&links, context)?;
+        if let Some(left_when) = observes {
+            bearer.leave_when(left_when);
+        }
         let mut edge = Edge::new(bearer, regulator, self.max_flows as usize);
         edge.expect(self.changes(streams, files)?);
         if let Some(report) = &self.report {
@@ -198,15 +214,20 @@ impl EdgeConfig {
             up: LINKS.complete(&self.up).map_err(|error| error.under("up"))?,
             bearer: BEARERS.complete(&self.bearer).map_err(|error| error.under("bearer"))?,
             at: self.whole_steps()?,
+            behind: None,
             ..self.clone()
         };
         // A table of strings, numbers and lists always serialises.
         let mut whole = serde_json::to_value(whole).unwrap_or(Value::Null);
-        if let (None, Some(table)) = (self.cell_users()?, whole.as_object_mut()) {
+        let is_cell = self.downlink()?.users().is_some();
+        if let (false, Some(table)) = (is_cell, whole.as_object_mut()) {
             table.retain(|key, _| key != "user" && key != "cells");
             if !self.bearer()?.uses_links() {
                 table.retain(|key, _| key != "down" && key != "up");
             }
+        }
+        if let Some(behind) = &self.behind {
+            whole["behind"] = behind.whole().map_err(|error| error.under("behind"))?;
         }
         Ok(whole)
     }
@@ -216,6 +237,9 @@ impl EdgeConfig {
     /// # Errors
     /// Where a link is wrong or a file that it names is.
     pub fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
+        if let Some(behind) = &self.behind {
+            return behind.nominal(files).map_err(|error| error.under("behind"));
+        }
         self.bearer()?.nominal(Direction::Down, &self.links()?, files)
     }
 
@@ -232,7 +256,8 @@ impl EdgeConfig {
     /// # Errors
     /// Where the link towards the mobiles is wrong.
     pub fn cell_users(&self) -> Result<Option<&[CellUser]>, ConfigError> {
-        Ok(self.downlink()?.users().is_some().then_some(self.user.as_slice()))
+        let radio = self.radio();
+        Ok(radio.downlink()?.users().is_some().then_some(radio.user.as_slice()))
     }
 
     /// The link towards the mobiles, which knows its users where it is a cell.

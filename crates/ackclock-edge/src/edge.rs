@@ -239,6 +239,9 @@ impl Edge {
     #[inline(always)]
     fn drain_bearer(&mut self, now: Time, out: &mut impl Sink) {
         self.reached = now;
+        while let Some((at, observation)) = self.bearer.poll_observation() {
+            self.observed(at, &observation, out);
+        }
         AnyBearer::drain(self, Self::bearer, now, Direction::Down, |edge, at, event, segment| {
             edge.on_event_down(at, event, segment, out);
         });
@@ -340,8 +343,15 @@ impl Edge {
         if self.flows.concerns_regulator(at, segment) {
             self.regulate_ack(at, segment, out);
         } else {
-            out.pass(WIRED, segment);
+            self.pass_up(at, segment, out);
         }
+    }
+
+    /// A segment leaves for the servers.
+    #[inline(always)]
+    fn pass_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
+        self.bearer.on_told(at, segment);
+        out.pass(WIRED, segment);
     }
 }
 

@@ -10,6 +10,7 @@ mod config;
 mod edge;
 mod flow_table;
 mod none;
+mod observed;
 mod regulator;
 mod regulators;
 mod report;

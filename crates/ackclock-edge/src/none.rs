@@ -13,7 +13,7 @@
 //! An edge without a regulator is its bearer (law tests).
 
 use ackclock_core::ConfigError;
-use ackclock_link::Departures;
+use ackclock_link::{Departures, Left, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,5 +37,9 @@ impl RegulatorConfig for None {
 
     fn departures(&self) -> Departures {
         Departures::Unwatched
+    }
+
+    fn observes(&self, _: Side) -> Result<Left, &'static str> {
+        Ok(Left::Estimated)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ackclock_core::{FlowId, RadioReport, Segment, Time};
-use ackclock_link::{Cause, Departures, LinkView};
+use ackclock_link::{Cause, Departures, Left, LinkView, Observation, Side};
 
 use crate::Scope;
 
@@ -36,6 +36,9 @@ pub trait Regulator: Send {
     /// The radio controller reports on the bearer of its user or, where its [`Scope`] is the queue, of any. The queue is that of
     /// the flow of which the regulator heard last. Told only where [`RegulatorConfig::reports`] asks for it.
     fn on_report(&mut self, _now: Time, _report: &RadioReport, _view: LinkView) {}
+
+    /// A bearer that only observes has learnt something of a flow, before it tells which of its data has left the queue.
+    fn on_observation(&mut self, _now: Time, _observation: &Observation, _view: LinkView) {}
 
     /// A TCP segment with an ACK arrives from the mobile: pure, or with data, SYN or FIN of its own.
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView);
@@ -139,6 +142,14 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     /// Whether its regulators act on departures.
     fn departures(&self) -> Departures {
         Departures::Watched
+    }
+
+    /// Whether it works where the bearer only observes a queue, from that side of it, and when data is to count as having left the queue.
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn observes(&self, _side: Side) -> Result<Left, &'static str> {
+        Err("it acts on the queue itself, which such a bearer does not have")
     }
 
     /// Whether its regulators act on reports of the radio.

@@ -17,6 +17,7 @@ mod in_order;
 mod link;
 mod loss;
 mod medium;
+mod observed;
 mod outage;
 mod outcomes;
 pub mod path;
@@ -49,6 +50,7 @@ pub use link::{
 };
 pub use loss::{Loss, Lossy};
 pub use medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
+pub use observed::{Left, Observation, Observed, ObservedConfig, Side};
 pub use outage::Outage;
 pub use path::Path;
 pub use per_user::PerUser;

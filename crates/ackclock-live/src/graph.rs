@@ -1,11 +1,11 @@
-//! The graph of a scenario without its hosts: the extra delay of `[path]`, where there is one, and the edge. What reaches a
-//! port without a wire leaves for the world.
+//! The graph of a scenario without its hosts: the extra delay of `[path]`, where there is one, the edge, and the radio that it observes, where
+//! it does. What reaches a port without a wire leaves for the world.
 
 use ackclock_core::{
     ConfigError, Copied, Engine, FlowId, Holds, Message, NodeId, PacketId, Rate, Segment, Span, Streams, Time,
 };
 use ackclock_edge::{Edge, RADIO, RegulatorConfig, Surroundings, WIRED};
-use ackclock_link::{Direction, Files, Medium, Path, path};
+use ackclock_link::{Direction, Files, Medium, Path, Side as BoxSide, path};
 
 use crate::PlaneConfig;
 use crate::port::Side;
@@ -14,7 +14,11 @@ use crate::watch::{Seen, Watch};
 /// The engine, and which of its nodes is which.
 pub(crate) struct Graph {
     engine: Engine<Station, Watch>,
+    /// The edge with the regulators, and the one with the queues: the same, or the radio that it observes.
     edge: NodeId,
+    queue: NodeId,
+    /// The edges next to the wired side and next to the mobiles.
+    ends: [NodeId; 2],
     path: Option<NodeId>,
 }
 
@@ -37,22 +41,37 @@ impl Graph {
             Surroundings { wired_round_trip: config.delay * 2, packet_bytes: config.packet_bytes as u32 };
         let mut engine = Engine::new(Watch::default());
         let edge = engine.add(config.edge.build_with(regulator, &streams, files, around)?.into());
+        let behind = config.edge.build_behind(&streams, files, around)?;
+        let (queue, ends) = match behind {
+            None => (edge, [edge; 2]),
+            Some((side, radio)) => {
+                let radio = engine.add(radio.into());
+                let ends = match side {
+                    BoxSide::Network => [edge, radio],
+                    BoxSide::Mobile => [radio, edge],
+                };
+                engine.connect((ends[0], RADIO), (ends[1], WIRED));
+                (radio, ends)
+            }
+        };
         let path = (config.delay > Span::ZERO).then(|| {
             let wire = Path::new(Rate::from_bps(u64::MAX), config.delay, 0.0, &streams);
             let path = engine.add(wire.into());
-            engine.connect((path, path::EDGE), (edge, WIRED));
+            engine.connect((path, path::EDGE), (ends[0], WIRED));
             path
         });
-        engine.tracer_mut().at(edge, path);
-        Ok(Self { engine, edge, path })
+        let beyond =
+            if queue == ends[0] { path.map(|path| (path, path::EDGE)) } else { Some((ends[0], RADIO)) };
+        engine.tracer_mut().at(queue, beyond);
+        Ok(Self { engine, edge, queue, ends, path })
     }
 
     /// Brings a segment in at a side.
     pub(crate) fn inject(&mut self, now: Time, from: Side, segment: Segment) {
         let (node, port) = match (from, self.path) {
             (Side::Wired, Some(path)) => (path, path::SERVER),
-            (Side::Wired, None) => (self.edge, WIRED),
-            (Side::Radio, _) => (self.edge, RADIO),
+            (Side::Wired, None) => (self.ends[0], WIRED),
+            (Side::Radio, _) => (self.ends[1], RADIO),
         };
         self.engine.inject(now, node, port, Message::Segment(segment));
     }
@@ -78,7 +97,7 @@ impl Graph {
         loop {
             let egress = self.engine.poll_egress()?;
             if let Message::Segment(segment) = egress.message {
-                let down = egress.node == self.edge && egress.port == RADIO;
+                let down = egress.node == self.ends[1] && egress.port == RADIO;
                 return Some((egress.at, if down { Side::Radio } else { Side::Wired }, segment));
             }
         }
@@ -86,7 +105,10 @@ impl Graph {
 
     /// Whether what leaves at a side comes right from the link.
     pub(crate) const fn ends_with_link(&self, side: Side) -> bool {
-        matches!(side, Side::Radio) || self.path.is_none()
+        match side {
+            Side::Radio => true,
+            Side::Wired => self.path.is_none() && self.queue == self.ends[0],
+        }
     }
 
     pub(crate) fn poll_copied(&mut self) -> Option<(PacketId, Copied)> {
@@ -108,15 +130,27 @@ impl Graph {
 
     pub(crate) fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
         let now = self.engine.now();
-        self.edge_mut().replace_medium(now, direction, medium);
-        self.engine.refresh(self.edge);
+        self.queue_mut().replace_medium(now, direction, medium);
+        self.engine.refresh(self.queue);
     }
 
     /// The number of a connection goes to another.
     pub(crate) fn forget(&mut self, flow: FlowId) {
         let now = self.engine.now();
-        self.edge_mut().forget(now, flow);
-        self.engine.note_wake(self.edge);
+        for node in self.edges() {
+            self.node_mut(node).forget(now, flow);
+            self.engine.note_wake(node);
+        }
+    }
+
+    /// Tells whose flow it is.
+    pub(crate) fn assign(&mut self, flow: FlowId, user: u32) {
+        self.edges().for_each(|node| self.node_mut(node).assign(flow, user));
+    }
+
+    /// The edge with the regulators, and the one with the queues where that is another.
+    fn edges(&self) -> impl Iterator<Item = NodeId> + use<> {
+        [self.edge].into_iter().chain(Some(self.queue).filter(|queue| *queue != self.edge))
     }
 
     pub(crate) fn edge(&self) -> &Edge {
@@ -124,7 +158,20 @@ impl Graph {
     }
 
     pub(crate) fn edge_mut(&mut self) -> &mut Edge {
-        self.engine.node_mut(self.edge).held_mut().expect(ITS_EDGE)
+        self.node_mut(self.edge)
+    }
+
+    /// The edge with the queues.
+    pub(crate) fn queue(&self) -> &Edge {
+        self.engine.node(self.queue).held().expect(ITS_EDGE)
+    }
+
+    pub(crate) fn queue_mut(&mut self) -> &mut Edge {
+        self.node_mut(self.queue)
+    }
+
+    fn node_mut(&mut self, node: NodeId) -> &mut Edge {
+        self.engine.node_mut(node).held_mut().expect(ITS_EDGE)
     }
 }
 

@@ -215,7 +215,7 @@ impl Plane {
     /// What waits in all queues towards the mobiles.
     pub fn waiting(&mut self) -> Load {
         let now = self.graph.now();
-        self.graph.edge_mut().waiting(now, Direction::Down)
+        self.graph.queue_mut().waiting(now, Direction::Down)
     }
 
     /// The edge, for reading its statistics.
@@ -269,7 +269,7 @@ impl Plane {
         // The next user gets a number before the old one gives up its own: it may be the same.
         if let Some(ends) = ends {
             let user = self.users.enter(ends.radio.address);
-            self.edge_mut().assign(flow, user);
+            self.graph.assign(flow, user);
         }
         if let Some(old) = old {
             self.users.leave(old.tally.report().ends.radio.address);

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use ackclock_core::{Message, NodeId, PacketId, Port, Time, Tracer};
 
-/// Notes packets at the edge's ports, once it is asked to.
+/// Notes packets at the ports of the edge with the queues, once it is asked to.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    edge: NodeId,
-    path: Option<NodeId>,
+    link: NodeId,
+    /// Where it comes what leaves the link for the wired side, if that is in the graph.
+    beyond: Option<(NodeId, Port)>,
     watching: bool,
     seen: VecDeque<Seen>,
 }
@@ -16,16 +17,16 @@ pub(crate) struct Watch {
 /// A packet on a wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seen {
-    /// It comes to the edge, from either side.
+    /// It comes to the link, from either side.
     Arrived { at: Time, packet: PacketId },
-    /// It comes from the edge to the path.
+    /// It comes from the link to what is beyond.
     Left { at: Time, packet: PacketId },
 }
 
 impl Watch {
     /// Which nodes are meant.
-    pub(crate) fn at(&mut self, edge: NodeId, path: Option<NodeId>) {
-        (self.edge, self.path) = (edge, path);
+    pub(crate) fn at(&mut self, link: NodeId, beyond: Option<(NodeId, Port)>) {
+        (self.link, self.beyond) = (link, beyond);
     }
 
     /// Begins to note.
@@ -50,9 +51,9 @@ impl Tracer for Watch {
         if !packet.has_bytes() {
             return;
         }
-        if node == self.edge {
+        if node == self.link {
             self.seen.push_back(Seen::Arrived { at, packet });
-        } else if Some(node) == self.path && port == ackclock_link::path::EDGE {
+        } else if self.beyond == Some((node, port)) {
             self.seen.push_back(Seen::Left { at, packet });
         }
     }

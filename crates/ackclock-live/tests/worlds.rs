@@ -196,6 +196,22 @@ fn every_regulator_gives_the_same_departures_in_both_worlds() {
     }
 }
 
+#[test]
+fn a_box_that_observes_gives_the_same_departures_in_both_worlds_and_loses_nothing() {
+    for side in ["network", "mobile"] {
+        for regulator in ["none", "wrs", "wrd"] {
+            let edge = EdgeConfig {
+                bearer: json!({ "kind": "observed", "side": side }),
+                regulator: regulator.into(),
+                behind: Some(Box::new(poor_link())),
+                ..EdgeConfig::default()
+            };
+            check(&edge, Span::ZERO);
+            check(&edge, Span::from_millis(7));
+        }
+    }
+}
+
 /// A link on which packets wait and are lost.
 fn poor_link() -> EdgeConfig {
     let down = json!({ "kind": "variable", "rate": "u(8Mbit/s, 2Mbit/s)", "delay": "e(10ms)", "loss": 0.02 });

@@ -41,7 +41,7 @@ pub(crate) fn flows(tables: &Tables) -> Result<Vec<FlowPlan>, ConfigError> {
     let users = tables.edge.cell_users().map_err(|error| error.under("edge"))?;
     let cell_users = users.map_or(0, |users| users.iter().map(|user| user.count).sum());
     let mut plans = Vec::new();
-    for cell in 0..tables.edge.cells {
+    for cell in 0..tables.edge.radio().cells {
         for (group, table) in tables.flow.iter().enumerate() {
             let FlowTable { count, start, stagger, user, .. } = *table;
             plans.reserve_exact(count as usize);

@@ -91,7 +91,7 @@ fn recorder(
     let Some(interval) = interval else { return Ok(None) };
     let lasting = flows.iter().filter(|flow| builder.groups[flow.group].lasts).count();
     let edges = match builder.tables.edge.channel {
-        Channel::Shared => builder.tables.edge.cells as usize,
+        Channel::Shared => builder.tables.edge.radio().cells as usize,
         Channel::Dedicated => flows.len(),
     };
     Recorder::new(interval, builder.tables, lasting, edges).map(Some)
@@ -184,7 +184,7 @@ fn taps(places: Places, numbers: Numbers) -> [Tap; 4] {
         tap(places.path, path::SERVER, Interface::Server, Source::Server),
         tap(places.servers, host::WIRE, Interface::Server, Source::Client),
         tap(places.clients, host::WIRE, Interface::Client, Source::Server),
-        tap(places.edge, ackclock_edge::RADIO, Interface::Client, Source::Client),
+        tap(places.outer_edges()[1], ackclock_edge::RADIO, Interface::Client, Source::Client),
     ]
 }
 

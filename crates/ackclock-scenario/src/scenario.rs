@@ -106,7 +106,7 @@ impl Scenario {
     }
 
     fn links(&self) -> [Value; 3] {
-        let edge = &self.tables.edge;
+        let edge = self.tables.edge.radio();
         [edge.bearer.clone(), edge.down.clone(), edge.up.clone()]
     }
 

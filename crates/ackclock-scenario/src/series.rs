@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use ackclock_core::{ConfigError, FlowId, Histogram, Span, Time};
-use ackclock_edge::{Channel, Edge};
+use ackclock_edge::{Channel, EdgeConfig};
 use ackclock_link::Direction;
 use ackclock_tcp::Sender;
 
@@ -60,8 +60,8 @@ pub(crate) struct Recorder {
     interval: Span,
     samples: u64,
     channel: Channel,
-    /// Quantities of the link layer, in each direction.
-    gauges: &'static [&'static str],
+    /// What link layers show of their state, in each direction.
+    gauges: Vec<String>,
     /// Quantities of a relay for each flow: none without one.
     relayed: &'static [&'static str],
     series: Series,
@@ -95,8 +95,8 @@ impl Recorder {
     ) -> Result<Self, ConfigError> {
         let steps = tables.duration.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u64::MAX);
         let samples = steps.saturating_add(1);
-        let gauges = tables.edge.gauges().map_err(|error| error.under("edge"))?;
-        let of_edge = EDGE.len() + Direction::BOTH.len() * gauges.len();
+        let gauges = gauges(&tables.edge).map_err(|error| error.under("edge"))?;
+        let of_edge = EDGE.len() + gauges.len();
         let relayed = tables.relay.as_ref().map_or(&[][..], |_| &RELAY);
         let columns = (1 + flows * (FLOW.len() + relayed.len()) + edges * of_edge) as u64;
         let what = format!("a series of {samples} rows and {columns} columns, a row each {interval},");
@@ -132,9 +132,9 @@ impl Recorder {
             };
             let before = rtts.iter_mut().zip(&mut drops);
             for (island, (flows, (rtts, drops))) in lasting.iter().zip(before).enumerate() {
-                let (boxes, _) = executor.island(island);
+                let (mut boxes, _) = executor.island(island);
                 sample_flows(&boxes, flows, rtts, &mut push);
-                sample_edge(boxes.edge, boxes.servers.flows(), now, drops, &mut push);
+                sample_edge(&mut boxes, now, drops, &mut push);
             }
         }
         executor.advance(end);
@@ -157,9 +157,7 @@ impl Recorder {
             Channel::Dedicated => format!("edge{}", flows[0].id),
         };
         names.extend(EDGE.map(|name| format!("{edge}.{name}")));
-        for direction in ["down", "up"] {
-            names.extend(self.gauges.iter().map(|name| format!("{edge}.{direction}.{name}")));
-        }
+        names.extend(self.gauges.iter().map(|name| format!("{edge}.{name}")));
         names
     }
 }
@@ -200,17 +198,33 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
 }
 
 /// `drops` are those up to the row before, by direction.
-fn sample_edge(edge: &mut Edge, flows: usize, now: Time, drops: &mut [u64; 2], push: &mut impl FnMut(f64)) {
-    let [down, up] = Direction::BOTH.map(|direction| edge.waiting(now, direction));
-    let statistics = edge.statistics();
+fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mut impl FnMut(f64)) {
+    let flows = boxes.servers.flows();
+    let held = (0..flows).map(|flow| boxes.edge.held(FlowId(flow as u32))).sum::<usize>() as f64;
+    let queue = boxes.queue();
+    let [down, up] = Direction::BOTH.map(|direction| queue.waiting(now, direction));
+    let statistics = queue.statistics();
     let all = [statistics.dropped, statistics.dropped_up];
     let [lost_down, lost_up] = Direction::BOTH.map(|of| (all[of as usize] - drops[of as usize]) as f64);
     *drops = all;
     push(down.packets.into());
     push(down.bytes as f64);
     // One rate for all flows, but in a cell, where those of several users do not add up.
-    push(edge.view(now, FlowId(0)).rate.as_bps() as f64);
-    push((0..flows).map(|flow| edge.held(FlowId(flow as u32))).sum::<usize>() as f64);
-    [lost_down, up.packets.into(), up.bytes as f64, lost_up].into_iter().for_each(&mut *push);
-    Direction::BOTH.into_iter().flat_map(|direction| edge.gauges(direction)).for_each(push);
+    push(queue.view(now, FlowId(0)).rate.as_bps() as f64);
+    [held, lost_down, up.packets.into(), up.bytes as f64, lost_up].into_iter().for_each(&mut *push);
+    for edge in boxes.edges() {
+        Direction::BOTH.into_iter().flat_map(|direction| edge.gauges(direction)).for_each(&mut *push);
+    }
+}
+
+/// What the link layers show of their state: of the edge, and of the radio that it observes, where it does.
+fn gauges(edge: &EdgeConfig) -> Result<Vec<String>, ConfigError> {
+    let mut gauges = Vec::new();
+    for (place, table) in [("", Some(edge)), ("behind.", edge.behind.as_deref())] {
+        let names = table.map_or(Ok(&[][..]), EdgeConfig::gauges)?;
+        for direction in ["down", "up"] {
+            gauges.extend(names.iter().map(|name| format!("{place}{direction}.{name}")));
+        }
+    }
+    Ok(gauges)
 }

@@ -185,7 +185,8 @@ impl Tables {
     /// With what the file leaves open filled in: an upload fills the queue of the mobile, which then has a bound.
     pub(crate) fn filled(mut self) -> Self {
         if self.has_uploads() {
-            self.edge.up_buffer.get_or_insert(self.edge.buffer);
+            let radio = self.edge.radio_mut();
+            radio.up_buffer.get_or_insert(radio.buffer);
         }
         self
     }
@@ -243,7 +244,7 @@ impl Tables {
 
     /// Checks that there are flows, and not more than memory has room for.
     fn check_flows(&self) -> Result<(), ConfigError> {
-        let cells = u64::from(self.edge.cells);
+        let cells = u64::from(self.edge.radio().cells);
         let (mut flows, mut bytes) = (0, 0u64);
         for flow in &self.flow {
             let (many, each) =

@@ -58,8 +58,8 @@ impl Tally {
             let measured: Vec<Measured> = ids()
                 .map(|id| executor.probe().map_or_else(Measured::default, |probe| probe.measured(island, id)))
                 .collect();
-            let (boxes, traffic) = executor.island(island);
-            self.delivered += boxes.edge.statistics().delivered;
+            let (mut boxes, traffic) = executor.island(island);
+            self.delivered += boxes.queue().statistics().delivered;
             self.transfers.merge(&traffic.transfers());
             for (user, counts) in traffic.counts(&boxes) {
                 self.users.entry(user).or_default().add(&counts);
@@ -74,7 +74,7 @@ impl Tally {
                 }
             }
             for (direction, sum) in Direction::BOTH.into_iter().zip(&mut self.links) {
-                *sum += &boxes.edge.link_counts(Time::ZERO + self.duration, direction);
+                *sum += &link_counts(&mut boxes, Time::ZERO + self.duration, direction);
             }
         }
         self.events += executor.events();
@@ -138,6 +138,12 @@ impl Tally {
             real: None,
         })
     }
+}
+
+/// What was counted in a direction at the link with the queue, and what regulators did, wherever they stand.
+fn link_counts(boxes: &mut Boxes<'_>, until: Time, direction: Direction) -> LinkCounts {
+    let counts = boxes.edge.link_counts(until, direction);
+    boxes.queue().link_counts(until, direction).regulated_by(&counts)
 }
 
 /// What a relay made of a flow.

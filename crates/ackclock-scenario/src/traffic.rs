@@ -235,7 +235,7 @@ impl Traffic {
             boxes.core.iter_mut().for_each(|wires| wires.renew(flow, &name));
             group.split(boxes.relay, flow, *cell_user, [now; 2], first);
         }
-        boxes.edge.assign(flow, *cell_user);
+        boxes.edges().for_each(|edge| edge.assign(flow, *cell_user));
         let (sender, receiver) = group.connection(flow, now, first);
         match group.table.towards {
             Towards::Mobile => {
@@ -264,7 +264,7 @@ impl Traffic {
             Some(quiet) if quiet.until <= now => {
                 let (flow, next) = (quiet.flow, quiet.next);
                 self.quiet.pop_front();
-                boxes.edge.forget(now, flow);
+                boxes.edges().for_each(|edge| edge.forget(now, flow));
                 // The SYN, if there is one, takes a number.
                 (flow, next + 1)
             }

@@ -15,6 +15,7 @@ mod fuzz_targets;
 mod laws;
 mod line;
 mod links;
+mod observed;
 mod overrides;
 mod probe;
 mod progress;

@@ -116,9 +116,10 @@ fn the_preset_hsdpa_repeats_what_failed_and_tcp_sees_delay_and_no_loss() {
         run(&scenario, 0, &DiskFiles::in_folder("."), RunOptions::default()).unwrap().result
     };
     let (with, without) = (of("edge.down.harq.limit=3"), of("edge.down.harq.error=0"));
-    // 1 + 0.1 (1 + 0.01 + 0.0001) = 1.10101 transmissions of a block.
+    // 1 + 0.1 (1 + 0.01 + 0.0001) = 1.10101 transmissions of a block. Capacity has the luck of the run: of 30 000 blocks a share of
+    // 0.1 +- 0.0017 is lost.
     let [repeated, once] = [&with, &without].map(|result| result.bottleneck.capacity_bps.unwrap());
-    assert!((once / repeated - 1.10101).abs() < 1e-4, "{once} {repeated}");
+    assert!((once / repeated - 1.10101).abs() < 3.0 * 0.0017, "{once} {repeated}");
     // A tenth of the blocks come 12 ms late, and a packet waits for those before it.
     let [late, straight] = [&with, &without].map(|result| result.flows[0].rtt_ms.mean.unwrap());
     assert!(late > straight, "{late} {straight}");

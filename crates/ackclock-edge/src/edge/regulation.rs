@@ -1,9 +1,9 @@
 //! Calls the regulators of an edge and does what they want.
 
 use ackclock_core::{Copied, Ecn, Flags, FlowId, RadioReport, Segment, Sink, Time};
-use ackclock_link::{Bearer, Cause, Direction, LinkView};
+use ackclock_link::{Bearer, Cause, Direction, LinkView, Observation};
 
-use super::{Edge, WIRED};
+use super::Edge;
 use crate::regulators::RegulatorId;
 use crate::{Output, Place, Regulator, Verdict};
 
@@ -46,6 +46,14 @@ impl Edge {
         });
     }
 
+    /// A bearer that only observes has learnt something.
+    #[cold]
+    pub(super) fn observed(&mut self, at: Time, observation: &Observation, out: &mut impl Sink) {
+        self.regulate(at, observation.flow, out, |regulator, view| {
+            regulator.on_observation(at, observation, view)
+        });
+    }
+
     /// A segment was refused, or lost later.
     #[cold]
     pub(super) fn dropped(&mut self, at: Time, segment: &Segment, cause: Cause, out: &mut impl Sink) {
@@ -66,7 +74,7 @@ impl Edge {
             } else {
                 self.regulate(at, segment.flow, out, |regulator, view| regulator.on_syn(at, segment, view));
             }
-            return out.pass(WIRED, segment);
+            return self.pass_up(at, segment, out);
         }
         self.regulate(at, segment.flow, out, |regulator, view| regulator.handle_ack(at, *segment, view));
         self.close_if_over(at, segment, out);
@@ -125,7 +133,7 @@ impl Edge {
             match output {
                 Output::ToSender(segment) => {
                     self.statistics.made[Direction::Up as usize] += u64::from(segment.is_made());
-                    out.pass(WIRED, &segment);
+                    self.pass_up(now, &segment, out);
                 }
                 Output::ToReceiver { segment, place } => self.send_down(now, number, &segment, place, out),
                 Output::Discard(segment) => {

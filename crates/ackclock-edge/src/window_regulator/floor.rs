@@ -60,6 +60,9 @@ impl Floor {
     }
 }
 
+/// Why there is none where the bearer only observes.
+pub(super) const BLIND: &str =
+    "its floor sees the queue run empty, which is somebody else's there; `floor = false`";
 /// No window is larger (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 29;
 

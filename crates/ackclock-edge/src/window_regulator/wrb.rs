@@ -27,12 +27,12 @@
 use std::collections::VecDeque;
 
 use ackclock_core::{ConfigError, Flags, FlowId, Segment, Span, Time};
-use ackclock_link::{Cause, LinkView};
+use ackclock_link::{Cause, Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dequeued::{Count, News};
-use super::{Advertiser, law, tells_a_window};
+use super::{Advertiser, floor, law, tells_a_window};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 
 /// As `wrd`, but ACKs that would make the window smaller are held until packets leave the queue.
@@ -112,6 +112,16 @@ impl ackclock_core::Config for Config {
 impl RegulatorConfig for Config {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
         Some(Box::new(WindowRegulator::new(self.clone())))
+    }
+
+    fn observes(&self, side: Side) -> Result<Left, &'static str> {
+        match side {
+            _ if self.floor => Err(floor::BLIND),
+            Side::Network => Ok(Left::Estimated),
+            Side::Mobile => Err(
+                "it holds ACKs of data that has come through the queue already, which only lengthens the round trip",
+            ),
+        }
     }
 }
 

@@ -21,12 +21,12 @@
 //! drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
-use ackclock_link::{Cause, LinkView};
+use ackclock_link::{Cause, Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dequeued::Count;
-use super::{Advertiser, law};
+use super::{Advertiser, floor, law};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 
 /// Every ACK tells the source a window of the buffer and what is on the air.
@@ -59,6 +59,10 @@ impl ackclock_core::Config for Config {
 impl RegulatorConfig for Config {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
         Some(Box::new(WindowRegulator::new(self)))
+    }
+
+    fn observes(&self, _: Side) -> Result<Left, &'static str> {
+        if self.floor { Err(floor::BLIND) } else { Ok(Left::Estimated) }
     }
 }
 

@@ -18,12 +18,12 @@
 //! (`crates/ackclock-scenario/tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
-use ackclock_link::{Cause, Departures, LinkView};
+use ackclock_link::{Cause, Departures, Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dequeued::{Count, Dequeued};
-use super::{Advertiser, law};
+use super::{Advertiser, floor, law};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 
 /// Every ACK tells the source a window as large as the buffer.
@@ -58,6 +58,10 @@ impl RegulatorConfig for Config {
 
     fn departures(&self) -> Departures {
         if self.floor { Departures::Watched } else { Departures::Unwatched }
+    }
+
+    fn observes(&self, _: Side) -> Result<Left, &'static str> {
+        if self.floor { Err(floor::BLIND) } else { Ok(Left::Estimated) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use ackclock_core::{ConfigError, Streams};
 
 use super::{AnyBearer, Direction};
-use crate::{BufferMeaning, Files, LinkConfig, LinkContext, Nominal, QueuePlan};
+use crate::{BufferMeaning, Files, LinkConfig, LinkContext, Nominal, QueuePlan, Side};
 
 /// The tables of the links that an edge names, which a bearer may be made of.
 #[derive(Debug)]
@@ -48,6 +48,12 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
     /// Whether it is made of the links that an edge names: `down`, `up`, and what belongs to them. Of any other bearer these
     /// keys are refused, and so are steps of `[[edge.at]]`, which change links.
     fn uses_links(&self) -> bool;
+
+    /// Where it stands, if it is a box that only observes a queue of others. Of such a box the buffer is a number of packets or
+    /// bytes, and the queue discipline is nobody's to choose.
+    fn observes(&self) -> Option<Side> {
+        None
+    }
 
     /// What the channel is like in the mean: the rate of a direction, and the delay of both together.
     ///

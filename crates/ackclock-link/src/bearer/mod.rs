@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use delegate::delegate;
 
-use crate::{AnyLink, Cause, Departures, LinkEvent, LinkView, Load, Medium};
+use crate::{AnyLink, Cause, Departures, Left, LinkEvent, LinkView, Load, Medium, Observation, Observed};
 
 pub use config::{BearerConfig, BearerContext, BearerLinks};
 pub use links::{LinksConfig, PlainBearer};
@@ -18,6 +18,7 @@ ackclock_core::registry! {
     pub static BEARERS: dyn BearerConfig = "bearer" {
         "links" => LinksConfig,
         "umts-rlc-am" => crate::UmtsRlcAmConfig,
+        "observed" => crate::ObservedConfig,
     }
 }
 
@@ -112,12 +113,14 @@ pub trait Bearer: Send {
 }
 
 /// A bearer as an edge holds it: two links in place, because that is the usual one and a call through a pointer would be
-/// much of its cost; every other behind a pointer.
+/// much of its cost; every other behind a pointer. One that only observes is told more than others, and tells more.
 // There is one to an edge, so it does not matter that one kind is larger than the other.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyBearer {
     /// Two links.
     Plain(PlainBearer),
+    /// A box that observes a queue of others.
+    Observed(Box<Observed>),
     /// Any other.
     Other(Box<dyn Bearer>),
 }
@@ -135,6 +138,27 @@ impl From<Box<dyn Bearer>> for AnyBearer {
 }
 
 impl AnyBearer {
+    /// Of a box that observes, from now on data counts as having left the queue then.
+    pub fn leave_when(&mut self, left_when: Left) {
+        if let Self::Observed(bearer) = self {
+            bearer.leave_when(left_when);
+        }
+    }
+
+    /// A segment leaves the edge towards the servers, with the window that its source is told.
+    #[inline(always)]
+    pub fn on_told(&mut self, now: Time, segment: &Segment) {
+        if let Self::Observed(bearer) = self {
+            bearer.on_told(now, segment);
+        }
+    }
+
+    /// What a box that observes has learnt since it was asked last, and when.
+    #[inline(always)]
+    pub fn poll_observation(&mut self) -> Option<(Time, Observation)> {
+        if let Self::Observed(bearer) = self { bearer.poll_observation() } else { None }
+    }
+
     /// Hands each event of a direction up to `now` to `on_event`, with its instant and its segment. `on_event` gets the whole
     /// `owner` of the bearer, which `bearer_of` finds in it, and may look at the bearer meanwhile.
     #[inline(always)]
@@ -169,6 +193,7 @@ impl Bearer for AnyBearer {
     delegate! {
         to match self {
             Self::Plain(bearer) => bearer,
+            Self::Observed(bearer) => bearer,
             Self::Other(bearer) => bearer,
         } {
             #[inline(always)]

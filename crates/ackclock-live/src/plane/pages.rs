@@ -1,7 +1,7 @@
 //! What a plane tells of itself, in pieces that keep no packet waiting.
 
-use ackclock_core::FlowId;
-use ackclock_core::results::EngineResult;
+use ackclock_core::results::{EngineResult, LinkCounts};
+use ackclock_core::{FlowId, Time};
 use ackclock_link::{Direction, LinkView};
 
 use super::{Connection, Plane};
@@ -44,15 +44,21 @@ impl Plane {
         let waiting = self.waiting();
         Summary {
             now,
-            down: LinkView { waiting, ..self.edge().view(now, NO_FLOW) },
-            links: Direction::BOTH.map(|direction| self.edge_mut().link_counts(now, direction)),
+            down: LinkView { waiting, ..self.graph.queue().view(now, NO_FLOW) },
+            links: Direction::BOTH.map(|direction| self.link_counts(now, direction)),
             engine: EngineResult {
                 events: self.graph.events(),
-                packets: self.edge().statistics().delivered,
+                packets: self.graph.queue().statistics().delivered,
                 cpu_s: None,
             },
             forgotten: self.forgotten,
         }
+    }
+
+    /// What was counted at the link with the queue, and what regulators did, wherever they stand.
+    fn link_counts(&mut self, now: Time, direction: Direction) -> LinkCounts {
+        let counts = self.edge_mut().link_counts(now, direction);
+        self.graph.queue_mut().link_counts(now, direction).regulated_by(&counts)
     }
 
     /// Hands over what is known of a connection that has lost its number.
@@ -73,8 +79,8 @@ impl Plane {
         let mut report = *connection.tally.report();
         if let Some(statistics) = self.edge().flow_statistics(flow) {
             report.edge_rtt = statistics.edge_rtt.mean();
-            report.dropped = statistics.dropped;
         }
+        report.dropped = self.graph.queue().flow_statistics(flow).map_or(0, |statistics| statistics.dropped);
         report.held = self.edge().held(flow);
         report
     }

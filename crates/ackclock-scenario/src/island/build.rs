@@ -1,18 +1,19 @@
-//! What the scenario says, as islands: servers - wires - (relay - wires -) edge - clients.
+//! What the scenario says, as islands: servers - wires - (relay - wires -) edge - clients, where a box that observes has the radio as another edge
+//! on one of its sides.
 
 use std::sync::Arc;
 
 use ackclock_core::results::Towards;
-use ackclock_core::{ConfigError, FlowId, Seq, Streams, Time, name_of};
+use ackclock_core::{ConfigError, FlowId, NodeId, Port, Seq, Streams, Time, name_of};
 use ackclock_edge::{Edge, Surroundings};
-use ackclock_link::{Files, Path, ReportWire, path, report_wire};
+use ackclock_link::{Files, Path, ReportWire, Side, path, report_wire};
 use ackclock_tcp::config::{Switch, window_bytes};
 use ackclock_tcp::receiver::{Opening, WindowPolicy};
 use ackclock_tcp::{
     Course, Host, Place, Receiver, ReceiverConfig, Relay, Sender, SenderRow, Supply, Workload, host, relay,
 };
 
-use super::{End, Island, Places};
+use super::{End, Island, Places, Station};
 use crate::plan::FlowPlan;
 use crate::tables::{FlowTable, PathTable, RelayTable};
 use crate::traffic::Traffic;
@@ -91,22 +92,21 @@ impl<'a> Builder<'a> {
         let path = wires(&self.tables.path, streams);
         let core = self.tables.relay.as_ref().map(|relay| wires(&relay.core, &streams.within("core")));
         let mut relay = self.relay()?;
-        let edge = self.tables.edge.build(streams, self.files, self.surroundings());
-        let mut edge = edge.map_err(|error| error.under("edge"))?;
+        let (mut edge, mut behind) = self.edges(streams).map_err(|error| error.under("edge"))?;
         let (mut servers, mut clients) = (Host::new(), Host::new());
         let mut traffic = Traffic::beside(flows.len());
         for (number, flow) in flows.iter().enumerate() {
             let (id, group) = (FlowId(number as u32), &self.groups[flow.group]);
-            let name = flow.name();
-            let place = Place {
-                streams: self.clients.within(&name),
-                start: flow.start,
-                payload: group.receiver.mss.into(),
-            };
+            let (name, start) = (flow.name(), flow.start);
+            let place =
+                Place { streams: self.clients.within(&name), start, payload: group.receiver.mss.into() };
             match group.workload.course(&place) {
                 Course::Connection(supply) => {
                     group.split(&mut relay, id, flow.cell_user, [Time::ZERO, flow.start], FIRST);
                     edge.assign(id, flow.cell_user);
+                    if let Some((_, behind)) = &mut behind {
+                        behind.assign(id, flow.cell_user);
+                    }
                     if group.table.towards == Towards::Server {
                         edge.leave_alone(id);
                     }
@@ -117,11 +117,18 @@ impl<'a> Builder<'a> {
             self.progress.build();
         }
         let relay = core.map(|core| (relay, core));
-        let mut island = Island::new(servers, path, relay, edge, clients, traffic);
+        let mut island = Island::new([servers, clients], path, relay, edge, behind, traffic);
         if let Some(report) = &self.tables.edge.report {
             island.tell(report.wire(streams).map_err(|error| error.under("edge.report"))?);
         }
         Ok(island)
+    }
+
+    /// The edge, and the radio that it observes, where it does.
+    fn edges(&self, streams: &Streams) -> Result<(Edge, Option<(Side, Edge)>), ConfigError> {
+        let around = self.surroundings();
+        let edge = self.tables.edge.build(streams, self.files, around)?;
+        Ok((edge, self.tables.edge.build_behind(streams, self.files, around)?))
     }
 
     /// A relay without connections.
@@ -156,28 +163,55 @@ impl Island {
         }
     }
 
+    /// The boxes in a row, from the servers to the clients.
     fn new(
-        servers: Host,
+        [servers, clients]: [Host; 2],
         path: Path,
         relay: Option<(Relay, Path)>,
         edge: Edge,
-        clients: Host,
+        behind: Option<(Side, Edge)>,
         traffic: Traffic,
     ) -> Self {
-        let Some((relay, core)) = relay else {
-            return Self {
-                boxes: vec![servers.into(), path.into(), edge.into(), clients.into()],
-                wires: IN_LINE.to_vec(),
-                places: Places { servers: 0, path: 1, relay: None, edge: 2, clients: 3 },
-                traffic,
-            };
+        let mut row = Row::default();
+        let servers = row.add(servers, [host::WIRE; 2]);
+        let path = row.add(path, [path::SERVER, path::EDGE]);
+        let relay = relay.map(|(relay, core)| {
+            [row.add(relay, [relay::SERVER, relay::EDGE]), row.add(core, [path::SERVER, path::EDGE])]
+        });
+        let mut add = |edge| row.add(edge, [ackclock_edge::WIRED, ackclock_edge::RADIO]);
+        let (edge, behind) = match behind {
+            None => (add(edge), None),
+            Some((Side::Network, behind)) => (add(edge), Some(add(behind))),
+            Some((Side::Mobile, behind)) => {
+                let behind = add(behind);
+                (add(edge), Some(behind))
+            }
         };
-        Self {
-            boxes: vec![servers.into(), path.into(), relay.into(), core.into(), edge.into(), clients.into()],
-            wires: OVER_RELAY.to_vec(),
-            places: Places { servers: 0, path: 1, relay: Some([2, 3]), edge: 4, clients: 5 },
-            traffic,
+        let clients = row.add(clients, [host::WIRE; 2]);
+        let places = Places { servers, path, relay, edge, behind, clients };
+        Self { boxes: row.boxes, wires: row.wires, places, traffic }
+    }
+}
+
+/// Boxes, each with a wire to the one before.
+#[derive(Default)]
+struct Row {
+    boxes: Vec<Station>,
+    wires: Vec<[End; 2]>,
+    /// The port of the last one to which the next is joined.
+    open: Port,
+}
+
+impl Row {
+    /// Adds a box with the ports towards the servers and towards the clients; says where it stands.
+    fn add(&mut self, station: impl Into<Station>, [before, behind]: [Port; 2]) -> NodeId {
+        let place = self.boxes.len();
+        if place > 0 {
+            self.wires.push([(place - 1, self.open), (place, before)]);
         }
+        self.boxes.push(station.into());
+        self.open = behind;
+        place
     }
 }
 
@@ -186,15 +220,6 @@ pub(super) const IN_LINE: [[End; 2]; 3] = [
     [(0, host::WIRE), (1, path::SERVER)],
     [(1, path::EDGE), (2, ackclock_edge::WIRED)],
     [(2, ackclock_edge::RADIO), (3, host::WIRE)],
-];
-
-/// The wires between servers, path, relay, its core, edge and clients, in this order.
-const OVER_RELAY: [[End; 2]; 5] = [
-    [(0, host::WIRE), (1, path::SERVER)],
-    [(1, path::EDGE), (2, relay::SERVER)],
-    [(2, relay::EDGE), (3, path::SERVER)],
-    [(3, path::EDGE), (4, ackclock_edge::WIRED)],
-    [(4, ackclock_edge::RADIO), (5, host::WIRE)],
 ];
 
 /// First sequence number of data; a handshake has the one before.

@@ -27,6 +27,8 @@ pub(crate) struct Places {
     /// A relay and the wires between it and the edge, where there is one.
     pub(crate) relay: Option<[NodeId; 2]>,
     pub(crate) edge: NodeId,
+    /// The radio that the edge observes, where it does.
+    pub(crate) behind: Option<NodeId>,
     pub(crate) clients: NodeId,
 }
 
@@ -87,7 +89,7 @@ impl Executor for Islands {
 
     fn island(&mut self, number: usize) -> (Boxes<'_>, &Traffic) {
         let (places, traffic) = &self.islands[number];
-        self.engine.refresh(places.edge);
+        places.edges().for_each(|node| self.engine.refresh(node));
         (boxes(&mut self.engine, *places), traffic)
     }
 
@@ -103,28 +105,41 @@ impl Executor for Islands {
 impl Places {
     fn map(self, to: impl Fn(NodeId) -> NodeId) -> Self {
         let [servers, path, edge, clients] = [self.servers, self.path, self.edge, self.clients].map(&to);
-        Self { servers, path, relay: self.relay.map(|both| both.map(to)), edge, clients }
+        let relay = self.relay.map(|both| both.map(&to));
+        Self { servers, path, relay, edge, behind: self.behind.map(to), clients }
     }
 
     fn all(self) -> impl Iterator<Item = NodeId> {
-        let Self { servers, path, relay, edge, clients } = self;
-        [servers, path, edge, clients].into_iter().chain(relay.into_iter().flatten())
+        let Self { servers, path, relay, clients, .. } = self;
+        [servers, path, clients].into_iter().chain(relay.into_iter().flatten()).chain(self.edges())
+    }
+
+    /// The edges, that of the results first.
+    fn edges(self) -> impl Iterator<Item = NodeId> {
+        [self.edge].into_iter().chain(self.behind)
+    }
+
+    /// The edge next to the wired part, and that next to the clients.
+    pub(crate) fn outer_edges(self) -> [NodeId; 2] {
+        let other = self.behind.unwrap_or(self.edge);
+        [self.edge.min(other), self.edge.max(other)]
     }
 }
 
+/// The boxes of an island, which stand in a row from its servers to its clients.
 fn boxes(engine: &mut Engine<Station, Listeners>, places: Places) -> Boxes<'_> {
-    let Places { servers, path, relay, edge, clients } = places;
-    let Some([relay, core]) = relay else {
-        let [servers, path, edge, clients] = engine.nodes_mut([servers, path, edge, clients]);
-        let (servers, wires, clients) = (held(servers), wires(path), held(clients));
-        return Boxes { servers, wires, relay: None, edge: held(edge), clients };
-    };
-    let [servers, path, relay, core, edge, clients] =
-        engine.nodes_mut([servers, path, relay, core, edge, clients]);
-    let relay = RelayBoxes { relay: held(relay), core: wires(core) };
-    let (servers, wires, clients) = (held(servers), wires(path), held(clients));
-    Boxes { servers, wires, relay: Some(relay), edge: held(edge), clients }
+    let Places { servers, path, relay, edge, behind, clients } = places;
+    let mut row = engine.nodes_mut(servers, clients).iter_mut();
+    let mut row: [_; LONGEST_ROW] = std::array::from_fn(|_| row.next());
+    let mut at = |node: NodeId| row[node - servers].take().expect("the places of an island are different");
+    let relay = relay.map(|[relay, core]| RelayBoxes { relay: held(at(relay)), core: wires(at(core)) });
+    let behind = behind.map(|behind| held(at(behind)));
+    let (wires, edge) = (wires(at(path)), held(at(edge)));
+    Boxes { servers: held(at(servers)), wires, relay, edge, behind, clients: held(at(clients)) }
 }
+
+/// Servers, wires, a relay, its wires, an edge, the radio that it observes, clients.
+const LONGEST_ROW: usize = 7;
 
 fn wires(path: &mut Station) -> [&mut Wires; 2] {
     let Path { up, down } = held(path);

@@ -95,7 +95,7 @@ impl Executor for Line {
 impl Line {
     fn boxes(&mut self) -> (Boxes<'_>, &mut Traffic) {
         let Self { servers, down, edge, beyond: Beyond { up, clients, .. }, traffic, .. } = self;
-        (Boxes { servers, wires: [up, down], relay: None, edge, clients }, traffic)
+        (Boxes { servers, wires: [up, down], relay: None, edge, behind: None, clients }, traffic)
     }
 
     /// Does everything that is due up to and at `until`, or at the instant at which a host has news.

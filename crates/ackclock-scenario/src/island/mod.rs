@@ -58,10 +58,22 @@ pub(crate) struct Boxes<'a> {
     /// Before the edge, if there is one.
     pub(crate) relay: Option<RelayBoxes<'a>>,
     pub(crate) edge: &'a mut Edge,
+    /// The radio that the edge observes, where it does.
+    pub(crate) behind: Option<&'a mut Edge>,
     pub(crate) clients: &'a mut Host,
 }
 
 impl Boxes<'_> {
+    /// The edges: that with the regulators, then the radio that it observes, where it does.
+    pub(crate) fn edges(&mut self) -> impl Iterator<Item = &mut Edge> {
+        [&mut *self.edge].into_iter().chain(self.behind.as_deref_mut())
+    }
+
+    /// The edge that has the queues: the last of them.
+    pub(crate) fn queue(&mut self) -> &mut Edge {
+        self.behind.as_deref_mut().unwrap_or(self.edge)
+    }
+
     /// The senders of a flow, in the order in which its data passes them: that of its source, then that of a relay.
     pub(crate) fn senders(&self, flow: FlowId) -> impl Iterator<Item = &dyn Sender> {
         let relay = self.relay.as_ref().and_then(|boxes| boxes.relay.sender(flow));

@@ -132,7 +132,7 @@ impl Probe {
         if self.measures.iter().any(|measure| matches!(measure, Measure::Transit | Measure::Spurious)) {
             use ackclock_link::path::{EDGE, SERVER};
             use ackclock_tcp::relay;
-            let Places { servers, path, edge, clients, .. } = places;
+            let (Places { servers, path, clients, .. }, [_, edge]) = (places, places.outer_edges());
             let (download, upload) = ((clients, host::WIRE), (servers, host::WIRE));
             self.data((path, SERVER), Point::Sent(Leg::First), island);
             self.data((edge, ackclock_edge::RADIO), Point::Sent(Leg::First), island);
@@ -149,7 +149,8 @@ impl Probe {
         }
         if self.measures.contains(&Measure::AckGaps) {
             let beyond_edge = places.relay.map_or(places.path, |[_, core]| core);
-            let at_edge = [(beyond_edge, ackclock_link::path::EDGE), (places.edge, ackclock_edge::WIRED)];
+            let at_edge =
+                [(beyond_edge, ackclock_link::path::EDGE), (places.outer_edges()[0], ackclock_edge::WIRED)];
             let at_source = [(places.servers, host::WIRE), (places.clients, host::WIRE)];
             at_edge.into_iter().for_each(|at| self.acks(at, Place::Edge, island));
             at_source.into_iter().for_each(|at| self.acks(at, Place::Source, island));

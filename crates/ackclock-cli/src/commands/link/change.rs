@@ -10,7 +10,7 @@ use crate::output;
 pub(super) enum Request {
     /// Change a running link: down.rate=1mbit, up.delay=300ms, down.loss=0.01; a rate of 0kbit is an outage.
     Set {
-        /// Keys of [edge.down] and [edge.up] with their new values.
+        /// Keys of [edge.down] and [edge.up] with their new values; behind a box that observes, of its radio.
         #[arg(value_name = "KEY=VALUE", required = true)]
         pairs: Vec<String>,
         #[command(flatten)]
@@ -54,5 +54,6 @@ fn pair(text: &str) -> Result<(String, String), Failure> {
         .split_once('=')
         .ok_or_else(|| Failure::Input(format!("`{text}` is not KEY=VALUE, as down.rate=1mbit is")))?;
     let key = key.trim();
-    Ok((key.strip_prefix("edge.").unwrap_or(key).to_owned(), value.trim().to_owned()))
+    let key = key.strip_prefix("edge.").unwrap_or(key);
+    Ok((key.strip_prefix("behind.").unwrap_or(key).to_owned(), value.trim().to_owned()))
 }

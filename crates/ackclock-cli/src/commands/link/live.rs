@@ -171,7 +171,7 @@ impl Link {
         let account =
             plane.account().ok_or_else(|| Failure::Run("the plane is somebody else's".to_owned()))?;
         let mut outputs = Outputs::default();
-        outputs.log(&mut plane, args, &edge, &files)?;
+        outputs.log(&mut plane, args, edge.radio(), &files)?;
         let [outside, inside] = Side::BOTH.map(|side| outputs.capture(side, &mut captures));
         let (remote, thread) = drive(plane, tuns, [outside?, inside?])
             .map_err(|error| Failure::Run(format!("the link cannot be driven: {error}")))?;
@@ -181,7 +181,7 @@ impl Link {
             scenario,
             seed,
             files,
-            edge: Mutex::new((edge, 0)),
+            edge: Mutex::new((edge.radio().clone(), 0)),
             regulator: account.regulator().to_owned(),
             account: Mutex::new(account),
             snapshot: Mutex::new(None),
@@ -212,7 +212,7 @@ impl Link {
 
     /// How long the shorter of the recordings lasts.
     fn length(&self) -> Option<Span> {
-        let edge = &self.shared.scenario.tables().edge;
+        let edge = self.shared.scenario.tables().edge.radio();
         [&edge.up, &edge.down]
             .into_iter()
             .filter_map(|table| recording(table, &self.shared.files))

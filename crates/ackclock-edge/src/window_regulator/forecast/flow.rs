@@ -47,6 +47,8 @@ pub(super) struct Flow {
     active: Option<Time>,
     /// Bytes of window updates that may be made.
     credit: f64,
+    /// From the telling of an edge to its effect at a queue that is only observed.
+    horizon: Option<Span>,
 }
 
 impl Flow {
@@ -62,6 +64,7 @@ impl Flow {
             newest: None,
             active: None,
             credit: 0.0,
+            horizon: None,
         }
     }
 
@@ -83,6 +86,11 @@ impl Flow {
     /// Whether the source sends what the window lets it.
     pub(super) fn is_ruled(&self) -> bool {
         self.ruled
+    }
+
+    /// What is told takes so long to come to effect at the queue that is observed.
+    pub(super) const fn on_horizon(&mut self, horizon: Span) {
+        self.horizon = Some(horizon);
     }
 
     /// A packet comes from the network.
@@ -191,7 +199,9 @@ impl Flow {
     /// How many bytes the oldest ACK kept may be behind the newest: less of each flow where there are many, and none where the
     /// link is idle, the window does not rule the source, or it repairs a loss.
     fn reserve(&self, shared: &Shared) -> u32 {
-        if shared.config.reserve == 0 || shared.inside == 0 || !self.ruled || self.repairs.is_some() {
+        // Nobody knows whether an observed link is idle.
+        let blind = shared.observed || shared.inside == 0;
+        if shared.config.reserve == 0 || blind || !self.ruled || self.repairs.is_some() {
             return 0;
         }
         let packets = f64::from(shared.config.reserve) / f64::from(shared.link.flows()).sqrt();
@@ -200,7 +210,7 @@ impl Flow {
 
     /// `B(t)`: bytes of payload for this flow, in the queue and on the wire.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
-        let horizon = self.floor.source.wired() + shared.config.delay;
+        let horizon = self.horizon.unwrap_or_else(|| self.floor.source.wired()) + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
         let link = shared.link.forecast(now, horizon) + f64::from(shared.config.packets) * payload;
         let budget = (link / f64::from(shared.link.flows())) as u32;
@@ -211,7 +221,10 @@ impl Flow {
     /// link idle.
     fn edge(&self, now: Time, shared: &mut Shared) -> Option<Seq> {
         let budget = self.budget(now, shared);
-        let most = self.advertiser.accounts.allowance().unwrap_or(u32::MAX);
+        // What leaves an observed queue in a loop is not in it.
+        let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(now, horizon));
+        let leaves = (leaves / f64::from(shared.link.flows())) as u32;
+        let most = self.advertiser.accounts.allowance().map_or(budget, |most| most.saturating_add(leaves));
         self.advertiser.accounts.edge_at(budget.min(most))
     }
 
@@ -240,6 +253,9 @@ impl Flow {
     /// the last one (RFC 9293 section 3.8.6: a window update).
     fn update(&mut self, now: Time, shared: &mut Shared) {
         let (Some(last), Some(told)) = (self.passed, self.advertiser.law.edge()) else { return };
+        if shared.observed {
+            return;
+        }
         let Some(edge) = self.edge(now, shared) else { return };
         let short = self.advertiser.reach(&last, edge).since(told);
         if short < self.advertiser.accounts.payload()

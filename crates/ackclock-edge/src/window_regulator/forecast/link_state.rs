@@ -106,10 +106,15 @@ impl LinkState {
 
     /// Bytes of payload that it is expected to serve within `horizon`.
     pub(super) fn forecast(&mut self, now: Time, horizon: Span) -> f64 {
+        self.gain * self.served_in(now, horizon)
+    }
+
+    /// The same without the gain: at the rate of late.
+    pub(super) fn served_in(&mut self, now: Time, horizon: Span) -> f64 {
         if now.since(self.rated) > GRAIN {
             self.measure(now);
         }
-        self.gain * self.rate * horizon.as_secs_f64()
+        self.rate * horizon.as_secs_f64()
     }
 
     fn learn(&mut self, seconds: f64) {

@@ -17,8 +17,9 @@
 //! the last ACK tells the edge. From a source that its own window or pace rules, or that repairs a loss, none is kept.
 //!
 //! What it looks at is what any box beside a queue can see: arrivals, departures and ACKs, never the rate of the simulated
-//! link. `LinkState` hears of bytes served and of time idle, `Source` of instants: a box that sees no queue can feed both from
-//! acknowledgements.
+//! link. Where the bearer only observes a queue (`observed`), it tells what was served and for how long nothing was, and the whole loop
+//! takes the place of `W`: `B = (g r (loop + delay) + packets) / flows`, of which the part beyond `r loop` is at most the buffer. No window is then
+//! updated and no ACK kept back: nobody there knows when a packet leaves the queue, or whether the link is idle.
 //!
 //! ## Differences from the source
 //! None; it is the source.
@@ -34,7 +35,7 @@ mod link_state;
 use std::collections::{BTreeMap, VecDeque};
 
 use ackclock_core::{ConfigError, FlowId, Segment, Span, Time, Wakes};
-use ackclock_link::{Cause, LinkView};
+use ackclock_link::{Cause, Left, LinkView, Observation, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +120,10 @@ impl RegulatorConfig for Config {
     fn scope(&self) -> Scope {
         self.scope
     }
+
+    fn observes(&self, _: Side) -> Result<Left, &'static str> {
+        Ok(Left::Certain)
+    }
 }
 
 /// What all flows of a regulator share.
@@ -128,6 +133,8 @@ struct Shared {
     /// Packets of all flows in the queue, and since when there are none.
     inside: usize,
     idle_since: Option<Time>,
+    /// The queue is somebody else's, and what is known of it comes by observations.
+    observed: bool,
     output: VecDeque<Output>,
 }
 
@@ -147,7 +154,14 @@ impl Forecast {
     fn new(config: Config) -> Self {
         let link = LinkState::new(config.idle, config.learning);
         Self {
-            shared: Shared { config, link, inside: 0, idle_since: None, output: VecDeque::new() },
+            shared: Shared {
+                config,
+                link,
+                inside: 0,
+                idle_since: None,
+                observed: false,
+                output: VecDeque::new(),
+            },
             slots: BTreeMap::new(),
             flows: Vec::new(),
             free: Vec::new(),
@@ -201,7 +215,7 @@ impl Shared {
     fn note_inside(&mut self, now: Time, before: usize, flow: &mut Flow) {
         let was_idle = self.inside == 0;
         self.inside = self.inside + flow.inside() - before;
-        if was_idle == (self.inside == 0) {
+        if self.observed || was_idle == (self.inside == 0) {
             return;
         }
         if self.inside == 0 {
@@ -238,12 +252,28 @@ impl Regulator for Forecast {
     fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
         self.tell(now, segment.flow, |flow, shared| {
             flow.on_left(segment, view);
-            if view.is_idle() {
+            if view.is_idle() && !shared.observed {
                 flow.on_idle(now);
             }
-            shared.link.on_served(now, segment.payload.into());
+            if !shared.observed {
+                shared.link.on_served(now, segment.payload.into());
+            }
         });
         self.release(now, segment.flow);
+    }
+
+    fn on_observation(&mut self, now: Time, observation: &Observation, _: LinkView) {
+        let Observation { flow, bytes, idle, called, horizon, probing } = *observation;
+        self.tell(now, flow, |flow, shared| {
+            // While a probe runs, what leaves in a loop is not to be called for.
+            flow.on_horizon(if probing { Span::ZERO } else { horizon });
+            shared.observed = true;
+            shared.link.on_idle(now, idle);
+            if called {
+                shared.link.on_missed(idle, horizon);
+            }
+            shared.link.on_served(now, bytes as u32);
+        });
     }
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {

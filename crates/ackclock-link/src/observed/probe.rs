@@ -1,0 +1,131 @@
+//! A probe: where no loop was about the least for long, the windows are closed to two packets until the queue has run empty, so
+//! that a loop that has grown, over a new route, is told from a queue that stands.
+
+use ackclock_core::{FlowId, Span, Time};
+
+use super::Side;
+use super::flow::Flow;
+use super::user::User;
+
+/// When probes begin, and the one that runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    /// After so long without a low sample; never, where nobody acts on what is estimated.
+    after: Option<Span>,
+    runs: Option<Run>,
+    /// Probes so far.
+    begun: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    since: Time,
+    /// From here on the queue is taken to be empty.
+    empty: Option<Time>,
+}
+
+/// It is given up after so long.
+const LONGEST: Span = Span::from_secs(5);
+/// With so many packets a flow under way the queue is empty.
+const FEW_PACKETS: u64 = 4;
+/// So many samples are enough, over so long.
+const SAMPLES: u32 = 10;
+const SAMPLED_FOR: Span = Span::from_millis(200);
+
+impl Probe {
+    pub(super) const fn new(after: Option<Span>) -> Self {
+        Self { after, runs: None, begun: 0 }
+    }
+
+    /// Whether one runs.
+    pub(super) const fn runs(&self) -> bool {
+        self.runs.is_some()
+    }
+
+    /// Probes so far.
+    pub(super) const fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    /// Whether a sample that ends at `now` began in an empty queue.
+    pub(super) fn counts(&self, now: Time, sample: Span) -> bool {
+        let empty = self.runs.and_then(|run| run.empty);
+        empty.is_some_and(|empty| now - sample >= empty)
+    }
+}
+
+impl User {
+    /// Begins a probe, carries one on or ends it, where a sample of `flow` was `low` or not.
+    pub(super) fn run_probe(&mut self, now: Time, flow: FlowId, low: bool) {
+        let Some(after) = self.probe.after else { return };
+        let Some(mut run) = self.probe.runs else {
+            if self.is_high(now, flow, after) {
+                self.probe = Probe {
+                    runs: Some(Run { since: now, empty: None }),
+                    begun: self.probe.begun + 1,
+                    ..self.probe
+                };
+                self.floor.begin_probe();
+                self.flows.values_mut().for_each(|flow| flow.floor.begin_probe());
+            }
+            return;
+        };
+        if run.empty.is_none() && self.under_way() <= self.few() {
+            run.empty = Some(now);
+        }
+        let full = run.empty.is_some_and(|empty| now.since(empty) >= SAMPLED_FOR) && self.has_samples();
+        let given_up = now.since(run.since) > LONGEST;
+        let over = full || given_up || (low && self.is_cleared(now, after));
+        if full {
+            self.rise(now, after);
+        }
+        if over && (full || given_up || self.side == Side::Network) {
+            self.floor.note_low(now);
+            self.flows.values_mut().for_each(|flow| flow.floor.note_low(now));
+        }
+        self.probe.runs = Some(run).filter(|_| !over);
+    }
+
+    /// Whether no sample was low for so long: of the flow, or of any.
+    fn is_high(&self, now: Time, flow: FlowId, after: Span) -> bool {
+        match self.side {
+            Side::Network => self.floor.high_for(now) > after,
+            Side::Mobile => self.flows.get(&flow).is_some_and(|flow| flow.floor.high_for(now) > after),
+        }
+    }
+
+    /// Whether each flow that lacked one has had a low sample.
+    fn is_cleared(&self, now: Time, after: Span) -> bool {
+        let has_low = |flow: &Flow| !flow.is_active(now) || flow.floor.high_for(now) < after;
+        self.side == Side::Network || self.flows.values().all(has_low)
+    }
+
+    fn has_samples(&self) -> bool {
+        match self.side {
+            Side::Network => self.floor.count() >= SAMPLES,
+            Side::Mobile => {
+                let count: u32 = self.flows.values().map(|flow| flow.floor.count()).sum();
+                count >= SAMPLES * self.active()
+            }
+        }
+    }
+
+    fn rise(&mut self, now: Time, after: Span) {
+        self.floor.rise();
+        let high = self.flows.values_mut().filter(|flow| flow.floor.high_for(now) > after);
+        high.for_each(|flow| flow.floor.rise());
+    }
+
+    /// Bytes under way: passed and not acknowledged, or called for and not come.
+    fn under_way(&self) -> u64 {
+        let of_flow = |flow: &Flow| match self.side {
+            Side::Network => flow.unacknowledged(),
+            Side::Mobile => flow.called_for(),
+        };
+        self.flows.values().map(of_flow).sum()
+    }
+
+    fn few(&self) -> u64 {
+        FEW_PACKETS * u64::from(self.payload()) * u64::from(self.active())
+    }
+}

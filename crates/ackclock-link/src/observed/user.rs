@@ -1,0 +1,194 @@
+//! What the flows of a user share: the queue that stands elsewhere, as far as a box can tell.
+//!
+//! The rate is that of what leaves the queue; how long it was empty follows from Lindley's recursion, read backwards: what took `S` round
+//! the loop came to the queue `S - S0` ago at the latest, where `S0` is the least loop, so that since the progress before the queue
+//! was empty for `now - (S - S0) - last` at least, if that is positive.
+
+use std::collections::BTreeMap;
+
+use ackclock_core::{FlowId, Segment, Span, Time};
+
+use super::floor::Floor;
+use super::flow::Flow;
+use super::meter::Meter;
+use super::probe::Probe;
+use super::{Observation, Side};
+
+/// What a box knows of the flows that share a queue.
+#[derive(Debug)]
+pub(super) struct User {
+    pub(super) side: Side,
+    pub(super) flows: BTreeMap<FlowId, Flow>,
+    /// Flows with data lately, and when they were counted.
+    active: u32,
+    counted: Time,
+    /// Largest payload seen, bytes.
+    payload: u32,
+    meter: Meter,
+    /// The least loop of all flows, where the box stands before the queue.
+    pub(super) floor: Floor,
+    /// The last progress of any flow.
+    last: Option<Time>,
+    /// What was last taken to wait, and when.
+    wait: (Time, Span),
+    pub(super) probe: Probe,
+}
+
+/// A payload, until one is seen.
+const USUAL_PAYLOAD: u32 = 1448;
+/// Flows are counted so often at most.
+const COUNT_EVERY: Span = Span::from_millis(10);
+/// What waits is known for so long.
+const WAIT_LASTS: Span = Span::from_secs(1);
+/// A gap that is longer tells nothing of the loop.
+const LONGEST_GAP: Span = Span::from_secs(1);
+
+impl User {
+    pub(super) fn new(now: Time, side: Side, probe: Probe) -> Self {
+        Self {
+            side,
+            flows: BTreeMap::new(),
+            active: 0,
+            counted: Time::ZERO,
+            payload: 0,
+            meter: Meter::default(),
+            floor: Floor::new(now),
+            last: None,
+            wait: (Time::ZERO, Span::ZERO),
+            probe,
+        }
+    }
+
+    /// The accounts of a flow.
+    pub(super) fn flow(&mut self, now: Time, id: FlowId) -> &mut Flow {
+        self.flows.entry(id).or_insert_with(|| Flow::new(now))
+    }
+
+    /// Data of a flow passed.
+    pub(super) fn note_data(&mut self, now: Time, segment: &Segment) {
+        self.payload = self.payload.max(segment.payload.into());
+        if self.active == 0 || now.since(self.counted) >= COUNT_EVERY {
+            self.active = self.flows.values().filter(|flow| flow.is_active(now)).count() as u32;
+            self.counted = now;
+        }
+    }
+
+    /// Flows with data lately, at least one.
+    pub(super) fn active(&self) -> u32 {
+        self.active.max(1)
+    }
+
+    /// Bytes of payload of a full packet.
+    pub(super) const fn payload(&self) -> u32 {
+        if self.payload > 0 { self.payload } else { USUAL_PAYLOAD }
+    }
+
+    /// The least loop of a flow: over the radio where the box stands before the queue, all of it where it stands behind.
+    pub(super) fn least_loop(&self, flow: FlowId) -> Span {
+        let own = self.flows.get(&flow).map(|flow| &flow.floor).filter(|floor| floor.is_known());
+        match self.side {
+            Side::Network => self.floor.get(),
+            Side::Mobile => own.unwrap_or(&self.floor).get(),
+        }
+    }
+
+    /// From the telling of an edge to a flow's source until its effect on what leaves the queue.
+    fn horizon(&self, flow: FlowId) -> Span {
+        let wired = || self.flows.get(&flow).and_then(Flow::wired).unwrap_or(UNKNOWN_WIRE);
+        match self.side {
+            Side::Network => self.least_loop(flow) + wired(),
+            Side::Mobile => self.least_loop(flow),
+        }
+    }
+
+    /// Mean rate over the least loop, bytes per second.
+    pub(super) fn mean_rate(&self, now: Time, flow: FlowId) -> f64 {
+        self.meter.mean_rate(now, self.least_loop(flow))
+    }
+
+    /// Bytes of a flow that leave the queue in the least loop at the mean rate: its share.
+    pub(super) fn share_of_loop(&self, now: Time, flow: FlowId) -> u64 {
+        let bytes = self.mean_rate(now, flow) * self.least_loop(flow).as_secs_f64();
+        (bytes / f64::from(self.active())) as u64
+    }
+
+    /// What is taken to wait in the queue, bytes.
+    pub(super) fn waiting(&self, now: Time) -> u64 {
+        let wait = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
+        (self.meter.largest_rate(now) * wait.as_secs_f64()) as u64
+    }
+
+    /// A connection opened with such a loop, to which what the others see waiting does not belong.
+    pub(super) fn on_opened(&mut self, now: Time, flow: FlowId, round_trip: Span) {
+        let waits = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
+        let least = if waits < round_trip { round_trip.saturating_sub(waits) } else { round_trip };
+        self.sample(now, flow, least);
+    }
+
+    /// Takes a sample of the loop of a flow.
+    fn sample(&mut self, now: Time, flow: FlowId, sample: Span) {
+        let counts = self.probe.counts(now, sample);
+        if self.side == Side::Mobile {
+            self.flow(now, flow).floor.on_sample(sample, counts);
+        }
+        self.floor.on_sample(sample, counts);
+        self.wait = (now, sample.saturating_sub(self.least_loop(flow)));
+    }
+
+    /// Data of a flow has left the queue some time ago; the newest of it took `sample` round the loop.
+    pub(super) fn on_progress(&mut self, now: Time, progress: Progress) -> Observation {
+        let Progress { flow, bytes, sample, called } = progress;
+        let gap = self.last.map_or(Span::ZERO, |last| now.since(last));
+        let rate = self.meter.largest_rate(now);
+        if let Some(sample) = sample {
+            self.sample(now, flow, sample);
+        }
+        let packet = (rate > 0.0).then(|| Span::from_secs_f64(f64::from(self.payload()) / rate));
+        let (side, common) = (self.side, self.floor);
+        let floor = match side {
+            Side::Network => common,
+            Side::Mobile => self.flow(now, flow).floor,
+        };
+        let low = sample.is_some_and(|sample| floor.is_low(sample, packet));
+        let waited = sample.map(|sample| sample.saturating_sub(floor.get()));
+        let idle = waited.map_or(Span::ZERO, |waited| gap.saturating_sub(waited));
+        self.note_low(now, flow, low, gap);
+        self.meter.on_left(now, bytes, idle);
+        self.last = Some(now);
+        self.run_probe(now, flow, low);
+        let (probing, horizon) = (self.probe.runs(), self.horizon(flow));
+        Observation { flow, bytes, idle, called: called && !probing, horizon, probing }
+    }
+
+    /// What a series shows: rate in bit/s, bytes that wait, least loop in ms, probes.
+    pub(super) fn gauges(&self) -> Vec<f64> {
+        let now = self.last.unwrap_or(Time::ZERO);
+        let least = self.flows.keys().next().map_or(self.floor.get(), |flow| self.least_loop(*flow));
+        let rate = 8.0 * self.meter.largest_rate(now);
+        vec![rate, self.waiting(now) as f64, least.as_millis_f64(), self.probe.begun().into()]
+    }
+
+    fn note_low(&mut self, now: Time, flow: FlowId, low: bool, gap: Span) {
+        if low {
+            self.floor.note_low(now);
+            self.flow(now, flow).floor.note_low(now);
+        } else if gap > LONGEST_GAP {
+            self.floor.skip(gap);
+            self.flows.values_mut().for_each(|flow| flow.floor.skip(gap));
+        }
+    }
+}
+
+/// The wired round trip, until it is known.
+const UNKNOWN_WIRE: Span = Span::from_millis(50);
+
+/// What has left the queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    pub(super) flow: FlowId,
+    pub(super) bytes: u64,
+    /// Loop of the newest of it, if it has one.
+    pub(super) sample: Option<Span>,
+    /// Whether the window had called for it.
+    pub(super) called: bool,
+}

@@ -1,0 +1,205 @@
+//! A box that only sees traffic pass, on either side of the radio whose queue it regulates.
+
+use ackclock_core::results::RunResult;
+use ackclock_scenario::{NoFiles, RunOptions, Scenario, run};
+
+/// 2 Mbit/s down, 60 ms of round trip, of which 20 ms are wired.
+const RADIO: &str = r#"
+buffer = "1000p"
+[edge.behind.down]
+kind = "constant"
+rate = "2Mbit/s"
+delay = "20ms"
+[edge.behind.up]
+kind = "constant"
+rate = "1Mbit/s"
+delay = "20ms"
+"#;
+
+fn text(edge: &str, behind: &str) -> String {
+    format!(
+        "preset = \"linux\"\nduration = \"120s\"\n[path]\ndelay = \"10ms\"\n[edge]\n{edge}\n{behind}\n[[flow]]\nsender = \"cubic\"\n"
+    )
+}
+
+fn observed(edge: &str, sets: &[&str]) -> RunResult {
+    result(&text(edge, &format!("[edge.behind]\n{RADIO}")), sets)
+}
+
+fn result(text: &str, sets: &[&str]) -> RunResult {
+    let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load("observed.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
+    run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
+}
+
+fn network(regulator: &str) -> String {
+    format!(
+        "buffer = \"20p\"\nregulator = \"{regulator}\"\nbearer = {{ kind = \"observed\", side = \"network\" }}"
+    )
+}
+
+fn mobile(regulator: &str) -> String {
+    format!(
+        "buffer = \"20p\"\nregulator = \"{regulator}\"\nbearer = {{ kind = \"observed\", side = \"mobile\" }}"
+    )
+}
+
+/// It looks at no queue, so that it makes no difference whether there is one.
+#[test]
+fn the_static_window_regulator_is_the_same_beside_the_queue_and_before_it() {
+    let beside = RADIO.replace("edge.behind", "edge").replace("1000p", "20p");
+    let beside = result(&text("regulator = \"wrs\"", &beside), &[]);
+    let before = observed(&network("wrs"), &[]);
+    assert_eq!(before.flows, beside.flows);
+    assert_eq!(before.bottleneck, beside.bottleneck);
+}
+
+/// What leaves in a loop is allowed for, and 20 packets of 6 ms each beside it, which wait; the first ACKs know of no loop.
+#[test]
+fn the_dynamic_one_fills_the_link_and_no_more_than_its_buffer_from_either_side() {
+    for edge in [network("wrd"), mobile("wrd")] {
+        let result = observed(&edge, &["edge.bearer.probe=0s"]);
+        let used = result.bottleneck.utilisation.unwrap();
+        let p95 = result.bottleneck.queue_ms.p95.unwrap();
+        assert!(used > 0.99, "{edge}: {used}");
+        // A queue that stands is probed, every 30 s or 10 s, for some loops.
+        let probed = observed(&edge, &[]).bottleneck.utilisation.unwrap();
+        assert!(probed > 0.94 && probed < used, "{edge}: {probed} with probes, {used} without");
+        assert!(p95 > 60.0 && p95 < 22.0 * 6.1, "{edge}: {p95} ms");
+        assert_eq!(result.bottleneck.drops, 0, "{edge}");
+        let alone = observed(&edge, &["edge.regulator=none"]);
+        assert!(
+            alone.bottleneck.queue_ms.p95.unwrap() > 5.0 * p95,
+            "{edge}: 1000 packets are there to be filled"
+        );
+    }
+}
+
+/// Over a steady link it finds the rate, and needs but its few packets beside what leaves in a loop.
+#[test]
+fn the_forecast_fills_the_link_with_its_few_packets_from_either_side() {
+    for edge in [network("forecast"), mobile("forecast")] {
+        let result = observed(&edge, &["edge.buffer=1000p"]);
+        let used = result.bottleneck.utilisation.unwrap();
+        let p95 = result.bottleneck.queue_ms.p95.unwrap();
+        assert!(used > 0.95, "{edge}: {used}");
+        assert!(p95 < 130.0, "{edge}: {p95} ms of 6 s that the radio could hold");
+        assert_eq!((result.bottleneck.drops, result.flows[0].timeouts), (0, Some(0)), "{edge}");
+    }
+}
+
+#[test]
+fn flows_of_a_user_share_the_buffer_and_are_equal() {
+    for edge in [network("wrs"), network("wrd"), mobile("wrs"), mobile("wrd")] {
+        let result = observed(&edge, &["flow.0.count=4"]);
+        let p95 = result.bottleneck.queue_ms.p95.unwrap();
+        assert!(p95 < 26.0 * 6.1, "{edge}: {p95} ms, 20 packets are 120");
+        let rates: Vec<f64> = result.flows.iter().map(|flow| flow.goodput_bps.unwrap()).collect();
+        let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
+        let jain = sum * sum / (4.0 * squares);
+        assert!(jain > 0.95, "{edge}: {rates:?}");
+        assert!(result.bottleneck.utilisation.unwrap() > 0.97, "{edge}");
+    }
+}
+
+/// Without a probe the box would take the longer route for a queue and close the windows for good: 20 packets in 180 ms are 1.3 Mbit/s.
+#[test]
+fn a_route_that_grows_is_told_from_a_queue_that_stands() {
+    let longer = "[[edge.behind.at]]\ntime = \"30s\"\nset = { \"down.delay\" = \"140ms\" }\n";
+    let text = text(&mobile("wrd"), &format!("[edge.behind]\n{RADIO}{longer}"));
+    let [with, without] = ["10s", "0s"].map(|probe| {
+        result(&text, &[&format!("edge.bearer.probe={probe}"), "duration=300s"])
+            .bottleneck
+            .utilisation
+            .unwrap()
+    });
+    assert!(with > 0.95, "{with}");
+    assert!(without < with - 0.05, "{without} without a probe, {with} with");
+}
+
+#[test]
+fn what_the_radio_drops_is_counted_as_its_own() {
+    let result = observed(&network("none"), &["edge.behind.buffer=10p"]);
+    assert!(result.bottleneck.drops > 0);
+    // Each loss is repaired once; the last may not have been yet.
+    let waiting = result.bottleneck.drops - result.flows[0].retransmits;
+    assert!(waiting <= 2, "{} drops, {waiting} not repaired", result.bottleneck.drops);
+}
+
+#[test]
+fn what_a_box_cannot_do_is_refused_with_the_reason() {
+    let plain = format!("[edge.behind]\n{RADIO}");
+    for (edge, behind, sets, says) in [
+        (
+            network("ack-regulator"),
+            &*plain,
+            &[][..],
+            "edge.regulator: `ack-regulator` cannot stand beside a bearer of kind `observed`: it acts on the queue itself",
+        ),
+        (network("snoop"), &plain, &[], "edge.regulator: `snoop` cannot stand"),
+        (
+            mobile("wrb"),
+            &plain,
+            &[],
+            "edge.regulator: `wrb` cannot stand beside a bearer of kind `observed`: it holds ACKs",
+        ),
+        (
+            network("wrd"),
+            &plain,
+            &["edge.queue=codel"],
+            "edge.queue: a bearer of kind `observed` has no queue and no radio of its own",
+        ),
+        (
+            network("wrd"),
+            &plain,
+            &["edge.buffer=500ms"],
+            "edge.buffer: 500ms: a box that only observes knows no rate",
+        ),
+        (network("wrd"), &plain, &["edge.buffer=0p"], "edge.buffer: 0p: "),
+        (network("wrd"), &plain, &["edge.up_buffer=5p"], "edge.up_buffer: "),
+        (
+            network("wrd"),
+            &plain,
+            &["edge.down.rate=1Mbit/s"],
+            "edge.down: a bearer of kind `observed` has no such key",
+        ),
+        (
+            network("wrd"),
+            &plain,
+            &["edge.behind.regulator=wrd"],
+            "edge.behind.regulator: `wrd`: the regulator is that of the box",
+        ),
+        (network("wrd"), &plain, &["edge.behind.bearer=observed"], "edge.behind.bearer: "),
+        (
+            network("wrd"),
+            &plain,
+            &["edge.behind.channel=dedicated"],
+            "edge.behind.channel: that is the box's to say",
+        ),
+        (network("wrd"), &plain, &["edge.behind.down.rate=fast"], "edge.behind.down.rate"),
+        (network("wrd"), &plain, &["edge.bearer.probe=10ms"], "edge.bearer.probe: "),
+        (network("wrd"), "", &[], "edge.behind: the radio that is observed is missing"),
+        ("regulator = \"wrd\"".to_owned(), &plain, &[], "edge.behind: only behind a box that observes"),
+    ] {
+        let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
+        let error = Scenario::load("observed.toml", &text(&edge, behind), &sets).expect_err(says).to_string();
+        assert!(error.contains(says), "{error}\nshould say\n{says}");
+    }
+}
+
+/// What a series shows of what the box believes: the rate within a tenth, the loop within the two packets that a probe leaves under way.
+#[test]
+fn a_box_believes_what_is_so() {
+    use ackclock_core::Span;
+    let text = text(&network("wrd"), &format!("[edge.behind]\n{RADIO}"));
+    let scenario = Scenario::load("observed.toml", &text, &[]).unwrap();
+    let options = RunOptions { series_interval: Some(Span::from_secs(1)), ..RunOptions::default() };
+    let series = run(&scenario, 0, &NoFiles, options).unwrap().series.unwrap();
+    let last = |name: &str| *series.column(name).unwrap_or_else(|| panic!("{name}")).last().unwrap();
+    // Payload of packets of 1500 bytes with 52 of headers.
+    let rate = last("edge.down.estimated_rate_bps");
+    assert!((rate / (2e6 * 1448.0 / 1500.0) - 1.0).abs() < 0.1, "{rate}");
+    let least = last("edge.down.least_loop_ms");
+    // 40 ms of radio, 6 ms of transmission down and 0.4 up; the newest of two packets waits 6 ms for the other.
+    assert!((40.0..52.5).contains(&least), "{least}");
+}
