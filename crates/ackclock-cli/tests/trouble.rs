@@ -124,7 +124,7 @@ fn what_asks_for_too_much_is_refused() {
     let many = folder.complains(2, &["run", "case.toml", "--runs", "4294967295"]);
     assert!(many.contains("runs: 4294967295 is not between 1 and 1000000"), "{many}");
     let often = folder.complains(2, &["run", "case.toml", "--series", "s.csv", "--every", "1ns"]);
-    assert!(often.contains("rows and 12 columns, a row each 1ns, would take some"), "{often}");
+    assert!(often.contains("rows and 16 columns, a row each 1ns, would take some"), "{often}");
     let alone = folder.run(&["run", "case.toml", "--every", "1s"]);
     assert!(alone.status == 2 && alone.err.contains("--series"), "{}", alone.err);
 }

@@ -121,7 +121,8 @@ fn what_passed_up_to_a_failure_is_told_in_the_words_of_scripts() {
         ('<', "S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>"),
         ('>', "S. 0:0(0) ack 1 <mss 1460,sackOK,wscale 0>"),
         ('<', ". 1:1(0) ack 1 win 511"),
-        ('>', ". 1:2001(2000) ack 1"),
+        // What ends a write is pushed.
+        ('>', "P. 1:2001(2000) ack 1"),
     ];
     assert_eq!(seen, expected);
 }
