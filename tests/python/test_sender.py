@@ -278,7 +278,7 @@ def test_a_connection_is_closed_both_ways():
     sender.write(1000)
     sender.close()
     (last,) = sender.poll(0.1)
-    assert (last.seq, last.len, last.flags) == (1, 1000, "F.")
+    assert (last.seq, last.len, last.flags) == (1, 1000, "FP.")
     with pytest.raises(ValueError, match=r"^the connection was closed"):
         sender.write(1)
     sender.on_fin(0.2, 1002, 65408)
