@@ -98,7 +98,7 @@ pub(crate) fn write(root: &Path, kind: &str, name: &str) -> Result<PathBuf, Stri
     if root.join(&file).exists() || root.join(file.with_extension("")).exists() {
         return Err(format!("{} exists already", file.display()));
     }
-    let mut texts = BTreeMap::from([(file.clone(), kind.template.replace("NAME", &title(name)))]);
+    let mut texts = BTreeMap::from([(file.clone(), filled(kind.template, name))]);
     let (registry_file, registry) = kind.registry;
     let row = format!("\"{name}\" => {},", kind.row.replace("MODULE", &module));
     texts.insert(registry_file.into(), with_row(&read(root, Path::new(registry_file))?, registry, &row)?);
@@ -121,6 +121,16 @@ fn check_name(name: &str) -> Result<(), String> {
     } else {
         Err(format!("`{name}` is not a name: small letters, digits and hyphens, beginning with a letter"))
     }
+}
+
+/// The template with NAME and STRUCT replaced: the title in documentation, and the type of the component.
+fn filled(template: &str, name: &str) -> String {
+    template.replace("NAME", &title(name)).replace("STRUCT", &type_name(name))
+}
+
+/// `ack-regulator` becomes `AckRegulator`.
+fn type_name(name: &str) -> String {
+    name.split('-').filter(|word| !word.is_empty()).map(title).collect()
 }
 
 /// `ack-regulator` becomes `Ack regulator`.

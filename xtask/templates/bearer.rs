@@ -50,16 +50,16 @@ impl BearerConfig for Config {
 
     fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let inner = LinksConfig {}.build(links, context)?;
-        Ok(AnyBearer::Other(Box::new(State { inner })))
+        Ok(AnyBearer::Other(Box::new(STRUCT { inner })))
     }
 }
 
 /// Both directions.
-struct State {
+struct STRUCT {
     inner: AnyBearer,
 }
 
-impl Bearer for State {
+impl Bearer for STRUCT {
     delegate! {
         to self.inner {
             fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;

@@ -15,26 +15,26 @@
 use crate::cc::{AckSample, BuildControl, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
 use crate::config::{Halves, SenderConfig};
 use crate::recovery::Sack;
-use crate::senders::Parts;
+use crate::senders::SenderParts;
 
 /// The row of the sender table.
 pub(crate) enum Sender {}
 
-impl Parts for Sender {
+impl SenderParts for Sender {
     type Recovery = Sack;
-    type Control = State;
+    type Control = STRUCT;
     const HELP: &'static str = "NAME: say in one sentence what it does; this line is its documentation.";
 }
 
 /// The controller; windows in bytes.
-pub(crate) struct State {
+pub(crate) struct STRUCT {
     mss: u32,
     window: u32,
     ssthresh: u32,
     loss_window: u32,
 }
 
-impl BuildControl for State {
+impl BuildControl for STRUCT {
     fn build(_: &SenderConfig, context: &CcContext, _: Halves) -> Self {
         let window = context.initial_window.max(context.mss);
         let &CcContext { mss, initial_ssthresh: ssthresh, loss_window, .. } = context;
@@ -42,7 +42,7 @@ impl BuildControl for State {
     }
 }
 
-impl CongestionControl for State {
+impl CongestionControl for STRUCT {
     fn on_ack(&mut self, sample: &AckSample) {
         if sample.acked == 0 || sample.phase == Phase::FastRecovery {
             return;

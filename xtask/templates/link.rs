@@ -56,7 +56,7 @@ impl ackclock_core::Config for Config {
 impl Config {
     /// The medium, which may lose what it carries.
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
-        with_errors(State { rate: self.rate, delay: self.delay }, &self.loss, context)
+        with_errors(STRUCT { rate: self.rate, delay: self.delay }, &self.loss, context)
     }
 }
 
@@ -80,12 +80,12 @@ impl LinkConfig for Config {
 }
 
 /// What differs from other links: how long a transmission takes, and how long the packet then travels.
-struct State {
+struct STRUCT {
     rate: Rate,
     delay: Span,
 }
 
-impl Medium for State {
+impl Medium for STRUCT {
     fn ready(&mut self, now: Time, _: Found) -> Time {
         now
     }

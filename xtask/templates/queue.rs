@@ -33,27 +33,27 @@ impl ackclock_core::Config for Config {}
 impl QueueConfig for Config {
     fn build(&self, context: &QueueContext<'_>) -> AnyQueue {
         let capacity = context.capacity;
-        self.per.build(capacity, move |_| State { fifo: Fifo::default(), capacity }.any())
+        self.per.build(capacity, move |_| STRUCT { fifo: Fifo::default(), capacity }.any())
     }
 }
 
 /// The queue.
-struct State {
+struct STRUCT {
     fifo: Fifo,
     capacity: Capacity,
 }
 
-impl Queue for State {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+impl Queue for STRUCT {
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
             return Err(Cause::Full);
         }
         self.fifo.push(now, segment);
         Ok(())
     }
 
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
             return Err(Cause::Full);
         }
         self.fifo.push_front(now, segment);

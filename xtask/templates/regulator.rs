@@ -30,17 +30,17 @@ impl ackclock_core::Config for Config {}
 
 impl RegulatorConfig for Config {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(State { held: VecDeque::new() }))
+        Some(Box::new(STRUCT { held: VecDeque::new() }))
     }
 }
 
 /// What is kept for one flow.
-struct State {
+struct STRUCT {
     /// ACKs on their way to the sender.
     held: VecDeque<Segment>,
 }
 
-impl Regulator for State {
+impl Regulator for STRUCT {
     fn handle_ack(&mut self, _: Time, ack: Segment, _: LinkView) {
         self.held.push_back(ack);
     }

@@ -26,17 +26,17 @@ impl ackclock_core::Config for Config {}
 
 impl SchedulerConfig for Config {
     fn build(&self, _: SchedulerContext<'_>) -> Box<dyn Scheduler> {
-        Box::new(State::default())
+        Box::new(STRUCT::default())
     }
 }
 
 /// What is kept from slot to slot.
 #[derive(Debug, Default)]
-struct State {
+struct STRUCT {
     turn: Turn,
 }
 
-impl Scheduler for State {
+impl Scheduler for STRUCT {
     fn choose(&mut self, _: u64, candidates: &[Candidate]) -> Option<usize> {
         let able = candidates.iter().enumerate().filter(|(_, candidate)| candidate.rate > 0.0);
         able.min_by_key(|(_, candidate)| self.turn.of(candidate.user)).map(|(index, _)| index)

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ackclock_core::Span;
 use ackclock_link::Files;
-use ackclock_scenario::{Job, News, Outcome, Progress, RunError, RunOptions, in_parallel, json_line, run};
+use ackclock_scenario::{
+    BatchEvent, Job, Outcome, Progress, RunError, RunOptions, in_parallel, json_line, run,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::failure::Failure;
@@ -61,10 +63,10 @@ pub(crate) fn simulate(
     let shown = Shown::new(title, jobs.len());
     let mut ended: Vec<Option<Ended>> = jobs.iter().map(|_| None).collect();
     let mut lines = Some(lines);
-    let flow = in_parallel(jobs.len(), None, worker(jobs, files, extras, &shown.only), |news| {
+    let flow = in_parallel(jobs.len(), None, worker(jobs, files, extras, &shown.only), |event| {
         let Some(open) = &mut lines else { return ControlFlow::Continue(()) };
         shown.attend();
-        if let News::Done(index, result) = news {
+        if let BatchEvent::Done(index, result) = event {
             shown.done();
             let put = put_line(open, index, &jobs[index], &result);
             ended[index] = Some(result);
@@ -120,7 +122,7 @@ fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failu
         [(_, error)] if jobs.len() == 1 => Err(Failure::from((*error).clone())),
         failures => {
             for (job, error) in failures {
-                output::tell(&format!("{}: {error}", named(job)));
+                output::remark(&format!("{}: {error}", named(job)));
             }
             let left = lines.abandon()?;
             Err(Failure::Run(format!("{} of {} runs failed{left}", failures.len(), jobs.len())))
@@ -162,7 +164,7 @@ fn leave(lines: Lines) -> ! {
     let message = lines.interrupt().unwrap_or_else(|failure| {
         format!("interrupted: {}", failure.message().unwrap_or("the results were not read"))
     });
-    output::tell(&message);
+    output::remark(&message);
     process::exit(INTERRUPTED);
 }
 

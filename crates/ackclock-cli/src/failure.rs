@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     /// A run failed, or a program that the command called, or there was no room for a result: exit status 1.
     Run(String),
     /// What there is to say was said, by the command or by a program that it called: the exit status.
-    Told(u8),
+    Reported(u8),
     /// Whoever read standard output has gone, as `head` does: nothing to say, exit status 0.
     Unread,
 }
@@ -41,7 +41,7 @@ impl Failure {
         match self {
             Self::Input(_) => ExitCode::from(2),
             Self::Run(_) => ExitCode::from(1),
-            Self::Told(status) => ExitCode::from(*status),
+            Self::Reported(status) => ExitCode::from(*status),
             Self::Unread => ExitCode::SUCCESS,
         }
     }
@@ -50,7 +50,7 @@ impl Failure {
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Self::Input(message) | Self::Run(message) => Some(message),
-            Self::Told(_) | Self::Unread => None,
+            Self::Reported(_) | Self::Unread => None,
         }
     }
 }

@@ -64,13 +64,13 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => tell(&failure),
+        Err(failure) => report(&failure),
     }
 }
 
-fn tell(failure: &Failure) -> ExitCode {
+fn report(failure: &Failure) -> ExitCode {
     if let Some(message) = failure.message() {
-        output::tell(message);
+        output::remark(message);
     }
     failure.status()
 }

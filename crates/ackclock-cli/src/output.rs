@@ -28,7 +28,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Says something about the work itself on standard error, further lines of it indented; names and values in it may be
 /// anybody's, and are escaped. A closed standard error hears nothing.
-pub(crate) fn tell(message: &str) {
+pub(crate) fn remark(message: &str) {
     // There is nobody left to whom a failure could be told.
     let _ =
         writeln!(io::stderr().lock(), "ackclock: {}", printable(message.trim_end()).replace('\n', "\n  "));
@@ -140,7 +140,7 @@ impl WholeFile {
         let failed = |error| Failure::writing(target.display(), &error);
         let target = behind_links(target).map_err(failed)?;
         let (file, partial) = if is_plain(&target) {
-            let (file, path) = beside(&target).map_err(failed)?.into_parts();
+            let (file, path) = partial_file(&target).map_err(failed)?.into_parts();
             (file, Some(path))
         } else {
             (File::options().write(true).open(&target).map_err(failed)?, None)
@@ -235,7 +235,7 @@ fn is_plain(path: &Path) -> bool {
 }
 
 /// A new file in the folder of `target`, open to whom the user's mask leaves it.
-fn beside(target: &Path) -> io::Result<NamedTempFile> {
+fn partial_file(target: &Path) -> io::Result<NamedTempFile> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".");
     let mut unguessable = tempfile::Builder::new();

@@ -56,8 +56,8 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
         .map_err(|error| Failure::Run(format!("{}: cannot be started: {error}", python.display())))?;
     match status.code() {
         Some(0) => Ok(()),
-        Some(1) => Err(Failure::Told(1)),
-        Some(2) => Err(Failure::Told(2)),
+        Some(1) => Err(Failure::Reported(1)),
+        Some(2) => Err(Failure::Reported(2)),
         _ => {
             let command = arguments.first().map_or_else(String::new, |name| name.display().to_string());
             Err(Failure::Run(format!("`{} -m ackclock {command}` failed ({status})", python.display())))

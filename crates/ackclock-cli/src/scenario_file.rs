@@ -73,7 +73,7 @@ impl ScenarioFile {
         let text = read_text(&self.file, "scenario")?;
         let sets: Vec<String> = self.set.iter().cloned().chain(repetition.as_sets()).collect();
         let scenario = Scenario::load(&self.file.to_string_lossy(), &text, &sets)?;
-        let files = DiskFiles::beside(&self.file).reading(patiently);
+        let files = DiskFiles::for_scenario(&self.file).reading(patiently);
         scenario.check(&files)?;
         Ok((scenario, files))
     }
@@ -97,7 +97,7 @@ impl ScenarioFile {
 /// Says once what changes of kind have dropped from all these scenarios.
 pub(crate) fn say_dropped<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     if let Some(remark) = dropped_from(scenarios) {
-        output::tell(&remark);
+        output::remark(&remark);
     }
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn say_unswept(scenario: &Scenario, command: &str) {
     let swept = scenario.swept();
     if !swept.is_empty() {
         let (name, keys) = (scenario.name(), swept.join(", "));
-        output::tell(&format!(
+        output::remark(&format!(
             "{name}: {command} does not look at [sweep] ({keys}); `ackclock sweep` runs its points"
         ));
     }
@@ -119,13 +119,13 @@ pub(crate) fn say_defaults(scenario: &Scenario) {
     let by = tables.preset.as_ref().map_or("default".to_owned(), |preset| format!("preset {preset}"));
     if scenario.is_empty() {
         let (duration, link) = (tables.duration, &scenario.configuration()["edge"]["down"]["rate"]);
-        output::tell(&format!(
+        output::remark(&format!(
             "{name} says nothing: by {by} one {sender} flow is run for {duration} over a link of {}; \
              `ackclock check --show` prints it whole",
             link.as_str().unwrap_or_default()
         ));
     } else if !scenario.names_flows() {
-        output::tell(&format!("{name} has no [[flow]]: by {by} one {sender} flow is run"));
+        output::remark(&format!("{name} has no [[flow]]: by {by} one {sender} flow is run"));
     }
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn patiently(path: &Path, read: &mut dyn FnMut()) {
     let waiting = format!("{}: no ordinary file; waiting until all of it is written", path.display());
     let notice = thread::Builder::new().spawn(move || {
         if reading.recv_timeout(NOTICE) == Err(RecvTimeoutError::Timeout) {
-            output::tell(&waiting);
+            output::remark(&waiting);
         }
     });
     read();

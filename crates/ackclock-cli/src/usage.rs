@@ -14,7 +14,7 @@ pub(crate) fn failure_of(error: &clap::Error) -> Failure {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // A closed output hears nothing.
         let _ = error.print();
-        return Failure::Told(if error.use_stderr() { 2 } else { 0 });
+        return Failure::Reported(if error.use_stderr() { 2 } else { 0 });
     }
     let words: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     Failure::Input(Mistake { error, words: &words }.said())

@@ -79,7 +79,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.advance(now);
         let to = Wire { node: node as u32, port, connected: true };
         self.out.push(Hop { to, message });
-        self.settle(now);
+        self.deliver(now);
     }
 
     /// Does everything that is due up to and at `until`.
@@ -94,7 +94,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
             self.out.from = node as u32;
             self.nodes[node].wake(self.now, &mut self.out);
             self.wakes.set(node, self.nodes[node].next_wake());
-            self.settle(self.now);
+            self.deliver(self.now);
         }
         self.now = self.now.max(until);
     }
@@ -105,7 +105,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.out.from = node as u32;
         self.nodes[node].wake(self.now, &mut self.out);
         self.wakes.set(node, self.nodes[node].next_wake());
-        self.settle(self.now);
+        self.deliver(self.now);
     }
 
     /// When something is next due.
@@ -175,7 +175,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
 
     /// Takes messages to the ends of their wires until none is left: all that were sent, then all that those called
     /// forth, and so on.
-    fn settle(&mut self, now: Time) {
+    fn deliver(&mut self, now: Time) {
         while self.out.swap(&mut self.batch) {
             for Hop { to, message } in &self.batch {
                 let node = to.node as usize;

@@ -86,12 +86,12 @@ pub trait Holds<B> {
 /// # }
 /// ackclock_core::nodes! {
 ///     /// A box of the graph.
-///     enum Station {
+///     enum AnyNode {
 ///         Sink(Sink),
 ///     }
 /// }
-/// let station = Station::from(Sink);
-/// assert_eq!(station.next_wake(), None);
+/// let node = AnyNode::from(Sink);
+/// assert_eq!(node.next_wake(), None);
 /// ```
 #[macro_export]
 macro_rules! nodes {

@@ -33,7 +33,7 @@ pub struct EdgeConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Box<Self>>,
     /// Whether all flows share one channel or each has its own.
-    pub channel: Channel,
+    pub channel: ChannelSharing,
     /// Most flows that are regulated at a time. Beyond it the longest quiet one is given up of those whose mobile has acknowledged
     /// nothing yet; of the others, where they are more than three quarters.
     pub max_flows: u32,
@@ -76,7 +76,7 @@ pub enum BufferCounts {
 /// Whether all flows share one channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Channel {
+pub enum ChannelSharing {
     /// One channel, one link in each direction, for all flows.
     #[default]
     Shared,
@@ -102,7 +102,7 @@ impl Default for EdgeConfig {
             regulator: "none".into(),
             bearer: "links".into(),
             behind: None,
-            channel: Channel::Shared,
+            channel: ChannelSharing::Shared,
             max_flows: 1 << 20,
             down: serde_json::json!({ "kind": "constant" }),
             up: serde_json::json!({ "kind": "constant" }),
@@ -196,7 +196,7 @@ impl EdgeConfig {
         if let Some(report) = &self.report {
             let each = || Whom::Each(vec![Vec::new(); self.users() as usize]);
             let whom = self.cell_users()?.map_or(Whom::All, |_| each());
-            edge.tell(Reporter::new(report.every, whom));
+            edge.report_by(Reporter::new(report.every, whom));
         }
         Ok(edge)
     }
@@ -321,7 +321,7 @@ impl EdgeConfig {
         if self.cells == 0 {
             return Err(ConfigError::new("cells", "0 is not above 0"));
         }
-        if self.cells > 1 && self.channel == Channel::Dedicated {
+        if self.cells > 1 && self.channel == ChannelSharing::Dedicated {
             let message = "where channel = \"dedicated\" each flow has a cell of its own";
             return Err(ConfigError::new("cells", message));
         }

@@ -144,8 +144,8 @@ impl Edge {
         self.note_planned();
     }
 
-    /// Tells whoever listens at the port [`REPORTS`] of the radio.
-    pub(crate) fn tell(&mut self, reporter: Reporter) {
+    /// Lets this reporter tell of the radio at the port [`REPORTS`].
+    pub(crate) fn report_by(&mut self, reporter: Reporter) {
         self.bearer.want_reports();
         self.reporter = Some(Box::new(reporter));
         self.note_planned();

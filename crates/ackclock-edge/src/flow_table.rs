@@ -19,13 +19,13 @@ pub(crate) struct Flow {
     regulator: RegulatorId,
     pub(crate) statistics: FlowStatistics,
     last_seen: Time,
-    state: State,
+    state: FlowState,
     /// The byte after the FIN, once one was seen from the network.
     fin: Option<Seq>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum State {
+enum FlowState {
     #[default]
     Unseen,
     Open,
@@ -70,7 +70,7 @@ impl FlowTable {
     /// The flow, with a regulator if it is new.
     #[inline]
     pub(crate) fn open(&mut self, now: Time, id: FlowId) -> &mut Flow {
-        if self.flows.get(id.index()).is_none_or(|flow| flow.state == State::Unseen) {
+        if self.flows.get(id.index()).is_none_or(|flow| flow.state == FlowState::Unseen) {
             return self.create(now, id);
         }
         let flow = &mut self.flows[id.index()];
@@ -84,7 +84,7 @@ impl FlowTable {
             self.flows.resize_with(id.index() + 1, Flow::default);
         }
         let flow = &mut self.flows[id.index()];
-        (flow.state, flow.last_seen) = (State::Open, now);
+        (flow.state, flow.last_seen) = (FlowState::Open, now);
         flow.regulator = self.regulators.join(id);
         if flow.is_regulated() {
             self.open += 1;
@@ -100,8 +100,8 @@ impl FlowTable {
     pub(crate) fn concerns_regulator(&mut self, at: Time, segment: &Segment) -> bool {
         let flow = self.open(at, segment.flow);
         let is_asked = flow.concerns_regulator(at, segment);
-        if is_asked && flow.state == State::Open && flow.is_proven_by(segment) {
-            flow.state = State::Proven;
+        if is_asked && flow.state == FlowState::Open && flow.is_proven_by(segment) {
+            flow.state = FlowState::Proven;
             self.proven += 1;
         }
         is_asked
@@ -116,17 +116,17 @@ impl FlowTable {
     #[cold]
     fn give_up_quietest(&mut self) -> Option<(FlowId, RegulatorId)> {
         let id = self.quietest()?;
-        let unproven = self.flows[id.index()].state == State::Open;
+        let unproven = self.flows[id.index()].state == FlowState::Open;
         let number = self.end(id)?;
         if unproven {
-            self.flows[id.index()].state = State::GivenUp;
+            self.flows[id.index()].state = FlowState::GivenUp;
         }
         Some((id, number))
     }
 
     fn quietest(&mut self) -> Option<FlowId> {
         let reserved = (self.most / 4).max(1).min(self.most.saturating_sub(1));
-        let wanted = if self.proven + reserved > self.most { State::Proven } else { State::Open };
+        let wanted = if self.proven + reserved > self.most { FlowState::Proven } else { FlowState::Open };
         let Self { flows, by_quiet, most, .. } = self;
         // What is out of date stands there until its turn comes; there must not be ever more of it.
         let kept =
@@ -156,10 +156,10 @@ impl FlowTable {
     /// [`Regulators::leave`] called when what it holds of the flow has come out.
     pub(crate) fn end(&mut self, id: FlowId) -> Option<RegulatorId> {
         let flow = self.flows.get_mut(id.index())?;
-        let was = std::mem::replace(&mut flow.state, State::Ended);
+        let was = std::mem::replace(&mut flow.state, FlowState::Ended);
         let number = std::mem::take(&mut flow.regulator).some()?;
         self.open -= 1;
-        self.proven -= usize::from(was == State::Proven);
+        self.proven -= usize::from(was == FlowState::Proven);
         Some(number)
     }
 }
@@ -176,8 +176,8 @@ impl ByQuiet {
         by_quiet
     }
 
-    fn set(&mut self, state: State) -> &mut BTreeSet<(Time, FlowId)> {
-        if state == State::Proven { &mut self.proven } else { &mut self.unproven }
+    fn set(&mut self, state: FlowState) -> &mut BTreeSet<(Time, FlowId)> {
+        if state == FlowState::Proven { &mut self.proven } else { &mut self.unproven }
     }
 }
 
@@ -201,9 +201,9 @@ impl Flow {
             self.fin = Some(segment.end());
         }
         // A new connection under the number of one that ended, or more of one that had no place.
-        let anew = segment.flags.intersects(Flags::SYN) && self.state == State::Ended;
-        if anew || self.state == State::GivenUp {
-            (self.state, self.fin) = (State::Unseen, None);
+        let anew = segment.flags.intersects(Flags::SYN) && self.state == FlowState::Ended;
+        if anew || self.state == FlowState::GivenUp {
+            (self.state, self.fin) = (FlowState::Unseen, None);
         }
     }
 

@@ -22,7 +22,7 @@ mod step;
 mod window_regulator;
 
 pub use ack_regulator::AckRegulator;
-pub use config::{Channel, EdgeConfig, Surroundings};
+pub use config::{ChannelSharing, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, REPORTS, WIRED};
 pub use regulator::{FlowContext, Output, Place, Regulator, RegulatorConfig, Reports, Verdict};
 pub use regulators::Scope;

@@ -251,7 +251,7 @@ impl Rnf {
     }
 
     /// Works out what each connection is to do.
-    fn settle(&mut self) {
+    fn update_settings(&mut self) {
         let way = self.way().zip(self.law.rate());
         let total = way.and_then(|(way, _)| self.law.window(way)).map(|window| libm::round(window) as u32);
         let open = self.connections.len() as u32;
@@ -315,7 +315,7 @@ impl Steering for Rnf {
             _ => false,
         };
         if changed {
-            self.settle();
+            self.update_settings();
         }
     }
 
@@ -327,7 +327,7 @@ impl Steering for Rnf {
         }
         (self.last, self.heard) = (Some(report.number), Some(now));
         self.law.on_report(report, self.way());
-        self.settle();
+        self.update_settings();
     }
 
     fn poll_setting(&mut self, _: Time) -> Option<(FlowId, Setting)> {
@@ -342,7 +342,7 @@ impl Steering for Rnf {
         if self.poll_timeout().is_some_and(|due| due <= now) {
             self.heard = None;
             self.law.forget();
-            self.settle();
+            self.update_settings();
         }
     }
 }

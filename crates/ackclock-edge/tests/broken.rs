@@ -30,7 +30,7 @@ struct Faulty(Fault);
 
 impl RegulatorConfig for Faulty {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(State {
+        Some(Box::new(Broken {
             fault: self.0,
             held: VecDeque::new(),
             kept: VecDeque::new(),
@@ -39,14 +39,14 @@ impl RegulatorConfig for Faulty {
     }
 }
 
-struct State {
+struct Broken {
     fault: Fault,
     held: VecDeque<(Time, Segment)>,
     kept: VecDeque<(Time, Segment)>,
     output: VecDeque<Output>,
 }
 
-impl Regulator for State {
+impl Regulator for Broken {
     fn on_data(&mut self, now: Time, segment: &Segment, _: LinkView) -> Verdict {
         self.kept.push_back((now + Span::from_millis(50), *segment));
         Verdict::ForwardKeep

@@ -12,7 +12,7 @@ pub(crate) struct Busy(pub(crate) Scope);
 
 impl RegulatorConfig for Busy {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(State::default()))
+        Some(Box::new(BusyRegulator::default()))
     }
 
     fn scope(&self) -> Scope {
@@ -21,7 +21,7 @@ impl RegulatorConfig for Busy {
 }
 
 #[derive(Default)]
-struct State {
+struct BusyRegulator {
     heard: u32,
     /// ACKs, each with the instant until which it is held.
     held: VecDeque<(Time, Segment)>,
@@ -30,7 +30,7 @@ struct State {
     output: VecDeque<Output>,
 }
 
-impl State {
+impl BusyRegulator {
     /// Whether something is done now that is done once in so many times.
     fn is_turn(&mut self, times: u32) -> bool {
         self.heard = self.heard.wrapping_add(1);
@@ -60,7 +60,7 @@ impl State {
     }
 }
 
-impl Regulator for State {
+impl Regulator for BusyRegulator {
     fn on_data(&mut self, now: Time, segment: &Segment, _: LinkView) -> Verdict {
         if self.is_turn(4) {
             let made = Segment::pure_ack(segment.flow, segment.seq, 40).made();

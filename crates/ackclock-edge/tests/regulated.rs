@@ -15,7 +15,7 @@ use serde_json::json;
 
 /// What a regulator, or the queue of its edge, was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Heard {
     Begins,
     Data,
     Queued,
@@ -29,9 +29,9 @@ enum Told {
     Forget(FlowId),
 }
 
-use Told::{Ack, Begins, Data, Departed, Dropped, Ends, Forget, Queued, Timeout};
+use Heard::{Ack, Begins, Data, Departed, Dropped, Ends, Forget, Queued, Timeout};
 
-type Diary = Arc<Mutex<Vec<Told>>>;
+type Diary = Arc<Mutex<Vec<Heard>>>;
 
 /// A regulator that gives one verdict on everything and holds every ACK until its flow ends.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ struct Scripted {
 }
 
 impl Scripted {
-    fn note(&self, told: Told) {
+    fn note(&self, told: Heard) {
         self.script.diary.lock().unwrap().push(told);
     }
 }
@@ -113,8 +113,8 @@ struct Forgetful(DropTail, Diary);
 impl Queue for Forgetful {
     delegate! {
         to self.0 {
-            fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
-            fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+            fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
+            fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
             fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;
@@ -194,7 +194,7 @@ impl World {
     }
 
     /// What was told since this was asked last.
-    fn told(&mut self) -> Vec<Told> {
+    fn told(&mut self) -> Vec<Heard> {
         std::mem::take(&mut *self.diary.lock().unwrap())
     }
 

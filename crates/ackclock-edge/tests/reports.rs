@@ -107,7 +107,7 @@ fn one_that_does_not_ask_hears_nothing() {
 struct Listens(Vec<(Time, RadioReport)>);
 
 ackclock_core::nodes! {
-    enum Station {
+    enum AnyNode {
         Edge(Edge),
         Wire(ReportWire),
         Listens(Listens),
@@ -135,7 +135,7 @@ fn over_the_wire(edge: Value, packets: u32, step: Span) -> Vec<(Time, RadioRepor
     table.check().unwrap();
     let (streams, around) =
         (Streams::new(1, 0), Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 });
-    let mut engine: Engine<Station> = Engine::new(ackclock_core::NullTracer);
+    let mut engine: Engine<AnyNode> = Engine::new(ackclock_core::NullTracer);
     let mut edge = table.build(&streams, &NoFiles, around).unwrap();
     (0..2).for_each(|flow| edge.assign(FlowId(flow), flow));
     let edge = engine.add(edge.into());
@@ -153,7 +153,7 @@ fn over_the_wire(edge: Value, packets: u32, step: Span) -> Vec<(Time, RadioRepor
         now = end.min(now + step);
         engine.advance(now);
     }
-    let Station::Listens(heard) = engine.node(listens) else { panic!("it listens") };
+    let AnyNode::Listens(heard) = engine.node(listens) else { panic!("it listens") };
     heard.0.clone()
 }
 

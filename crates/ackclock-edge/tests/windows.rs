@@ -60,7 +60,7 @@ struct World {
 }
 
 /// What one ACK told the source, bytes.
-struct Told {
+struct Advertised {
     ack: u32,
     edge: u32,
     left: u32,
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    fn step(&mut self, step: Step) -> Vec<Told> {
+    fn step(&mut self, step: Step) -> Vec<Advertised> {
         let until = self.now + step.gap;
         let mut told = Vec::new();
         while let Some(due) = self.edge.next_wake().filter(|&due| due <= until) {
@@ -123,7 +123,7 @@ impl World {
     }
 
     /// What came out of the edge at one instant: data to the receiver first, which left before its ACKs were released.
-    fn collect(&mut self, lost: bool, told: &mut Vec<Told>) {
+    fn collect(&mut self, lost: bool, told: &mut Vec<Advertised>) {
         let mut acks = Vec::new();
         while let Some((port, message)) = self.out.take() {
             let Message::Segment(segment) = message else { continue };
@@ -139,7 +139,7 @@ impl World {
         for ack in acks {
             let edge = ack.ack.0 + (u32::from(ack.window) << self.scale);
             assert!((1..=60_000).contains(&ack.window), "{} is no window of the receiver's", ack.window);
-            told.push(Told { ack: ack.ack.0, edge, left: self.left });
+            told.push(Advertised { ack: ack.ack.0, edge, left: self.left });
             self.unacknowledged = self.unacknowledged.max(ack.ack.0 / PAYLOAD);
             self.next = self.next.max(self.unacknowledged);
             self.right_edge = self.right_edge.max(edge);

@@ -1,7 +1,7 @@
 //! A sender and what it says, from its SYN to its FIN.
 
 use ackclock_core::{ConfigError, FlowId, Segment, Seq, Size, Span, Time};
-use ackclock_scenario::{FlowTable, presets};
+use ackclock_scenario::{FlowGroup, presets};
 use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, Sender, Supply, TcpInfo};
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub struct Sent {
     /// The segment.
     pub segment: Segment,
     /// Whether what it carries was sent before.
-    pub again: bool,
+    pub is_repeated: bool,
 }
 
 /// Nobody else is there.
@@ -74,7 +74,7 @@ impl Setup {
         }
     }
 
-    fn params(&self, table: &FlowTable) -> Result<FlowParams, ConfigError> {
+    fn params(&self, table: &FlowGroup) -> Result<FlowParams, ConfigError> {
         let mut params = table.params(FLOW, Time::ZERO, self.first)?;
         (params.packet, params.header) = self.packet.unwrap_or((params.packet, params.header));
         params.max_window = self.max_window.unwrap_or(params.max_window);
@@ -91,7 +91,7 @@ impl Connection {
     pub fn new(setup: &Setup) -> Result<Self, ConfigError> {
         let table = match &setup.preset {
             Some(preset) => presets::flow(preset, &setup.sender)?,
-            None => FlowTable { sender: setup.sender.clone(), ..FlowTable::default() },
+            None => FlowGroup { sender: setup.sender.clone(), ..FlowGroup::default() },
         };
         let row = SENDERS.resolve(&table.sender)?;
         let mut sender = row.build(setup.params(&table)?)?;
@@ -148,9 +148,9 @@ impl Connection {
     /// The next segment to send at `now`.
     pub fn poll_segment(&mut self, now: Time) -> Option<Sent> {
         let segment = self.sender.poll_segment(now)?;
-        let again = segment.has_data() && segment.seq.before(self.highest);
+        let is_repeated = segment.has_data() && segment.seq.before(self.highest);
         self.highest = self.highest.max(segment.end());
-        Some(Sent { segment, again })
+        Some(Sent { segment, is_repeated })
     }
 
     /// What Linux would tell of the socket.

@@ -18,7 +18,7 @@ pub(crate) struct Outcomes {
 
 impl Outcomes {
     /// A segment has departed or was dropped at `at`; instants never decrease.
-    pub(crate) fn tell(&mut self, at: Time, event: LinkEvent, segment: Segment) {
+    pub(crate) fn push(&mut self, at: Time, event: LinkEvent, segment: Segment) {
         self.happened.push_back((at, event, segment));
     }
 

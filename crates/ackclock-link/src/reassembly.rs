@@ -47,12 +47,12 @@ struct Packet {
     parts: u32,
     /// Parts that have neither arrived nor been given up; what is not cut yet counts as one.
     missing: u32,
-    state: State,
+    state: PacketState,
     repetitions: Repetitions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum PacketState {
     /// Not complete.
     Begun,
     /// Complete, and waiting for those before it.
@@ -89,7 +89,7 @@ impl Reassembly {
             begun: Time::ZERO,
             parts: 0,
             missing: 1,
-            state: State::Begun,
+            state: PacketState::Begun,
             repetitions: Repetitions::NONE,
         });
     }
@@ -110,8 +110,8 @@ impl Reassembly {
         let packet = &mut self.packets[place];
         packet.missing -= 1;
         packet.repetitions.times += times;
-        if packet.missing == 0 && packet.state == State::Begun {
-            packet.state = State::Complete;
+        if packet.missing == 0 && packet.state == PacketState::Begun {
+            packet.state = PacketState::Complete;
             packet.repetitions.delay = at.since(packet.begun + self.takes * u64::from(packet.parts));
             if self.order == DeliveryOrder::OutOfSequence {
                 self.hand_on(at, place);
@@ -125,16 +125,16 @@ impl Reassembly {
         let place = self.place(number);
         let packet = &mut self.packets[place];
         packet.missing -= 1;
-        if packet.state == State::Begun {
-            packet.state = State::Gone;
-            self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), packet.segment);
+        if packet.state == PacketState::Begun {
+            packet.state = PacketState::Gone;
+            self.outcomes.push(at, LinkEvent::Dropped(Cause::Medium), packet.segment);
         }
         self.release(at);
     }
 
     /// The packets at these places that were neither handed on nor lost.
     pub(crate) fn at(&self, places: Range<usize>) -> impl Iterator<Item = &Segment> {
-        let open = self.packets.range(places).filter(|packet| packet.state != State::Gone);
+        let open = self.packets.range(places).filter(|packet| packet.state != PacketState::Gone);
         open.map(|packet| &packet.segment)
     }
 
@@ -153,14 +153,17 @@ impl Reassembly {
 
     /// Hands on what waits for nothing any more, and forgets the packets of which no part is under way.
     fn release(&mut self, at: Time) {
-        let whole = self.packets.iter().take_while(|packet| packet.state != State::Begun).count();
+        let whole = self.packets.iter().take_while(|packet| packet.state != PacketState::Begun).count();
         for place in 0..whole {
-            if self.packets[place].state == State::Complete {
+            if self.packets[place].state == PacketState::Complete {
                 self.hand_on(at, place);
             }
         }
         // Parts of a lost packet may still be under way.
-        while self.packets.pop_front_if(|packet| packet.state == State::Gone && packet.missing == 0).is_some()
+        while self
+            .packets
+            .pop_front_if(|packet| packet.state == PacketState::Gone && packet.missing == 0)
+            .is_some()
         {
             self.first += 1;
         }
@@ -168,9 +171,9 @@ impl Reassembly {
 
     fn hand_on(&mut self, at: Time, place: usize) {
         let Packet { state, segment, repetitions, .. } = &mut self.packets[place];
-        *state = State::Gone;
+        *state = PacketState::Gone;
         if self.departures == Departures::Watched {
-            self.outcomes.tell(at, LinkEvent::Departed, *segment);
+            self.outcomes.push(at, LinkEvent::Departed, *segment);
         }
         self.outcomes.flight.put(at + self.delay, segment);
         self.repeated.push_back(*repetitions);

@@ -16,7 +16,7 @@ enum Audience {
 }
 
 /// What a link tells of segments, with their numbers, and what it reports.
-type Told = (Vec<(Time, LinkEvent, u32)>, Vec<RadioReport>);
+type Seen = (Vec<(Time, LinkEvent, u32)>, Vec<RadioReport>);
 
 /// Offers each segment at its instant and fetches all that is told at the instants that the link names, and at every multiple
 /// of `step` beside them. `look` sees the link after each.
@@ -26,7 +26,7 @@ fn play(
     audience: Audience,
     step: Option<u64>,
     mut look: impl FnMut(&dyn Link, Time, Option<&RadioReport>),
-) -> Told {
+) -> Seen {
     if audience == Audience::Listening {
         link.want_reports();
     }

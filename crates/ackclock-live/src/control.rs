@@ -26,7 +26,7 @@ pub const NAME_INSIDE: &str = "ackclock-link";
 
 /// What is asked of a running link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum LinkRequest {
     /// Other values at these keys of `[edge]`: `down.rate`.
     Set(Vec<(String, String)>),
     /// The results so far.
@@ -56,7 +56,7 @@ pub enum Unanswered {
     Silent(#[from] io::Error),
 }
 
-impl Request {
+impl LinkRequest {
     fn line(&self) -> String {
         match self {
             Self::Set(pairs) => {
@@ -148,7 +148,7 @@ impl Listener {
     ///
     /// # Errors
     /// Where the kernel will not say who comes.
-    pub fn serve(&self, answer: impl Fn(&Request) -> Result<String, String>) -> io::Result<()> {
+    pub fn serve(&self, answer: impl Fn(&LinkRequest) -> Result<String, String>) -> io::Result<()> {
         clients::serve(self.socket.as_fd(), || Ok(self.socket.accept()?.0.into()), &Lines(answer))
     }
 }
@@ -156,7 +156,7 @@ impl Listener {
 /// A line is answered by a line.
 struct Lines<F>(F);
 
-impl<F: Fn(&Request) -> Result<String, String>> Protocol for Lines<F> {
+impl<F: Fn(&LinkRequest) -> Result<String, String>> Protocol for Lines<F> {
     const LONGEST: usize = 64 << 10;
 
     fn is_whole(line: &[u8]) -> bool {
@@ -169,7 +169,7 @@ impl<F: Fn(&Request) -> Result<String, String>> Protocol for Lines<F> {
 
     fn answer(&self, line: &[u8]) -> Vec<u8> {
         let line = String::from_utf8_lossy(line);
-        outcome(Request::parse(&line).and_then(|request| self.0(&request)))
+        outcome(LinkRequest::parse(&line).and_then(|request| self.0(&request)))
     }
 }
 
@@ -190,7 +190,7 @@ fn is_believed(peer: &impl AsFd) -> bool {
 ///
 /// # Errors
 /// Where it is not there or refuses.
-pub fn ask(whom: Addressee, request: &Request) -> Result<String, Unanswered> {
+pub fn ask(whom: Addressee, request: &LinkRequest) -> Result<String, Unanswered> {
     let mut stream = connect(whom)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -308,16 +308,16 @@ mod tests {
     #[test]
     fn a_request_survives_the_way() {
         for request in [
-            Request::Show,
-            Request::Set(vec![
+            LinkRequest::Show,
+            LinkRequest::Set(vec![
                 ("down.rate".into(), "u(200kbit/s, 50kbit/s)".into()),
                 ("up.loss".into(), "0.1".into()),
             ]),
         ] {
-            assert_eq!(Request::parse(&request.line()), Ok(request));
+            assert_eq!(LinkRequest::parse(&request.line()), Ok(request));
         }
         for line in ["", "set", "set\tx", "show\tx", "stop"] {
-            assert!(Request::parse(line).is_err(), "{line:?}");
+            assert!(LinkRequest::parse(line).is_err(), "{line:?}");
         }
     }
 
@@ -327,8 +327,8 @@ mod tests {
         let (listener, name) = listen(process).unwrap();
         std::thread::spawn(move || {
             listener.serve(|request| match request {
-                Request::Show => Ok("{}".to_owned()),
-                Request::Set(_) => Err("no such key \u{1b}[2J".to_owned()),
+                LinkRequest::Show => Ok("{}".to_owned()),
+                LinkRequest::Set(_) => Err("no such key \u{1b}[2J".to_owned()),
             })
         });
         (process, name)
@@ -338,11 +338,11 @@ mod tests {
     fn a_link_answers_and_refuses() {
         let (process, name) = link(0);
         assert!(running().contains(&process));
-        assert_eq!(ask(Addressee::Process(process), &Request::Show).unwrap(), "{}");
-        let refused = ask(Addressee::Process(process), &Request::Set(vec![("a".into(), "b".into())]));
+        assert_eq!(ask(Addressee::Process(process), &LinkRequest::Show).unwrap(), "{}");
+        let refused = ask(Addressee::Process(process), &LinkRequest::Set(vec![("a".into(), "b".into())]));
         assert_eq!(refused.unwrap_err().to_string(), "no such key \\u001b[2J");
         drop(name);
-        let nobody = ask(Addressee::Process(process), &Request::Show);
+        let nobody = ask(Addressee::Process(process), &LinkRequest::Show);
         assert!(matches!(nobody, Err(Unanswered::Nobody(_))), "{nobody:?}");
     }
 
@@ -350,7 +350,7 @@ mod tests {
     fn idle_clients_do_not_keep_a_link_from_answering() {
         let (process, _name) = link(1);
         let idle: Vec<_> = (0..300).map(|_| to_process(process).unwrap()).collect();
-        assert_eq!(ask(Addressee::Process(process), &Request::Show).unwrap(), "{}");
+        assert_eq!(ask(Addressee::Process(process), &LinkRequest::Show).unwrap(), "{}");
         drop(idle);
     }
 

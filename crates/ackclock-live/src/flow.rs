@@ -74,7 +74,7 @@ pub enum Met {
 
 /// All connections, bounded.
 #[derive(Debug)]
-pub struct FlowTable {
+pub struct Connections {
     numbers: BTreeMap<Ends, u32>,
     /// By number; number 0 stands for no connection.
     entries: Vec<Entry>,
@@ -139,7 +139,7 @@ impl Standing {
 /// No number of a connection.
 const NONE: u32 = 0;
 
-impl FlowTable {
+impl Connections {
     /// A table of at most `most` connections.
     pub fn new(most: usize) -> Self {
         let none = Entry {
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn both_directions_are_one_flow() {
-        let mut table = FlowTable::new(10);
+        let mut table = Connections::new(10);
         assert_eq!(table.meet(Side::Wired, Some(&tuple(1))), Met::New(FlowId(1)));
         assert_eq!(table.meet(Side::Radio, Some(&back(tuple(1)))), Met::Known(FlowId(1)));
         assert_eq!(table.meet(Side::Radio, Some(&tuple(1))), Met::New(FlowId(2)), "the other way round");
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn the_number_that_was_quiet_for_longest_is_used_again() {
-        let mut table = FlowTable::new(2);
+        let mut table = Connections::new(2);
         for port in [1, 2, 1] {
             table.meet(Side::Wired, Some(&tuple(port)));
         }
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_number_with_packets_inside_is_not_used_again() {
-        let mut table = FlowTable::new(2);
+        let mut table = Connections::new(2);
         for port in [1, 2] {
             table.meet(Side::Wired, Some(&tuple(port)));
         }
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn scales_are_known_after_the_handshake_and_forgotten_at_the_next() {
-        let mut table = FlowTable::new(2);
+        let mut table = Connections::new(2);
         let flow = FlowId(1);
         table.meet(Side::Radio, Some(&tuple(1)));
         table.learn(flow, Side::Radio, &syn(Flags::SYN, Some(7)));
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_flow_met_at_the_answer_knows_the_scale_of_that_side_only() {
-        let mut table = FlowTable::new(2);
+        let mut table = Connections::new(2);
         table.meet(Side::Radio, Some(&tuple(1)));
         table.learn(FlowId(1), Side::Wired, &syn(Flags::SYN | Flags::ACK, Some(9)));
         assert_eq!(
@@ -381,7 +381,7 @@ mod tests {
     }
 
     /// A connection with this port whose ends have acknowledged each other.
-    fn proven(table: &mut FlowTable, port: u16) -> FlowId {
+    fn proven(table: &mut Connections, port: u16) -> FlowId {
         let (Met::New(flow) | Met::Known(flow)) = table.meet(Side::Radio, Some(&back(tuple(port)))) else {
             panic!()
         };
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn a_scan_takes_no_number_of_a_proven_connection_nor_of_one_begun_from_the_other_side() {
-        let mut table = FlowTable::new(100);
+        let mut table = Connections::new(100);
         // Half of the numbers, all quiet from now on, and as many half-open from the mobile as it has a share of.
         let kept: Vec<_> = (0..50).map(|port| proven(&mut table, port)).collect();
         for port in 50..75 {
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn of_too_many_proven_connections_the_quietest_makes_room() {
-        let mut table = FlowTable::new(8);
+        let mut table = Connections::new(8);
         let flows: Vec<_> = (0..8).map(|port| proven(&mut table, port)).collect();
         table.meet(Side::Radio, Some(&back(tuple(0))));
         assert_eq!(table.meet(Side::Wired, Some(&tuple(100))), Met::New(flows[1]));
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_number_is_proven_no_more_when_another_connection_gets_it() {
-        let mut table = FlowTable::new(4);
+        let mut table = Connections::new(4);
         let flows: Vec<_> = (0..4).map(|port| proven(&mut table, port)).collect();
         assert_eq!(table.meet(Side::Wired, Some(&tuple(100))), Met::New(flows[0]));
         // Two of four may stay proven: one more gives way, and then the new ones each other.
@@ -432,7 +432,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_list_by_use_agrees_with_a_plain_one(ports in prop::collection::vec(0u16..12, 1..300)) {
-            let mut table = FlowTable::new(5);
+            let mut table = Connections::new(5);
             let mut model: Vec<u16> = Vec::new();
             for port in ports {
                 let known = matches!(table.meet(Side::Wired, Some(&tuple(port))), Met::Known(_));

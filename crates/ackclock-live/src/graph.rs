@@ -13,7 +13,7 @@ use crate::watch::{Seen, Watch};
 
 /// The engine, and which of its nodes is which.
 pub(crate) struct Graph {
-    engine: Engine<Station, Watch>,
+    engine: Engine<AnyNode, Watch>,
     /// The edge with the regulators, and the one with the queues: the same, or the radio that it observes.
     edge: NodeId,
     queue: NodeId,
@@ -24,7 +24,7 @@ pub(crate) struct Graph {
 
 ackclock_core::nodes! {
     /// A box of the graph.
-    enum Station {
+    enum AnyNode {
         Path(Path),
         Edge(Edge),
     }
@@ -120,8 +120,8 @@ impl Graph {
     }
 
     /// From now on what comes to the link and leaves it is noted.
-    pub(crate) fn watch(&mut self) {
-        self.engine.tracer_mut().watch();
+    pub(crate) fn begin(&mut self) {
+        self.engine.tracer_mut().begin();
     }
 
     pub(crate) fn poll_seen(&mut self) -> Option<Seen> {

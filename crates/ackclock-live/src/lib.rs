@@ -10,7 +10,7 @@
 //!
 //! From the file to the graph and back:
 //! [`TunPort`] reads packets into the [`Pool`] and splits super-packets; [`parse`](parse::parse) makes a
-//! [`Segment`](ackclock_core::Segment) of each; [`FlowTable`] names its flow; [`Plane`] injects it into the unchanged
+//! [`Segment`](ackclock_core::Segment) of each; [`Connections`] names its flow; [`Plane`] injects it into the unchanged
 //! engine, takes out what departs, rewrites in place what a regulator has changed ([`rewrite`](rewrite::rewrite)) and gives
 //! back the buffers of what was lost. [`Driver`] does that in real time; with a [`Clock`] and [`Port`]s that are made up it
 //! does the same in no time at all, which is how equality with the simulation is tested.
@@ -48,7 +48,7 @@ pub use account::{Account, Page, Rest, Snapshot, Summary, Totals};
 pub use background::{Ending, Unwritten};
 pub use clock::{Clock, Ready, RealClock, Waits};
 pub use driver::{Call, Driver, Order, Orders, Remote};
-pub use flow::FlowTable;
+pub use flow::Connections;
 pub use plane::{Departure, Plane};
 pub use plane_config::PlaneConfig;
 pub use pool::Pool;

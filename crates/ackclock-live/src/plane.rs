@@ -3,9 +3,9 @@
 //! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those. What a
 //! regulator makes or sends once more departs, is discarded or is inside as well, or could not be built.
 
+mod collect;
 mod inventory;
 mod pages;
-mod settle;
 
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -139,13 +139,13 @@ impl Plane {
         let bytes = segment.wire_bytes();
         self.inventory.enter(packet, Inside { flow, layout, bytes, arrived: now, from: Some(from) });
         self.graph.inject(now, from, segment);
-        self.settle();
+        self.collect();
     }
 
     /// Does everything that is due up to and at `now`.
     pub fn advance(&mut self, now: Time) {
         self.graph.advance(now);
-        self.settle();
+        self.collect();
     }
 
     /// When something is next due.
@@ -231,7 +231,7 @@ impl Plane {
     /// From now on a direction of the link has another medium.
     pub fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
         self.graph.replace_medium(direction, medium);
-        self.settle();
+        self.collect();
     }
 
     /// The number of a packet's connection, which is opened where it is new.

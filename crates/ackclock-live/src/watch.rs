@@ -30,7 +30,7 @@ impl Watch {
     }
 
     /// Begins to note.
-    pub(crate) fn watch(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.watching = true;
     }
 

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use ackclock_core::Span;
 use ackclock_scenario::{
-    DiskFiles, Job, News, Outcome, Point, RunError, RunOptions, Scenario, ScenarioError, Tables, catalogue,
-    dropped_from, in_parallel, jobs, json_line,
+    BatchEvent, DiskFiles, Job, Outcome, Point, RunError, RunOptions, Scenario, ScenarioError, Tables,
+    catalogue, dropped_from, in_parallel, jobs, json_line,
 };
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
@@ -137,8 +137,8 @@ impl Batch<'_> {
         };
         let mut outcomes: Vec<Option<Outcome>> = jobs.iter().map(|_| None).collect();
         let mut done = 0;
-        let news = |news: News<Result<Outcome, RunError>>| {
-            if let News::Done(index, outcome) = news {
+        let on_event = |event: BatchEvent<Result<Outcome, RunError>>| {
+            if let BatchEvent::Done(index, outcome) = event {
                 match outcome {
                     Ok(outcome) => outcomes[index] = Some(outcome),
                     Err(error) => return ControlFlow::Break(failed(error)),
@@ -150,7 +150,10 @@ impl Batch<'_> {
                 Err(error) => ControlFlow::Break(error),
             }
         };
-        match py.detach(|| in_parallel(jobs.len(), threads, work, news)).map_err(PyRuntimeError::new_err)? {
+        match py
+            .detach(|| in_parallel(jobs.len(), threads, work, on_event))
+            .map_err(PyRuntimeError::new_err)?
+        {
             ControlFlow::Break(error) => Err(error),
             ControlFlow::Continue(()) => Ok(outcomes.into_iter().flatten().collect()),
         }

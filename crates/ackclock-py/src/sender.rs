@@ -60,13 +60,13 @@ impl SentSegment {
 }
 
 impl From<Sent> for SentSegment {
-    fn from(Sent { segment, again }: Sent) -> Self {
+    fn from(Sent { segment, is_repeated }: Sent) -> Self {
         let stamps = segment.timestamps();
         let offer = segment.syn_options().unwrap_or_default();
         Self {
             seq: segment.seq.0,
             len: segment.payload,
-            retransmission: again,
+            retransmission: is_repeated,
             timestamp: stamps.map(|stamps| stamps.value),
             timestamp_echo: stamps.map(|stamps| stamps.echo),
             flags: letters(segment.flags),
@@ -81,10 +81,10 @@ impl From<Sent> for SentSegment {
 /// A TCP sender driven by hand: it has no clock, every call brings the time along.
 #[pyclass(name = "Sender", module = "ackclock", frozen)]
 pub(crate) struct HandDrivenSender {
-    state: Mutex<State>,
+    state: Mutex<DrivenSender>,
 }
 
-struct State {
+struct DrivenSender {
     connection: Connection,
     peer: Peer,
 }
@@ -127,7 +127,7 @@ impl HandDrivenSender {
         };
         let wrong = |error: ConfigError| PyValueError::new_err(error.to_string());
         let connection = Connection::new(&setup).map_err(wrong)?;
-        Ok(Self { state: Mutex::new(State { connection, peer: Peer::default() }) })
+        Ok(Self { state: Mutex::new(DrivenSender { connection, peer: Peer::default() }) })
     }
 
     /// Open the connection with a SYN.
@@ -165,7 +165,7 @@ impl HandDrivenSender {
             echo: whole_or_none("ts", ts, 0..=u32::MAX)?,
             ecn,
         };
-        let State { connection, peer } = &mut *self.state();
+        let DrivenSender { connection, peer } = &mut *self.state();
         connection.on_segment(now, &peer.syn(now, &syn));
         Ok(())
     }
@@ -184,7 +184,7 @@ impl HandDrivenSender {
     ) -> PyResult<()> {
         let sack = sack.map(blocks).transpose()?.unwrap_or_default();
         let ack = Ack { sack, ecn_echo, ..acknowledgement(ack, window, ts)? };
-        let State { connection, peer } = &mut *self.state();
+        let DrivenSender { connection, peer } = &mut *self.state();
         connection.on_segment(now, &peer.ack(now, &ack));
         Ok(())
     }
@@ -199,7 +199,7 @@ impl HandDrivenSender {
         ts: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let ack = acknowledgement(ack, window, ts)?;
-        let State { connection, peer } = &mut *self.state();
+        let DrivenSender { connection, peer } = &mut *self.state();
         connection.on_segment(now, &peer.fin(now, &ack));
         Ok(())
     }
@@ -269,7 +269,7 @@ impl HandDrivenSender {
 }
 
 impl HandDrivenSender {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DrivenSender> {
         // A sender does not panic; if it ever did, its numbers would still be readable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -47,7 +47,7 @@ pub fn json_line(result: &RunResult, labels: &[(String, Value)]) -> String {
 
 /// What a batch tells its caller.
 #[derive(Debug)]
-pub enum News<T> {
+pub enum BatchEvent<T> {
     /// Job number `.0` is done.
     Done(usize, T),
     /// Nothing was done for a moment; a chance to look at signals.
@@ -57,7 +57,7 @@ pub enum News<T> {
 /// How often a batch reports that it waits.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Does `work` for the jobs 0 to `jobs` - 1 on all cores, or on so many `threads`, and tells `news` on the thread of the
+/// Does `work` for the jobs 0 to `jobs` - 1 on all cores, or on so many `threads`, and tells `on_event` on the thread of the
 /// caller as they finish. Jobs begin in their order. After a break no further one begins; those begun are waited for.
 ///
 /// # Errors
@@ -66,7 +66,7 @@ pub fn in_parallel<T: Send, B>(
     jobs: usize,
     threads: Option<NonZeroUsize>,
     work: impl Fn(usize) -> T + Sync,
-    mut news: impl FnMut(News<T>) -> ControlFlow<B>,
+    mut on_event: impl FnMut(BatchEvent<T>) -> ControlFlow<B>,
 ) -> Result<ControlFlow<B>, String> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads.map_or(0, NonZeroUsize::get))
@@ -87,8 +87,8 @@ pub fn in_parallel<T: Send, B>(
         drop(done);
         let flow = loop {
             let told = match results.recv_timeout(PATIENCE) {
-                Ok((job, result)) => news(News::Done(job, result)),
-                Err(RecvTimeoutError::Timeout) => news(News::Waiting),
+                Ok((job, result)) => on_event(BatchEvent::Done(job, result)),
+                Err(RecvTimeoutError::Timeout) => on_event(BatchEvent::Waiting),
                 Err(RecvTimeoutError::Disconnected) => break ControlFlow::Continue(()),
             };
             if told.is_break() {
@@ -111,8 +111,8 @@ mod tests {
             100,
             NonZeroUsize::new(4),
             |job| job * job,
-            |news| {
-                if let News::Done(job, square) = news {
+            |event| {
+                if let BatchEvent::Done(job, square) = event {
                     assert_eq!(square, job * job);
                     seen[job] += 1;
                 }
@@ -131,8 +131,8 @@ mod tests {
             50,
             one,
             |job| job,
-            |news| {
-                if let News::Done(job, _) = news {
+            |event| {
+                if let BatchEvent::Done(job, _) = event {
                     order.push(job);
                 }
                 ControlFlow::<()>::Continue(())

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::acks::ACKS;
 use crate::presets::PRESETS;
-use crate::{FlowTable, RunResult, Tables};
+use crate::{FlowGroup, RunResult, Tables};
 
 /// All components of one kind.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
             name: "tables",
-            components: vec![table::<Tables>("scenario"), table::<FlowTable>("flow"), result()],
+            components: vec![table::<Tables>("scenario"), table::<FlowGroup>("flow"), result()],
         },
         kind("bearers", &BEARERS),
         kind("links", &LINKS),

@@ -37,7 +37,7 @@ impl DiskFiles {
     }
 
     /// Files whose paths are relative to the folder of the scenario file at `scenario`.
-    pub fn beside(scenario: &Path) -> Self {
+    pub fn for_scenario(scenario: &Path) -> Self {
         Self::in_folder(scenario.parent().unwrap_or_else(|| Path::new("")))
     }
 }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_whole_path() {
-        let files = DiskFiles::beside(Path::new("/nowhere/case.toml"));
+        let files = DiskFiles::for_scenario(Path::new("/nowhere/case.toml"));
         let error = files.read("x.down").unwrap_err();
         assert!(error.starts_with("/nowhere/x.down: cannot be read: No such file"), "{error}");
         let error = DiskFiles::in_folder("/").read("tmp").unwrap_err();

@@ -7,7 +7,7 @@ use ackclock_core::{ConfigError, Time};
 use ackclock_link::CellUser;
 
 use crate::Tables;
-use crate::tables::FlowTable;
+use crate::tables::FlowGroup;
 
 /// One flow of a run, or one client whose flows come and go.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub(crate) fn flows(tables: &Tables) -> Result<Vec<FlowPlan>, ConfigError> {
     let mut plans = Vec::new();
     for cell in 0..tables.edge.radio().cells {
         for (group, table) in tables.flow.iter().enumerate() {
-            let FlowTable { count, start, stagger, user, .. } = *table;
+            let FlowGroup { count, start, stagger, user, .. } = *table;
             plans.reserve_exact(count as usize);
             for number in 0..count {
                 let start = Time::ZERO + start + stagger * u64::from(number);

@@ -7,7 +7,7 @@ use ackclock_core::ConfigError;
 use ackclock_link::BEARERS;
 use serde_json::Value;
 
-use crate::FlowTable;
+use crate::FlowGroup;
 use crate::tree::{Node, Origin, Tree, kind_in, merge};
 
 /// One preset.
@@ -33,11 +33,11 @@ pub static PRESETS: &[Preset] =
 ///
 /// # Errors
 /// Where there is no such preset.
-pub fn flow(name: &str, sender: &Value) -> Result<FlowTable, ConfigError> {
+pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
     let Layers { mut tree, mut options, .. } = layers(&name.into())?;
     let of_flows = |tree: &mut Tree| tree.take("flow").unwrap_or_else(|| Tree::empty(Origin::Default));
     // A table of strings, numbers and lists always serialises.
-    let defaults = serde_json::to_value(FlowTable::default()).unwrap_or(Value::Null);
+    let defaults = serde_json::to_value(FlowGroup::default()).unwrap_or(Value::Null);
     let below = merge(Tree::of(defaults, &Origin::Default), of_flows(&mut tree));
     let written = Tree::of(sender.clone(), &Origin::Default).nested("sender");
     let merged = merge(below, merge(of_flows(&mut options), written));

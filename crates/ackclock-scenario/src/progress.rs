@@ -82,7 +82,7 @@ impl<'a, E: Executor> Watched<'a, E> {
         Self { executor, progress, executors: (done, all), end, now: Time::ZERO }
     }
 
-    fn tell(&self) {
+    fn note(&self) {
         let (done, all) = self.executors;
         let part = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
         self.progress.simulate((done as f64 + part) / all as f64);
@@ -97,7 +97,7 @@ impl<E: Executor> Executor for Watched<'_, E> {
             let next = Time::from_nanos((self.now.as_nanos() / step + 1) * step);
             self.now = next.min(until);
             self.executor.advance(self.now);
-            self.tell();
+            self.note();
             if self.now == until {
                 return;
             }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{FlowTable, PathTable};
+use crate::{FlowGroup, PathTable};
 
 /// A relay: it receives for the mobiles and sends on over connections of its own.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +54,7 @@ impl RelayTable {
     /// Checks what the types alone cannot say.
     pub(crate) fn check(
         &self,
-        flows: &[FlowTable],
+        flows: &[FlowGroup],
         reports: Option<&ReportTable>,
     ) -> Result<(), ConfigError> {
         self.core.check().map_err(|error| error.under("core"))?;
@@ -62,7 +62,7 @@ impl RelayTable {
         flows.iter().try_for_each(|flow| self.check_flow(flow))
     }
 
-    fn check_steering(&self, flows: &[FlowTable], reports: Option<&ReportTable>) -> Result<(), ConfigError> {
+    fn check_steering(&self, flows: &[FlowGroup], reports: Option<&ReportTable>) -> Result<(), ConfigError> {
         let (name, steering) = (name_of(&self.steering), self.steering()?);
         self.fallback()?;
         let Some(patience) = steering.patience() else {
@@ -89,7 +89,7 @@ impl RelayTable {
         }
     }
 
-    fn check_flow(&self, flow: &FlowTable) -> Result<(), ConfigError> {
+    fn check_flow(&self, flow: &FlowGroup) -> Result<(), ConfigError> {
         let (far, near) = (flow.sender()?, self.row(flow)?);
         let [of_flow, own] = [far.config(), near.config()].map(|options| options.handshake);
         if of_flow != own {
@@ -137,7 +137,7 @@ impl RelayTable {
     }
 
     /// The sender towards the mobiles of a group of flows.
-    pub(crate) fn row(&self, flow: &FlowTable) -> Result<Box<dyn SenderRow>, ConfigError> {
+    pub(crate) fn row(&self, flow: &FlowGroup) -> Result<Box<dyn SenderRow>, ConfigError> {
         match &self.sender {
             Some(sender) => SENDERS.resolve(sender).map_err(|error| error.under("sender")),
             None => flow.sender(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ackclock_core::results::RunResult;
 use ackclock_core::{ConfigError, Span, Streams, Time};
-use ackclock_edge::Channel;
+use ackclock_edge::ChannelSharing;
 use ackclock_link::{Files, path};
 use ackclock_tcp::host;
 
@@ -57,8 +57,8 @@ pub fn run(
     let flows = plan::flows(tables).map_err(|error| scenario.error(&error))?;
     options.progress.begin(flows.len());
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
-        Channel::Shared => flows.chunk_by(|one, next| one.cell == next.cell).collect(),
-        Channel::Dedicated => flows.chunks(1).collect(),
+        ChannelSharing::Shared => flows.chunk_by(|one, next| one.cell == next.cell).collect(),
+        ChannelSharing::Dedicated => flows.chunks(1).collect(),
     };
     let mut course = Course {
         scenario,
@@ -91,8 +91,8 @@ fn recorder(
     let Some(interval) = interval else { return Ok(None) };
     let lasting = flows.iter().filter(|flow| builder.groups[flow.group].lasts).count();
     let edges = match builder.tables.edge.channel {
-        Channel::Shared => builder.tables.edge.radio().cells as usize,
-        Channel::Dedicated => flows.len(),
+        ChannelSharing::Shared => builder.tables.edge.radio().cells as usize,
+        ChannelSharing::Dedicated => flows.len(),
     };
     Recorder::new(interval, builder.tables, lasting, edges).map(Some)
 }
@@ -168,11 +168,11 @@ impl Course<'_> {
     /// A channel of one flow has chance of its own, whatever other flows there are, and so has each cell.
     fn streams_of(&self, flows: &[FlowPlan]) -> Streams {
         match self.scenario.tables().edge.channel {
-            Channel::Shared => match flows[0].cell {
+            ChannelSharing::Shared => match flows[0].cell {
                 0 => self.streams.clone(),
                 cell => self.streams.within(&format!("cell {cell}")),
             },
-            Channel::Dedicated => self.streams.within(&format!("flow {}", flows[0].id)),
+            ChannelSharing::Dedicated => self.streams.within(&format!("flow {}", flows[0].id)),
         }
     }
 }

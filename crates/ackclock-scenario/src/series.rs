@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use ackclock_core::{ConfigError, FlowId, Histogram, Span, Time};
-use ackclock_edge::{Channel, EdgeConfig};
+use ackclock_edge::{ChannelSharing, EdgeConfig};
 use ackclock_link::Direction;
 use ackclock_tcp::Sender;
 
@@ -59,7 +59,7 @@ impl Series {
 pub(crate) struct Recorder {
     interval: Span,
     samples: u64,
-    channel: Channel,
+    channel: ChannelSharing,
     /// What link layers show of their state, in each direction.
     gauges: Vec<String>,
     /// Quantities of a relay for each flow: none without one.
@@ -152,9 +152,9 @@ impl Recorder {
         };
         let mut names: Vec<_> = lasting.iter().flat_map(of_flow).collect();
         let edge = match self.channel {
-            Channel::Shared if flows[0].cell == 0 => "edge".to_owned(),
-            Channel::Shared => format!("edge{}", flows[0].cell),
-            Channel::Dedicated => format!("edge{}", flows[0].id),
+            ChannelSharing::Shared if flows[0].cell == 0 => "edge".to_owned(),
+            ChannelSharing::Shared => format!("edge{}", flows[0].cell),
+            ChannelSharing::Dedicated => format!("edge{}", flows[0].id),
         };
         names.extend(EDGE.map(|name| format!("{edge}.{name}")));
         names.extend(self.gauges.iter().map(|name| format!("{edge}.{name}")));

@@ -44,7 +44,7 @@ pub struct Tables {
     /// The edge: queue, regulator and the radio channel.
     pub edge: EdgeConfig,
     /// Flows, in groups of equal ones.
-    pub flow: Vec<FlowTable>,
+    pub flow: Vec<FlowGroup>,
     /// Keys and the values of which every combination is run.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub sweep: Map<String, Value>,
@@ -65,7 +65,7 @@ pub struct PathTable {
 /// A group of equal flows.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct FlowTable {
+pub struct FlowGroup {
     /// How many, in each cell where there are several; of a workload whose connections come and go, how many clients.
     pub count: u32,
     /// When the first begins.
@@ -137,7 +137,7 @@ impl Default for Tables {
             path: PathTable::default(),
             relay: None,
             edge: EdgeConfig::default(),
-            flow: vec![FlowTable::default()],
+            flow: vec![FlowGroup::default()],
             sweep: Map::new(),
         }
     }
@@ -149,7 +149,7 @@ impl Default for PathTable {
     }
 }
 
-impl Default for FlowTable {
+impl Default for FlowGroup {
     fn default() -> Self {
         Self {
             count: 1,
@@ -266,7 +266,7 @@ impl Tables {
     /// # Errors
     /// As [`check`](Self::check).
     pub fn complete(&self) -> Result<Value, ConfigError> {
-        let flow = |(index, flow): (usize, &FlowTable)| {
+        let flow = |(index, flow): (usize, &FlowGroup)| {
             flow.complete().map_err(|error| error.under(&format!("flow.{index}")))
         };
         let flow = self.flow.iter().enumerate().map(flow).collect::<Result<_, _>>()?;
@@ -281,7 +281,7 @@ impl Tables {
     }
 
     /// In a cell a flow belongs to users that there are.
-    fn check_user(&self, flow: &FlowTable) -> Result<(), ConfigError> {
+    fn check_user(&self, flow: &FlowGroup) -> Result<(), ConfigError> {
         let Some(users) = self.edge.cell_users().map_err(|error| error.under("edge"))? else { return Ok(()) };
         if (flow.user as usize) < users.len() {
             return Ok(());
@@ -307,7 +307,7 @@ impl PathTable {
     }
 }
 
-impl FlowTable {
+impl FlowGroup {
     fn check(&self) -> Result<(), ConfigError> {
         if self.count == 0 {
             return Err(ConfigError::new("count", "0 is not above 0"));

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use ackclock_core::results::Towards;
 use ackclock_core::{FlowId, Seq, Span, Time, Wakes};
-use ackclock_tcp::sender::State;
-use ackclock_tcp::{Client, News, Receiver, Request, Sender, Supply, Then};
+use ackclock_tcp::sender::SenderState;
+use ackclock_tcp::{Client, EndpointEvent, Receiver, Request, Sender, Supply, Then};
 
 use crate::island::{Boxes, Group};
 use crate::plan::FlowPlan;
@@ -120,7 +120,7 @@ impl Counts {
 
 impl Traffic {
     /// No clients yet, beside so many flows with a connection for the whole run.
-    pub(crate) fn beside(flows: usize) -> Self {
+    pub(crate) fn numbered_from(flows: usize) -> Self {
         Self { first: flows as u32, ..Self::default() }
     }
 
@@ -154,11 +154,11 @@ impl Traffic {
     /// whether there were any.
     pub(crate) fn serve(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let mut served = false;
-        while let Some(news) = boxes.clients.poll_news().or_else(|| boxes.servers.poll_news()) {
+        while let Some(event) = boxes.clients.poll_event().or_else(|| boxes.servers.poll_event()) {
             served = true;
-            match news {
-                News::Reached(flow) => self.answered(now, flow),
-                News::Closed(flow) => self.close(now, flow, boxes),
+            match event {
+                EndpointEvent::Reached(flow) => self.answered(now, flow),
+                EndpointEvent::Closed(flow) => self.close(now, flow, boxes),
             }
         }
         while let Some(flow) = boxes.relay.as_mut().and_then(|boxes| boxes.relay.poll_ended()) {
@@ -292,7 +292,7 @@ impl Traffic {
 
     /// Where both ends are done, they go, and what they did is kept. With a relay the source may be done long before the other end.
     fn close(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
-        let source = boxes.sender(flow).is_none_or(|sender| sender.state() == State::Closed);
+        let source = boxes.sender(flow).is_none_or(|sender| sender.state() == SenderState::Closed);
         if !source || boxes.relay.as_ref().is_some_and(|boxes| !boxes.relay.has_ended(flow)) {
             return;
         }

@@ -7,8 +7,8 @@
 //!
 //! ## What it does
 //! Holds the endpoint of each flow, sender or receiver, hands it what arrives, and sends what it has to send at port 0.
-//! Connections may also come and go: their ends are *watched*, which means that the host tells as [`News`] what becomes of
-//! them, and they are removed. News come at the instant at which they happen, and their flow is due then: who runs a host
+//! Connections may also come and go: their ends are *watched*, which means that the host tells as [`EndpointEvent`] what becomes of
+//! them, and they are removed. Such events come at the instant at which they happen, and their flow is due then: who runs a host
 //! need look for news only where something was due.
 //!
 //! A deadline that moves later, as a retransmission timer does at every ACK, is not written down again: the early wake
@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 
 use crate::receiver::Receiver;
-use crate::sender::{Sender, State};
+use crate::sender::{Sender, SenderState};
 use crate::workload::Supply;
 
 /// The port of the wire.
@@ -37,12 +37,12 @@ pub struct Host {
     endpoints: Vec<Option<Endpoint>>,
     /// One slot a flow.
     wakes: Wakes,
-    news: VecDeque<News>,
+    events: VecDeque<EndpointEvent>,
 }
 
 /// What becomes of a watched end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum News {
+pub enum EndpointEvent {
     /// The receiver has delivered everything up to the first mark that was not reached yet.
     Reached(FlowId),
     /// Everything that the sender sent is acknowledged, or its peer gave up: it has nothing more to do. May be told again
@@ -97,7 +97,7 @@ impl Host {
         self.add(flow, Endpoint::Receiver(Box::new(receiver)), Some(start));
     }
 
-    /// Adds the sender of a connection that will be removed; [`News::Closed`] tells when.
+    /// Adds the sender of a connection that will be removed; [`EndpointEvent::Closed`] tells when.
     ///
     /// # Panics
     /// As [`Self::add_sender`].
@@ -149,13 +149,13 @@ impl Host {
 
     /// Whether there is news.
     #[inline]
-    pub fn has_news(&self) -> bool {
-        !self.news.is_empty()
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// The next news, in the order in which it happened.
-    pub fn poll_news(&mut self) -> Option<News> {
-        self.news.pop_front()
+    pub fn poll_event(&mut self) -> Option<EndpointEvent> {
+        self.events.pop_front()
     }
 
     /// The sender of `flow`, if it is here.
@@ -229,7 +229,7 @@ impl Host {
         while let Some((_, slot)) = self.wakes.first().filter(|(due, _)| *due <= now) {
             let deadline = match &mut self.endpoints[slot] {
                 Some(endpoint) => {
-                    endpoint.tell(FlowId(slot as u32), &mut self.news);
+                    endpoint.note_events(FlowId(slot as u32), &mut self.events);
                     endpoint.wake(now, out)
                 }
                 None => None,
@@ -276,7 +276,7 @@ impl Endpoint {
             // What is news makes the flow due at once.
             Self::WatchedSender(sender) => sender
                 .drive(now, Some(segment), WIRE, out)
-                .or_else(|| (sender.state() == State::Closed).then_some(now)),
+                .or_else(|| (sender.state() == SenderState::Closed).then_some(now)),
             Self::WatchedReceiver(download) => {
                 download.receiver.on_segment(now, segment, &mut |seg: &Segment| out.pass(WIRE, seg));
                 if download.is_reached() { Some(now) } else { download.receiver.poll_timeout() }
@@ -292,19 +292,19 @@ impl Endpoint {
         }
     }
 
-    /// Tells what is news of a watched end.
-    fn tell(&mut self, flow: FlowId, news: &mut VecDeque<News>) {
+    /// Notes what has become of a watched end.
+    fn note_events(&mut self, flow: FlowId, events: &mut VecDeque<EndpointEvent>) {
         match self {
             Self::Sender(_) | Self::Receiver(_) => {}
             Self::WatchedSender(sender) => {
-                if sender.state() == State::Closed {
-                    news.push_back(News::Closed(flow));
+                if sender.state() == SenderState::Closed {
+                    events.push_back(EndpointEvent::Closed(flow));
                 }
             }
             Self::WatchedReceiver(download) => {
                 while download.is_reached() {
                     download.marks.pop_front();
-                    news.push_back(News::Reached(flow));
+                    events.push_back(EndpointEvent::Reached(flow));
                 }
             }
         }

@@ -26,7 +26,7 @@ pub mod undo;
 pub mod workload;
 
 pub use config::{FlowParams, HeaderSize, SenderConfig};
-pub use host::{Host, News};
+pub use host::{EndpointEvent, Host};
 pub use info::TcpInfo;
 pub use receiver::{AckPolicy, Receiver, ReceiverConfig};
 pub use relay::Relay;

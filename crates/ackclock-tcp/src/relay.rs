@@ -32,7 +32,7 @@ use ackclock_core::{
 use self::steerings::Steerings;
 
 use crate::receiver::Receiver;
-use crate::sender::{Sender, State};
+use crate::sender::{Sender, SenderState};
 use crate::workload::Supply;
 
 /// The port towards the servers.
@@ -167,18 +167,18 @@ impl Relay {
         } else {
             pair.on_ack(now, segment, out);
         }
-        self.settle(now, slot);
+        self.note_due(now, slot);
         self.obey(now, out);
     }
 
     /// Writes down when a flow is next due, and whether it has ended.
-    fn settle(&mut self, now: Time, slot: usize) {
+    fn note_due(&mut self, now: Time, slot: usize) {
         let Some(Some(pair)) = self.pairs.get_mut(slot) else { return };
         let due = pair.due();
         if let Some(steerings) = &mut self.steerings {
             steerings.look(now, FlowId(slot as u32), || pair.sender.view());
         }
-        if pair.sender.state() == State::Closed && !pair.ended {
+        if pair.sender.state() == SenderState::Closed && !pair.ended {
             self.end(now, FlowId(slot as u32));
         }
         self.wakes.set(slot, due);
@@ -213,7 +213,7 @@ impl Relay {
             if let Some(Some(pair)) = self.pairs.get_mut(flow.index()) {
                 pair.sender.steer(now, &setting);
                 pair.sender.drive(now, None, pair.to(), out);
-                self.settle(now, flow.index());
+                self.note_due(now, flow.index());
             }
         }
     }
@@ -291,7 +291,7 @@ impl Node for Relay {
             } else {
                 self.wakes.set(slot, None);
             }
-            self.settle(now, slot);
+            self.note_due(now, slot);
         }
         if let Some(steerings) = &mut self.steerings {
             steerings.expire(now);

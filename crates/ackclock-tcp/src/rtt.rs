@@ -111,11 +111,11 @@ pub struct RttEstimator {
     anchor: Anchor,
     config: RtoConfig,
     /// `None` before the first sample.
-    state: Option<State>,
+    estimate: Option<Estimate>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum Estimate {
     Exact {
         srtt: Span,
         rttvar: Span,
@@ -152,7 +152,7 @@ impl RttEstimator {
         let mut estimator = Self {
             anchor: config.anchor,
             config,
-            state: None,
+            estimate: None,
             rto: Span::ZERO,
             backoff: 0,
             min_rtt: Span::MAX,
@@ -184,18 +184,18 @@ impl RttEstimator {
 
     /// The smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
-        self.state.map(|state| match state {
-            State::Exact { srtt, .. } | State::Bounded { srtt, .. } => srtt,
-            State::Coarse { s, .. } => Span::from_nanos(self.config.tick.as_nanos() * s as u64 / 8),
+        self.estimate.map(|state| match state {
+            Estimate::Exact { srtt, .. } | Estimate::Bounded { srtt, .. } => srtt,
+            Estimate::Coarse { s, .. } => Span::from_nanos(self.config.tick.as_nanos() * s as u64 / 8),
         })
     }
 
     /// The smoothed variation.
     pub fn rttvar(&self) -> Option<Span> {
-        self.state.map(|state| match state {
-            State::Exact { rttvar, .. } => rttvar,
-            State::Bounded { margin, .. } => margin / 4,
-            State::Coarse { v, .. } => Span::from_nanos(self.config.tick.as_nanos() * v as u64 / 4),
+        self.estimate.map(|state| match state {
+            Estimate::Exact { rttvar, .. } => rttvar,
+            Estimate::Bounded { margin, .. } => margin / 4,
+            Estimate::Coarse { v, .. } => Span::from_nanos(self.config.tick.as_nanos() * v as u64 / 4),
         })
     }
 
@@ -234,14 +234,14 @@ impl RttEstimator {
             self.take_bounded(rtt, una, next);
             return;
         }
-        let (srtt, rttvar) = match self.state {
+        let (srtt, rttvar) = match self.estimate {
             // RFC 6298 (2.3): rttvar first.
-            Some(State::Exact { srtt, rttvar }) => {
+            Some(Estimate::Exact { srtt, rttvar }) => {
                 ((srtt * 7 + rtt) / 8, (rttvar * 3 + srtt.abs_diff(rtt)) / 4)
             }
             _ => (rtt, rtt / 2),
         };
-        self.accept(State::Exact { srtt, rttvar });
+        self.accept(Estimate::Exact { srtt, rttvar });
     }
 
     /// The segment up to `end` leaves again: its time would mean nothing (Karn).
@@ -274,10 +274,10 @@ impl RttEstimator {
             let (srtt, rttvar) = previous;
             let (srtt, rttvar) = (srtt.max(rtt), rttvar.max(rtt / 2));
             self.accept(match self.config.bounds {
-                Bounds::Timeout => State::Exact { srtt, rttvar },
+                Bounds::Timeout => Estimate::Exact { srtt, rttvar },
                 Bounds::Variation => {
                     let margin = (rttvar * 4).max(self.config.min);
-                    State::Bounded { srtt, deviation: rttvar * 4, peak: margin, margin, round: next }
+                    Estimate::Bounded { srtt, deviation: rttvar * 4, peak: margin, margin, round: next }
                 }
             });
         }
@@ -292,9 +292,15 @@ impl RttEstimator {
     /// Linux's form: the deviation is kept as four times its value, as in Jacobson's appendix.
     fn take_bounded(&mut self, rtt: Span, una: Seq, next: Seq) {
         let least = self.config.min;
-        let Some(State::Bounded { srtt, deviation, peak, margin, mut round }) = self.state else {
+        let Some(Estimate::Bounded { srtt, deviation, peak, margin, mut round }) = self.estimate else {
             let margin = (rtt * 2).max(least);
-            self.accept(State::Bounded { srtt: rtt, deviation: rtt * 2, peak: margin, margin, round: next });
+            self.accept(Estimate::Bounded {
+                srtt: rtt,
+                deviation: rtt * 2,
+                peak: margin,
+                margin,
+                round: next,
+            });
             return;
         };
         let error = srtt.abs_diff(rtt);
@@ -310,7 +316,7 @@ impl RttEstimator {
             margin = (margin * 3 + peak) / 4;
             (peak, round) = (least, next);
         }
-        self.accept(State::Bounded { srtt: (srtt * 7 + rtt) / 8, deviation, peak, margin, round });
+        self.accept(Estimate::Bounded { srtt: (srtt * 7 + rtt) / 8, deviation, peak, margin, round });
     }
 
     /// The sample in whole ticks as a clock of that granularity would see it.
@@ -318,32 +324,32 @@ impl RttEstimator {
         let tick = self.config.tick.as_nanos();
         let into_tick = sent_at.as_nanos() % tick;
         let r = (((rtt.as_nanos() + into_tick) / tick) as i64).max(1);
-        let state = match self.state {
-            Some(State::Coarse { s, v }) => {
+        let state = match self.estimate {
+            Some(Estimate::Coarse { s, v }) => {
                 let delta = r - (s >> 3);
                 let deviation = delta.abs() - (v >> 2);
-                State::Coarse { s: (s + delta).max(1), v: (v + deviation).max(1) }
+                Estimate::Coarse { s: (s + delta).max(1), v: (v + deviation).max(1) }
             }
-            _ => State::Coarse { s: r << 3, v: r << 1 },
+            _ => Estimate::Coarse { s: r << 3, v: r << 1 },
         };
         self.accept(state);
     }
 
-    fn accept(&mut self, state: State) {
-        self.state = Some(state);
+    fn accept(&mut self, state: Estimate) {
+        self.estimate = Some(state);
         self.backoff = 0;
         self.update_rto();
     }
 
     fn update_rto(&mut self) {
-        let base = match self.state {
+        let base = match self.estimate {
             None => self.config.initial,
-            Some(State::Exact { srtt, rttvar }) => srtt + self.config.granularity.max(rttvar * 4),
-            Some(State::Bounded { srtt, margin, .. }) => srtt + margin,
-            Some(State::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
+            Some(Estimate::Exact { srtt, rttvar }) => srtt + self.config.granularity.max(rttvar * 4),
+            Some(Estimate::Bounded { srtt, margin, .. }) => srtt + margin,
+            Some(Estimate::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
         };
         // Without a sample the initial value stands, even below the lower limit.
-        let base = if self.state.is_some() { base.max(self.config.min) } else { base };
+        let base = if self.estimate.is_some() { base.max(self.config.min) } else { base };
         self.rto = (base * (1 << self.backoff)).min(self.config.max);
     }
 }

@@ -42,7 +42,7 @@ pub struct Scoreboard {
     /// Bytes SACKed; bytes lost and not SACKed; bytes sent again and not SACKed.
     sacked: u32,
     lost: u32,
-    again: u32,
+    retransmitted: u32,
     /// One past the highest SACKed record.
     sacked_end: Index,
     /// Every unSACKed record below is lost.
@@ -77,7 +77,7 @@ impl Scoreboard {
             next: 0,
             sacked: 0,
             lost: 0,
-            again: 0,
+            retransmitted: 0,
             sacked_end: 0,
             edge: 0,
             above_bytes: 0,
@@ -103,7 +103,7 @@ impl Scoreboard {
 
     /// Estimate of what is still in the network, bytes (`pipe` of RFC 6675); after going back, what was sent since.
     pub fn in_flight(&self) -> u32 {
-        self.next_seq().since(self.una).saturating_sub(self.sacked + self.lost) + self.again
+        self.next_seq().since(self.una).saturating_sub(self.sacked + self.lost) + self.retransmitted
     }
 
     /// Bytes lost and not SACKed.
@@ -170,7 +170,7 @@ impl Scoreboard {
         let record = self.sent.get_mut(index);
         // What goes out in sequence counts as in flight by its place below `next`.
         if !in_sequence && !record.marks.has(Marks::AGAIN.with(Marks::SACKED)) {
-            self.again += u32::from(record.len);
+            self.retransmitted += u32::from(record.len);
             record.marks.set(Marks::AGAIN);
         }
         record.marks.set(Marks::REPEATED);
@@ -255,7 +255,7 @@ impl Scoreboard {
         for index in self.sent.first()..self.sent.end() {
             self.sent.get_mut(index).marks.clear(Marks::AGAIN);
         }
-        self.again = 0;
+        self.retransmitted = 0;
         self.next = self.sent.first();
     }
 
@@ -264,7 +264,7 @@ impl Scoreboard {
         for index in self.sent.first()..self.sent.end() {
             self.sent.get_mut(index).marks.clear(Marks::AGAIN.with(Marks::LOST));
         }
-        (self.lost, self.again) = (0, 0);
+        (self.lost, self.retransmitted) = (0, 0);
         self.next = self.sent.end();
         self.recount_above();
     }
@@ -318,7 +318,7 @@ impl Scoreboard {
             self.lost -= len;
         }
         if record.marks.has(Marks::AGAIN) {
-            self.again -= len;
+            self.retransmitted -= len;
         }
         0
     }

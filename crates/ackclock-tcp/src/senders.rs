@@ -65,7 +65,7 @@ pub trait SenderRow: fmt::Debug + Send + Sync {
 type InLinux<R> = <R as Recovery>::InLinux;
 
 /// What a row is made of.
-pub trait Parts: 'static {
+pub trait SenderParts: 'static {
     /// How losses are found and repaired.
     type Recovery: Recovery + 'static;
     /// How much may be in flight.
@@ -90,7 +90,7 @@ macro_rules! row {
         #[derive(Clone, Copy, Debug)]
         pub enum $name {}
 
-        impl Parts for $name {
+        impl SenderParts for $name {
             type Recovery = $recovery;
             type Control = $control;
             const HELP: &'static str = concat!($($help),+);
@@ -136,7 +136,7 @@ row! {
     BbrRow = Sack, Bbr
 }
 
-impl<P: Parts> SenderRow for Row<P> {
+impl<P: SenderParts> SenderRow for Row<P> {
     fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError> {
         params.check(self.config.timestamps.unwrap_or(P::DEFAULTS.timestamps))?;
         let config = &self.config;
@@ -180,7 +180,7 @@ impl<P: Parts> SenderRow for Row<P> {
     }
 }
 
-impl<P: Parts> Row<P> {
+impl<P: SenderParts> Row<P> {
     /// The options with what they leave open filled in.
     fn new(config: SenderConfig) -> Self {
         let config = SenderConfig {
@@ -193,7 +193,7 @@ impl<P: Parts> Row<P> {
     }
 }
 
-impl<P: Parts> Config for Row<P> {
+impl<P: SenderParts> Config for Row<P> {
     const RENAMED: &'static [(&'static str, &'static str)] = &[("repair", "stack")];
 
     fn chosen_defaults(table: &Value) -> Option<Value> {
@@ -211,37 +211,37 @@ impl<P: Parts> Config for Row<P> {
     }
 }
 
-impl<P: Parts> Default for Row<P> {
+impl<P: SenderParts> Default for Row<P> {
     fn default() -> Self {
         Self::new(SenderConfig::default())
     }
 }
 
-impl<P: Parts> Clone for Row<P> {
+impl<P: SenderParts> Clone for Row<P> {
     fn clone(&self) -> Self {
         Self { config: Arc::clone(&self.config), parts: PhantomData }
     }
 }
 
-impl<P: Parts> fmt::Debug for Row<P> {
+impl<P: SenderParts> fmt::Debug for Row<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
     }
 }
 
-impl<P: Parts> Serialize for Row<P> {
+impl<P: SenderParts> Serialize for Row<P> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.config.serialize(serializer)
     }
 }
 
-impl<'de, P: Parts> Deserialize<'de> for Row<P> {
+impl<'de, P: SenderParts> Deserialize<'de> for Row<P> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         SenderConfig::deserialize(deserializer).map(Self::new)
     }
 }
 
-impl<P: Parts> JsonSchema for Row<P> {
+impl<P: SenderParts> JsonSchema for Row<P> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         SenderConfig::schema_name()
     }

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, SynOptions, Timestamps};
-use ackclock_tcp::sender::State;
+use ackclock_tcp::sender::SenderState;
 use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, Supply};
 use serde_json::json;
 
@@ -250,7 +250,7 @@ fn sack_rescues_the_last_segment_when_nothing_else_may_be_sent() {
     let mut last = script.ack_segment(8);
     last.ack += 1;
     script.sender.on_segment(at(201), &last);
-    assert_eq!(script.sender.state(), State::Closed);
+    assert_eq!(script.sender.state(), SenderState::Closed);
     assert_eq!(script.sender.finished_at(), Some(at(201)));
     assert_eq!(script.sender.acknowledged(), 8_000);
 }
@@ -440,7 +440,7 @@ fn the_last_segment_of_a_file_carries_the_fin() {
     let mut ack = script.ack_segment(2);
     ack.ack = Seq(2501);
     script.sender.on_segment(now, &ack);
-    assert_eq!(script.sender.state(), State::Closed);
+    assert_eq!(script.sender.state(), SenderState::Closed);
     assert_eq!((script.sender.acknowledged(), script.sender.poll_timeout()), (2500, None));
 }
 
@@ -475,7 +475,7 @@ fn the_handshake_agrees_on_what_both_offer() {
     (ack.seq, ack.window) = (Seq(701), 1000);
     ack.set_timestamps(Timestamps { value: 177, echo: 5 });
     script.sender.on_segment(at(105), &ack);
-    assert_eq!(script.sender.state(), State::Established);
+    assert_eq!(script.sender.state(), SenderState::Established);
     assert_eq!(script.sender.srtt(), Some(Span::from_millis(100)));
     let data = script.segments(at(105));
     assert_eq!(
@@ -657,8 +657,12 @@ fn an_older_timestamp_is_not_taken() {
 #[test]
 fn a_reset_ends_the_connection_if_its_number_lies_in_the_window() {
     // What is expected next is 1, and the sender offers 65 535 bytes.
-    let cases =
-        [(0, State::Established), (1, State::Closed), (65_535, State::Closed), (65_536, State::Established)];
+    let cases = [
+        (0, SenderState::Established),
+        (1, SenderState::Closed),
+        (65_535, SenderState::Closed),
+        (65_536, SenderState::Established),
+    ];
     for (seq, state) in cases {
         let mut script = Script::new(json!("reno"), 2);
         script.sent(at(0));

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Message, Node, Outbox, Segment, Seq, Size, Span, Time};
 use ackclock_tcp::receiver::Opening;
-use ackclock_tcp::sender::State;
+use ackclock_tcp::sender::SenderState;
 use ackclock_tcp::{FlowParams, Host, Receiver, ReceiverConfig, SENDERS, Supply};
 use ackclock_testkit::{Counting, allocations};
 use serde_json::json;
@@ -114,7 +114,7 @@ fn seventy_files_arrive_whole_and_every_connection_ends() {
     pair.run(Time::ZERO + Span::from_secs(600));
     for flow in (0..70).map(FlowId) {
         let (sender, receiver) = (pair.server.sender(flow).unwrap(), pair.client.receiver(flow).unwrap());
-        assert_eq!(sender.state(), State::Closed, "{flow:?}");
+        assert_eq!(sender.state(), SenderState::Closed, "{flow:?}");
         assert_eq!(receiver.delivered_bytes(), 123_456, "{flow:?}");
         assert!(receiver.finished_at().unwrap() <= sender.finished_at().unwrap());
     }

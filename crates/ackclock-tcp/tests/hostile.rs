@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, Timestamps};
-use ackclock_tcp::sender::State;
+use ackclock_tcp::sender::SenderState;
 use ackclock_tcp::{FlowParams, SENDERS, Sender, Supply};
 use ackclock_testkit::cases;
 use proptest::prelude::*;
@@ -126,7 +126,7 @@ impl Wire {
         assert!(self.sender.cwnd() >= MSS, "window {}", self.sender.cwnd());
         assert!(self.sender.rto() > Span::ZERO);
         let running = self.sender.poll_timeout().is_some();
-        assert!(running || self.sender.state() == State::Closed, "neither timer nor end");
+        assert!(running || self.sender.state() == SenderState::Closed, "neither timer nor end");
     }
 
     fn apply(&mut self, op: &Op) {
@@ -169,7 +169,7 @@ impl Wire {
     /// A peer that has everything and says so: the rest of the file must go through.
     fn finish(&mut self) {
         for _ in 0..2_000 {
-            if self.sender.state() == State::Closed {
+            if self.sender.state() == SenderState::Closed {
                 return;
             }
             let mut ack = Segment::pure_ack(FlowId(0), self.max, 40);
@@ -179,7 +179,7 @@ impl Wire {
             self.edge = self.max + (u32::from(u16::MAX) << 4);
             self.sender.on_segment(self.now, &ack);
             self.drain();
-            if self.sender.flight() == 0 && self.sender.state() != State::Closed {
+            if self.sender.flight() == 0 && self.sender.state() != SenderState::Closed {
                 self.now = self.sender.poll_timeout().expect("something is due").max(self.now);
                 self.sender.on_timeout(self.now);
                 self.drain();

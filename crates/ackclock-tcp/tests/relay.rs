@@ -77,7 +77,7 @@ impl Node for Wire {
 }
 
 ackclock_core::nodes! {
-    enum Station {
+    enum AnyNode {
         Host(Host),
         Wire(Wire),
         Relay(Relay),
@@ -96,7 +96,7 @@ struct Case {
 }
 
 struct Download {
-    engine: Engine<Station>,
+    engine: Engine<AnyNode>,
     servers: NodeId,
     relay: NodeId,
     clients: NodeId,
@@ -256,5 +256,5 @@ fn a_reset_of_the_mobile_reaches_the_server_and_ends_both() {
     download.engine.inject(now, relay, relay::EDGE, Message::Segment(reset));
     assert!(download.relay().has_ended(FLOW));
     download.engine.advance(now + Span::from_secs(1));
-    assert_eq!(download.sent().state(), ackclock_tcp::sender::State::Closed);
+    assert_eq!(download.sent().state(), ackclock_tcp::sender::SenderState::Closed);
 }

@@ -63,7 +63,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
             }
             Err(message) => {
                 refused += 1;
-                output::tell(&message);
+                output::remark(&message);
             }
         }
     }
@@ -73,8 +73,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     match (refused, failed) {
         (0, 0) => Ok(()),
-        (0, _) => Err(Failure::Told(1)),
-        _ => Err(Failure::Told(2)),
+        (0, _) => Err(Failure::Reported(1)),
+        _ => Err(Failure::Reported(2)),
     }
 }
 

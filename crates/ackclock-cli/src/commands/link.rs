@@ -28,7 +28,7 @@ use crate::scenario_file::say_dropped;
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    request: Option<change::Request>,
+    request: Option<change::Verb>,
     /// The link from the command: a recording or a rate.
     #[arg(value_name = "UP", required_unless_present = "scenario")]
     up: Option<OsString>,
@@ -63,14 +63,14 @@ pub(crate) struct Args {
     #[arg(long)]
     generate: bool,
     #[command(flatten)]
-    around: Around,
+    environment: Environment,
     #[command(flatten)]
     spelling: Spelling,
 }
 
 /// What surrounds a link.
 #[derive(Debug, clap::Args)]
-struct Around {
+struct Environment {
     /// Run this server (a command line for the shell) at the other end of the link, in a network of its own that nothing
     /// else reaches. The command finds it at $ACKCLOCK_BASE.
     #[arg(long, value_name = "COMMAND LINE", conflicts_with = "closed")]
@@ -122,10 +122,10 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         return output::print(&text::generated(&scenario, &text.folder)?);
     }
     if let Some(ignored) = text.ignored() {
-        output::tell(&ignored);
+        output::remark(&ignored);
     }
     if let Some(ignored) = args.spelling.ignored() {
-        output::tell(&ignored);
+        output::remark(&ignored);
     }
     live::run(args, &text, &scenario, files)
 }

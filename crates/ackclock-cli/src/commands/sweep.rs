@@ -74,7 +74,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     say_defaults(&scenario);
     if scenario.swept().is_empty() {
-        output::tell(&format!("{}: there is no [sweep], so it is one point", scenario.name()));
+        output::remark(&format!("{}: there is no [sweep], so it is one point", scenario.name()));
     }
     say_dropped(points.iter().map(|point| &point.scenario));
     let jobs = jobs(&points);

@@ -28,13 +28,13 @@ fn data(number: u32) -> Segment {
 enum Did {
     Forwarded(u32),
     /// An ACK was made.
-    Told(u32),
+    Acknowledged(u32),
     Resent(u32),
     Discarded(u32),
     Released(u32),
 }
 
-use Did::{Discarded, Forwarded, Released, Resent, Told};
+use Did::{Acknowledged, Discarded, Forwarded, Released, Resent};
 
 /// An agent whose packets leave the queue at once.
 struct Bench {
@@ -81,7 +81,7 @@ impl Bench {
         let mut did = Vec::new();
         while let Some(output) = self.agent.poll_output(self.now) {
             did.push(match output {
-                Output::ToSender(ack) if ack.is_made() => Told(ack.ack.0 / PAYLOAD),
+                Output::ToSender(ack) if ack.is_made() => Acknowledged(ack.ack.0 / PAYLOAD),
                 Output::ToSender(ack) => Forwarded(ack.ack.0 / PAYLOAD),
                 Output::Discard(ack) => Discarded(ack.ack.0 / PAYLOAD),
                 Output::Release(copy) => Released(copy.seq.0 / PAYLOAD),
@@ -118,7 +118,7 @@ fn data_rule_2_a_repetition_of_what_is_outstanding_is_the_sources_business() {
 fn data_rule_2_a_repetition_of_what_is_acknowledged_is_answered_and_dropped() {
     let mut bench = Bench::started();
     assert_eq!(bench.data(0), Verdict::Drop);
-    assert_eq!(bench.did(), [Told(1)]);
+    assert_eq!(bench.did(), [Acknowledged(1)]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(crate) enum Count {
 
 /// What an ACK from the mobile says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum AckKind {
     /// It acknowledges more than any before.
     Advance,
     /// It repeats the last one while data is outstanding, with the window that the receiver gave before (RFC 5681
@@ -145,7 +145,7 @@ impl Dequeued {
     }
 
     /// An ACK comes from the mobile.
-    pub(super) fn on_ack(&mut self, ack: &Segment, view: LinkView) -> News {
+    pub(super) fn on_ack(&mut self, ack: &Segment, view: LinkView) -> AckKind {
         self.see(view);
         self.printed = self.printed.saturating_sub(1);
         let offered = std::mem::replace(&mut self.offered, ack.window);
@@ -153,11 +153,11 @@ impl Dequeued {
             self.acked = Some(ack.ack);
             // What is acknowledged has left the queue, seen or not.
             self.left = later(self.left, ack.ack);
-            return News::Advance;
+            return AckKind::Advance;
         }
         let repeats = self.acked == Some(ack.ack) && offered == ack.window && ack.is_pure_ack();
         let outstanding = self.arrived.is_some_and(|arrived| arrived.after(ack.ack));
-        if repeats && outstanding { News::Duplicate } else { News::Other }
+        if repeats && outstanding { AckKind::Duplicate } else { AckKind::Other }
     }
 
     /// Whether the mobile has acknowledged all of a segment.

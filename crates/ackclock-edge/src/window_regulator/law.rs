@@ -6,7 +6,7 @@
 
 use ackclock_core::{ConfigError, LARGEST_WINDOW_SCALE, Segment, Seq};
 
-use super::dequeued::News;
+use super::dequeued::AckKind;
 
 /// What has been advertised to the source of one flow.
 #[derive(Debug)]
@@ -55,9 +55,9 @@ impl WindowLaw {
 
     /// Writes the window of an ACK that says `news`, so that the source may send up to `target`; leaves it alone where that
     /// is not known.
-    pub(super) fn write(&mut self, ack: &mut Segment, news: News, target: Option<Seq>, least: u32) {
+    pub(super) fn write(&mut self, ack: &mut Segment, kind: AckKind, target: Option<Seq>, least: u32) {
         match target {
-            Some(target) if news == News::Duplicate => self.repeat(ack, target, least),
+            Some(target) if kind == AckKind::Duplicate => self.repeat(ack, target, least),
             Some(target) => self.advertise(ack, target, least),
             None => {}
         }
@@ -122,7 +122,7 @@ mod tests {
 
     /// The field that goes out with an advancing ACK.
     fn advertised(law: &mut WindowLaw, mut ack: Segment, target: u32) -> u16 {
-        law.write(&mut ack, News::Advance, Some(Seq(target)), 0);
+        law.write(&mut ack, AckKind::Advance, Some(Seq(target)), 0);
         ack.window
     }
 
@@ -166,7 +166,7 @@ mod tests {
         let mut law = WindowLaw::new(None);
         assert_eq!(advertised(&mut law, ack(0, 50_000, Some(0)), 10_000), 10_000);
         let mut duplicate = ack(0, 5000, Some(0));
-        law.write(&mut duplicate, News::Duplicate, Some(Seq(10_000)), 0);
+        law.write(&mut duplicate, AckKind::Duplicate, Some(Seq(10_000)), 0);
         assert_eq!(duplicate.window, 5000);
     }
 
@@ -193,7 +193,7 @@ mod tests {
         let mut law = WindowLaw::new(None);
         assert_eq!(advertised(&mut law, ack(0, 50_000, Some(0)), 10_000), 10_000);
         let mut duplicate = ack(0, 50_000, Some(0));
-        law.write(&mut duplicate, News::Duplicate, Some(Seq(12_000)), 0);
+        law.write(&mut duplicate, AckKind::Duplicate, Some(Seq(12_000)), 0);
         assert_eq!(duplicate.window, 10_000);
         // What follows makes up for it.
         assert_eq!(advertised(&mut law, ack(1000, 50_000, Some(0)), 13_000), 12_000);
@@ -203,7 +203,7 @@ mod tests {
     fn the_least_window_is_told_whatever_the_edge() {
         let mut law = WindowLaw::new(None);
         let mut ack = ack(5000, 50_000, Some(0));
-        law.write(&mut ack, News::Advance, Some(Seq(5500)), 2920);
+        law.write(&mut ack, AckKind::Advance, Some(Seq(5500)), 2920);
         assert_eq!(ack.window, 2920);
     }
 

@@ -18,7 +18,7 @@ pub(crate) mod wrs;
 use ackclock_core::{Flags, Segment, Seq, Time};
 use ackclock_link::{Cause, LinkView};
 
-use dequeued::{Count, Dequeued, News};
+use dequeued::{AckKind, Count, Dequeued};
 use floor::Floor;
 use law::WindowLaw;
 
@@ -90,16 +90,16 @@ impl Advertiser {
         edge: impl FnOnce(&Dequeued, Seq) -> Option<Seq>,
     ) {
         if tells_a_window(ack) {
-            let news = self.accounts.on_ack(ack, view);
+            let kind = self.accounts.on_ack(ack, view);
             let edge = edge(&self.accounts, ack.ack);
-            self.write(now, ack, news, edge);
+            self.write(now, ack, kind, edge);
         }
     }
 
     /// Writes the window of an ACK that says `news`, so that the source may send up to `edge`.
-    fn write(&mut self, now: Time, ack: &mut Segment, news: News, edge: Option<Seq>) {
+    fn write(&mut self, now: Time, ack: &mut Segment, kind: AckKind, edge: Option<Seq>) {
         let before = self.law.edge();
-        self.law.write(ack, news, edge, self.least());
+        self.law.write(ack, kind, edge, self.least());
         if let (Some(floor), Some(told)) = (&mut self.floor, self.law.edge())
             && before.is_none_or(|before| told.after(before))
         {

@@ -31,7 +31,7 @@ use ackclock_link::{Cause, Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dequeued::{Count, News};
+use super::dequeued::{AckKind, Count};
 use super::{Advertiser, floor, law, tells_a_window};
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
 
@@ -184,7 +184,7 @@ impl WindowRegulator {
         let overrun = if printed { self.advertiser.accounts.payload() } else { 0 };
         let edge =
             self.advertiser.accounts.right_edge(ack.ack, self.held.len() as u32).map(|edge| edge + overrun);
-        self.advertiser.write(now, &mut ack, News::Advance, edge);
+        self.advertiser.write(now, &mut ack, AckKind::Advance, edge);
         self.output.push_back(Output::ToSender(ack));
         self.waiting_since = now;
     }
@@ -196,8 +196,8 @@ impl WindowRegulator {
     }
 
     /// Holds an ACK that says something new; all else goes at once, and takes what is held with it.
-    fn take(&mut self, now: Time, mut ack: Segment, news: News) {
-        if news == News::Advance && ack.is_pure_ack() && self.advertiser.regulates(&ack) {
+    fn take(&mut self, now: Time, mut ack: Segment, kind: AckKind) {
+        if kind == AckKind::Advance && ack.is_pure_ack() && self.advertiser.regulates(&ack) {
             if self.held.is_empty() {
                 self.waiting_since = now;
             }
@@ -207,7 +207,7 @@ impl WindowRegulator {
         }
         self.release_all(now);
         let edge = self.advertiser.accounts.right_edge(ack.ack, 0);
-        self.advertiser.write(now, &mut ack, news, edge);
+        self.advertiser.write(now, &mut ack, kind, edge);
         self.output.push_back(Output::ToSender(ack));
     }
 }
@@ -248,8 +248,8 @@ impl Regulator for WindowRegulator {
             self.output.push_back(Output::ToSender(ack));
             return;
         }
-        let news = self.advertiser.accounts.on_ack(&ack, view);
-        self.take(now, ack, news);
+        let kind = self.advertiser.accounts.on_ack(&ack, view);
+        self.take(now, ack, kind);
     }
 
     fn handle_timeout(&mut self, now: Time, _: LinkView) {

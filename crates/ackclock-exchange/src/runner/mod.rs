@@ -8,7 +8,7 @@ mod expect;
 use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Span, Time};
-use ackclock_tcp::sender::State;
+use ackclock_tcp::sender::SenderState;
 
 use self::expect::Expected;
 use crate::connection::Connection;
@@ -111,7 +111,7 @@ impl Run {
         match call {
             Call::Nothing => {}
             Call::Accept => match self.connection.sender().state() {
-                State::Established | State::Closed => {}
+                SenderState::Established | SenderState::Closed => {}
                 _ => return Err("the handshake is not over".to_owned()),
             },
             Call::Connect => self.connection.connect(self.now),

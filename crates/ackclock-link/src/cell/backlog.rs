@@ -75,17 +75,17 @@ impl FlowQueue {
         &mut self,
         now: Time,
         segment: &Segment,
-        beside: Load,
+        unqueued: Load,
         place: Place,
         ticket: u64,
     ) -> Result<(), Cause> {
         match place {
             Place::Back => {
-                self.queue.enqueue(now, segment, beside)?;
+                self.queue.enqueue(now, segment, unqueued)?;
                 self.tickets.push_back(ticket);
             }
             Place::Front => {
-                self.queue.enqueue_front(now, segment, beside)?;
+                self.queue.enqueue_front(now, segment, unqueued)?;
                 // The flow keeps the turn that it had.
                 self.tickets.push_front(self.tickets.front().copied().unwrap_or(ticket));
             }
@@ -106,12 +106,12 @@ impl Backlog {
         }
     }
 
-    /// Takes a segment; `beside` is what counts against the capacity without waiting here.
+    /// Takes a segment; `unqueued` is what counts against the capacity without waiting here.
     pub(super) fn enqueue(
         &mut self,
         now: Time,
         segment: &Segment,
-        beside: Load,
+        unqueued: Load,
         place: Place,
     ) -> Result<(), Cause> {
         let id = segment.flow;
@@ -120,12 +120,12 @@ impl Backlog {
         let Some(flow) = &mut self.flows[id.index()] else { return Ok(()) };
         flow.account.on_arrival(now, &rules.short);
         if rules.buffer == BufferPer::User && rules.overflow == Overflow::Arriving {
-            let load = self.users[flow.user as usize].load + Load::of(segment) + beside;
+            let load = self.users[flow.user as usize].load + Load::of(segment) + unqueued;
             if !rules.plan.capacity().holds(load) {
                 return Err(Cause::Full);
             }
         }
-        flow.put(now, segment, beside, place, ticket)?;
+        flow.put(now, segment, unqueued, place, ticket)?;
         flow.account.count(CountsAt::Enqueued, segment.wire_bytes(), &rules.short);
         flow.ended = false;
         self.next_ticket += 1;
@@ -135,9 +135,9 @@ impl Backlog {
             user.active.push(id.0);
         }
         let number = flow.user;
-        self.settle(id.0);
+        self.collect_drops(id.0);
         if self.rules.buffer == BufferPer::User {
-            self.drop_surplus(now, number, beside);
+            self.drop_surplus(now, number, unqueued);
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Backlog {
                 user.active.retain(|&other| other != id);
                 user.active.push(id);
             }
-            self.settle(id);
+            self.collect_drops(id);
             if next.is_some() {
                 return next;
             }
@@ -276,7 +276,7 @@ impl Backlog {
     }
 
     /// Takes note of what the queue of a flow has dropped, and of its end.
-    fn settle(&mut self, id: u32) {
+    fn collect_drops(&mut self, id: u32) {
         let Some(flow) = &mut self.flows[id as usize] else { return };
         let user = &mut self.users[flow.user as usize];
         while let Some(dropped) = flow.queue.poll_dropped() {
@@ -293,8 +293,8 @@ impl Backlog {
     }
 
     /// Drops from the head of the longest queue of a user until the rest fits; among equals from the lowest flow.
-    fn drop_surplus(&mut self, now: Time, user: u32, beside: Load) {
-        while !self.rules.plan.capacity().holds(self.users[user as usize].load + beside) {
+    fn drop_surplus(&mut self, now: Time, user: u32, unqueued: Load) {
+        while !self.rules.plan.capacity().holds(self.users[user as usize].load + unqueued) {
             let active = &self.users[user as usize].active;
             let bytes =
                 |id: u32| self.flows[id as usize].as_ref().map_or(0, |of| of.queue.waiting(FlowId(id)).bytes);
@@ -307,7 +307,7 @@ impl Backlog {
                 self.users[user as usize].load -= Load::of(&segment);
                 self.dropped.push_back((segment, Cause::Full));
             }
-            self.settle(id);
+            self.collect_drops(id);
         }
     }
 }

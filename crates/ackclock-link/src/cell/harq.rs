@@ -95,7 +95,7 @@ impl HarqConfig {
 pub(super) struct Harq {
     errors: AnyErrorProcess,
     /// Where repetitions fail otherwise.
-    again: Option<AnyErrorProcess>,
+    repetition_errors: Option<AnyErrorProcess>,
     delay: Span,
     limit: u32,
     order: DeliveryOrder,
@@ -113,7 +113,7 @@ pub(super) struct Harq {
 
 /// What one service carried.
 struct Block {
-    state: State,
+    state: BlockState,
     /// Slots that it takes.
     slots: u64,
     repetitions: u32,
@@ -129,7 +129,7 @@ struct Block {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BlockState {
     /// It is being sent.
     Sent,
     /// It failed, and may be sent again from this instant on.
@@ -157,7 +157,7 @@ impl Harq {
         let again = config.repetition_error.as_ref().map(|errors| errors.build(again)).transpose();
         Ok(Self {
             errors: errors.map_err(|error| error.under("error"))?,
-            again: again.map_err(|error| error.under("repetition_error"))?,
+            repetition_errors: again.map_err(|error| error.under("repetition_error"))?,
             delay: config.delay,
             limit: config.limit,
             order: config.order,
@@ -176,7 +176,7 @@ impl Harq {
         let ends = packets.len() as u32;
         let continues = std::mem::replace(&mut self.goes_on, rest == Rest::Begun);
         let is_middle = continues && ends == 0;
-        let state = State::Sent;
+        let state = BlockState::Sent;
         self.blocks.push_back(Block {
             state,
             slots,
@@ -194,7 +194,7 @@ impl Harq {
     pub(super) fn repeat(&mut self, now: Time) -> Option<(u64, f64)> {
         self.air = self.blocks.iter().position(|block| block.waits(now))?;
         let block = &mut self.blocks[self.air];
-        block.state = State::Sent;
+        block.state = BlockState::Sent;
         block.repetitions += 1;
         let served = if self.counts == Repetitions::Served { block.served } else { 0.0 };
         Some((block.slots, served))
@@ -208,17 +208,17 @@ impl Harq {
     /// The transmission from `began` to `now` is over. Where it failed, tells from when on it may be repeated.
     pub(super) fn land(&mut self, began: Time, now: Time) -> Option<Time> {
         let block = self.blocks.get_mut(self.air)?;
-        let errors = match &mut self.again {
+        let errors = match &mut self.repetition_errors {
             Some(again) if block.repetitions > 0 => again,
             _ => &mut self.errors,
         };
         block.state = match errors.fate(now) {
-            Fate::Arrives => State::Received,
-            Fate::Lost if block.repetitions == self.limit => State::Lost,
-            Fate::Lost => State::Failed(began + self.delay),
+            Fate::Arrives => BlockState::Received,
+            Fate::Lost if block.repetitions == self.limit => BlockState::Lost,
+            Fate::Lost => BlockState::Failed(began + self.delay),
         };
         match block.state {
-            State::Failed(due) => Some(due),
+            BlockState::Failed(due) => Some(due),
             _ => None,
         }
     }
@@ -234,7 +234,7 @@ impl Harq {
     /// The first packet of which all is known, wherever it is.
     fn release_whole(&mut self) -> Option<(Segment, Fate)> {
         while let Some(block) = self.blocks.front().filter(|block| block.is_over() && block.ends == 0) {
-            self.broken |= block.state == State::Lost && block.rest == Rest::Begun;
+            self.broken |= block.state == BlockState::Lost && block.rest == Rest::Begun;
             self.blocks.pop_front();
         }
         let mut before = 0;
@@ -242,7 +242,7 @@ impl Harq {
             let block = &self.blocks[index];
             let (ends, continues) = (block.ends, block.continues);
             if ends > 0 && block.is_over() {
-                let lost = block.state == State::Lost;
+                let lost = block.state == BlockState::Lost;
                 if !continues {
                     return self.take(index, before, lost);
                 }
@@ -266,7 +266,7 @@ impl Harq {
             if !block.is_over() {
                 return None;
             }
-            lost |= block.state == State::Lost;
+            lost |= block.state == BlockState::Lost;
             if !block.is_middle {
                 return Some(lost);
             }
@@ -285,9 +285,9 @@ impl Harq {
         loop {
             let block = self.blocks.front_mut()?;
             let lost = match block.state {
-                State::Received => false,
-                State::Lost => true,
-                State::Sent | State::Failed(_) => return None,
+                BlockState::Received => false,
+                BlockState::Lost => true,
+                BlockState::Sent | BlockState::Failed(_) => return None,
             };
             if block.ends > 0 {
                 block.ends -= 1;
@@ -309,11 +309,11 @@ impl Harq {
 impl Block {
     /// Whether its fate is known.
     fn is_over(&self) -> bool {
-        matches!(self.state, State::Received | State::Lost)
+        matches!(self.state, BlockState::Received | BlockState::Lost)
     }
 
     fn waits(&self, now: Time) -> bool {
-        matches!(self.state, State::Failed(due) if due <= now)
+        matches!(self.state, BlockState::Failed(due) if due <= now)
     }
 }
 
@@ -368,10 +368,10 @@ mod tests {
             (DeliveryOrder::OutOfSequence, &[3, 4, 5], &[0, 1, 2]),
         ] {
             let mut harq = four_blocks(order);
-            harq.blocks[0].state = State::Failed(Time::ZERO);
-            harq.blocks.iter_mut().skip(1).for_each(|block| block.state = State::Received);
+            harq.blocks[0].state = BlockState::Failed(Time::ZERO);
+            harq.blocks.iter_mut().skip(1).for_each(|block| block.state = BlockState::Received);
             assert_eq!(released(&mut harq), arrived(first), "{order:?}");
-            harq.blocks[0].state = State::Received;
+            harq.blocks[0].state = BlockState::Received;
             assert_eq!(released(&mut harq), arrived(second), "{order:?}");
             assert_eq!((harq.blocks.len(), harq.packets.len()), (0, 0), "{order:?}");
         }
@@ -384,8 +384,8 @@ mod tests {
                 [(0, [false, false, false, true, true, true]), (2, [true, true, true, true, false, true])]
             {
                 let mut harq = four_blocks(order);
-                harq.blocks.iter_mut().for_each(|block| block.state = State::Received);
-                harq.blocks[lost].state = State::Lost;
+                harq.blocks.iter_mut().for_each(|block| block.state = BlockState::Received);
+                harq.blocks[lost].state = BlockState::Lost;
                 let expected: Vec<_> = (0..).zip(expected).collect();
                 assert_eq!(released(&mut harq), expected, "{order:?}, block {lost}");
             }
@@ -396,13 +396,13 @@ mod tests {
     fn a_head_that_was_lost_before_is_not_forgotten() {
         let mut harq = harq(|config| config.order = DeliveryOrder::OutOfSequence);
         harq.sent(&packets(&[0]), Rest::Begun, 1, 1e6);
-        harq.blocks[0].state = State::Lost;
+        harq.blocks[0].state = BlockState::Lost;
         assert_eq!(released(&mut harq), [(0, false)]);
         harq.sent(&packets(&[1, 2]), Rest::Begun, 1, 1e6);
-        harq.blocks[0].state = State::Received;
+        harq.blocks[0].state = BlockState::Received;
         assert_eq!(released(&mut harq), [(1, false), (2, true)]);
         harq.sent(&packets(&[3]), Rest::Empty, 1, 1e6);
-        harq.blocks[0].state = State::Received;
+        harq.blocks[0].state = BlockState::Received;
         assert_eq!(released(&mut harq), [(3, true)], "its head had arrived");
     }
 
@@ -411,7 +411,7 @@ mod tests {
         for (repetitions, served) in [(Repetitions::Served, 4e5), (Repetitions::Ignored, 0.0)] {
             let mut harq = harq(|config| config.repetitions = repetitions);
             harq.sent(&packets(&[0]), Rest::Empty, 2, 4e5);
-            harq.blocks[0].state = State::Failed(Time::ZERO);
+            harq.blocks[0].state = BlockState::Failed(Time::ZERO);
             assert_eq!(harq.repeat(Time::ZERO), Some((2, served)), "{repetitions:?}");
         }
     }

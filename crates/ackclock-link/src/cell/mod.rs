@@ -185,10 +185,10 @@ impl Cell {
             };
             let Grant { rate, bps, .. } = self.grants[state];
             self.candidates.push(Candidate { user, rate: bps, class });
-            if self.reports.is_news(user, state) {
+            if self.reports.is_change(user, state) {
                 let Load { packets: queued_packets, bytes: queued_bytes } = self.backlog.of_user(user);
                 let (at, user, reason) = (start, Some(user), ReportReason::Change);
-                self.reports.tell(RadioReport {
+                self.reports.push(RadioReport {
                     number: 0,
                     at,
                     user,
@@ -303,11 +303,11 @@ impl Cell {
         // Both are drawn for every packet, so that the luck of the next does not hang on the fate of this one.
         let (radio, delay) = (member.errors.fate(at), member.delays.draw());
         if fate == Fate::Lost || radio == Fate::Lost {
-            self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), segment);
+            self.outcomes.push(at, LinkEvent::Dropped(Cause::Medium), segment);
             return;
         }
         if self.departures == Departures::Watched {
-            self.outcomes.tell(at, LinkEvent::Departed, segment);
+            self.outcomes.push(at, LinkEvent::Departed, segment);
         }
         // Packets of a user do not overtake each other, and users do not hold each other up.
         member.last_arrival = member.last_arrival.max(at + delay);
@@ -316,7 +316,7 @@ impl Cell {
 
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.backlog.poll_dropped() {
-            self.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
+            self.outcomes.push(at, LinkEvent::Dropped(cause), segment);
         }
     }
 

@@ -12,27 +12,27 @@ use ackclock_core::{RadioReport, Time};
 #[derive(Default)]
 pub(super) struct Reports {
     /// State of each user's channel that was told last; empty while nobody listens.
-    told: Vec<Option<usize>>,
+    last: Vec<Option<usize>>,
     waiting: VecDeque<RadioReport>,
 }
 
 impl Reports {
     /// From now on somebody listens.
     pub(super) fn want_reports(&mut self, users: usize) {
-        self.told.resize(users, None);
+        self.last.resize(users, None);
     }
 
     /// Whether somebody listens.
     pub(super) fn wanted(&self) -> bool {
-        !self.told.is_empty()
+        !self.last.is_empty()
     }
 
-    /// Whether the state of a user's channel is news; it is none a second time.
-    pub(super) fn is_news(&mut self, user: u32, state: usize) -> bool {
-        self.told.get_mut(user as usize).is_some_and(|told| told.replace(state) != Some(state))
+    /// Whether the state of a user's channel has changed since it was asked last.
+    pub(super) fn is_change(&mut self, user: u32, state: usize) -> bool {
+        self.last.get_mut(user as usize).is_some_and(|last| last.replace(state) != Some(state))
     }
 
-    pub(super) fn tell(&mut self, report: RadioReport) {
+    pub(super) fn push(&mut self, report: RadioReport) {
         self.waiting.push_back(report);
     }
 

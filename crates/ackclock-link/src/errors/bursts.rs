@@ -9,12 +9,12 @@ use ackclock_core::{Span, Stream, Streams, Time};
 
 /// What a channel is in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum BurstState {
     Good,
     Bad,
 }
 
-impl State {
+impl BurstState {
     const fn other(self) -> Self {
         match self {
             Self::Good => Self::Bad,
@@ -63,7 +63,7 @@ pub(super) struct Bursts {
     seed: u64,
     /// The epoch whose runs are known.
     epoch: u64,
-    first: State,
+    first: BurstState,
     /// Where in the epoch its runs end: the interval behind the last of each. The last run lasts beyond the epoch.
     ends: Vec<u64>,
 }
@@ -75,13 +75,13 @@ impl Bursts {
         let (length, seed) = (chain.epoch(), stream.bits());
         // Far more runs than an epoch has: mostly a dozen, at most 64 where a chain forgets at once.
         let ends = Vec::with_capacity(256);
-        let mut this = Self { chain, stays, interval, length, seed, epoch: 0, first: State::Good, ends };
+        let mut this = Self { chain, stays, interval, length, seed, epoch: 0, first: BurstState::Good, ends };
         this.draw(0);
         this
     }
 
     /// The state at an instant.
-    pub(super) fn state(&mut self, at: Time) -> State {
+    pub(super) fn state(&mut self, at: Time) -> BurstState {
         let number = at.as_nanos() / self.interval.as_nanos();
         let (epoch, within) = (number / self.length, number % self.length);
         if epoch != self.epoch {
@@ -101,7 +101,7 @@ impl Bursts {
     }
 
     /// Draws runs from the first state on, and gives the state in which the next epoch begins with them.
-    fn run_through(&mut self, stream: &mut Stream) -> State {
+    fn run_through(&mut self, stream: &mut Stream) -> BurstState {
         self.ends.clear();
         let (mut state, mut end) = (self.first, 0u64);
         loop {
@@ -115,16 +115,16 @@ impl Bursts {
     }
 
     /// Intervals until the state changes: geometric, without end where the state is never left.
-    fn sojourn(&self, state: State, stream: &mut Stream) -> u64 {
+    fn sojourn(&self, state: BurstState, stream: &mut Stream) -> u64 {
         let longer = libm::log(stream.unit()) / self.stays[state as usize];
         // `as` saturates.
         1u64.saturating_add(longer as u64)
     }
 
     /// The state in which an epoch begins.
-    fn begins(&self, epoch: u64) -> State {
+    fn begins(&self, epoch: u64) -> BurstState {
         let bad = Streams::new(self.seed, epoch).stream("begins").chance(self.chain.share_bad());
-        if bad { State::Bad } else { State::Good }
+        if bad { BurstState::Bad } else { BurstState::Good }
     }
 }
 
@@ -138,12 +138,12 @@ mod tests {
         Bursts::new(Chain { to_bad, to_good }, INTERVAL, Streams::new(4, 0).stream("down/loss"))
     }
 
-    fn states(channel: &mut Bursts, count: u64) -> Vec<State> {
+    fn states(channel: &mut Bursts, count: u64) -> Vec<BurstState> {
         (0..count).map(|number| channel.state(Time::ZERO + INTERVAL * number)).collect()
     }
 
     /// How often each of the pairs good-good, good-bad, bad-good and bad-bad follows at this distance.
-    fn pairs(states: &[State], distance: usize) -> [f64; 4] {
+    fn pairs(states: &[BurstState], distance: usize) -> [f64; 4] {
         let mut seen = [0.0; 4];
         for (first, second) in states.iter().zip(&states[distance..]) {
             seen[2 * (*first as usize) + *second as usize] += 1.0;
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn a_state_that_is_never_left_lasts_for_ever() {
-        assert!(states(&mut channel(0.0, 0.3), 100_000).iter().all(|&state| state == State::Good));
-        assert!(states(&mut channel(0.3, 0.0), 100_000).iter().all(|&state| state == State::Bad));
+        assert!(states(&mut channel(0.0, 0.3), 100_000).iter().all(|&state| state == BurstState::Good));
+        assert!(states(&mut channel(0.3, 0.0), 100_000).iter().all(|&state| state == BurstState::Bad));
         // A chain that changes once in 10^300 intervals.
         let rare = channel(1e-300, 1e-300);
         assert_eq!((rare.length, rare.ends.len()), (FOR_EVER, 0));

@@ -19,7 +19,7 @@ use ackclock_core::{Config, ConfigError, Span, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::bursts::{Bursts, Chain, State};
+use super::bursts::{BurstState, Bursts, Chain};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
 use crate::{Fate, Files, Loss};
 
@@ -98,7 +98,7 @@ impl ErrorProcess for GilbertElliott {
     }
 }
 
-const _: () = assert!(State::Good as usize == 0 && State::Bad as usize == 1);
+const _: () = assert!(BurstState::Good as usize == 0 && BurstState::Bad as usize == 1);
 
 #[cfg(test)]
 mod tests {

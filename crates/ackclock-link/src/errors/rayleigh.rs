@@ -30,7 +30,7 @@ use ackclock_core::{Config, ConfigError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::bursts::{Bursts, Chain, State};
+use super::bursts::{BurstState, Bursts, Chain};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
 use crate::{Fate, Files, Loss};
 
@@ -90,8 +90,8 @@ struct Rayleigh(Bursts);
 impl ErrorProcess for Rayleigh {
     fn fate(&mut self, at: Time) -> Fate {
         match self.0.state(at) {
-            State::Good => Fate::Arrives,
-            State::Bad => Fate::Lost,
+            BurstState::Good => Fate::Arrives,
+            BurstState::Bad => Fate::Lost,
         }
     }
 }

@@ -82,7 +82,7 @@ pub struct Observed {
     left_when: Left,
     users: BTreeMap<u32, User>,
     /// Users by flow; the first where nobody said.
-    seats: Vec<u32>,
+    user_numbers: Vec<u32>,
     /// What is to be told of each direction, all of it due.
     events: [VecDeque<(Time, LinkEvent, Segment)>; 2],
     observations: VecDeque<(Time, Observation)>,
@@ -99,7 +99,7 @@ impl Observed {
             departures: Departures::Unwatched,
             left_when: Left::Estimated,
             users: BTreeMap::new(),
-            seats: Vec::new(),
+            user_numbers: Vec::new(),
             events: Default::default(),
             observations: VecDeque::new(),
             left: Vec::new(),
@@ -128,11 +128,11 @@ impl Observed {
 
     /// Whether anything of a flow has passed since it was opened, or forgotten.
     fn knows(&self, flow: FlowId) -> bool {
-        self.users.get(&self.seat(flow)).is_some_and(|user| user.flows.contains_key(&flow))
+        self.users.get(&self.user_of(flow)).is_some_and(|user| user.flows.contains_key(&flow))
     }
 
-    fn seat(&self, flow: FlowId) -> u32 {
-        self.seats.get(flow.index()).copied().unwrap_or(0)
+    fn user_of(&self, flow: FlowId) -> u32 {
+        self.user_numbers.get(flow.index()).copied().unwrap_or(0)
     }
 
     /// Whether anybody acts on what is estimated, beyond the number of flows.
@@ -142,10 +142,10 @@ impl Observed {
 
     fn user(&mut self, now: Time, flow: FlowId) -> &mut User {
         let (side, after) = (self.side, self.probe_after.filter(|_| self.is_heeded()));
-        self.users.entry(self.seat(flow)).or_insert_with(|| User::new(now, side, Probe::new(after)))
+        self.users.entry(self.user_of(flow)).or_insert_with(|| User::new(now, side, Probe::new(after)))
     }
 
-    fn tell(&mut self, now: Time, direction: Direction, event: LinkEvent, segment: &Segment) {
+    fn emit(&mut self, now: Time, direction: Direction, event: LinkEvent, segment: &Segment) {
         self.events[direction as usize].push_back((now, event, *segment));
     }
 
@@ -174,14 +174,14 @@ impl Observed {
             if heeded && side == Side::Network { flow.remember(now, segment, passage) } else { None };
         user.note_data(now, segment);
         if let Some(forgotten) = forgotten {
-            self.tell(now, Direction::Down, LinkEvent::Departed, &forgotten);
+            self.emit(now, Direction::Down, LinkEvent::Departed, &forgotten);
         }
         if heeded && side == Side::Mobile {
             let (bytes, sample) = (segment.payload.into(), passage.since_told);
             let progress = Progress { flow: id, bytes, sample, called: true };
             let observation = self.user(now, id).on_progress(now, progress);
             self.observations.push_back((now, observation));
-            self.tell(now, Direction::Down, LinkEvent::Departed, segment);
+            self.emit(now, Direction::Down, LinkEvent::Departed, segment);
         }
     }
 
@@ -217,13 +217,13 @@ impl Observed {
         let certain = user.probe.runs() || left_when == Left::Certain;
         let share = if certain { 0 } else { user.share_of_loop(now, id) };
         user.flow(now, id).leave(share, |segment| left.push(*segment));
-        left.drain(..).for_each(|segment| self.tell(now, Direction::Down, LinkEvent::Departed, &segment));
+        left.drain(..).for_each(|segment| self.emit(now, Direction::Down, LinkEvent::Departed, &segment));
         self.left = left;
     }
 
     /// What a flow's share of the buffer is, packets of `payload` bytes or bytes on the wire.
     fn share(&self, now: Time, flow: FlowId) -> Capacity {
-        let Some(user) = self.users.get(&self.seat(flow)) else { return self.capacity };
+        let Some(user) = self.users.get(&self.user_of(flow)) else { return self.capacity };
         if user.probe.runs() {
             return Capacity::Packets(LEAST_PACKETS);
         }
@@ -250,7 +250,7 @@ impl Bearer for Observed {
             Direction::Down => self.on_down(now, segment),
             Direction::Up => self.on_up(now, segment),
         }
-        self.tell(now, direction, LinkEvent::Delivered, segment);
+        self.emit(now, direction, LinkEvent::Delivered, segment);
         Ok(())
     }
 
@@ -284,7 +284,7 @@ impl Bearer for Observed {
             capacity: Capacity::Unlimited,
             rate: Rate::ZERO,
         };
-        let Some(user) = self.users.get(&self.seat(flow)).filter(|_| direction == Direction::Down) else {
+        let Some(user) = self.users.get(&self.user_of(flow)).filter(|_| direction == Direction::Down) else {
             return LinkView { capacity: self.share(now, flow), ..nothing };
         };
         let bytes = match self.left_when {
@@ -327,18 +327,18 @@ impl Bearer for Observed {
     fn replace_medium(&mut self, _: Time, _: Direction, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
-        if user > 0 || self.seats.len() > flow.index() {
-            self.seats.resize(self.seats.len().max(flow.index() + 1), 0);
-            self.seats[flow.index()] = user;
+        if user > 0 || self.user_numbers.len() > flow.index() {
+            self.user_numbers.resize(self.user_numbers.len().max(flow.index() + 1), 0);
+            self.user_numbers[flow.index()] = user;
         }
     }
 
     fn forget(&mut self, flow: FlowId) {
-        let seat = self.seat(flow);
-        if let Some(user) = self.users.get_mut(&seat) {
+        let number = self.user_of(flow);
+        if let Some(user) = self.users.get_mut(&number) {
             user.flows.remove(&flow);
             if user.flows.is_empty() {
-                self.users.remove(&seat);
+                self.users.remove(&number);
             }
         }
     }

@@ -191,7 +191,7 @@ impl PowerControlled {
 
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.queue.poll_dropped() {
-            self.packets.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
+            self.packets.outcomes.push(at, LinkEvent::Dropped(cause), segment);
         }
     }
 
@@ -229,11 +229,11 @@ impl PowerControlled {
             self.advance(now);
             return Ok(());
         }
-        let beside = match self.meaning {
+        let unqueued = match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(segment.flow),
             BufferMeaning::Waiting => Load::NONE,
         };
-        let taken = enqueue(&mut self.queue, beside);
+        let taken = enqueue(&mut self.queue, unqueued);
         self.tell_drops(now);
         taken
     }
@@ -241,11 +241,11 @@ impl PowerControlled {
 
 impl Link for PowerControlled {
     fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, beside| queue.enqueue(now, segment, beside))
+        self.put(now, segment, |queue, unqueued| queue.enqueue(now, segment, unqueued))
     }
 
     fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, beside| queue.enqueue_front(now, segment, beside))
+        self.put(now, segment, |queue, unqueued| queue.enqueue_front(now, segment, unqueued))
     }
 
     fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {

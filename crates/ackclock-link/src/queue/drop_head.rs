@@ -55,11 +55,11 @@ impl DropHead {
     }
 
     /// Pushes out the oldest until one more fits.
-    fn make_room(&mut self, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(beside, segment) {
+    fn make_room(&mut self, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(unqueued, segment) {
             return Err(Cause::Full);
         }
-        while !self.capacity.admits(self.fifo.load() + beside, segment) {
+        while !self.capacity.admits(self.fifo.load() + unqueued, segment) {
             self.dropped.extend(self.fifo.pop().map(|(_, oldest)| oldest));
         }
         Ok(())
@@ -67,14 +67,14 @@ impl DropHead {
 }
 
 impl Queue for DropHead {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        self.make_room(segment, beside)?;
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        self.make_room(segment, unqueued)?;
         self.fifo.push(now, segment);
         Ok(())
     }
 
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        self.make_room(segment, beside)?;
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        self.make_room(segment, unqueued)?;
         self.fifo.push_front(now, segment);
         Ok(())
     }

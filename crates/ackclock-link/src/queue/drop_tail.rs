@@ -53,16 +53,16 @@ impl DropTail {
 
 impl Queue for DropTail {
     #[inline]
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
             return Err(Cause::Full);
         }
         self.fifo.push(now, segment);
         Ok(())
     }
 
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
             return Err(Cause::Full);
         }
         self.fifo.push_front(now, segment);

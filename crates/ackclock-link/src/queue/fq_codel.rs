@@ -150,8 +150,8 @@ impl FqCodel {
     }
 
     /// Puts a segment into the queue of its flow, as `push` does, and drops where it is longest what is too much.
-    fn put(&mut self, segment: &Segment, beside: Load, push: impl FnOnce(&mut Fifo)) -> Result<(), Cause> {
-        if !self.capacity.admits(beside, segment) {
+    fn put(&mut self, segment: &Segment, unqueued: Load, push: impl FnOnce(&mut Fifo)) -> Result<(), Cause> {
+        if !self.capacity.admits(unqueued, segment) {
             return Err(Cause::Full);
         }
         let index = self.bucket(segment.flow);
@@ -163,7 +163,7 @@ impl FqCodel {
             bucket.credit = self.quantum;
             self.new.push_back(index as u32);
         }
-        while !self.capacity.holds(self.total + beside) {
+        while !self.capacity.holds(self.total + unqueued) {
             self.drop_from_fattest();
         }
         Ok(())
@@ -171,12 +171,12 @@ impl FqCodel {
 }
 
 impl Queue for FqCodel {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        self.put(segment, beside, |fifo| fifo.push(now, segment))
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        self.put(segment, unqueued, |fifo| fifo.push(now, segment))
     }
 
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        self.put(segment, beside, |fifo| fifo.push_front(now, segment))
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        self.put(segment, unqueued, |fifo| fifo.push_front(now, segment))
     }
 
     /// Section 4.2.

@@ -27,18 +27,18 @@ use crate::{Capacity, Cause, Load};
 /// No method has a default but [`any`](Self::any): a queue around another one must pass each of them on.
 /// `shared_by_all_flows!` writes those of a queue that does not tell flows apart.
 pub trait Queue: Send {
-    /// Takes a segment that found the transmitter busy. `beside` is what counts against the capacity without waiting
+    /// Takes a segment that found the transmitter busy. `unqueued` is what counts against the capacity without waiting
     /// here (the head of a link that keeps it in its buffer).
     ///
     /// # Errors
     /// The cause, where the segment is not taken.
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
 
     /// Takes a segment as [`enqueue`](Self::enqueue) does, and puts it before all others of its flow that wait.
     ///
     /// # Errors
     /// The cause, where the segment is not taken.
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
 
     /// Gives the next segment to transmit, if any is left, with the instant at which it had arrived. Segments that the discipline drops
     /// at this moment come out of [`poll_dropped`](Self::poll_dropped).
@@ -113,8 +113,8 @@ impl Queue for AnyQueue {
             Self::DropTail(queue) => queue,
             Self::Other(queue) => queue,
         } {
-            fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
-            fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+            fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
+            fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
             fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
             fn pass(&mut self, now: Time, segment: &Segment);
             fn is_empty(&self) -> bool;

@@ -162,9 +162,9 @@ impl Pie {
 }
 
 impl Queue for Pie {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
         self.advance(now);
-        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
             return Err(Cause::Full);
         }
         if self.drops_early() {
@@ -181,9 +181,9 @@ impl Queue for Pie {
     }
 
     /// What is put at the front is not dropped early: it has waited before.
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
         self.advance(now);
-        if !self.capacity.admits(self.fifo.load() + beside, segment) {
+        if !self.capacity.admits(self.fifo.load() + unqueued, segment) {
             return Err(Cause::Full);
         }
         self.fifo.push_front(now, segment);

@@ -211,8 +211,8 @@ impl Red {
     }
 
     /// The segment as it enters the queue.
-    fn admit(&mut self, segment: &Segment, beside: Load) -> Result<Segment, Cause> {
-        let load = self.fifo.load() + beside;
+    fn admit(&mut self, segment: &Segment, unqueued: Load) -> Result<Segment, Cause> {
+        let load = self.fifo.load() + unqueued;
         self.average(load);
         let chosen = self.choose();
         if !self.capacity.admits(load, segment) {
@@ -229,14 +229,14 @@ impl Red {
 }
 
 impl Queue for Red {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        let admitted = self.admit(segment, beside)?;
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        let admitted = self.admit(segment, unqueued)?;
         self.fifo.push(now, &admitted);
         Ok(())
     }
 
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        let admitted = self.admit(segment, beside)?;
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        let admitted = self.admit(segment, unqueued)?;
         self.fifo.push_front(now, &admitted);
         Ok(())
     }

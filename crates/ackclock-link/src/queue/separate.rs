@@ -157,12 +157,12 @@ impl Separate {
 }
 
 impl Queue for Separate {
-    fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        self.put(segment, |queue| queue.enqueue(now, segment, beside))
+    fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        self.put(segment, |queue| queue.enqueue(now, segment, unqueued))
     }
 
-    fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause> {
-        self.put(segment, |queue| queue.enqueue_front(now, segment, beside))
+    fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause> {
+        self.put(segment, |queue| queue.enqueue_front(now, segment, unqueued))
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)> {

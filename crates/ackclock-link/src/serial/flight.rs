@@ -16,7 +16,7 @@ pub(crate) struct Flight<P> {
     queue: P,
     /// When the last packet that was put into the queue arrives.
     last: Time,
-    beside: Lanes<P>,
+    side_lanes: Lanes<P>,
     /// Whether there are late packets: one of those was put in before one of the queue that arrives when it does, but an
     /// overtaker after it.
     has_late: bool,
@@ -37,8 +37,8 @@ struct Lanes<P> {
 
 impl<P: Packets> Default for Flight<P> {
     fn default() -> Self {
-        let beside = Lanes { lanes: Vec::new(), lasts: Vec::new(), firsts: Wakes::default() };
-        Self { queue: P::default(), last: Time::ZERO, beside, has_late: false, due: Time::NEVER }
+        let side_lanes = Lanes { lanes: Vec::new(), lasts: Vec::new(), firsts: Wakes::default() };
+        Self { queue: P::default(), last: Time::ZERO, side_lanes, has_late: false, due: Time::NEVER }
     }
 }
 
@@ -55,7 +55,7 @@ impl<P: Packets> Flight<P> {
         self.due = self.due.min(arrives);
         // Where the queue is empty the last one has arrived, which nothing that comes now did before.
         if arrives < self.last {
-            self.beside.put(arrives, segment);
+            self.side_lanes.put(arrives, segment);
             return;
         }
         self.last = arrives;
@@ -67,21 +67,21 @@ impl<P: Packets> Flight<P> {
     pub(crate) fn put_late(&mut self, arrives: Time, segment: &Segment) {
         self.due = self.due.min(arrives);
         self.has_late = true;
-        self.beside.put(arrives, segment);
+        self.side_lanes.put(arrives, segment);
     }
 
     /// Takes the next packet out of the lane or the queue where it is.
     #[inline(never)]
     fn take_either<T>(&mut self, out_of: impl FnOnce(&mut P) -> T) -> T {
-        let taken = if self.is_beside() { self.beside.take(out_of) } else { out_of(&mut self.queue) };
-        self.due = self.first().min(self.beside.due());
+        let taken = if self.is_in_lane() { self.side_lanes.take(out_of) } else { out_of(&mut self.queue) };
+        self.due = self.first().min(self.side_lanes.due());
         taken
     }
 
     /// Whether the next packet to arrive is in a lane.
     #[inline]
-    fn is_beside(&self) -> bool {
-        let (lane, queue) = (self.beside.due(), self.first());
+    fn is_in_lane(&self) -> bool {
+        let (lane, queue) = (self.side_lanes.due(), self.first());
         lane < queue || lane == queue && self.has_late
     }
 
@@ -119,8 +119,8 @@ impl<P: Packets> Flight<P> {
     /// The packets under way and when they arrive, in that order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, Segment)> {
         let mut all: Vec<_> = self.queue.iter().map(|packet| (self.has_late, packet)).collect();
-        let beside = self.beside.lanes.iter().flat_map(P::iter);
-        all.extend(beside.map(|packet| (!self.has_late, packet)));
+        let in_lanes = self.side_lanes.lanes.iter().flat_map(P::iter);
+        all.extend(in_lanes.map(|packet| (!self.has_late, packet)));
         // Of those in lanes the order stays.
         all.sort_by_key(|&(after, (time, _))| (time, after));
         all.into_iter().map(|(_, packet)| packet)
@@ -131,8 +131,8 @@ impl Flight<Whole> {
     /// The next packet, in its place; [`due`](Self::due) says that there is one.
     #[inline(always)]
     pub(crate) fn front(&self) -> &Segment {
-        let beside = self.beside.due() != Time::NEVER && self.is_beside();
-        let next = if beside { self.beside.next() } else { &self.queue };
+        let in_lane = self.side_lanes.due() != Time::NEVER && self.is_in_lane();
+        let next = if in_lane { self.side_lanes.next() } else { &self.queue };
         let (_, segment) = next.front().expect("a packet is due only where there is one");
         segment
     }
@@ -146,7 +146,7 @@ impl Flight<Whole> {
     /// Takes it away.
     #[inline(always)]
     pub(crate) fn drop_front(&mut self) {
-        if self.beside.due() != Time::NEVER {
+        if self.side_lanes.due() != Time::NEVER {
             return self.take_either(Ring::drop_front);
         }
         self.queue.drop_front();
@@ -158,7 +158,7 @@ impl Flight<Parted> {
     /// Takes the next packet out; [`due`](Self::due) says that there is one.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Segment {
-        if self.beside.due() != Time::NEVER {
+        if self.side_lanes.due() != Time::NEVER {
             return self.take_either(Parted::pop);
         }
         let segment = self.queue.pop();

@@ -26,7 +26,7 @@ use crate::medium::{AnyMedium, Medium, Transmission};
 use crate::queue::{DropTail, Queue};
 use crate::{BufferMeaning, Capacity, Cause, LinkEvent, LinkView, Load, Silence};
 
-use super::stepwise::{Flows, Serving, Stepwise, Told};
+use super::stepwise::{Ending, Flows, Serving, Stepwise};
 use super::{Flight, Parted};
 
 /// A drop-tail queue in front of a foreseeable medium. What becomes of a packet is known when it comes.
@@ -89,7 +89,7 @@ impl Planned {
         }
         let mut stepwise = Stepwise::new(medium, queue.any(), self.meaning);
         let Way { begins, flow, size, .. } = self.begun;
-        let serving = Serving { departs, begun: begins, flow, size, bytes: size, told: Told::Nothing };
+        let serving = Serving { departs, begun: begins, flow, size, bytes: size, ending: Ending::Nothing };
         stepwise.serving = Some(serving).filter(|_| size > 0);
         stepwise.outcomes.flight = std::mem::take(&mut self.flight);
         // Behind those that have begun alone: the ways that were worked out for the others are void.

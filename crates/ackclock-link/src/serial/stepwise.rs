@@ -67,12 +67,12 @@ pub(super) struct Serving {
     pub(super) size: u32,
     /// Bytes that were to be sent from `begun` on.
     pub(super) bytes: u32,
-    pub(super) told: Told,
+    pub(super) ending: Ending,
 }
 
-/// What is told when a transmission ends.
+/// How a transmission ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Ending {
     Nothing,
     Departure,
     Loss,
@@ -158,10 +158,10 @@ impl Stepwise {
     #[inline]
     fn depart(&mut self, serving: &Serving) {
         let at = serving.departs;
-        match serving.told {
-            Told::Nothing => {}
-            Told::Departure => self.outcomes.tell(at, LinkEvent::Departed, self.served),
-            Told::Loss => self.outcomes.tell(at, LinkEvent::Dropped(Cause::Medium), self.served),
+        match serving.ending {
+            Ending::Nothing => {}
+            Ending::Departure => self.outcomes.push(at, LinkEvent::Departed, self.served),
+            Ending::Loss => self.outcomes.push(at, LinkEvent::Dropped(Cause::Medium), self.served),
         }
         if !self.queue.is_empty() {
             self.begins = self.medium.ready(at, Found::Busy);
@@ -186,12 +186,12 @@ impl Stepwise {
     fn serve(&mut self, now: Time, arrived: Time, segment: &Segment) {
         self.waits.record(now.since(arrived));
         let Transmission { departs, delay, fate } = self.medium.transmit(arrived, now, segment);
-        let told = match (fate, self.departures) {
-            (Fate::Lost, _) => Told::Loss,
-            (Fate::Arrives, Departures::Watched) => Told::Departure,
-            (Fate::Arrives, Departures::Unwatched) => Told::Nothing,
+        let ending = match (fate, self.departures) {
+            (Fate::Lost, _) => Ending::Loss,
+            (Fate::Arrives, Departures::Watched) => Ending::Departure,
+            (Fate::Arrives, Departures::Unwatched) => Ending::Nothing,
         };
-        if told != Told::Nothing {
+        if ending != Ending::Nothing {
             self.served = *segment;
         }
         let (flow, size) = (segment.flow, segment.wire_bytes());
@@ -199,7 +199,7 @@ impl Stepwise {
         if fate == Fate::Arrives {
             self.outcomes.flight.put(self.in_order.arrival(flow, departs + delay), segment);
         }
-        self.serving = Some(Serving { departs, begun: now, flow, size, bytes: size, told });
+        self.serving = Some(Serving { departs, begun: now, flow, size, bytes: size, ending });
         if self.reports.is_some() {
             self.note_rate(now);
         }
@@ -208,8 +208,8 @@ impl Stepwise {
     /// Sends what is left of the packet in transmission over a medium that has just taken the place of another. Its fate
     /// stays what it was.
     fn resume(&mut self, now: Time, mut serving: Serving) {
-        let segment = match serving.told {
-            Told::Loss => Some(self.served),
+        let segment = match serving.ending {
+            Ending::Loss => Some(self.served),
             // A flow keeps its order, so that the packet in transmission is the last of it.
             _ => self.outcomes.flight.remove_last_of(serving.flow),
         };
@@ -222,7 +222,7 @@ impl Stepwise {
         (rest.header, rest.payload) = (0, serving.bytes as u16);
         let Transmission { departs, delay, .. } = self.medium.transmit(now, serving.begun, &rest);
         serving.departs = departs;
-        if serving.told != Told::Loss {
+        if serving.ending != Ending::Loss {
             self.outcomes.flight.put(self.in_order.arrival(serving.flow, departs + delay), &segment);
         }
         self.serving = Some(serving);
@@ -236,13 +236,13 @@ impl Stepwise {
     #[inline]
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.queue.poll_dropped() {
-            self.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
+            self.outcomes.push(at, LinkEvent::Dropped(cause), segment);
         }
     }
 
     /// What counts against the capacity of `flow`'s part of the queue without waiting there.
     #[inline]
-    fn beside(&self, flow: FlowId) -> Load {
+    fn unqueued(&self, flow: FlowId) -> Load {
         match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(flow),
             BufferMeaning::Waiting => Load::NONE,
@@ -278,8 +278,8 @@ impl Stepwise {
                 return Ok(());
             }
         }
-        let beside = self.beside(segment.flow);
-        let taken = wait(&mut self.queue, beside);
+        let unqueued = self.unqueued(segment.flow);
+        let taken = wait(&mut self.queue, unqueued);
         self.tell_drops(now);
         if !self.queue.is_empty() {
             self.begins = begins;
@@ -291,11 +291,11 @@ impl Stepwise {
 impl Stepwise {
     #[inline]
     pub(super) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, beside| queue.enqueue(now, segment, beside))
+        self.put(now, segment, |queue, unqueued| queue.enqueue(now, segment, unqueued))
     }
 
     pub(super) fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, beside| queue.enqueue_front(now, segment, beside))
+        self.put(now, segment, |queue, unqueued| queue.enqueue_front(now, segment, unqueued))
     }
 
     #[inline]
@@ -314,7 +314,7 @@ impl Stepwise {
         // A waiting packet cannot arrive before the one in transmission, unless another flow's may overtake it.
         let overtaking = self.flows == Flows::Several && self.in_order.order == Order::Enforced;
         let serving = match &self.serving {
-            Some(serving) if serving.told != Told::Nothing || overtaking => serving.departs,
+            Some(serving) if serving.ending != Ending::Nothing || overtaking => serving.departs,
             Some(_) => Time::NEVER,
             None if self.departures == Departures::Watched => self.begins,
             None => self.begins + self.least_delay,
@@ -416,7 +416,7 @@ mod tests {
 
     /// A packet of 1000 bytes that is in transmission from `begun` until `departs`.
     fn serving(begun: Time, departs: Time) -> Serving {
-        Serving { departs, begun, flow: FlowId(0), size: 1000, bytes: 1000, told: Told::Nothing }
+        Serving { departs, begun, flow: FlowId(0), size: 1000, bytes: 1000, ending: Ending::Nothing }
     }
 
     #[test]
@@ -447,8 +447,8 @@ mod tests {
 
         delegate! {
             to self.0 {
-                fn enqueue(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
-                fn enqueue_front(&mut self, now: Time, segment: &Segment, beside: Load) -> Result<(), Cause>;
+                fn enqueue(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
+                fn enqueue_front(&mut self, now: Time, segment: &Segment, unqueued: Load) -> Result<(), Cause>;
                 fn dequeue(&mut self, now: Time) -> Option<(Time, Segment)>;
                 fn is_empty(&self) -> bool;
                 fn poll_dropped(&mut self) -> Option<(Segment, Cause)>;

@@ -221,7 +221,7 @@ impl UmtsRlc {
 
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.queue.poll_dropped() {
-            self.packets.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
+            self.packets.outcomes.push(at, LinkEvent::Dropped(cause), segment);
         }
     }
 
@@ -258,11 +258,11 @@ impl UmtsRlc {
             self.advance(now);
             return Ok(());
         }
-        let beside = match self.meaning {
+        let unqueued = match self.meaning {
             BufferMeaning::WithTransmission => self.in_transmission(segment.flow),
             BufferMeaning::Waiting => Load::NONE,
         };
-        let taken = enqueue(&mut self.queue, beside);
+        let taken = enqueue(&mut self.queue, unqueued);
         self.tell_drops(now);
         taken
     }
@@ -270,11 +270,11 @@ impl UmtsRlc {
 
 impl Link for UmtsRlc {
     fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, beside| queue.enqueue(now, segment, beside))
+        self.put(now, segment, |queue, unqueued| queue.enqueue(now, segment, unqueued))
     }
 
     fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
-        self.put(now, segment, |queue, beside| queue.enqueue_front(now, segment, beside))
+        self.put(now, segment, |queue, unqueued| queue.enqueue_front(now, segment, unqueued))
     }
 
     fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {

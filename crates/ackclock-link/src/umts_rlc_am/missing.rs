@@ -102,15 +102,15 @@ impl Missing {
 
     /// Tells of what is missing from `from`, which is, up to `to`, as far as it has room; and the first PDU that is missing and not told,
     /// or `to`. The receiver has everything before `base`.
-    pub(super) fn tell(
+    pub(super) fn describe(
         received: &SnSet,
         base: Sn,
         [from, to]: [Sn; 2],
         room: Room,
         format: MissingFormat,
     ) -> (Self, Sn) {
-        let list = || List::tell(received, [from, to], room.runs);
-        let bitmap = || Bitmap::tell(received, base, [from, to], room.octets);
+        let list = || List::describe(received, [from, to], room.runs);
+        let bitmap = || Bitmap::describe(received, base, [from, to], room.octets);
         match format {
             MissingFormat::List => list(),
             MissingFormat::Bitmap => bitmap(),
@@ -143,7 +143,7 @@ impl Missing {
 impl List {
     const NONE: Self = Self { runs: [Run { first: Sn::ZERO, more: 0 }; MOST_RUNS], count: 0 };
 
-    fn tell(received: &SnSet, [from, to]: [Sn; 2], most_runs: u8) -> (Missing, Sn) {
+    fn describe(received: &SnSet, [from, to]: [Sn; 2], most_runs: u8) -> (Missing, Sn) {
         let mut list = Self::NONE;
         let mut missing = missing(received, [from, to]);
         let end = missing.find(|&sn| !list.push(sn, most_runs)).unwrap_or(to);
@@ -176,7 +176,7 @@ impl List {
 
 impl Bitmap {
     /// The last bit is of the PDU before `to`, or of the last that there is room for; bits that are left over stand before `from`.
-    fn tell(received: &SnSet, base: Sn, [from, to]: [Sn; 2], most_octets: u8) -> (Missing, Sn) {
+    fn describe(received: &SnSet, base: Sn, [from, to]: [Sn; 2], most_octets: u8) -> (Missing, Sn) {
         let told = to.above(from).min(u16::from(most_octets) * 8);
         let octets = told.div_ceil(8);
         let first = from.minus(octets * 8 - told);
@@ -217,7 +217,7 @@ mod tests {
 
     /// What is told of PDUs from 0 on, which is missing: the PDUs, where it ends, and the bits that it takes.
     fn told(received: &SnSet, to: u16, room: Room, format: MissingFormat) -> (Vec<u16>, u16, u32) {
-        let (missing, end) = Missing::tell(received, Sn::ZERO, [Sn::ZERO, sn(to)], room, format);
+        let (missing, end) = Missing::describe(received, Sn::ZERO, [Sn::ZERO, sn(to)], room, format);
         let number = |sn: Sn| sn.above(Sn::ZERO);
         (missing.iter().map(number).collect(), number(end), missing.bits())
     }
@@ -237,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_pair_has_at_most_16() {
-        let (missing, end) = Missing::tell(&set([]), Sn::ZERO, [Sn::ZERO, sn(33)], WIDE, MissingFormat::List);
+        let (missing, end) =
+            Missing::describe(&set([]), Sn::ZERO, [Sn::ZERO, sn(33)], WIDE, MissingFormat::List);
         assert_eq!((missing.iter().count(), end), (33, sn(33)));
         assert_eq!(missing.bits(), 8 + 3 * 16);
     }
@@ -258,11 +259,11 @@ mod tests {
     fn bits_that_are_left_over_are_of_pdus_that_have_arrived() {
         // Two octets for 0 to 8: the first seven bits are of 4089 to 4095, which were acknowledged.
         let (missing, end) =
-            Missing::tell(&set([1, 8]), Sn::ZERO, [Sn::ZERO, sn(9)], WIDE, MissingFormat::Bitmap);
+            Missing::describe(&set([1, 8]), Sn::ZERO, [Sn::ZERO, sn(9)], WIDE, MissingFormat::Bitmap);
         assert!(missing.iter().eq([0, 2, 3, 4, 5, 6, 7].map(sn)));
         assert_eq!((end, missing.bits()), (sn(9), 20 + 16));
         // Of a further report they are told again as they are: 3 is missing below 4.
-        let (missing, _) = Missing::tell(&set([]), Sn::ZERO, [sn(4), sn(9)], WIDE, MissingFormat::Bitmap);
+        let (missing, _) = Missing::describe(&set([]), Sn::ZERO, [sn(4), sn(9)], WIDE, MissingFormat::Bitmap);
         assert!(missing.iter().eq((1..9).map(sn)));
     }
 

@@ -112,7 +112,7 @@ pub(super) struct Sent {
     /// It is the last one that can be sent: of new ones, or of those sent again.
     pub(super) last: bool,
     /// Whether it was sent before.
-    pub(super) again: bool,
+    pub(super) is_repeated: bool,
     /// SDUs that end in it.
     pub(super) ends: u16,
     /// Numbers from VT(A) to VT(S) before it is sent, both included, and the size of the window.
@@ -151,9 +151,9 @@ impl Polling {
 
     fn triggers(&mut self, sent: Sent) -> bool {
         let config = &self.config;
-        let last = if sent.again { config.last_retransmission } else { config.last_pdu };
+        let last = if sent.is_repeated { config.last_retransmission } else { config.last_pdu };
         self.pdus += 1;
-        self.sdus += u32::from(if sent.again { 0 } else { sent.ends });
+        self.sdus += u32::from(if sent.is_repeated { 0 } else { sent.ends });
         let reaches = |sent: u32, every: u32| every > 0 && sent >= every;
         let by_pdus = reaches(self.pdus, config.every_pdus);
         let by_sdus = reaches(self.sdus, config.every_sdus);

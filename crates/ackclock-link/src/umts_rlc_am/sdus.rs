@@ -120,7 +120,7 @@ impl Sdus {
         if self.departures == Departures::Watched
             && let Some(sdu) = self.begun.back()
         {
-            self.outcomes.tell(now, LinkEvent::Departed, sdu.segment);
+            self.outcomes.push(now, LinkEvent::Departed, sdu.segment);
         }
     }
 
@@ -170,7 +170,7 @@ impl Sdus {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
         let segment = sdu.segment;
-        self.outcomes.tell(now, LinkEvent::Dropped(Cause::Medium), segment);
+        self.outcomes.push(now, LinkEvent::Dropped(Cause::Medium), segment);
         self.trim();
     }
 
@@ -232,7 +232,7 @@ impl Sdus {
 
     fn tell_drops(&mut self, at: Time) {
         while let Some((segment, cause)) = self.queue.poll_dropped() {
-            self.outcomes.tell(at, LinkEvent::Dropped(cause), segment);
+            self.outcomes.push(at, LinkEvent::Dropped(cause), segment);
         }
     }
 

@@ -98,7 +98,7 @@ pub(super) fn reports(
     }
     let mut at = from;
     for number in 0..most {
-        let (missing, end) = Missing::tell(received, from, [at, to], room, format);
+        let (missing, end) = Missing::describe(received, from, [at, to], room, format);
         let lsn = if number == 0 { end } else { from };
         emit(Report { lsn, missing });
         if end == to {

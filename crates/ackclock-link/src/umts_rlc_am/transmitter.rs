@@ -149,11 +149,11 @@ impl Transmitter {
         Some(Outgoing { data: Data { sn, poll, payload, piggyback: None }, padding: 0 })
     }
 
-    fn polls(&mut self, now: Time, sn: Sn, last: bool, again: bool) -> bool {
+    fn polls(&mut self, now: Time, sn: Sn, last: bool, is_repeated: bool) -> bool {
         let ends = self.slot(sn).payload.ends;
-        let used = if again { self.outstanding() } else { sn.above(self.vt_a) } + 1;
+        let used = if is_repeated { self.outstanding() } else { sn.above(self.vt_a) } + 1;
         let (window, vt_s) = (self.window, self.vt_s);
-        self.polling.polls(now, Sent { last, again, ends, used, window, vt_s })
+        self.polling.polls(now, Sent { last, is_repeated, ends, used, window, vt_s })
     }
 
     fn newest_unacknowledged(&self) -> Option<Sn> {

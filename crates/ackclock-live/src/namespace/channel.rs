@@ -18,7 +18,7 @@ use crate::reach::Reach;
 
 /// One end of the channel.
 #[derive(Debug)]
-pub(crate) struct Channel(OwnedFd);
+pub(crate) struct SetupSocket(OwnedFd);
 
 /// What the namespaces say when they stand.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct Report {
 pub(crate) const FILES: usize = 3;
 const LONGEST: usize = 8192;
 
-impl Channel {
+impl SetupSocket {
     /// Both ends.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;

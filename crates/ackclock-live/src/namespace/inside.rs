@@ -21,7 +21,7 @@ use crate::control;
 use crate::reach::{V6, Way};
 
 /// What the inside must know of the outside.
-pub(crate) struct Around<'a> {
+pub(crate) struct InsideSetup<'a> {
     pub(crate) pair: Pair,
     pub(crate) way: &'a Way,
     /// Routed beyond the link.
@@ -31,15 +31,15 @@ pub(crate) struct Around<'a> {
 }
 
 /// Becomes the command; returns the exit status where that is impossible.
-pub(crate) fn run(setting: &Setting<'_>, around: &Around<'_>) -> u8 {
-    if let Err(obstacle) = stand(setting, around) {
+pub(crate) fn run(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> u8 {
+    if let Err(obstacle) = stand(setting, setup) {
         setting.channel.complain(&obstacle);
         return FAILED;
     }
     if !setting.channel.await_go() {
         return FAILED;
     }
-    let error = command(setting, around.pair).exec();
+    let error = command(setting, setup.pair).exec();
     let name = setting.plan.command.first().map(|name| name.display().to_string()).unwrap_or_default();
     let name = printable_line(&name);
     say(&format!("ackclock: {name}: cannot be started: {error}\n"));
@@ -48,27 +48,27 @@ pub(crate) fn run(setting: &Setting<'_>, around: &Around<'_>) -> u8 {
 }
 
 /// Makes the namespace and hands both ends of the link over.
-fn stand(setting: &Setting<'_>, around: &Around<'_>) -> Result<(), Obstacle> {
+fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle> {
     unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS).trying("creating a network namespace")?;
     bring_loopback_up().trying("bringing loopback up")?;
     let tun = Tun::open("ackclock%d")?;
-    let pair = around.pair;
+    let pair = setup.pair;
     tun.interface.configure(pair.inside, pair.base)?;
     let index = tun.interface.index;
     add_default_route(index, pair.base).trying("routing through the link")?;
     // The default route would do, but a link in this one could not tell what it must not take.
-    add_routes(index, around.beyond).trying("routing through the link")?;
-    if around.way.v6 == V6::Beyond {
+    add_routes(index, setup.beyond).trying("routing through the link")?;
+    if setup.way.v6 == V6::Beyond {
         add_default_route_v6(index).trying("routing IPv6 through the link")?;
     }
     // So that `ping` works without rights of its own; a kernel that refuses it is no obstacle.
     let group = setting.group;
     let _ = fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"));
-    resolver::install(around.resolver, pair)?;
+    resolver::install(setup.resolver, pair)?;
     let name = SocketAddr::from_abstract_name(control::NAME_INSIDE).trying("naming the control socket")?;
     let control = UnixListener::bind_addr(&name).trying("binding the control socket")?;
-    let files = [number(around.outside), number(&tun.file), number(&control)];
-    setting.channel.report(pair, &around.way.reach, files)
+    let files = [number(setup.outside), number(&tun.file), number(&control)];
+    setting.channel.report(pair, &setup.way.reach, files)
 }
 
 fn command(setting: &Setting<'_>, pair: Pair) -> Command {

@@ -18,7 +18,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Gid, Pid, Uid, fork};
 
 use super::addresses::{Candidate, Pair, beyond, free};
-use super::channel::Channel;
+use super::channel::SetupSocket;
 use super::inside;
 use super::interface::{Prefix, bring_loopback_up, routed};
 use super::obstacle::{Obstacle, Trying};
@@ -32,7 +32,7 @@ use crate::reach::{self, Way};
 /// What the keeper is given.
 pub(crate) struct Setting<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) channel: &'a Channel,
+    pub(crate) channel: &'a SetupSocket,
     pub(crate) rights: Rights,
     /// User and group before a user namespace was made.
     pub(crate) user: Uid,
@@ -52,7 +52,7 @@ struct End {
 
 /// Does the keeper's work; the return value is its exit status.
 pub(crate) fn run(setting: &Setting<'_>) -> u8 {
-    match set_up(setting).and_then(|(signals, command, _end)| watch(&signals, command)) {
+    match set_up(setting).and_then(|(signals, command, _end)| await_end(&signals, command)) {
         Ok(status) => status,
         Err(obstacle) => {
             setting.channel.complain(&obstacle);
@@ -90,14 +90,14 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
             setting.channel.complain(&obstacle);
             return FAILED;
         }
-        let around = inside::Around {
+        let setup = inside::InsideSetup {
             pair: end.pair,
             way: &end.way,
             beyond: &end.beyond,
             resolver,
             outside: &end.tun.file,
         };
-        inside::run(setting, &around)
+        inside::run(setting, &setup)
     })?;
     Ok((signals, command, end))
 }
@@ -207,7 +207,7 @@ fn listens() -> bool {
 }
 
 /// Waits for the command's end; meanwhile buries orphans and passes on what was sent to the link.
-fn watch(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
+fn await_end(signals: &Signals, command: Pid) -> Result<u8, Obstacle> {
     loop {
         if let Some(status) = bury(command) {
             return Ok(status);

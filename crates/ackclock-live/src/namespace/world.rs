@@ -11,7 +11,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getegid, geteuid};
 
 use super::addresses::Pair;
-use super::channel::Channel;
+use super::channel::SetupSocket;
 use super::keeper;
 use super::obstacle::{Obstacle, Trying};
 use super::users::{self, Rights};
@@ -46,7 +46,7 @@ pub struct World {
     pub pair: Pair,
     /// How far the inside reaches.
     pub reach: Reach,
-    channel: Channel,
+    channel: SetupSocket,
     keeper: Pid,
     _pasta: Option<Pasta>,
 }
@@ -68,7 +68,7 @@ impl World {
     /// # Errors
     /// What this machine does not allow, with a remedy.
     pub fn begin(plan: &Plan) -> Result<(Self, Ends), Obstacle> {
-        let (ours, theirs) = Channel::pair().trying("making a socket pair")?;
+        let (ours, theirs) = SetupSocket::pair().trying("making a socket pair")?;
         let pasta = Pasta::program();
         let mut ours = Some(ours);
         let keeper = start_keeper(plan, (&mut ours, &theirs), pasta.is_some())?;
@@ -144,7 +144,7 @@ fn start_keeper(plan: &Plan, (ours, theirs): Both<'_>, pasta: bool) -> Result<Pi
 }
 
 /// The end of the channel that this process keeps, and that of the keeper.
-type Both<'a> = (&'a mut Option<Channel>, &'a Channel);
+type Both<'a> = (&'a mut Option<SetupSocket>, &'a SetupSocket);
 
 #[allow(unsafe_code)]
 fn copy_process(

@@ -4,12 +4,12 @@ use ackclock_core::{FlowId, PacketId, Time};
 
 use crate::parse::Layout;
 use crate::port::Side;
-use crate::{FlowTable, PlaneConfig, Pool};
+use crate::{Connections, PlaneConfig, Pool};
 
 /// Packets and connections by number. Both count each other: a connection keeps its number while packets of it are inside.
 pub(super) struct Inventory {
     pub(super) pool: Pool,
-    pub(super) flows: FlowTable,
+    pub(super) flows: Connections,
     /// What is known of each packet, by slot of the pool.
     packets: Vec<Inside>,
     /// Packets inside that came in at each side.
@@ -32,7 +32,7 @@ impl Inventory {
     pub(super) fn new(config: &PlaneConfig<'_>) -> Self {
         Self {
             pool: Pool::new(config.packets, config.packet_bytes),
-            flows: FlowTable::new(config.flows),
+            flows: Connections::new(config.flows),
             packets: Vec::new(),
             present: [0, 0],
         }

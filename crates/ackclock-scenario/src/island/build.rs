@@ -13,15 +13,15 @@ use ackclock_tcp::{
     Course, Host, Place, Receiver, ReceiverConfig, Relay, Sender, SenderRow, Supply, Workload, host, relay,
 };
 
-use super::{End, Island, Places, Station};
+use super::{AnyNode, End, Island, Places};
 use crate::plan::FlowPlan;
-use crate::tables::{FlowTable, PathTable, RelayTable};
+use crate::tables::{FlowGroup, PathTable, RelayTable};
 use crate::traffic::Traffic;
 use crate::{Progress, Tables};
 
 /// A group of flows with its components read.
 pub(crate) struct Group {
-    pub(crate) table: FlowTable,
+    pub(crate) table: FlowGroup,
     pub(crate) sender_name: String,
     sender: Box<dyn SenderRow>,
     receiver: ReceiverConfig,
@@ -77,7 +77,7 @@ impl<'a> Builder<'a> {
         streams: &Streams,
         progress: &'a Progress,
     ) -> Result<Self, ConfigError> {
-        let group = |(index, table): (usize, &'a FlowTable)| {
+        let group = |(index, table): (usize, &'a FlowGroup)| {
             Group::new(table, tables).map(Arc::new).map_err(|error| error.under(&format!("flow.{index}")))
         };
         let groups = tables.flow.iter().enumerate().map(group).collect::<Result<_, _>>()?;
@@ -94,7 +94,7 @@ impl<'a> Builder<'a> {
         let mut relay = self.relay()?;
         let (mut edge, mut behind) = self.edges(streams).map_err(|error| error.under("edge"))?;
         let (mut servers, mut clients) = (Host::new(), Host::new());
-        let mut traffic = Traffic::beside(flows.len());
+        let mut traffic = Traffic::numbered_from(flows.len());
         for (number, flow) in flows.iter().enumerate() {
             let (id, group) = (FlowId(number as u32), &self.groups[flow.group]);
             let (name, start) = (flow.name(), flow.start);
@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
         let relay = core.map(|core| (relay, core));
         let mut island = Island::new([servers, clients], path, relay, edge, behind, traffic);
         if let Some(report) = &self.tables.edge.report {
-            island.tell(report.wire(streams).map_err(|error| error.under("edge.report"))?);
+            island.lay_report_wire(report.wire(streams).map_err(|error| error.under("edge.report"))?);
         }
         Ok(island)
     }
@@ -154,7 +154,7 @@ impl<'a> Builder<'a> {
 
 impl Island {
     /// Lays the wire on which reports of the radio travel from the edge to the relay.
-    fn tell(&mut self, wire: ReportWire) {
+    fn lay_report_wire(&mut self, wire: ReportWire) {
         let (edge, number) = (self.places.edge, self.boxes.len());
         if let Some([relay, _]) = self.places.relay {
             self.boxes.push(wire.into());
@@ -196,7 +196,7 @@ impl Island {
 /// Boxes, each with a wire to the one before.
 #[derive(Default)]
 struct Row {
-    boxes: Vec<Station>,
+    boxes: Vec<AnyNode>,
     wires: Vec<[End; 2]>,
     /// The port of the last one to which the next is joined.
     open: Port,
@@ -204,7 +204,7 @@ struct Row {
 
 impl Row {
     /// Adds a box with the ports towards the servers and towards the clients; says where it stands.
-    fn add(&mut self, station: impl Into<Station>, [before, behind]: [Port; 2]) -> NodeId {
+    fn add(&mut self, station: impl Into<AnyNode>, [before, behind]: [Port; 2]) -> NodeId {
         let place = self.boxes.len();
         if place > 0 {
             self.wires.push([(place - 1, self.open), (place, before)]);
@@ -226,7 +226,7 @@ pub(super) const IN_LINE: [[End; 2]; 3] = [
 const FIRST: Seq = Seq(1);
 
 impl Group {
-    fn new(table: &FlowTable, tables: &Tables) -> Result<Self, ConfigError> {
+    fn new(table: &FlowGroup, tables: &Tables) -> Result<Self, ConfigError> {
         let sender = table.sender()?;
         let whom = if tables.edge.cell_users()?.is_some() { Whom::Each } else { Whom::All };
         let relay = tables.relay.as_ref();
@@ -315,7 +315,7 @@ impl RelayEnds {
     fn new(
         relay: &RelayTable,
         whom: Whom,
-        table: &FlowTable,
+        table: &FlowGroup,
         far: &dyn SenderRow,
     ) -> Result<Self, ConfigError> {
         let max_window = relay.buffer_bytes()?;
@@ -329,7 +329,7 @@ impl RelayEnds {
 }
 
 /// The peer of `sender`.
-fn receiver(table: &FlowTable, sender: &dyn SenderRow) -> Result<ReceiverConfig, ConfigError> {
+fn receiver(table: &FlowGroup, sender: &dyn SenderRow) -> Result<ReceiverConfig, ConfigError> {
     let mss = sender.build(table.params(FlowId(0), Time::ZERO, FIRST)?)?.mss();
     let options = sender.config();
     let on = |switch: Option<Switch>| switch == Some(Switch::On);

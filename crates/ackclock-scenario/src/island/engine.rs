@@ -6,14 +6,14 @@ use ackclock_core::{Engine, Holds, NodeId, Time};
 use ackclock_link::Path;
 use ackclock_link::path::Wires;
 
-use super::{Boxes, Executor, Island, RelayBoxes, Station};
+use super::{AnyNode, Boxes, Executor, Island, RelayBoxes};
 use crate::capture::Capture;
 use crate::probe::Probe;
 use crate::traffic::Traffic;
 
 /// Islands in one engine, and what listens at their wires.
 pub(crate) struct Islands {
-    engine: Engine<Station, Listeners>,
+    engine: Engine<AnyNode, Listeners>,
     islands: Vec<(Places, Traffic)>,
 }
 
@@ -127,7 +127,7 @@ impl Places {
 }
 
 /// The boxes of an island, which stand in a row from its servers to its clients.
-fn boxes(engine: &mut Engine<Station, Listeners>, places: Places) -> Boxes<'_> {
+fn boxes(engine: &mut Engine<AnyNode, Listeners>, places: Places) -> Boxes<'_> {
     let Places { servers, path, relay, edge, behind, clients } = places;
     let mut row = engine.nodes_mut(servers, clients).iter_mut();
     let mut row: [_; LONGEST_ROW] = std::array::from_fn(|_| row.next());
@@ -141,14 +141,14 @@ fn boxes(engine: &mut Engine<Station, Listeners>, places: Places) -> Boxes<'_> {
 /// Servers, wires, a relay, its wires, an edge, the radio that it observes, clients.
 const LONGEST_ROW: usize = 7;
 
-fn wires(path: &mut Station) -> [&mut Wires; 2] {
+fn wires(path: &mut AnyNode) -> [&mut Wires; 2] {
     let Path { up, down } = held(path);
     [up, down]
 }
 
-fn held<B>(station: &mut Station) -> &mut B
+fn held<B>(station: &mut AnyNode) -> &mut B
 where
-    Station: Holds<B>,
+    AnyNode: Holds<B>,
 {
     station.held_mut().expect("the places of an island are told by who made its boxes")
 }

@@ -10,7 +10,7 @@ use ackclock_link::path::Wires;
 use ackclock_tcp::Host;
 
 use super::build::IN_LINE;
-use super::{Boxes, Executor, Island, Station};
+use super::{AnyNode, Boxes, Executor, Island};
 use crate::traffic::Traffic;
 
 /// An island whose boxes stand in a line.
@@ -48,9 +48,9 @@ impl TryFrom<Island> for Line {
         if wires != IN_LINE {
             return Err(Box::new(Island { boxes, wires, places, traffic }));
         }
-        match <[Station; 4]>::try_from(boxes) {
+        match <[AnyNode; 4]>::try_from(boxes) {
             Ok(
-                [Station::Host(servers), Station::Path(path), Station::Edge(edge), Station::Host(clients)],
+                [AnyNode::Host(servers), AnyNode::Path(path), AnyNode::Edge(edge), AnyNode::Host(clients)],
             ) => {
                 let Path { up, down } = path;
                 let beyond = Beyond { up, clients, uplink: Vec::new(), events: 0 };
@@ -75,7 +75,7 @@ impl Executor for Line {
     }
 
     fn island(&mut self, _: usize) -> (Boxes<'_>, &Traffic) {
-        self.settle();
+        self.catch_up();
         let (boxes, traffic) = self.boxes();
         (boxes, traffic)
     }
@@ -85,7 +85,7 @@ impl Executor for Line {
     }
 
     fn close(&mut self) {
-        self.settle();
+        self.catch_up();
         self.edge.let_go();
         self.down.let_go();
         self.beyond.up.let_go();
@@ -114,7 +114,7 @@ impl Line {
             if servers == now {
                 let Self { servers, down, beyond, .. } = self;
                 servers.run(now, &mut Down { now, wires: down, events: &mut beyond.events });
-                if servers.has_news() {
+                if servers.has_events() {
                     until = now;
                 }
             } else if wires == now {
@@ -124,7 +124,7 @@ impl Line {
             } else {
                 let Beyond { clients, uplink, .. } = &mut self.beyond;
                 clients.run(now, &mut Uplink(uplink));
-                if clients.has_news() {
+                if clients.has_events() {
                     until = now;
                 }
                 self.carry_up(now);
@@ -139,7 +139,7 @@ impl Line {
     }
 
     /// Departures since the edge was last woken have happened too.
-    fn settle(&mut self) {
+    fn catch_up(&mut self) {
         self.run_edge(self.now);
     }
 

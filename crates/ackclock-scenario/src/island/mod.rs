@@ -27,7 +27,7 @@ use crate::traffic::Traffic;
 
 ackclock_core::nodes! {
     /// A box of an island.
-    pub(crate) enum Station {
+    pub(crate) enum AnyNode {
         Host(Host),
         Path(Path),
         Edge(Edge),
@@ -39,7 +39,7 @@ ackclock_core::nodes! {
 /// An island as it is described.
 pub(crate) struct Island {
     /// Of boxes that have something to do at the same instant, the first goes first.
-    pub(crate) boxes: Vec<Station>,
+    pub(crate) boxes: Vec<AnyNode>,
     /// Each joins two ports, in both directions.
     pub(crate) wires: Vec<[End; 2]>,
     /// Where the boxes stand that results are read from.

@@ -87,14 +87,14 @@ pub struct Cubic {
     linux: Option<Bictcp>,
     /// LW of RFC 5681, segments.
     loss_window: f64,
-    state: State,
+    state: CubicState,
     /// The state before the last reduction.
-    before: Option<State>,
+    before: Option<CubicState>,
 }
 
 /// What a reduction changes and a spurious one gives back. In segments.
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct CubicState {
     cwnd: f64,
     ssthresh: f64,
     /// The window at the last reduction; none before the first and after a timeout.
@@ -133,14 +133,14 @@ impl Cubic {
             hybrid: (config.hystart == SlowStartEnd::Classic).then(HybridStart::new),
             growth,
             linux: (context.stack == Stack::Linux).then(Bictcp::default),
-            state: State { cwnd, ssthresh, w_max: None, cwnd_prior: cwnd, stage: None },
+            state: CubicState { cwnd, ssthresh, w_max: None, cwnd_prior: cwnd, stage: None },
             before: None,
         }
     }
 
     /// Whether hybrid slow start ends.
     fn look_for_end(&mut self, sample: &AckSample) {
-        let State { cwnd, ssthresh, .. } = self.state;
+        let CubicState { cwnd, ssthresh, .. } = self.state;
         let slow = (cwnd < ssthresh).then_some(cwnd);
         if self.hybrid.as_mut().is_some_and(|hybrid| hybrid.on_ack(sample, slow)) {
             self.state.ssthresh = cwnd;
@@ -212,7 +212,7 @@ impl Cubic {
 
     /// The stage under way, or a new one.
     fn stage(&mut self, now: Time) -> &mut Stage {
-        let State { cwnd, w_max, .. } = self.state;
+        let CubicState { cwnd, w_max, .. } = self.state;
         let w_max = w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
         self.state.w_max = Some(w_max);
         self.state.stage.get_or_insert_with(|| Stage {
@@ -244,7 +244,7 @@ impl Cubic {
             Congestion::Ecn => (reduced.max(1.0), Some(remembered)),
             Congestion::Timeout => (self.loss_window, None),
         };
-        self.state = State { cwnd: cwnd_after, ssthresh, w_max, cwnd_prior: cwnd, stage: None };
+        self.state = CubicState { cwnd: cwnd_after, ssthresh, w_max, cwnd_prior: cwnd, stage: None };
     }
 }
 

@@ -2,13 +2,13 @@
 
 use ackclock_core::{Flags, Segment, SynOptions, Time, Timestamps};
 
-use super::{INITIAL, LONGEST_TIMEOUT, Receiver, State, clock};
+use super::{INITIAL, LONGEST_TIMEOUT, Receiver, ReceiverState, clock};
 use crate::config::{PLAIN_HEADER, TIMESTAMPS};
 
 impl Receiver {
     /// Sends the SYN, or the answer to that of the peer.
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
-        let answers = self.state == State::SynReceived;
+        let answers = self.state == ReceiverState::SynReceived;
         let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
         syn.flags = match (answers, self.config.ecn) {
             (false, false) => Flags::SYN,
@@ -44,15 +44,15 @@ impl Receiver {
     /// A segment with a SYN: the peer's own, or its answer to ours.
     pub(super) fn on_syn(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         match self.state {
-            State::Listening if !seg.flags.intersects(Flags::ACK) => {
-                self.state = State::SynReceived;
+            ReceiverState::Listening if !seg.flags.intersects(Flags::ACK) => {
+                self.state = ReceiverState::SynReceived;
                 self.next = seg.seq + 1;
                 self.agree(seg);
                 self.anchor();
                 self.send_syn(now, out);
             }
             // Our answer was lost.
-            State::SynReceived if seg.seq + 1 == self.next => self.send_syn(now, out),
+            ReceiverState::SynReceived if seg.seq + 1 == self.next => self.send_syn(now, out),
             _ => self.on_syn_ack(now, seg, out),
         }
     }
@@ -60,7 +60,7 @@ impl Receiver {
     /// The peer acknowledges our answer to its SYN, if `seg` does.
     pub(super) fn on_answer(&mut self, seg: &Segment) {
         if seg.flags.contains(Flags::ACK) && seg.ack == INITIAL + 1 {
-            self.state = State::Established;
+            self.state = ReceiverState::Established;
             self.deadline = Time::NEVER;
         }
     }
@@ -69,12 +69,12 @@ impl Receiver {
     pub(super) fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if !seg.flags.contains(Flags::SYN | Flags::ACK)
             || seg.ack != INITIAL + 1
-            || !matches!(self.state, State::SynSent | State::Established)
+            || !matches!(self.state, ReceiverState::SynSent | ReceiverState::Established)
         {
             return;
         }
-        if self.state == State::SynSent {
-            self.state = State::Established;
+        if self.state == ReceiverState::SynSent {
+            self.state = ReceiverState::Established;
             self.next = seg.seq + 1;
             self.quick.on_handshake(now.since(self.syn_sent));
             self.agree(seg);

@@ -50,7 +50,7 @@ pub struct Receiver {
     /// RCV.NXT as the last ACK told it (Last.ACK.sent of RFC 7323).
     acknowledged: Seq,
     flow: FlowId,
-    state: State,
+    state: ReceiverState,
     /// ECE is on from congestion experienced until CWR.
     echo_congestion: bool,
     window_field: u16,
@@ -83,7 +83,7 @@ pub struct Receiver {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum ReceiverState {
     Closed,
     Listening,
     SynReceived,
@@ -104,9 +104,9 @@ impl Receiver {
     pub fn new(config: ReceiverConfig, flow: FlowId) -> Self {
         let (scale, _) = scaled_window(config.max_window);
         let (state, next) = match config.opening {
-            Opening::Handshake => (State::Closed, Seq(0)),
-            Opening::Awaited => (State::Listening, Seq(0)),
-            Opening::Established(first) => (State::Established, first),
+            Opening::Handshake => (ReceiverState::Closed, Seq(0)),
+            Opening::Awaited => (ReceiverState::Listening, Seq(0)),
+            Opening::Established(first) => (ReceiverState::Established, first),
         };
         let (policy, window_field) = Policy::of(&config, next);
         Self {
@@ -138,8 +138,8 @@ impl Receiver {
 
     /// Begins the connection: sends a SYN where a handshake is asked for, else does nothing.
     pub fn start(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
-        if self.state == State::Closed {
-            self.state = State::SynSent;
+        if self.state == ReceiverState::Closed {
+            self.state = ReceiverState::SynSent;
             self.send_syn(now, out);
         }
     }
@@ -150,10 +150,10 @@ impl Receiver {
             self.on_syn(now, seg, out);
             return;
         }
-        if self.state == State::SynReceived {
+        if self.state == ReceiverState::SynReceived {
             self.on_answer(seg);
         }
-        if self.state != State::Established || !seg.has_data() {
+        if self.state != ReceiverState::Established || !seg.has_data() {
             return;
         }
         self.quick.on_data(now);
@@ -189,9 +189,9 @@ impl Receiver {
             return;
         }
         match self.state {
-            State::SynSent | State::SynReceived => self.send_syn(now, out),
-            State::Established => self.acknowledge(now, None, out),
-            State::Closed | State::Listening => {}
+            ReceiverState::SynSent | ReceiverState::SynReceived => self.send_syn(now, out),
+            ReceiverState::Established => self.acknowledge(now, None, out),
+            ReceiverState::Closed | ReceiverState::Listening => {}
         }
     }
 
@@ -217,7 +217,7 @@ impl Receiver {
 
     /// Whether data can be taken: the handshake is over, or there was none.
     pub fn is_established(&self) -> bool {
-        self.state == State::Established
+        self.state == ReceiverState::Established
     }
 
     /// The next byte expected.

@@ -279,7 +279,7 @@ impl Rack {
         // Where the original of a segment that was sent again arrived, the time since says nothing.
         let round_trip = |segment: Latest| {
             let rtt = ack.now.since(segment.sent_at);
-            (!segment.again || rtt >= self.min_rtt).then_some(rtt)
+            (!segment.is_repeated || rtt >= self.min_rtt).then_some(rtt)
         };
         if let Some(rtt) = ack.last.and_then(round_trip) {
             self.rtt = rtt;

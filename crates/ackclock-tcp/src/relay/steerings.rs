@@ -45,7 +45,7 @@ impl Steerings {
         }
         self.connections[flow.index()] = Some(Connection { user, known: None });
         self.users[user as usize].flows.push(flow);
-        self.tell(now, flow, user, ConnectionEvent::Opened);
+        self.notify(now, flow, user, ConnectionEvent::Opened);
     }
 
     /// Something happened on a connection: its steering is told what is news to it.
@@ -55,7 +55,7 @@ impl Steerings {
         let known = Some((view.backlogged, view.min_rtt));
         if std::mem::replace(&mut connection.known, known) != known {
             let user = connection.user;
-            self.tell(now, flow, user, ConnectionEvent::Seen(view));
+            self.notify(now, flow, user, ConnectionEvent::Seen(view));
         }
     }
 
@@ -63,7 +63,7 @@ impl Steerings {
     pub(super) fn close(&mut self, now: Time, flow: FlowId) {
         let Some(connection) = self.connections.get_mut(flow.index()).and_then(Option::take) else { return };
         self.users[connection.user as usize].flows.retain(|&other| other != flow);
-        self.tell(now, flow, connection.user, ConnectionEvent::Closed);
+        self.notify(now, flow, connection.user, ConnectionEvent::Closed);
     }
 
     /// A report came, of one user or of all; `view` tells how a connection stands.
@@ -110,7 +110,7 @@ impl Steerings {
         self.due.due()
     }
 
-    fn tell(&mut self, now: Time, flow: FlowId, user: u32, event: ConnectionEvent) {
+    fn notify(&mut self, now: Time, flow: FlowId, user: u32, event: ConnectionEvent) {
         if let Some(steering) = &mut self.users[user as usize].steering {
             steering.on_connection(now, flow, event);
         }

@@ -12,13 +12,13 @@ pub struct Latest {
     /// One past its last number.
     pub end: Seq,
     /// Whether it was sent more than once.
-    pub again: bool,
+    pub is_repeated: bool,
 }
 
 impl Latest {
     /// What `record` tells.
     pub fn of(record: &Record) -> Self {
-        Self { sent_at: record.sent_at, end: record.end(), again: record.marks.has(Marks::REPEATED) }
+        Self { sent_at: record.sent_at, end: record.end(), is_repeated: record.marks.has(Marks::REPEATED) }
     }
 
     /// Whether it was sent after what was sent at `sent_at` and ends before `end`; at one instant numbers tell.

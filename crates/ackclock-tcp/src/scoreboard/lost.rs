@@ -44,7 +44,7 @@ impl Scoreboard {
         }
         if record.marks.has(Marks::AGAIN) {
             record.marks.clear(Marks::AGAIN);
-            self.again -= u32::from(record.len);
+            self.retransmitted -= u32::from(record.len);
             if record.marks.has(Marks::LOST) {
                 self.losses = self.losses.wrapping_add(1);
             }

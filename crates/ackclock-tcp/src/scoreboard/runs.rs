@@ -46,7 +46,7 @@ impl Scoreboard {
             self.lost -= len;
         }
         if marks.has(Marks::AGAIN) {
-            self.again -= len;
+            self.retransmitted -= len;
         }
         let run = left + 1 + right;
         self.sent.get_mut(index - u64::from(left)).run = run;

@@ -10,9 +10,9 @@ use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals};
 use crate::stack::Stack;
 
-/// The news of one acknowledgement.
+/// What one acknowledgement brought.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct AckOutcome {
     pub(super) acked: Acked,
     pub(super) sacked: u32,
     pub(super) rtt: Option<Span>,
@@ -40,17 +40,17 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     #[inline(always)]
     pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, offer: Offer) {
         let advances = seg.ack.after(self.board.una());
-        let mut news = News::default();
+        let mut outcome = AckOutcome::default();
         self.outgoing.on_ack();
-        self.read(now, seg, &mut news);
+        self.read(now, seg, &mut outcome);
         let spreads = self.ecn.enabled == Switch::On && self.spreads_reductions();
         if spreads {
             self.take_echo(now, seg);
         }
         if advances {
-            self.on_advance(now, seg, &mut news);
+            self.on_advance(now, seg, &mut outcome);
         } else {
-            self.on_duplicate(now, seg, &news, offer);
+            self.on_duplicate(now, seg, &outcome, offer);
         }
         if self.ecn.enabled == Switch::On && !spreads {
             self.take_echo(now, seg);
@@ -71,42 +71,42 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Takes in what an overtaken acknowledgement SACKs.
     pub(super) fn take_sack(&mut self, now: Time, seg: &Segment) {
-        let mut news = News::default();
-        self.read(now, seg, &mut news);
-        self.on_duplicate(now, seg, &news, Offer::New);
+        let mut outcome = AckOutcome::default();
+        self.read(now, seg, &mut outcome);
+        self.on_duplicate(now, seg, &outcome, Offer::New);
     }
 
-    /// Brings the scoreboard up to date. The news are written where they stay: a copy would wait for all of it.
+    /// Brings the scoreboard up to date. The outcome is written in place: a copy would wait for all of it.
     #[inline(always)]
-    fn read(&mut self, now: Time, seg: &Segment, news: &mut News) {
+    fn read(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         if seg.ack.after(self.board.una()) {
-            let arrivals = &mut news.arrivals;
-            news.acked = self.board.acknowledge(seg.ack, |record| {
+            let arrivals = &mut outcome.arrivals;
+            outcome.acked = self.board.acknowledge(seg.ack, |record| {
                 if R::FOLLOWS_ARRIVALS {
                     arrivals.pass(record);
                 }
             });
         }
-        self.past.acknowledged += u64::from(news.acked.bytes);
-        if news.acked.bytes > 0
+        self.past.acknowledged += u64::from(outcome.acked.bytes);
+        if outcome.acked.bytes > 0
             && let Some(rate) = &mut self.rate
         {
             rate.on_acked(now, seg.ack);
         }
-        news.losses = self.board.losses();
-        let mut newest = news.acked.newest;
+        outcome.losses = self.board.losses();
+        let mut newest = outcome.acked.newest;
         if R::USES_SACK {
-            newest = newest.max(self.read_sack(now, seg, news));
+            newest = newest.max(self.read_sack(now, seg, outcome));
         }
-        news.rtt = newest.map(|sent_at| now.since(sent_at));
+        outcome.rtt = newest.map(|sent_at| now.since(sent_at));
         if self.config.stack == Stack::Linux {
             // Linux takes that of the first segment acknowledged.
-            news.first_rtt = news.acked.oldest.map(|sent_at| now.since(sent_at));
+            outcome.first_rtt = outcome.acked.oldest.map(|sent_at| now.since(sent_at));
         }
     }
 
     /// What is SACKed; when the newest of it was sent.
-    fn read_sack(&mut self, now: Time, seg: &Segment, news: &mut News) -> Option<Time> {
+    fn read_sack(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) -> Option<Time> {
         let mut newest = None;
         for (position, &block) in seg.sack().iter().enumerate() {
             // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
@@ -116,9 +116,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                         second.left.at_or_before(block.left) && block.right.at_or_before(second.right)
                     }));
             if repeats {
-                news.dsack = Some(block);
+                outcome.dsack = Some(block);
             }
-            let (rate, arrivals) = (&mut self.rate, &mut news.arrivals);
+            let (rate, arrivals) = (&mut self.rate, &mut outcome.arrivals);
             let (bytes, sent_at) = self.board.sack(block, |record| {
                 if let Some(rate) = rate {
                     rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
@@ -127,18 +127,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                     arrivals.sack(record);
                 }
             });
-            news.sacked += bytes;
+            outcome.sacked += bytes;
             newest = newest.max(sent_at);
         }
         newest
     }
 
-    fn on_advance(&mut self, now: Time, seg: &Segment, news: &mut News) {
+    fn on_advance(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         self.past.timed_out_at = None;
-        self.measure(now, seg, news);
-        let adopted = self.timestamps == Switch::On && self.undo_if_spurious(now, seg, news);
-        self.undo_if_repeated(now, news);
-        let facts = self.facts(now, news, false);
+        self.measure(now, seg, outcome);
+        let adopted = self.timestamps == Switch::On && self.undo_if_spurious(now, seg, outcome);
+        self.undo_if_repeated(now, outcome);
+        let facts = self.facts(now, outcome, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if verdict != Verdict::Partial(Timer::Keep) {
             // RFC 6298 (5.3). After going back nothing is in flight until it is sent again.
@@ -155,10 +155,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Verdict::Leave(Exit::Grow) => self.recovery.phase(),
             _ => self.phase_of_control(),
         };
-        self.control(now, news, phase);
+        self.control(now, outcome, phase);
         self.conclude(now, verdict);
         if self.reduction.is_some() {
-            self.spread_reduction(news, self.board.losses() == news.losses);
+            self.spread_reduction(outcome, self.board.losses() == outcome.losses);
         }
     }
 
@@ -188,21 +188,21 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    fn on_duplicate(&mut self, now: Time, seg: &Segment, news: &News, offer: Offer) {
+    fn on_duplicate(&mut self, now: Time, seg: &Segment, outcome: &AckOutcome, offer: Offer) {
         // RFC 5681 section 2: a window update is no duplicate.
         let duplicate = seg.is_pure_ack() && offer == Offer::Same && !self.board.sent().is_empty();
-        if !duplicate && news.sacked == 0 && news.dsack.is_none() {
+        if !duplicate && outcome.sacked == 0 && outcome.dsack.is_none() {
             return;
         }
-        self.undo_if_repeated(now, news);
-        if let Some(rtt) = news.rtt {
+        self.undo_if_repeated(now, outcome);
+        if let Some(rtt) = outcome.rtt {
             self.take_rtt(rtt);
             self.restart_behind_head(now, rtt);
         }
-        let facts = self.facts(now, news, duplicate);
+        let facts = self.facts(now, outcome, duplicate);
         let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
-        let sample = self.sample(now, news, self.phase_of_control());
-        if news.sacked > 0 {
+        let sample = self.sample(now, outcome, self.phase_of_control());
+        if outcome.sacked > 0 {
             self.cc.on_ack(&sample)
         } else {
             self.cc.on_duplicate(&sample)
@@ -213,29 +213,29 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Verdict::Probed(tail) => self.on_probed(now, tail),
             _ => {}
         }
-        self.spread_reduction(news, false);
+        self.spread_reduction(outcome, false);
     }
 
     /// A reduction that is spread over the recovery goes on.
-    fn spread_reduction(&mut self, news: &News, safe: bool) {
+    fn spread_reduction(&mut self, outcome: &AckOutcome, safe: bool) {
         let Some(reduction) = &mut self.reduction else { return };
-        let delivered = self.recovery.delivered(news.acked.delivered + news.sacked);
+        let delivered = self.recovery.delivered(outcome.acked.delivered + outcome.sacked);
         reduction.on_ack(&Delivery { delivered, in_flight: self.recovery.in_flight(&self.board), safe });
     }
 
     /// Round-trip times: of the segment acknowledged (Karn), or by timestamps.
-    fn measure(&mut self, now: Time, seg: &Segment, news: &mut News) {
+    fn measure(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         if let Some(rtt) = self.rtt.on_acknowledged(now, seg.ack) {
             self.stats.on_timed(rtt, self.rtt.rto());
         }
-        if news.rtt.is_none() && self.timestamps == Switch::On {
-            news.rtt = seg.timestamps().and_then(|stamps| {
+        if outcome.rtt.is_none() && self.timestamps == Switch::On {
+            outcome.rtt = seg.timestamps().and_then(|stamps| {
                 let ticks = self.stamp(now).wrapping_sub(stamps.echo);
                 // An echo from the future, or older than half the clock's range, is none of ours.
                 (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
             });
         }
-        let Some(rtt) = news.first_rtt.or(news.rtt) else { return };
+        let Some(rtt) = outcome.first_rtt.or(outcome.rtt) else { return };
         match self.past.rtt_restart.take() {
             Some(previous) => {
                 self.stats.rtt.record(rtt);
@@ -260,31 +260,31 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Tells congestion control what was delivered.
-    fn control(&mut self, now: Time, news: &News, phase: Phase) {
-        let sample = self.sample(now, news, phase);
+    fn control(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) {
+        let sample = self.sample(now, outcome, phase);
         self.cc.on_ack(&sample);
     }
 
     // Inlined, so that what a controller does not read is not worked out.
     #[inline(always)]
-    fn sample(&mut self, now: Time, news: &News, phase: Phase) -> AckSample {
+    fn sample(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) -> AckSample {
         let min_rtt = self.rtt.min_rtt();
         // Side by side, so that what is in flight is worked out once.
-        let window_limited = self.is_window_limited(news);
+        let window_limited = self.is_window_limited(outcome);
         let in_flight = self.recovery.in_flight(&self.board);
         AckSample {
             now,
-            acked: news.acked.bytes,
-            delivered: self.recovery.delivered(news.acked.delivered + news.sacked),
+            acked: outcome.acked.bytes,
+            delivered: self.recovery.delivered(outcome.acked.delivered + outcome.sacked),
             in_flight,
-            rtt: news.rtt,
+            rtt: outcome.rtt,
             srtt: self.rtt.srtt(),
             min_rtt,
             rate: self.rate.as_mut().and_then(|rate| rate.sample(min_rtt)),
             paced_for: self.pacer.holds(now).map_or(Span::ZERO, |until| until.since(now)),
             phase,
             window_limited,
-            lost: self.board.losses().wrapping_sub(news.losses),
+            lost: self.board.losses().wrapping_sub(outcome.losses),
             lost_in_all: self.board.losses(),
         }
     }
@@ -296,27 +296,27 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Whether the window was full before this acknowledgement, or within its window of data.
     #[inline]
-    fn is_window_limited(&self, news: &News) -> bool {
+    fn is_window_limited(&self, outcome: &AckOutcome) -> bool {
         if self.config.growth == Growth::Bytes {
             return self.usage.limits(self.cc.window(), self.cc.ssthresh());
         }
-        let before = self.board.in_flight() + news.acked.bytes + news.sacked;
+        let before = self.board.in_flight() + outcome.acked.bytes + outcome.sacked;
         before + u32::from(self.mss) > self.cc.window()
     }
 
-    fn facts(&self, now: Time, news: &News, duplicate: bool) -> AckFacts {
+    fn facts(&self, now: Time, outcome: &AckOutcome, duplicate: bool) -> AckFacts {
         AckFacts {
             now,
-            latest: news.arrivals.latest,
-            last: news.arrivals.last(),
-            original: news.arrivals.original,
-            highest_sacked: news.arrivals.highest_sacked,
-            dsack: news.dsack,
+            latest: outcome.arrivals.latest,
+            last: outcome.arrivals.last(),
+            original: outcome.arrivals.original,
+            highest_sacked: outcome.arrivals.highest_sacked,
+            dsack: outcome.dsack,
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
             min_rtt: self.rtt.min_rtt(),
-            acked: news.acked.bytes,
-            sacked: news.sacked,
+            acked: outcome.acked.bytes,
+            sacked: outcome.sacked,
             duplicate,
             mss: u32::from(self.mss),
             cwnd: self.cc.window(),

@@ -3,7 +3,7 @@
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, SynOptions, Time};
 
 use super::output::OWN_WINDOW;
-use super::{Due, State, TcpSender};
+use super::{Due, SenderState, TcpSender};
 use crate::cc::RenewControl;
 use crate::config::{HeaderSize, PLAIN_HEADER, Switch, context};
 use crate::recovery::Recovery;
@@ -18,8 +18,8 @@ const AFTER_LOST_SYN: Span = Span::from_secs(3);
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Opens the connection instead of waiting for the peer's SYN.
     pub(super) fn open(&mut self, now: Time) {
-        if self.state == State::Idle && self.config.handshake == Switch::On {
-            self.send_own_syn(now, State::SynSent, Due::Syn);
+        if self.state == SenderState::Idle && self.config.handshake == Switch::On {
+            self.send_own_syn(now, SenderState::SynSent, Due::Syn);
         }
     }
 
@@ -32,23 +32,23 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         let asks = !seg.flags.intersects(Flags::ACK);
         match self.state {
-            State::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
-            State::SynReceived if asks && seg.seq + 1 == self.peer.next => {
+            SenderState::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
+            SenderState::SynReceived if asks && seg.seq + 1 == self.peer.next => {
                 self.on_lost_syn();
                 self.due = Due::SynAck;
             }
-            State::SynSent if !asks && seg.ack == self.params.first => self.take_syn_ack(now, seg),
+            SenderState::SynSent if !asks && seg.ack == self.params.first => self.take_syn_ack(now, seg),
             // Our acknowledgement of it was lost.
-            State::Established if !asks && seg.seq + 1 == self.peer.next => self.due = Due::Ack,
+            SenderState::Established if !asks && seg.seq + 1 == self.peer.next => self.due = Due::Ack,
             _ => {}
         }
     }
 
     fn take_reset(&mut self, seg: &Segment) {
         let believed = match self.state {
-            State::Idle => false,
+            SenderState::Idle => false,
             // RFC 9293 section 3.10.7.3: before the peer has a number, what it acknowledges shows that it is meant.
-            State::SynSent => seg.flags.contains(Flags::ACK) && seg.ack == self.params.first,
+            SenderState::SynSent => seg.flags.contains(Flags::ACK) && seg.ack == self.params.first,
             // RFC 9293 section 3.5.3: one in the window is believed. RFC 5961 would ask about all but the next number, but data
             // of the peer is not taken in, and so its resets come behind it.
             _ => {
@@ -67,7 +67,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if !syn.flags.contains(Flags::ECE | Flags::CWR) {
             self.ecn.enabled = Switch::Off;
         }
-        self.send_own_syn(now, State::SynReceived, Due::SynAck);
+        self.send_own_syn(now, SenderState::SynReceived, Due::SynAck);
     }
 
     /// The peer answers our SYN.
@@ -108,7 +108,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Our SYN, alone or with an acknowledgement, is what goes out next.
-    fn send_own_syn(&mut self, now: Time, state: State, due: Due) {
+    fn send_own_syn(&mut self, now: Time, state: SenderState, due: Due) {
         self.board = Scoreboard::new(self.params.first - 1);
         self.board.push(now, 1, Marks::SYN);
         self.state = state;
@@ -127,7 +127,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn on_syn_timeout(&mut self, now: Time) {
         self.on_lost_syn();
         self.back_off(now);
-        self.due = if self.state == State::SynSent { Due::Syn } else { Due::SynAck };
+        self.due = if self.state == SenderState::SynSent { Due::Syn } else { Due::SynAck };
     }
 
     fn without_timestamps(&mut self) {
@@ -143,7 +143,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return false;
         }
         let acked = self.board.acknowledge(seg.ack, |_| {});
-        self.state = State::Established;
+        self.state = SenderState::Established;
         self.due = Due::Nothing;
         self.timer = Time::NEVER;
         if self.config.stack == Stack::Linux

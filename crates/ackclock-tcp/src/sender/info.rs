@@ -3,7 +3,7 @@
 use ackclock_core::{ConnectionView, Span};
 
 use super::connection::Fin;
-use super::{State, TcpSender};
+use super::{SenderState, TcpSender};
 use crate::cc::{Phase, RenewControl};
 use crate::config::Switch;
 use crate::info::{INFINITE_SSTHRESH, TcpInfo, ca_state, option, state};
@@ -51,7 +51,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let full = self.recovery.in_flight(&self.board) + u32::from(self.mss) > self.cc.window();
         ConnectionView {
             backlogged,
-            window_limited: backlogged && full && self.state == State::Established,
+            window_limited: backlogged && full && self.state == SenderState::Established,
             min_rtt: self.rtt.min_rtt(),
             mss: self.mss.into(),
             packet: u32::from(self.mss) + u32::from(self.header),
@@ -60,12 +60,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     fn connection_state(&self) -> u64 {
         match self.state {
-            State::Idle if self.config.handshake == Switch::On => state::LISTEN,
-            State::SynReceived => state::SYN_RECEIVED,
-            State::SynSent => state::SYN_SENT,
-            State::Established if self.fin == Fin::Sent => state::FIN_SENT,
-            State::Idle | State::Established => state::ESTABLISHED,
-            State::Closed => state::CLOSED,
+            SenderState::Idle if self.config.handshake == Switch::On => state::LISTEN,
+            SenderState::SynReceived => state::SYN_RECEIVED,
+            SenderState::SynSent => state::SYN_SENT,
+            SenderState::Established if self.fin == Fin::Sent => state::FIN_SENT,
+            SenderState::Idle | SenderState::Established => state::ESTABLISHED,
+            SenderState::Closed => state::CLOSED,
         }
     }
 

@@ -3,7 +3,7 @@
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Time};
 
 use super::ack::Offer;
-use super::{Due, State, TcpSender};
+use super::{Due, SenderState, TcpSender};
 use crate::cc::RenewControl;
 use crate::config::Switch;
 use crate::recovery::Recovery;
@@ -13,7 +13,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Takes in a segment of the peer.
     #[inline(always)]
     pub(super) fn take_segment(&mut self, now: Time, seg: &Segment) {
-        if !seg.is_tcp() || self.state == State::Closed {
+        if !seg.is_tcp() || self.state == SenderState::Closed {
             self.take_last_fin(seg);
             return;
         }
@@ -21,7 +21,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.take_control(now, seg);
             return;
         }
-        let begins = matches!(self.state, State::Idle | State::SynSent);
+        let begins = matches!(self.state, SenderState::Idle | SenderState::SynSent);
         if begins || !seg.flags.contains(Flags::ACK) || self.is_old(seg) {
             return;
         }
@@ -34,7 +34,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return;
         }
         self.take_stamp(seg);
-        if self.state == State::SynReceived && !self.complete_handshake(now, seg) {
+        if self.state == SenderState::SynReceived && !self.complete_handshake(now, seg) {
             return;
         }
         self.take_peer_data(seg);
@@ -45,7 +45,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// A segment that acknowledges the past was overtaken by another. Whatever else it brings counts.
     #[cold]
     fn take_overtaken(&mut self, now: Time, seg: &Segment) {
-        if self.state != State::Established {
+        if self.state != SenderState::Established {
             return;
         }
         self.take_peer_data(seg);
@@ -132,7 +132,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// The connection is over.
     pub(super) fn close(&mut self) {
-        self.state = State::Closed;
+        self.state = SenderState::Closed;
         self.timer = Time::NEVER;
         self.pacing_wake = Time::NEVER;
         self.due = Due::Nothing;

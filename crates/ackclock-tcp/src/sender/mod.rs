@@ -109,7 +109,7 @@ pub trait Sender: Send {
     fn info(&self) -> TcpInfo;
 
     /// The state of the connection.
-    fn state(&self) -> State;
+    fn state(&self) -> SenderState;
 
     /// Congestion window, bytes, without what recovery adds to it.
     fn cwnd(&self) -> u32;
@@ -147,7 +147,7 @@ pub trait Sender: Send {
 
 /// The state of a sender's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum SenderState {
     /// It has not begun: it waits for its start, for the peer's SYN, or for [`Sender::connect`].
     Idle,
     /// The SYN was answered, and the answer is not acknowledged.
@@ -181,7 +181,7 @@ pub struct TcpSender<R, C> {
     mss: u16,
     header: u16,
     outgoing: Outgoing,
-    state: State,
+    state: SenderState,
     timestamps: Switch,
     fin: Fin,
     /// What must go out before anything else.
@@ -244,7 +244,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             header: params.packet - mss,
             outgoing: Outgoing::new(config.stack, mss),
             flow: params.flow,
-            state: State::Idle,
+            state: SenderState::Idle,
             timestamps,
             ecn: Ecn { enabled: config.ecn, reacted: None, cwr: false },
             fin: Fin::Absent,
@@ -288,7 +288,7 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
 
     fn poll_timeout(&self) -> Option<Time> {
         // A connection that is over repairs nothing any more, whatever its recovery had planned.
-        let repairs = self.state == State::Established;
+        let repairs = self.state == SenderState::Established;
         let repair = if repairs { self.recovery.poll_timeout() } else { Time::NEVER };
         Some(self.timer.min(repair).min(self.pacing_wake).min(self.start)).filter(|&time| time != Time::NEVER)
     }
@@ -349,7 +349,7 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
         self.tcp_info()
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> SenderState {
         self.state
     }
 

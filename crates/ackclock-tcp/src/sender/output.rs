@@ -3,7 +3,7 @@
 use ackclock_core::{Copied, Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
 
 use super::usage::Look;
-use super::{Due, Fin, State, TcpSender};
+use super::{Due, Fin, SenderState, TcpSender};
 use crate::cc::{Departure, Phase, RenewControl};
 use crate::config::{Growth, Switch};
 use crate::recovery::{Next, Recovery, Sending, Window};
@@ -41,7 +41,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             out.pass(port, &segment);
             return true;
         }
-        if self.state != State::Established {
+        if self.state != SenderState::Established {
             // A connection that ended while pacing held the next segment back has none.
             self.pacing_wake = Time::NEVER;
             return false;

@@ -3,7 +3,7 @@
 use ackclock_core::{Flags, Repair, Segment, Time};
 
 use super::TcpSender;
-use super::ack::News;
+use super::ack::AckOutcome;
 use crate::cc::{Congestion, CongestionEvent, Phase, RenewControl};
 use crate::config::{Halves, Switch, UndoKind};
 use crate::prr::Prr;
@@ -135,8 +135,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// D-SACK (RFC 3708): what was sent again had arrived, and the reduction was for nothing.
-    pub(super) fn undo_if_repeated(&mut self, now: Time, news: &News) {
-        let Some(block) = news.dsack else { return };
+    pub(super) fn undo_if_repeated(&mut self, now: Time, outcome: &AckOutcome) {
+        let Some(block) = outcome.dsack else { return };
         if self.config.stack == Stack::Rfc || self.config.undo != Some(UndoKind::Eifel) {
             return;
         }
@@ -151,16 +151,16 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows; whether a new window was
     /// worked out.
-    pub(super) fn undo_if_spurious(&mut self, now: Time, seg: &Segment, news: &News) -> bool {
+    pub(super) fn undo_if_spurious(&mut self, now: Time, seg: &Segment, outcome: &AckOutcome) -> bool {
         let echo = seg.timestamps().map(|stamps| stamps.echo);
         // With a D-SACK the receiver had both, and RFC 3522 takes the timestamp for no proof; Linux does.
-        let both = news.dsack.is_some() && self.config.stack == Stack::Rfc;
+        let both = outcome.dsack.is_some() && self.config.stack == Stack::Rfc;
         let Some(cause) = self.detectors.echoes.on_advance(echo, both) else { return false };
         self.detectors.repeats.forget();
         self.stats.on_spurious(cause);
         let proof = Proof {
             flight: self.board.outstanding(),
-            acked: news.acked.bytes,
+            acked: outcome.acked.bytes,
             initial_window: self.initial_window,
             ecn_echo: seg.flags.intersects(Flags::ECE),
         };

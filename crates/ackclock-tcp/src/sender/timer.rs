@@ -2,7 +2,7 @@
 
 use ackclock_core::{Repair, Setting, Time};
 
-use super::{Due, State, TcpSender};
+use super::{Due, SenderState, TcpSender};
 use crate::cc::{Congestion, RenewControl};
 use crate::prr::Delivery;
 use crate::recovery::{Recovery, Timer, Verdict};
@@ -13,17 +13,17 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn expire(&mut self, now: Time) {
         if now >= self.start {
             self.start = Time::NEVER;
-            self.state = State::Established;
+            self.state = SenderState::Established;
         }
-        if now >= self.recovery.poll_timeout() && self.state == State::Established {
+        if now >= self.recovery.poll_timeout() && self.state == SenderState::Established {
             self.on_recovery_time(now);
         }
         if now >= self.timer {
             match self.state {
-                State::SynSent | State::SynReceived => self.on_syn_timeout(now),
-                State::Established if self.is_closed_by_peer() => self.on_persist_timeout(now),
-                State::Established => self.on_retransmission_timeout(now),
-                State::Idle | State::Closed => self.timer = Time::NEVER,
+                SenderState::SynSent | SenderState::SynReceived => self.on_syn_timeout(now),
+                SenderState::Established if self.is_closed_by_peer() => self.on_persist_timeout(now),
+                SenderState::Established => self.on_retransmission_timeout(now),
+                SenderState::Idle | SenderState::Closed => self.timer = Time::NEVER,
             }
         }
     }

@@ -1,13 +1,13 @@
 //! `ackclock link set` and `ackclock link show`: a running link is changed and looked at.
 
-use ackclock_live::control::{Addressee, Request as Asked, Unanswered, ask};
+use ackclock_live::control::{Addressee, LinkRequest, Unanswered, ask};
 
 use crate::failure::Failure;
 use crate::output;
 
 /// What is asked of a running link.
 #[derive(Debug, clap::Subcommand)]
-pub(super) enum Request {
+pub(super) enum Verb {
     /// Change a running link: down.rate=1mbit, up.delay=300ms, down.loss=0.01; a rate of 0kbit is an outage.
     Set {
         /// Keys of [edge.down] and [edge.up] with their new values; behind a box that observes, of its radio.
@@ -32,12 +32,12 @@ pub(super) struct Whom {
 }
 
 /// Asks and prints the answer.
-pub(super) fn perform(request: &Request) -> Result<(), Failure> {
-    let (asked, whom) = match request {
-        Request::Set { pairs, whom } => {
-            (Asked::Set(pairs.iter().map(|text| pair(text)).collect::<Result<_, _>>()?), whom)
+pub(super) fn perform(verb: &Verb) -> Result<(), Failure> {
+    let (asked, whom) = match verb {
+        Verb::Set { pairs, whom } => {
+            (LinkRequest::Set(pairs.iter().map(|text| pair(text)).collect::<Result<_, _>>()?), whom)
         }
-        Request::Show { whom } => (Asked::Show, whom),
+        Verb::Show { whom } => (LinkRequest::Show, whom),
     };
     let answer =
         ask(whom.pid.map_or(Addressee::Nearest, Addressee::Process), &asked).map_err(

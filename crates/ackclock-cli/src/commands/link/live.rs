@@ -15,7 +15,7 @@ use ackclock_edge::EdgeConfig;
 use ackclock_link::Files;
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
-use ackclock_live::control::{self, Request};
+use ackclock_live::control::{self, LinkRequest};
 use ackclock_live::namespace::{Ends, Outside, Plan, Received, World};
 use ackclock_live::reach::Reach;
 use ackclock_live::{
@@ -28,7 +28,7 @@ use super::outputs::{self, Captures, Outputs};
 use super::progress::{self, Progress};
 use super::requests::Requests;
 use super::text::Text;
-use super::{Args, Around};
+use super::{Args, Environment};
 use crate::failure::Failure;
 use crate::output;
 
@@ -45,13 +45,13 @@ const SPIN: Span = Span::from_micros(50);
 pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) -> Result<(), Failure> {
     let command = command(args.words());
     let shown = progress::Place::of(args.words().is_empty());
-    let outside = match &args.around {
-        Around { server: Some(server), .. } => Outside::Server(server.clone()),
-        Around { closed: true, .. } => Outside::Nothing,
-        Around { .. } => Outside::Machine,
+    let outside = match &args.environment {
+        Environment { server: Some(server), .. } => Outside::Server(server.clone()),
+        Environment { closed: true, .. } => Outside::Nothing,
+        Environment { .. } => Outside::Machine,
     };
     // What can fail in this process fails before there is another.
-    let metrics = args.around.metrics.map(listen).transpose()?;
+    let metrics = args.environment.metrics.map(listen).transpose()?;
     let captures = outputs::create_captures(args)?;
     let plan = Plan { command, environment: Vec::new(), outside };
     let (world, ends) = World::begin(&plan).map_err(|obstacle| Failure::Run(obstacle.to_string()))?;
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     drop(world);
     let (results, outputs) = link.finish();
     // The results go first: nothing that is written beside them may cost them.
-    let printed = results.and_then(|results| match args.around.json {
+    let printed = results.and_then(|results| match args.environment.json {
         true => output::print(&format!("{}\n", json_line(&results, &[]))),
         false => Ok(()),
     });
@@ -77,8 +77,8 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
 
 /// Tells what failed, but the last of it, which is returned. The command's status goes before that of its results.
 fn conclude(status: u8, mut failures: Vec<Failure>) -> Result<(), Failure> {
-    let last = if status == 0 { failures.pop() } else { Some(Failure::Told(status)) };
-    failures.iter().filter_map(Failure::message).for_each(output::tell);
+    let last = if status == 0 { failures.pop() } else { Some(Failure::Reported(status)) };
+    failures.iter().filter_map(Failure::message).for_each(output::remark);
     last.map_or(Ok(()), Err)
 }
 
@@ -92,10 +92,10 @@ fn listen(address: std::net::SocketAddr) -> Result<TcpListener, Failure> {
 
 fn say_reach(world: &World, args: &Args) {
     if let Reach::Closed(why) = &world.reach
-        && args.around.server.is_none()
-        && !args.around.closed
+        && args.environment.server.is_none()
+        && !args.environment.closed
     {
-        output::tell(&format!("the inside reaches only {}: {why}", world.pair.base));
+        output::remark(&format!("the inside reaches only {}: {why}", world.pair.base));
     }
 }
 
@@ -164,7 +164,7 @@ impl Link {
         mut captures: Captures,
     ) -> Result<Self, Failure> {
         let edge = scenario.tables().edge.clone();
-        let seed = args.around.seed.unwrap_or(scenario.tables().seed);
+        let seed = args.environment.seed.unwrap_or(scenario.tables().seed);
         let config = PlaneConfig { delay: scenario.tables().path.delay, seed, ..PlaneConfig::new(&edge) };
         let mut plane =
             Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
@@ -245,21 +245,23 @@ impl Link {
 fn say_lost(driver: &Driver<RealClock, Tap<TunPort>>) {
     let (crowded, punctuality) = (driver.plane().overflowed(), driver.punctuality());
     if crowded > 0 {
-        output::tell(&format!(
+        output::remark(&format!(
             "{crowded} packets found no room: as many as can wait, 32768, waited on their way"
         ));
     }
     let unbuilt = driver.plane().unbuilt();
     if unbuilt > 0 {
-        output::tell(&format!("{unbuilt} packets that the regulator made could not be built, and are lost"));
+        output::remark(&format!(
+            "{unbuilt} packets that the regulator made could not be built, and are lost"
+        ));
     }
     let unread = punctuality.lost_at_entry;
     if unread > 0 {
-        output::tell(&format!("{unread} packets could not be read from a device, and are lost"));
+        output::remark(&format!("{unread} packets could not be read from a device, and are lost"));
     }
     let refused = punctuality.lost_at_device;
     if refused > 0 {
-        output::tell(&format!(
+        output::remark(&format!(
             "{refused} packets were refused by the device that they left through, and are lost"
         ));
     }
@@ -281,13 +283,13 @@ fn drive(plane: Plane, tuns: [OwnedFd; 2], captures: [Option<Recorder>; 2]) -> i
 }
 
 impl Shared {
-    fn answer(&self, request: &Request) -> Result<String, String> {
+    fn answer(&self, request: &LinkRequest) -> Result<String, String> {
         match request {
-            Request::Show => self
+            LinkRequest::Show => self
                 .results()
                 .map(|results| json_line(&results, &[]))
                 .ok_or_else(|| "the link has ended".to_owned()),
-            Request::Set(pairs) => self.set(pairs).map(|()| String::new()),
+            LinkRequest::Set(pairs) => self.set(pairs).map(|()| String::new()),
         }
     }
 

@@ -15,7 +15,7 @@ use ackclock_live::{Ending, Plane, Side, Unwritten};
 use ackclock_scenario::Files;
 
 use super::live::{now, recording};
-use super::{Args, Around};
+use super::{Args, Environment};
 use crate::commands::run::Capture;
 use crate::failure::Failure;
 use crate::output;
@@ -28,7 +28,7 @@ pub(super) type Captures = [Option<(PathBuf, Capture)>; 2];
 /// # Errors
 /// Where one cannot be created, or two outputs are one.
 pub(super) fn create_captures(args: &Args) -> Result<Captures, Failure> {
-    let Around { pcap, pcap_inside, .. } = &args.around;
+    let Environment { pcap, pcap_inside, .. } = &args.environment;
     let written = [
         ("--pcap", pcap.as_ref()),
         ("--pcap-inside", pcap_inside.as_ref()),
@@ -127,7 +127,7 @@ impl Output {
             Ok(lost) => {
                 if lost > 0 {
                     let what = self.what;
-                    output::tell(&format!("{path}: {lost} {what} are missing: it was written too slowly"));
+                    output::remark(&format!("{path}: {lost} {what} are missing: it was written too slowly"));
                 }
                 self.file.map_or(Ok(()), Capture::finish)
             }

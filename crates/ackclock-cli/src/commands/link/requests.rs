@@ -23,10 +23,12 @@ impl Requests {
     /// Where they cannot be collected.
     pub(super) fn hear() -> io::Result<Self> {
         let signals = Signals::take()?;
-        let (tell, heard) = mpsc::channel();
+        let (sender, heard) = mpsc::channel();
         let command_ended = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&command_ended);
-        thread::Builder::new().name("signals".to_owned()).spawn(move || listen(&signals, &tell, &ended))?;
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || forward(&signals, &sender, &ended))?;
         Ok(Self { heard, command_ended })
     }
 
@@ -42,7 +44,7 @@ impl Requests {
     }
 }
 
-fn listen(signals: &Signals, tell: &Sender<Received>, command_ended: &AtomicBool) {
+fn forward(signals: &Signals, sender: &Sender<Received>, command_ended: &AtomicBool) {
     let mut patience = Patience::default();
     while let Ok(pending) = signals.wait() {
         for received in pending {
@@ -52,7 +54,7 @@ fn listen(signals: &Signals, tell: &Sender<Received>, command_ended: &AtomicBool
                 process::exit(128 + received.signal as i32);
             }
             // Where nobody waits any more, the link is about to end.
-            let _ = tell.send(received);
+            let _ = sender.send(received);
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Text {
 /// Where a file cannot be read, or an operand is neither a rate nor a recording.
 pub(super) fn of(args: &Args) -> Result<Text, Failure> {
     let queues = args.spelling.overrides()?;
-    let seed = args.around.seed.map(|seed| seed.to_string());
+    let seed = args.environment.seed.map(|seed| seed.to_string());
     let own = [
         ("edge.regulator", "--regulator", &args.regulator),
         ("edge.buffer", "--buffer", &args.buffer),

@@ -7,7 +7,7 @@ use ackclock_link::{Cause, LinkView};
 
 use super::{Config, Shared};
 use crate::Output;
-use crate::window_regulator::dequeued::{Count, News};
+use crate::window_regulator::dequeued::{AckKind, Count};
 use crate::window_regulator::floor::Floor;
 use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
@@ -146,23 +146,23 @@ impl Flow {
             shared.output.push_back(Output::ToSender(ack));
             return;
         }
-        let news = self.advertiser.accounts.on_ack(&ack, view);
+        let kind = self.advertiser.accounts.on_ack(&ack, view);
         self.newest = Some(self.newest.map_or(ack.ack, |newest| newest.max(ack.ack)));
-        self.notice_loss(&ack, news);
-        let plain = news == News::Advance && ack.is_pure_ack() && ack.sack().is_empty();
+        self.notice_loss(&ack, kind);
+        let plain = kind == AckKind::Advance && ack.is_pure_ack() && ack.sack().is_empty();
         if plain && self.passed.is_some() && self.advertiser.law.applies(&ack) && self.reserve(shared) > 0 {
             self.held.push_back(ack);
         } else {
             self.release_all(now, shared);
-            self.pass(now, ack, news, shared);
+            self.pass(now, ack, kind, shared);
         }
         self.release(now, shared);
     }
 
     /// From the first sign of a loss until all is acknowledged that was outstanding then, the source repairs it.
-    fn notice_loss(&mut self, ack: &Segment, news: News) {
+    fn notice_loss(&mut self, ack: &Segment, kind: AckKind) {
         let hole = ack.sack().iter().any(|block| block.left.after(ack.ack));
-        if self.repairs.is_none() && (hole || news == News::Duplicate) {
+        if self.repairs.is_none() && (hole || kind == AckKind::Duplicate) {
             self.repairs = self.floor.source.highest();
         }
         if self.repairs.is_some_and(|end| end.at_or_before(ack.ack)) {
@@ -192,7 +192,7 @@ impl Flow {
 
     fn pass_head(&mut self, now: Time, shared: &mut Shared) {
         if let Some(head) = self.held.pop_front() {
-            self.pass(now, head, News::Advance, shared);
+            self.pass(now, head, AckKind::Advance, shared);
         }
     }
 
@@ -229,10 +229,10 @@ impl Flow {
     }
 
     /// Lets an ACK go, with the edge of now.
-    fn pass(&mut self, now: Time, mut ack: Segment, news: News, shared: &mut Shared) {
+    fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
         let edge = self.edge(now, shared);
-        self.advertiser.write(now, &mut ack, news, edge);
+        self.advertiser.write(now, &mut ack, kind, edge);
         if let Some(told) = self.advertiser.law.edge()
             && before.is_none_or(|before| told.after(before))
         {
@@ -269,7 +269,7 @@ impl Flow {
             self.credit -= f64::from(last.header);
             let mut update = last.made();
             (update.seq, update.payload, update.flags) = (last.end(), 0, Flags::ACK);
-            self.pass(now, update, News::Other, shared);
+            self.pass(now, update, AckKind::Other, shared);
         }
     }
 
@@ -289,7 +289,7 @@ impl Flow {
         if head.ack.after(next) {
             let mut part = head.made();
             part.ack = next;
-            self.pass(now, part, News::Advance, shared);
+            self.pass(now, part, AckKind::Advance, shared);
         } else {
             self.pass_head(now, shared);
         }

@@ -185,7 +185,7 @@ impl Forecast {
     }
 
     /// Tells a flow something, and takes in what that changes for all.
-    fn tell(&mut self, now: Time, flow: FlowId, call: impl FnOnce(&mut Flow, &mut Shared)) {
+    fn with_flow(&mut self, now: Time, flow: FlowId, call: impl FnOnce(&mut Flow, &mut Shared)) {
         let slot = self.slot(flow);
         self.tell_at(now, slot, call);
     }
@@ -206,7 +206,7 @@ impl Forecast {
                 self.tell_at(now, slot, |flow, shared| flow.release_all(now, shared));
             }
         }
-        self.tell(now, flow, |flow, shared| flow.release(now, shared));
+        self.with_flow(now, flow, |flow, shared| flow.release(now, shared));
     }
 }
 
@@ -232,25 +232,25 @@ impl Shared {
 
 impl Regulator for Forecast {
     fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
-        self.tell(now, segment.flow, |flow, shared| flow.on_data(now, segment, view, shared));
+        self.with_flow(now, segment.flow, |flow, shared| flow.on_data(now, segment, view, shared));
         Verdict::Forward
     }
 
     fn on_syn(&mut self, now: Time, segment: &Segment, _: LinkView) {
-        self.tell(now, segment.flow, |flow, _| flow.source().on_syn(now));
+        self.with_flow(now, segment.flow, |flow, _| flow.source().on_syn(now));
     }
 
     fn on_queued(&mut self, now: Time, segment: &Segment, _: LinkView) {
-        self.tell(now, segment.flow, |flow, _| flow.on_queued(segment));
+        self.with_flow(now, segment.flow, |flow, _| flow.on_queued(segment));
     }
 
     fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
-        self.tell(now, segment.flow, |flow, _| flow.on_dropped(segment, cause, view));
+        self.with_flow(now, segment.flow, |flow, _| flow.on_dropped(segment, cause, view));
         self.release(now, segment.flow);
     }
 
     fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
-        self.tell(now, segment.flow, |flow, shared| {
+        self.with_flow(now, segment.flow, |flow, shared| {
             flow.on_left(segment, view);
             if view.is_idle() && !shared.observed {
                 flow.on_idle(now);
@@ -264,7 +264,7 @@ impl Regulator for Forecast {
 
     fn on_observation(&mut self, now: Time, observation: &Observation, _: LinkView) {
         let Observation { flow, bytes, idle, called, horizon, probing } = *observation;
-        self.tell(now, flow, |flow, shared| {
+        self.with_flow(now, flow, |flow, shared| {
             // While a probe runs, what leaves in a loop is not to be called for.
             flow.on_horizon(if probing { Span::ZERO } else { horizon });
             shared.observed = true;
@@ -277,7 +277,7 @@ impl Regulator for Forecast {
     }
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
-        self.tell(now, ack.flow, |flow, shared| flow.handle_ack(now, ack, view, shared));
+        self.with_flow(now, ack.flow, |flow, shared| flow.handle_ack(now, ack, view, shared));
     }
 
     fn handle_timeout(&mut self, now: Time, _: LinkView) {

@@ -24,7 +24,7 @@ const KEPT_ROUNDS: u32 = 48;
 pub(super) struct Policer {
     /// Rate of the last interval.
     last: Option<Rate>,
-    state: State,
+    state: PolicerState,
     /// Rounds of this interval, or since the rate is kept.
     rounds: u32,
     /// Where this interval began.
@@ -34,7 +34,7 @@ pub(super) struct Policer {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum State {
+enum PolicerState {
     /// Nothing was lost yet.
     #[default]
     Waiting,
@@ -68,7 +68,7 @@ struct Round {
 impl Policer {
     /// The rate to keep, once a policer is found.
     fn rate(&self) -> Option<Rate> {
-        self.last.filter(|_| self.state == State::Policed)
+        self.last.filter(|_| self.state == PolicerState::Policed)
     }
 
     /// Forgets what was found.
@@ -79,7 +79,7 @@ impl Policer {
     /// Takes in an acknowledgement; whether a rate was kept long enough, and probing begins again.
     fn on_ack(&mut self, mark: Mark, round: Round) -> bool {
         self.seen = mark;
-        if self.state == State::Policed {
+        if self.state == PolicerState::Policed {
             self.rounds += u32::from(round.cruising && round.start);
             let over = self.rounds >= KEPT_ROUNDS;
             if over {
@@ -87,11 +87,11 @@ impl Policer {
             }
             return over;
         }
-        if self.state == State::Waiting {
+        if self.state == PolicerState::Waiting {
             if !round.lost {
                 return false;
             }
-            self.state = State::Sampling;
+            self.state = PolicerState::Sampling;
             self.begin(mark);
         }
         self.rounds += u32::from(round.start);
@@ -124,7 +124,7 @@ impl Policer {
         };
         if let Some(last) = self.last.filter(same) {
             self.last = Some(Rate::from_bps(u64::midpoint(last.as_bps(), rate.as_bps())));
-            self.state = State::Policed;
+            self.state = PolicerState::Policed;
             self.rounds = 0;
             return;
         }

@@ -11,7 +11,7 @@ use crate::watch::Seen;
 impl Plane {
     /// Lets a packet's way over the link be logged from now on: towards the side `to`.
     pub fn log(&mut self, to: Side, log: LinkLog) {
-        self.graph.watch();
+        self.graph.begin();
         self.logs[to as usize] = Some(log);
     }
 
@@ -22,7 +22,7 @@ impl Plane {
     }
 
     /// Gives back what the graph discarded, and logs what was seen on its wires.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn collect(&mut self) {
         while let Some(seen) = self.graph.poll_seen() {
             self.log_seen(seen);
         }
