@@ -57,6 +57,11 @@ impl Reassembly {
         self.ranges.last().map(|range| range.block.right)
     }
 
+    /// How many bytes wait.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.ranges.iter().map(|range| range.block.right.since(range.block.left)).sum()
+    }
+
     /// Adds an arrival and gives its first contiguous part that had arrived before, if any.
     ///
     /// `flags` of its numbers are flags and no payload; `headers` are counted where it brings new payload.

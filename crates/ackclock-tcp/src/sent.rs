@@ -54,7 +54,7 @@ impl Marks {
     pub const FIN: Self = Self(0x10);
     /// It carries the SYN.
     pub const SYN: Self = Self(0x20);
-    /// It carries PSH.
+    /// It carried PSH when it was sent first.
     pub const PUSHED: Self = Self(0x40);
 
     /// The marks by which the scoreboard counts it.

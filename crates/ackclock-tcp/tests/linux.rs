@@ -496,6 +496,33 @@ fn the_second_of_two_segments_that_leave_together_is_pushed_and_so_is_the_last_o
 }
 
 #[test]
+fn a_chunk_is_half_of_the_window_at_most() {
+    for (window, expected) in [(2, &[][..]), (3, &[]), (4, &[1, 3]), (5, &[1, 3]), (6, &[1, 3, 5])] {
+        let params = FlowParams {
+            packet: 1040,
+            initial_window: Size::Packets(window),
+            first: Seq(0),
+            ..FlowParams::new(FlowId(0))
+        };
+        let mut sender = SENDERS.resolve(&options("sack")).unwrap().build(params).unwrap();
+        sender.supply(Supply::Endless);
+        sender.on_timeout(Time::ZERO);
+        assert_eq!(pushed(&mut Script { sender }, 0), expected, "{window} segments");
+    }
+}
+
+#[test]
+fn what_is_sent_again_is_pushed_where_it_leaves_behind_the_other_segment_of_its_chunk() {
+    let mut script = Script::with("sack", 10, Supply::Bytes(10_000));
+    assert!(std::iter::repeat_with(|| script.timeout().1).any(|out| out == [0]));
+    // Windows of two, of four and of what is left; 1, 3, 5, 7 and 9 were pushed.
+    for (ms, thousands, expected) in [(2000, 1, &[][..]), (2100, 3, &[5]), (2200, 7, &[9])] {
+        acknowledge(&mut script, ms, thousands, Flags(0));
+        assert_eq!(pushed(&mut script, ms), expected);
+    }
+}
+
+#[test]
 fn a_lone_segment_is_not_pushed_and_one_sent_again_as_it_was() {
     let mut script = Script::begun("sack", 2);
     // 0 and 1 left together. A window of two that is reduced lets one out at a time.

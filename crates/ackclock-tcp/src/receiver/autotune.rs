@@ -8,7 +8,7 @@
 //!
 //! ## What it does
 //! Two bounds, of which the smaller holds. The threshold rises by two segments for each that arrives, but out of order only
-//! with SACK. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
+//! with SACK, and not into what waits behind gaps. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
 //! double; bytes behind a gap come on top. Nothing shrinks. A sender without SACK, which repairs one loss a round trip and so
 //! delivers little in order, meets the threshold.
 //!
@@ -38,7 +38,9 @@ pub(super) struct Autotune {
     clamp: u32,
     /// Most that was read in a round trip.
     space: u32,
-    /// What had been delivered when this round trip began, and when that was.
+    /// What has been read.
+    read: u64,
+    /// What had been read when this round trip began, and when that was.
     mark: u64,
     since: Time,
     /// The timestamp that was echoed last.
@@ -54,6 +56,8 @@ pub(super) struct Arrival {
     pub(super) delivered: u64,
     /// Bytes from the left edge to the end of what waits behind gaps.
     pub(super) ahead: u32,
+    /// Bytes that waited behind gaps when it came.
+    pub(super) held: u32,
     /// The segment was the next one expected, or is told by SACK.
     pub(super) counts: bool,
     /// The timestamp that it echoes, if any, and the round-trip time that this makes.
@@ -69,8 +73,8 @@ impl Autotune {
         let threshold = ((FIRST / offered).max(1) * offered).min(most);
         let clamp = FIRST_CLAMP.min(most);
         let space = (FIRST_ROUND * mss).min(threshold).max(1);
-        let (mark, since, echo, round_trip) = (0, Time::ZERO, None, None);
-        Self { mss, most, threshold, clamp, space, mark, since, echo, round_trip }
+        let (read, mark, since, echo, round_trip) = (0, 0, Time::ZERO, None, None);
+        Self { mss, most, threshold, clamp, space, read, mark, since, echo, round_trip }
     }
 
     /// The window, bytes.
@@ -80,20 +84,26 @@ impl Autotune {
 
     /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
-        let grows = arrival.counts && self.threshold < self.clamp;
+        let room = self.clamp.saturating_sub(arrival.held);
+        let grows = arrival.counts && self.threshold < room;
         if grows {
-            self.threshold = self.threshold.saturating_add(RISE * self.mss).min(self.clamp);
+            self.threshold = self.threshold.saturating_add(RISE * self.mss).min(room);
         }
-        self.on_read(arrival);
-        grows
-    }
-
-    /// The application reads what has come, which raises the clamp for what comes next.
-    fn on_read(&mut self, arrival: &Arrival) {
         if let Some((echo, sample)) = arrival.echo {
             self.time(echo, sample);
         }
         let before = self.space;
+        if std::mem::replace(&mut self.read, arrival.delivered) != arrival.delivered {
+            self.on_read(arrival);
+        }
+        if self.space > before || arrival.ahead > 0 {
+            self.clamp = self.clamp.max(self.wanted(before, arrival.ahead));
+        }
+        grows
+    }
+
+    /// The application reads what has come, and where a round trip is over knows how much that was.
+    fn on_read(&mut self, arrival: &Arrival) {
         let read = u32::try_from(arrival.delivered - self.mark).unwrap_or(u32::MAX);
         // Without timestamps a round trip lasts as long as a whole window takes to come in.
         let over =
@@ -101,9 +111,6 @@ impl Autotune {
         if over {
             self.space = self.space.max(read);
             (self.mark, self.since) = (arrival.delivered, arrival.now);
-        }
-        if self.space > before || arrival.ahead > 0 {
-            self.clamp = self.clamp.max(self.wanted(before, arrival.ahead));
         }
     }
 
@@ -134,7 +141,7 @@ mod tests {
     fn arrival(ms: u64, delivered: u64) -> Arrival {
         let now = Time::ZERO + Span::from_millis(ms);
         let echo = Some((ms as u32, Span::from_millis(100)));
-        Arrival { now, delivered, ahead: 0, counts: true, echo }
+        Arrival { now, delivered, ahead: 0, held: 0, counts: true, echo }
     }
 
     #[test]
@@ -148,6 +155,26 @@ mod tests {
         let grown = (0..100).filter(|_| tune.on_data(&arrival(110, 20_000))).count();
         // From 67 000 by 2000 each.
         assert_eq!((tune.window(), grown), (120_000, 27));
+    }
+
+    #[test]
+    fn a_round_trip_of_reading_ends_where_something_is_read() {
+        let mut tune = Autotune::new(MSS, 0, 1_000_000);
+        tune.on_data(&arrival(0, 1000));
+        tune.on_data(&Arrival { ahead: 5000, ..arrival(150, 1000) });
+        tune.on_data(&arrival(160, 31_000));
+        assert_eq!(tune.space, 31_000);
+    }
+
+    #[test]
+    fn the_threshold_does_not_rise_into_what_waits_behind_gaps() {
+        let mut tune = Autotune::new(MSS, 0, 1_000_000);
+        let windows = [10_000, 10_000, 10_000, 10_000, 0].map(|held| {
+            tune.on_data(&Arrival { held, ..arrival(10, 1000) });
+            tune.window()
+        });
+        // From 65 000 by 2000 each, up to 80 896 - 10 000.
+        assert_eq!(windows, [67_000, 69_000, 70_896, 70_896, 72_896]);
     }
 
     #[test]

@@ -156,9 +156,10 @@ impl Receiver {
         if self.state != ReceiverState::Established || !seg.has_data() {
             return;
         }
-        self.quick.on_data(now);
         if seg.end().at_or_before(self.next) {
             self.quick.on_repeated();
+        } else if seg.seq.at_or_before(self.next) {
+            self.quick.on_data(now);
         }
         if !self.accept(seg) {
             self.acknowledge(now, None, out);
@@ -168,11 +169,12 @@ impl Receiver {
         let is_next = in_order && self.ahead.is_empty() && self.end.is_none();
         if is_next && seg.sequence_space() <= self.window() {
             self.advance(now, seg.end(), u32::from(seg.header) * u32::from(seg.payload > 0), end_of(seg));
-            self.tune(now, seg, true);
+            self.tune(now, seg, true, 0);
             self.acknowledge_in_order(now, seg.flags, out);
         } else {
+            let held = self.ahead.bytes();
             let duplicate = self.place(now, seg);
-            self.tune(now, seg, in_order || self.config.sack && duplicate.is_none());
+            self.tune(now, seg, in_order || self.config.sack && duplicate.is_none(), held);
             self.acknowledge_out_of_order(now, duplicate, out);
         }
     }
@@ -401,6 +403,18 @@ mod tests {
         let mut bench = Bench::new(ReceiverConfig { acks, ..ReceiverConfig::default() });
         let acks: Vec<_> = (0..7).map(|index| bench.data(ms(0), index).len()).collect();
         assert_eq!(acks, [1, 1, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn what_comes_out_of_order_ends_no_silence() {
+        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 2 };
+        let mut bench = Bench::new(ReceiverConfig { acks, sack: true, ..ReceiverConfig::default() });
+        (0..4).for_each(|index| drop(bench.data(ms(0), index)));
+        bench.data(ms(500), 5);
+        // 1400 ms after the last in order: the one that fills the gap and the next are acknowledged at once.
+        assert_eq!(bench.data(ms(1400), 4).len(), 1);
+        let acks: Vec<_> = (6..8).map(|index| bench.data(ms(1401), index).len()).collect();
+        assert_eq!(acks, [1, 0]);
     }
 
     #[test]

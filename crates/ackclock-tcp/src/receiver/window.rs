@@ -50,19 +50,19 @@ impl Receiver {
         }
     }
 
-    /// Lets the window follow what has arrived. Without SACK what is out of order does not count: another window would make
+    /// Lets the window follow what has arrived while `held` bytes waited behind gaps. Without SACK what is out of order does not count: another window would make
     /// its ACK no duplicate (RFC 5681 section 2).
     #[inline(always)]
-    pub(super) fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
+    pub(super) fn tune(&mut self, now: Time, seg: &Segment, counts: bool, held: u32) {
         match self.policy.as_deref() {
             None => {}
-            Some(Policy::Tuned(_)) => self.grow(now, seg, counts),
+            Some(Policy::Tuned(_)) => self.grow(now, seg, counts, held),
             Some(Policy::Unread(_)) if counts => self.tell_free(),
             Some(Policy::Unread(_)) => {}
         }
     }
 
-    fn grow(&mut self, now: Time, seg: &Segment, counts: bool) {
+    fn grow(&mut self, now: Time, seg: &Segment, counts: bool, held: u32) {
         let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
         let stamps = seg.timestamps().filter(|_| self.config.timestamps);
         let echo = stamps.map(|stamps| {
@@ -71,7 +71,7 @@ impl Receiver {
             (stamps.echo, Span::from_millis(round_trip))
         });
         let ahead = self.ahead.end().map_or(0, |end| end.since(self.next));
-        if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, counts, echo }) {
+        if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, held, counts, echo }) {
             self.quick.on_growth();
         }
         self.window_field = field(autotune.window(), self.scale);

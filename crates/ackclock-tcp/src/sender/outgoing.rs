@@ -38,6 +38,8 @@ const CHUNK: u32 = 832;
 pub(super) struct Outgoing {
     /// Segments that the chunk under way is still to have.
     chunk: u32,
+    /// Where what was sent again ends, while nothing else has left and more may.
+    repeated: Option<Seq>,
     /// Memory of the buffer, bytes; unlimited where the stack is not that of Linux.
     size: u32,
     /// One past what the application has written, while it waits.
@@ -50,7 +52,7 @@ impl Outgoing {
     /// Of a socket whose segments carry `mss` bytes.
     pub(super) fn new(stack: Stack, mss: u16) -> Self {
         let size = if stack == Stack::Linux { memory(FIRST_WINDOW, 2, mss.into()) } else { u32::MAX };
-        Self { chunk: 0, size, written: None, acknowledged: false }
+        Self { chunk: 0, repeated: None, size, written: None, acknowledged: false }
     }
 
     /// An acknowledgement comes, which may make room.
@@ -62,6 +64,12 @@ impl Outgoing {
     /// Nothing more may leave for now.
     pub(super) fn end_chunk(&mut self) {
         self.chunk = 0;
+        self.repeated = None;
+    }
+
+    /// A segment is sent again, from `seq` to `end`; whether that before it was just sent again too, so that both leave as one chunk.
+    pub(super) fn continues_repeated(&mut self, seq: Seq, end: Seq) -> bool {
+        self.repeated.replace(end) == Some(seq)
     }
 
     /// What of `payload` bytes from `next` on the application could write.
@@ -76,7 +84,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn ends_chunk(&mut self, window: &Window) -> bool {
         if self.outgoing.chunk == 0 {
             let room = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board)) / window.mss;
-            self.outgoing.chunk = room.min(self.longest_chunk()).max(1) - 1;
+            // Never more than half of a window, so that two chunks are under way (tcp_cwnd_test).
+            let half = window.cwnd / window.mss / 2;
+            self.outgoing.chunk = room.min(half).min(self.longest_chunk()).max(1) - 1;
             return false;
         }
         self.outgoing.chunk -= 1;

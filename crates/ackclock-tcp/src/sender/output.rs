@@ -182,7 +182,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if record.marks.has(Marks::FIN) {
             segment.flags |= Flags::FIN;
         }
-        if record.marks.has(Marks::PUSHED) {
+        let joined = self.outgoing.continues_repeated(record.seq, record.end());
+        let last = record.end() == self.board.max() && self.unsent.at_most(1) == 0;
+        if record.marks.has(Marks::PUSHED) && (joined || last) {
             segment.flags |= Flags::PSH;
         }
         if let Some(repair) = self.past.unrepaired.take() {
