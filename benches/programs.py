@@ -94,8 +94,8 @@ def send(run: Run) -> None:
             chosen = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
             if chosen != run.control:
                 sys.exit(f"the kernel sends by {chosen}, not by {run.control}")
-            # The rest of a file waits for no acknowledgement, as with every server of files.
-            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # The rest of a file waits for no acknowledgement, as with every server of files; without end there is none.
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(asked is not None))
             with suppress(ConnectionResetError, BrokenPipeError):
                 answer(peer, asked, run.size)
 

@@ -22,8 +22,8 @@ use ackclock_core::{Span, Time};
 
 /// First window, bytes: half of the memory that Linux gives to a new connection.
 const FIRST: u32 = 65_536;
-/// First clamp, bytes: once Linux has seen a full segment it knows what share of the memory is payload, 158/256.
-const FIRST_CLAMP: u32 = 80_896;
+/// First clamp, bytes: once Linux has seen a full segment it knows what share of the memory is payload, 160/256.
+const FIRST_CLAMP: u32 = 81_920;
 /// Segments that are expected of the first round trip, but no more than the first window.
 const FIRST_ROUND: u32 = 10;
 /// Segments by which one that counts raises the threshold.
@@ -84,7 +84,8 @@ impl Autotune {
 
     /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
-        let room = self.clamp.saturating_sub(arrival.held);
+        // The memory of the segment itself counts too.
+        let room = self.clamp.saturating_sub(arrival.held + self.mss);
         let grows = arrival.counts && self.threshold < room;
         if grows {
             self.threshold = self.threshold.saturating_add(RISE * self.mss).min(room);
@@ -153,8 +154,8 @@ mod tests {
         assert_eq!(tune.clamp, 120_000);
         assert_eq!(tune.window(), 67_000);
         let grown = (0..100).filter(|_| tune.on_data(&arrival(110, 20_000))).count();
-        // From 67 000 by 2000 each.
-        assert_eq!((tune.window(), grown), (120_000, 27));
+        // From 67 000 by 2000 each, and the segment itself takes room.
+        assert_eq!((tune.window(), grown), (119_000, 26));
     }
 
     #[test]
@@ -173,8 +174,8 @@ mod tests {
             tune.on_data(&Arrival { held, ..arrival(10, 1000) });
             tune.window()
         });
-        // From 65 000 by 2000 each, up to 80 896 - 10 000.
-        assert_eq!(windows, [67_000, 69_000, 70_896, 70_896, 72_896]);
+        // From 65 000 by 2000 each, up to 81 920 - 10 000 - 1000.
+        assert_eq!(windows, [67_000, 69_000, 70_920, 70_920, 72_920]);
     }
 
     #[test]
@@ -217,7 +218,7 @@ mod tests {
         for n in 1..100u64 {
             tune.on_data(&arrival(100 * n, 100_000 * n));
         }
-        assert_eq!(tune.window(), 80_000);
+        assert_eq!(tune.window(), 79_000, "the last segment takes room");
         assert_eq!(Autotune::new(MSS, 0, 5000).window(), 5000);
     }
 }
