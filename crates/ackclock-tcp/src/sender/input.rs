@@ -112,13 +112,24 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return Offer::Same;
         }
         self.peer.edge = edge;
-        if before.at_or_before(una) && edge.after(una) && self.config.stack == Stack::Linux {
-            self.rtt.end_backoff();
+        if before.at_or_before(una) && edge.after(una) {
+            self.on_opening(seg);
         }
         let first = self.peer.largest == 0;
         self.peer.largest = self.peer.largest.max(window);
         let same = edge == before && before.after(una);
         if window > 0 && (same || first) { Offer::Same } else { Offer::New }
+    }
+
+    /// The window opens after it was closed.
+    #[cold]
+    fn on_opening(&mut self, seg: &Segment) {
+        if self.config.stack == Stack::Linux {
+            self.rtt.end_backoff();
+        } else if seg.ack == self.board.una() && self.board.outstanding() == 1 {
+            // RFC 9293 section 3.8.6.1: the probe was refused and not lost, so nothing is to be waited for.
+            self.due = Due::Probe;
+        }
     }
 
     /// Everything is acknowledged. A FIN that came along is acknowledged still.
