@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import cache
 from math import e
 
+import numpy as np
+
 from ackclock.models.degradation import Path, after_fast_retransmit, after_timeout, deficit, degradation
 from ackclock.models.delay_law import DelayLaw
 from ackclock.models.error_process import Independent, Rayleigh
@@ -112,3 +114,13 @@ def best_g(process: str) -> int:
     """The smallest g whose P_TO is within 5 % of the least."""
     found = p_timeout_by_g(process)
     return 1 + next(i for i, p in enumerate(found) if p <= NEAR * min(found))
+
+
+def damaged_again(process: str, g: int) -> float:
+    """Probability that a frame is damaged g slots after a damaged one."""
+    of = PROCESSES[process]
+    law = of.split(of.start)[1]
+    law = law / law.sum()
+    for _ in range(g - 1):
+        law = np.sum(of.split(law), axis=0)
+    return float(of.split(law)[1].sum())

@@ -114,7 +114,10 @@ def repetition() -> Claims:
     whichever = max(independent) - min(independent) < 1e-12
     about = all(burst / 2 <= best[name] <= 2 * burst for name, burst in bursts.items())
     seen = "; ".join(
-        f"{name}: {g}" + (f", bursts of {bursts[name]:.1f}" if name in bursts else "") for name, g in best.items()
+        f"{name}: {g}"
+        + (f", bursts of {bursts[name]:.1f}" if name in bursts else "")
+        + f", a repetition is damaged with {analysis.damaged_again(name, g):.3f}"
+        for name, g in best.items()
     )
     note = f"packets of one frame, the smallest g within 5 % of the least P_TO: {seen}"
     yield "M05-G1", Claim(ordering=soonest and whichever and about, note=note)

@@ -6,11 +6,11 @@ CONDITIONS = (
 )
 TRIED: dict[str, str] = {
     "M05-G1": (
-        "'About' is taken as a factor of two. With power control the soonest repetition is best, with independent "
-        "errors all are equal, with slow fading (f_D T = 0.01) the best lies at one and a half bursts; with fast "
-        "fading (0.1) it lies at three bursts of 1.6 slots, and everything later is as good. What the source expects, "
-        "that errors so far apart are no longer correlated, holds where errors come in bursts and P_TO is the measure. "
-        "By the mean delay the soonest is best with every process"
+        "'About the burst length' is taken as a factor of two, and fast fading does not keep to it: the best lies at "
+        "three bursts of 1.6 slots, and everything later is as good. The words of the source are others: where the "
+        "original and its repetition are hardly correlated. So it is: a repetition is damaged with the probability "
+        "that stands beside, and 0.1 is that of any frame; only with slow fading, where the best is a dip that comes "
+        "from where the timer falls, is it above. The mean delay is least at g = 1 with every process"
     ),
 }
 CAVEATS: dict[str, str] = {
