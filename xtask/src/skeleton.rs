@@ -20,7 +20,7 @@ struct Kind {
     template: &'static str,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind {
         name: "regulator",
         modules: "crates/ackclock-edge/src/lib.rs",
@@ -28,6 +28,14 @@ const KINDS: [Kind; 7] = [
         registry: ("crates/ackclock-edge/src/lib.rs", "REGULATORS"),
         row: "MODULE::Config",
         template: include_str!("../templates/regulator.rs"),
+    },
+    Kind {
+        name: "steering",
+        modules: "crates/ackclock-edge/src/lib.rs",
+        line: "mod",
+        registry: ("crates/ackclock-edge/src/steering.rs", "STEERINGS"),
+        row: "crate::MODULE::Config",
+        template: include_str!("../templates/steering.rs"),
     },
     Kind {
         name: "link",

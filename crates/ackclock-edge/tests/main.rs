@@ -9,5 +9,6 @@ mod outputs;
 mod regulated;
 mod reports;
 mod scope;
+mod steerings;
 mod uploads;
 mod windows;
