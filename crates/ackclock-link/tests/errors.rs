@@ -22,7 +22,11 @@ fn every_process() -> Vec<(Value, f64)> {
             (json!({"p": 0.02, "r": 0.1, "good": 0.01, "bad": 0.4}), 0.88),
         ],
         // Losses avoid each other: less than independent ones deviate.
-        "power-control" => vec![(json!({}), 0.0), (json!({"step": 0.2, "rise": 4}), 0.0)],
+        "power-control" => vec![
+            (json!({}), 0.0),
+            (json!({"step": 0.2, "rise": 4}), 0.0),
+            (json!({"rise": 4, "inner_loop": {}}), 0.0),
+        ],
         // Played over and over, its share is exact after each playing.
         "recording" => vec![(json!({"file": "errors"}), 0.0)],
         _ => vec![(json!({}), 0.0)],

@@ -5,13 +5,15 @@
 //! Holtzman, "On setting reverse link target SIR in a CDMA system", VTC 1997; `power-control.md` sections 1 and 2.
 //!
 //! ## What it does
-//! An inner loop keeps the signal-to-interference ratio (SIR) near a reference r, and an outer loop moves r once a frame: down by
+//! An inner loop keeps the signal-to-interference ratio (SIR) near a reference r, within the deviation s or, with `inner_loop`, as
+//! [it does](inner_loop), and an outer loop moves r once a frame: down by
 //! `step` after one that arrives, up by `rise` steps after one that is lost. So 1 frame in 1 + `rise` is lost, whatever the radio. A
 //! frame that is sent at r dB is lost with probability
 //!
 //! f(r) = 1 - (1 - Q(sqrt(2 a exp(b r + b^2 s^2 / 2))))^L, b = ln(10) / 10, Q(x) = P(standard normal > x),
 //!
-//! where a is `coding_gain`, s `deviation` and L `frame_bits`. r is `lowest` + k `step` for k = 1 to N, where `highest` is that of N - 1;
+//! where a is `coding_gain`, s `deviation` and L `frame_bits`. With an inner loop each sample of a frame has its share of the bits and an
+//! r of its own. r is `lowest` + k `step` for k = 1 to N, where `highest` is that of N - 1;
 //! in state 1 every frame is lost, in the upper `rise` states none is. Frames are sent in every interval of the channel: those in
 //! which nobody here asks are another's, and move r too. With `idle = "freeze"` r stays while nobody asks.
 //!
@@ -27,14 +29,18 @@
 //!
 //! ## Validation
 //! The operating point f(2.759 dB) = 0.1, mean and deviation of r, the share lost, and the share lost three frames after a loss
-//! (unit tests); the laws of error processes; the packet delay law of `power-controlled` (`tests/power_controlled.rs`).
+//! (unit tests); the law of r with an inner loop over a still channel, against the chain of the formula that it gives; the laws of error processes; the packet delay law of `power-controlled` (`tests/power_controlled.rs`).
+
+mod inner_loop;
 
 use std::f64::consts::{LN_10, SQRT_2};
 
 use ackclock_core::{Config, ConfigError, Indexed, Span, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
+use self::inner_loop::{InnerLoop, InnerLoopConfig};
 use super::{AnyErrorProcess, ErrorConfig, ErrorContext, ErrorProcess, check_interval};
 use crate::{Fate, Files};
 
@@ -49,8 +55,11 @@ pub struct PowerControlConfig {
     pub rise: u32,
     /// Coding gain, a factor.
     pub coding_gain: f64,
-    /// Standard deviation of the received SIR around the reference, dB.
+    /// Standard deviation of the received SIR around the reference, dB; 0 with an `inner_loop`, which makes its own.
     pub deviation: f64,
+    /// The loop that keeps the SIR near the reference; where it is left out, it does so within `deviation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner_loop: Option<InnerLoopConfig>,
     /// Bits of a frame, any of which damages it.
     pub frame_bits: u32,
     /// The reference is above this, dB.
@@ -84,6 +93,7 @@ impl Default for PowerControlConfig {
             rise: 9,
             coding_gain: 4.0,
             deviation: 1.0,
+            inner_loop: None,
             frame_bits: 2560,
             lowest: 0.0,
             highest: 6.0,
@@ -99,6 +109,11 @@ const MOST_STATES: f64 = 10_000.0;
 const MOST_DB: f64 = 100.0;
 
 impl Config for PowerControlConfig {
+    /// An inner loop makes the deviation.
+    fn chosen_defaults(table: &Value) -> Option<Value> {
+        table.get("inner_loop").map(|_| json!({ "deviation": 0.0 }))
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         for (key, value, allowed) in [
             ("lowest", self.lowest, -MOST_DB..=MOST_DB),
@@ -124,6 +139,13 @@ impl Config for PowerControlConfig {
                 format!("{} is not from 1 to less than the {states:.0} steps of the range", self.rise);
             return Err(ConfigError::new("rise", message));
         }
+        if let Some(inner_loop) = &self.inner_loop {
+            inner_loop.check().map_err(|error| error.under("inner_loop"))?;
+            if self.deviation != 0.0 {
+                let message = format!("{} is not 0, where `inner_loop` makes the deviation", self.deviation);
+                return Err(ConfigError::new("deviation", message));
+            }
+        }
         if self.frame_bits == 0 {
             return Err(ConfigError::new("frame_bits", "0 is not above 0"));
         }
@@ -132,23 +154,31 @@ impl Config for PowerControlConfig {
 }
 
 impl PowerControlConfig {
-    /// The probability that a frame is lost which is sent at this reference, dB.
-    fn frame_error(&self, reference: f64) -> f64 {
+    /// The probability that a frame is lost which is sent at this reference, dB, and in each of its samples so much above.
+    fn frame_error(&self, reference: f64, above: &[f64]) -> f64 {
         const B: f64 = LN_10 / 10.0;
-        let mean_sir = libm::exp(B * reference + B * B * self.deviation * self.deviation / 2.0);
-        let bit_error = 0.5 * libm::erfc(libm::sqrt(2.0 * self.coding_gain * mean_sir) / SQRT_2);
-        -libm::expm1(f64::from(self.frame_bits) * libm::log1p(-bit_error))
+        let bits = f64::from(self.frame_bits) / above.len() as f64;
+        let spread = B * B * self.deviation * self.deviation / 2.0;
+        let good = |above: &f64| {
+            let mean_sir = libm::exp(B * (reference + above) + spread);
+            let bit_error = 0.5 * libm::erfc(libm::sqrt(2.0 * self.coding_gain * mean_sir) / SQRT_2);
+            bits * libm::log1p(-bit_error)
+        };
+        -libm::expm1(above.iter().map(good).sum::<f64>())
     }
 
-    /// The probability of a loss in each state, from that of state 1 on.
-    fn losses(&self) -> Vec<f64> {
-        let count = 1 + libm::round((self.highest - self.lowest) / self.step) as u32;
-        let loss = |k: u32| match k {
+    /// How many states there are.
+    fn states(&self) -> u32 {
+        1 + libm::round((self.highest - self.lowest) / self.step) as u32
+    }
+
+    /// The probability of a loss in a state, from that of state 1 on.
+    fn loss(&self, k: u32, above: &[f64]) -> f64 {
+        match k {
             1 => 1.0,
-            k if k > count - self.rise => 0.0,
-            k => self.frame_error(self.lowest + f64::from(k) * self.step),
-        };
-        (1..=count).map(loss).collect()
+            k if k > self.states() - self.rise => 0.0,
+            k => self.frame_error(self.lowest + f64::from(k) * self.step, above),
+        }
     }
 }
 
@@ -158,8 +188,18 @@ impl ErrorConfig for PowerControlConfig {
     }
 
     fn build(&self, context: ErrorContext<'_>) -> Result<AnyErrorProcess, ConfigError> {
-        let chain = Chain::new(self.losses(), self.rise, context.streams.stream(context.name));
+        let ErrorContext { streams, name, .. } = context;
         let interval = self.interval.unwrap_or(context.block);
+        let losses = match &self.inner_loop {
+            None => Losses::Fixed((1..=self.states()).map(|k| self.loss(k, &[0.0])).collect()),
+            Some(config) => {
+                let stream = streams.stream(&format!("{name}/inner-loop"));
+                let inner =
+                    InnerLoop::new(config, interval, stream).map_err(|error| error.under("inner_loop"))?;
+                Losses::Followed(self.clone(), Box::new(inner))
+            }
+        };
+        let chain = Chain::new(losses, self.rise, self.states(), streams.stream(name));
         Ok(AnyErrorProcess::Other(Box::new(PowerControl { chain, interval, idle: self.idle, asked: None })))
     }
 }
@@ -195,11 +235,36 @@ const ORIGIN: u64 = 1 << 24;
 /// From pauses of so many frames on it is tried to jump over them.
 const JUMP: u64 = 1 << 9;
 
+/// The probability of a loss in each state, which falls from state to state.
+enum Losses {
+    /// The same in every frame.
+    Fixed(Vec<f64>),
+    /// As the inner loop makes it in a frame.
+    Followed(PowerControlConfig, Box<InnerLoop>),
+}
+
+impl Losses {
+    fn of(&mut self, frame: u64, state: usize) -> f64 {
+        match self {
+            Self::Fixed(losses) => losses[state],
+            Self::Followed(config, inner) => config.loss(state as u32 + 1, inner.errors(frame)),
+        }
+    }
+
+    /// Frames beyond which a reference is not followed back: where an inner loop is to be followed it takes a hundred times as long.
+    const fn horizon(&self) -> u64 {
+        match self {
+            Self::Fixed(_) => ORIGIN,
+            Self::Followed(..) => ORIGIN >> 7,
+        }
+    }
+}
+
 /// The reference from frame to frame: a function of the frame's number.
 struct Chain {
-    /// The probability of a loss in each state, which falls.
-    losses: Vec<f64>,
+    losses: Losses,
     rise: u32,
+    states: usize,
     /// What decides each frame: it is lost where this is below the probability of its state.
     draws: Indexed,
     /// Which states go with which numbers.
@@ -210,22 +275,26 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(losses: Vec<f64>, rise: u32, mut stream: Stream) -> Self {
+    fn new(losses: Losses, rise: u32, states: u32, mut stream: Stream) -> Self {
         let (phase, draws) = (stream.bits() % (u64::from(rise) + 1), stream.indexed());
-        let mut chain = Self { losses, rise, draws, phase, number: 0, state: 0 };
+        let mut chain = Self { losses, rise, states: states as usize, draws, phase, number: 0, state: 0 };
         chain.state = chain.lowest_at(0);
         chain.advance(ORIGIN);
         chain
     }
 
-    /// The state after a frame.
-    fn next(&self, state: usize, draw: f64) -> usize {
-        if draw < self.losses[state] { state + self.rise as usize } else { state - 1 }
+    /// The state after a frame, in which it was another one.
+    fn next(&mut self, number: u64, state: usize) -> usize {
+        if self.is_lost(number, state) { state + self.rise as usize } else { state - 1 }
+    }
+
+    fn is_lost(&mut self, number: u64, state: usize) -> bool {
+        self.draws.unit(number) < self.losses.of(number, state)
     }
 
     /// Whether the present frame is lost.
-    fn loses(&self) -> bool {
-        self.draws.unit(self.number) < self.losses[self.state]
+    fn loses(&mut self) -> bool {
+        self.is_lost(self.number, self.state)
     }
 
     /// Goes on to a frame.
@@ -239,23 +308,23 @@ impl Chain {
             back *= 2;
         }
         while self.number < number {
-            self.state = self.next(self.state, self.draws.unit(self.number));
+            self.state = self.next(self.number, self.state);
             self.number += 1;
         }
     }
 
     /// The state of frame `to` where it is the same whatever it was at frame `from`. So it is where the lowest and the highest chain
     /// have met; those that have not by then, far in the past, hardly ever will, and the lower one stands for both.
-    fn met(&self, from: u64, to: u64) -> Option<usize> {
+    fn met(&mut self, from: u64, to: u64) -> Option<usize> {
         let period = self.period() as usize;
         let mut low = self.lowest_at(from);
-        let mut high = low + (self.losses.len() - 1 - low) / period * period;
+        let mut high = low + (self.states - 1 - low) / period * period;
         for number in from..to {
-            let (draw, met) = (self.draws.unit(number), low == high);
-            low = self.next(low, draw);
-            high = if met { low } else { self.next(high, draw) };
+            let met = low == high;
+            low = self.next(number, low);
+            high = if met { low } else { self.next(number, high) };
         }
-        (low == high || to - from >= ORIGIN).then_some(low)
+        (low == high || to - from >= self.losses.horizon()).then_some(low)
     }
 
     /// The lowest state that the chain can have at a frame: up or down, state and number together grow by a multiple of this.
@@ -283,8 +352,15 @@ mod tests {
         PowerControlConfig { step, ..PowerControlConfig::default() }
     }
 
+    /// The losses that do not follow an inner loop.
+    fn fixed(config: &PowerControlConfig, above: &[f64]) -> Vec<f64> {
+        (1..=config.states()).map(|k| config.loss(k, above)).collect()
+    }
+
     fn chain(step: f64, seed: u64) -> Chain {
-        Chain::new(with_step(step).losses(), 9, Streams::new(seed, 0).stream("up/errors"))
+        let config = with_step(step);
+        let losses = Losses::Fixed(fixed(&config, &[0.0]));
+        Chain::new(losses, 9, config.states(), Streams::new(seed, 0).stream("up/errors"))
     }
 
     /// The state of each of so many frames, from time zero on, and whether it is lost.
@@ -301,7 +377,7 @@ mod tests {
     fn frames_are_lost_as_the_formula_says() {
         // power-control.md section 1.
         for (reference, lost, within) in [(2.759, 0.1, 2e-4), (0.0, 0.995, 5e-4), (6.0, 1.4e-5, 5e-7)] {
-            let got = with_step(0.06).frame_error(reference);
+            let got = with_step(0.06).frame_error(reference, &[0.0]);
             assert!((got - lost).abs() < within, "{reference} dB: {got}");
         }
     }
@@ -335,6 +411,90 @@ mod tests {
             let got: f64 = both / first;
             assert!((got - again).abs() < 4.0 * f64::sqrt(again / 1e5) + 0.0005, "{step}: {got}");
         }
+    }
+
+    /// Mean reference of the stationary law of a chain, dB.
+    fn mean_reference(config: &PowerControlConfig, losses: &[f64]) -> f64 {
+        let mut law = vec![1.0 / losses.len() as f64; losses.len()];
+        let mut sum = 0.0;
+        for round in 0..20_000 {
+            let mut next = vec![0.0; losses.len()];
+            for (state, (&p, &loss)) in law.iter().zip(losses).enumerate() {
+                if loss > 0.0 {
+                    next[state + config.rise as usize] += p * loss;
+                }
+                if loss < 1.0 {
+                    next[state - 1] += p * (1.0 - loss);
+                }
+            }
+            law = next;
+            if round >= 10_000 {
+                sum += law
+                    .iter()
+                    .enumerate()
+                    .map(|(state, p)| p * (state + 1) as f64 * config.step)
+                    .sum::<f64>();
+            }
+        }
+        sum / 10_000.0
+    }
+
+    #[test]
+    fn over_a_still_channel_an_inner_loop_asks_for_as_much_more_as_its_swing_costs() {
+        // The closed form: with a delay of 2 samples a period has the values (u - 2) step and (u + 1) step once, (u - 1) step and
+        // u step twice, and a frame of 30 samples has five periods. A frame is lost with the mean of that over u.
+        let config: PowerControlConfig =
+            read_table(json!({ "step": 0.2, "inner_loop": { "step": 2.0, "delay": 2 } })).unwrap();
+        assert_eq!(config.deviation, 0.0);
+        let offsets = 1000;
+        let mut losses = vec![0.0; config.states() as usize];
+        for offset in 0..offsets {
+            let u = (f64::from(offset) + 0.5) / f64::from(offsets);
+            let above = [u - 2.0, u - 1.0, u - 1.0, u, u, u + 1.0].map(|steps| 2.0 * steps);
+            for (sum, loss) in losses.iter_mut().zip(fixed(&config, &above)) {
+                *sum += loss / f64::from(offsets);
+            }
+        }
+        let expected = mean_reference(&config, &losses);
+        let streams = Streams::new(5, 0);
+        let inner =
+            InnerLoop::new(config.inner_loop.as_ref().unwrap(), FRAME, streams.stream("inner")).unwrap();
+        let mut chain = Chain::new(
+            Losses::Followed(config.clone(), Box::new(inner)),
+            9,
+            config.states(),
+            streams.stream("up"),
+        );
+        let (frames, mut sum, mut lost) = (60_000, 0.0, 0);
+        for number in 0..frames {
+            chain.advance(ORIGIN + number);
+            sum += (chain.state + 1) as f64 * config.step;
+            lost += u32::from(chain.loses());
+        }
+        // The deviation of r is 0.8 dB and it forgets itself within some ten frames: 0.8 sqrt(20 / 60 000) = 0.015 dB; four of them.
+        let mean = sum / frames as f64;
+        assert!((mean - expected).abs() < 0.06, "{mean} dB, and {expected} by the formula");
+        // The outer loop alone needs 3.18 dB (section 2): the swing costs more than a decibel.
+        assert!(expected > 4.2, "{expected}");
+        // Exact but for where the reference ends, as without.
+        assert!((f64::from(lost) - 6000.0).abs() <= 5.0, "{lost}");
+    }
+
+    #[test]
+    fn a_loop_that_hardly_moves_is_the_outer_loop_alone() {
+        // Steps of 0.001 dB over a still channel: the SIR is the reference, as with no deviation.
+        let losses = |table| {
+            let config: PowerControlConfig = read_table(table).unwrap();
+            let streams = Streams::new(2, 0);
+            let context =
+                ErrorContext { streams: &streams, name: "up/errors", files: &crate::NoFiles, block: FRAME };
+            let mut process = config.build(context).unwrap();
+            (0..5000).map(|number| process.fate(Time::ZERO + FRAME * number)).collect::<Vec<_>>()
+        };
+        let alone = losses(json!({ "deviation": 0.0 }));
+        let followed = losses(json!({ "inner_loop": { "step": 0.001 } }));
+        let other = alone.iter().zip(&followed).filter(|(a, b)| a != b).count();
+        assert!(other < 50, "{other} of 5000 frames differ");
     }
 
     #[test]
@@ -402,5 +562,10 @@ mod tests {
         assert_eq!(refused(json!({"deviation": -1.0})).message, "-1 is not 0 to 100");
         assert_eq!(refused(json!({"frame_bits": 0})).path, "frame_bits");
         assert_eq!(refused(json!({"interval": "1us"})).path, "interval");
+        assert_eq!(refused(json!({"inner_loop": {}, "deviation": 1.0})).path, "deviation");
+        assert_eq!(
+            refused(json!({"inner_loop": {"delay": 0}})),
+            ConfigError::new("inner_loop.delay", "0 is not 1 to 8")
+        );
     }
 }
