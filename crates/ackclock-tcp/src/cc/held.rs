@@ -146,7 +146,6 @@ impl CongestionControl for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Phase;
     use crate::cc::reno::Reno;
     use crate::config::Growth;
     use crate::stack::Stack;
@@ -166,24 +165,6 @@ mod tests {
         Held::new(Box::new(make), context)
     }
 
-    fn ack() -> AckSample {
-        AckSample {
-            now: Time::ZERO,
-            acked: 1000,
-            delivered: 1000,
-            in_flight: 0,
-            rtt: None,
-            srtt: None,
-            min_rtt: None,
-            rate: None,
-            paced_for: ackclock_core::Span::ZERO,
-            phase: Phase::Open,
-            window_limited: true,
-            lost: 0,
-            lost_in_all: 0,
-        }
-    }
-
     fn loss(cause: Congestion) -> CongestionEvent {
         CongestionEvent { now: Time::ZERO, cause, flight: 8000, window: 8000, repeated_timeout: false }
     }
@@ -195,10 +176,10 @@ mod tests {
     #[test]
     fn a_held_window_stays_whatever_is_acknowledged_or_lost() {
         let mut held = held();
-        held.on_ack(&ack());
+        held.on_ack(&AckSample::of(1000));
         assert_eq!(held.window(), 3000, "until then it rules itself, in slow start");
         held.steer(&told(8000));
-        held.on_ack(&ack());
+        held.on_ack(&AckSample::of(1000));
         held.on_congestion(&loss(Congestion::FastRetransmit));
         held.adopt(1000, 1000);
         assert_eq!((held.window(), held.rules_recovery()), (8000, true));
@@ -213,7 +194,7 @@ mod tests {
         held.on_congestion(&loss(Congestion::Timeout));
         held.steer(&told(9000));
         assert_eq!(held.window(), 1000);
-        held.on_ack(&ack());
+        held.on_ack(&AckSample::of(1000));
         assert_eq!(held.window(), 9000);
     }
 
@@ -223,7 +204,7 @@ mod tests {
         held.steer(&told(8000));
         held.steer(&Setting::OWN);
         assert_eq!((held.window(), held.ssthresh()), (8000, 100_000));
-        held.on_ack(&ack());
+        held.on_ack(&AckSample::of(1000));
         held.steer(&Setting::OWN);
         assert_eq!(held.window(), 9000, "and it goes on from there");
     }

@@ -101,25 +101,10 @@ impl HybridStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Phase;
 
     fn ack(now: Time, rtt_ms: u64) -> AckSample {
         let rtt = Some(Span::from_millis(rtt_ms));
-        AckSample {
-            now,
-            acked: 1000,
-            delivered: 1000,
-            in_flight: 20_000,
-            rtt,
-            srtt: rtt,
-            min_rtt: rtt,
-            rate: None,
-            paced_for: Span::ZERO,
-            phase: Phase::Open,
-            window_limited: true,
-            lost: 0,
-            lost_in_all: 0,
-        }
+        AckSample { now, in_flight: 20_000, rtt, srtt: rtt, min_rtt: rtt, ..AckSample::of(1000) }
     }
 
     /// The number of the ACK at which slow start ends, of the round after a first one of 80 ms.

@@ -50,6 +50,28 @@ pub struct AckSample {
     pub lost_in_all: u32,
 }
 
+#[cfg(test)]
+impl AckSample {
+    /// So many bytes are acknowledged in order while the window is full; nothing was measured.
+    pub(crate) fn of(acked: u32) -> Self {
+        Self {
+            now: Time::ZERO,
+            acked,
+            delivered: acked,
+            in_flight: 0,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            rate: None,
+            paced_for: Span::ZERO,
+            phase: Phase::Open,
+            window_limited: true,
+            lost: 0,
+            lost_in_all: 0,
+        }
+    }
+}
+
 /// Where loss recovery stands while an ACK is taken in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {

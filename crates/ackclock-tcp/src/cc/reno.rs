@@ -178,8 +178,6 @@ impl CongestionControl for Reno {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::Span;
-
     use super::*;
 
     fn reno(halves: Halves) -> Reno {
@@ -197,21 +195,7 @@ mod tests {
     }
 
     fn ack(phase: Phase) -> AckSample {
-        AckSample {
-            now: Time::ZERO,
-            acked: 1000,
-            delivered: 1000,
-            in_flight: 0,
-            rtt: None,
-            srtt: None,
-            min_rtt: None,
-            rate: None,
-            paced_for: Span::ZERO,
-            phase,
-            window_limited: true,
-            lost: 0,
-            lost_in_all: 0,
-        }
+        AckSample { phase, ..AckSample::of(1000) }
     }
 
     fn event(cause: Congestion, window: u32, flight: u32) -> CongestionEvent {

@@ -246,7 +246,6 @@ impl BandwidthFilter for LowPass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Phase;
     use crate::stack::Stack;
 
     const MSS: u32 = 1000;
@@ -273,18 +272,10 @@ mod tests {
     fn ack(now: Time, segments: u32) -> AckSample {
         AckSample {
             now,
-            acked: segments * MSS,
-            delivered: segments * MSS,
-            in_flight: 0,
             rtt: Some(Span::from_millis(100)),
             srtt: Some(Span::from_millis(200)),
             min_rtt: Some(Span::from_millis(100)),
-            rate: None,
-            paced_for: Span::ZERO,
-            phase: Phase::Open,
-            window_limited: true,
-            lost: 0,
-            lost_in_all: 0,
+            ..AckSample::of(segments * MSS)
         }
     }
 
