@@ -6,7 +6,6 @@
 
 mod artificial_delay;
 mod bearer;
-mod blocks;
 mod carried;
 pub mod cell;
 mod config;

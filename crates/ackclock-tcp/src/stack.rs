@@ -9,7 +9,7 @@
 //! `stack` chooses what no other option says, and the default of those that say more. What it chooses stands where it
 //! happens: which [recovery](crate::recovery) repairs losses, with F-RTO and D-SACK to doubt them, in `recovery` and
 //! `sender/ack.rs`; which round trips are timed, in `sender/ack.rs`; what a timeout leaves in flight, in `sender/timer.rs`; what a
-//! silence does to the window, in `sender/output.rs`; what the socket takes of the application's data, and PSH, in `sender/outgoing.rs`; how BBR renews its round-trip time and restarts, in `cc/bbr`.
+//! silence does to the window, in `sender/output.rs`; what the socket takes of the application's data, in `sender/send_buffer.rs`; chunks and PSH, in `sender/outgoing.rs`; how BBR renews its round-trip time and restarts, in `cc/bbr`.
 //!
 //! ## Differences from the source
 //! Each module tells its own.

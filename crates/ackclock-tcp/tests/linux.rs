@@ -102,8 +102,8 @@ fn three_sacked_segments_make_what_was_sent_before_them_lost() {
     let mut script = Script::begun("sack", 10);
     // Two SACKed segments let two new ones out; nothing was sent a quarter of a round trip before them.
     assert_eq!(script.ack(100, 0, &[(1, 2)]), [10]);
-    assert_eq!(script.ack(100, 0, &[(1, 3)]), [11]);
-    assert_eq!(script.ack(100, 0, &[(1, 4)]), [0]);
+    assert_eq!(script.ack(101, 0, &[(1, 3)]), [11]);
+    assert_eq!(script.ack(102, 0, &[(1, 4)]), [0]);
     assert_eq!((script.cwnd(), script.sender.phase()), (5, Phase::FastRecovery));
 }
 
@@ -367,11 +367,12 @@ fn an_echo_of_congestion_takes_the_window_down_segment_by_segment() {
     let mut script = Script::of(&options, 10, Supply::Endless);
     let marked = |ack: &mut Segment| ack.flags |= Flags::ECE;
     // From 10 to 5: ceil(n / 2) after n delivered.
-    let sent: Vec<usize> = (1..=8).map(|n| script.ack_with(100, n, &[], marked).len()).collect();
+    let sent: Vec<usize> =
+        (1..=8).map(|n| script.ack_with(99 + u64::from(n), n, &[], marked).len()).collect();
     assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0]);
     assert_eq!((script.cwnd(), script.sender.stats().ecn_reductions), (5, 1));
     // What was outstanding at the echo is acknowledged: congestion avoidance.
-    script.ack(101, 10, &[]);
+    script.ack(108, 10, &[]);
     assert_eq!(script.ack(200, 11, &[]).len(), 1);
     assert_eq!(script.cwnd(), 5);
 }
@@ -544,7 +545,7 @@ fn the_first_new_segment_after_a_repaired_loss_says_that_the_window_was_reduced(
     let mut script = Script::of(&options, 10, Supply::Endless);
     // 10 and 11 leave before the loss is found, at the third segment SACKed, and 0 again, and no new data while more is in flight than half.
     for end in 2..=4 {
-        script.ack(100, 0, &[(1, end)]);
+        script.ack(98 + u64::from(end), 0, &[(1, end)]);
     }
     // RFC 3168 section 6.1.2: for whatever reason the window was reduced.
     acknowledge(&mut script, 200, 10, Flags(0));
@@ -559,9 +560,9 @@ fn an_echo_while_a_loss_is_repaired_is_not_heard_and_one_afterwards_is() {
     options["ecn"] = json!("on");
     let mut script = Script::of(&options, 20, Supply::Endless);
     for end in 2..=4 {
-        script.ack(100, 0, &[(1, end)]);
+        script.ack(98 + u64::from(end), 0, &[(1, end)]);
     }
-    script.ack_with(101, 0, &[(1, 5)], |ack| ack.flags |= Flags::ECE);
+    script.ack_with(103, 0, &[(1, 5)], |ack| ack.flags |= Flags::ECE);
     assert_eq!((script.cwnd(), script.sender.stats().ecn_reductions), (10, 0));
     // All that was outstanding at the loss is acknowledged: repair is over, and the echo goes on.
     script.ack(200, 22, &[]);
@@ -600,19 +601,28 @@ fn what_left_before_the_left_edge_did_again_restarts_the_timer() {
 }
 
 #[test]
-fn what_the_send_buffer_takes_leaves_at_once_and_an_ack_in_a_window_that_is_not_full_lets_it_grow() {
-    let params = FlowParams {
-        packet: 1040,
-        initial_window: Size::Packets(60),
-        first: Seq(0),
-        ..FlowParams::new(FlowId(0))
-    };
-    let mut sender = SENDERS.resolve(&options("sack")).unwrap().build(params).unwrap();
-    sender.supply(Supply::Endless);
-    sender.on_timeout(Time::ZERO);
-    let mut script = Script { sender };
-    // 2 windows of 10 segments in 2048 + 256 bytes each are 46 080 bytes: 47 segments, of which the last one is not full any more.
-    assert_eq!(script.sent(at(0)).len(), 47);
-    // 45 outstanding take 45 000 + 22 * 832 bytes; 2 * 62 * 2304 have room for 222 segments more, and the window for 17.
-    assert_eq!(script.ack(100, 2, &[]).len(), 17);
+fn a_chunk_cut_short_by_the_window_waits_for_the_next_ack_where_something_was_just_sent() {
+    let mut script = Script::begun("sack", 10);
+    assert_eq!(script.ack(100, 1, &[]), [10, 11]);
+    // Two at once make room for one segment and then for two, which leave together.
+    assert_eq!(script.ack(105, 1, &[(2, 3)]), [12]);
+    assert_eq!(script.ack(105, 1, &[(2, 4)]), NOTHING);
+    assert_eq!(script.sent(at(109)), NOTHING, "until something happens");
+    // 9 are in flight in a window of 12: a chunk of two, and the third waits again.
+    assert_eq!((script.ack(110, 4, &[]), script.cwnd()), (vec![13, 14], 12));
+}
+
+#[test]
+fn an_ack_from_before_an_object_was_written_lets_the_send_buffer_not_grow() {
+    let mut script = Script::with("sack", 10, Supply::Open(10_000));
+    let window = |ack: &mut Segment| ack.window = 4096;
+    assert_eq!(script.ack_with(100, 10, &[], window), NOTHING);
+    script.sender.supply(Supply::Open(20_000));
+    assert_eq!(script.sent(at(100)).len(), 20);
+    assert_eq!(script.ack_with(200, 30, &[], window), NOTHING);
+    script.sender.supply(Supply::Open(60_000));
+    // Pieces of 32 segments, half of the peer's 65 536 bytes. 34 leave, and take 34 000 + 17 * 832 bytes of 2 * 10 * 2304.
+    assert_eq!((script.cwnd(), script.sent(at(200)).len()), (40, 34));
+    // The program waits, and the window of 42 segments is not full: 2 * 42 * 2304 bytes have room for what is left.
+    assert_eq!(script.ack_with(300, 32, &[], window).len(), 10);
 }

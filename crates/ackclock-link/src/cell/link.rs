@@ -7,7 +7,9 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use super::backlog::Place;
 use super::{Cell, FULL_PACKET};
 use crate::serial::Flight;
-use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{
+    AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium, Repetitions,
+};
 
 impl From<Cell> for AnyLink {
     fn from(cell: Cell) -> Self {
@@ -33,6 +35,10 @@ impl Link for Cell {
         self.outcomes.take()
     }
 
+    fn repetitions(&self) -> Repetitions {
+        Repetitions::NONE
+    }
+
     fn poll_timeout(&self) -> Option<Time> {
         let watched = self.departures == Departures::Watched || self.reports.wanted();
         let next = if watched { self.next_change() } else { self.next_departure() + self.least_delay() };
@@ -51,8 +57,7 @@ impl Link for Cell {
         self.reports.poll(now)
     }
 
-    fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
-        self.advance(now);
+    fn view(&self, now: Time, flow: FlowId) -> LinkView {
         let mut waiting = self.backlog.waiting(flow);
         let mut in_transmission = self.in_transmission(flow);
         if self.meaning == BufferMeaning::WithTransmission {

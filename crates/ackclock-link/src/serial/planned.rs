@@ -190,7 +190,7 @@ impl Planned {
             return None;
         }
         self.advance(now);
-        Some((arrives, LinkEvent::DELIVERED))
+        Some((arrives, LinkEvent::Delivered))
     }
 
     #[inline(always)]

@@ -339,8 +339,7 @@ impl Stepwise {
         self.departures = departures;
     }
 
-    pub(super) fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
-        self.advance(now);
+    pub(super) fn view(&self, now: Time, flow: FlowId) -> LinkView {
         let mut waiting = self.queue.waiting(flow);
         let mut in_transmission = self.in_transmission(flow);
         if self.meaning == BufferMeaning::WithTransmission {

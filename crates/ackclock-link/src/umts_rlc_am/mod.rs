@@ -291,8 +291,7 @@ impl Bearer for UmtsRlcAm {
         self.sdus[Direction::Down as usize].departures = departures;
     }
 
-    fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
-        self.advance(now);
+    fn view(&self, _: Time, direction: Direction, flow: FlowId) -> LinkView {
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);
         LinkView {

@@ -41,7 +41,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, offer: Offer) {
         let advances = seg.ack.after(self.board.una());
         let mut outcome = AckOutcome::default();
-        self.outgoing.on_ack();
+        self.buffer.on_ack();
+        self.outgoing.on_event();
         self.read(now, seg, &mut outcome);
         let spreads = self.ecn.enabled == Switch::On && self.spreads_reductions();
         if spreads {

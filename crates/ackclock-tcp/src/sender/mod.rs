@@ -27,6 +27,7 @@ mod outgoing;
 mod output;
 mod pacer;
 mod reduction;
+mod send_buffer;
 mod timer;
 mod usage;
 
@@ -38,6 +39,7 @@ use self::connection::{Due, Ecn, Fin, Past, Peer, Stamps};
 use self::outgoing::Outgoing;
 use self::output::Caught;
 use self::pacer::Pacer;
+use self::send_buffer::SendBuffer;
 use self::usage::Usage;
 use crate::cc::{BuildControl, CcContext, Phase, RenewControl};
 use crate::config::{FlowParams, RowDefaults, SenderConfig, Switch, context, window_in_bytes};
@@ -181,6 +183,7 @@ pub struct TcpSender<R, C> {
     mss: u16,
     header: u16,
     outgoing: Outgoing,
+    buffer: SendBuffer,
     state: SenderState,
     timestamps: Switch,
     fin: Fin,
@@ -242,7 +245,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             unsent: Supply::Bytes(0),
             mss,
             header: params.packet - mss,
-            outgoing: Outgoing::new(config.stack, mss),
+            outgoing: Outgoing::default(),
+            buffer: SendBuffer::new(params.first, mss),
             flow: params.flow,
             state: SenderState::Idle,
             timestamps,
@@ -266,12 +270,6 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             params,
             config: Arc::clone(config),
         }
-    }
-
-    /// Timestamp value of this instant.
-    fn stamp(&self, now: Time) -> u32 {
-        // RFC 7323 section 5.4: the clock wraps, which serial arithmetic allows for.
-        (now.as_nanos() / self.stamps.tick.as_nanos()) as u32
     }
 }
 
@@ -317,9 +315,8 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
     }
 
     fn supply(&mut self, supply: Supply) {
-        self.note_write();
+        self.begin_writing(self.unsent.at_most(u32::MAX));
         self.unsent = supply.behind(self.unsent);
-        self.fill_buffer();
         self.fin = if let Supply::Bytes(1..) = supply { Fin::Ahead } else { Fin::Absent };
     }
 

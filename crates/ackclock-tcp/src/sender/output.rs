@@ -51,25 +51,46 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return false;
         }
         self.pacing_wake = Time::NEVER;
+        if self.buffer.is_written_to() {
+            self.write();
+        }
         if self.past.quiet_since != Time::NEVER && self.fresh() > 0 {
             self.restart(now);
         }
+        let (window, next, defers) = self.choose(now);
+        match next {
+            Some(Next::Fresh) => self.send_new(now, &window, port, out),
+            Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
+            None => {
+                self.outgoing.end_chunk();
+                self.on_quiet(now, &window, defers);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What is sent next, in which window, and whether that waits for something to happen.
+    #[inline(always)]
+    fn choose(&mut self, now: Time) -> (Window, Option<Next>, bool) {
         let mut window = self.window();
         let mut next = self.recovery.poll(&window, &mut self.board);
         if next.is_none() && self.refill_buffer() {
             window = self.window();
             next = self.recovery.poll(&window, &mut self.board);
         }
-        match next {
-            Some(Next::Fresh) => self.send_new(now, &window, port, out),
-            Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
-            None => {
-                self.outgoing.end_chunk();
-                self.on_quiet(now, &window);
-                return false;
-            }
+        let defers = next == Some(Next::Fresh) && self.defers(now, &window);
+        if defers {
+            self.refill_buffer();
+            next = None;
         }
-        true
+        (window, next, defers)
+    }
+
+    /// Timestamp value of this instant.
+    pub(super) fn stamp(&self, now: Time) -> u32 {
+        // RFC 7323 section 5.4: the clock wraps, which serial arithmetic allows for.
+        (now.as_nanos() / self.stamps.tick.as_nanos()) as u32
     }
 
     /// Bytes above the left edge that the peer and the configuration allow.
@@ -94,8 +115,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if payload <= usable {
             return payload;
         }
-        // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered.
-        if usable > 0 && usable >= self.peer.largest / 2 { usable } else { 0 }
+        // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered. Linux asks that of
+        // whole chunks, and fills what is left of the window with the rest of one (tcp_mss_split_point).
+        let worthwhile = usable >= self.peer.largest / 2 || self.outgoing.is_under_way();
+        if usable > 0 && worthwhile { usable } else { 0 }
     }
 
     /// Data comes after a silence. Where that was longer than a timeout the window says nothing of the path any more: it falls
@@ -141,7 +164,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 segment.flags |= Flags::CWR;
             }
         }
-        if self.config.stack == Stack::Linux && (self.ends_chunk(window) || self.ends_writing(payload)) {
+        let pushed = payload > 0 && self.buffer.pushes(segment.seq + payload);
+        if self.config.stack == Stack::Linux && (self.ends_chunk(window) || pushed) {
             segment.flags |= Flags::PSH;
         }
         self.push(now, &mut segment);
@@ -257,12 +281,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Nothing can be sent: for want of data, or because the peer's window is closed and must be probed.
     #[inline(always)]
-    fn on_quiet(&mut self, now: Time, window: &Window) {
+    fn on_quiet(&mut self, now: Time, window: &Window, defers: bool) {
         if self.timer == Time::NEVER && !self.is_starved() {
             self.timer = now + self.rtt.rto();
         }
         if self.config.growth == Growth::Bytes {
-            self.note_usage(now, window);
+            self.note_usage(now, window, defers);
         }
         if self.rate.is_some() && self.config.stack == Stack::Rfc && self.is_starved() {
             let in_flight = self.board.in_flight();
@@ -276,11 +300,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Whether it is the window that is in the way, and where it is not for long, a window that is nearer to what is used.
     #[inline]
-    fn note_usage(&mut self, now: Time, window: &Window) {
+    fn note_usage(&mut self, now: Time, window: &Window, defers: bool) {
         let look = Look {
             una: self.board.una(),
             max: self.board.max(),
-            full: self.recovery.in_flight(&self.board) + window.mss > window.cwnd,
+            full: defers || self.recovery.in_flight(&self.board) + window.mss > window.cwnd,
             starved: self.is_starved(),
         };
         if !self.usage.note(&look) {
@@ -308,15 +332,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Whether `payload` is all that there is to send for now.
-    fn ends_writing(&self, payload: u32) -> bool {
-        self.unsent.at_most(payload + 1) == payload && payload > 0
-    }
-
     /// How much of `most` bytes can be sent: what the application has and could write.
     #[inline]
-    fn written(&self, most: u32) -> u32 {
-        self.outgoing.written(self.board.max(), self.unsent.at_most(most))
+    pub(super) fn written(&self, most: u32) -> u32 {
+        self.buffer.written(self.board.max(), self.unsent.at_most(most))
     }
 
     /// Whether everything there is to send was sent.

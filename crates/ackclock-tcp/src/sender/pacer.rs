@@ -32,6 +32,11 @@ impl Pacer {
         (now < self.until && !goes_on).then_some(self.until)
     }
 
+    /// When what was sent last had its time.
+    pub(super) fn until(&self) -> Time {
+        self.until
+    }
+
     /// Nothing leaves before `time`.
     pub(super) fn hold(&mut self, time: Time) {
         self.until = self.until.max(time);

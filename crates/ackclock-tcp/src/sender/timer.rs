@@ -40,6 +40,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// What recovery waited for.
     fn on_recovery_time(&mut self, now: Time) {
+        self.outgoing.on_event();
         match self.recovery.on_time(now, &mut self.board) {
             Verdict::Enter => {
                 self.enter(now);
@@ -70,6 +71,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.timer = now + self.rtt.rto();
             return;
         }
+        self.outgoing.on_event();
         self.stats.timeouts += 1;
         self.past.unrepaired = Some(Repair::Timeout);
         self.reduce(now, Congestion::Timeout);
