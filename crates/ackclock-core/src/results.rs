@@ -102,7 +102,7 @@ pub struct FlowResult {
     pub edge_rtt_ms: Option<f64>,
     /// From the flow's start until its last byte was delivered, s; null where it was not.
     pub completion_s: Option<f64>,
-    /// Regulator at the edge; null for an upload of the simulator, which has none.
+    /// Regulator at the edge; null for an upload of the simulator that has none.
     pub regulator: Option<String>,
     /// Mean of the retransmission timeout at the ends of the timed segments, ms: what follows a sample, without backing off.
     pub rto_ms_mean: Option<f64>,

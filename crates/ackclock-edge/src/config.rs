@@ -164,6 +164,11 @@ impl EdgeConfig {
         self.build_with(regulator, streams, files, around)
     }
 
+    /// Whether its regulator acts on uploads too.
+    pub fn regulates_uploads(&self) -> bool {
+        REGULATORS.resolve(&self.regulator).is_ok_and(|regulator| regulator.regulates_uploads())
+    }
+
     /// Builds the edge with a regulator that need not stand in the registry, whatever `regulator` says.
     ///
     /// # Errors

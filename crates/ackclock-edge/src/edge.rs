@@ -111,9 +111,9 @@ impl Edge {
         }
     }
 
-    /// Leaves a flow alone, before its first segment comes: it gets no regulator. An upload is such a flow.
-    pub fn leave_alone(&mut self, flow: FlowId) {
-        self.flows.regulators.leave_alone(flow);
+    /// Leaves an upload alone, before its first segment comes: it gets no regulator, unless those of this edge act on uploads.
+    pub fn leave_upload_alone(&mut self, flow: FlowId) {
+        self.flows.regulators.leave_upload_alone(flow);
     }
 
     /// Gives up a flow and all that is known of it, because its number goes to another. Nothing of it may be in the bearer

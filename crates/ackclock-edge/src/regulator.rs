@@ -139,6 +139,11 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
         Scope::Flow
     }
 
+    /// Whether its regulators act on uploads too; those of others are left alone.
+    fn regulates_uploads(&self) -> bool {
+        false
+    }
+
     /// Whether its regulators act on departures.
     fn departures(&self) -> Departures {
         Departures::Watched

@@ -86,9 +86,11 @@ impl Regulators {
         self.users[flow.index()] = user;
     }
 
-    /// The flow will have no regulator.
-    pub(crate) fn leave_alone(&mut self, flow: FlowId) {
-        self.assign(flow, LEFT_ALONE);
+    /// The flow is an upload: it will have no regulator, where they do not act on those.
+    pub(crate) fn leave_upload_alone(&mut self, flow: FlowId) {
+        if !self.config.regulates_uploads() {
+            self.assign(flow, LEFT_ALONE);
+        }
     }
 
     /// Gives a flow its regulator, which is built where it is the first; none where flows are left alone.

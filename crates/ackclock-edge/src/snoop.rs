@@ -17,7 +17,12 @@
 //! that the timeout has called forth does not call it forth again. After the last
 //! local retransmission everything that is cached of the flow is given up.
 //!
-//! Not done: the agent sends no negative acknowledgements for data of the mobile. And the ACK that ends a repair still tells a
+//! With `nacks` the agent also asks the mobile for data of its own that the radio has lost on the way up: an acknowledgement that
+//! SACKs what has come, made of the last one of the server, at once for a new gap and again while it stays open. Its first block
+//! begins at its own acknowledgement, so that a sender that understands it (`nacks` of the senders) tells it from those of the server and
+//! repairs what is missing without a reduction; any other takes it for a duplicate.
+//!
+//! The ACK that ends a repair still tells a
 //! source that understands SACK of every further hole, which it then takes for a loss of its own: where several packets
 //! of a window are lost such a source does halve its window.
 //!
@@ -26,6 +31,7 @@
 //! (`crates/ackclock-scenario/tests/snoop.rs`). L02 gives no numbers for it.
 
 mod cache;
+mod uplink;
 
 use std::collections::VecDeque;
 
@@ -36,6 +42,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FlowContext, Output, Place, Regulator, RegulatorConfig, Verdict};
 use cache::{Cache, Cached};
+use uplink::Uplink;
 
 /// Data is sent again from copies at the edge where the radio lost it, and the source does not hear of it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -50,11 +57,20 @@ pub(crate) struct Config {
     /// Whether duplicates are put down to packets that overtook each other, until a round-trip time of the hop is over: for
     /// links that repair losses themselves.
     pub(crate) reordering: bool,
+    /// Whether mobiles are asked for data of theirs that the radio has lost. Only for mobiles whose senders have `nacks = "on"`: others take
+    /// a request for a duplicate ACK.
+    pub(crate) nacks: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { cache: 1000, retransmissions: 10, min_timeout: Span::from_millis(40), reordering: false }
+        Self {
+            cache: 1000,
+            retransmissions: 10,
+            min_timeout: Span::from_millis(40),
+            reordering: false,
+            nacks: false,
+        }
     }
 }
 
@@ -84,6 +100,10 @@ impl RegulatorConfig for Config {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
         Some(Box::new(Snoop::new(self.clone())))
     }
+
+    fn regulates_uploads(&self) -> bool {
+        self.nacks
+    }
 }
 
 const LARGEST_CACHE: u32 = 100_000;
@@ -102,6 +122,7 @@ struct Snoop {
     last: Option<Segment>,
     repair: Option<Repair>,
     hop: Hop,
+    uplink: Uplink,
     output: VecDeque<Output>,
 }
 
@@ -150,6 +171,7 @@ impl Snoop {
             last: None,
             repair: None,
             hop: Hop::default(),
+            uplink: Uplink::default(),
             output: VecDeque::new(),
         }
     }
@@ -246,6 +268,39 @@ impl Snoop {
         self.last.is_none_or(|last| last.ack == oldest.segment.seq)
     }
 
+    /// When the oldest copy is sent again, or all are given up.
+    fn copy_due(&self) -> Option<Time> {
+        let oldest = self.cache.oldest()?;
+        if !self.is_asked_for(oldest) {
+            return Some(oldest.departed? + FORGOTTEN);
+        }
+        match oldest.asked {
+            Some(asked) => Some(asked + self.hop.mean.unwrap_or(LONGEST_TIMEOUT)),
+            None => {
+                Some(oldest.departed? + self.hop.timeout(self.config.min_timeout, oldest.retransmissions))
+            }
+        }
+    }
+
+    /// When the mobile is asked again for what is missing of its own data.
+    fn uplink_due(&self) -> Option<Time> {
+        self.uplink.due(self.config.min_timeout, self.config.retransmissions)
+    }
+
+    /// Data of the mobile, or its SYN, on the way to the server.
+    fn take_upload(&mut self, now: Time, segment: &Segment) {
+        if segment.flags.intersects(Flags::SYN) {
+            return self.uplink.begin(segment);
+        }
+        let request = self.uplink.on_data(now, segment);
+        self.ask(request);
+    }
+
+    fn ask(&mut self, request: Option<Segment>) {
+        let place = Place::Front;
+        self.output.extend(request.map(|segment| Output::ToReceiver { segment, place }));
+    }
+
     fn departed(&mut self, now: Time, segment: &Segment) {
         if let Some(cached) = self.cache.get_mut(segment.seq) {
             cached.departed = Some(now);
@@ -260,6 +315,7 @@ impl Regulator for Snoop {
             return Verdict::Forward;
         }
         if !segment.has_data() {
+            self.uplink.on_ack(segment);
             return Verdict::Forward;
         }
         // Data rule 2: the source missed the ACK of what the mobile has; of the rest its own copy is under way.
@@ -287,6 +343,9 @@ impl Regulator for Snoop {
     }
 
     fn handle_ack(&mut self, now: Time, ack: Segment, _: LinkView) {
+        if self.config.nacks && ack.has_data() {
+            self.take_upload(now, &ack);
+        }
         let output = match self.last {
             _ if ack.flags.intersects(Flags::SYN | Flags::RST) => Output::ToSender(ack),
             // ACK rule 2.
@@ -306,7 +365,11 @@ impl Regulator for Snoop {
     }
 
     fn handle_timeout(&mut self, now: Time, _: LinkView) {
-        if self.poll_timeout().is_none_or(|deadline| deadline > now) {
+        if self.uplink_due().is_some_and(|deadline| deadline <= now) {
+            let request = self.uplink.ask(now);
+            self.ask(request);
+        }
+        if self.copy_due().is_none_or(|deadline| deadline > now) {
             return;
         }
         match self.cache.oldest().filter(|oldest| self.is_asked_for(oldest)).map(|oldest| oldest.segment.seq)
@@ -321,16 +384,7 @@ impl Regulator for Snoop {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let oldest = self.cache.oldest()?;
-        if !self.is_asked_for(oldest) {
-            return Some(oldest.departed? + FORGOTTEN);
-        }
-        match oldest.asked {
-            Some(asked) => Some(asked + self.hop.mean.unwrap_or(LONGEST_TIMEOUT)),
-            None => {
-                Some(oldest.departed? + self.hop.timeout(self.config.min_timeout, oldest.retransmissions))
-            }
-        }
+        [self.copy_due(), self.uplink_due()].into_iter().flatten().min()
     }
 
     fn close(&mut self, _: Time, _: FlowId) {

@@ -229,10 +229,11 @@ impl Tables {
         self.check_flows()
     }
 
-    /// A regulator acts on downloads alone.
+    /// Most regulators act on downloads alone.
     fn check_uploads(&self) -> Result<(), ConfigError> {
         let regulator = name_of(&self.edge.regulator);
-        if regulator != "none" && self.flow.iter().all(|flow| flow.towards == Towards::Server) {
+        let acts = regulator == "none" || self.edge.regulates_uploads();
+        if !acts && self.flow.iter().all(|flow| flow.towards == Towards::Server) {
             let message = format!(
                 "`{regulator}` acts on the ACKs of downloads, and every flow is an upload: \"none\", or a flow with \
                  `towards = \"mobile\"` beside them"

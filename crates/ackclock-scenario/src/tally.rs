@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ackclock_core::results::Towards;
 use ackclock_core::results::{
     Distribution, EngineResult, FairnessResult, FlowResult, LegResult, LinkCounts, LossCycles, RelayResult,
     RunResult, UserResult,
@@ -22,6 +23,8 @@ use crate::transfers::Transfers;
 pub(crate) struct Tally {
     duration: Span,
     regulator: String,
+    /// Whether uploads have it too.
+    regulates_uploads: bool,
     flows: Vec<FlowResult>,
     users: BTreeMap<u32, Counts>,
     transfers: Transfers,
@@ -37,6 +40,7 @@ impl Tally {
         Self {
             duration: builder.tables.duration,
             regulator: name_of(&builder.tables.edge.regulator),
+            regulates_uploads: builder.tables.edge.regulates_uploads(),
             flows: Vec::with_capacity(flows),
             users: BTreeMap::new(),
             transfers: Transfers::default(),
@@ -44,6 +48,11 @@ impl Tally {
             delivered: 0,
             events: 0,
         }
+    }
+
+    /// Whether flows of this direction have the regulator.
+    fn regulates(&self, towards: Towards) -> bool {
+        towards.is_mobile() || self.regulates_uploads
     }
 
     /// Reads the counters of islands that have come to their end.
@@ -128,7 +137,7 @@ impl Tally {
             timed_rtt_ms: ms(stats.timed_rtt()),
             edge_rtt_ms: ms(boxes.edge.flow_statistics(id).and_then(|flow| flow.edge_rtt.mean())),
             completion_s: finished.map(|at| at.since(plan.start).as_secs_f64()),
-            regulator: group.table.towards.is_mobile().then(|| self.regulator.clone()),
+            regulator: self.regulates(group.table.towards).then(|| self.regulator.clone()),
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
             spurious: None,

@@ -243,7 +243,7 @@ impl Traffic {
                 boxes.clients.watch_receiver(flow, now, receiver);
             }
             Towards::Server => {
-                boxes.edge.leave_alone(flow);
+                boxes.edge.leave_upload_alone(flow);
                 boxes.clients.watch_connecting_sender(flow, now, sender);
                 boxes.servers.watch_receiver(flow, now, receiver);
             }

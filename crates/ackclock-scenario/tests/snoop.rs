@@ -45,3 +45,41 @@ fn of_a_thousand_losses_none_halves_the_window() {
     // Nothing else is different, so more is carried.
     assert!(snoop.flows[0].goodput_bps > none.flows[0].goodput_bps);
 }
+
+/// A mobile that sends over a radio that loses 2 % on the way up, 70 ms from the server; its queue never drops anything.
+const UPLOAD: &str = r#"
+preset = "linux"
+duration = "300s"
+[path]
+delay = "50ms"
+[edge]
+regulator = { kind = "snoop", nacks = true }
+buffer = "1000p"
+down = { kind = "constant", rate = "2Mbit/s", delay = "20ms" }
+up = { kind = "constant", rate = "1Mbit/s", delay = "20ms", loss = "2%" }
+[[flow]]
+towards = "server"
+sender = { kind = "sack", nacks = "on" }
+max_window = "30p"
+"#;
+
+#[test]
+fn a_mobile_that_is_asked_repairs_its_losses_without_a_reduction() {
+    let run = |text: &str| {
+        let scenario = Scenario::load("upload.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
+    };
+    let asked = run(UPLOAD);
+    let plain = run(&UPLOAD.replace(r#"{ kind = "snoop", nacks = true }"#, r#""none""#));
+    assert_eq!(
+        (asked.flows[0].regulator.as_deref(), plain.flows[0].regulator.as_deref()),
+        (Some("snoop"), None)
+    );
+    assert!(asked.uplink.drops > 400, "{}", asked.uplink.drops);
+    // Each loss is repaired once; the last may be under way.
+    assert!(asked.uplink.drops.abs_diff(asked.flows[0].retransmits) <= 1, "{}", asked.flows[0].retransmits);
+    // Only a repair that is lost itself, 2 % of them, may reach the server as a loss.
+    assert!(reductions(&asked) * 20 < asked.uplink.drops, "{} of {}", reductions(&asked), asked.uplink.drops);
+    assert!(reductions(&plain) * 2 > plain.uplink.drops, "{} of {}", reductions(&plain), plain.uplink.drops);
+    assert!(asked.flows[0].goodput_bps.unwrap() > 1.3 * plain.flows[0].goodput_bps.unwrap());
+}

@@ -55,6 +55,8 @@ pub struct SenderConfig {
     pub timestamp_tick: Span,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: Switch,
+    /// Repair what an agent at the edge asks for (Snoop with `nacks`) at once and without a reduction. In the stack of Linux, with SACK.
+    pub nacks: Switch,
     /// Wait for the peer's SYN, or begin with an established connection.
     pub handshake: Switch,
     /// What to do about a reduction that proves to be spurious. The default is the row's.
@@ -98,6 +100,7 @@ impl Default for SenderConfig {
             timestamps: None,
             timestamp_tick: Span::from_millis(1),
             ecn: Switch::Off,
+            nacks: Switch::Off,
             handshake: Switch::Off,
             undo: None,
             response: Response::Rfc4015,

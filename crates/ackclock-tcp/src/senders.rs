@@ -207,6 +207,11 @@ impl<P: SenderParts> Config for Row<P> {
             let message = "it adapts to SACK alone: sack, westwood-plus, cubic and bbr have it";
             return Err(ConfigError::new("dup_thresh", message));
         }
+        let by_time = self.config.stack == Stack::Linux && P::Recovery::USES_SACK;
+        if self.config.nacks == Switch::On && !by_time {
+            let message = "only the stack of Linux with SACK tells that a repair is under way: sack, westwood-plus, cubic and bbr have it";
+            return Err(ConfigError::new("nacks", message));
+        }
         Ok(())
     }
 }

@@ -626,3 +626,50 @@ fn an_ack_from_before_an_object_was_written_lets_the_send_buffer_not_grow() {
     // The program waits, and the window of 42 segments is not full: 2 * 42 * 2304 bytes have room for what is left.
     assert_eq!(script.ack_with(300, 32, &[], window).len(), 10);
 }
+
+/// The stack of Linux with a mobile that repairs what an agent at the edge asks for.
+fn obeying() -> Script {
+    let options = json!({ "kind": "sack", "stack": "linux", "timestamps": "off", "nacks": "on" });
+    Script::of(&options, 10, Supply::Endless)
+}
+
+#[test]
+fn what_an_agent_asks_for_is_repaired_at_once_and_without_a_reduction() {
+    let mut script = obeying();
+    // 0 to 2, 4, 5 and 7 have come to the agent, and the server has acknowledged nothing; 8 and 9 may be on their way.
+    let request = [(0, 3), (4, 6), (7, 8)];
+    assert_eq!(script.ack(50, 0, &request), [3, 6]);
+    // What was sent since may be on its way too.
+    assert_eq!(script.ack(60, 0, &request), NOTHING);
+    // The server tells of the same gaps, a round trip of the wires later.
+    script.ack(100, 3, &[]);
+    for blocks in [&[(4, 5)][..], &[(4, 6)], &[(7, 8), (4, 6)], &[(7, 10), (4, 6)]] {
+        script.ack(101, 3, blocks);
+    }
+    script.ack(151, 10, &[]);
+    let stats = script.sender.stats();
+    assert_eq!((stats.retransmits, stats.fast_retransmits, stats.timeouts), (2, 0, 0));
+    assert_eq!(script.sender.ssthresh(), Some(500_000));
+}
+
+#[test]
+fn a_repair_that_something_sent_later_overtook_is_asked_for_again() {
+    let mut script = obeying();
+    assert_eq!(script.ack(50, 0, &[(0, 3), (4, 8)]), [3]);
+    let fresh = script.ack(100, 3, &[]);
+    assert!(fresh.contains(&10), "{fresh:?}");
+    assert_eq!(script.ack(110, 3, &[(3, 3), (4, 10)]), NOTHING);
+    assert_eq!(script.ack(150, 3, &[(3, 3), (4, 11)]), [3]);
+}
+
+#[test]
+fn a_request_is_no_more_than_a_duplicate_to_who_does_not_obey_any() {
+    let mut script = Script::begun("sack", 10);
+    // New data for it (RFC 3042), and no repair.
+    assert_eq!(script.ack(50, 0, &[(0, 3), (4, 5)]), [10]);
+    for (kind, stack) in [("sack", "rfc"), ("reno", "linux")] {
+        let options = json!({ "kind": kind, "stack": stack, "nacks": "on" });
+        let error = SENDERS.resolve(&options).map(drop).unwrap_err();
+        assert_eq!(error.path, "nacks", "{error}");
+    }
+}

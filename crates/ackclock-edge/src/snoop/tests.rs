@@ -280,3 +280,65 @@ fn what_makes_no_sense_is_named() {
         assert_eq!(config.check().unwrap_err().path, path);
     }
 }
+
+/// Packet `number` of the mobile comes; what is asked for then.
+fn upload(bench: &mut Bench, number: u32) -> Vec<[u32; 2]> {
+    bench.agent.handle_ack(bench.now, data(number), view());
+    requests(bench)
+}
+
+/// The ranges that the agent tells the mobile to have come, in packets.
+fn requests(bench: &mut Bench) -> Vec<[u32; 2]> {
+    let mut ranges = Vec::new();
+    while let Some(output) = bench.agent.poll_output(bench.now) {
+        if let Output::ToReceiver { segment, .. } = output {
+            assert!(segment.is_made() && segment.is_pure_ack());
+            ranges
+                .extend(segment.sack().iter().map(|block| [block.left.0 / PAYLOAD, block.right.0 / PAYLOAD]));
+        }
+    }
+    ranges
+}
+
+/// An agent that asks mobiles; three packets of one have come, of which the server has acknowledged one.
+fn asking() -> Bench {
+    let mut bench = Bench::new(Config { nacks: true, retransmissions: 2, ..Config::default() });
+    (0..3).for_each(|number| assert!(upload(&mut bench, number).is_empty()));
+    bench.agent.on_data(bench.now, &Segment::pure_ack(FlowId(0), Seq(PAYLOAD), 40), view());
+    bench
+}
+
+#[test]
+fn a_gap_in_the_data_of_a_mobile_is_asked_for_at_once_and_again_while_it_is_open() {
+    let mut bench = asking();
+    // 3 is missing: what the server has ends at 1, what the agent has at 3, and 4 has come.
+    assert_eq!(upload(&mut bench, 4), [[1, 3], [4, 5]]);
+    assert!(upload(&mut bench, 5).is_empty(), "no new gap");
+    // 6 is missing too.
+    assert_eq!(upload(&mut bench, 7), [[1, 3], [4, 6], [7, 8]]);
+    // No hop was measured: a second, doubled; two requests for each gap, so one is left.
+    assert!(bench.agent.poll_timeout().is_none(), "asked twice");
+    assert!(upload(&mut bench, 3).is_empty(), "6 was asked for already");
+    bench.now = bench.agent.poll_timeout().unwrap();
+    bench.agent.handle_timeout(bench.now, view());
+    assert_eq!(requests(&mut bench), [[1, 6], [7, 8]]);
+    assert!(upload(&mut bench, 6).is_empty());
+    assert_eq!(bench.agent.poll_timeout(), None, "everything has come");
+}
+
+#[test]
+fn what_the_server_acknowledges_is_asked_for_no_more() {
+    let mut bench = asking();
+    assert_eq!(upload(&mut bench, 4), [[1, 3], [4, 5]]);
+    bench.agent.on_data(bench.now, &Segment::pure_ack(FlowId(0), Seq(5 * PAYLOAD), 40), view());
+    assert_eq!(bench.agent.poll_timeout(), None);
+    assert_eq!(upload(&mut bench, 6), [[5, 5], [6, 7]]);
+}
+
+#[test]
+fn nobody_is_asked_where_that_is_not_said() {
+    let mut bench = Bench::new(Config::default());
+    bench.agent.on_data(bench.now, &Segment::pure_ack(FlowId(0), Seq(0), 40), view());
+    assert!(upload(&mut bench, 0).is_empty() && upload(&mut bench, 2).is_empty());
+    assert_eq!(bench.agent.poll_timeout(), None);
+}

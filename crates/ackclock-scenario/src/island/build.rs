@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
                         behind.assign(id, flow.cell_user);
                     }
                     if group.table.towards == Towards::Server {
-                        edge.leave_alone(id);
+                        edge.leave_upload_alone(id);
                     }
                     group.begin([&mut servers, &mut clients], id, flow.start, supply);
                 }

@@ -2,6 +2,7 @@
 
 use ackclock_core::{Repair, Seq, Span, Time};
 
+use super::asked::Asked;
 use crate::config::Switch;
 
 /// What the peer has said of itself.
@@ -19,7 +20,7 @@ pub(super) struct Peer {
 }
 
 /// What has happened on the connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Past {
     /// What the estimate of the round-trip time starts again from, after a spurious timeout.
     pub(super) rtt_restart: Option<(Span, Span)>,
@@ -35,6 +36,8 @@ pub(super) struct Past {
     pub(super) sent_at: Time,
     /// The same while everything is acknowledged; [`Time::NEVER`] otherwise.
     pub(super) quiet_since: Time,
+    /// What an agent at the edge has asked for.
+    pub(super) asked: Asked,
 }
 
 /// Where the end of the data stands.
@@ -60,6 +63,8 @@ pub(super) enum Due {
     Ack,
     /// A probe of a closed window.
     Probe,
+    /// What an agent at the edge has asked for.
+    Repair,
 }
 
 /// Explicit congestion notification of one connection.

@@ -33,6 +33,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.take_overtaken(now, seg);
             return;
         }
+        if self.config.nacks == Switch::On && self.takes_request(seg) {
+            return;
+        }
         self.take_stamp(seg);
         if self.state == SenderState::SynReceived && !self.complete_handshake(now, seg) {
             return;

@@ -19,6 +19,7 @@
 //! The exchanges of `tests/exchanges.rs`, random operations of `tests/hostile.rs`, CR02 Table 1 in `tests/table_one.rs`.
 
 mod ack;
+mod asked;
 mod connection;
 mod handshake;
 mod info;

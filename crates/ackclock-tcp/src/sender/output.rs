@@ -149,6 +149,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Due::SynAck => Some(self.syn_ack(now)),
             Due::Ack => Some(self.segment(now, self.board.max(), 0)),
             Due::Probe => Some(self.probe(now)),
+            Due::Repair => self.send_asked(now),
         }
     }
 
@@ -192,7 +193,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     #[inline(never)]
-    fn send_again(&mut self, now: Time, index: Index) -> Segment {
+    pub(super) fn send_again(&mut self, now: Time, index: Index) -> Segment {
         let record = self.board.resend(now, index);
         self.rtt.on_sent_again(record.end());
         self.stats.retransmits += 1;

@@ -1,0 +1,116 @@
+//! What the mobile sends, what of it has not come, and what it is asked for.
+
+use ackclock_core::{SackBlock, Segment, Seq, Span, Time};
+
+use super::Hop;
+
+/// The data of one mobile as it comes from the radio.
+#[derive(Debug, Default)]
+pub(super) struct Uplink {
+    /// Everything before it has come.
+    next: Option<Seq>,
+    /// What came beyond, in the order of its numbers.
+    islands: Vec<SackBlock>,
+    /// The last acknowledgement of the server, of which a request is made.
+    acknowledged: Option<Segment>,
+    /// When the mobile was last asked for a gap that is still open, and how often.
+    asked: Option<(Time, u32)>,
+    hop: Hop,
+}
+
+/// Most ranges that are remembered beyond a gap; what comes between others is left to the server.
+const MOST_ISLANDS: usize = 64;
+
+impl Uplink {
+    /// A connection begins.
+    pub(super) fn begin(&mut self, syn: &Segment) {
+        *self = Self { next: Some(syn.end()), ..Self::default() };
+    }
+
+    /// Data comes from the mobile. A request, where it leaves a new gap.
+    pub(super) fn on_data(&mut self, now: Time, data: &Segment) -> Option<Segment> {
+        let next = *self.next.get_or_insert(data.seq);
+        if data.seq.after(next) {
+            return if self.add(data) { self.ask(now) } else { None };
+        }
+        if !data.end().after(next) {
+            return None;
+        }
+        if let Some((asked, 1)) = self.asked {
+            self.hop.sample(now.since(asked));
+        }
+        self.go_on_from(data.end());
+        self.asked = self.asked.filter(|_| !self.islands.is_empty()).map(|_| (now, 0));
+        None
+    }
+
+    /// The server acknowledges: what the agent has not seen came another way.
+    pub(super) fn on_ack(&mut self, ack: &Segment) {
+        if !ack.is_pure_ack() {
+            return;
+        }
+        self.acknowledged = Some(*ack);
+        if self.next.is_some_and(|next| ack.ack.after(next)) {
+            self.go_on_from(ack.ack);
+        }
+        if self.islands.is_empty() {
+            self.asked = None;
+        }
+    }
+
+    /// When the mobile is asked once more, if a gap is open then; at most so often.
+    pub(super) fn due(&self, least: Span, most: u32) -> Option<Time> {
+        let (asked, times) = self.asked.filter(|&(_, times)| times < most)?;
+        Some(asked + self.hop.timeout(least, times))
+    }
+
+    /// A request: what the server has acknowledged, what has come behind that, and what has come beyond the gaps. No receiver would
+    /// SACK what begins where its own acknowledgement ends, so nobody takes it for one of the server.
+    pub(super) fn ask(&mut self, now: Time) -> Option<Segment> {
+        let (next, last) = (self.next?, self.acknowledged?);
+        let mut request = Segment::pure_ack(last.flow, last.ack, last.header).made();
+        (request.seq, request.window) = (last.seq, last.window);
+        request.set_scale(last.scale());
+        if let Some(timestamps) = last.timestamps() {
+            request.set_timestamps(timestamps);
+        }
+        request.push_sack(SackBlock { left: last.ack, right: next });
+        self.islands.iter().for_each(|&island| request.push_sack(island));
+        self.asked = Some((now, self.asked.map_or(0, |(_, times)| times) + 1));
+        Some(request)
+    }
+
+    /// Takes in what came beyond a gap; whether that leaves another gap.
+    fn add(&mut self, data: &Segment) -> bool {
+        let (left, right) = (data.seq, data.end());
+        let first = self.islands.partition_point(|island| island.right.before(left));
+        let touched = self.islands[first..].iter().take_while(|island| !island.left.after(right)).count();
+        if touched == 0 {
+            let room = self.islands.len() < MOST_ISLANDS;
+            if room {
+                self.islands.insert(first, SackBlock { left, right });
+            }
+            return room && first + 1 == self.islands.len();
+        }
+        let last = first + touched - 1;
+        let left = if self.islands[first].left.before(left) { self.islands[first].left } else { left };
+        let right = right.max(self.islands[last].right);
+        self.islands.drain(first..last);
+        self.islands[first] = SackBlock { left, right };
+        false
+    }
+
+    /// Everything before `next` has come.
+    fn go_on_from(&mut self, mut next: Seq) {
+        let reached = self.islands.iter().take_while(|island| {
+            let touches = !island.left.after(next);
+            if touches {
+                next = next.max(island.right);
+            }
+            touches
+        });
+        let reached = reached.count();
+        self.islands.drain(..reached);
+        self.next = Some(next);
+    }
+}

@@ -1,0 +1,76 @@
+//! Requests of an agent at the edge for what it misses (the uplink NACKs of Snoop): repaired at once, and no sign of congestion.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Segment, Time};
+
+use super::{Due, TcpSender};
+use crate::cc::RenewControl;
+use crate::recovery::Recovery;
+use crate::scoreboard::{Latest, Scoreboard};
+use crate::sent::{Index, Marks};
+
+/// What was asked for and did not go out yet.
+#[derive(Debug, Default)]
+pub(super) struct Asked(VecDeque<Index>);
+
+/// Whether an acknowledgement is a request: its first block begins where it ends, which no receiver would say.
+fn is_request(ack: &Segment) -> bool {
+    ack.is_pure_ack()
+        && ack.sack().first().is_some_and(|block| block.left == ack.ack && !block.right.before(block.left))
+}
+
+impl Asked {
+    /// Notes what is missing between the blocks of a request and was sent before something that has come.
+    fn take(&mut self, request: &Segment, board: &Scoreboard) {
+        let sent = board.sent();
+        let blocks = request.sack();
+        let newest = blocks[1..].iter().filter_map(|block| {
+            let end = sent.at_or_after(block.right);
+            (end > sent.first()).then(|| Latest::of(sent.get(end - 1)))
+        });
+        let Some(newest) = newest.reduce(|one, other| Latest::later_of(Some(one), other)) else { return };
+        for (before, behind) in blocks.iter().zip(&blocks[1..]) {
+            for index in sent.at_or_after(before.right)..sent.at_or_after(behind.left) {
+                let record = sent.get(index);
+                let came =
+                    record.marks.has(Marks::SACKED) || !newest.was_sent_after(record.sent_at, record.end());
+                if !came && !self.0.contains(&index) {
+                    self.0.push_back(index);
+                }
+            }
+        }
+    }
+
+    /// The next of them that is still outstanding.
+    pub(super) fn next(&mut self, board: &Scoreboard) -> Option<Index> {
+        let sent = board.sent();
+        loop {
+            let index = self.0.pop_front()?;
+            if index >= sent.first() && !sent.get(index).marks.has(Marks::SACKED) {
+                return Some(index);
+            }
+        }
+    }
+}
+
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
+    /// Takes in a request, if it is one; whether it is.
+    #[cold]
+    pub(super) fn takes_request(&mut self, ack: &Segment) -> bool {
+        if !is_request(ack) {
+            return false;
+        }
+        self.past.asked.take(ack, &self.board);
+        self.due = Due::Repair;
+        true
+    }
+
+    /// Sends the next segment that was asked for.
+    #[cold]
+    pub(super) fn send_asked(&mut self, now: Time) -> Option<Segment> {
+        let index = self.past.asked.next(&self.board)?;
+        self.due = Due::Repair;
+        Some(self.send_again(now, index))
+    }
+}
