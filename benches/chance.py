@@ -27,7 +27,7 @@ BUFFERS = {0.5: "below half of bandwidth x delay", 2.0: "0.5 to 2 x", 8.0: "2 to
 def features(name: str, number: int) -> dict[str, str]:
     """What tables group scenarios by."""
     draw = Draw(name, number)
-    senders = sorted(set(re.findall(r'sender = "(.*)"', flows(draw))))
+    senders = sorted(set(re.findall(r'sender = "(.*)"', flows(draw, 0))))
     rate = draw.between("rate", LEAST_BPS, MOST_BPS)
     trip = 2 * (wire_ms(draw) + radio_ms(draw)) / 1e3
     link = draw.dealt("link", LINKS)
@@ -47,8 +47,11 @@ def band(value: float, ends: dict[float, str]) -> str:
     return next(words for end, words in ends.items() if value <= end)
 
 
-def scenario(name: str, number: int) -> str:
-    """Scenario `number` of the set `name`, without a regulator."""
+def scenario(name: str, number: int, run: int) -> str:
+    """Scenario `number` of the set `name`, without a regulator.
+
+    Each run begins at an instant of its own: many scenarios draw nothing else, and all their runs would be the same.
+    """
     draw = Draw(name, number)
     rate = draw.between("rate", LEAST_BPS, MOST_BPS)
     return (
@@ -57,7 +60,7 @@ def scenario(name: str, number: int) -> str:
         f'[edge]\nbuffer = "{buffer(draw):.0f}p"\n\n'
         f"[edge.down]\n{down(draw, rate)}{radio_loss(draw)}\n"
         f'[edge.up]\nkind = "constant"\nrate = "{rate / draw.between("asymmetry", 1, 30):.0f}bit/s"\n'
-        f'delay = "{radio_ms(draw):.3f}ms"\n{flows(draw)}'
+        f'delay = "{radio_ms(draw):.3f}ms"\n{flows(draw, run)}'
     )
 
 
@@ -157,14 +160,16 @@ def flow_count(draw: Draw) -> int:
     return max(1, round(draw.between("flows", 0.5, 50.49)))
 
 
-def flows(draw: Draw) -> str:
+def flows(draw: Draw, run: int) -> str:
     """1 to 50 flows that begin within 5 s, of one sender, or of two in a third of the scenarios."""
+    begin = 1000 * draw.unit(f"begin {run}")
     one, other = draw.dealt("sender", SENDERS), draw.dealt("other sender", SENDERS)
     most = flow_count(draw)
     second = most // 2 if draw.unit("mixed") < 1 / 3 else 0
-    return group(one, most - second, most) + (group(other, second, most) if second else "")
+    groups = ((one, most - second), (other, second))
+    return "".join(group(sender, count, begin, 5000 // most) for sender, count in groups if count)
 
 
-def group(sender: str, count: int, of: int) -> str:
-    """Flows of one sender, of so many in all."""
-    return f'\n[[flow]]\nsender = "{sender}"\ncount = {count}\nstagger = "{5000 // of}ms"\n'
+def group(sender: str, count: int, begin: float, apart: int) -> str:
+    """Flows of one sender, of which the first begins at an instant and each other so much later, ms."""
+    return f'\n[[flow]]\nsender = "{sender}"\ncount = {count}\nstart = "{begin:.3f}ms"\nstagger = "{apart}ms"\n'

@@ -90,24 +90,26 @@ def measured(folder: Path, name: str, number: int, tried: Mapping[str, Any]) -> 
     kept = folder / f"{number}.json"
     known: dict[str, Measured] = json.loads(kept.read_text()) if kept.exists() else {}
     if missing := {label: value for label, value in tried.items() if label not in known}:
-        text = chance.scenario(name, number)
-        known |= sweep(text, {NONE: NONE} | missing, seed=1 + number)
+        known |= runs(name, number, {NONE: NONE} | missing, 0)
         if CHANCE not in known:
-            known[CHANCE] = sweep(text, {NONE: NONE}, seed=1 + number + 10**6)[NONE]
+            known[CHANCE] = runs(name, number, {NONE: NONE}, RUNS)[NONE]
         kept.write_text(json.dumps(known) + "\n")
     return known
 
 
-def sweep(text: str, regulators: Mapping[str, Any], seed: int) -> dict[str, Measured]:
-    """Every regulator with the same seeds."""
+def runs(name: str, number: int, regulators: Mapping[str, Any], first: int) -> dict[str, Measured]:
+    """Every regulator with the same seeds, and from the same instants, from run `first` on."""
     values = ", ".join(json_as_toml(value) for value in regulators.values())
-    whole = f'{text}\n[sweep]\n"edge.regulator" = [{values}]\n'
     found: dict[str, Measured] = {label: {"goodput_bps": [], "p95_ms": []} for label in regulators}
     labels = {json.dumps(value): label for label, value in regulators.items()}
-    for run in ackclock.sweep(whole, set={"runs": RUNS, "seed": seed}).objects:
-        one = found[labels[json.dumps(run["point"]["edge.regulator"])]]
-        one["goodput_bps"].append(sum(flow["goodput_bps"] for flow in run["flows"]))
-        one["p95_ms"].append(run["bottleneck"]["queue_ms"]["p95"] or 0.0)
+    for run in range(first, first + RUNS):
+        whole = f'{chance.scenario(name, number, run)}\n[sweep]\n"edge.regulator" = [{values}]\n'
+        for result in ackclock.sweep(whole, set={"runs": 1, "seed": 1 + number + 10**6 * run}).objects:
+            one = found[labels[json.dumps(result["point"]["edge.regulator"])]]
+            # Not the sum of the flows' own rates: each is over its own time, and one that begins late would weigh more.
+            delivered = sum(flow["delivered_bytes"] for flow in result["flows"])
+            one["goodput_bps"].append(8 * delivered / result["duration_s"])
+            one["p95_ms"].append(result["bottleneck"]["queue_ms"]["p95"] or 0.0)
     return found
 
 

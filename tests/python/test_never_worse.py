@@ -15,13 +15,20 @@ NUMBERS = range(120)
 
 
 def drawn() -> list[dict]:
-    return [tomllib.loads(chance.scenario(chance.DESIGN, number)) for number in NUMBERS]
+    return [tomllib.loads(chance.scenario(chance.DESIGN, number, 0)) for number in NUMBERS]
 
 
 def test_a_scenario_is_decided_by_its_set_and_number():
-    assert chance.scenario(chance.DESIGN, 3) == chance.scenario(chance.DESIGN, 3)
-    names = {chance.scenario(name, number) for name in chance.SETS.values() for number in NUMBERS}
+    assert chance.scenario(chance.DESIGN, 3, 1) == chance.scenario(chance.DESIGN, 3, 1)
+    names = {chance.scenario(name, number, 0) for name in chance.SETS.values() for number in NUMBERS}
     assert len(names) == len(chance.SETS) * len(NUMBERS)
+
+
+def test_runs_of_a_scenario_differ_in_when_they_begin_and_in_nothing_else():
+    one, other = (tomllib.loads(chance.scenario(chance.DESIGN, 3, run)) for run in range(2))
+    starts = [[flow.pop("start") for flow in run["flow"]] for run in (one, other)]
+    assert starts[0] != starts[1]
+    assert one == other
 
 
 def test_the_scenarios_cover_every_sender_link_and_loss():
@@ -39,7 +46,7 @@ def test_the_scenarios_cover_every_sender_link_and_loss():
 
 @pytest.mark.parametrize("number", range(0, 40, 4))
 def test_every_scenario_is_one_that_runs(number):
-    run = ackclock.run(chance.scenario(chance.DESIGN, number), set={"duration": "1s"})
+    run = ackclock.run(chance.scenario(chance.DESIGN, number, 0), set={"duration": "1s"})
     assert run.objects
 
 
@@ -71,7 +78,7 @@ def test_what_was_measured_is_not_measured_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["never_worse.py", "--scenarios", "3", "--only", "wrs,wrd"])
     assert never_worse.main() == 0
     table = capsys.readouterr().out
-    monkeypatch.setattr(never_worse, "sweep", None)
+    monkeypatch.setattr(never_worse, "runs", None)
     assert never_worse.main() == 0
     assert capsys.readouterr().out == table
     (kept,) = tmp_path.glob("design/*/never-worse.json")

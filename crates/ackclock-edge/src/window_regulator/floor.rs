@@ -18,12 +18,6 @@ pub(super) struct Floor {
     idle_since: Option<Time>,
 }
 
-impl From<Source> for Floor {
-    fn from(source: Source) -> Self {
-        Self { source, ..Self::default() }
-    }
-}
-
 impl Floor {
     /// Bytes of payload that the source is told beyond the buffer.
     pub(super) fn beyond(&self) -> u32 {

@@ -30,11 +30,41 @@ pub(super) enum Arrival {
     Called,
 }
 
+/// The least of the times that were measured in the last 10 to 20 s.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Least {
+    /// Since an instant, and in the time before.
+    since: [(Time, Span); 2],
+}
+
+impl Default for Least {
+    fn default() -> Self {
+        Self { since: [(Time::ZERO, Span::MAX); 2] }
+    }
+}
+
+impl Least {
+    pub(super) fn note(&mut self, now: Time, sample: Span) {
+        let [(began, least), _] = &mut self.since;
+        if now.since(*began) > MEMORY {
+            self.since = [(now, sample), self.since[0]];
+        } else {
+            *least = sample.min(*least);
+        }
+    }
+
+    /// `None` before anything was measured.
+    pub(super) fn span(&self) -> Option<Span> {
+        let [(_, now), (_, before)] = self.since;
+        Some(now.min(before)).filter(|least| *least < Span::MAX)
+    }
+}
+
 /// What is known of the source of one flow.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Source {
-    /// Least round trip on the wire since an instant, and in the time before.
-    wired: [(Time, Span); 2],
+    /// Least round trip on the wire.
+    wired: Least,
     /// The mobile's SYN, while it is not answered.
     syn: Option<Time>,
     /// An edge that the source waits for has moved: where it was, and when the new one was told.
@@ -52,36 +82,19 @@ pub(super) struct Source {
     rttvar: f64,
 }
 
-impl Default for Source {
-    fn default() -> Self {
-        Self {
-            wired: [(Time::ZERO, Span::MAX); 2],
-            syn: None,
-            awaited: None,
-            highest: None,
-            edges: VecDeque::new(),
-            unused: None,
-            arrivals: VecDeque::new(),
-            srtt: 0.0,
-            rttvar: 0.0,
-        }
-    }
-}
-
 impl Source {
     /// A source that answers the SYN that `before` was told of.
     pub(super) fn answering(now: Time, before: &Self) -> Self {
         let mut source = Self { wired: before.wired, ..Self::default() };
         if let Some(asked) = before.syn {
-            source.on_wired(now, now.since(asked));
+            source.wired.note(now, now.since(asked));
         }
         source
     }
 
     /// Round trip on the wire: edge, source, edge.
     pub(super) fn wired(&self) -> Span {
-        let least = self.wired[0].1.min(self.wired[1].1);
-        if least == Span::MAX { UNKNOWN } else { least }
+        self.wired.span().unwrap_or(UNKNOWN)
     }
 
     /// Bytes of its window that the source leaves unused, where that has shown.
@@ -110,7 +123,7 @@ impl Source {
         let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) else { return Arrival::New };
         self.awaited = None;
         let after = now.since(told);
-        self.on_wired(now, after);
+        self.wired.note(now, after);
         let wired = self.wired();
         if after <= wired + wired / 8 + JITTER { Arrival::Called } else { Arrival::New }
     }
@@ -146,14 +159,6 @@ impl Source {
         let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);
         let probe = (2.0 * self.srtt).max(LEAST_TIMEOUT);
         (self.srtt > 0.0).then(|| rto.min(probe))
-    }
-
-    fn on_wired(&mut self, now: Time, sample: Span) {
-        if now.since(self.wired[0].0) > MEMORY {
-            self.wired = [(now, sample), self.wired[0]];
-        } else {
-            self.wired[0].1 = self.wired[0].1.min(sample);
-        }
     }
 
     /// How much more might have been sent by what its source had heard: what was told a round trip ago, and an eighth of it.

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use ackclock_core::{Flags, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView};
 
+use super::air::Air;
 use super::{Config, Shared};
 use crate::Output;
 use crate::window_regulator::dequeued::{AckKind, Count};
-use crate::window_regulator::floor::Floor;
 use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
 
@@ -23,14 +23,16 @@ const UNUSED: u32 = 3;
 
 /// The share of its budget of which a source is short when it is told at once.
 const SHORT: f64 = 0.25;
+/// No window is larger (RFC 7323 section 2.3).
+const LARGEST: u32 = 1 << 30;
 /// Most window updates in a row.
 const MOST_UPDATES: f64 = 20.0;
 
 /// One flow.
 pub(super) struct Flow {
     advertiser: Advertiser,
-    /// How far away the source is, and what it is told beyond the buffer.
-    floor: Floor,
+    source: Source,
+    air: Air,
     /// Whether the source sends what the window lets it; a congestion window or a pace rules it otherwise.
     ruled: bool,
     /// What is outstanding at the source while it repairs a loss.
@@ -55,7 +57,8 @@ impl Flow {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             advertiser: Advertiser::new(Count::Exact, config.min_window, config.assumed_scale),
-            floor: Floor::default(),
+            source: Source::default(),
+            air: Air::default(),
             ruled: false,
             repairs: None,
             held: VecDeque::new(),
@@ -80,7 +83,12 @@ impl Flow {
 
     /// What is known of the source.
     pub(super) fn source(&mut self) -> &mut Source {
-        &mut self.floor.source
+        &mut self.source
+    }
+
+    /// From the queue to the mobile, the source and back.
+    pub(super) fn round_trip(&self) -> Span {
+        self.source.wired() + self.air.span()
     }
 
     /// Whether the source sends what the window lets it.
@@ -101,19 +109,16 @@ impl Flow {
             self.release_all(now, shared);
         }
         if anew {
-            let floor = Source::answering(now, &self.floor.source).into();
-            *self = Self { floor, active: self.active, ..Self::new(&shared.config) };
+            let source = Source::answering(now, &self.source);
+            *self = Self { source, active: self.active, ..Self::new(&shared.config) };
         }
         self.advertiser.on_data(now, segment, view);
         if segment.has_data() && !anew {
             shared.link.on_active(now, self.active.replace(now));
-            let buffer = self.advertiser.accounts.buffer().unwrap_or(0);
-            let arrival = self.floor.on_data(now, segment.end(), buffer);
-            self.advertiser.accounts.allow_beyond(self.floor.beyond());
-            if arrival != Arrival::Again {
+            if self.source.on_data(now, segment.end()) != Arrival::Again {
                 let payload = self.advertiser.accounts.payload();
                 let allowed = (self.budget(now, shared) / 4).max(UNUSED * payload);
-                self.ruled = self.floor.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
+                self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
             }
         }
     }
@@ -124,19 +129,18 @@ impl Flow {
 
     pub(super) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
         self.advertiser.accounts.on_dropped(segment, cause, view);
-        if cause == Cause::Full {
-            self.floor.on_dropped(segment.payload.into());
-            self.advertiser.accounts.allow_beyond(self.floor.beyond());
+    }
+
+    pub(super) fn on_left(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        self.advertiser.accounts.on_left(segment, view);
+        // What was sent again may be acknowledged for the first.
+        if segment.has_data() && Some(segment.end()) == self.source.highest() {
+            self.air.on_left(now, segment.end());
         }
     }
 
-    pub(super) fn on_left(&mut self, segment: &Segment, view: LinkView) {
-        self.advertiser.accounts.on_left(segment, view);
-    }
-
-    pub(super) fn on_idle(&mut self, now: Time) {
+    pub(super) fn on_idle(&mut self) {
         self.advertiser.accounts.on_idle();
-        self.floor.on_idle(now);
     }
 
     /// An ACK comes from the mobile. One that says something new may be kept back; all else takes what is kept with it.
@@ -147,10 +151,15 @@ impl Flow {
             return;
         }
         let kind = self.advertiser.accounts.on_ack(&ack, view);
+        self.air.on_ack(now, ack.ack);
         self.newest = Some(self.newest.map_or(ack.ack, |newest| newest.max(ack.ack)));
         self.notice_loss(&ack, kind);
         let plain = kind == AckKind::Advance && ack.is_pure_ack() && ack.sack().is_empty();
-        if plain && self.passed.is_some() && self.advertiser.law.applies(&ack) && self.reserve(shared) > 0 {
+        if plain
+            && self.passed.is_some()
+            && self.advertiser.law.applies(&ack)
+            && self.reserve(now, shared) > 0
+        {
             self.held.push_back(ack);
         } else {
             self.release_all(now, shared);
@@ -163,7 +172,7 @@ impl Flow {
     fn notice_loss(&mut self, ack: &Segment, kind: AckKind) {
         let hole = ack.sack().iter().any(|block| block.left.after(ack.ack));
         if self.repairs.is_none() && (hole || kind == AckKind::Duplicate) {
-            self.repairs = self.floor.source.highest();
+            self.repairs = self.source.highest();
         }
         if self.repairs.is_some_and(|end| end.at_or_before(ack.ack)) {
             self.repairs = None;
@@ -173,7 +182,7 @@ impl Flow {
     /// ACKs that the reserve does not need go, and a further edge is told.
     pub(super) fn release(&mut self, now: Time, shared: &mut Shared) {
         if !self.held.is_empty() {
-            let keep = self.reserve(shared);
+            let keep = self.reserve(now, shared);
             while let (Some(head), Some(newest)) = (self.held.front(), self.newest)
                 && (newest.since(head.ack) >= keep || self.held.len() > MOST_HELD)
             {
@@ -196,36 +205,60 @@ impl Flow {
         }
     }
 
-    /// How many bytes the oldest ACK kept may be behind the newest: less of each flow where there are many, and none where the
-    /// link is idle, the window does not rule the source, or it repairs a loss.
-    fn reserve(&self, shared: &Shared) -> u32 {
+    /// How many bytes the oldest ACK kept may be behind the newest: less of each flow where there are many, no more than the
+    /// buffer has room for beside the budget, since what is kept may go at once; and none where the link is idle, the window
+    /// does not rule the source, or it repairs a loss.
+    fn reserve(&self, now: Time, shared: &mut Shared) -> u32 {
         // Nobody knows whether an observed link is idle.
         let blind = shared.observed || shared.inside == 0;
-        if shared.config.reserve == 0 || blind || !self.ruled || self.repairs.is_some() {
+        if shared.config.reserve == 0
+            || blind
+            || !self.ruled
+            || self.repairs.is_some()
+            || self.lets_go(shared)
+        {
             return 0;
         }
-        let packets = f64::from(shared.config.reserve) / f64::from(shared.link.flows()).sqrt();
-        self.advertiser.accounts.payload() * packets.max(2.0) as u32
+        let flows = shared.link.flows();
+        let packets = f64::from(shared.config.reserve) / f64::from(flows).sqrt();
+        let most = self.advertiser.accounts.payload() * packets.max(2.0) as u32;
+        let budgets = self.budget(now, shared).saturating_mul(flows);
+        self.advertiser.accounts.buffer().map_or(most, |buffer| most.min(buffer.saturating_sub(budgets)))
     }
 
     /// `B(t)`: bytes of payload for this flow, in the queue and on the wire.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
-        let horizon = self.horizon.unwrap_or_else(|| self.floor.source.wired()) + shared.config.delay;
+        let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
-        let link = shared.link.forecast(now, horizon) + f64::from(shared.config.packets) * payload;
+        let link =
+            shared.link.forecast(now, horizon, self.air.span()) + f64::from(shared.config.packets) * payload;
         let budget = (link / f64::from(shared.link.flows())) as u32;
         budget.max(self.advertiser.least())
     }
 
-    /// How far the source may send: what has left the queue, and the budget; more than the buffer only where less leaves the
-    /// link idle.
+    /// Whether the buffer is too small to spare: one that does not hold two round trips of what the link usually serves, and the
+    /// packets that are told whatever the rate, either leaves the link idle or overflows. It cannot delay much, and the source
+    /// knows best what to make of it.
+    fn lets_go(&self, shared: &Shared) -> bool {
+        let Some(buffer) = self.advertiser.accounts.buffer().filter(|_| !shared.observed) else {
+            return false;
+        };
+        let told = shared.link.flows().saturating_mul(self.advertiser.least());
+        let always = told.max(self.advertiser.accounts.window_of(shared.config.packets));
+        f64::from(buffer) < 2.0 * shared.link.usually_in(self.round_trip()) + f64::from(always)
+    }
+
+    /// How far the source may send: what has left the queue, and the budget, at most what the buffer holds; as far as the
+    /// receiver offers where it is let go.
     fn edge(&self, now: Time, shared: &mut Shared) -> Option<Seq> {
-        let budget = self.budget(now, shared);
+        if self.lets_go(shared) {
+            return self.advertiser.accounts.edge_at(LARGEST);
+        }
         // What leaves an observed queue in a loop is not in it.
         let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(now, horizon));
         let leaves = (leaves / f64::from(shared.link.flows())) as u32;
-        let most = self.advertiser.accounts.allowance().map_or(budget, |most| most.saturating_add(leaves));
-        self.advertiser.accounts.edge_at(budget.min(most))
+        let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
+        self.advertiser.accounts.edge_at(self.budget(now, shared).min(most))
     }
 
     /// Lets an ACK go, with the edge of now.
@@ -236,7 +269,7 @@ impl Flow {
         if let Some(told) = self.advertiser.law.edge()
             && before.is_none_or(|before| told.after(before))
         {
-            self.floor.source.on_told(now, before.unwrap_or(ack.ack), told);
+            self.source.on_told(now, before.unwrap_or(ack.ack), told);
         }
         if !ack.is_made() {
             let bytes = f64::from(ack.header);
@@ -244,7 +277,7 @@ impl Flow {
         }
         if last.is_none_or(|last| ack.ack.after(last.ack)) {
             self.advanced = now;
-            self.floor.source.on_passed(now, ack.ack);
+            self.source.on_passed(now, ack.ack);
         }
         shared.output.push_back(Output::ToSender(ack));
     }
@@ -278,7 +311,7 @@ impl Flow {
         if self.held.is_empty() {
             return None;
         }
-        let after = LIFELINE * self.floor.source.timeout()?;
+        let after = LIFELINE * self.source.timeout()?;
         Some(self.advanced + Span::from_secs_f64(after.max(LEAST_LIFELINE)))
     }
 

@@ -3,7 +3,8 @@
 //! The rate is measured over several windows of time, as bytes served while there was something to serve, and the largest
 //! counts: a long window is right where the rate fades for a second at a time, a short one where it changes within 100 ms.
 //! Time in which the link stood idle although a source had data raises a gain, and what it serves lowers it, by
-//! stochastic approximation: in the long run the link is idle for the chosen share of the time.
+//! stochastic approximation: in the long run the link is idle for the chosen share of the time. Nothing is learnt before
+//! the rate is known, and the first steps are the largest.
 //!
 //! It is told what was served and what was idle, and nothing else. Beside the queue that is read from departures; where the
 //! queue is somebody else's, from acknowledgements.
@@ -20,8 +21,12 @@ const WINDOWS: [Span; 3] = [Span::from_millis(100), Span::from_millis(500), Span
 const LEAST_BUSY: f64 = 0.2;
 /// The gain before anything is learnt, and between what it stays.
 const FIRST_GAIN: f64 = 1.25;
-const GAINS: [f64; 2] = [0.75, 4.0];
-/// A pause that teaches is at most this much longer than a round trip on the wire: what lasts longer is the source's.
+const GAINS: [f64; 2] = [0.25, 4.0];
+/// The steps of the gain are `1 + HASTE / (1 s + t)` times as large after `t` of service, s.
+const HASTE: f64 = 10.0;
+/// The usual rate is that of so many seconds of late.
+const USUALLY: f64 = 10.0;
+/// A pause that teaches is at most this much longer than a round trip: what lasts longer is the source's.
 const SLACK: Span = Span::from_millis(40);
 /// Flows share the link that sent data in the last `SLOTS` times `SLOT`.
 const SLOT: Span = Span::from_millis(250);
@@ -35,6 +40,8 @@ pub(super) struct LinkState {
     /// How fast the gain follows, per second.
     learning: f64,
     gain: f64,
+    /// Seconds of service that the gain has learnt from.
+    taught: f64,
     /// Bytes of payload served, and seconds idle, since the beginning.
     served: f64,
     idle: f64,
@@ -42,6 +49,8 @@ pub(super) struct LinkState {
     /// Bytes a second, and when that was worked out.
     rate: f64,
     rated: Time,
+    /// The mean of `rate` of late.
+    usual: f64,
     active: Active,
 }
 
@@ -59,11 +68,13 @@ impl LinkState {
             idle_share,
             learning,
             gain: FIRST_GAIN,
+            taught: 0.0,
             served: 0.0,
             idle: 0.0,
             past: VecDeque::with_capacity(128),
             rate: 0.0,
             rated: Time::ZERO,
+            usual: 0.0,
             active: Active::default(),
         }
     }
@@ -74,7 +85,9 @@ impl LinkState {
         self.served += bytes;
         self.measure(now);
         if self.rate > 0.0 {
-            self.learn(-self.idle_share * bytes / self.rate);
+            let seconds = bytes / self.rate;
+            self.taught += seconds;
+            self.learn(-self.idle_share * seconds);
         }
     }
 
@@ -84,9 +97,9 @@ impl LinkState {
         self.measure(now);
     }
 
-    /// It need not have: the source, at a round trip of `wired`, would have sent more.
-    pub(super) fn on_missed(&mut self, pause: Span, wired: Span) {
-        self.learn((1.0 - self.idle_share) * pause.min(wired + SLACK).as_secs_f64());
+    /// It need not have: the source would have sent more, where all that is sent takes `round_trip` to call forth more.
+    pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span) {
+        self.learn((1.0 - self.idle_share) * pause.min(round_trip + SLACK).as_secs_f64());
     }
 
     /// A flow sends data that was last active at `before`.
@@ -104,9 +117,17 @@ impl LinkState {
         self.active.total.max(1)
     }
 
-    /// Bytes of payload that it is expected to serve within `horizon`.
-    pub(super) fn forecast(&mut self, now: Time, horizon: Span) -> f64 {
-        self.gain * self.served_in(now, horizon)
+    /// Bytes of payload that it is expected to serve within `horizon`, from the telling of a window to its effect. Where that
+    /// has left it idle, part of what an ACK takes over the `air` belongs to it, at most all: what left the queue in a
+    /// burst is told by ACKs that come in one.
+    pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span) -> f64 {
+        let more = (self.gain - FIRST_GAIN).clamp(0.0, 1.0);
+        self.gain * self.served_in(now, horizon) + more * self.served_in(now, air)
+    }
+
+    /// Bytes of payload that it usually serves within `span`.
+    pub(super) fn usually_in(&self, span: Span) -> f64 {
+        self.usual * span.as_secs_f64()
     }
 
     /// The same without the gain: at the rate of late.
@@ -118,7 +139,13 @@ impl LinkState {
     }
 
     fn learn(&mut self, seconds: f64) {
-        self.gain = (self.gain + self.learning * seconds).clamp(GAINS[0], GAINS[1]);
+        // Before the longest window is full the rate is not known, and the link idle for want of it.
+        let [.., longest] = WINDOWS;
+        if self.taught < longest.as_secs_f64() {
+            return;
+        }
+        let step = self.learning * (1.0 + HASTE / (1.0 + self.taught));
+        self.gain = (self.gain + step * seconds).clamp(GAINS[0], GAINS[1]);
     }
 
     /// Works out the rate, at most once in a grain.
@@ -132,6 +159,8 @@ impl LinkState {
             self.past.pop_front();
         }
         self.rate = WINDOWS.into_iter().fold(0.0, |rate, window| rate.max(self.rate_over(now, window)));
+        let passed = now.since(self.rated).as_secs_f64();
+        self.usual += (self.rate - self.usual) * passed / (passed + USUALLY);
         self.rated = now;
     }
 
@@ -191,7 +220,7 @@ mod tests {
 
     /// What is expected of a second, gain 1.25.
     fn rate(link: &mut LinkState, now: u64) -> f64 {
-        link.forecast(at(now), Span::from_secs(1)) / FIRST_GAIN
+        link.forecast(at(now), Span::from_secs(1), Span::ZERO) / FIRST_GAIN
     }
 
     #[test]
@@ -222,30 +251,67 @@ mod tests {
     #[test]
     fn idle_time_raises_the_gain_and_service_lowers_it() {
         let mut link = LinkState::new(0.01, 0.5);
-        serve(&mut link, 0, 1000, 10);
+        serve(&mut link, 0, 2000, 10);
+        // Two seconds of service: steps of 0.5 (1 + 10 / (1 + t)).
+        let step = |link: &LinkState| 0.5 * (1.0 + HASTE / (1.0 + link.taught));
+        assert!((link.taught - 2.0).abs() < 0.1, "{}", link.taught);
+        // At 100 000 bytes a second 1000 bytes are 10 ms, of which 1 % count.
         let before = link.gain;
-        // At 100 000 bytes a second 1000 bytes are 10 ms: 0.5 * 0.01 * 10 ms.
-        link.on_served(at(1010), 1000);
-        assert!((before - link.gain - 0.000_05).abs() < 1e-9);
+        link.on_served(at(2010), 1000);
+        assert!((before - link.gain - step(&link) * 0.01 * 0.01).abs() < 1e-9);
+        // 99 % of 20 ms; of a pause of a minute 2 + 40 ms count.
         let before = link.gain;
-        // Half of 99 % of 20 ms; of a pause of a minute 2 + 40 ms count.
         link.on_missed(Span::from_millis(20), Span::from_millis(2));
-        assert!((link.gain - before - 0.0099).abs() < 1e-9);
+        assert!((link.gain - before - step(&link) * 0.99 * 0.02).abs() < 1e-9);
         let before = link.gain;
         link.on_missed(Span::from_secs(60), Span::from_millis(2));
-        assert!((link.gain - before - 0.5 * 0.99 * 0.042).abs() < 1e-9);
+        assert!((link.gain - before - step(&link) * 0.99 * 0.042).abs() < 1e-9);
     }
 
     #[test]
     fn a_link_that_is_idle_for_the_chosen_share_keeps_its_gain() {
         let mut link = LinkState::new(0.01, 0.5);
-        serve(&mut link, 0, 1000, 10);
+        serve(&mut link, 0, 2000, 10);
         let before = link.gain;
-        // 99 packets of 10 ms, and 10 ms idle.
-        serve(&mut link, 1000, 1990, 10);
-        link.on_idle(at(2000), Span::from_millis(10));
+        // 99 packets of 10 ms, and 10 ms idle; the steps shrink by a quarter meanwhile.
+        serve(&mut link, 2000, 2990, 10);
+        link.on_idle(at(3000), Span::from_millis(10));
         link.on_missed(Span::from_millis(10), Span::from_millis(100));
-        assert!((link.gain - before).abs() < 1e-6, "{} after {before}", link.gain);
+        let one = 0.5 * (1.0 + HASTE / 3.0) * 0.01;
+        assert!((link.gain - before).abs() < one / 2.0, "{} after {before}", link.gain);
+    }
+
+    #[test]
+    fn nothing_is_learnt_before_the_rate_is_known() {
+        let mut link = LinkState::new(0.01, 0.5);
+        serve(&mut link, 0, 500, 10);
+        link.on_idle(at(520), Span::from_millis(20));
+        link.on_missed(Span::from_millis(20), Span::from_millis(100));
+        assert_eq!(link.gain, FIRST_GAIN);
+    }
+
+    #[test]
+    fn the_air_counts_where_the_horizon_was_too_short() {
+        let mut link = LinkState::new(0.01, 0.5);
+        serve(&mut link, 0, 1000, 10);
+        let air = Span::from_millis(100);
+        link.gain = 1.0;
+        assert_eq!(link.forecast(at(1000), Span::from_millis(10), air), 1000.0);
+        // 2.25 times 10 ms, and once 100 ms.
+        link.gain = FIRST_GAIN + 1.0;
+        assert_eq!(link.forecast(at(1000), Span::from_millis(10), air), 12_250.0);
+    }
+
+    #[test]
+    fn the_usual_rate_follows_within_ten_seconds() {
+        let mut link = LinkState::new(0.01, 0.0);
+        serve(&mut link, 0, 60_000, 10);
+        let usual = link.usually_in(Span::from_secs(1));
+        assert!((usual - 100_000.0).abs() < 1000.0, "{usual}");
+        // Ten seconds at a fifth: 20 and 80 / e thousand, and what the second takes until its rate is seen.
+        serve(&mut link, 60_000, 70_000, 50);
+        let usual = link.usually_in(Span::from_secs(1));
+        assert!((48_000.0..54_000.0).contains(&usual), "{usual}");
     }
 
     #[test]

@@ -10,11 +10,16 @@
 //! `B = (g r (W + delay) + packets) / flows`. `r` is the largest of the rates over several windows of time (`link_state.rs`),
 //! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` rises with time in which the
 //! link stood idle and falls with what it served, so that in the long run it is idle for the share `idle` of the time: more
-//! of that costs goodput, less costs delay.
+//! of that costs goodput, less costs delay. Where it rises, part of the time that ACKs take over the air (`air.rs`) is added
+//! to `W`: after a burst nothing is told until they come.
+//!
+//! A buffer that does not hold two round trips of what the link usually serves, beside what is told whatever the rate, cannot
+//! delay much. A window would leave the link idle there or overflow it: the source is let go, as if there were no regulator.
 //!
 //! The ACKs of a few packets are kept back. They carry a further edge to the source as soon as packets leave the queue, and
 //! in an outage they are spent one packet at a time, each before the source's timer runs out. Where none is kept, a copy of
-//! the last ACK tells the edge. From a source that its own window or pace rules, or that repairs a loss, none is kept.
+//! the last ACK tells the edge. From a source that its own window or pace rules, or that repairs a loss, none is kept, and
+//! no more than the buffer has room for beside the budget.
 //!
 //! What it looks at is what any box beside a queue can see: arrivals, departures and ACKs, never the rate of the simulated
 //! link. Where the bearer only observes a queue (`observed`), it tells what was served and for how long nothing was, and the whole loop
@@ -29,6 +34,7 @@
 //! (`tests.rs`), the right edge under random traffic (`tests/windows.rs`), and whole systems over synthetic recordings, cells
 //! and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
 
+mod air;
 mod flow;
 mod link_state;
 
@@ -74,7 +80,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             scope: Scope::User,
-            idle: 0.01,
+            idle: 0.005,
             delay: Span::from_millis(10),
             packets: 6,
             learning: 0.5,
@@ -224,7 +230,7 @@ impl Shared {
             let pause = now.since(since);
             self.link.on_idle(now, pause);
             if flow.is_ruled() {
-                self.link.on_missed(pause, flow.source().wired());
+                self.link.on_missed(pause, flow.round_trip());
             }
         }
     }
@@ -251,11 +257,11 @@ impl Regulator for Forecast {
 
     fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
         self.with_flow(now, segment.flow, |flow, shared| {
-            flow.on_left(segment, view);
-            if view.is_idle() && !shared.observed {
-                flow.on_idle(now);
-            }
+            flow.on_left(now, segment, view);
             if !shared.observed {
+                if view.is_idle() {
+                    flow.on_idle();
+                }
                 shared.link.on_served(now, segment.payload.into());
             }
         });

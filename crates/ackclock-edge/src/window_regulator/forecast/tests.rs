@@ -39,10 +39,25 @@ fn the_edge_is_what_left_the_queue_and_the_budget() {
 
 #[test]
 fn a_buffer_smaller_than_the_budget_is_not_overrun() {
-    let mut bench = Bench::new(Box::new(Forecast::new(quiet())), 4);
+    let mut bench = Bench::new(Box::new(Forecast::new(Config { delay: Span::from_secs(1), ..quiet() })), 30);
+    bench.arrive(0);
+    for number in 1..101 {
+        bench.now += Span::from_millis(10);
+        assert!(bench.arrive(number));
+        bench.depart();
+    }
+    bench.ack(100);
+    // 1.25 * 100 000 * 1.1 s are 137 packets, of which the buffer holds 30; one of them is in it.
+    assert_eq!(bench.sent(), [(100, 30)]);
+}
+
+#[test]
+fn a_source_is_let_go_where_the_buffer_does_not_hold_two_round_trips() {
+    // Six packets are told whatever the rate.
+    let mut bench = Bench::new(Box::new(Forecast::new(quiet())), 5);
     bench.arrive_all(0..2);
     bench.ack(0);
-    assert_eq!(bench.sent(), [(0, 4)]);
+    assert_eq!(bench.sent(), [(0, 60)], "the window that the receiver offers");
 }
 
 #[test]
@@ -122,7 +137,13 @@ fn no_copy_is_made_of_an_ack_that_sacks() {
 /// A source that the window rules: 3 ms after an edge all comes that it allows. Everything before the packet that is given
 /// has left the queue and is acknowledged, and what waits from there on ends at the other.
 fn ruled() -> (Bench, u32, u32) {
-    let mut bench = bench(Config { packets: 20, learning: 0.0, updates: 0.0, ..Config::default() });
+    ruled_before(100)
+}
+
+/// The same before a buffer of so many packets.
+fn ruled_before(buffer: u32) -> (Bench, u32, u32) {
+    let config = Config { packets: 20, learning: 0.0, updates: 0.0, ..Config::default() };
+    let mut bench = Bench::with_buffer(Box::new(Forecast::new(config)), Capacity::Packets(buffer));
     bench.arrive(0);
     let (mut acked, mut end) = (0, 1);
     for _ in 0..10 {
@@ -163,6 +184,17 @@ fn the_oldest_ack_goes_when_the_newest_is_the_reserve_ahead() {
     bench.ack(acked + 7);
     assert_eq!(bench.sent().len(), 1);
     assert_eq!(bench.regulator.held(FlowId(0)), 3);
+}
+
+#[test]
+fn no_more_is_kept_than_the_buffer_has_room_for_beside_the_budget() {
+    // 20 packets and 1.25 times what the link serves in 3 + 10 ms, some five, leave room for three of 28.
+    let (mut bench, acked, _) = ruled_before(28);
+    (0..4).for_each(|_| bench.depart());
+    bench.ack(acked + 1);
+    assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 1));
+    bench.ack(acked + 5);
+    assert_eq!(bench.sent().first().map(|(ack, _)| *ack), Some(acked + 1));
 }
 
 #[test]
