@@ -9,6 +9,7 @@ under a fault of its reports. All of it is simulated and the same on every machi
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 from ackclock import run
 from ackclock.picture import save
+
+RECORDING = Path(__file__).resolve().parents[1] / "scenarios" / "recordings" / "synthetic-evdo-driving.down"
 
 Keys = Mapping[str, Any]
 Columns = Mapping[str, NDArray[np.float64]]
@@ -68,6 +71,47 @@ FAULTS: Mapping[str, Keys] = {
 # Boxes that may stand at the radio beside a steered relay.
 BESIDE = ("none", "snoop", "ack-regulator", "wrd")
 SEEDS = 3
+DRIVING: Keys = {
+    "version": 1,
+    "preset": "linux",
+    "duration": "300s",
+    "path": {"rate": "100Mbit/s", "delay": "51ms"},
+    "edge": {
+        "buffer": "200p",
+        "down": {"kind": "trace", "file": str(RECORDING), "delay": "50ms"},
+        "up": {"rate": "64kbit/s", "delay": "50ms"},
+    },
+    "flow": [{"sender": "cubic"}],
+}
+DRIVEN: Keys = {
+    "path.delay": "50ms",
+    "relay.core.delay": "1ms",
+    "relay.steering.kind": "rnf",
+    "edge.report.every": "1s",
+    "edge.report.delay": "150ms",
+}
+TARGETS = ("6p", "12p", "20p")
+ON_RECORDING: Mapping[str, Keys] = {
+    "150 ms late": {},
+    "300 ms late": {"edge.report.delay": "300ms"},
+    "1 s late": {"edge.report.delay": "1s"},
+    "half of the rate told": {"edge.report.scale": 0.5},
+    "twice the rate told": {"edge.report.scale": 2},
+    "half of `tau`": {"relay.steering.tau": "51ms"},
+    "twice `tau`": {"relay.steering.tau": "204ms"},
+    "50 % lost": {"edge.report.loss": 0.5},
+    "silent for 200 s": {"edge.report.outages": '[{ at = "50s", for = "200s" }]'},
+}
+PLAINLY: Mapping[str, Keys] = {
+    "CUBIC end to end": {},
+    "CUBIC, 20 packets of buffer": {"edge.buffer": "20p"},
+    "BBR end to end": {"flow.sender": "bbr"},
+    "BBR, 20 packets of buffer": {"flow.sender": "bbr", "edge.buffer": "20p"},
+    "Split TCP, CUBIC": {"path.delay": "50ms", "relay.core.delay": "1ms"},
+    "Split TCP, BBR": {"path.delay": "50ms", "relay.core.delay": "1ms", "flow.sender": "bbr"},
+    "CUBIC and `ack-regulator`": {"edge.regulator": "ack-regulator"},
+    "CUBIC and `wrd`": {"edge.regulator": "wrd"},
+}
 
 
 def main() -> int:
@@ -82,6 +126,12 @@ def main() -> int:
     print(f"\n| fault | {' | '.join(BESIDE)} |\n| --- |{' --- |' * len(BESIDE)}")
     for name, keys in FAULTS.items():
         print(f"| {name} | {' | '.join(under(keys, beside) for beside in BESIDE)} |")
+    print(f"\n| on a recording | {' | '.join(TARGETS)} |\n| --- |{' --- |' * len(TARGETS)}")
+    for name, keys in ON_RECORDING.items():
+        cells = [driving({**DRIVEN, **keys, "relay.steering.q_ref": q_ref}) for q_ref in TARGETS]
+        print(f"| {name} | {' | '.join(cells)} |")
+    for name, keys in PLAINLY.items():
+        print(f"| {name} | {driving(keys)} |")
     return 0
 
 
@@ -118,6 +168,12 @@ def under(fault: Keys, regulator: str) -> str:
     return ", ".join(ends)
 
 
+def driving(keys: Keys) -> str:
+    """Share of the capacity of the recording that is used, %, and 95th percentile of the wait, ms."""
+    of = run(DRIVING, set=keys).runs.iloc[0]
+    return f"{100 * of['bottleneck.utilisation']:.1f}, {of['bottleneck.queue_ms.p95']:.0f}"
+
+
 def picture() -> Figure:
     """The queue with CUBIC and with the relay, the window of the relay, and the queue where reports are late."""
     figure = Figure(figsize=(8, 7), layout="constrained")
@@ -125,7 +181,7 @@ def picture() -> Figure:
     relay = Seen(RELAY).series
     for name, series in (("CUBIC end to end", Seen({}).series), ("relay with RNF", relay)):
         above.plot(series["time"], series["queue"], label=name, linewidth=1)
-    middle.plot(relay["time"], relay["relay_cwnd/0"] / 1448, label="window of the relay", linewidth=1)
+    middle.plot(relay["time"], relay["relay_cwnd/0"], label="window of the relay", linewidth=1)
     late = Seen({**RELAY, **FAULTS["1 s late"]}).series
     below.plot(late["time"], late["queue"], label="relay, reports a second late", linewidth=1)
     for axes in (above, middle, below):
