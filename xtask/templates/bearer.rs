@@ -68,7 +68,7 @@ impl Bearer for STRUCT {
             fn take_segment(&mut self, direction: Direction) -> Segment;
             fn due(&self, direction: Direction) -> Time;
             fn want_departures(&mut self, departures: Departures);
-            fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
+            fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
             fn gauges(&self, direction: Direction) -> Vec<f64>;

@@ -87,7 +87,7 @@ impl Edge {
     }
 
     /// What the edge sees of the queue that serves `flow`, brought up to the last event.
-    pub fn view(&self, now: Time, flow: FlowId) -> LinkView {
+    pub fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
         self.bearer.view(now, Direction::Down, flow)
     }
 
@@ -273,7 +273,7 @@ impl Edge {
     fn on_event_down(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
         match event {
             LinkEvent::Departed => self.departed(at, segment, out),
-            LinkEvent::Delivered => {
+            LinkEvent::Delivered(_) => {
                 self.statistics.on_delivered(segment);
                 out.pass(RADIO, segment);
             }
@@ -285,7 +285,7 @@ impl Edge {
     fn on_event_up(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
         match event {
             LinkEvent::Departed => {}
-            LinkEvent::Delivered => self.handle_uplink(at, segment, out),
+            LinkEvent::Delivered(_) => self.handle_uplink(at, segment, out),
             LinkEvent::Dropped(_) => self.dropped_up(segment, out),
         }
     }

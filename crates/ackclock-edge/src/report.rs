@@ -129,18 +129,18 @@ impl Reporter {
             queued_bytes: bytes,
             reason: ReportReason::Periodic,
         };
-        let view = |bearer: &AnyBearer, flow| bearer.view(now, Direction::Down, flow);
+        let view = |bearer: &mut AnyBearer, flow| bearer.view(now, Direction::Down, flow);
         let reports: Vec<_> = match &self.whom {
-            Whom::All => vec![stand(None, view(bearer, FlowId(0)), bearer.waiting(now, Direction::Down))],
+            Whom::All => {
+                let seen = view(bearer, FlowId(0));
+                vec![stand(None, seen, bearer.waiting(now, Direction::Down))]
+            }
             Whom::Each(users) => (0..)
                 .zip(users)
                 .filter_map(|(user, flows)| {
+                    let seen = view(bearer, *flows.first()?);
                     let waiting = flows.iter().map(|&flow| view(bearer, flow).waiting);
-                    Some(stand(
-                        Some(user),
-                        view(bearer, *flows.first()?),
-                        waiting.fold(Load::NONE, |sum, one| sum + one),
-                    ))
+                    Some(stand(Some(user), seen, waiting.fold(Load::NONE, |sum, one| sum + one)))
                 })
                 .collect(),
         };

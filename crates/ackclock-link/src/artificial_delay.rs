@@ -30,7 +30,7 @@ use crate::delay::Delays;
 use crate::in_order::{InOrder, Order};
 use crate::{
     AnyLink, Cause, DeliveryOrder, Departures, Files, LINKS, Link, LinkConfig, LinkContext, LinkEvent,
-    LinkView, Load, Medium, Nominal, Repetitions,
+    LinkView, Load, Medium, Nominal,
 };
 
 /// A link around another one that holds each packet for a while: by how much repetitions of that link delayed it, or at random.
@@ -122,7 +122,7 @@ struct ArtificialDelay {
     random: Delays,
     in_order: InOrder,
     /// Events by their instants; those of one instant as they came.
-    held: VecDeque<(Time, LinkEvent, Segment, Repetitions)>,
+    held: VecDeque<(Time, LinkEvent, Segment)>,
 }
 
 impl ArtificialDelay {
@@ -136,14 +136,13 @@ impl ArtificialDelay {
     /// Takes what the inner link tells up to `now`.
     fn advance(&mut self, now: Time) {
         while let Some((mut at, event)) = self.inner.peek_event(now) {
-            let repetitions = self.inner.repetitions();
             let segment = self.inner.take_segment();
-            if event == LinkEvent::Delivered {
+            if let LinkEvent::Delivered(repetitions) = event {
                 let natural = at + self.extra(repetitions.delay) + self.random.draw();
                 at = self.in_order.arrival(segment.flow, natural);
             }
             let later = self.held.iter().rev().take_while(|held| held.0 > at).count();
-            self.held.insert(self.held.len() - later, (at, event, segment, repetitions));
+            self.held.insert(self.held.len() - later, (at, event, segment));
         }
     }
 }
@@ -156,10 +155,6 @@ impl Link for ArtificialDelay {
 
     fn take_segment(&mut self) -> Segment {
         self.held.pop_front().expect("the caller has seen the event").2
-    }
-
-    fn repetitions(&self) -> Repetitions {
-        self.held.front().map_or(Repetitions::NONE, |held| held.3)
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -179,7 +174,7 @@ impl Link for ArtificialDelay {
             fn want_departures(&mut self, departures: Departures);
             fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
-            fn view(&self, now: Time, flow: FlowId) -> LinkView;
+            fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
@@ -228,9 +223,8 @@ mod tests {
         }
         let (end, ms) = (Time::ZERO + Span::from_secs(100), |nanos: u64| nanos / 1_000_000);
         let mut seen = Vec::new();
-        while let Some((at, _)) = link.peek_event(end) {
-            let delay = link.repetitions().delay.as_nanos();
-            seen.push((link.take_segment().seq.0, ms(at.as_nanos()), ms(delay)));
+        while let Some((at, LinkEvent::Delivered(repeated), segment)) = link.poll_event(end) {
+            seen.push((segment.seq.0, ms(at.as_nanos()), ms(repeated.delay.as_nanos())));
         }
         seen
     }

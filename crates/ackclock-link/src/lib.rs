@@ -6,6 +6,7 @@
 
 mod artificial_delay;
 mod bearer;
+mod blocks;
 mod carried;
 pub mod cell;
 mod config;

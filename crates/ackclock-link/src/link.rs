@@ -40,11 +40,6 @@ pub trait Link: Send {
     // costs more than all else here.
     fn take_segment(&mut self) -> Segment;
 
-    /// What the link had to repeat of the segment whose delivery [`peek_event`](Self::peek_event) gave last; nothing on a link
-    /// that does not repeat, or does not tell.
-    // Apart from the event, as the segment: of most links nobody asks.
-    fn repetitions(&self) -> Repetitions;
-
     /// The next event as [`peek_event`](Self::peek_event) gives it, and its segment taken.
     fn poll_event(&mut self, now: Time) -> Option<(Time, LinkEvent, Segment)> {
         let (at, event) = self.peek_event(now)?;
@@ -65,8 +60,9 @@ pub trait Link: Send {
     /// those that [`poll_timeout`](Self::poll_timeout) names.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
-    /// What an edge may see of the queue that serves `flow`, after the events due at `now` were drained.
-    fn view(&self, now: Time, flow: FlowId) -> LinkView;
+    /// What an edge may see at `now` of the queue that serves `flow`, after the events that are due were drained. Transmissions that
+    /// ended since, and of which nothing is told, count as ended.
+    fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
 
     /// What waits in all its queues at `now`: nothing of which the transmission has begun, whatever counts against the buffer.
     fn waiting(&mut self, now: Time) -> Load;
@@ -126,13 +122,12 @@ impl Link for AnyLink {
             fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
             #[inline(always)]
             fn take_segment(&mut self) -> Segment;
-            fn repetitions(&self) -> Repetitions;
             #[inline(always)]
             fn poll_timeout(&self) -> Option<Time>;
             fn want_departures(&mut self, departures: Departures);
             fn want_reports(&mut self);
             fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
-            fn view(&self, now: Time, flow: FlowId) -> LinkView;
+            fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
             fn waits(&self) -> Cow<'_, Histogram>;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
@@ -161,8 +156,18 @@ pub enum LinkEvent {
     Departed,
     /// It was lost: by the queue after it had been accepted, or by the medium.
     Dropped(Cause),
-    /// It arrived at the far end.
-    Delivered,
+    /// It arrived at the far end, after so many repetitions; none of a link that does not repeat.
+    Delivered(Repetitions),
+}
+
+impl LinkEvent {
+    /// It arrived, and everything was sent once.
+    pub const DELIVERED: Self = Self::Delivered(Repetitions::NONE);
+
+    /// Whether it arrived.
+    pub const fn is_delivery(self) -> bool {
+        matches!(self, Self::Delivered(_))
+    }
 }
 
 /// What a link had to repeat of a packet.

@@ -91,23 +91,23 @@ impl JsonSchema for Loss {
     }
 }
 
-/// A medium that loses packets as an error process says of the instants at which they depart. What is lost was transmitted as
+/// A medium around another one, `inner`, that loses packets as an error process says of the instants at which they depart. What is lost was transmitted as
 /// ever.
 pub struct Lossy<M> {
-    medium: M,
+    inner: M,
     errors: AnyErrorProcess,
 }
 
 impl<M> Lossy<M> {
-    /// Wraps `medium`.
-    pub const fn new(medium: M, errors: AnyErrorProcess) -> Self {
-        Self { medium, errors }
+    /// A medium around `inner`.
+    pub const fn new(inner: M, errors: AnyErrorProcess) -> Self {
+        Self { inner, errors }
     }
 }
 
 impl<M: Medium> Medium for Lossy<M> {
     fn transmit(&mut self, arrived: Time, start: Time, segment: &Segment) -> Transmission {
-        let transmission = self.medium.transmit(arrived, start, segment);
+        let transmission = self.inner.transmit(arrived, start, segment);
         // Asked for every packet, so that the luck of the next does not hang on the fate of this one.
         match self.errors.fate(transmission.departs) {
             Fate::Lost => Transmission { fate: Fate::Lost, ..transmission },
@@ -120,7 +120,7 @@ impl<M: Medium> Medium for Lossy<M> {
     }
 
     delegate! {
-        to self.medium {
+        to self.inner {
             fn ready(&mut self, now: Time, found: Found) -> Time;
             fn rate(&self, now: Time) -> Rate;
             fn rate_until(&self, now: Time) -> Time;

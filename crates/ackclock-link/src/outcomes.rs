@@ -34,7 +34,7 @@ impl Outcomes {
         let arrives = self.flight.due();
         match self.happened.front() {
             Some(&(at, event, _)) if at <= arrives => Some((at, event)),
-            _ if arrives <= now => Some((arrives, LinkEvent::Delivered)),
+            _ if arrives <= now => Some((arrives, LinkEvent::DELIVERED)),
             _ => None,
         }
     }

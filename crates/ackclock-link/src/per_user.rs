@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time, Wakes};
 
-use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium, Repetitions};
+use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
 /// One link a user, chosen by whose flow a segment is.
 pub struct PerUser {
@@ -76,10 +76,6 @@ impl Link for PerUser {
         segment
     }
 
-    fn repetitions(&self) -> Repetitions {
-        self.links[self.telling].repetitions()
-    }
-
     fn poll_timeout(&self) -> Option<Time> {
         self.due.first().map(|(deadline, _)| deadline)
     }
@@ -102,8 +98,9 @@ impl Link for PerUser {
         self.links.iter_mut().find_map(|link| link.poll_report(now))
     }
 
-    fn view(&self, now: Time, flow: FlowId) -> LinkView {
-        self.links[self.user(flow)].view(now, flow)
+    fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
+        let user = self.user(flow);
+        self.links[user].view(now, flow)
     }
 
     fn waiting(&mut self, now: Time) -> Load {
@@ -176,7 +173,7 @@ mod tests {
             links.enqueue(Time::ZERO, &Segment::pure_ack(FlowId(flow), Seq(number as u32), 40)).unwrap();
         }
         let mut seen = Vec::new();
-        while let Some((at, LinkEvent::Delivered, segment)) =
+        while let Some((at, LinkEvent::DELIVERED, segment)) =
             links.poll_event(Time::from_nanos(1_000_000_000))
         {
             seen.push((at.as_nanos() / 1_000_000, segment.flow.0));

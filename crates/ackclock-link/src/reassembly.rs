@@ -138,9 +138,11 @@ impl Reassembly {
         open.map(|packet| &packet.segment)
     }
 
-    /// What was repeated of the packet that [`Outcomes::next`] has delivered.
-    pub(crate) fn repetitions(&self) -> Repetitions {
-        self.repeated.front().copied().unwrap_or_default()
+    /// The next event with an instant of at most `now`.
+    pub(crate) fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
+        let (at, event) = self.outcomes.next(now)?;
+        let repeated = self.repeated.front().copied().unwrap_or_default();
+        Some((at, if event.is_delivery() { LinkEvent::Delivered(repeated) } else { event }))
     }
 
     /// Takes the segment of the next event out.

@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
     use crate::queue::{DropTail, Queue};
-    use crate::{BufferMeaning, Capacity, Constant, Link, LinkEvent, SerialLink};
+    use crate::{BufferMeaning, Capacity, Constant, Link, SerialLink};
 
     fn ms(n: u64) -> Time {
         Time::ZERO + Span::from_millis(n)
@@ -73,7 +73,7 @@ mod tests {
 
     fn deliveries(link: &mut impl Link) -> Vec<Time> {
         let events = std::iter::from_fn(|| link.poll_event(ms(10_000)));
-        events.filter(|(_, event, _)| *event == LinkEvent::Delivered).map(|(at, ..)| at).collect()
+        events.filter(|(_, event, _)| event.is_delivery()).map(|(at, ..)| at).collect()
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn saturated(link: &mut dyn Link, users: u32, seconds: u64) -> Vec<u64> {
     let mut now = Time::ZERO;
     while now < secs(seconds) {
         while let Some((_, event, segment)) = link.poll_event(now) {
-            if event == LinkEvent::Delivered {
+            if event.is_delivery() {
                 bytes[segment.flow.index()] += u64::from(segment.wire_bytes());
             }
         }
@@ -111,7 +111,7 @@ fn rates_come_as_often_as_in_table_4() {
     let table = [0.033, 0.015, 0.043, 0.023, 0.060, 0.168, 0.172, 0.145, 0.260, 0.042, 0.011];
     let rates = [38.4, 76.8, 102.4, 153.6, 204.8, 307.2, 614.4, 921.6, 1228.8, 1843.2, 2457.6];
     for (user, tolerance) in [(json!({"doppler": 120.0}), 0.012), (json!({"fading": "table"}), 0.006)] {
-        let link = cell(json!({"users": [user]}), Capacity::Unlimited, 2);
+        let mut link = cell(json!({"users": [user]}), Capacity::Unlimited, 2);
         let slots = 60_000u64;
         let mut seen = [0u32; 11];
         for slot in 0..slots {
@@ -244,7 +244,7 @@ fn an_idle_cell_asks_for_nothing_and_a_day_costs_as_much_as_a_slot() {
 #[test]
 fn one_user_more_does_not_change_the_channel_of_another() {
     let rates = |users: u32| -> Vec<u64> {
-        let link = cell(json!({"users": [{"count": users}]}), Capacity::Unlimited, 5);
+        let mut link = cell(json!({"users": [{"count": users}]}), Capacity::Unlimited, 5);
         (0..500).map(|ms| link.view(micros(ms * 1000), FlowId(0)).rate.as_bps()).collect()
     };
     assert_eq!(rates(1), rates(3));
@@ -342,7 +342,7 @@ fn the_capacity_counts_the_repetitions_that_bursts_make() {
     for step in 0..10 * seconds {
         let now = micros(step * 100_000);
         while let Some((_, event, segment)) = link.poll_event(now) {
-            let ended = matches!(event, LinkEvent::Delivered | LinkEvent::Dropped(_));
+            let ended = matches!(event, LinkEvent::Delivered(_) | LinkEvent::Dropped(_));
             bytes += u64::from(ended) * u64::from(segment.wire_bytes());
         }
         while link.view(now, FlowId(0)).waiting.packets < 40 {
@@ -403,7 +403,7 @@ fn a_repetition_comes_after_its_delay_and_the_limit_gives_a_packet_up() {
         let late = ended.since(at + Span::from_millis(3)).as_nanos();
         assert_eq!(late % 12_000_000, 0, "{ended:?}");
         match event {
-            LinkEvent::Delivered => seen[(late / 12_000_000) as usize] += 1,
+            LinkEvent::Delivered(_) => seen[(late / 12_000_000) as usize] += 1,
             _ => {
                 assert_eq!((event, late), (LinkEvent::Dropped(Cause::Medium), 24_000_000));
                 seen[3] += 1;
@@ -439,7 +439,7 @@ fn harq_hands_packets_on_in_order_and_others_do_not_wait_for_a_user() {
     assert_eq!((view.waiting, view.in_transmission), (Load::NONE, Load::NONE));
     assert_eq!(view.unacknowledged, Load { packets: 2, bytes: 400 });
     for (number, ms) in [(0, 16), (1, 18), (2, 20), (3, 22)] {
-        assert_eq!(ended(&mut *link), Some((micros(ms * 1000), LinkEvent::Delivered, number)));
+        assert_eq!(ended(&mut *link), Some((micros(ms * 1000), LinkEvent::DELIVERED, number)));
     }
     assert_eq!(ended(&mut *link), None);
     assert_eq!(link.poll_timeout(), None);

@@ -2,7 +2,7 @@
 //! names the link, the queue and the method.
 
 use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, media, segment};
-use ackclock_core::{Ecn, Segment, Span, Time};
+use ackclock_core::{Ecn, FlowId, Segment, Span, Time};
 use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent};
 use ackclock_testkit::cases;
 use proptest::prelude::*;
@@ -125,6 +125,27 @@ proptest! {
     }
 
     #[test]
+    fn a_view_does_not_hang_on_when_the_link_was_asked(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000, step in 50u64..5_000) {
+        every_combination(capacity, seed, |name, build| {
+            let (mut seldom, mut often) = (build(), build());
+            let mut reached = Time::ZERO;
+            for (at, segment) in &arrivals {
+                while reached < *at {
+                    reached = (reached + Span::from_micros(step)).min(*at);
+                    while often.poll_event(reached).is_some() {}
+                }
+                while seldom.poll_timeout().is_some_and(|due| due <= *at) {
+                    while seldom.poll_event(*at).is_some() {}
+                }
+                for flow in [FlowId(0), FlowId(1)] {
+                    assert_eq!(seldom.view(*at, flow), often.view(*at, flow), "{name}: `view` at {at:?}");
+                }
+                assert_eq!(seldom.enqueue(*at, segment), often.enqueue(*at, segment), "{name}: `enqueue`");
+            }
+        });
+    }
+
+    #[test]
     fn watching_departures_changes_no_end(arrivals in arrivals(), capacity in capacity(), seed in 0u64..1000) {
         every_combination(capacity, seed, |name, build| {
             let watched = play(&mut *build(), &arrivals, Departures::Watched, Polling::AsAsked);
@@ -189,7 +210,7 @@ fn what_goes_to_the_front_leaves_before_all_of_its_flow_that_wait_and_nothing_is
                         ends.push((segment.seq.0, segment.flow == urgent.flow));
                     }
                     LinkEvent::Dropped(_) => ends.push((segment.seq.0, false)),
-                    LinkEvent::Delivered => delivered += 1,
+                    LinkEvent::Delivered(_) => delivered += 1,
                 }
             }
         }

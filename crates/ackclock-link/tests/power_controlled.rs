@@ -153,11 +153,9 @@ fn arrivals(step: f64, frames: u32, together: u32, groups: u32, order: &str) -> 
         for number in 0..together {
             link.enqueue(now, &segment(0, group * together + number, FRAME * frames as u16)).unwrap();
         }
-        while let Some((_, event)) = link.peek_event(now + TTI * u64::from(spacing)) {
-            let delay = link.repetitions().delay.as_nanos() / TTI.as_nanos();
-            let number = link.take_segment().seq.0;
-            assert_eq!(event, LinkEvent::Delivered, "five rounds hardly ever fail");
-            seen.push((number, delay));
+        while let Some((_, event, segment)) = link.poll_event(now + TTI * u64::from(spacing)) {
+            let LinkEvent::Delivered(repeated) = event else { panic!("five rounds hardly ever fail") };
+            seen.push((segment.seq.0, repeated.delay.as_nanos() / TTI.as_nanos()));
         }
     }
     seen

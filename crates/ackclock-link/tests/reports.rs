@@ -25,7 +25,7 @@ fn play(
     arrivals: &[(Time, Segment)],
     audience: Audience,
     step: Option<u64>,
-    mut look: impl FnMut(&dyn Link, Time, Option<&RadioReport>),
+    mut look: impl FnMut(&mut dyn Link, Time, Option<&RadioReport>),
 ) -> Seen {
     if audience == Audience::Listening {
         link.want_reports();

@@ -135,7 +135,7 @@ impl Bearer for PlainBearer {
     }
 
     #[inline]
-    fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
+    fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
         self.links[direction as usize].view(now, flow)
     }
 

@@ -78,7 +78,7 @@ pub trait Bearer: Send {
     fn want_departures(&mut self, departures: Departures);
 
     /// What an edge may see of the queue that serves `flow`.
-    fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
+    fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
 
     /// What waits in all queues of a direction, as [`Link::waiting`](crate::Link::waiting).
     fn waiting(&mut self, now: Time, direction: Direction) -> Load;
@@ -206,7 +206,7 @@ impl Bearer for AnyBearer {
             #[inline(always)]
             fn due(&self, direction: Direction) -> Time;
             fn want_departures(&mut self, departures: Departures);
-            fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
+            fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time, direction: Direction) -> Load;
             fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
             fn gauges(&self, direction: Direction) -> Vec<f64>;

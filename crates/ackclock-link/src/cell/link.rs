@@ -7,9 +7,7 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use super::backlog::Place;
 use super::{Cell, FULL_PACKET};
 use crate::serial::Flight;
-use crate::{
-    AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium, Repetitions,
-};
+use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
 impl From<Cell> for AnyLink {
     fn from(cell: Cell) -> Self {
@@ -35,10 +33,6 @@ impl Link for Cell {
         self.outcomes.take()
     }
 
-    fn repetitions(&self) -> Repetitions {
-        Repetitions::NONE
-    }
-
     fn poll_timeout(&self) -> Option<Time> {
         let watched = self.departures == Departures::Watched || self.reports.wanted();
         let next = if watched { self.next_change() } else { self.next_departure() + self.least_delay() };
@@ -57,7 +51,8 @@ impl Link for Cell {
         self.reports.poll(now)
     }
 
-    fn view(&self, now: Time, flow: FlowId) -> LinkView {
+    fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
+        self.advance(now);
         let mut waiting = self.backlog.waiting(flow);
         let mut in_transmission = self.in_transmission(flow);
         if self.meaning == BufferMeaning::WithTransmission {

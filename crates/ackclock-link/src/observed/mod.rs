@@ -250,7 +250,7 @@ impl Bearer for Observed {
             Direction::Down => self.on_down(now, segment),
             Direction::Up => self.on_up(now, segment),
         }
-        self.emit(now, direction, LinkEvent::Delivered, segment);
+        self.emit(now, direction, LinkEvent::DELIVERED, segment);
         Ok(())
     }
 
@@ -276,7 +276,7 @@ impl Bearer for Observed {
         self.departures = departures;
     }
 
-    fn view(&self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
+    fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
         let nothing = LinkView {
             waiting: Load::NONE,
             in_transmission: Load::NONE,

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::PowerControlled;
+use crate::blocks::BlockLink;
 use crate::errors::{ErrorContext, Errors};
 use crate::reassembly::DeliveryOrder;
+use crate::reassembly::Reassembly;
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// A radio link of power-controlled slots: each packet has frames of its own, one a slot, and a frame that is damaged is sent again
@@ -143,7 +145,8 @@ impl LinkConfig for PowerControlledConfig {
         let name = &format!("{name}/errors");
         let errors = self.errors.build(ErrorContext { streams, name, files, block: self.tti });
         let errors = errors.map_err(|error| error.under("errors"))?;
-        Ok(AnyLink::Other(Box::new(PowerControlled::new(self.clone(), good, errors, queue.build(), meaning))))
+        let begun = Reassembly::new(self.order, self.tti, self.delay);
+        Ok(BlockLink::any(PowerControlled::new(self.clone(), good, errors), begun, queue.build(), meaning))
     }
 
     fn has_medium(&self) -> bool {

@@ -1,10 +1,13 @@
 use super::*;
 use ackclock_core::registry::read_table;
-use ackclock_core::{Seq, Span, Streams};
+use ackclock_core::{FlowId, Segment, Seq, Span, Streams};
 use serde_json::{Value, json};
 
 use crate::queue::DropTailConfig;
-use crate::{AnyLink, Capacity, Files, LINKS, LinkContext, QueuePlan};
+use crate::{
+    AnyLink, BufferMeaning, Capacity, Cause, Files, LINKS, Link, LinkContext, LinkEvent, QueuePlan,
+    Repetitions,
+};
 
 struct Written;
 
@@ -34,12 +37,13 @@ fn packet(number: u32, bytes: u16) -> Segment {
 fn outcomes(link: &mut AnyLink) -> Vec<(u32, u64, LinkEvent, u32, u64)> {
     let end = Time::ZERO + Span::from_secs(100);
     let mut seen = Vec::new();
-    while let Some((at, event)) = link.peek_event(end) {
-        let Repetitions { times, delay } = link.repetitions();
+    while let Some((at, event, segment)) = link.poll_event(end) {
+        let (what, Repetitions { times, delay }) = match event {
+            LinkEvent::Delivered(repeated) => (DELIVERED, repeated),
+            lost => (lost, Repetitions::NONE),
+        };
         let ms = |nanos: u64| nanos / 1_000_000;
-        let number = link.take_segment().seq.0;
-        let (times, delay) = if event == Delivered { (times, ms(delay.as_nanos())) } else { (0, 0) };
-        seen.push((number, ms(at.as_nanos()), event, times, delay));
+        seen.push((segment.seq.0, ms(at.as_nanos()), what, times, ms(delay.as_nanos())));
     }
     seen
 }
@@ -53,7 +57,8 @@ fn sent(errors: &str, table: Value, sizes: &[u16]) -> Vec<(u32, u64, LinkEvent, 
     outcomes(&mut link)
 }
 
-use LinkEvent::{Delivered, Dropped};
+use LinkEvent::Dropped;
+const DELIVERED: LinkEvent = LinkEvent::DELIVERED;
 const MEDIUM: LinkEvent = Dropped(Cause::Medium);
 
 #[test]
@@ -62,7 +67,7 @@ fn frames_are_sent_again_three_slots_later_and_before_new_ones() {
     // slots 0, 1, 2 and 4; the second 3, 5, 6, of which 5 is damaged, and 8.
     assert_eq!(
         sent("0100010000", json!({}), &[2880, 2880]),
-        [(0, 100, Delivered, 1, 40), (1, 180, Delivered, 1, 60)]
+        [(0, 100, DELIVERED, 1, 40), (1, 180, DELIVERED, 1, 60)]
     );
 }
 
@@ -76,7 +81,7 @@ fn a_packet_has_frames_of_its_own_and_waits_for_the_next_slot() {
     }
     assert_eq!(
         outcomes(&mut link),
-        [(0, 47, Delivered, 0, 0), (1, 87, Delivered, 0, 0), (2, 107, Delivered, 0, 0)]
+        [(0, 47, DELIVERED, 0, 0), (1, 87, DELIVERED, 0, 0), (2, 107, DELIVERED, 0, 0)]
     );
     // Only the second waited.
     assert_eq!(link.waits().sum(), 15_000_000);
@@ -87,11 +92,11 @@ fn in_sequence_a_packet_waits_for_those_before_it_and_its_own_delay_is_its_own()
     let sizes = [960; 3];
     assert_eq!(
         sent("1000000000", json!({}), &sizes),
-        [(1, 40, Delivered, 0, 0), (2, 60, Delivered, 0, 0), (0, 80, Delivered, 1, 60)]
+        [(1, 40, DELIVERED, 0, 0), (2, 60, DELIVERED, 0, 0), (0, 80, DELIVERED, 1, 60)]
     );
     assert_eq!(
         sent("1000000000", json!({"order": "in-sequence"}), &sizes),
-        [(0, 80, Delivered, 1, 60), (1, 80, Delivered, 0, 0), (2, 80, Delivered, 0, 0)]
+        [(0, 80, DELIVERED, 1, 60), (1, 80, DELIVERED, 0, 0), (2, 80, DELIVERED, 0, 0)]
     );
 }
 
@@ -101,7 +106,7 @@ fn a_packet_is_lost_with_the_last_round_of_one_of_its_frames() {
     let five = sent("1001001001001001000", json!({}), &[960]);
     assert_eq!(five, [(0, 320, MEDIUM, 0, 0)]);
     let saved = sent("1001001001001000000", json!({}), &[960]);
-    assert_eq!(saved, [(0, 320, Delivered, 5, 300)]);
+    assert_eq!(saved, [(0, 320, DELIVERED, 5, 300)]);
     // Slots 0 and 2.
     let one = sent("1010000", json!({"guard": 2, "rounds": [1]}), &[960]);
     assert_eq!(one, [(0, 60, MEDIUM, 0, 0)]);
@@ -111,7 +116,7 @@ fn a_packet_is_lost_with_the_last_round_of_one_of_its_frames() {
 fn without_arq_every_frame_is_sent_once_and_one_that_is_damaged_loses_its_packet() {
     // The first packet is lost with slot 0 and still takes slot 1.
     let seen = sent("1000000000", json!({"arq": "none"}), &[1500, 960]);
-    assert_eq!(seen, [(0, 20, MEDIUM, 0, 0), (1, 60, Delivered, 0, 0)]);
+    assert_eq!(seen, [(0, 20, MEDIUM, 0, 0), (1, 60, DELIVERED, 0, 0)]);
 }
 
 #[test]
@@ -122,14 +127,14 @@ fn a_round_of_two_copies_takes_two_slots_and_the_next_counts_from_the_last() {
     assert_eq!(
         seen,
         [
-            (1, 40, Delivered, 0, 0),
-            (2, 60, Delivered, 0, 0),
-            (0, 80, Delivered, 1, 60),
-            (3, 120, Delivered, 0, 0)
+            (1, 40, DELIVERED, 0, 0),
+            (2, 60, DELIVERED, 0, 0),
+            (0, 80, DELIVERED, 1, 60),
+            (3, 120, DELIVERED, 0, 0)
         ]
     );
     // Slots 0, 3, 4 and 7.
-    assert_eq!(sent("1001100000", scheme.clone(), &[960]), [(0, 160, Delivered, 3, 140)]);
+    assert_eq!(sent("1001100000", scheme.clone(), &[960]), [(0, 160, DELIVERED, 3, 140)]);
     assert_eq!(sent("1001100100", scheme, &[960]), [(0, 160, MEDIUM, 0, 0)]);
 }
 

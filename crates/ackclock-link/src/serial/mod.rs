@@ -32,7 +32,7 @@ pub(crate) use packets::{Packets, Parted, Whole};
 pub(crate) use planned::Planned;
 
 use crate::queue::{AnyQueue, Queue};
-use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium, Repetitions};
+use crate::{BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 use stepwise::Stepwise;
 
 /// A queue, a transmitter and the packets in flight.
@@ -90,10 +90,6 @@ impl Link for SerialLink {
         self.step(|link| link.enqueue_front(now, segment))
     }
 
-    fn repetitions(&self) -> Repetitions {
-        Repetitions::NONE
-    }
-
     fn want_departures(&mut self, departures: Departures) {
         // Nobody watches the departures of a link that plans.
         if matches!((&self.mode, departures), (Mode::Planned(_), Departures::Unwatched)) {
@@ -129,6 +125,7 @@ impl Link for SerialLink {
             fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)>;
             #[inline(always)]
             fn take_segment(&mut self) -> Segment;
+            fn view(&mut self, now: Time, flow: FlowId) -> LinkView;
             fn waiting(&mut self, now: Time) -> Load;
             fn capacity_bps(&mut self, until: Time) -> Option<f64>;
             fn assign(&mut self, flow: FlowId, user: u32);
@@ -141,7 +138,6 @@ impl Link for SerialLink {
         } {
             #[inline(always)]
             fn poll_timeout(&self) -> Option<Time>;
-            fn view(&self, now: Time, flow: FlowId) -> LinkView;
             fn waits(&self) -> Cow<'_, Histogram>;
         }
     }

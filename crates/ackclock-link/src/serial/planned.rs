@@ -190,7 +190,7 @@ impl Planned {
             return None;
         }
         self.advance(now);
-        Some((arrives, LinkEvent::Delivered))
+        Some((arrives, LinkEvent::DELIVERED))
     }
 
     #[inline(always)]

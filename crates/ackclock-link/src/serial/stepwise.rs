@@ -339,7 +339,8 @@ impl Stepwise {
         self.departures = departures;
     }
 
-    pub(super) fn view(&self, now: Time, flow: FlowId) -> LinkView {
+    pub(super) fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
+        self.advance(now);
         let mut waiting = self.queue.waiting(flow);
         let mut in_transmission = self.in_transmission(flow);
         if self.meaning == BufferMeaning::WithTransmission {

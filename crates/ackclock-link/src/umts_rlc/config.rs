@@ -5,9 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::UmtsRlc;
+use crate::blocks::BlockLink;
 use crate::errors::{ErrorContext, Errors};
 use crate::outage::{Outage, Outages};
 use crate::reassembly::DeliveryOrder;
+use crate::reassembly::Reassembly;
 use crate::{AnyLink, Files, LinkConfig, LinkContext, Nominal};
 
 /// A radio link that cuts packets into blocks and sends those again that fail.
@@ -121,6 +123,11 @@ impl UmtsRlcConfig {
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
+    /// How long a block is in transmission.
+    pub(super) fn block_time(&self) -> Span {
+        self.rate.time_for(self.block_bytes().into())
+    }
+
     /// The share of blocks that arrives.
     fn good(&self, files: &dyn Files) -> Result<f64, ConfigError> {
         let bad = self.bler.share(files).map_err(|error| error.under("bler"))?;
@@ -145,8 +152,9 @@ impl LinkConfig for UmtsRlcConfig {
         let errors = self.bler.build(ErrorContext { streams, name, files, block: self.tti });
         let errors = errors.map_err(|error| error.under("bler"))?;
         let outages = Outages::new(&self.outages)?;
-        let rlc = UmtsRlc::new(self.clone(), outages, good, errors, queue.build(), meaning);
-        Ok(AnyLink::Other(Box::new(rlc)))
+        let begun = Reassembly::new(self.order, self.block_time(), self.delay);
+        let rlc = UmtsRlc::new(self.clone(), outages, good, errors);
+        Ok(BlockLink::any(rlc, begun, queue.build(), meaning))
     }
 
     fn has_medium(&self) -> bool {

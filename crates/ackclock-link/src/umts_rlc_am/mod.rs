@@ -291,7 +291,8 @@ impl Bearer for UmtsRlcAm {
         self.sdus[Direction::Down as usize].departures = departures;
     }
 
-    fn view(&self, _: Time, direction: Direction, flow: FlowId) -> LinkView {
+    fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
+        self.advance(now);
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);
         LinkView {

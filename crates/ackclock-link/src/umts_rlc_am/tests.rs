@@ -132,7 +132,7 @@ impl Pair {
 
     /// When each packet was handed on, in ms, by the order in which it was.
     fn delivered(&self) -> Vec<(u64, u32)> {
-        let delivered = self.ended.iter().filter(|(.., event)| *event == LinkEvent::Delivered);
+        let delivered = self.ended.iter().filter(|(.., event)| event.is_delivery());
         delivered.map(|&(when, number, _)| (when, number)).collect()
     }
 

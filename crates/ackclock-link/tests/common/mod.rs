@@ -222,7 +222,7 @@ pub enum What {
 fn outcome((at, event, segment): (Time, LinkEvent, Segment)) -> Outcome {
     let what = match event {
         LinkEvent::Departed => What::Departed,
-        LinkEvent::Delivered => What::Delivered,
+        LinkEvent::Delivered(_) => What::Delivered,
         LinkEvent::Dropped(cause) => What::Dropped(cause),
     };
     Outcome { at, flow: segment.flow.0, number: segment.seq.0, what }

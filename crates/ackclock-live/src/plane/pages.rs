@@ -44,7 +44,7 @@ impl Plane {
         let waiting = self.waiting();
         Summary {
             now,
-            down: LinkView { waiting, ..self.graph.queue().view(now, NO_FLOW) },
+            down: LinkView { waiting, ..self.graph.queue_mut().view(now, NO_FLOW) },
             links: Direction::BOTH.map(|direction| self.link_counts(now, direction)),
             engine: EngineResult {
                 events: self.graph.events(),

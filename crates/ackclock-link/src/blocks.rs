@@ -1,0 +1,236 @@
+//! A link that cuts packets into blocks of one size and repeats those that fail.
+//!
+//! The queue, the cutting, the packets on their way and all that is told of them are here, once. When blocks go, what becomes of
+//! them and when they are repeated is the [`Transmitter`] of each such link.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use ackclock_core::{FlowId, Histogram, RadioReport, Rate, Segment, Time};
+
+use crate::queue::{AnyQueue, Queue};
+use crate::reassembly::Reassembly;
+use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+
+/// What sends the blocks of a [`BlockLink`].
+pub(crate) trait Transmitter: Send {
+    /// The next instant at which a block begins or ends, or its fate is known; [`Time::NEVER`] where there is none.
+    fn next_change(&self, packets: &Packets) -> Time;
+
+    /// One thing happens that is due at `at`.
+    fn change(&mut self, at: Time, packets: &mut Packets);
+
+    /// Whether a block is being sent.
+    fn is_sending(&self) -> bool;
+
+    /// The first packet of the block in transmission, where that is sent for the first time.
+    fn first_sent(&self) -> Option<u64>;
+
+    /// A packet comes at `now` and finds nothing new to send: the next block begins no earlier. When it does.
+    fn ready(&mut self, now: Time) -> Time;
+
+    /// The rate while blocks are sent.
+    fn rate(&self) -> Rate;
+
+    /// As [`Link::capacity_bps`], once all that happens up to `until` was done.
+    fn capacity_bps(&self, until: Time) -> Option<f64>;
+
+    /// Lets go of the blocks that it keeps.
+    fn let_go(&mut self);
+}
+
+/// Packets that wait, the one that is being cut, and those on their way.
+pub(crate) struct Packets {
+    queue: AnyQueue,
+    /// Bytes of the newest packet that are in no block yet.
+    uncut: u32,
+    /// Those that were begun.
+    pub(crate) begun: Reassembly,
+    waits: Histogram,
+}
+
+impl Packets {
+    /// Whether there is something that was never sent.
+    pub(crate) fn has_new(&self) -> bool {
+        self.uncut > 0 || !self.queue.is_empty()
+    }
+
+    /// Cuts a part that fills `room` bytes, or ends its packet: the packet and the size of the part. `None` where nothing waits any
+    /// more, as the queue may have dropped it.
+    pub(crate) fn cut(&mut self, now: Time, room: u32) -> Option<(u64, u32)> {
+        if self.uncut == 0 {
+            let next = self.queue.dequeue(now);
+            self.tell_drops(now);
+            let (arrived, segment) = next?;
+            self.waits.record(now.since(arrived));
+            self.begin(&segment);
+        }
+        let part = self.uncut.min(room);
+        self.uncut -= part;
+        self.begun.cut(now, self.uncut);
+        Some((self.begun.next_number() - 1, part))
+    }
+
+    /// A part of these packets was given up for good: they are lost, and what is not cut yet of the last is not sent.
+    pub(crate) fn give_up(&mut self, at: Time, parts_of: Range<u64>) {
+        let newest = self.begun.next_number() - 1;
+        let ends = parts_of.end;
+        parts_of.for_each(|number| self.begun.give_up(at, number));
+        if ends > newest && std::mem::take(&mut self.uncut) > 0 {
+            self.begun.give_up(at, newest);
+        }
+    }
+
+    fn begin(&mut self, segment: &Segment) {
+        self.uncut = segment.wire_bytes();
+        self.begun.begin(segment);
+    }
+
+    fn tell_drops(&mut self, at: Time) {
+        while let Some((segment, cause)) = self.queue.poll_dropped() {
+            self.begun.outcomes.push(at, LinkEvent::Dropped(cause), segment);
+        }
+    }
+
+    /// The packets at these places that were not handed on or lost, together with `flow` in its part of the queue.
+    fn load(&self, flow: FlowId, places: Range<usize>) -> Load {
+        let of_flow = self.begun.at(places).filter(|segment| self.queue.together(segment.flow, flow));
+        of_flow.fold(Load::NONE, |sum, segment| sum + Load::of(segment))
+    }
+}
+
+/// A queue, a transmitter of blocks, and what it takes to put packets together again.
+pub(crate) struct BlockLink<T> {
+    transmitter: T,
+    packets: Packets,
+    meaning: BufferMeaning,
+}
+
+impl<T: Transmitter + 'static> BlockLink<T> {
+    /// An idle link.
+    pub(crate) fn any(transmitter: T, begun: Reassembly, queue: AnyQueue, meaning: BufferMeaning) -> AnyLink {
+        let packets = Packets { queue, uncut: 0, begun, waits: Histogram::default() };
+        AnyLink::Other(Box::new(Self { transmitter, packets, meaning }))
+    }
+
+    /// Does all that happens up to `now`.
+    fn advance(&mut self, now: Time) {
+        loop {
+            let at = self.transmitter.next_change(&self.packets);
+            if at > now || at == Time::NEVER {
+                return;
+            }
+            self.transmitter.change(at, &mut self.packets);
+        }
+    }
+
+    /// How many packets have sent their last byte.
+    fn sent(&self) -> usize {
+        let begun = &self.packets.begun;
+        let whole = begun.len() - usize::from(self.packets.uncut > 0);
+        self.transmitter.first_sent().map_or(whole, |first| begun.place(first))
+    }
+
+    fn in_transmission(&self, flow: FlowId) -> Load {
+        self.packets.load(flow, self.sent()..self.packets.begun.len())
+    }
+
+    fn put(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        enqueue: impl FnOnce(&mut AnyQueue, Load) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
+        self.advance(now);
+        let packets = &mut self.packets;
+        if !self.transmitter.is_sending() && !packets.has_new() {
+            packets.queue.pass(now, segment);
+            packets.waits.record(self.transmitter.ready(now).since(now));
+            packets.begin(segment);
+            self.advance(now);
+            return Ok(());
+        }
+        let unqueued = match self.meaning {
+            BufferMeaning::WithTransmission => self.in_transmission(segment.flow),
+            BufferMeaning::Waiting => Load::NONE,
+        };
+        let taken = enqueue(&mut self.packets.queue, unqueued);
+        self.packets.tell_drops(now);
+        taken
+    }
+}
+
+impl<T: Transmitter + 'static> Link for BlockLink<T> {
+    fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, |queue, unqueued| queue.enqueue(now, segment, unqueued))
+    }
+
+    fn enqueue_front(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+        self.put(now, segment, |queue, unqueued| queue.enqueue_front(now, segment, unqueued))
+    }
+
+    fn peek_event(&mut self, now: Time) -> Option<(Time, LinkEvent)> {
+        self.advance(now);
+        self.packets.begun.next(now)
+    }
+
+    fn take_segment(&mut self) -> Segment {
+        self.packets.begun.take()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let due = self.packets.begun.outcomes.due().min(self.transmitter.next_change(&self.packets));
+        Some(due).filter(|&due| due != Time::NEVER)
+    }
+
+    fn want_departures(&mut self, departures: Departures) {
+        self.packets.begun.departures = departures;
+    }
+
+    fn want_reports(&mut self) {}
+
+    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
+        None
+    }
+
+    fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
+        self.advance(now);
+        LinkView {
+            waiting: self.packets.queue.waiting(flow),
+            in_transmission: self.in_transmission(flow),
+            unacknowledged: self.packets.load(flow, 0..self.sent()),
+            capacity: self.packets.queue.capacity(flow),
+            rate: self.transmitter.rate(),
+        }
+    }
+
+    fn waiting(&mut self, now: Time) -> Load {
+        self.advance(now);
+        self.packets.queue.load()
+    }
+
+    fn waits(&self) -> Cow<'_, Histogram> {
+        Cow::Borrowed(&self.packets.waits)
+    }
+
+    fn capacity_bps(&mut self, until: Time) -> Option<f64> {
+        self.advance(until);
+        self.transmitter.capacity_bps(until)
+    }
+
+    // It is no queue in front of a medium.
+    fn replace_medium(&mut self, _: Time, _: Box<dyn Medium>) {}
+
+    fn assign(&mut self, flow: FlowId, user: u32) {
+        self.packets.queue.assign(flow, user);
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        self.packets.queue.forget(flow);
+    }
+
+    fn let_go(&mut self) {
+        self.packets.begun = Reassembly::default();
+        self.transmitter.let_go();
+    }
+}
