@@ -107,7 +107,7 @@ FINAL ?=
 never-worse: build ## Every regulator beside none over a thousand random scenarios; FINAL=yes: those kept for the last judgement; ten minutes of CPU time
 	python benches/never_worse.py $(if $(FINAL),--final)
 
-scoreboard: build ## Every regulator and queue on every recording, beside the bound, as one HTML page: hours; goes on where it stood
+scoreboard: build ## Every regulator and queue on every recording, beside the bound, as one HTML page: half an hour of two cores; goes on where it stood
 	python benches/scoreboard.py
 
 scoreboard-kernel: build ## A part of it by the kernel's senders over `ackclock link`, beside ours in the simulator; needs root, takes 20 minutes

@@ -1,6 +1,6 @@
 """The scoreboard: every regulator and queue discipline on every recording, beside the bound.
 
-    make scoreboard                                  # all of it: hours, for a quiet machine
+    make scoreboard                                  # all of it: half an hour of two cores
     python benches/scoreboard.py --reduced           # a part of it: minutes
 
 Recordings are those of scenarios/recordings, of the folder ACKCLOCK_SHARED where it is set, and of each `--recordings
@@ -35,7 +35,9 @@ SENDERS = ("reno", "sack", "cubic", "bbr")
 WIRES_MS = (1, 20, 50, 100)
 # Downloads at once; `pages` are short flows beside one download.
 LOADS = ("1", "4", "16", "pages")
-STARTS, LONGEST_S = 4, 120
+STARTS, LONGEST_S = 3, 60
+# A fast link needs less time for a number that is as narrow.
+MOST_PACKETS = 100_000
 # A page is a connection of so many bytes, asked for some time after the last has come.
 WORK = 'workload = { kind = "ftp", size = "60kB", interval = "e(3s)", interval_from = "end" }'
 PAGE = f'\n[[flow]]\nuser = 1\nsender = "cubic"\n{WORK}\n'
@@ -64,6 +66,10 @@ class Recording:
     def second_p(self) -> int:
         """Packets of a second at the mean rate."""
         return max(1, round(self.slots.sum() / self.seconds))
+
+    def lasts_s(self, longest_s: float) -> float:
+        """How long a run over it is."""
+        return float(min(self.seconds, longest_s, max(1, MOST_PACKETS // self.second_p)))
 
     def packets(self, begin_s: float, lasts_s: float) -> int:
         """What it can send from a place on; behind its end it begins again."""
@@ -157,7 +163,7 @@ def described(given: argparse.Namespace, recordings: Sequence[Recording]) -> str
     return (
         f"{len(recordings)} recordings ({', '.join(one.name for one in recordings)}); senders "
         f"{', '.join(given.senders)}; wires of {', '.join(map(str, given.wires))} ms; loads {', '.join(given.loads)}; "
-        f"{given.starts} places of each recording, runs of {given.longest} s at most."
+        f"{given.starts} places of each recording, runs of {given.longest} s and {MOST_PACKETS} packets at most."
     )
 
 
@@ -170,7 +176,7 @@ def measured(kept: Path, recordings: Sequence[Recording], given: argparse.Namesp
     batches = list(product(recordings, given.wires, given.loads))
     with bar("runs") as progress, kept.open("a") as file:
         for number, (recording, wire, load) in enumerate(batches):
-            lasts = min(recording.seconds, given.longest)
+            lasts = recording.lasts_s(given.longest)
             cells = list(batch(recording, wire, load, given))
             missing = [cell for cell in cells if (cell, lasts) not in known]
             for run in simulated(recording, missing, lasts, given.starts):

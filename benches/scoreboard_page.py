@@ -7,7 +7,7 @@ from statistics import fmean
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from standings import GOODPUT, TIMES, Bounds, Standing, Verdict, beaten, places, verdicts
+from standings import GOODPUT, LONGEST_WIRE_MS, SENDERS, TIMES, Bounds, Standing, Verdict, beaten, places, verdicts
 
 from ackclock import plot, report
 from ackclock.paper import Figure, Table
@@ -114,6 +114,7 @@ def goals(found: Sequence[Standing], bounds: Bounds, names: Sequence[str]) -> Ta
         f"within {TIMES:g} x the bound",
         "p95 over the bound's: median",
         "goodput %: mean",
+        "page beside it: median / p95, s",
         "nothing better within a point",
     ]
     rows = []
@@ -133,10 +134,19 @@ def goals(found: Sequence[Standing], bounds: Bounds, names: Sequence[str]) -> Ta
                 str(sum(one.by_bound for one in judged)),
                 over_bound(judged),
                 f"{100 * fmean(one.standing['goodput'] for one in judged):.1f}",
+                pages_beside(own),
                 f"{undefeated} of {len(own)}",
             ]
         )
     return Table("The goal: one download of SACK or CUBIC, wires of 1 to 50 ms", columns, rows, 1)
+
+
+def pages_beside(own: Sequence[Standing]) -> str:
+    """Page times beside a download of what the goal is judged by, in the mean over the places."""
+    some = [one for one in own if one.load == "pages" and one.sender in SENDERS and one.wire_ms <= LONGEST_WIRE_MS]
+    times = [[one.means[number] for one in some] for number in ("page_p50_s", "page_p95_s")]
+    there = [[time for time in column if time is not None] for column in times]
+    return " / ".join(f"{fmean(column):.2f}" if column else "-" for column in there)
 
 
 def over_bound(judged: Sequence[Verdict]) -> str:

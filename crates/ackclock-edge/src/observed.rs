@@ -44,12 +44,14 @@ impl EdgeConfig {
 
     pub(crate) fn check_observed(&self, side: Side) -> Result<(), ConfigError> {
         let (usual, kind) = (Self::default(), name_of(&self.bearer));
-        let regulator = REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
-        regulator.observes(side).map_err(|reason| {
-            let message = format!(
-                "`{}` cannot stand beside a bearer of kind `{kind}`: {reason}",
-                name_of(&self.regulator)
-            );
+        let (name, regulator) = (name_of(&self.regulator), REGULATORS.resolve(&self.regulator));
+        let observes = if self.bearer()?.regulates() && name != "none" {
+            Err("the bearer regulates what passes by itself")
+        } else {
+            regulator.map_err(|error| error.under("regulator"))?.observes(side).map(|_| ())
+        };
+        observes.map_err(|reason| {
+            let message = format!("`{name}` cannot stand beside a bearer of kind `{kind}`: {reason}");
             ConfigError::new("regulator", message)
         })?;
         if !matches!(self.buffer, Size::Packets(1..) | Size::Bytes(_)) {
@@ -66,8 +68,9 @@ impl EdgeConfig {
             ("report", self.report.is_some()),
         ];
         if let Some((key, _)) = said.iter().find(|(_, said)| *said) {
-            let message =
-                format!("a bearer of kind `{kind}` has no queue and no radio of its own, so no such key");
+            let message = format!(
+                "a bearer of kind `{kind}` has no radio of its own, and no queue that can be chosen, so no such key"
+            );
             return Err(ConfigError::new(*key, message));
         }
         let Some(behind) = &self.behind else {

@@ -5,6 +5,7 @@
 //! [`BEARERS`], [`queue::QUEUES`], [`scheduler::SCHEDULERS`] and [`errors::ERRORS`] name them.
 
 mod artificial_delay;
+mod autorate;
 mod bearer;
 mod blocks;
 mod carried;
@@ -39,6 +40,7 @@ mod umts_rlc_am;
 mod variable;
 
 pub use artificial_delay::ArtificialDelayConfig;
+pub use autorate::{Autorate, AutorateConfig};
 pub use bearer::{
     AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig, PlainBearer,
 };

@@ -316,6 +316,15 @@ pub struct LinkView {
 }
 
 impl LinkView {
+    /// Of a queue in which nothing is, and of which nothing else is known.
+    pub const NOTHING: Self = Self {
+        waiting: Load::NONE,
+        in_transmission: Load::NONE,
+        unacknowledged: Load::NONE,
+        capacity: Capacity::Unlimited,
+        rate: Rate::ZERO,
+    };
+
     /// Nothing waiting and nothing in transmission.
     pub const fn is_idle(&self) -> bool {
         self.waiting.is_none() && self.in_transmission.is_none()

@@ -30,6 +30,10 @@ fn every_bearer() -> Vec<Value> {
         "observed" => {
             vec![json!({"side": "network", "probe": "1s"}), json!({"side": "mobile", "probe": "1s"})]
         }
+        "autorate" => vec![
+            json!({"side": "network", "min": "500kbit/s", "base": "1Mbit/s"}),
+            json!({"side": "mobile", "min": "500kbit/s", "base": "1Mbit/s"}),
+        ],
         _ => vec![json!({})],
     };
     let with_kind = |name: &str, mut table: Value| {

@@ -88,6 +88,24 @@ fn the_forecast_fills_the_link_with_its_few_packets_from_either_side() {
     }
 }
 
+/// 2 Mbit/s are found from either side of them, from below and from above. A round trip is late where half of it is 30 ms and a packet of 6 ms beyond
+/// the usual, so that 72 ms wait; the rate rises for some round trips more.
+#[test]
+fn a_shaper_that_steers_its_rate_finds_that_of_a_steady_link() {
+    for (side, base) in [("network", 1), ("network", 4), ("mobile", 1), ("mobile", 4)] {
+        let rates = format!("min = \"200kbit/s\", base = \"{base}Mbit/s\", max = \"20Mbit/s\"");
+        let bearer = format!("bearer = {{ kind = \"autorate\", side = \"{side}\", {rates} }}");
+        let result = observed(&format!("buffer = \"1000p\"\n{bearer}"), &["duration=300s"]);
+        let used = result.bottleneck.utilisation.unwrap();
+        let p95 = result.bottleneck.queue_ms.p95.unwrap();
+        assert!(used > 0.93, "{side} from {base} Mbit/s: {used}");
+        assert!(
+            (72.0..144.0).contains(&p95),
+            "{side} from {base} Mbit/s: {p95} ms of 6 s that the radio could hold"
+        );
+    }
+}
+
 #[test]
 fn flows_of_a_user_share_the_buffer_and_are_equal() {
     for edge in [network("wrs"), network("wrd"), mobile("wrs"), mobile("wrd")] {
@@ -147,7 +165,7 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             network("wrd"),
             &plain,
             &["edge.queue=codel"],
-            "edge.queue: a bearer of kind `observed` has no queue and no radio of its own",
+            "edge.queue: a bearer of kind `observed` has no radio of its own, and no queue that can be chosen",
         ),
         (
             network("wrd"),
@@ -178,6 +196,18 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
         ),
         (network("wrd"), &plain, &["edge.behind.down.rate=fast"], "edge.behind.down.rate"),
         (network("wrd"), &plain, &["edge.bearer.probe=10ms"], "edge.bearer.probe: "),
+        (
+            network("wrd"),
+            &plain,
+            &["edge.bearer.kind=autorate"],
+            "edge.regulator: `wrd` cannot stand beside a bearer of kind `autorate`: the bearer regulates what passes by itself",
+        ),
+        (
+            network("none").replace("observed", "autorate"),
+            &plain,
+            &["edge.bearer.base=1Mbit/s"],
+            "edge.bearer.base: ",
+        ),
         (network("wrd"), "", &[], "edge.behind: the radio that is observed is missing"),
         ("regulator = \"wrd\"".to_owned(), &plain, &[], "edge.behind: only behind a box that observes"),
     ] {

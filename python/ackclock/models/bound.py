@@ -15,7 +15,8 @@ up to the largest k with
 where the state is what could be sent in one, two or three windows of the last 20 ms to 2 s, in bins. Sweeping states,
 d and the price gives points (utilisation, 95th percentile of the wait in the queue). The bound at a utilisation is the
 least percentile of the points that have it. It is taken three times: with the laws of the recording itself (`known`);
-with the laws of one half played over the other, both ways (`crossed`); and with one number for all states, the best in
+learnt on one half and played over the other, both ways (`crossed`), the laws as well as the choice among states, d and
+prices; and with one number for all states, the best in
 hindsight (`constant`), which is the most that a regulator with a fixed buffer can do.
 
 ## Differences from the source
@@ -68,6 +69,8 @@ PRICES = (0.1, 0.25, 0.5, 1.0, 2.0)
 PRIOR = 100
 # Constants that are tried.
 CONSTANTS = 80
+# Utilisations for which a controller is chosen on the half that it has learnt from.
+CHOSEN_FOR = (*(half / 200 for half in range(80, 200)), 0.999, 1.0)
 WIRES_S = (0.001, 1.0)
 # The least half that can be learnt from, in slots and in packets.
 SHORTEST, FEWEST = 10_000, 1000
@@ -121,11 +124,24 @@ def of_link(slots: Ints, wire_s: float, progress: Progress | None = None) -> Bou
     games = (
         play(whole, lead, constants(whole, lead)),
         play(whole, lead, list(learnt(whole, lead))),
-        play(first, lead, list(learnt(second, lead))),
-        play(second, lead, list(learnt(first, lead))),
+        *(play(half, lead, list(learnt(learnt_on, lead))) for learnt_on in (first, second) for half in (first, second)),
     )
-    constant, known, one, other = _watched(games, progress)
-    return Bound(frontier(known), frontier([a + b for a, b in zip(one, other, strict=True)]), frontier(constant))
+    constant, known, first_own, first_judged, second_judged, second_own = _watched(games, progress)
+    by_first, by_second = chosen(first_own, first_judged), chosen(second_own, second_judged)
+    crossed = [one + other for one, other in zip(by_first, by_second, strict=True)]
+    return Bound(frontier(known), frontier(crossed), frontier(constant))
+
+
+def chosen(own: Sequence[Played], judged: Sequence[Played]) -> list[Played]:
+    """For each of `CHOSEN_FOR` what the controller gets elsewhere that has it with the least p95 on its own half."""
+    points = [point_of(one) for one in own]
+
+    def best(utilisation: float) -> int:
+        enough = [place for place, point in enumerate(points) if point.utilisation >= utilisation]
+        most = max(range(len(points)), key=lambda place: points[place].utilisation)
+        return min(enough, key=lambda place: points[place].p95_s, default=most)
+
+    return [judged[best(utilisation)] for utilisation in CHOSEN_FOR]
 
 
 class TooShortError(ValueError):

@@ -55,6 +55,11 @@ pub trait BearerConfig: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether it regulates what passes by itself, so that no regulator stands beside it.
+    fn regulates(&self) -> bool {
+        false
+    }
+
     /// What the channel is like in the mean: the rate of a direction, and the delay of both together.
     ///
     /// # Errors

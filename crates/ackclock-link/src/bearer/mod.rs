@@ -19,6 +19,7 @@ ackclock_core::registry! {
         "links" => LinksConfig,
         "umts-rlc-am" => crate::UmtsRlcAmConfig,
         "observed" => crate::ObservedConfig,
+        "autorate" => crate::AutorateConfig,
     }
 }
 

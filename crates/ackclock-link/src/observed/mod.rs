@@ -277,15 +277,8 @@ impl Bearer for Observed {
     }
 
     fn view(&mut self, now: Time, direction: Direction, flow: FlowId) -> LinkView {
-        let nothing = LinkView {
-            waiting: Load::NONE,
-            in_transmission: Load::NONE,
-            unacknowledged: Load::NONE,
-            capacity: Capacity::Unlimited,
-            rate: Rate::ZERO,
-        };
         let Some(user) = self.users.get(&self.user_of(flow)).filter(|_| direction == Direction::Down) else {
-            return LinkView { capacity: self.share(now, flow), ..nothing };
+            return LinkView { capacity: self.share(now, flow), ..LinkView::NOTHING };
         };
         let bytes = match self.left_when {
             Left::Estimated => user.waiting(now),
@@ -294,7 +287,7 @@ impl Bearer for Observed {
         let packets = bytes.div_ceil(u64::from(user.payload())) as u32;
         let waiting = if packets > 0 { Load { packets, bytes } } else { Load::NONE };
         let rate = Rate::from_bps((user.mean_rate(now, flow) * 8.0) as u64);
-        LinkView { waiting, capacity: self.share(now, flow), rate, ..nothing }
+        LinkView { waiting, capacity: self.share(now, flow), rate, ..LinkView::NOTHING }
     }
 
     fn waiting(&mut self, _: Time, _: Direction) -> Load {

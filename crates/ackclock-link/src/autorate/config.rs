@@ -1,0 +1,81 @@
+//! The table of the bearer.
+
+use ackclock_core::{Config, ConfigError, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Autorate;
+use super::controller::Controller;
+use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Nominal, Side};
+
+/// A box that shapes what passes to a rate that it steers by the round-trip time and the load, as cake-autorate documents it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AutorateConfig {
+    /// Where the box stands: "network", before the queue, or "mobile", behind it.
+    pub side: Side,
+    /// The rate is never lower.
+    pub min: Rate,
+    /// The rate in the beginning, to which it goes back where there is little to carry.
+    pub base: Rate,
+    /// The rate is never higher.
+    pub max: Rate,
+    /// A round trip is late where half of it is longer by so much than half of the usual one, and a full packet at the rate of the shaper.
+    pub late: Span,
+}
+
+impl Default for AutorateConfig {
+    fn default() -> Self {
+        Self {
+            side: Side::Network,
+            min: Rate::from_bps(5_000_000),
+            base: Rate::from_bps(20_000_000),
+            max: Rate::from_bps(80_000_000),
+            late: Span::from_millis(30),
+        }
+    }
+}
+
+impl Config for AutorateConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.min == Rate::ZERO {
+            return Err(ConfigError::new("min", "a shaper of no rate carries nothing; at least 1bit/s"));
+        }
+        if self.base < self.min || self.base > self.max {
+            let message = format!("{} is not from `min`, {}, to `max`, {}", self.base, self.min, self.max);
+            return Err(ConfigError::new("base", message));
+        }
+        if self.late == Span::ZERO {
+            return Err(ConfigError::new("late", "0s: then every round trip is late"));
+        }
+        Ok(())
+    }
+}
+
+impl BearerConfig for AutorateConfig {
+    fn uses_links(&self) -> bool {
+        false
+    }
+
+    fn observes(&self) -> Option<Side> {
+        Some(self.side)
+    }
+
+    fn regulates(&self) -> bool {
+        true
+    }
+
+    /// What it begins with.
+    fn nominal(&self, _: Direction, _: &BearerLinks, _: &dyn Files) -> Result<Nominal, ConfigError> {
+        Ok(Nominal { rate: self.base, delay: Span::ZERO })
+    }
+
+    fn gauges(&self) -> &'static [&'static str] {
+        &["shaper_rate_bps", "achieved_rate_bps", "usual_round_trip_ms", "late_ms"]
+    }
+
+    fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
+        let bearer = Autorate::new(self.side, Controller::new(self), &context);
+        Ok(AnyBearer::Other(Box::new(bearer)))
+    }
+}

@@ -1,0 +1,107 @@
+//! Round trips through the queue of others, from the timestamps of TCP (RFC 7323 section 3): from the passing of a segment in one direction
+//! until the first that echoes its clock, or a later one, passes in the other.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Segment, Span, Time};
+
+/// The clock of one end of a flow, as a box sees it pass.
+#[derive(Debug, Default)]
+pub(super) struct RoundTrips {
+    /// The latest value of the clock that passed.
+    latest: Option<u32>,
+    /// Values that no echo has reached, and when each passed first.
+    asked: VecDeque<(u32, Time)>,
+    /// When an echo passed last.
+    answered: Option<Time>,
+}
+
+/// Values are noted so far apart: what six pingers give that each send every 300 ms.
+const EVERY: Span = Span::from_millis(50);
+/// More are not remembered; the oldest go.
+const MOST: usize = 4096;
+
+impl RoundTrips {
+    /// A segment passes whose timestamps will be echoed.
+    pub(super) fn on_asked(&mut self, now: Time, segment: &Segment) {
+        let Some(timestamps) = segment.timestamps() else { return };
+        let is_new = self.latest.is_none_or(|latest| is_after(timestamps.value, latest));
+        if !is_new {
+            return;
+        }
+        self.latest = Some(timestamps.value);
+        if self.asked.back().is_none_or(|(_, at)| now.since(*at) >= EVERY) {
+            if self.asked.len() == MOST {
+                self.asked.pop_front();
+            }
+            self.asked.push_back((timestamps.value, now));
+        }
+    }
+
+    /// A segment passes that may be an echo: the round trip of the latest value that it answers first. It tells nothing where none came for most
+    /// of that time: its source had paused.
+    pub(super) fn on_answer(&mut self, now: Time, segment: &Segment) -> Option<Span> {
+        let echo = segment.timestamps()?.echo;
+        let paused = self.answered.replace(now).map_or(Span::ZERO, |last| now.since(last));
+        let mut asked = None;
+        while let Some((value, at)) = self.asked.front().filter(|(value, _)| !is_after(*value, echo)) {
+            let _ = value;
+            asked = Some(*at);
+            self.asked.pop_front();
+        }
+        asked.map(|at| now.since(at)).filter(|round_trip| paused <= *round_trip / 2)
+    }
+}
+
+/// Whether one value of a clock comes after another (RFC 7323 section 5.2).
+const fn is_after(one: u32, other: u32) -> bool {
+    one != other && one.wrapping_sub(other) < 1 << 31
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::{FlowId, Seq, Timestamps};
+
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn stamped(value: u32, echo: u32) -> Segment {
+        let mut segment = Segment::data(FlowId(0), Seq(0), 1000, 52);
+        segment.set_timestamps(Timestamps { value, echo });
+        segment
+    }
+
+    #[test]
+    fn the_first_echo_of_a_value_or_a_later_one_ends_its_round_trip() {
+        let mut trips = RoundTrips::default();
+        [(0, u32::MAX), (20, 5), (60, 9)].into_iter().for_each(|(millis, value)| {
+            trips.on_asked(at(millis), &stamped(value, 0));
+        });
+        let mut answer = |millis, echo| trips.on_answer(at(millis), &stamped(0, echo));
+        // The value of 20 ms came too soon after that of 0 ms, which was the last before the clock went round.
+        assert_eq!(answer(100, 5), Some(Span::from_millis(100)));
+        assert_eq!(answer(110, 5), None);
+        assert_eq!(answer(130, 9), Some(Span::from_millis(70)));
+    }
+
+    #[test]
+    fn a_source_that_had_paused_tells_nothing() {
+        let mut trips = RoundTrips::default();
+        let _ = trips.on_answer(at(0), &stamped(0, 0));
+        trips.on_asked(at(0), &stamped(1, 0));
+        assert_eq!(trips.on_answer(at(3000), &stamped(0, 1)), None);
+        trips.on_asked(at(3010), &stamped(2, 0));
+        assert_eq!(trips.on_answer(at(3020), &stamped(0, 1)), None);
+        assert_eq!(trips.on_answer(at(3050), &stamped(0, 2)), None, "30 ms of 40 without any");
+    }
+
+    #[test]
+    fn nothing_grows_without_bound() {
+        let mut trips = RoundTrips::default();
+        (0..70_000u32).for_each(|value| trips.on_asked(at(u64::from(value) * 60), &stamped(value, 0)));
+        assert!(trips.asked.len() <= MOST);
+    }
+}
