@@ -177,6 +177,8 @@ impl Edge {
             self.dropped_up(segment, out);
         }
         self.note_due();
+        // What a link tells late has an instant in the past; nobody goes back to that.
+        self.bearer_due = self.bearer_due.max(now);
     }
 
     /// Does whatever is due at `now`.

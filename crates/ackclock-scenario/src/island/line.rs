@@ -100,29 +100,26 @@ impl Line {
 
     /// Does everything that is due up to and at `until`, or at the instant at which a host has news.
     fn run(&mut self, mut until: Time) {
-        let mut now = self.now;
         loop {
             let Beyond { up, clients, .. } = &self.beyond;
             let (servers, edge) = (self.servers.due(), self.edge.due());
             let wires = up.due().min(self.down.due());
-            let due = servers.min(wires).min(edge).min(clients.due());
-            if due > until {
+            let now = servers.min(wires).min(edge).min(clients.due());
+            if now > until {
                 self.now = until;
                 return;
             }
-            // A box may name an instant that has passed; time itself never goes back.
-            now = now.max(due);
             self.beyond.events += 1;
             // Ties go to the box that stands first, as they do to the lowest node of an engine.
-            if servers == due {
+            if servers == now {
                 let Self { servers, down, beyond, .. } = self;
                 servers.run(now, &mut Down { now, wires: down, events: &mut beyond.events });
                 if servers.has_events() {
                     until = now;
                 }
-            } else if wires == due {
+            } else if wires == now {
                 self.arrive(now);
-            } else if edge == due {
+            } else if edge == now {
                 self.run_edge(now);
             } else {
                 let Beyond { clients, uplink, .. } = &mut self.beyond;
