@@ -36,6 +36,8 @@ FIRST_BEGIN_S, STEP_S = 2.0, 0.37
 APART, MORE_RUNS = 10.0, 9
 # Simulated runs of a cell, and within how much of the kernel's beginnings they begin.
 STARTS, AROUND_S = 60, 0.07
+# A link that carries fewer packets than this in the time of a cell says nothing: a draw may begin in a long outage.
+LEAST_PACKETS = 100
 PROGRAMS = Path(__file__).with_name("programs.py")
 
 
@@ -58,6 +60,7 @@ def main() -> int:
     cells = usable([*fixed(given), *(cell for cell in draws.values() if cell.sender.ours in given.senders)])
     print(f"{len(cells)} cells; drawn from {commit}{' (sources changed since)' if drawn.changed() else ''}")
     worlds = Worlds(given.out, cells)
+    cells = [cell for cell in cells if worlds.carries(cell)]
     load = [os.getloadavg()[0]]
     real = measured(worlds, cells, given.runs, given.jobs)
     load.append(os.getloadavg()[0])
@@ -199,6 +202,14 @@ class Worlds:
         end = start + job.cell.seconds
         until = [self.simulated_capacity_bps(job, time) * time for time in (start, end)]
         return (until[1] - until[0]) / job.cell.seconds * 1448 / 1500
+
+    def carries(self, cell: Cell) -> bool:
+        """Whether the link of a cell carries enough to tell something; says so where it does not."""
+        seconds = FIRST_BEGIN_S + cell.seconds
+        packets = self.simulated_capacity_bps(Job(cell, 1), seconds) * seconds / 8 / 1500
+        if packets < LEAST_PACKETS:
+            print(f"skipped: {' '.join(cell.words())}: the link carries {packets:.0f} packets in {seconds:.0f} s")
+        return packets >= LEAST_PACKETS
 
     def simulated_capacity_bps(self, job: Job, duration: float) -> float:
         """What the link could have carried from its beginning on."""

@@ -9,16 +9,17 @@
 //! ## What it does
 //! Two bounds, of which the smaller holds. The threshold rises by two segments for each that arrives, but out of order only
 //! with SACK, and not into what waits behind gaps. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
-//! double; bytes behind a gap come on top, and what waits there takes room of the window. Its right edge never moves back. A sender without SACK, which repairs one loss a round trip and so
+//! double; bytes behind a gap come on top. Nothing shrinks. A sender without SACK, which repairs one loss a round trip and so
 //! delivers little in order, meets the threshold.
 //!
 //! ## Differences from the source
-//! Counts payload; the source counts memory, and takes half of it for payload.
+//! Counts payload; the source counts memory, and takes half of it for payload. There what waits behind gaps also takes room
+//! of the window that is offered; counted in payload that stopped senders without SACK earlier than the kernel's.
 //!
 //! ## Validation
 //! By hand (tests below); the window of a captured download without SACK, which rises by two segments a round trip.
 
-use ackclock_core::{Seq, Span, Time};
+use ackclock_core::{Span, Time};
 
 /// First window, bytes: half of the memory that Linux gives to a new connection.
 const FIRST: u32 = 65_536;
@@ -36,8 +37,6 @@ pub(super) struct Autotune {
     most: u32,
     threshold: u32,
     clamp: u32,
-    /// The right edge of the window that was offered.
-    edge: Option<Seq>,
     /// Most that was read in a round trip.
     space: u32,
     /// What has been read.
@@ -76,21 +75,12 @@ impl Autotune {
         let clamp = FIRST_CLAMP.min(most);
         let space = (FIRST_ROUND * mss).min(threshold).max(1);
         let (read, mark, since, echo, round_trip) = (0, 0, Time::ZERO, None, None);
-        Self { mss, most, threshold, clamp, edge: None, space, read, mark, since, echo, round_trip }
+        Self { mss, most, threshold, clamp, space, read, mark, since, echo, round_trip }
     }
 
-    /// The first window, bytes.
+    /// The window, bytes.
     pub(super) fn window(&self) -> u32 {
         self.threshold
-    }
-
-    /// The window to offer where `next` is expected and `held` bytes wait behind gaps, which take of the room. The right edge never
-    /// moves back.
-    pub(super) fn offer(&mut self, next: Seq, held: u32) -> u32 {
-        let edge = next + self.threshold.min(self.clamp.saturating_sub(held));
-        let edge = self.edge.filter(|&before| edge.before(before)).unwrap_or(edge);
-        self.edge = Some(edge);
-        edge.since(next)
     }
 
     /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
@@ -176,17 +166,6 @@ mod tests {
         tune.on_data(&Arrival { ahead: 5000, ..arrival(150, 1000) });
         tune.on_data(&arrival(160, 31_000));
         assert_eq!(tune.space, 31_000);
-    }
-
-    #[test]
-    fn what_waits_behind_gaps_takes_room_and_the_right_edge_does_not_move_back() {
-        let mut tune = Autotune::new(MSS, 0, 1_000_000);
-        // The clamp is 81 920: 30 000 of it are taken.
-        assert_eq!(tune.offer(Seq(0), 0), 65_000);
-        assert_eq!(tune.offer(Seq(0), 30_000), 65_000, "it was offered");
-        assert_eq!(tune.offer(Seq(1000), 30_000), 64_000);
-        assert_eq!(tune.offer(Seq(20_000), 30_000), 51_920);
-        assert_eq!(tune.offer(Seq(50_000), 0), 65_000);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Receiver {
         if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, held, counts, echo }) {
             self.quick.on_growth();
         }
-        self.window_field = field(autotune.offer(self.next, self.ahead.bytes()), self.scale);
+        self.window_field = field(autotune.window(), self.scale);
     }
 }
 
