@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(controller.rate().as_bps(), 100_000_000, "two are none");
         carry(&mut controller, 202, 1, 1.0, 240);
         let fallen = controller.rate_bps;
-        assert!(fallen < 100e6 && fallen >= 75e6, "{fallen}");
+        assert!((75e6..100e6).contains(&fallen), "{fallen}");
         carry(&mut controller, 203, 5, 1.0, 240);
         assert_eq!(controller.rate_bps, fallen, "250 ms later");
         carry(&mut controller, 208, 1, 1.0, 240);
