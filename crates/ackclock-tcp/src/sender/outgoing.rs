@@ -33,6 +33,8 @@ pub(super) struct Outgoing {
     chunk: u32,
     /// Where what was sent again ends, while nothing else has left and more may.
     repeated: Option<Seq>,
+    /// Where the last part of a segment ends that left because of the peer's window.
+    short: Option<Seq>,
     /// The next one waits for an acknowledgement, or for a timer.
     deferred: bool,
 }
@@ -44,9 +46,15 @@ impl Outgoing {
         self.deferred = false;
     }
 
-    /// Whether a chunk has begun and is to have more segments.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.chunk > 0
+    /// Whether a part of a segment may end what leaves while `una` is the left edge: a chunk is under way, and no part sent before
+    /// is outstanding (Nagle's rule as tcp_minshall_check has it).
+    pub(super) fn may_end_short(&self, una: Seq) -> bool {
+        self.chunk > 0 && self.short.is_none_or(|end| end.at_or_before(una))
+    }
+
+    /// A part of a segment leaves, up to `end`.
+    pub(super) fn note_short(&mut self, end: Seq) {
+        self.short = Some(end);
     }
 
     /// Nothing more may leave for now.

@@ -117,7 +117,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered. Linux asks that of
         // whole chunks, and fills what is left of the window with the rest of one (tcp_mss_split_point).
-        let worthwhile = usable >= self.peer.largest / 2 || self.outgoing.is_under_way();
+        let worthwhile = usable >= self.peer.largest / 2 || self.outgoing.may_end_short(self.board.una());
         if usable > 0 && worthwhile { usable } else { 0 }
     }
 
@@ -168,6 +168,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let pushed = payload > 0 && self.buffer.pushes(segment.seq + payload);
         if self.config.stack == Stack::Linux && (self.ends_chunk(window) || pushed) {
             segment.flags |= Flags::PSH;
+        }
+        if payload < u32::from(self.mss) {
+            self.outgoing.note_short(segment.seq + payload);
         }
         self.push(now, &mut segment);
         out.pass(port, &segment);
