@@ -99,7 +99,7 @@ pub trait Bearer: Send {
     /// What the radio controller has to tell up to `now`.
     fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
-    /// From `now` on a direction has another medium, as [`Link::exchange`](crate::Link::exchange); only of a bearer of links is
+    /// From `now` on a direction has another medium, as [`Link::replace_medium`](crate::Link::replace_medium); only of a bearer of links is
     /// it asked.
     fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
 
