@@ -105,10 +105,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             && self.written(room + 1) > room
     }
 
-    /// Whether the segment that is acknowledged next left long enough ago.
+    /// Whether the next acknowledgement is expected within a millisecond, or half of a round trip where that is less.
     fn hears_soon(&self, now: Time) -> bool {
-        let half = self.rtt.srtt().map_or(Span::ZERO, |srtt| srtt / 2);
-        self.board.sent().front().is_some_and(|head| now.since(head.sent_at) >= half)
+        let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
+        let soon = now + (srtt / 2).min(JUST_NOW);
+        self.board.sent().front().is_some_and(|head| head.sent_at + srtt <= soon)
     }
 
     /// Segments of a chunk that no window cuts short (tcp_tso_autosize).
