@@ -14,7 +14,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let copy = root.join("target").join("skeletons");
     copy_workspace(root, &copy)?;
     for kind in skeleton::kinds() {
-        let file = skeleton::write(&copy, kind, "skeleton-under-test")?;
+        // Kinds that share a folder need a name each.
+        let file = skeleton::write(&copy, kind, &format!("{kind}-under-test"))?;
         println!("{kind}: {}", file.display());
     }
     // The regulator that the tutorial writes, from its skeleton to the whole file.
