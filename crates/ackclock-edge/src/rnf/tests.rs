@@ -5,8 +5,6 @@ use crate::STEERINGS;
 use ackclock_core::{Config as _, ReportReason};
 use serde_json::{Value, json};
 
-mod any;
-
 const MSS: u32 = 960;
 
 fn ms(millis: u64) -> Time {
