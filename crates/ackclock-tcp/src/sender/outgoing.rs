@@ -1,7 +1,8 @@
 //! How what goes out leaves: in chunks.
 //!
-//! What may be sent leaves in chunks of two segments and more, which the device splits (TSO); the last segment of each carries PSH. A
-//! receiver that reads at once acknowledges it at once, so ACKs keep step with the chunks.
+//! What may be sent leaves in chunks of two segments and more, which the device splits (TSO), but no more than half of the window;
+//! the last segment of each carries PSH. A receiver that reads at once acknowledges it at once, so ACKs keep step with the chunks.
+//! A chunk that the window cuts short waits for an ACK that is a millisecond away at most.
 
 use ackclock_core::{Seq, Span, Time};
 
@@ -33,7 +34,7 @@ pub(super) struct Outgoing {
     chunk: u32,
     /// Where what was sent again ends, while nothing else has left and more may.
     repeated: Option<Seq>,
-    /// Where the last part of a segment ends that left because of the peer's window.
+    /// Where the last new segment ends that was less than a full one.
     short: Option<Seq>,
     /// The next one waits for an acknowledgement, or for a timer.
     deferred: bool,
