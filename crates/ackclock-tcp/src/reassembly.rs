@@ -120,6 +120,14 @@ impl Reassembly {
         }
     }
 
+    /// Whether `newest` ranges were touched after that which `arrival` joins, or it joins none and there are so many.
+    pub(crate) fn joins_none_of(&self, newest: usize, arrival: SackBlock) -> bool {
+        let (first, after) = self.touched_by(arrival);
+        let age = |range: &Range| self.arrivals.wrapping_sub(range.stamp);
+        let joined = self.ranges[first..after].iter().map(age).min().unwrap_or(u32::MAX);
+        self.ranges.iter().filter(|range| age(range) < joined).count() >= newest
+    }
+
     /// The ranges that overlap `arrival` or lie beside it, as indices `first..after`.
     fn touched_by(&self, arrival: SackBlock) -> (usize, usize) {
         // Behind a gap segments come in order: the last range grows at its end.
@@ -156,6 +164,18 @@ mod tests {
         }
         reassembly.insert(block(40, 45), 0, 0);
         assert_eq!(reported(&reassembly), [block(30, 45), block(70, 80), block(50, 60)]);
+    }
+
+    #[test]
+    fn what_joins_none_of_the_two_newest_is_told_from_what_does() {
+        let mut reassembly = Reassembly::default();
+        assert!(!reassembly.joins_none_of(2, block(10, 20)), "there are none");
+        reassembly.insert(block(10, 20), 0, 0);
+        reassembly.insert(block(30, 40), 0, 0);
+        assert!(reassembly.joins_none_of(2, block(50, 60)), "a third");
+        reassembly.insert(block(50, 60), 0, 0);
+        let joins_none = [10, 20, 40, 60].map(|left| reassembly.joins_none_of(2, block(left, left + 5)));
+        assert_eq!(joins_none, [true, true, false, false]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use ackclock_core::{Flags, SackBlock, Segment, Time, Timestamps};
 
+use super::window::Policy;
 use super::{AckPolicy, INITIAL, Receiver, clock, merge};
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 
@@ -11,20 +12,40 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn acknowledge_in_order(&mut self, now: Time, flags: Flags, out: &mut impl FnMut(&Segment)) {
         self.unacknowledged += 1;
-        let urges = flags.intersects(Flags::PSH | Flags::CWR);
-        match self.config.acks {
-            AckPolicy::Delayed { .. } if self.quick.is_on() || urges && self.quick.is_used() => {}
-            AckPolicy::Delayed { count, timeout, .. }
-                if self.unacknowledged < count && self.end.is_none() =>
-            {
-                if self.deadline == Time::NEVER {
-                    self.deadline = now + timeout;
-                }
+        if let AckPolicy::Delayed { count, timeout, .. } = self.config.acks
+            && !self.quick.is_on()
+            && self.end.is_none()
+        {
+            let due = if self.quick.is_used() {
+                self.due_when_read(now, flags, count)
+            } else if self.unacknowledged < count {
+                Time::NEVER
+            } else {
+                now
+            };
+            if due > now {
+                // The timer runs from the first that it waits for.
+                let timer = if self.deadline == Time::NEVER { now + timeout } else { self.deadline };
+                self.deadline = due.min(timer);
                 return;
             }
-            _ => {}
         }
         self.acknowledge(now, None, out);
+    }
+
+    /// When what has arrived is acknowledged as Linux does it, if no timer is earlier: by the arrival itself if there are `count`
+    /// segments and the window is not smaller for what is unread, else when the program has read them or what is pushed.
+    fn due_when_read(&self, now: Time, flags: Flags, count: u32) -> Time {
+        let enough = self.unacknowledged >= count;
+        if !enough && !flags.intersects(Flags::CWR | Flags::PSH) {
+            return Time::NEVER;
+        }
+        match self.policy.as_deref() {
+            Some(Policy::Tuned(autotune)) if !flags.intersects(Flags::CWR) => {
+                if enough && autotune.offers_as_much(now) { now } else { autotune.reads_until() }
+            }
+            _ => now,
+        }
     }
 
     /// RFC 5681 section 4.2 for a segment that repeats, came out of order or filled a gap: at once, unless merged with those that follow.

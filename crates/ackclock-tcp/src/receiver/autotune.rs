@@ -8,7 +8,7 @@
 //!
 //! ## What it does
 //! Two bounds, of which the smaller holds. The threshold rises by two segments for each that arrives, but out of order only
-//! with SACK, and not into what waits behind gaps. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
+//! with SACK, and not into what waits behind gaps or to be read. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
 //! double; bytes behind a gap come on top. Nothing shrinks. A sender without SACK, which repairs one loss a round trip and so
 //! delivers little in order, meets the threshold.
 //!
@@ -20,6 +20,8 @@
 //! By hand (tests below); the window of a captured download without SACK, which rises by two segments a round trip.
 
 use ackclock_core::{Span, Time};
+
+use super::reading::Reading;
 
 /// First window, bytes: half of the memory that Linux gives to a new connection.
 const FIRST: u32 = 65_536;
@@ -39,9 +41,10 @@ pub(super) struct Autotune {
     clamp: u32,
     /// Most that was read in a round trip.
     space: u32,
-    /// What has been read.
-    read: u64,
-    /// What had been read when this round trip began, and when that was.
+    /// What has come in order.
+    delivered: u64,
+    reading: Reading,
+    /// What had come when this round trip began, and when that was.
     mark: u64,
     since: Time,
     /// The timestamp that was echoed last.
@@ -74,8 +77,9 @@ impl Autotune {
         let threshold = ((FIRST / offered).max(1) * offered).min(most);
         let clamp = FIRST_CLAMP.min(most);
         let space = (FIRST_ROUND * mss).min(threshold).max(1);
-        let (read, mark, since, echo, round_trip) = (0, 0, Time::ZERO, None, None);
-        Self { mss, most, threshold, clamp, space, read, mark, since, echo, round_trip }
+        let (mark, since, echo, round_trip) = (0, Time::ZERO, None, None);
+        let (delivered, reading) = (0, Reading::default());
+        Self { mss, most, threshold, clamp, space, delivered, reading, mark, since, echo, round_trip }
     }
 
     /// The window, bytes.
@@ -83,19 +87,32 @@ impl Autotune {
         self.threshold
     }
 
+    /// Whether the window would be as large as it is although data waits to be read at `now`.
+    pub(super) fn offers_as_much(&self, now: Time) -> bool {
+        self.threshold <= self.clamp.saturating_sub(self.reading.unread(now, self.delivered))
+    }
+
+    /// When the program will have read what has come.
+    pub(super) fn reads_until(&self) -> Time {
+        self.reading.until()
+    }
+
     /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
-        // The memory of the segment itself counts too.
-        let room = self.clamp.saturating_sub(arrival.held + self.mss);
+        // What is not read counts too, and the memory of the segment itself.
+        let unread = self.reading.unread(arrival.now, self.delivered);
+        let room = self.clamp.saturating_sub(arrival.held.saturating_add(unread).saturating_add(self.mss));
         let grows = arrival.counts && self.threshold < room;
         if grows {
             self.threshold = self.threshold.saturating_add(RISE * self.mss).min(room);
         }
         if let Some((echo, sample)) = arrival.echo {
-            self.time(echo, sample);
+            self.time(echo, sample, unread > 0);
         }
         let before = self.space;
-        if std::mem::replace(&mut self.read, arrival.delivered) != arrival.delivered {
+        if self.delivered != arrival.delivered {
+            self.reading.on_data(arrival.now, self.delivered);
+            self.delivered = arrival.delivered;
             self.on_read(arrival);
         }
         if self.space > before || arrival.ahead > 0 {
@@ -116,12 +133,13 @@ impl Autotune {
         }
     }
 
-    /// Of segments that echo the same timestamp the first one alone is timed: the others followed it out of the sender.
-    fn time(&mut self, echo: u32, sample: Span) {
-        if self.echo.replace(echo) == Some(echo) {
+    /// Of segments that echo the same timestamp the first one alone is timed: the others followed it out of the sender. One that
+    /// comes while others wait to be read has waited for them on its way: it can only tell a shorter round trip.
+    fn time(&mut self, echo: u32, sample: Span, waits: bool) {
+        let known = self.round_trip.unwrap_or(sample);
+        if self.echo.replace(echo) == Some(echo) || waits && sample >= known {
             return;
         }
-        let known = self.round_trip.unwrap_or(sample);
         // A shorter one is believed at once.
         self.round_trip = Some(if sample < known { sample } else { (known * 7 + sample) / 8 });
     }
@@ -139,6 +157,10 @@ mod tests {
     use super::*;
 
     const MSS: u16 = 1000;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
 
     fn arrival(ms: u64, delivered: u64) -> Arrival {
         let now = Time::ZERO + Span::from_millis(ms);
@@ -171,12 +193,25 @@ mod tests {
     #[test]
     fn the_threshold_does_not_rise_into_what_waits_behind_gaps() {
         let mut tune = Autotune::new(MSS, 0, 1_000_000);
+        let mut ms = 0;
         let windows = [10_000, 10_000, 10_000, 10_000, 0].map(|held| {
-            tune.on_data(&Arrival { held, ..arrival(10, 1000) });
+            ms += 10;
+            tune.on_data(&Arrival { held, ..arrival(ms, 1000) });
             tune.window()
         });
         // From 65 000 by 2000 each, up to 81 920 - 10 000 - 1000.
         assert_eq!(windows, [67_000, 69_000, 70_920, 70_920, 72_920]);
+    }
+
+    #[test]
+    fn nor_into_what_waits_to_be_read() {
+        let mut tune = Autotune::new(MSS, 0, 1_000_000);
+        (1..=7).for_each(|n| drop(tune.on_data(&arrival(10 * n, n * 1000))));
+        // 65 000 and 7 * 2000; 81 920 less two that wait and that which comes leave nothing.
+        let bunch = [8, 9, 10].map(|n| (tune.on_data(&arrival(80, n * 1000)), tune.window()));
+        assert_eq!(bunch, [(true, 80_920), (false, 80_920), (false, 80_920)]);
+        assert!(!tune.offers_as_much(ms(80)));
+        assert!(tune.offers_as_much(ms(81)), "it has been read");
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! When acknowledgements of what arrives out of order are merged.
 //!
 //! As Linux does with SACK (compressed ACKs): the first three for each left edge leave at once, the following wait for each
-//! other for a millisecond. (Linux waits for no more than a third of the round trip.)
+//! other for a millisecond, but not for what would hide the third last block (tcp_sack_new_ofo_skb): a SACK that tells three
+//! blocks may be lost, and then two are told again. (Linux waits for no more than a third of the round trip.)
 
-use ackclock_core::{Seq, Span};
+use ackclock_core::{SackBlock, Seq, Span};
+
+use crate::reassembly::Reassembly;
 
 /// How long the first of those that wait does (tcp_comp_sack_delay_ns).
 pub(super) const WAIT: Span = Span::from_millis(1);
 /// That leave at once: DupThresh.
 const AT_ONCE: u8 = 3;
+/// Blocks that the next acknowledgement tells beside a new one (TCP_SACK_BLOCKS_EXPECTED).
+const TOLD: usize = 2;
 /// That wait at most (tcp_comp_sack_nr).
 const MOST: u8 = 44;
 
@@ -36,6 +41,12 @@ impl Merge {
         }
         self.waiting += 1;
         true
+    }
+
+    /// Whether what waits leaves before `arrival` joins those `ahead` of a gap.
+    #[inline]
+    pub(super) fn ends_before(&self, arrival: SackBlock, ahead: &Reassembly) -> bool {
+        self.waiting > 0 && ahead.joins_none_of(TOLD, arrival)
     }
 
     /// An acknowledgement leaves.

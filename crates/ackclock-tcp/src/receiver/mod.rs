@@ -28,6 +28,7 @@ mod config;
 mod handshake;
 mod merge;
 mod quick;
+mod reading;
 mod unread;
 mod window;
 
@@ -173,6 +174,9 @@ impl Receiver {
             self.acknowledge_in_order(now, seg.flags, out);
         } else {
             let held = self.ahead.bytes();
+            if self.merge.ends_before(SackBlock { left: seg.seq, right: seg.end() }, &self.ahead) {
+                self.acknowledge(now, None, out);
+            }
             let duplicate = self.place(now, seg);
             self.tune(now, seg, in_order || self.config.sack && duplicate.is_none(), held);
             self.acknowledge_out_of_order(now, duplicate, out);
