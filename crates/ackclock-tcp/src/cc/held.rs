@@ -15,7 +15,7 @@
 //! ## Validation
 //! Tests below, and the senders of a relay in `tests/steered.rs`.
 
-use ackclock_core::{Rate, Setting, Time};
+use ackclock_core::{Rate, Setting, Span, Time};
 
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, RenewControl};
 use crate::config::{Halves, SenderConfig};
@@ -74,6 +74,12 @@ impl CongestionControl for Held {
         match &mut self.hold {
             Some(hold) => hold.timed_out = false,
             None => self.own.on_ack(sample),
+        }
+    }
+
+    fn on_established(&mut self, now: Time, round_trip: Span) {
+        if self.hold.is_none() {
+            self.own.on_established(now, round_trip);
         }
     }
 

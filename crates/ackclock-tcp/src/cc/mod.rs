@@ -141,6 +141,9 @@ pub trait CongestionControl: Send {
     /// An ACK delivered something.
     fn on_ack(&mut self, sample: &AckSample);
 
+    /// The handshake is over; it told a round-trip time.
+    fn on_established(&mut self, _now: Time, _round_trip: Span) {}
+
     /// A duplicate ACK that delivered nothing known (no SACK): Westwood counts it, most do not care.
     fn on_duplicate(&mut self, _sample: &AckSample) {}
 

@@ -153,7 +153,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             rate.on_app_limited(0);
         }
         if let Some(sent_at) = acked.newest {
-            self.take_rtt(now.since(sent_at));
+            let round_trip = now.since(sent_at);
+            self.take_rtt(round_trip);
+            self.cc.on_established(now, round_trip);
         }
         if self.past.lost_syns > 0 {
             // RFC 5681 section 3.1: the initial window is then one segment.

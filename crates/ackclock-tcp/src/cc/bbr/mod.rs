@@ -12,7 +12,7 @@
 //! ## Differences from the source
 //! - The first phase of the gain cycle is chosen by the instant, not drawn.
 //! - The first pacing rate is set again at the first round-trip time, as Linux does; the draft would keep the guess of
-//!   1 ms until the pipe is full.
+//!   1 ms until the pipe is full. In Linux the handshake tells it, and its packets are small.
 //! - While the first round of a recovery conserves packets the window is what is in flight and what was just delivered;
 //!   the draft subtracts each loss from the window, which comes to the same. Later losses of the same recovery are
 //!   subtracted as Linux does it (`losses`) alone.
@@ -216,13 +216,18 @@ impl Bbr {
         app_limited
     }
 
+    /// The first round-trip time is known.
+    fn begin_timing(&mut self, now: Time, round_trip: Span) {
+        self.round_trip = Some(round_trip);
+        self.round_trip_at = now;
+        self.init_pacing_rate(round_trip);
+    }
+
     /// BBRUpdateRTprop; whether the old value was out of date.
     fn update_round_trip(&mut self, sample: &AckSample) -> bool {
         let Some(known) = self.round_trip else {
             if let Some(first) = sample.rtt {
-                self.round_trip = Some(first);
-                self.round_trip_at = sample.now;
-                self.init_pacing_rate(first);
+                self.begin_timing(sample.now, first);
             }
             return false;
         };
@@ -319,6 +324,13 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
+    fn on_established(&mut self, now: Time, round_trip: Span) {
+        // The draft times segments alone.
+        if self.stack == Stack::Linux {
+            self.begin_timing(now, round_trip);
+        }
+    }
+
     fn on_ack(&mut self, sample: &AckSample) {
         let app_limited = self.update_bottleneck(sample);
         self.update_policer(sample);
@@ -534,6 +546,17 @@ mod tests {
 
     fn within(got: f64, expected: f64, share: f64) {
         assert!((got / expected - 1.0).abs() <= share, "{got} is not within {share} of {expected}");
+    }
+
+    #[test]
+    fn the_handshake_tells_bbr_of_linux_a_round_trip_and_a_rate() {
+        let known = [Stack::Linux, Stack::Rfc].map(|stack| {
+            let mut bench = Bench::with(&BbrConfig::default(), stack);
+            bench.bbr.on_established(Time::ZERO, ROUND_TRIP);
+            (bench.bbr.round_trip, bench.bbr.pacing_rate.as_bps())
+        });
+        // Ten segments of 1000 bytes in 40 ms, or in the millisecond that is guessed, with the gain of STARTUP.
+        assert_eq!(known, [(Some(ROUND_TRIP), 5_770_780), (None, 230_831_207)]);
     }
 
     #[test]
