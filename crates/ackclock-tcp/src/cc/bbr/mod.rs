@@ -274,14 +274,15 @@ impl Bbr {
         pairs.saturating_mul(2).saturating_mul(self.mss)
     }
 
-    /// Bytes in the network when pacing lets the next segment go, where `in_flight` are now. Linux asks for then.
+    /// Bytes in the network when pacing lets the next segment go, where `in_flight` are now. Linux asks for then, and counts whole
+    /// segments delivered.
     fn in_flight_at_departure(&self, sample: &AckSample, in_flight: u32) -> u32 {
         if self.stack == Stack::Rfc {
             return in_flight;
         }
         let leaves = if self.pacing_gain > 1.0 { self.quantum() } else { 0 };
         let delivered = u32::try_from(self.rate().bytes_in(sample.paced_for)).unwrap_or(u32::MAX);
-        in_flight.saturating_add(leaves).saturating_sub(delivered)
+        in_flight.saturating_add(leaves).saturating_sub(delivered - delivered % self.mss)
     }
 
     /// BBRSetSendQuantum, bytes.
