@@ -154,6 +154,18 @@ impl Scoreboard {
         None
     }
 
+    /// Whether something that was sent more than once has not arrived, as far as SACK tells.
+    pub fn holds_repeated(&self) -> bool {
+        let mut from = self.sent.first();
+        while let Some(index) = self.hole(from, self.sent.end()) {
+            if self.sent.get(index).marks.has(Marks::REPEATED) {
+                return true;
+            }
+            from = index + 1;
+        }
+        false
+    }
+
     /// Adds new data of `len` bytes behind everything sent before.
     pub fn push(&mut self, now: Time, len: u16, marks: Marks) -> Index {
         let index = self.sent.end();

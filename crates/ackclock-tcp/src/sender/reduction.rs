@@ -87,10 +87,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.detectors.repeats.watch(cause, self.board.una());
         }
         self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
-        // Linux judges by the first retransmission, until all losses are repaired.
+        // Linux judges by the first retransmission, until all losses are repaired, and by none where one from before this reduction
+        // is outstanding: an echo of that one would prove nothing (tcp_any_retrans_done).
         let judged = self.config.stack == Stack::Linux
-            && cause == Congestion::Timeout
-            && self.recovery.phase() != Phase::Open;
+            && (cause == Congestion::Timeout && self.recovery.phase() != Phase::Open
+                || cause == Congestion::FastRetransmit && self.board.holds_repeated());
         if self.timestamps == Switch::On && !self.detectors.echoes.watches(cause) && !judged {
             self.detectors.echoes.watch(cause, self.stamp(now));
             self.undo.on_reduction(&Before {
