@@ -49,14 +49,21 @@ impl Receiver {
     }
 
     /// RFC 5681 section 4.2 for a segment that repeats, came out of order or filled a gap: at once, unless merged with those that follow.
+    /// What is `waiting` leaves before it where it would tell less with it.
     pub(super) fn acknowledge_out_of_order(
         &mut self,
         now: Time,
         duplicate: Option<SackBlock>,
+        waiting: Option<Segment>,
         out: &mut impl FnMut(&Segment),
     ) {
         let told_by_sack = self.config.sack && duplicate.is_none() && !self.ahead.is_empty();
         if told_by_sack && self.quick.is_used() && !self.quick.is_on() && self.merge.waits(self.next) {
+            if let Some(ack) = waiting {
+                self.deadline = Time::NEVER;
+                self.merge.begin_again();
+                out(&ack);
+            }
             self.deadline = self.deadline.min(now + merge::WAIT);
             return;
         }
@@ -98,7 +105,7 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn ack_with_options(&self, now: Time, duplicate: Option<SackBlock>) -> Segment {
+    pub(super) fn ack_with_options(&self, now: Time, duplicate: Option<SackBlock>) -> Segment {
         let mut ack = self.plain_ack();
         if self.config.timestamps {
             ack.set_timestamps(Timestamps { value: clock(now), echo: self.echo.unwrap_or(0) });

@@ -49,6 +49,11 @@ impl Merge {
         self.waiting > 0 && ahead.joins_none_of(TOLD, arrival)
     }
 
+    /// All that waited but the last leave.
+    pub(super) fn begin_again(&mut self) {
+        self.waiting = 1;
+    }
+
     /// An acknowledgement leaves.
     pub(super) fn on_ack(&mut self) {
         self.waiting = 0;

@@ -174,12 +174,12 @@ impl Receiver {
             self.acknowledge_in_order(now, seg.flags, out);
         } else {
             let held = self.ahead.bytes();
-            if self.merge.ends_before(SackBlock { left: seg.seq, right: seg.end() }, &self.ahead) {
-                self.acknowledge(now, None, out);
-            }
+            let arrival = SackBlock { left: seg.seq, right: seg.end() };
+            let waiting =
+                self.merge.ends_before(arrival, &self.ahead).then(|| self.ack_with_options(now, None));
             let duplicate = self.place(now, seg);
             self.tune(now, seg, in_order || self.config.sack && duplicate.is_none(), held);
-            self.acknowledge_out_of_order(now, duplicate, out);
+            self.acknowledge_out_of_order(now, duplicate, waiting, out);
         }
     }
 
@@ -486,6 +486,41 @@ mod tests {
         });
         // Two segments each, but for one that had come before.
         assert_eq!(windows, [[2000, 4000, 4000, 6000], [0, 0, 0, 2000]]);
+    }
+
+    /// A receiver with the rules of Linux whose first segments have come one by one, a millisecond apart, and have filled its window.
+    fn settled() -> (Bench, u32) {
+        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 2 };
+        let window = WindowPolicy::Tuned;
+        let config = ReceiverConfig { sack: true, acks, window, mss: 1000, ..ReceiverConfig::default() };
+        let mut bench = Bench::new(ReceiverConfig { max_window: 1_000_000, ..config });
+        (0..40).for_each(|index| drop(bench.data(ms(u64::from(index)), index)));
+        (bench, 40)
+    }
+
+    #[test]
+    fn what_arrives_together_is_acknowledged_together_once_it_is_read() {
+        let (mut bench, next) = settled();
+        let acks: usize = (next..next + 5).map(|index| bench.data(ms(100), index).len()).sum();
+        assert_eq!(acks, 0, "the program has not read yet");
+        let read = ms(100) + Span::from_micros(100);
+        assert_eq!(bench.receiver.poll_timeout(), Some(read));
+        assert_eq!(bench.timeout(read)[0].ack, FIRST + (next + 5) * 1000);
+        assert_eq!(bench.data(ms(101), next + 5).len() + bench.data(ms(102), next + 6).len(), 1, "two apart");
+    }
+
+    #[test]
+    fn a_merged_sack_leaves_before_a_third_block_would_hide_one() {
+        let (mut bench, next) = settled();
+        let mut acks = |index: u32| bench.data(ms(100), next + index);
+        // Three of the gap leave at once, the next waits for those that follow.
+        assert_eq!([1, 2, 3].map(|index| acks(index).len()), [1, 1, 1]);
+        assert_eq!([4, 6].map(|index| acks(index).len()), [0, 0], "a second block hides nothing");
+        let blocks = |ack: &Segment| {
+            ack.sack().iter().map(|block| block.left.since(FIRST) / 1000 - next).collect::<Vec<_>>()
+        };
+        let early = acks(8);
+        assert_eq!(early.iter().map(blocks).collect::<Vec<_>>(), [[6, 1]]);
     }
 
     #[test]
