@@ -52,8 +52,6 @@ use crate::stack::Stack;
 
 /// BBRMinPipeCwnd, segments.
 const LEAST_SEGMENTS: u32 = 4;
-/// RTpropFilterLen.
-const ROUND_TRIP_AGE: Span = Span::from_secs(10);
 /// Stands for the round-trip time before there is one.
 const FIRST_ROUND_TRIP: Span = Span::from_millis(1);
 /// Below these pacing rates a burst is one and two segments (draft section 4.2.2).
@@ -214,31 +212,6 @@ impl Bbr {
             self.bottleneck.update(self.rounds, rate.rate);
         }
         app_limited
-    }
-
-    /// The first round-trip time is known.
-    fn begin_timing(&mut self, now: Time, round_trip: Span) {
-        self.round_trip = Some(round_trip);
-        self.round_trip_at = now;
-        self.init_pacing_rate(round_trip);
-    }
-
-    /// BBRUpdateRTprop; whether the old value was out of date.
-    fn update_round_trip(&mut self, sample: &AckSample) -> bool {
-        let Some(known) = self.round_trip else {
-            if let Some(first) = sample.rtt {
-                self.begin_timing(sample.now, first);
-            }
-            return false;
-        };
-        let expired = sample.now > self.round_trip_at + ROUND_TRIP_AGE;
-        // An equal one is as good, but in Linux.
-        let same = self.stack == Stack::Rfc;
-        if let Some(rtt) = sample.rtt.filter(|&rtt| rtt < known || expired || (same && rtt == known)) {
-            self.round_trip = Some(rtt);
-            self.round_trip_at = sample.now;
-        }
-        expired
     }
 
     /// BBRSetPacingRateWithGain: before the pipe is full the rate only rises.

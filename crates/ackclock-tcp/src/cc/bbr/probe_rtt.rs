@@ -4,7 +4,10 @@ use ackclock_core::{Span, Time};
 
 use super::{Bbr, Mode};
 use crate::cc::AckSample;
+use crate::stack::Stack;
 
+/// RTpropFilterLen.
+const ROUND_TRIP_AGE: Span = Span::from_secs(10);
 /// ProbeRTTDuration.
 const DURATION: Span = Span::from_millis(200);
 
@@ -18,6 +21,31 @@ pub(super) struct Probe {
 }
 
 impl Bbr {
+    /// The first round-trip time is known.
+    pub(super) fn begin_timing(&mut self, now: Time, round_trip: Span) {
+        self.round_trip = Some(round_trip);
+        self.round_trip_at = now;
+        self.init_pacing_rate(round_trip);
+    }
+
+    /// BBRUpdateRTprop; whether the old value was out of date.
+    pub(super) fn update_round_trip(&mut self, sample: &AckSample) -> bool {
+        let Some(known) = self.round_trip else {
+            if let Some(first) = sample.rtt {
+                self.begin_timing(sample.now, first);
+            }
+            return false;
+        };
+        let expired = sample.now > self.round_trip_at + ROUND_TRIP_AGE;
+        // An equal one is as good, but in Linux.
+        let same = self.stack == Stack::Rfc;
+        if let Some(rtt) = sample.rtt.filter(|&rtt| rtt < known || expired || (same && rtt == known)) {
+            self.round_trip = Some(rtt);
+            self.round_trip_at = sample.now;
+        }
+        expired
+    }
+
     /// BBRCheckProbeRTT: begins where the round-trip time is out of date, unless the sender was idle just now.
     pub(super) fn check_probe_rtt(&mut self, sample: &AckSample, expired: bool) {
         if !matches!(self.mode, Mode::ProbeRtt(_)) && expired && !self.idle_restart {
