@@ -81,41 +81,30 @@ def rates(schedule: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.array([float(time) for time, _ in rows]), np.array([float(rate) * 1e3 for _, rate in rows[:-1]])
 
 
-def could(schedule: str, since: float, until: float) -> float:
-    """Bits that the radio could carry between two instants."""
-    times, bps = rates(schedule)
-    whole = float(np.sum(np.diff(times) * bps))
-
-    def before(instant: float) -> float:
-        rounds, rest = divmod(instant, times[-1])
-        return float(rounds) * whole + float(np.sum(np.clip(rest - times[:-1], 0, np.diff(times)) * bps))
-
-    return before(until) - before(since)
-
-
 def served(one: Run) -> float | None:
     """Time to serve a user, from the SYN until the last byte: the mean over the files, s."""
     times = [flow["completion_s"] for flow in one["flows"]]
     return None if None in times else float(np.mean(times))
 
 
-def utilisation(files: dict[str, int], schedule: str) -> Measure:
+def utilisation(one: Run) -> float | None:
     """What arrived of what the radio could have carried while files were under way, %."""
-
-    def of(one: Run) -> float | None:
-        if served(one) is None:
-            return None
-        pairs = list(zip(one["flows"], files.values(), strict=True))
-        carried = sum(flow["wire_goodput_bps"] * flow["completion_s"] for flow, _ in pairs)
-        return 100 * float(carried) / sum(could(schedule, start, start + flow["completion_s"]) for flow, start in pairs)
-
-    return of
+    if served(one) is None:
+        return None
+    shares = [
+        (flow["link"]["utilisation"], flow["link"]["capacity_bps"] * flow["completion_s"]) for flow in one["flows"]
+    ]
+    return 100 * float(sum(used * could for used, could in shares) / sum(could for _, could in shares))
 
 
 def waited(one: Run) -> float | None:
     """95th percentile of the time in the queue, ms."""
     value = one["bottleneck"]["queue_ms"]["p95"]
     return None if value is None else float(value)
+
+
+# What is shown of a setup, and its digits; the queue stands beside.
+MEASURES: tuple[tuple[Measure, int], ...] = ((served, 1), (utilisation, 1), (waited, 0))
 
 
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
@@ -127,14 +116,14 @@ def table_3_1(runs: Runs) -> Iterator[tuple[str, Claim]]:
     """Time to serve a user and utilisation in three use cases; the queue stands in the note."""
     for case, files in CASES.items():
         nominal, proxy = (at(setup, files) for setup in SETUPS)
-        row, use = f"M05-T31-{case}", utilisation(files, SCHEDULE)
+        row = f"M05-T31-{case}"
         yield f"{row}-ttsu-nom", Claim((runs(nominal, served),))
         ratio = runs(proxy, served) / runs(nominal, served)
         note = f"ratio; {_mean(runs(proxy, served)):.1f} s"
         printed = {1: 39.2 / 47.3, 2: 3.0 / 3.9, 3: 220.5 / 233.6}[case]
         yield f"{row}-ttsu-px", Claim((ratio,), note=note, reference=f"{printed:.2f}")
-        yield f"{row}-util-nom", Claim((runs(nominal, use),), note=_queue(runs, nominal))
-        yield f"{row}-util-px", Claim((runs(proxy, use),), note=_queue(runs, proxy))
+        yield f"{row}-util-nom", Claim((runs(nominal, utilisation),), note=_queue(runs, nominal))
+        yield f"{row}-util-px", Claim((runs(proxy, utilisation),), note=_queue(runs, proxy))
 
 
 def figures_3_5_to_3_9(runs: Runs) -> Iterator[tuple[str, Claim]]:
@@ -223,14 +212,10 @@ def tables(runs: Runs, expected: Expected) -> Iterable[Table]:
             cells = [schedule, str(case)]
             for setup in SETUPS:
                 one = at(setup, files, schedule)
-                cells += [f"{_mean(runs(one, of)):.{digits}f}" for of, digits in _measures(files, schedule)]
+                cells += [f"{_mean(runs(one, of)):.{digits}f}" for of, digits in MEASURES]
             rows.append(cells)
     heads = [f"{setup}, {what}" for setup in SETUPS for what in ("TTSU s", "used %", "wait p95 ms")]
     yield Table("Table 3.1 over three schedules", ["schedule", "use case", *heads], rows, 2)
-
-
-def _measures(files: dict[str, int], schedule: str) -> list[tuple[Measure, int]]:
-    return [(served, 1), (utilisation(files, schedule), 1), (waited, 0)]
 
 
 def _queue(runs: Runs, at: str) -> str:

@@ -29,6 +29,8 @@ FLOW_COLUMNS = (
     ("fast_retransmits", "fast retransmits", 1.0),
     ("timeouts", "time-outs", 1.0),
     ("spurious_timeouts", "spurious time-outs", 1.0),
+    ("completion_s", "done (s)", 1.0),
+    ("link.utilisation", "link used (%)", 100.0),
 )
 BOTTLENECK_COLUMNS = (
     ("bottleneck.capacity_bps", "capacity (kbit/s)", 1e-3),
@@ -53,6 +55,7 @@ TRANSFER_COLUMNS = (
     ("latency_ms.p95", "latency p95 (ms)", 1.0),
     ("latency_ms.p99", "latency p99 (ms)", 1.0),
     ("goodput_bps", "goodput (kbit/s)", 1e-3),
+    ("link.utilisation", "link used (%)", 100.0),
 )
 # Users are listed one by one up to this many.
 MOST_USERS = 50

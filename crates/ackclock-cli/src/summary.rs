@@ -53,6 +53,7 @@ const FLOW: &[Measure<FlowResult>] = &[
         of: |flow| flow.spurious.map(|spurious| spurious.timeouts as f64),
     },
     Measure { heading: "done s", unit: Unit::Plain, of: |flow| flow.completion_s },
+    Measure { heading: "link used %", unit: Unit::Share, of: |flow| flow.link?.utilisation },
 ];
 
 /// The link of a direction, and how fair the run was where that stands beside it.
@@ -256,6 +257,7 @@ const TRANSFER: &[Measure<TransferResult>] = &[
     Measure { heading: "latency mean ms", unit: Unit::Plain, of: |class| class.latency_ms.mean },
     Measure { heading: "latency p95 ms", unit: Unit::Plain, of: |class| class.latency_ms.p95 },
     Measure { heading: "goodput", unit: Unit::Rate, of: |class| class.goodput_bps },
+    Measure { heading: "link used %", unit: Unit::Share, of: |class| class.link?.utilisation },
 ];
 
 /// Transfers by user and class of size, of all users alone where there are many; `None` where the workload has none.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::measured::{AckGapResult, GapResult, SpuriousResult};
+pub use self::measured::{AckGapResult, GapResult, LinkShareResult, SpuriousResult};
 use crate::{Histogram, Span};
 
 /// One run of a scenario.
@@ -102,6 +102,9 @@ pub struct FlowResult {
     pub edge_rtt_ms: Option<f64>,
     /// From the flow's start until its last byte was delivered, s; null where it was not.
     pub completion_s: Option<f64>,
+    /// What it got of the link until its last byte of payload was delivered; left out unless `measure` has `utilisation`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkShareResult>,
     /// Regulator at the edge; null for an upload of the simulator that has none.
     pub regulator: Option<String>,
     /// Mean of the retransmission timeout at the ends of the timed segments, ms: what follows a sample, without backing off.
@@ -225,6 +228,9 @@ pub struct TransferResult {
     pub latency_ms: Distribution,
     /// Mean of the transfers' own rates, size by latency, bit/s; null where none was completed.
     pub goodput_bps: Option<f64>,
+    /// What those that were completed got of the link, each while it was under way; left out unless `measure` has `utilisation`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkShareResult>,
 }
 
 /// Jain's index, (sum x)^2 / (n sum x^2): 1 where all get the same, 1/n where one gets everything.

@@ -78,10 +78,16 @@ impl Edge {
         self.flows.get(flow).map(|flow| &flow.statistics)
     }
 
+    /// Mean rate that the link of a direction could have carried until `until`, bit/s, which never decreases; `None` where nothing
+    /// shows it.
+    pub fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
+        self.bearer.capacity_bps(until, direction)
+    }
+
     /// What was counted at the link of a direction until `until`, to which the edge has been run.
     pub fn link_counts(&mut self, until: Time, direction: Direction) -> LinkCounts {
         // Brings the link up to `until`: the waits come after it.
-        let capacity_bps = self.bearer.capacity_bps(until, direction);
+        let capacity_bps = self.capacity_bps(until, direction);
         let waits = self.bearer.waits(direction).into_owned();
         LinkCounts { capacity_bps, waits, ..self.statistics.of(direction) }
     }

@@ -79,6 +79,7 @@ impl FlowReport {
             loss_cycles: None,
             transit_ms: None,
             spurious: None,
+            link: None,
             ack_gap_ms: None,
             relay: None,
             real: Some(RealFlow {

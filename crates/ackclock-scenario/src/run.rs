@@ -142,10 +142,10 @@ impl Course<'_> {
         self.take(&mut islands, &[flows], place);
     }
 
-    /// What measures what the scenario asks for.
+    /// What measures at the wires what the scenario asks for.
     fn probe(&self) -> Option<Probe> {
         let measures = &self.builder.tables.measure;
-        (!measures.is_empty()).then(|| Probe::new(measures))
+        measures.iter().any(|measure| measure.is_at_wires()).then(|| Probe::new(measures))
     }
 
     fn island(&self, flows: &[FlowPlan]) -> Result<Island, RunError> {

@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::acks::{ACKS, Acks};
-use crate::memory;
-use crate::probe::Measure;
 pub use crate::relay::RelayTable;
+use crate::{Measure, memory};
 
 /// A scenario: what is sent by whom over what, for how long and how often.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -33,8 +32,8 @@ pub struct Tables {
     pub seed: u64,
     /// Runs, which differ in their chance alone.
     pub runs: u32,
-    /// What is measured beside, because it costs time and memory: "transit" (how long segments travel), "ack-gaps", and "spurious" (which
-    /// reductions of a window were for nothing).
+    /// What is measured beside, because it costs time and memory: "transit" (how long segments travel), "ack-gaps", "spurious" (which
+    /// reductions of a window were for nothing), and "utilisation" (what each transfer got of the link while it was under way).
     pub measure: Vec<Measure>,
     /// The wired part between the servers and the edge, or the relay where there is one.
     pub path: PathTable,

@@ -78,6 +78,7 @@ impl Tally {
                 self.users.entry(plan.user).or_default();
                 if let Some(mut flow) = self.flow(plan, &groups[plan.group], &boxes, id) {
                     measured[number].into_row(&mut flow);
+                    flow.link = traffic.link_share(id);
                     self.users.entry(flow.user).or_default().add(&Counts::of(id, &boxes));
                     self.flows.push(flow);
                 }
@@ -102,7 +103,7 @@ impl Tally {
             fairness: FairnessResult::of(&users, &self.flows),
             flows: self.flows,
             users,
-            transfers: self.transfers.rows(),
+            transfers: self.transfers.rows(&scenario.tables().measure),
             bottleneck: down.result(seconds),
             uplink: up.result(seconds),
             engine: EngineResult { events: self.events, packets: self.delivered, cpu_s: None },
@@ -140,6 +141,7 @@ impl Tally {
             regulator: self.regulates(group.table.towards).then(|| self.regulator.clone()),
             rto_ms_mean: ms(stats.rto_mean()),
             loss_cycles: loss_cycles(stats),
+            link: None,
             spurious: None,
             transit_ms: None,
             ack_gap_ms: None,

@@ -9,12 +9,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ackclock_core::results::Towards;
+use ackclock_core::results::{LinkShareResult, Towards};
 use ackclock_core::{FlowId, Seq, Span, Time, Wakes};
 use ackclock_tcp::sender::SenderState;
 use ackclock_tcp::{Client, EndpointEvent, Receiver, Request, Sender, Supply, Then};
 
 use crate::island::{Boxes, Group};
+use crate::link_share::{LinkShare, Mark, Shares, Telling};
 use crate::plan::FlowPlan;
 use crate::transfers::Transfers;
 
@@ -35,6 +36,8 @@ pub(crate) struct Traffic {
     transfers: Transfers,
     /// What connections that are over have done, by user.
     past: BTreeMap<u32, Counts>,
+    /// Where it is measured what transfers get of the link: those on connections that last.
+    shares: Option<Shares>,
 }
 
 /// A client and what it is connected by.
@@ -59,8 +62,19 @@ struct Connection {
     number: u64,
     /// Bytes asked for so far.
     asked: u64,
-    /// When each answer was asked for that is not there, and its bytes.
-    pending: VecDeque<(Time, u64)>,
+    /// Answers that are not there.
+    pending: VecDeque<Answer>,
+    /// Bytes of the answers that are there, with headers.
+    answered: u64,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy)]
+struct Answer {
+    asked_at: Time,
+    bytes: u64,
+    /// What the link could have carried before, where that is measured.
+    begin: Option<Mark>,
 }
 
 /// A number that no connection has.
@@ -140,24 +154,36 @@ impl Traffic {
         });
     }
 
-    /// Whether there is nobody.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.clients.is_empty()
+    /// Measures what transfers get of such a link.
+    pub(crate) fn measure_shares(&mut self, link: Telling) {
+        self.shares = Some(Shares::over(link));
     }
 
-    /// When a client makes its next request; [`Time::NEVER`] where none will.
+    /// Where what transfers get of the link is measured: the files of connections that last.
+    pub(crate) fn shares_mut(&mut self) -> Option<&mut Shares> {
+        self.shares.as_mut()
+    }
+
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.clients.is_empty() && self.shares.as_ref().is_none_or(Shares::is_empty)
+    }
+
+    /// When a client makes its next request, or a file begins of which is measured what it gets; [`Time::NEVER`] where there is
+    /// none.
     pub(crate) fn due(&self) -> Time {
-        self.wakes.first().map_or(Time::NEVER, |(due, _)| due)
+        let request = self.wakes.first().map_or(Time::NEVER, |(due, _)| due);
+        self.shares.as_ref().map_or(request, |shares| request.min(shares.due()))
     }
 
     /// Takes the news of the hosts and makes the requests that are due at `now`, when all else that is due has been done;
     /// whether there were any.
     pub(crate) fn serve(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
-        let mut served = false;
+        let mut served = self.shares.as_mut().is_some_and(|shares| shares.begin(now, boxes));
         while let Some(event) = boxes.clients.poll_event().or_else(|| boxes.servers.poll_event()) {
             served = true;
             match event {
-                EndpointEvent::Reached(flow) => self.answered(now, flow),
+                EndpointEvent::Reached(flow) => self.answered(now, flow, boxes),
                 EndpointEvent::Closed(flow) => self.close(now, flow, boxes),
             }
         }
@@ -179,9 +205,14 @@ impl Traffic {
         let mut transfers = self.transfers.clone();
         for connection in self.alive.iter().flatten() {
             let user = self.user(connection.client);
-            connection.pending.iter().for_each(|&(_, bytes)| transfers.unfinished(user, bytes));
+            connection.pending.iter().for_each(|answer| transfers.unfinished(user, answer.bytes));
         }
         transfers
+    }
+
+    /// Where it is measured: what the file of a flow that lasts got of the link.
+    pub(crate) fn link_share(&self, flow: FlowId) -> Option<LinkShareResult> {
+        self.shares.as_ref().map(|shares| shares.result(flow))
     }
 
     /// What the connections of each user have done, those alive included.
@@ -213,10 +244,12 @@ impl Traffic {
             Some(place) => self.clients[client].reused[place].1,
             None => self.open(now, client, request, boxes),
         };
-        let [sending, receiving] = boxes.hosts(self.clients[client].group.table.towards);
+        let towards = self.clients[client].group.table.towards;
+        let begin = self.shares.as_ref().map(|shares| shares.mark(now, towards, boxes));
+        let [sending, receiving] = boxes.hosts(towards);
         let Some(Some(connection)) = self.alive.get_mut((flow.0 - self.first) as usize) else { return };
         connection.asked += bytes;
-        connection.pending.push_back((now, bytes));
+        connection.pending.push_back(Answer { asked_at: now, bytes, begin });
         receiving.mark(flow, connection.asked);
         let supply = match then {
             Then::Close => Supply::Bytes(bytes),
@@ -254,7 +287,7 @@ impl Traffic {
         }
         let number = request.connection;
         self.alive[(flow.0 - self.first) as usize] =
-            Some(Connection { client, number, asked: 0, pending: VecDeque::new() });
+            Some(Connection { client, number, asked: 0, pending: VecDeque::new(), answered: 0 });
         flow
     }
 
@@ -281,11 +314,20 @@ impl Traffic {
     }
 
     /// The last byte of an answer has arrived.
-    fn answered(&mut self, now: Time, flow: FlowId) {
-        let Some(Some(connection)) = self.slot(flow) else { return };
-        let Some((asked_at, bytes)) = connection.pending.pop_front() else { return };
+    fn answered(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
+        let Some(slot) = self.slot(flow) else {
+            self.shares.iter_mut().for_each(|shares| shares.reached(now, flow, boxes));
+            return;
+        };
+        let Some(connection) = slot else { return };
+        let Some(Answer { asked_at, bytes, begin }) = connection.pending.pop_front() else { return };
         let (client, number) = (connection.client, connection.number);
-        self.transfers.finished(self.user(client), bytes, now.since(asked_at));
+        let delivered = boxes.receiver(flow).map_or(0, Receiver::delivered_wire_bytes);
+        let carried = delivered - std::mem::replace(&mut connection.answered, delivered);
+        let towards = self.clients[client].group.table.towards;
+        let end = self.shares.as_ref().map(|shares| shares.mark(now, towards, boxes));
+        let share = begin.zip(end).and_then(|(begin, end)| LinkShare::between(begin, end, carried));
+        self.transfers.finished(self.user(client), bytes, now.since(asked_at), share);
         self.clients[client].client.on_answered(now, number);
         self.note_due(client);
     }

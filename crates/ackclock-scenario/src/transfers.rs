@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use ackclock_core::results::{Distribution, TransferResult};
 use ackclock_core::{Histogram, Span};
 
+use crate::Measure;
+use crate::link_share::LinkShare;
+
 /// Largest size of each class but the last, bytes. CR04 reports pages by 5, 15, 50 and 200 packets of 1 KB, of which 15 KB
 /// end the short flows of its schedulers, and files of 1 MB.
 const LARGEST: [u64; 5] = [5_000, 15_000, 50_000, 200_000, 1_000_000];
@@ -22,12 +25,15 @@ struct Class {
     unfinished: u64,
     /// Sum of the transfers' rates, bit/s.
     rates: f64,
+    /// Of those of which it is known.
+    share: LinkShare,
 }
 
 impl Transfers {
-    /// A transfer came to its end after `latency`.
-    pub(crate) fn finished(&mut self, user: u32, bytes: u64, latency: Span) {
+    /// A transfer came to its end after `latency`; what it got of the link is told where that is known.
+    pub(crate) fn finished(&mut self, user: u32, bytes: u64, latency: Span, share: Option<LinkShare>) {
         let class = self.class(user, bytes);
+        share.iter().for_each(|share| class.share.add(share));
         class.latency.record(latency);
         // Nothing is faster than the clock can tell.
         class.rates += bytes as f64 * 8.0 / latency.max(Span::from_nanos(1)).as_secs_f64();
@@ -47,14 +53,16 @@ impl Transfers {
     }
 
     /// The classes that have transfers: of all users together, then, where there are several, of each.
-    pub(crate) fn rows(&self) -> Vec<TransferResult> {
+    pub(crate) fn rows(&self, measures: &[Measure]) -> Vec<TransferResult> {
         let mut all: [Class; LARGEST.len() + 1] = Default::default();
         for classes in self.of_user.values() {
             all.iter_mut().zip(classes).for_each(|(all, class)| all.merge(class));
         }
-        let mut rows = rows_of(None, &all);
+        let mut rows = rows_of(None, &all, measures);
         if self.of_user.len() > 1 {
-            rows.extend(self.of_user.iter().flat_map(|(&user, classes)| rows_of(Some(user), classes)));
+            rows.extend(
+                self.of_user.iter().flat_map(|(&user, classes)| rows_of(Some(user), classes, measures)),
+            );
         }
         rows
     }
@@ -65,7 +73,7 @@ impl Transfers {
     }
 }
 
-fn rows_of(user: Option<u32>, classes: &[Class]) -> Vec<TransferResult> {
+fn rows_of(user: Option<u32>, classes: &[Class], measures: &[Measure]) -> Vec<TransferResult> {
     let there = classes.iter().enumerate().filter(|(_, class)| class.latency.count() + class.unfinished > 0);
     there
         .map(|(place, class)| TransferResult {
@@ -76,6 +84,7 @@ fn rows_of(user: Option<u32>, classes: &[Class]) -> Vec<TransferResult> {
             unfinished: class.unfinished,
             latency_ms: Distribution::from(&class.latency),
             goodput_bps: class.goodput(),
+            link: measures.contains(&Measure::Utilisation).then(|| class.share.result()),
         })
         .collect()
 }
@@ -85,6 +94,7 @@ impl Class {
         self.latency.merge(&other.latency);
         self.unfinished += other.unfinished;
         self.rates += other.rates;
+        self.share.add(&other.share);
     }
 
     fn goodput(&self) -> Option<f64> {
@@ -101,9 +111,9 @@ mod tests {
     fn a_size_at_a_bound_belongs_to_the_class_that_it_ends() {
         let mut transfers = Transfers::default();
         for bytes in [1, 5_000, 5_001, 15_000, 1_000_000, 1_000_001] {
-            transfers.finished(0, bytes, Span::from_millis(100));
+            transfers.finished(0, bytes, Span::from_millis(100), None);
         }
-        let rows = transfers.rows();
+        let rows = transfers.rows(&[]);
         let classes: Vec<_> = rows.iter().map(|row| (row.from_bytes, row.to_bytes, row.count)).collect();
         let expected = [
             (1, Some(5_000), 2),
@@ -117,10 +127,10 @@ mod tests {
     #[test]
     fn rates_are_means_of_transfers_and_what_did_not_end_has_none() {
         let mut transfers = Transfers::default();
-        transfers.finished(1, 1000, Span::from_millis(100));
-        transfers.finished(1, 2000, Span::from_millis(50));
+        transfers.finished(1, 1000, Span::from_millis(100), None);
+        transfers.finished(1, 2000, Span::from_millis(50), None);
         transfers.unfinished(2, 3000);
-        let rows = transfers.rows();
+        let rows = transfers.rows(&[]);
         assert_eq!(rows.iter().map(|row| row.user).collect::<Vec<_>>(), [None, Some(1), Some(2)]);
         // (8000/0.1 + 16000/0.05) / 2 = (80 + 320)/2 kbit/s
         assert_eq!(rows[0].goodput_bps, Some(200_000.0));

@@ -218,6 +218,32 @@ proptest! {
         prop_assert!(gone <= sent && sent - gone <= most, "{} sent, {} gone: {}", sent, gone, text);
     }
 
+    /// A link tells what it could have carried so far whenever it is asked, and nobody notices.
+    #[test]
+    fn measuring_what_transfers_get_of_the_link_changes_nothing_else(
+        edge in edge(),
+        queue in queue(),
+        flows in flows(select(vec!["\"bulk\"", "{ kind = \"file\", size = \"60kB\" }", "{ kind = \"web\", page_time = \"e(1s)\" }"]).prop_map(str::to_owned)),
+        captured: bool,
+    ) {
+        let text = |measure: &str| format!("preset = \"cr02\"\nduration = \"8s\"\n{measure}\n{edge}queue = \"{queue}\"\n{flows}");
+        let options = || RunOptions {
+            series_interval: Some(Span::from_millis(90)),
+            capture: captured.then(|| -> Box<dyn std::io::Write + Send> { Box::new(std::io::sink()) }),
+            ..RunOptions::default()
+        };
+        let plain = outcome(&text(""), options());
+        let Outcome { mut result, series } = outcome(&text("measure = [\"utilisation\"]"), options());
+        prop_assert!(result.flows.iter().all(|flow| flow.link.is_some()));
+        result.flows.iter_mut().for_each(|flow| flow.link = None);
+        result.transfers.iter_mut().for_each(|class| class.link = None);
+        result.provenance = plain.result.provenance.clone();
+        // The beginning of a file is a wake.
+        result.engine.events = plain.result.engine.events;
+        prop_assert_eq!(result, plain.result, "{}", text(""));
+        prop_assert_eq!(format!("{series:?}"), format!("{:?}", plain.series), "{}", text(""));
+    }
+
     /// Little's law, on the queue of drop-tail as a series samples it. All files come to their ends, so every wait is whole.
     #[test]
     fn what_waits_is_what_arrives_times_how_long_it_waits(

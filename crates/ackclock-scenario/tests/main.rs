@@ -14,6 +14,7 @@ mod forecast;
 mod fuzz_targets;
 mod laws;
 mod line;
+mod link_share;
 mod links;
 mod observed;
 mod overrides;

@@ -14,10 +14,11 @@ use ackclock_tcp::{
 };
 
 use super::{AnyNode, End, Island, Places};
+use crate::link_share::{Shares, Telling};
 use crate::plan::FlowPlan;
 use crate::tables::{FlowGroup, PathTable, RelayTable};
 use crate::traffic::Traffic;
-use crate::{Progress, Tables};
+use crate::{Measure, Progress, Tables};
 
 /// A group of flows with its components read.
 pub(crate) struct Group {
@@ -95,6 +96,10 @@ impl<'a> Builder<'a> {
         let (mut edge, mut behind) = self.edges(streams).map_err(|error| error.under("edge"))?;
         let (mut servers, mut clients) = (Host::new(), Host::new());
         let mut traffic = Traffic::numbered_from(flows.len());
+        if self.tables.measure.contains(&Measure::Utilisation) {
+            let cell = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
+            traffic.measure_shares(if cell.is_some() { Telling::AtTheEnd } else { Telling::Always });
+        }
         for (number, flow) in flows.iter().enumerate() {
             let (id, group) = (FlowId(number as u32), &self.groups[flow.group]);
             let (name, start) = (flow.name(), flow.start);
@@ -110,7 +115,7 @@ impl<'a> Builder<'a> {
                     if group.table.towards == Towards::Server {
                         edge.leave_upload_alone(id);
                     }
-                    group.begin([&mut servers, &mut clients], id, flow.start, supply);
+                    group.begin([&mut servers, &mut clients], id, flow.start, supply, traffic.shares_mut());
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
             }
@@ -251,19 +256,36 @@ impl Group {
         (self.sender_of(&*self.sender, id, start, first), receiver_of(self.receiver, id, first))
     }
 
-    /// Adds both ends of a connection that has `supply` to send to the servers and the clients.
-    fn begin(&self, [servers, clients]: [&mut Host; 2], id: FlowId, start: Time, supply: Supply) {
+    /// Adds both ends of a connection that has `supply` to send to the servers and the clients. Of a file they tell when it is there
+    /// where `shares` are measured.
+    fn begin(
+        &self,
+        [servers, clients]: [&mut Host; 2],
+        id: FlowId,
+        start: Time,
+        supply: Supply,
+        shares: Option<&mut Shares>,
+    ) {
         let (mut sender, receiver) = self.connection(id, start, FIRST);
         sender.supply(supply);
-        match self.table.towards {
+        let towards = self.table.towards;
+        let receiving = match towards {
             Towards::Mobile => {
                 servers.add_sender(id, sender);
-                clients.add_receiver(id, start, receiver);
+                clients
             }
             Towards::Server => {
                 clients.connect_sender(id, start, sender);
-                servers.add_receiver(id, start, receiver);
+                servers
             }
+        };
+        match (shares, supply) {
+            (Some(shares), Supply::Bytes(bytes)) => {
+                receiving.watch_receiver(id, start, receiver);
+                receiving.mark(id, bytes);
+                shares.add(start, id, towards);
+            }
+            _ => receiving.add_receiver(id, start, receiver),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What packets do between the ends, measured where a scenario asks for it: `measure = ["transit", "ack-gaps", "spurious"]`.
+//! What packets do between the ends, measured at the wires where a scenario asks for it: `measure = ["transit", "ack-gaps", "spurious"]`.
 
 mod repairs;
 
@@ -7,23 +7,10 @@ use std::collections::VecDeque;
 use ackclock_core::results::{AckGapResult, Distribution, FlowResult, GapResult, SpuriousResult};
 use ackclock_core::{FlowId, Histogram, MAX_PORTS, Message, Port, Segment, Time, Tracer};
 use ackclock_tcp::host;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use self::repairs::Repairs;
+use crate::Measure;
 use crate::island::Places;
-
-/// Something that is measured only where it is asked for, because it costs time and memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// How long data segments travel from their sender to its peer (`transit_ms`).
-    Transit,
-    /// Gaps between the ACKs of a flow where they leave the edge and where they reach the source of its data (`ack_gap_ms`).
-    AckGaps,
-    /// Which time-outs and fast retransmits were for nothing (`spurious`).
-    Spurious,
-}
 
 /// Measures what passes the wires of islands.
 pub(crate) struct Probe {

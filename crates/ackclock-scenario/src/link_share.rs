@@ -1,0 +1,177 @@
+//! What transfers got of the link while they were under way, measured where a scenario asks for it: `measure = ["utilisation"]`.
+//!
+//! A link tells what it could have carried so far, and remembers no past: so it is asked when a transfer begins and when it ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ackclock_core::results::{LinkShareResult, Towards};
+use ackclock_core::{FlowId, Span, Time};
+use ackclock_link::Direction;
+use ackclock_tcp::Receiver;
+
+use crate::island::Boxes;
+
+/// What the link could have carried up to an instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    at: Time,
+    /// Bits; `None` where nothing shows it.
+    bits: Option<f64>,
+}
+
+/// What the link could have carried while transfers were under way, and what it carried of them: a sum over transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct LinkShare {
+    carried_bytes: u64,
+    could_bits: f64,
+    time: Span,
+}
+
+impl LinkShare {
+    /// Of one transfer, of which so many bytes were delivered; `None` where nothing shows what the link could have carried.
+    pub(crate) fn between(begin: Mark, end: Mark, carried_bytes: u64) -> Option<Self> {
+        // What is estimated from few packets may fall again.
+        let could_bits = Some(end.bits? - begin.bits?).filter(|&bits| bits > 0.0)?;
+        Some(Self { carried_bytes, could_bits, time: end.at.since(begin.at) })
+    }
+
+    /// Adds others.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.carried_bytes += other.carried_bytes;
+        self.could_bits += other.could_bits;
+        self.time += other.time;
+    }
+
+    pub(crate) fn result(&self) -> LinkShareResult {
+        let known = self.could_bits > 0.0 && self.time > Span::ZERO;
+        LinkShareResult {
+            capacity_bps: known.then(|| self.could_bits / self.time.as_secs_f64()),
+            utilisation: known.then(|| self.carried_bytes as f64 * 8.0 / self.could_bits),
+        }
+    }
+}
+
+/// Who marks the beginnings and ends of transfers, and what files on connections that last got.
+#[derive(Default)]
+pub(crate) struct Shares {
+    link: Telling,
+    /// Those that have not begun.
+    ahead: BTreeSet<(Time, FlowId)>,
+    all: BTreeMap<FlowId, File>,
+}
+
+/// When a link tells what it could have carried.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Telling {
+    /// Whenever it is asked.
+    #[default]
+    Always,
+    /// Of a whole run alone: a cell estimates what its scheduler would have given all users, by looks that are spread over the run.
+    AtTheEnd,
+}
+
+/// A file on a connection of its own.
+struct File {
+    towards: Towards,
+    begun: Option<Mark>,
+    share: Option<LinkShare>,
+}
+
+impl Shares {
+    /// Of transfers over such a link.
+    pub(crate) fn over(link: Telling) -> Self {
+        Self { link, ..Self::default() }
+    }
+
+    /// What the link could have carried that data `towards` one end crosses.
+    pub(crate) fn mark(&self, now: Time, towards: Towards, boxes: &mut Boxes<'_>) -> Mark {
+        let direction = match towards {
+            Towards::Mobile => Direction::Down,
+            Towards::Server => Direction::Up,
+        };
+        let seconds = now.since(Time::ZERO).as_secs_f64();
+        let bits = match (self.link, now) {
+            (Telling::AtTheEnd, _) => None,
+            (Telling::Always, Time::ZERO) => Some(0.0),
+            (Telling::Always, _) => boxes.queue().capacity_bps(now, direction).map(|bps| bps * seconds),
+        };
+        Mark { at: now, bits }
+    }
+
+    /// A file begins at `start`; [`reached`](Self::reached) is to be told of its end.
+    pub(crate) fn add(&mut self, start: Time, flow: FlowId, towards: Towards) {
+        self.ahead.insert((start, flow));
+        self.all.insert(flow, File { towards, begun: None, share: None });
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// When the next one begins; [`Time::NEVER`] where none does.
+    pub(crate) fn due(&self) -> Time {
+        self.ahead.first().map_or(Time::NEVER, |&(start, _)| start)
+    }
+
+    /// Marks what begins at `now`; whether anything did.
+    pub(crate) fn begin(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
+        let due = self.due() <= now;
+        while self.due() <= now {
+            let Some((_, flow)) = self.ahead.pop_first() else { break };
+            let Some(towards) = self.all.get(&flow).map(|file| file.towards) else { continue };
+            let begun = Some(self.mark(now, towards, boxes));
+            self.all.insert(flow, File { towards, begun, share: None });
+        }
+        due
+    }
+
+    /// The last byte of a flow has arrived.
+    pub(crate) fn reached(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
+        let Some(&File { towards, begun: Some(begin), .. }) = self.all.get(&flow) else { return };
+        let carried_bytes = boxes.receiver(flow).map_or(0, Receiver::delivered_wire_bytes);
+        let share = LinkShare::between(begin, self.mark(now, towards, boxes), carried_bytes);
+        self.all.insert(flow, File { towards, begun: Some(begin), share });
+    }
+
+    /// What the file of a flow got; nothing of a flow without an end.
+    pub(crate) fn result(&self, flow: FlowId) -> LinkShareResult {
+        let share = self.all.get(&flow).and_then(|file| file.share);
+        share.map_or_else(LinkShareResult::default, |share| share.result())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(ms: u64, bits: Option<f64>) -> Mark {
+        Mark { at: Time::ZERO + Span::from_millis(ms), bits }
+    }
+
+    #[test]
+    fn a_share_is_what_was_delivered_of_what_could_have_been() {
+        // 100 kB in 2 s of a link that could have carried 1 Mbit and then 3 Mbit/s less: 4 Mbit in all before, 5 after.
+        let share = LinkShare::between(mark(1000, Some(4e6)), mark(3000, Some(5e6)), 100_000).unwrap();
+        let expected = LinkShareResult { capacity_bps: Some(500e3), utilisation: Some(0.8) };
+        assert_eq!(share.result(), expected);
+    }
+
+    #[test]
+    fn several_transfers_are_weighed_by_what_the_link_could_have_carried() {
+        let mut sum = LinkShare::between(mark(0, Some(0.0)), mark(1000, Some(1e6)), 125_000).unwrap();
+        sum.add(&LinkShare::between(mark(0, Some(0.0)), mark(3000, Some(9e6)), 125_000).unwrap());
+        // 2 Mbit of 10, in 4 s
+        let expected = LinkShareResult { capacity_bps: Some(2.5e6), utilisation: Some(0.2) };
+        assert_eq!(sum.result(), expected);
+    }
+
+    #[test]
+    fn what_nothing_shows_is_null() {
+        let known = mark(1000, Some(4e6));
+        assert_eq!(LinkShare::between(mark(0, None), known, 1000), None);
+        assert_eq!(LinkShare::between(known, mark(2000, None), 1000), None);
+        assert_eq!(LinkShare::between(known, mark(2000, Some(3e6)), 1000), None);
+        assert_eq!(LinkShare::default().result(), LinkShareResult::default());
+    }
+}
