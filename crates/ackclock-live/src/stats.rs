@@ -82,13 +82,18 @@ impl FlowReport {
             link: None,
             ack_gap_ms: None,
             relay: None,
-            real: Some(RealFlow {
-                protocol: self.ends.protocol_name(),
-                from: self.ends.of_side(from).to_string(),
-                to: self.ends.of_side(from.other()).to_string(),
-                start_s: self.first.as_secs_f64(),
-                end_s: self.last.as_secs_f64(),
-            }),
+            real: Some(self.real(from)),
+        }
+    }
+
+    /// What only real packets have, of the direction that begins at this side.
+    fn real(&self, from: Side) -> RealFlow {
+        RealFlow {
+            protocol: self.ends.protocol_name(),
+            from: self.ends.of_side(from).to_string(),
+            to: self.ends.of_side(from.other()).to_string(),
+            start_s: self.first.as_secs_f64(),
+            end_s: self.last.as_secs_f64(),
         }
     }
 }

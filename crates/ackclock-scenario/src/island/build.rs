@@ -95,11 +95,7 @@ impl<'a> Builder<'a> {
         let mut relay = self.relay()?;
         let (mut edge, mut behind) = self.edges(streams).map_err(|error| error.under("edge"))?;
         let (mut servers, mut clients) = (Host::new(), Host::new());
-        let mut traffic = Traffic::numbered_from(flows.len());
-        if self.tables.measure.contains(&Measure::Utilisation) {
-            let cell = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
-            traffic.measure_shares(if cell.is_some() { Telling::AtTheEnd } else { Telling::Always });
-        }
+        let mut traffic = self.traffic(flows.len())?;
         for (number, flow) in flows.iter().enumerate() {
             let (id, group) = (FlowId(number as u32), &self.groups[flow.group]);
             let (name, start) = (flow.name(), flow.start);
@@ -127,6 +123,16 @@ impl<'a> Builder<'a> {
             island.lay_report_wire(report.wire(streams).map_err(|error| error.under("edge.report"))?);
         }
         Ok(island)
+    }
+
+    /// Traffic without clients whose connections are numbered from `first`; it measures what the results are asked to tell.
+    fn traffic(&self, first: usize) -> Result<Traffic, ConfigError> {
+        let mut traffic = Traffic::numbered_from(first);
+        if self.tables.measure.contains(&Measure::Utilisation) {
+            let cell = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
+            traffic.measure_shares(if cell.is_some() { Telling::AtTheEnd } else { Telling::Always });
+        }
+        Ok(traffic)
     }
 
     /// The edge, and the radio that it observes, where it does.
