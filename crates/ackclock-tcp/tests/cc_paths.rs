@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Rate, Segment, Size, Span, Time};
 use ackclock_tcp::{FlowParams, Receiver, ReceiverConfig, SENDERS, Sender, Supply};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// 1000 bytes on the wire, of which 40 are headers.
 const PACKET: u64 = 1000;
@@ -50,8 +50,8 @@ struct Run {
 }
 
 impl Run {
-    fn new(name: &str, path: Path) -> Self {
-        let row = SENDERS.resolve(&json!(name)).expect("a row of the table");
+    fn new(options: &Value, path: Path) -> Self {
+        let row = SENDERS.resolve(options).expect("a row of the table");
         let params = FlowParams {
             max_window: Size::Packets(20_000),
             initial_window: Size::Packets(10),
@@ -59,8 +59,12 @@ impl Run {
         };
         let mut sender = row.build(params).expect("the packet has room for data");
         sender.supply(Supply::Endless);
-        let config =
-            ReceiverConfig { max_window: 20_000 * 960, sack: row.uses_sack(), ..ReceiverConfig::default() };
+        let config = ReceiverConfig {
+            max_window: 20_000 * 960,
+            sack: row.uses_sack(),
+            timestamps: true,
+            ..ReceiverConfig::default()
+        };
         Self {
             path,
             sender,
@@ -124,7 +128,7 @@ impl Run {
 
 /// Runs `name` over `path` for `length` after a start-up of `skip`.
 fn outcome(name: &str, path: Path, skip: u64, length: u64) -> Outcome {
-    let mut run = Run::new(name, path);
+    let mut run = Run::new(&json!(name), path);
     run.run_until(Time::ZERO + Span::from_secs(skip));
     let (delivered, waited, carried) = (run.receiver.delivered_wire_bytes(), run.waited, run.carried);
     run.run_until(Time::ZERO + Span::from_secs(skip + length));
@@ -215,5 +219,17 @@ fn one_loss_in_a_thousand_halves_what_reno_gets_and_westwood_fills_the_link() {
     for name in ["westwood", "westwood-plus"] {
         let westwood = outcome(name, path, 30, 120).utilisation;
         assert!(westwood > 0.9, "{name}: {westwood}");
+    }
+}
+
+#[test]
+fn where_nothing_overtakes_no_echo_proves_a_reduction_to_be_for_nothing() {
+    let path = Path { rate: Rate::from_bps(4_000_000), loss_every: 97, ..long_path(0.0) };
+    for kind in ["bbr", "cubic"] {
+        let mut run = Run::new(&json!({ "kind": kind, "stack": "linux" }), Path { buffer: 20, ..path });
+        run.run_until(Time::ZERO + Span::from_secs(60));
+        let stats = run.sender.stats();
+        assert!(stats.fast_retransmits > 20, "{kind}: {}", stats.fast_retransmits);
+        assert_eq!(stats.spurious_fast_retransmits, Some(0), "{kind}");
     }
 }

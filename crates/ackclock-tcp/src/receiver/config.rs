@@ -16,8 +16,8 @@ pub enum AckPolicy {
         /// Longest delay of an ACK.
         timeout: Span,
         /// Segments that are acknowledged one by one (Linux: 16) at the beginning, after a silence and after data that had arrived
-        /// before; with any, the other rules of Linux hold too: at once is acknowledged what lets a tuned window grow, what is pushed
-        /// and what tells of congestion, and SACKs are merged.
+        /// before; with any, the other rules of Linux hold too: at once is acknowledged what lets a tuned window grow and what tells of
+        /// congestion; what is pushed, and a bunch that arrives together, as soon as it is read; and SACKs are merged.
         quick: u32,
     },
 }

@@ -1,8 +1,9 @@
 //! When acknowledgements of what arrives out of order are merged.
 //!
 //! As Linux does with SACK (compressed ACKs): the first three for each left edge leave at once, the following wait for each
-//! other for a millisecond, but not for what would hide the third last block (tcp_sack_new_ofo_skb): a SACK that tells three
-//! blocks may be lost, and then two are told again. (Linux waits for no more than a third of the round trip.)
+//! other for a millisecond. They leave before something arrives that begins a third block, or touches one that is not among the
+//! two newest (tcp_sack_new_ofo_skb): each block is then told by several SACKs, of which one may be lost. (Linux waits for no more
+//! than a third of the round trip.)
 
 use ackclock_core::{SackBlock, Seq, Span};
 
@@ -12,7 +13,7 @@ use crate::reassembly::Reassembly;
 pub(super) const WAIT: Span = Span::from_millis(1);
 /// That leave at once: DupThresh.
 const AT_ONCE: u8 = 3;
-/// Blocks that the next acknowledgement tells beside a new one (TCP_SACK_BLOCKS_EXPECTED).
+/// Newest blocks that what waits may still join (TCP_SACK_BLOCKS_EXPECTED).
 const TOLD: usize = 2;
 /// That wait at most (tcp_comp_sack_nr).
 const MOST: u8 = 44;
@@ -49,7 +50,7 @@ impl Merge {
         self.waiting > 0 && ahead.joins_none_of(TOLD, arrival)
     }
 
-    /// All that waited but the last leave.
+    /// All that waited leave, but for the last to come.
     pub(super) fn begin_again(&mut self) {
         self.waiting = 1;
     }

@@ -7,7 +7,7 @@
 //! RFC 7323 (window scale, timestamps, PAWS), RFC 3168 section 6.1.3 (ECN echo).
 //!
 //! ## What it does
-//! The application reads at once, so the advertised window never shrinks: it is the configured maximum, or grows up to it
+//! The application reads at once, or in the stack of Linux [within a tenth of a millisecond](self::reading), so the advertised window never shrinks: it is the configured maximum, or grows up to it
 //! ([autotuning](self::autotune)), and bytes held behind a gap lie inside it. Where the application reads late, as a relay
 //! does, the window is [what is free](self::unread). With the handshake on, the receiver of a download is the client and opens
 //! the connection; that of an upload is the server and waits for its peer's SYN.

@@ -534,6 +534,19 @@ mod tests {
     }
 
     #[test]
+    fn in_linux_only_whole_segments_are_delivered_until_the_next_departure() {
+        let mut bench = Bench::with(&BbrConfig::default(), Stack::Linux);
+        bench.run(Span::from_secs(2));
+        let segment = bench.bbr.rate().time_for(MSS.into());
+        bench.bbr.pacing_gain = 1.0;
+        let left = [4, 14, 24].map(|segments| {
+            let paced_for = segment * segments / 10;
+            bench.bbr.in_flight_at_departure(&AckSample { paced_for, ..AckSample::of(MSS) }, 10 * MSS)
+        });
+        assert_eq!(left, [10 * MSS, 9 * MSS, 8 * MSS]);
+    }
+
+    #[test]
     fn it_finds_the_rate_of_the_link_and_keeps_twice_the_pipe_at_most() {
         let mut bench = Bench::new();
         bench.run(Span::from_secs(3));

@@ -1,4 +1,5 @@
-//! PROBE_RTT: empties the pipe for a moment to see the round-trip time without a queue (draft section 4.3.5).
+//! The least round-trip time, and PROBE_RTT, which empties the pipe for a moment to see it without a queue (draft sections 4.1.2
+//! and 4.3.5).
 
 use ackclock_core::{Span, Time};
 
