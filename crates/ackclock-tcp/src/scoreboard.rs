@@ -155,6 +155,7 @@ impl Scoreboard {
     }
 
     /// Whether something that was sent more than once has not arrived, as far as SACK tells.
+    #[cold]
     pub fn holds_repeated(&self) -> bool {
         let mut from = self.sent.first();
         while let Some(index) = self.hole(from, self.sent.end()) {

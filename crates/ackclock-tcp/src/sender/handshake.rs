@@ -138,6 +138,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// The peer acknowledges our SYN; whether it does.
+    #[cold]
     pub(super) fn complete_handshake(&mut self, now: Time, seg: &Segment) -> bool {
         if seg.ack != self.params.first {
             return false;
