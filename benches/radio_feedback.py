@@ -8,7 +8,7 @@ under a fault of its reports. All of it is simulated and the same on every machi
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,20 +119,24 @@ def main() -> int:
     if sys.argv[1:2] == ["--picture"]:
         save(picture(), sys.argv[2])
         return 0
-    print("| sender | done s | goodput kbit/s | used % | queue mean, p95, packets | wait p95 ms | sent again |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name, keys in {"relay with RNF": RELAY, **OTHERS}.items():
-        print(f"| {name} | {' | '.join(Seen(keys).row())} |")
-    print(f"\n| fault | {' | '.join(BESIDE)} |\n| --- |{' --- |' * len(BESIDE)}")
-    for name, keys in FAULTS.items():
-        print(f"| {name} | {' | '.join(under(keys, beside) for beside in BESIDE)} |")
-    print(f"\n| on a recording | {' | '.join(TARGETS)} |\n| --- |{' --- |' * len(TARGETS)}")
-    for name, keys in ON_RECORDING.items():
-        cells = [driving({**DRIVEN, **keys, "relay.steering.q_ref": q_ref}) for q_ref in TARGETS]
-        print(f"| {name} | {' | '.join(cells)} |")
-    for name, keys in PLAINLY.items():
-        print(f"| {name} | {driving(keys)} |")
+    first = {"relay with RNF": RELAY, **OTHERS}
+    heads = ("sender", "done s", "goodput kbit/s", "used %", "queue mean, p95, packets", "wait p95 ms", "sent again")
+    table(heads, {name: Seen(keys).row() for name, keys in first.items()})
+    boxes = ("alone" if box == "none" else f"and `{box}`" for box in BESIDE)
+    faults = {name: [under(keys, box) for box in BESIDE] for name, keys in FAULTS.items()}
+    table(("fault of the reports", *boxes), faults)
+    targets = {target: {**DRIVEN, "relay.steering.q_ref": target} for target in TARGETS}
+    driven = {name: [driving({**of, **keys}) for of in targets.values()] for name, keys in ON_RECORDING.items()}
+    table(("reports", *(f'`q_ref = "{target}"`' for target in targets)), driven)
+    table(("without a steering", ""), {name: [driving(keys)] for name, keys in PLAINLY.items()})
     return 0
+
+
+def table(heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> None:
+    """Print a table in Markdown; a row is its name and its cells."""
+    for cells in (heads, ["---"] * len(heads), *([name, *cells] for name, cells in rows.items())):
+        print(f"| {' | '.join(cells)} |")
+    print()
 
 
 class Seen:
