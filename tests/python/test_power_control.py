@@ -41,6 +41,23 @@ def test_the_stationary_law_is_what_the_chain_settles_to(step, mean, sd):
 
 
 @pytest.mark.parametrize("step", STEPS)
+def test_rare_states_of_the_stationary_law_are_as_precise_as_common_ones(step):
+    chain = Chain(step)
+    assert chain.start.min() > 0
+    law = np.sum(chain.split(chain.start), axis=0)
+    assert law == pytest.approx(chain.start, rel=1e-9, abs=0)
+
+
+def test_nobody_falls_below_a_state_that_always_loses():
+    # Below -18 dB a bit is wrong with more than 0.3: no frame of 2560 bits arrives.
+    chain = Chain(0.2, lowest=-24.0, span=30.0)
+    lost = chain.damaged == 1
+    assert lost.sum() > 20
+    assert chain.start[lost][:-1].max() < 1e-100
+    assert chain.error_rate == pytest.approx(0.1, abs=1e-12)
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_sequences_of_errors_have_the_probability_of_the_sum_over_first_states(step):
     chain = Chain(step)
     f, pi = chain.damaged, chain.start

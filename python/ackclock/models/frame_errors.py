@@ -67,9 +67,12 @@ class Coding:
 
     def damaged(self, sir: ArrayLike) -> NDArray[np.float64]:
         """f(r): probability that a frame is damaged where the SIR reference is `sir` dB."""
+        return np.asarray(-np.expm1(self.log_good(sir)))
+
+    def log_good(self, sir: ArrayLike) -> NDArray[np.float64]:
+        """Logarithm of 1 - f(r), precise where hardly a frame arrives."""
         ratio = self.gain * exp((BETA * self.sir_sd) ** 2 / 2) * np.exp(BETA * np.asarray(sir, dtype=float))
-        bit = ndtr(-np.sqrt(2 * ratio))
-        return np.asarray(-np.expm1(self.bits * np.log1p(-bit)))
+        return np.asarray(self.bits * np.log1p(-ndtr(-np.sqrt(2 * ratio))))
 
     def operating_point(self, target: float) -> float:
         """The SIR reference in dB at which a frame is damaged with probability `target`.

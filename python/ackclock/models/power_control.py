@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from ackclock.models import allowed
 from ackclock.models.answer import Answer
@@ -90,14 +91,16 @@ class Chain:
     @cached_property
     def start(self) -> NDArray[np.float64]:
         """The stationary law pi_1..pi_N."""
-        n, f = self.states, self.damaged
-        matrix = np.zeros((n, n))
-        matrix[np.arange(self.up, n), np.arange(n - self.up)] = f[: n - self.up]
-        matrix[np.arange(n - 1), np.arange(1, n)] += 1 - f[1:]
-        # One equation follows from the others; the sum takes its place.
-        equations = matrix - np.eye(n)
-        equations[-1] = 1.0
-        return np.asarray(np.linalg.solve(equations, np.eye(n)[-1]))
+        # What falls through the cut below a state is what jumps over it. In logarithms, since probabilities of states
+        # that hardly ever lose and of those that nearly always do differ by more than a number holds.
+        f, good = self.damaged, self.coding.log_good(self.sir)
+        good[-self.up :] = 0.0
+        law = np.zeros(self.states)
+        for k in range(1, self.states):
+            jumping = slice(max(0, k - self.up), k)
+            law[k] = logsumexp(law[jumping], b=f[jumping]) - good[k]
+        law = np.exp(law - law.max())
+        return np.asarray(law / law.sum())
 
     def split(self, law: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What a law over the states becomes by a good and by a damaged frame; together they have its sum."""
