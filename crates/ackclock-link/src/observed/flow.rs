@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Seq, Span, Time};
 
+use super::Side;
+use super::detour::Detour;
 use super::floor::Floor;
 
 /// The accounts of one flow.
@@ -15,7 +17,7 @@ pub(super) struct Flow {
     highest: Option<Seq>,
     /// The furthest edge told, and when each edge was that no data has needed yet.
     edge: Option<Seq>,
-    told: VecDeque<(Time, Seq)>,
+    told: VecDeque<Told>,
     /// When the mobile asked for the connection, with which window, and when the source answered.
     syn: Option<(Time, u32)>,
     syn_ack: Option<Time>,
@@ -32,6 +34,20 @@ pub(super) struct Flow {
     repetitions: usize,
     /// The least loop of the flow; of a box behind the queue only.
     pub(super) floor: Floor,
+    /// Whether the last new data came as soon as the source was told, and bytes that came of late.
+    prompt: bool,
+    came: Lately,
+    /// What of a loop is not of the queue's way.
+    detour: Detour,
+}
+
+/// An edge that the source was told.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    at: Time,
+    edge: Seq,
+    /// The clock of the mobile, which the source echoes from then on.
+    stamp: Option<u32>,
 }
 
 /// A data segment that passed.
@@ -54,6 +70,8 @@ pub(super) struct Passage {
     pub(super) is_new: bool,
     /// From the telling of the edge that it needed until now.
     pub(super) since_told: Option<Span>,
+    /// The source sent it as soon as it was told that edge, as far as its echo of the mobile's clock tells.
+    pub(super) prompt: bool,
 }
 
 /// What an ACK acknowledged.
@@ -89,6 +107,9 @@ impl Flow {
             left: 0,
             repetitions: 0,
             floor: Floor::new(now),
+            prompt: true,
+            came: Lately::default(),
+            detour: Detour::default(),
         }
     }
 
@@ -107,7 +128,7 @@ impl Flow {
         self.syn_ack = Some(now);
         let (asked, window) = self.syn.take()?;
         // Whatever smaller edge is told next, a source may have sent so much by then.
-        self.on_told(asked, end + window);
+        self.on_told(asked, end + window, None);
         let round_trip = now.since(asked);
         self.wired.add(now, round_trip);
         Some(round_trip)
@@ -119,13 +140,13 @@ impl Flow {
     }
 
     /// The source is told that it may send up to `edge`.
-    pub(super) fn on_told(&mut self, now: Time, edge: Seq) {
+    pub(super) fn on_told(&mut self, at: Time, edge: Seq, stamp: Option<u32>) {
         if self.edge.is_none_or(|old| edge.after(old)) {
             self.edge = Some(edge);
             if self.told.len() == MOST_TOLD {
                 self.told.pop_front();
             }
-            self.told.push_back((now, edge));
+            self.told.push_back(Told { at, edge, stamp });
         }
     }
 
@@ -134,13 +155,31 @@ impl Flow {
         self.active = Some(now);
         let end = segment.end();
         if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
-            return Passage { is_new: false, since_told: None };
+            return Passage { is_new: false, since_told: None, prompt: false };
         }
         self.highest = Some(end);
-        while self.told.front().is_some_and(|(_, edge)| edge.before(end)) {
+        while self.told.front().is_some_and(|told| told.edge.before(end)) {
             self.told.pop_front();
         }
-        Passage { is_new: true, since_told: self.told.front().map(|(at, _)| now.since(*at)) }
+        let since_told = self.told.front().map(|told| now.since(told.at));
+        self.prompt = self.is_prompt(segment);
+        self.came.add(now, segment.payload.into());
+        Passage { is_new: true, since_told, prompt: self.prompt }
+    }
+
+    /// Whether the source had not heard more, when it sent a segment, than the edge that it needed.
+    fn is_prompt(&self, segment: &Segment) -> bool {
+        let (Some(needed), Some(timestamps)) = (self.told.front(), segment.timestamps()) else { return true };
+        let not_heard = |told: &Told| told.stamp.is_some_and(|stamp| is_after(stamp, timestamps.echo));
+        let heard = self.told.partition_point(|told| !not_heard(told));
+        let last = heard.checked_sub(1).map_or(needed, |last| &self.told[last]);
+        last.at.since(needed.at) <= self.floor.get() / PROMPT_PART + PROMPT
+    }
+
+    /// A segment of the end that divides the loop passes: how much longer than the least the way without the queue took.
+    pub(super) fn detour(&mut self, now: Time, segment: &Segment, side: Side, all: Option<Span>) -> Span {
+        let Some(timestamps) = segment.timestamps() else { return Span::ZERO };
+        self.detour.beyond(now, timestamps.value, side, all)
     }
 
     /// Remembers data that passed until it is acknowledged; gives what had to be forgotten for it and had not left.
@@ -238,13 +277,20 @@ impl Flow {
         self.unacknowledged
     }
 
-    /// Bytes that the source was told to send and that have not come.
+    /// Bytes that the source was told to send and that have not come. Of a source that does not send what it may, no more are on their way
+    /// than came of late.
     pub(super) fn called_for(&self) -> u64 {
-        match (self.edge, self.highest) {
+        let told: u64 = match (self.edge, self.highest) {
             (Some(edge), Some(highest)) => edge.since(highest).into(),
             _ => 0,
-        }
+        };
+        if self.prompt { told } else { told.min(self.came.get()) }
     }
+}
+
+/// Whether one value of a clock comes after another (RFC 7323 section 5.2).
+const fn is_after(one: u32, other: u32) -> bool {
+    one != other && one.wrapping_sub(other) < 1 << 31
 }
 
 /// Whether an ACK acknowledges all of a segment.
@@ -283,9 +329,33 @@ impl LeastOf {
     }
 }
 
+/// Bytes of the last second or two.
+#[derive(Debug, Default)]
+struct Lately {
+    /// When the younger half began, and its bytes.
+    younger: (Time, u64),
+    older: u64,
+}
+
+/// Length of that half.
+const LATELY: Span = Span::from_secs(1);
+
+impl Lately {
+    fn add(&mut self, now: Time, bytes: u64) {
+        if now.since(self.younger.0) > LATELY {
+            (self.older, self.younger) = (self.younger.1, (now, 0));
+        }
+        self.younger.1 += bytes;
+    }
+
+    const fn get(&self) -> u64 {
+        self.older + self.younger.1
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{FlowId, SackBlock};
+    use ackclock_core::{FlowId, SackBlock, Timestamps};
 
     use super::*;
 
@@ -357,8 +427,8 @@ mod tests {
         let mut flow = Flow::new(at(0));
         flow.on_syn(at(0), 0);
         assert_eq!(flow.on_syn_ack(at(40), Seq(0)), Some(Span::from_millis(40)));
-        flow.on_told(at(100), Seq(1000));
-        flow.on_told(at(110), Seq(2000));
+        flow.on_told(at(100), Seq(1000), None);
+        flow.on_told(at(110), Seq(2000), None);
         // 40 ms and an eighth of it and 2 ms are 47 ms.
         pass(&mut flow, 147, 0);
         pass(&mut flow, 158, 1000);
@@ -373,11 +443,40 @@ mod tests {
         let mut flow = Flow::new(at(0));
         flow.on_syn(at(0), 10_000);
         flow.on_syn_ack(at(40), Seq(0));
-        flow.on_told(at(50), Seq(3000));
+        flow.on_told(at(50), Seq(3000), None);
         let since = |flow: &mut Flow, seq| flow.on_data(at(90), &data(seq)).since_told;
         assert_eq!(since(&mut flow, 3000), Some(Span::from_millis(90)));
-        flow.on_told(at(90), Seq(12_000));
+        flow.on_told(at(90), Seq(12_000), None);
         assert_eq!(since(&mut flow, 10_000), Some(Span::ZERO));
+    }
+
+    #[test]
+    fn data_is_prompt_where_its_source_had_heard_of_no_further_edge() {
+        let mut flow = Flow::new(at(0));
+        [(100, 1000), (110, 2000), (400, 3000)].into_iter().for_each(|(millis, edge)| {
+            flow.on_told(at(millis), Seq(edge), Some(millis as u32));
+        });
+        let mut passage = |seq, echo| {
+            let mut segment = data(seq);
+            segment.set_timestamps(Timestamps { value: 0, echo });
+            flow.on_data(at(500), &segment)
+        };
+        // The loop is not known yet: an eighth of 100 ms and 2 ms are 14.5 ms.
+        assert_eq!(
+            passage(0, 110),
+            Passage { is_new: true, since_told: Some(Span::from_millis(400)), prompt: true }
+        );
+        assert_eq!(
+            passage(1000, 405),
+            Passage { is_new: true, since_told: Some(Span::from_millis(390)), prompt: false }
+        );
+        // Of what it may send, no more is on its way than came of late.
+        assert_eq!(flow.called_for(), 1000);
+        let mut last = data(2000);
+        last.payload = 500;
+        let passage = flow.on_data(at(600), &last);
+        assert!(passage.prompt, "without timestamps nothing is known");
+        assert_eq!(flow.called_for(), 500);
     }
 
     #[test]
@@ -394,7 +493,7 @@ mod tests {
     fn nothing_grows_without_bound() {
         let mut flow = Flow::new(at(0));
         for number in 0..70_000u32 {
-            flow.on_told(at(1), Seq(number.wrapping_mul(1000)));
+            flow.on_told(at(1), Seq(number.wrapping_mul(1000)), None);
         }
         for number in 0..70_000u32 {
             pass(&mut flow, 2, number.wrapping_mul(1000));

@@ -9,6 +9,7 @@
 //! router behind an LTE or satellite link. No rate is configured. What is known of the queue follows from what passes:
 //! - `flow`: windows told to the source of a flow, data that passed, ACKs for it;
 //! - `meter`: how fast data leaves the queue: acknowledged (network) or arrived (mobile);
+//! - `detour`: how long the other way of a loop took, on which the queue does not stand: by the timestamps of TCP, where both ends have them;
 //! - `floor`: the least loop. A loop is the time from the passing of data to its ACK (network), or from the telling of a window to
 //!   the arrival of the data that it called for (mobile);
 //! - `user`: what the flows of a user share: rate, what waits, for how long nothing waited;
@@ -19,13 +20,16 @@
 //! bytes that leave in one least loop; on the mobiles' side, where all that the box sees has left, these bytes are added to the buffer instead.
 //!
 //! ## Differences from the source
-//! SACKed bytes count among those that leave in a least loop. A probe is given up after 5 s.
+//! SACKed bytes count among those that leave in a least loop. A probe is given up after 5 s. What the other way took beyond its least is no part of a loop, and on the side of
+//! the network what is acknowledged left the queue by as much earlier. On the side of the mobiles only data that its source sent as soon as it was told teaches, by its echo
+//! of the mobile's clock, and of a source that sends less than it may no more is taken to be on its way than came in the last second or two.
 //!
 //! ## Validation
 //! The accounts by hand (unit tests); the laws of bearers; Window Regulators and our own beside the same regulators at the
 //! queue, whose loop is as long (`crates/ackclock-scenario/tests/observed.rs`).
 
 mod config;
+mod detour;
 mod floor;
 mod flow;
 mod meter;
@@ -35,13 +39,13 @@ mod user;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{Flags, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
+use ackclock_core::{Flags, FlowId, Histogram, Rate, Segment, Span, Time};
 
 pub use self::config::{ObservedConfig, Side};
 use self::flow::Flow;
 use self::probe::Probe;
 use self::user::{Progress, User};
-use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load, Medium};
+use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load};
 
 /// When data counts as having left a queue that nobody here sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +69,8 @@ pub struct Observation {
     pub called: bool,
     /// From the telling of a window until its effect on what leaves the queue.
     pub horizon: Span,
+    /// They left so much earlier than if the news of it had come as fast as it can.
+    pub late: Span,
     /// Whether a probe keeps the windows closed.
     pub probing: bool,
 }
@@ -117,7 +123,8 @@ impl Observed {
         let Some(window) = segment.window_bytes().filter(|_| heeded) else { return };
         if segment.flags.contains(Flags::ACK) && !segment.flags.intersects(Flags::SYN | Flags::RST) {
             let id = segment.flow;
-            self.user(now, id).flow(now, id).on_told(now, segment.ack + window);
+            let stamp = segment.timestamps().map(|timestamps| timestamps.value);
+            self.user(now, id).flow(now, id).on_told(now, segment.ack + window, stamp);
         }
     }
 
@@ -158,6 +165,7 @@ impl Observed {
             let user = self.user(now, id);
             let round_trip = user.flow(now, id).on_syn_ack(now, segment.end());
             if let (Side::Mobile, Some(round_trip)) = (side, round_trip) {
+                user.flow(now, id).detour(now, segment, side, Some(round_trip));
                 user.on_opened(now, id, round_trip);
             }
         } else if segment.has_data() {
@@ -177,8 +185,12 @@ impl Observed {
             self.emit(now, Direction::Down, LinkEvent::Departed, &forgotten);
         }
         if heeded && side == Side::Mobile {
-            let (bytes, sample) = (segment.payload.into(), passage.since_told);
-            let progress = Progress { flow: id, bytes, sample, called: true };
+            let (bytes, called) = (segment.payload.into(), passage.prompt);
+            let sample = passage.since_told.map(|since| {
+                let flow = self.user(now, id).flow(now, id);
+                since.saturating_sub(flow.detour(now, segment, side, Some(since)))
+            });
+            let progress = Progress { flow: id, bytes, sample, called, late: Span::ZERO };
             let observation = self.user(now, id).on_progress(now, progress);
             self.observations.push_back((now, observation));
             self.emit(now, Direction::Down, LinkEvent::Departed, segment);
@@ -191,7 +203,12 @@ impl Observed {
         }
         let id = segment.flow;
         if segment.flags.intersects(Flags::SYN) {
-            self.user(now, id).flow(now, id).on_syn(now, segment.window.into());
+            let side = self.side;
+            let flow = self.user(now, id).flow(now, id);
+            flow.on_syn(now, segment.window.into());
+            if side == Side::Network {
+                flow.detour(now, segment, side, None);
+            }
         } else if segment.flags.contains(Flags::ACK) && self.side == Side::Network {
             self.on_ack(now, segment);
         }
@@ -205,10 +222,12 @@ impl Observed {
         let user = self.user(now, id);
         let handshake = user.flow(now, id).take_handshake(now);
         let acknowledged = user.flow(now, id).on_ack(now, ack, |segment| left.push(*segment));
+        let (sample, called) = acknowledged.newest.unzip();
+        let late = user.flow(now, id).detour(now, ack, Side::Network, sample);
         if acknowledged.bytes > 0 {
-            let (sample, called) = acknowledged.newest.unzip();
             let (bytes, called) = (acknowledged.bytes, called.unwrap_or(false));
-            let observation = user.on_progress(now, Progress { flow: id, bytes, sample, called });
+            let sample = sample.map(|sample| sample.saturating_sub(late));
+            let observation = user.on_progress(now, Progress { flow: id, bytes, sample, called, late });
             self.observations.push_back((now, observation));
         } else if let Some(round_trip) = handshake {
             user.on_opened(now, id, round_trip);
@@ -306,18 +325,6 @@ impl Bearer for Observed {
         let Some(user) = self.users.values().next() else { return vec![0.0; 4] };
         user.gauges()
     }
-
-    fn capacity_bps(&mut self, _: Time, _: Direction) -> Option<f64> {
-        None
-    }
-
-    fn want_reports(&mut self) {}
-
-    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
-        None
-    }
-
-    fn replace_medium(&mut self, _: Time, _: Direction, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         if user > 0 || self.user_numbers.len() > flow.index() {

@@ -27,8 +27,9 @@ pub(super) struct User {
     meter: Meter,
     /// The least loop of all flows, where the box stands before the queue.
     pub(super) floor: Floor,
-    /// The last progress of any flow.
+    /// When data of any flow left the queue last, and how late the news of it came.
     last: Option<Time>,
+    late: Span,
     /// What was last taken to wait, and when.
     wait: (Time, Span),
     pub(super) probe: Probe,
@@ -54,6 +55,7 @@ impl User {
             meter: Meter::default(),
             floor: Floor::new(now),
             last: None,
+            late: Span::ZERO,
             wait: (Time::ZERO, Span::ZERO),
             probe,
         }
@@ -101,9 +103,14 @@ impl User {
         }
     }
 
+    /// The instant up to which what leaves the queue is known.
+    fn seen(&self, now: Time) -> Time {
+        now - self.late
+    }
+
     /// Mean rate over the least loop, bytes per second.
     pub(super) fn mean_rate(&self, now: Time, flow: FlowId) -> f64 {
-        self.meter.mean_rate(now, self.least_loop(flow))
+        self.meter.mean_rate(self.seen(now), self.least_loop(flow))
     }
 
     /// Bytes of a flow that leave the queue in the least loop at the mean rate: its share.
@@ -115,7 +122,7 @@ impl User {
     /// What is taken to wait in the queue, bytes.
     pub(super) fn waiting(&self, now: Time) -> u64 {
         let wait = if now.since(self.wait.0) < WAIT_LASTS { self.wait.1 } else { Span::ZERO };
-        (self.meter.largest_rate(now) * wait.as_secs_f64()) as u64
+        (self.meter.largest_rate(self.seen(now)) * wait.as_secs_f64()) as u64
     }
 
     /// A connection opened with such a loop, to which what the others see waiting does not belong.
@@ -137,9 +144,11 @@ impl User {
 
     /// Data of a flow has left the queue some time ago; the newest of it took `sample` round the loop.
     pub(super) fn on_progress(&mut self, now: Time, progress: Progress) -> Observation {
-        let Progress { flow, bytes, sample, called } = progress;
-        let gap = self.last.map_or(Span::ZERO, |last| now.since(last));
-        let rate = self.meter.largest_rate(now);
+        let Progress { flow, bytes, sample, called, late } = progress;
+        let left = self.last.map_or(now - late, |last| last.max(now - late));
+        let gap = self.last.map_or(Span::ZERO, |last| left.since(last));
+        self.late = now.since(left);
+        let rate = self.meter.largest_rate(left);
         if let Some(sample) = sample {
             self.sample(now, flow, sample);
         }
@@ -153,11 +162,11 @@ impl User {
         let waited = sample.map(|sample| sample.saturating_sub(floor.get()));
         let idle = waited.map_or(Span::ZERO, |waited| gap.saturating_sub(waited));
         self.note_low(now, flow, low, gap);
-        self.meter.on_left(now, bytes, idle);
-        self.last = Some(now);
+        self.meter.on_left(left, bytes, idle);
+        self.last = Some(left);
         self.run_probe(now, flow, low);
         let (probing, horizon) = (self.probe.runs(), self.horizon(flow));
-        Observation { flow, bytes, idle, called: called && !probing, horizon, probing }
+        Observation { flow, bytes, idle, called: called && !probing, horizon, late: self.late, probing }
     }
 
     /// What a series shows: rate in bit/s, bytes that wait, least loop in ms, probes.
@@ -191,4 +200,6 @@ pub(super) struct Progress {
     pub(super) sample: Option<Span>,
     /// Whether the window had called for it.
     pub(super) called: bool,
+    /// How much longer than the least the news of it took.
+    pub(super) late: Span,
 }

@@ -230,8 +230,8 @@ impl Flow {
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
-        let link =
-            shared.link.forecast(now, horizon, self.air.span()) + f64::from(shared.config.packets) * payload;
+        let link = shared.link.forecast(shared.seen(now), horizon, self.air.span())
+            + f64::from(shared.config.packets) * payload;
         let budget = (link / f64::from(shared.link.flows())) as u32;
         budget.max(self.advertiser.least())
     }
@@ -255,7 +255,7 @@ impl Flow {
             return self.advertiser.accounts.edge_at(LARGEST);
         }
         // What leaves an observed queue in a loop is not in it.
-        let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(now, horizon));
+        let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
         let leaves = (leaves / f64::from(shared.link.flows())) as u32;
         let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
         self.advertiser.accounts.edge_at(self.budget(now, shared).min(most))

@@ -141,6 +141,8 @@ struct Shared {
     idle_since: Option<Time>,
     /// The queue is somebody else's, and what is known of it comes by observations.
     observed: bool,
+    /// How late the news comes of what left it.
+    late: Span,
     output: VecDeque<Output>,
 }
 
@@ -166,6 +168,7 @@ impl Forecast {
                 inside: 0,
                 idle_since: None,
                 observed: false,
+                late: Span::ZERO,
                 output: VecDeque::new(),
             },
             slots: BTreeMap::new(),
@@ -217,6 +220,11 @@ impl Forecast {
 }
 
 impl Shared {
+    /// The instant up to which it is known what left the queue.
+    fn seen(&self, now: Time) -> Time {
+        now - self.late
+    }
+
     /// A flow had `before` packets in the queue: notes when the link falls idle, and what it was idle for.
     fn note_inside(&mut self, now: Time, before: usize, flow: &mut Flow) {
         let was_idle = self.inside == 0;
@@ -269,16 +277,17 @@ impl Regulator for Forecast {
     }
 
     fn on_observation(&mut self, now: Time, observation: &Observation, _: LinkView) {
-        let Observation { flow, bytes, idle, called, horizon, probing } = *observation;
+        let Observation { flow, bytes, idle, called, horizon, late, probing } = *observation;
         self.with_flow(now, flow, |flow, shared| {
             // While a probe runs, what leaves in a loop is not to be called for.
             flow.on_horizon(if probing { Span::ZERO } else { horizon });
-            shared.observed = true;
-            shared.link.on_idle(now, idle);
+            (shared.observed, shared.late) = (true, late);
+            let seen = shared.seen(now);
+            shared.link.on_idle(seen, idle);
             if called {
                 shared.link.on_missed(idle, horizon);
             }
-            shared.link.on_served(now, bytes as u32);
+            shared.link.on_served(seen, bytes as u32);
         });
     }
 
