@@ -12,6 +12,7 @@ DOWNLOAD = Path(__file__).parent / "scenarios" / "download.toml"
 AS_JUDGED = "as judged"
 FLOWS = (1, 4)
 BUFFER = 50  # packets, and the largest threshold
+SPREAD = {"flow.spread": "1s"}  # within which several flows begin, as ack-rate-control.md section 3 has it
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ READINGS: Mapping[str, Reading] = {
     "occupancy is looked at again while an ACK waits": Reading(control={"edge.regulator.retime": True}),
     "64 KiB of window": Reading({"flow.max_window": "65536B"}),
     "each PDU is lost by itself": Reading({"edge.bearer.errors_by": "pdu"}),
-    "flows begin 250 ms apart": Reading({"flow.stagger": "250ms"}),
+    "flows begin together": Reading({"flow.spread": "0s"}),
+    "flows begin 250 ms apart": Reading({"flow.spread": "0s", "flow.stagger": "250ms"}),
     "every packet is acknowledged": Reading({"flow.acks": "every"}),
     "every fourth packet is acknowledged": Reading({"flow.acks": {"kind": "delayed", "count": 4, "timeout": "200ms"}}),
 }
@@ -107,7 +109,8 @@ def download(flows: int, control: Control | None = None, reading: str = AS_JUDGE
     read = READINGS[reading]
     controlled = {**control.keys(), **read.control} if control else {}
     plain = {key.replace("__", "."): value for key, value in keys.items()}
-    return point(DOWNLOAD, {"flow.count": flows, **read.keys, **controlled, **plain})
+    begin = SPREAD if flows > 1 else {}
+    return point(DOWNLOAD, {"flow.count": flows, **begin, **read.keys, **controlled, **plain})
 
 
 def table_2(reading: str = AS_JUDGED) -> Iterator[tuple[int, Control | None, str]]:
@@ -147,7 +150,7 @@ def with_least_delay() -> Iterator[tuple[str, str]]:
 
 def with_red(flows: int) -> str:
     """Random early detection and no controller."""
-    return point(DOWNLOAD, {"flow.count": flows, **RED})
+    return download(flows, None, AS_JUDGED, **{key.replace(".", "__"): value for key, value in RED.items()})
 
 
 def points() -> Iterator[str]:

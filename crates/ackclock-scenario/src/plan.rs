@@ -3,7 +3,7 @@
 //! Where there are several cells they are alike: each has the flows of the file and the users of the file. Flows and users are
 //! numbered cell by cell.
 
-use ackclock_core::{ConfigError, Time};
+use ackclock_core::{ConfigError, Span, Streams, Time};
 use ackclock_link::CellUser;
 
 use crate::Tables;
@@ -36,28 +36,71 @@ impl FlowPlan {
     }
 }
 
-/// Every flow by number.
-pub(crate) fn flows(tables: &Tables) -> Result<Vec<FlowPlan>, ConfigError> {
+/// Every flow of a run by number.
+pub(crate) fn flows(tables: &Tables, streams: &Streams) -> Result<Vec<FlowPlan>, ConfigError> {
     let users = tables.edge.cell_users().map_err(|error| error.under("edge"))?;
     let cell_users = users.map_or(0, |users| users.iter().map(|user| user.count).sum());
     let mut plans = Vec::new();
     for cell in 0..tables.edge.radio().cells {
         for (group, table) in tables.flow.iter().enumerate() {
-            let FlowGroup { count, start, stagger, user, .. } = *table;
+            let FlowGroup { count, start, stagger, spread, user, .. } = *table;
             plans.reserve_exact(count as usize);
             for number in 0..count {
                 let start = Time::ZERO + start + stagger * u64::from(number);
                 let cell_user = users.map_or(user, |users| user_in_cell(users, user as usize, number));
                 let (id, user) = (plans.len() as u32, cell * cell_users + cell_user);
-                plans.push(FlowPlan { id, group, number, user, cell_user, cell, start });
+                let mut plan = FlowPlan { id, group, number, user, cell_user, cell, start };
+                if spread != Span::ZERO {
+                    plan.start += drawn(spread, streams, &plan);
+                }
+                plans.push(plan);
             }
         }
     }
     Ok(plans)
 }
 
+/// How much later than planned a flow begins, of at most `spread`.
+fn drawn(spread: Span, streams: &Streams, flow: &FlowPlan) -> Span {
+    let chance = streams.stream(&format!("{}/start", flow.name())).unit();
+    Span::from_secs_f64(spread.as_secs_f64() * chance)
+}
+
 /// The user of flow number `number` of a group that names the table of users at `table`: they are taken in turn.
 fn user_in_cell(users: &[CellUser], table: usize, number: u32) -> u32 {
     let before: u32 = users[..table].iter().map(|user| user.count).sum();
     before + number % users[table].count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+
+    /// When the flows of a run begin, in milliseconds.
+    fn starts(keys: &str, run: u64) -> Vec<u64> {
+        let scenario = Scenario::load("starts.toml", &format!("[[flow]]\n{keys}"), &[]).expect("it is right");
+        let plans = flows(scenario.tables(), &Streams::new(1, run)).expect("it was checked");
+        plans.iter().map(|plan| plan.start.as_nanos() / 1_000_000).collect()
+    }
+
+    #[test]
+    fn flows_begin_together_or_apart_or_at_random_within_a_time() {
+        assert_eq!(starts("count = 3\nstart = \"2s\"", 0), [2000; 3]);
+        let apart = "count = 3\nstart = \"2s\"\nstagger = \"50ms\"";
+        assert_eq!(starts(apart, 0), [2000, 2050, 2100]);
+        let drawn = starts("count = 1000\nstart = \"2s\"\nspread = \"1s\"", 0);
+        assert!(drawn.iter().all(|start| (2000..3000).contains(start)), "{drawn:?}");
+        // 500 ms in the mean, with a standard deviation of 1 s / sqrt(12 x 1000) = 9 ms.
+        let mean = drawn.iter().sum::<u64>() / 1000;
+        assert!(mean.abs_diff(2500) < 4 * 9, "{mean}");
+    }
+
+    #[test]
+    fn the_time_is_drawn_anew_for_each_run_and_a_further_flow_changes_no_other() {
+        let of = |count: u32, run| starts(&format!("count = {count}\nspread = \"1s\""), run);
+        assert_eq!(of(4, 0), of(4, 0));
+        assert_ne!(of(4, 0), of(4, 1));
+        assert_eq!(of(4, 0)[..3], of(3, 0));
+    }
 }

@@ -54,7 +54,7 @@ pub fn run(
     let files = &Inputs::of(files);
     let builder =
         Builder::new(tables, files, &streams, &options.progress).map_err(|error| scenario.error(&error))?;
-    let flows = plan::flows(tables).map_err(|error| scenario.error(&error))?;
+    let flows = plan::flows(tables, &streams).map_err(|error| scenario.error(&error))?;
     options.progress.begin(flows.len());
     let parts: Vec<&[FlowPlan]> = match tables.edge.channel {
         ChannelSharing::Shared => flows.chunk_by(|one, next| one.cell == next.cell).collect(),

@@ -71,6 +71,9 @@ pub struct FlowGroup {
     pub start: Span,
     /// How much later each further one begins.
     pub stagger: Span,
+    /// How much later each begins at most: it is drawn for each flow of each run, every time up to this as likely.
+    #[serde(skip_serializing_if = "is_none")]
+    pub spread: Span,
     /// The user to whom they belong. In a cell it is the number of a table `[[edge.user]]`, whose users get them in turn.
     pub user: u32,
     /// Which way the data goes: to the "mobile", a download, or to the "server", an upload. The mobile opens the connection in
@@ -95,6 +98,10 @@ pub struct FlowGroup {
     pub dsack: Switch,
     /// What is sent: "bulk", "web", "ftp", or a table with `kind`.
     pub workload: Value,
+}
+
+fn is_none(spread: &Span) -> bool {
+    *spread == Span::ZERO
 }
 
 /// Headers of a segment, as a scenario writes them.
@@ -154,6 +161,7 @@ impl Default for FlowGroup {
             count: 1,
             start: Span::ZERO,
             stagger: Span::ZERO,
+            spread: Span::ZERO,
             user: 0,
             towards: Towards::Mobile,
             sender: "reno".into(),

@@ -370,7 +370,7 @@ mod tests {
         let (files, streams) = (DiskFiles::in_folder("."), Streams::new(1, 0));
         let progress = crate::Progress::default();
         let builder = Builder::new(scenario.tables(), &files, &streams, &progress).expect("it was checked");
-        let flows = crate::plan::flows(scenario.tables()).expect("it was checked");
+        let flows = crate::plan::flows(scenario.tables(), &streams).expect("it was checked");
         let island = builder.island(&flows, &streams).expect("it was checked");
         let Ok(mut line) = Line::try_from(island) else { panic!("it has the plainest shape") };
         line.advance(Time::ZERO + Span::from_secs(3600));
