@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Time};
 
-use crate::LinkEvent;
 use crate::serial::{Flight, Parted};
+use crate::{LinkEvent, Repetitions};
 
 /// Departures and drops that have happened and were not told yet, and the packets under way: events by their instants, and at
 /// one instant what has happened before what arrives.
@@ -14,12 +14,28 @@ pub(crate) struct Outcomes {
     happened: VecDeque<(Time, LinkEvent, Segment)>,
     /// Packets in transmission and in flight by time of arrival; equal times in order of departure.
     pub(crate) flight: Flight<Parted>,
+    /// When each packet in flight arrives and what was repeated of it, in the order of the flight; empty in a link that repeats
+    /// nothing.
+    repeated: VecDeque<(Time, Repetitions)>,
 }
 
 impl Outcomes {
     /// A segment has departed or was dropped at `at`; instants never decrease.
     pub(crate) fn push(&mut self, at: Time, event: LinkEvent, segment: Segment) {
         self.happened.push_back((at, event, segment));
+    }
+
+    /// A segment arrives at `arrives`, of which so much was repeated. A link that tells this of one tells it of all.
+    pub(crate) fn put_repeated(&mut self, arrives: Time, segment: &Segment, repetitions: Repetitions) {
+        self.flight.put(arrives, segment);
+        let later = self.repeated.iter().rev().take_while(|&&(at, _)| at > arrives).count();
+        self.repeated.insert(self.repeated.len() - later, (arrives, repetitions));
+    }
+
+    /// Lets go of what is under way.
+    pub(crate) fn let_go(&mut self) {
+        self.flight = Flight::default();
+        self.repeated = VecDeque::new();
     }
 
     /// The instant of the next event; [`Time::NEVER`] where there is none.
@@ -34,14 +50,14 @@ impl Outcomes {
         let arrives = self.flight.due();
         match self.happened.front() {
             Some(&(at, event, _)) if at <= arrives => Some((at, event)),
-            _ if arrives <= now => Some((arrives, LinkEvent::DELIVERED)),
+            _ if arrives <= now => Some((arrives, LinkEvent::Delivered(self.repeated_of_next()))),
             _ => None,
         }
     }
 
-    /// Whether the next event is an arrival.
-    pub(crate) fn next_is_delivery(&self) -> bool {
-        self.happened.front().is_none_or(|&(at, ..)| at > self.flight.due())
+    #[inline]
+    fn repeated_of_next(&self) -> Repetitions {
+        self.repeated.front().map_or(Repetitions::NONE, |&(_, repetitions)| repetitions)
     }
 
     /// Takes the segment of the next event out.
@@ -53,7 +69,10 @@ impl Outcomes {
         let arrives = self.flight.due();
         match self.happened.pop_front_if(|&mut (at, ..)| at <= arrives) {
             Some((.., segment)) => segment,
-            None => self.flight.pop(),
+            None => {
+                self.repeated.pop_front();
+                self.flight.pop()
+            }
         }
     }
 }

@@ -34,8 +34,6 @@ pub(crate) struct Reassembly {
     /// Number of the first of them.
     first: u64,
     pub(crate) outcomes: Outcomes,
-    /// What was repeated of each packet in flight, in the order of their arrivals.
-    repeated: VecDeque<Repetitions>,
 }
 
 /// A packet of which the first part was begun.
@@ -140,16 +138,11 @@ impl Reassembly {
 
     /// The next event with an instant of at most `now`.
     pub(crate) fn next(&self, now: Time) -> Option<(Time, LinkEvent)> {
-        let (at, event) = self.outcomes.next(now)?;
-        let repeated = self.repeated.front().copied().unwrap_or_default();
-        Some((at, if event.is_delivery() { LinkEvent::Delivered(repeated) } else { event }))
+        self.outcomes.next(now)
     }
 
     /// Takes the segment of the next event out.
     pub(crate) fn take(&mut self) -> Segment {
-        if self.outcomes.next_is_delivery() {
-            self.repeated.pop_front();
-        }
         self.outcomes.take()
     }
 
@@ -177,7 +170,6 @@ impl Reassembly {
         if self.departures == Departures::Watched {
             self.outcomes.push(at, LinkEvent::Departed, *segment);
         }
-        self.outcomes.flight.put(at + self.delay, segment);
-        self.repeated.push_back(*repetitions);
+        self.outcomes.put_repeated(at + self.delay, segment, *repetitions);
     }
 }

@@ -5,7 +5,7 @@ use ackclock_core::{FlowId, Segment, Span, Streams, Time};
 use ackclock_link::queue::QUEUES;
 use ackclock_link::{
     AnyBearer, BEARERS, Bearer, BearerContext, BearerLinks, BufferMeaning, Capacity, Cause, Departures,
-    Direction, LINKS, LinkEvent, QueuePlan,
+    Direction, LINKS, LinkEvent, QueuePlan, Repetitions,
 };
 use ackclock_testkit::{allocations, cases};
 use proptest::prelude::*;
@@ -194,7 +194,7 @@ proptest! {
             for direction in Direction::BOTH {
                 let told: Vec<_> = of(&seen, direction).into_iter().filter(|outcome| !matches!(outcome.what, What::Refused(_))).collect();
                 assert!(told.is_sorted_by_key(|outcome| outcome.at), "{name}: `peek_event` goes back in time");
-                let delivered = |outcome: &&Outcome| outcome.what == What::Told(LinkEvent::DELIVERED);
+                let delivered = |outcome: &&Outcome| matches!(outcome.what, What::Told(LinkEvent::Delivered(_)));
                 for flow in (0..3).filter(|_| !name.contains("out-of-sequence")) {
                     let of_flow = told.iter().filter(delivered).filter(|outcome| outcome.flow == flow);
                     assert!(of_flow.is_sorted_by_key(|outcome| outcome.number), "{name}: `peek_event` reorders flow {flow}");
@@ -397,6 +397,62 @@ fn what_goes_to_the_front_leaves_before_what_waits() {
         }
         // One may have been in transmission.
         assert!(left[..2].contains(&99), "{table}: `enqueue_front`: {left:?}");
+    }
+}
+
+/// Packets downwards, each when all before it are done with, and what is told of each that arrives.
+fn one_by_one(bearer: &mut AnyBearer, count: u32, bytes: u16) -> Vec<Repetitions> {
+    let (mut told, mut now) = (Vec::new(), Time::ZERO);
+    for number in 0..count {
+        bearer.enqueue(now, Direction::Down, &segment(0, number, bytes)).unwrap();
+        while bearer.due(Direction::Down) != Time::NEVER {
+            now = now.max(bearer.due(Direction::Down));
+            while let Some((_, event)) = bearer.peek_event(now, Direction::Down) {
+                bearer.take_segment(Direction::Down);
+                told.extend(if let LinkEvent::Delivered(repeated) = event { Some(repeated) } else { None });
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn a_bearer_that_repeats_tells_it_and_no_other_does() {
+    for table in every_bearer() {
+        let is_acknowledged = table["kind"] == "umts-rlc-am" && table["mode"] != "unacknowledged";
+        let repeats = is_acknowledged && table["max_dat"] != 2;
+        let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Unlimited, 5);
+        let told = one_by_one(&mut bearer, 200, 1500);
+        let again = told.iter().filter(|repeated| repeated.times > 0).count();
+        assert_eq!(again > 0, repeats, "{table}: {again} of {} repeated", told.len());
+        assert!(repeats || told.iter().all(|repeated| *repeated == Repetitions::NONE), "{table}");
+        let later = told.iter().filter(|repeated| repeated.delay > Span::ZERO).count();
+        assert_eq!(later > 0, repeats, "{table}: {later} of {} later", told.len());
+    }
+}
+
+#[test]
+fn what_deliveries_tell_adds_up_to_what_was_sent_again() {
+    for order in ["in-sequence", "out-of-sequence"] {
+        // 1519 octets and a length indicator fill 19 PDUs, which no two packets share. Nothing is lost upwards, so that none is sent again
+        // that has arrived.
+        let mut bearer = independent(0.3, json!({"order": order, "up_errors": 0, "max_dat": 40}));
+        for number in 0..400 {
+            bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1519)).unwrap();
+        }
+        let (mut told, mut arrived) = (0, 0);
+        while bearer.due(Direction::Down) != Time::NEVER {
+            let now = bearer.due(Direction::Down);
+            while let Some((_, event)) = bearer.peek_event(now, Direction::Down) {
+                bearer.take_segment(Direction::Down);
+                let LinkEvent::Delivered(repeated) = event else { panic!("{event:?}") };
+                (told, arrived) = (told + repeated.times, arrived + 1);
+            }
+        }
+        let names = BEARERS.resolve(&json!({"kind": "umts-rlc-am"})).unwrap().gauges();
+        let place = names.iter().position(|name| *name == "retransmitted_pdus").unwrap();
+        assert_eq!((arrived, f64::from(told)), (400, bearer.gauges(Direction::Down)[place]), "{order}");
+        assert!(told > 2000, "{told}");
     }
 }
 

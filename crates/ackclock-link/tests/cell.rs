@@ -2,7 +2,7 @@
 
 use crate::common::{link, micros, nominal, segment};
 use ackclock_core::{FlowId, RadioReport, Rate, Segment, Span, Time};
-use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent, Load};
+use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent, Load, Repetitions};
 use serde_json::{Value, json};
 
 fn secs(n: u64) -> Time {
@@ -438,8 +438,10 @@ fn harq_hands_packets_on_in_order_and_others_do_not_wait_for_a_user() {
     let view = link.view(middle, FlowId(0));
     assert_eq!((view.waiting, view.in_transmission), (Load::NONE, Load::NONE));
     assert_eq!(view.unacknowledged, Load { packets: 2, bytes: 400 });
-    for (number, ms) in [(0, 16), (1, 18), (2, 20), (3, 22)] {
-        assert_eq!(ended(&mut *link), Some((micros(ms * 1000), LinkEvent::DELIVERED, number)));
+    // Of packets 2 and 3 both blocks with a part were sent again.
+    for (number, ms, times) in [(0, 16, 1), (1, 18, 1), (2, 20, 2), (3, 22, 2)] {
+        let told = LinkEvent::Delivered(Repetitions { times, delay: Span::from_millis(12) });
+        assert_eq!(ended(&mut *link), Some((micros(ms * 1000), told, number)));
     }
     assert_eq!(ended(&mut *link), None);
     assert_eq!(link.poll_timeout(), None);

@@ -3,7 +3,7 @@
 
 use crate::common::{Outcome, Polling, What, drive, every_link, every_queue, link, media, segment};
 use ackclock_core::{Ecn, FlowId, Segment, Span, Time};
-use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent};
+use ackclock_link::{Capacity, Cause, Departures, Link, LinkEvent, Repetitions};
 use ackclock_testkit::cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -275,6 +275,43 @@ fn what_a_view_shows_is_what_is_inside() {
         );
         assert_eq!(views[0].capacity, Capacity::Packets(8), "{name}: `view`");
     });
+}
+
+/// What is told of the packets of a link that arrive, in their order: each comes when all before it are done with.
+fn one_by_one(link: &mut dyn Link, count: u32) -> Vec<Repetitions> {
+    let (mut told, mut now) = (Vec::new(), Time::ZERO);
+    for number in 0..count {
+        link.enqueue(now, &segment(0, number, 1500)).unwrap();
+        while let Some(due) = link.poll_timeout() {
+            now = now.max(due);
+            while let Some((_, event, _)) = link.poll_event(now) {
+                told.extend(if let LinkEvent::Delivered(repeated) = event { Some(repeated) } else { None });
+            }
+        }
+    }
+    told
+}
+
+/// Whether a link of the registry sends again what was damaged, and anything is.
+fn repeats(table: &Value) -> bool {
+    match table["kind"].as_str() {
+        Some("umts-rlc") => table.get("bler").is_some() && table["limit"] != 0,
+        Some("power-controlled") => table["arq"] != "none",
+        Some("cell") => table.get("harq").is_some(),
+        Some("artificial-delay") => repeats(&table["inner"]),
+        _ => false,
+    }
+}
+
+#[test]
+fn a_link_that_repeats_tells_it_and_no_other_does() {
+    for table in every_link() {
+        let told = one_by_one(&mut *link(&table, &"drop-tail".into(), Capacity::Unlimited, 5), 200);
+        let again = told.iter().filter(|repeated| repeated.times > 0).count();
+        assert_eq!(again > 0, repeats(&table), "{table}: {again} of {} repeated", told.len());
+        let later = told.iter().filter(|repeated| repeated.delay > Span::ZERO).count();
+        assert_eq!(later > 0, repeats(&table), "{table}: {later} of {} later", told.len());
+    }
 }
 
 /// Steps of `[[edge.at]]` are refused by what the table says, before anything is built.

@@ -10,8 +10,9 @@ use ackclock_core::{ConfigError, Segment, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::services::{Service, Services};
 use crate::errors::{AnyErrorProcess, ErrorContext, ErrorProcess};
-use crate::{DeliveryOrder, Errors, Fate, Files};
+use crate::{DeliveryOrder, Errors, Fate, Files, Repetitions};
 
 /// How a cell sends again what failed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -30,13 +31,13 @@ pub struct HarqConfig {
     /// Whether packets are handed on in the order in which they were sent, or each as soon as it is whole.
     pub order: DeliveryOrder,
     /// Whether a repetition counts as service in the averages of the scheduler.
-    pub repetitions: Repetitions,
+    pub repetitions: RepetitionsAs,
 }
 
 /// What a repetition is to a scheduler that keeps averages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Repetitions {
+pub enum RepetitionsAs {
     /// Service of as much as the block carried: the user had the slots.
     #[default]
     Served,
@@ -53,7 +54,7 @@ impl Default for HarqConfig {
             delay: Span::from_millis(12),
             limit: 3,
             order: DeliveryOrder::InSequence,
-            repetitions: Repetitions::Served,
+            repetitions: RepetitionsAs::Served,
         }
     }
 }
@@ -99,14 +100,17 @@ pub(super) struct Harq {
     delay: Span,
     limit: u32,
     order: DeliveryOrder,
-    counts: Repetitions,
+    counts: RepetitionsAs,
     blocks: VecDeque<Block>,
     /// The packets that end in them.
     packets: VecDeque<Segment>,
     /// Place of the block that is being sent.
     air: usize,
+    services: Services,
     /// The packet that goes on from a block before has lost a part.
     broken: bool,
+    /// The blocks before the first one with parts of a packet that goes on in it.
+    before: Option<Parts>,
     /// The last packet that was sent goes on in the next block.
     goes_on: bool,
 }
@@ -116,7 +120,11 @@ struct Block {
     state: BlockState,
     /// Slots that it takes.
     slots: u64,
+    /// In which it was first sent.
+    service: Service,
     repetitions: u32,
+    /// When its last transmission was over.
+    landed: Time,
     /// How many bits it carries in a second of such slots, as schedulers weigh it.
     served: f64,
     /// How many packets end in it and were not handed on.
@@ -126,6 +134,15 @@ struct Block {
     /// Whether all of it is the middle of one packet.
     is_middle: bool,
     rest: Rest,
+}
+
+/// The blocks with parts of a packet, from its first one on.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// In which the first and the last of them were first sent.
+    services: [Service; 2],
+    repetitions: u32,
+    landed: Time,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,13 +182,15 @@ impl Harq {
             blocks: VecDeque::new(),
             packets: VecDeque::new(),
             air: 0,
+            services: Services::default(),
             broken: false,
+            before: None,
             goes_on: false,
         })
     }
 
-    /// A new block of so many slots was sent, in which these packets end; it counts as `served` to the scheduler.
-    pub(super) fn sent(&mut self, packets: &[Segment], rest: Rest, slots: u64, served: f64) {
+    /// A new block of so many slots was sent until `now`, in which these packets end; it counts as `served` to the scheduler.
+    pub(super) fn sent(&mut self, now: Time, packets: &[Segment], rest: Rest, slots: u64, served: f64) {
         self.air = self.blocks.len();
         let ends = packets.len() as u32;
         let continues = std::mem::replace(&mut self.goes_on, rest == Rest::Begun);
@@ -180,7 +199,9 @@ impl Harq {
         self.blocks.push_back(Block {
             state,
             slots,
+            service: self.services.carried_new(now),
             repetitions: 0,
+            landed: Time::ZERO,
             served,
             ends,
             continues,
@@ -196,7 +217,7 @@ impl Harq {
         let block = &mut self.blocks[self.air];
         block.state = BlockState::Sent;
         block.repetitions += 1;
-        let served = if self.counts == Repetitions::Served { block.served } else { 0.0 };
+        let served = if self.counts == RepetitionsAs::Served { block.served } else { 0.0 };
         Some((block.slots, served))
     }
 
@@ -208,6 +229,10 @@ impl Harq {
     /// The transmission from `began` to `now` is over. Where it failed, tells from when on it may be repeated.
     pub(super) fn land(&mut self, began: Time, now: Time) -> Option<Time> {
         let block = self.blocks.get_mut(self.air)?;
+        if block.repetitions > 0 {
+            self.services.carried_again(now);
+        }
+        block.landed = now;
         let errors = match &mut self.repetition_errors {
             Some(again) if block.repetitions > 0 => again,
             _ => &mut self.errors,
@@ -223,35 +248,42 @@ impl Harq {
         }
     }
 
-    /// The next packet that is handed on or given up.
-    pub(super) fn release(&mut self) -> Option<(Segment, Fate)> {
-        match self.order {
+    /// The next packet that is handed on or given up, and what was repeated of one that arrives.
+    pub(super) fn release(&mut self) -> Option<(Segment, Fate, Repetitions)> {
+        let next = match self.order {
             DeliveryOrder::InSequence => self.release_first(),
             DeliveryOrder::OutOfSequence => self.release_whole(),
-        }
+        };
+        let Some((segment, fate, parts)) = next else {
+            let first = self.before.map(|before| before.services[0]);
+            self.services.forget_before(first.or(self.blocks.front().map(|block| block.service)));
+            return None;
+        };
+        let delay = parts.landed.since(self.services.end(parts.services));
+        Some((segment, fate, Repetitions { times: parts.repetitions, delay }))
     }
 
     /// The first packet of which all is known, wherever it is.
-    fn release_whole(&mut self) -> Option<(Segment, Fate)> {
-        while let Some(block) = self.blocks.front().filter(|block| block.is_over() && block.ends == 0) {
-            self.broken |= block.state == BlockState::Lost && block.rest == Rest::Begun;
-            self.blocks.pop_front();
+    fn release_whole(&mut self) -> Option<(Segment, Fate, Parts)> {
+        while self.blocks.front().is_some_and(|block| block.is_over() && block.ends == 0) {
+            self.forget_first();
         }
         let mut before = 0;
         for index in 0..self.blocks.len() {
             let block = &self.blocks[index];
-            let (ends, continues) = (block.ends, block.continues);
+            let (ends, continues, parts) = (block.ends, block.continues, Parts::of(block));
             if ends > 0 && block.is_over() {
                 let lost = block.state == BlockState::Lost;
                 if !continues {
-                    return self.take(index, before, lost);
+                    return self.take(index, before, lost, parts);
                 }
                 if let Some(broken) = self.lacks_part(index) {
+                    let parts = self.parts_up_to(index);
                     self.blocks[index].continues = false;
-                    return self.take(index, before, lost || broken);
+                    return self.take(index, before, lost || broken, parts);
                 }
                 if ends > 1 {
-                    return self.take(index, before + 1, lost);
+                    return self.take(index, before + 1, lost, parts);
                 }
             }
             before += ends as usize;
@@ -274,14 +306,28 @@ impl Harq {
         Some(std::mem::take(&mut self.broken) || lost)
     }
 
+    /// The blocks with parts of the packet that goes on into this one.
+    fn parts_up_to(&self, index: usize) -> Parts {
+        let begins = self.blocks.range(..index).rposition(|block| !block.is_middle);
+        let (first, from) = begins.map_or((self.before, 0), |at| (Some(Parts::of(&self.blocks[at])), at + 1));
+        let further = self.blocks.range(from..=index).map(Parts::of);
+        first.into_iter().chain(further).reduce(Parts::and).expect("its last block is one")
+    }
+
     /// Takes a packet out that ends in a block; `place` is its place among all.
-    fn take(&mut self, block: usize, place: usize, lost: bool) -> Option<(Segment, Fate)> {
+    fn take(
+        &mut self,
+        block: usize,
+        place: usize,
+        lost: bool,
+        parts: Parts,
+    ) -> Option<(Segment, Fate, Parts)> {
         self.blocks[block].ends -= 1;
-        Some((self.packets.remove(place)?, if lost { Fate::Lost } else { Fate::Arrives }))
+        Some((self.packets.remove(place)?, if lost { Fate::Lost } else { Fate::Arrives }, parts))
     }
 
     /// The next packet, in order.
-    fn release_first(&mut self) -> Option<(Segment, Fate)> {
+    fn release_first(&mut self) -> Option<(Segment, Fate, Parts)> {
         loop {
             let block = self.blocks.front_mut()?;
             let lost = match block.state {
@@ -291,18 +337,44 @@ impl Harq {
             };
             if block.ends > 0 {
                 block.ends -= 1;
+                let here = Parts::of(block);
+                let parts = self.before.take().map_or(here, |before| before.and(here));
                 let broken = std::mem::take(&mut self.broken);
                 let fate = if lost || broken { Fate::Lost } else { Fate::Arrives };
-                return Some((self.packets.pop_front()?, fate));
+                return Some((self.packets.pop_front()?, fate, parts));
             }
-            self.broken |= lost && block.rest == Rest::Begun;
-            self.blocks.pop_front();
+            self.forget_first();
         }
+    }
+
+    /// The first block is done with, but for the packet that goes on from it.
+    fn forget_first(&mut self) {
+        let Some(block) = self.blocks.pop_front() else { return };
+        let (goes_on, here) = (block.rest == Rest::Begun, Parts::of(&block));
+        self.broken |= block.state == BlockState::Lost && goes_on;
+        let before = self.before.filter(|_| block.is_middle);
+        self.before = goes_on.then(|| before.map_or(here, |before| before.and(here)));
     }
 
     /// The packets that were sent and neither handed on nor given up.
     pub(super) fn unacknowledged(&self) -> impl Iterator<Item = &Segment> {
         self.packets.iter()
+    }
+}
+
+impl Parts {
+    const fn of(block: &Block) -> Self {
+        let Block { service, repetitions, landed, .. } = *block;
+        Self { services: [service; 2], repetitions, landed }
+    }
+
+    /// These and those behind them.
+    fn and(self, behind: Self) -> Self {
+        Self {
+            services: [self.services[0], behind.services[1]],
+            repetitions: self.repetitions + behind.repetitions,
+            landed: self.landed.max(behind.landed),
+        }
     }
 }
 
@@ -344,7 +416,7 @@ mod tests {
         for (numbers, rest) in
             [(&[0, 1][..], Rest::Begun), (&[2, 3], Rest::Begun), (&[], Rest::Begun), (&[4, 5], Rest::Empty)]
         {
-            harq.sent(&packets(numbers), rest, 1, 1e6);
+            harq.sent(Time::ZERO, &packets(numbers), rest, 1, 1e6);
         }
         harq
     }
@@ -352,7 +424,7 @@ mod tests {
     /// What is released, and whether it arrives.
     fn released(harq: &mut Harq) -> Vec<(u32, bool)> {
         std::iter::from_fn(|| harq.release())
-            .map(|(segment, fate)| (segment.seq.0, fate == Fate::Arrives))
+            .map(|(segment, fate, _)| (segment.seq.0, fate == Fate::Arrives))
             .collect()
     }
 
@@ -395,24 +467,70 @@ mod tests {
     #[test]
     fn a_head_that_was_lost_before_is_not_forgotten() {
         let mut harq = harq(|config| config.order = DeliveryOrder::OutOfSequence);
-        harq.sent(&packets(&[0]), Rest::Begun, 1, 1e6);
+        harq.sent(Time::ZERO, &packets(&[0]), Rest::Begun, 1, 1e6);
         harq.blocks[0].state = BlockState::Lost;
         assert_eq!(released(&mut harq), [(0, false)]);
-        harq.sent(&packets(&[1, 2]), Rest::Begun, 1, 1e6);
+        harq.sent(Time::ZERO, &packets(&[1, 2]), Rest::Begun, 1, 1e6);
         harq.blocks[0].state = BlockState::Received;
         assert_eq!(released(&mut harq), [(1, false), (2, true)]);
-        harq.sent(&packets(&[3]), Rest::Empty, 1, 1e6);
+        harq.sent(Time::ZERO, &packets(&[3]), Rest::Empty, 1, 1e6);
         harq.blocks[0].state = BlockState::Received;
         assert_eq!(released(&mut harq), [(3, true)], "its head had arrived");
     }
 
     #[test]
     fn a_repetition_counts_as_what_the_block_carried_or_as_nothing() {
-        for (repetitions, served) in [(Repetitions::Served, 4e5), (Repetitions::Ignored, 0.0)] {
+        for (repetitions, served) in [(RepetitionsAs::Served, 4e5), (RepetitionsAs::Ignored, 0.0)] {
             let mut harq = harq(|config| config.repetitions = repetitions);
-            harq.sent(&packets(&[0]), Rest::Empty, 2, 4e5);
+            harq.sent(Time::ZERO, &packets(&[0]), Rest::Empty, 2, 4e5);
             harq.blocks[0].state = BlockState::Failed(Time::ZERO);
             assert_eq!(harq.repeat(Time::ZERO), Some((2, served)), "{repetitions:?}");
+        }
+    }
+
+    /// Service after service of a tenth of a second: what each carries, whether it arrives, and the packets that it hands on by tenths.
+    fn served(order: DeliveryOrder, services: &[(&[u32], Rest, bool)]) -> Vec<(u32, u32, u64)> {
+        let mut harq = harq(|config| {
+            (config.order, config.limit, config.delay) = (order, 9, Span::ZERO);
+        });
+        let (mut told, tenth) = (Vec::new(), Span::from_millis(100));
+        for (number, &(numbers, rest, arrives)) in (1..).zip(services) {
+            let now = Time::ZERO + tenth * number;
+            if harq.repeat(now).is_none() {
+                harq.sent(now, &packets(numbers), rest, 1, 1e6);
+            }
+            harq.land(now, now);
+            harq.blocks[harq.air].state =
+                if arrives { BlockState::Received } else { BlockState::Failed(now + tenth) };
+            while let Some((segment, _, repeated)) = harq.release() {
+                told.push((segment.seq.0, repeated.times, repeated.delay.as_nanos() / tenth.as_nanos()));
+            }
+        }
+        assert_eq!((harq.blocks.len(), harq.packets.len()), (0, 0), "{told:?}");
+        told
+    }
+
+    #[test]
+    fn what_was_repeated_of_a_packet_is_told_and_how_much_later_it_was_whole() {
+        let again = (&[][..], Rest::Empty);
+        let again = |arrives| (again.0, again.1, arrives);
+        // 0 fails twice. 1 goes in the fourth service instead of the second.
+        let alone = [(&[0][..], Rest::Empty, false), again(false), again(true), (&[1], Rest::Empty, true)];
+        for order in [DeliveryOrder::InSequence, DeliveryOrder::OutOfSequence] {
+            assert_eq!(served(order, &alone), [(0, 2, 2), (1, 0, 0)], "{order:?}");
+        }
+        // 0 has three blocks: the first is sent twice, the second once, the third, in the fourth service instead of the third, three
+        // times. 1 shares the third.
+        let long = [
+            (&[][..], Rest::Begun, false),
+            again(true),
+            (&[], Rest::Begun, true),
+            (&[0, 1], Rest::Empty, false),
+            again(false),
+            again(true),
+        ];
+        for order in [DeliveryOrder::InSequence, DeliveryOrder::OutOfSequence] {
+            assert_eq!(served(order, &long), [(0, 3, 3), (1, 2, 2)], "{order:?}");
         }
     }
 }

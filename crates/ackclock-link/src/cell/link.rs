@@ -6,7 +6,6 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 
 use super::backlog::Place;
 use super::{Cell, FULL_PACKET};
-use crate::serial::Flight;
 use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
 impl From<Cell> for AnyLink {
@@ -107,6 +106,6 @@ impl Link for Cell {
 
     // What waits for slots to come is still to be counted.
     fn let_go(&mut self) {
-        self.outcomes.flight = Flight::default();
+        self.outcomes.let_go();
     }
 }

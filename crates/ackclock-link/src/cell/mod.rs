@@ -38,12 +38,13 @@ mod member;
 mod rates;
 mod reports;
 mod saturated;
+mod services;
 mod short;
 mod slots;
 mod synthetic;
 
 pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport};
-pub use harq::{HarqConfig, Repetitions};
+pub use harq::{HarqConfig, RepetitionsAs};
 pub use rates::RateRow;
 pub use short::{CountsAt, ShortFlows};
 pub use synthetic::Synthetic;
@@ -55,7 +56,7 @@ use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, ReportReason, S
 use crate::errors::ErrorProcess;
 use crate::outcomes::Outcomes;
 use crate::scheduler::{Candidate, Class, Scheduler, Service};
-use crate::{BufferMeaning, Cause, Departures, Fate, LinkContext, LinkEvent, Load};
+use crate::{BufferMeaning, Cause, Departures, Fate, LinkContext, LinkEvent, Load, Repetitions};
 use air::{Air, Carries};
 use backlog::{Backlog, Place, Rules};
 use grant::{Grant, grants};
@@ -277,28 +278,28 @@ impl Cell {
         let member = &mut self.members[user as usize];
         let Some(harq) = &mut member.harq else {
             for segment in last.drain(..) {
-                self.leave(at, user, segment, Fate::Arrives);
+                self.leave(at, user, segment, Fate::Arrives, None);
             }
             self.air.last = last;
             return;
         };
         if self.air.carries == Carries::New {
             let rest = if member.begun.is_some() { Rest::Begun } else { Rest::Empty };
-            harq.sent(&last, rest, self.air.slots, self.air.served);
+            harq.sent(at, &last, rest, self.air.slots, self.air.served);
         }
         let again = harq.land(self.air.begins, at);
         self.repetitions.extend(again.map(|due| (due, user)));
         last.clear();
         self.air.last = last;
-        while let Some((segment, fate)) =
+        while let Some((segment, fate, repetitions)) =
             self.members[user as usize].harq.as_mut().and_then(|harq| harq.release())
         {
-            self.leave(at, user, segment, fate);
+            self.leave(at, user, segment, fate, Some(repetitions));
         }
     }
 
-    /// The transmitter has done with a packet at `at`.
-    fn leave(&mut self, at: Time, user: u32, segment: Segment, fate: Fate) {
+    /// The transmitter has done with a packet at `at`, of which a cell with HARQ tells what it had to repeat.
+    fn leave(&mut self, at: Time, user: u32, segment: Segment, fate: Fate, told: Option<Repetitions>) {
         let member = &mut self.members[user as usize];
         // Both are drawn for every packet, so that the luck of the next does not hang on the fate of this one.
         let (radio, delay) = (member.errors.fate(at), member.delays.draw());
@@ -311,7 +312,10 @@ impl Cell {
         }
         // Packets of a user do not overtake each other, and users do not hold each other up.
         member.last_arrival = member.last_arrival.max(at + delay);
-        self.outcomes.flight.put(member.last_arrival, &segment);
+        match told {
+            Some(repetitions) => self.outcomes.put_repeated(member.last_arrival, &segment, repetitions),
+            None => self.outcomes.flight.put(member.last_arrival, &segment),
+        }
     }
 
     fn tell_drops(&mut self, at: Time) {

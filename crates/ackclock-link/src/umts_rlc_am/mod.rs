@@ -13,7 +13,8 @@
 //! - `receiver`: VR(R), VR(H), the window, reassembly in or out of sequence, the triggers and timers of STATUS;
 //! - `status`: ACK, WINDOW, MRW and MRW_ACK, and the room that they take; `missing`: LIST and BITMAP;
 //! - `discard`: what was sent MaxDAT times is given up, and the peer told to move its window; `reset`: both ends begin anew;
-//! - `sdus`: the buffer, in which a packet stays until the peer has acknowledged all of it;
+//! - `sdus`: the buffer, in which a packet stays until the peer has acknowledged all of it; `places`: when it would have arrived, had
+//!   nothing been sent again;
 //! - `air`: TTIs under way, lost as a whole or PDU by PDU.
 //!
 //! TTIs of both directions begin at multiples of their length; one that nobody has anything to send in costs nothing. A TTI that begins
@@ -44,6 +45,7 @@ mod discard;
 mod entity;
 mod missing;
 mod pdu;
+mod places;
 mod poll;
 mod receiver;
 mod reset;
@@ -67,6 +69,7 @@ use self::air::Air;
 use self::discard::Discard;
 use self::entity::Entity;
 use self::pdu::Pdu;
+use self::places::Places;
 use self::poll::Polling;
 use self::receiver::Receiver;
 use self::reset::Resets;
@@ -127,7 +130,11 @@ impl UmtsRlcAm {
         Ok(Self {
             tti: config.tti,
             ends: both.map(|_| End::new(config)),
-            sdus: [context.down, context.up].map(|queue| Sdus::new(queue.build())),
+            sdus: both.map(|direction| {
+                let queue = [context.down, context.up][direction as usize];
+                let places = Places::new(config.tti, config.pdus(direction) as u32, config.delay);
+                Sdus::new(queue.build(), places)
+            }),
             air: [air(Direction::Down)?, air(Direction::Up)?],
             next_tti: [Time::NEVER; 2],
             not_before: [Time::ZERO; 2],

@@ -139,9 +139,7 @@ impl Receiver {
         self.received.insert(data.sn);
         let place = data.sn.place(self.contents.len());
         self.contents[place] = data.payload;
-        if self.order == DeliveryOrder::OutOfSequence {
-            sdus.arrive(now, data.payload);
-        }
+        sdus.arrive(now, data.payload, self.order);
         self.go_on(now, sdus);
     }
 

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use ackclock_core::{FlowId, Histogram, Segment, Time};
 
 use super::pdu::{Payload, SduNumber};
+use super::places::{Place, Places};
 use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
-use crate::{Cause, Departures, LinkEvent, Load};
+use crate::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};
 
 /// What waits in the queue, and what has parts in PDUs.
 pub(super) struct Sdus {
@@ -20,6 +21,7 @@ pub(super) struct Sdus {
     pub(super) uncut: u32,
     /// The newest filled its last PDU, so that its end is told in the next one.
     pub(super) owes_end: bool,
+    pub(super) places: Places,
     pub(super) outcomes: Outcomes,
     pub(super) departures: Departures,
     pub(super) waits: Histogram,
@@ -33,6 +35,12 @@ struct Sdu {
     pdus: u32,
     acknowledged: u32,
     arrived: u32,
+    /// When the last of those that arrived did.
+    latest: Time,
+    /// Places of the first and of the last of its PDUs when they were first sent.
+    places: [Place; 2],
+    /// How often PDUs with parts of it were sent again.
+    repeated: u32,
     /// Its end is in a PDU, or it was given up.
     cut: bool,
     /// It has left the buffer of the transmitter.
@@ -42,9 +50,10 @@ struct Sdu {
 }
 
 impl Sdus {
-    pub(super) fn new(queue: AnyQueue) -> Self {
+    pub(super) fn new(queue: AnyQueue, places: Places) -> Self {
         Self {
             queue,
+            places,
             begun: VecDeque::new(),
             first: 0,
             uncut: 0,
@@ -89,9 +98,19 @@ impl Sdus {
         let Some((arrived, segment)) = next else { return false };
         self.waits.record(now.since(arrived));
         self.uncut = segment.wire_bytes();
-        let fresh =
-            Sdu { segment, pdus: 0, acknowledged: 0, arrived: 0, cut: false, freed: false, ended: false };
-        self.begun.push_back(fresh);
+        let here = self.places.next();
+        self.begun.push_back(Sdu {
+            segment,
+            pdus: 0,
+            acknowledged: 0,
+            arrived: 0,
+            latest: now,
+            places: [here; 2],
+            repeated: 0,
+            cut: false,
+            freed: false,
+            ended: false,
+        });
         true
     }
 
@@ -107,10 +126,22 @@ impl Sdus {
 
     /// A PDU was filled with these.
     pub(super) fn on_cut(&mut self, payload: Payload) {
+        let here = self.places.next();
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
                 sdu.pdus += 1;
+                sdu.places[1] = here;
                 sdu.cut |= payload.ended().contains(&number);
+            }
+        }
+    }
+
+    /// A PDU with these is sent again.
+    pub(super) fn on_repeat(&mut self, payload: Payload) {
+        self.places.on_repeat();
+        for number in payload.sdus() {
+            if let Some(sdu) = self.get(number) {
+                sdu.repeated += 1;
             }
         }
     }
@@ -145,12 +176,13 @@ impl Sdus {
         self.trim();
     }
 
-    /// A PDU with these arrived: hands on those that are complete, in whichever order.
-    pub(super) fn arrive(&mut self, now: Time, payload: Payload) {
+    /// A PDU with these arrived for the first time: out of sequence, those that are complete are handed on.
+    pub(super) fn arrive(&mut self, now: Time, payload: Payload, order: DeliveryOrder) {
         for number in payload.sdus() {
             let Some(sdu) = self.get(number) else { continue };
             sdu.arrived += 1;
-            if sdu.cut && sdu.arrived == sdu.pdus {
+            sdu.latest = now;
+            if order == DeliveryOrder::OutOfSequence && sdu.cut && sdu.arrived == sdu.pdus {
                 self.deliver(now, number);
             }
         }
@@ -160,8 +192,9 @@ impl Sdus {
     pub(super) fn deliver(&mut self, now: Time, number: SduNumber) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
-        let segment = sdu.segment;
-        self.outcomes.flight.put(now, &segment);
+        let Sdu { segment, latest, places, repeated, .. } = *sdu;
+        let delay = latest.since(self.places.arrival(places));
+        self.outcomes.put_repeated(now, &segment, Repetitions { times: repeated, delay });
         self.trim();
     }
 

@@ -145,6 +145,7 @@ impl Transmitter {
         slot.sent = now;
         let payload = slot.payload;
         self.retransmissions += 1;
+        sdus.on_repeat(payload);
         let poll = self.polls(now, sn, self.repeats.is_empty(), true);
         Some(Outgoing { data: Data { sn, poll, payload, piggyback: None }, padding: 0 })
     }

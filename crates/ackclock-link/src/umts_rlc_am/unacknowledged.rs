@@ -15,6 +15,7 @@ pub(super) struct Unacknowledged {
 impl Unacknowledged {
     /// Fills a TTI of `room` PDUs, which begins at `now`.
     pub(super) fn fill_tti(&self, now: Time, room: usize, sdus: &mut Sdus, tti: &mut Vec<Pdu>) {
+        sdus.places.begin_tti(now);
         while tti.len() < room
             && let Some(filled) = sdus.fill(now, self.shape)
         {
