@@ -105,9 +105,10 @@ def cargo_knows_it(words: list[str]) -> None:
     if words[1] == "xtask":
         # `make skeletons` runs `xtask new` with each kind; here only that the words are right. The help is read from
         # the source, since asking cargo for it would wait for whatever else it builds.
-        help_text = (ROOT / "xtask" / "src" / "main.rs").read_text(encoding="utf-8")
-        assert f"cargo xtask {words[2]}" in help_text, words
-        assert words[2] != "new" or words[3] in help_text, words
+        sources = ROOT / "xtask" / "src"
+        assert f"cargo xtask {words[2]}" in (sources / "main.rs").read_text(encoding="utf-8"), words
+        kinds = (sources / "skeleton.rs").read_text(encoding="utf-8")
+        assert words[2] != "new" or f'name: "{words[3]}"' in kinds, words
     else:
         assert words[1] in {"test", "clippy"}, words
         package = words[words.index("-p") + 1]

@@ -26,7 +26,12 @@ cargo xtask words                  no left-overs and no paths of one machine in 
 cargo xtask tests                  tests/main.rs of a crate names every file beside it
 cargo xtask skeletons              what `new` writes compiles and keeps the laws (slow: builds a copy)
 cargo xtask third-party            writes THIRD-PARTY.txt: the licence texts of what is linked in
-cargo xtask new KIND NAME          a skeleton; KIND is regulator, link, queue, scheduler, error-process or congestion-control";
+cargo xtask new KIND NAME          a skeleton; KIND is one of";
+
+/// The chores, and the kinds of components that `new` knows.
+fn help() -> String {
+    format!("{HELP} {}", skeleton::kinds().collect::<Vec<_>>().join(", "))
+}
 
 /// What `check` runs; `cargo xtask NAME` runs one of them.
 const CHECKS: [&str; 6] = ["deps", "headings", "licences", "lines", "tests", "words"];
@@ -45,10 +50,10 @@ fn main() -> ExitCode {
         ["third-party"] => third_party::write(&root),
         ["new", kind, name] => skeleton::write(&root, kind, name).map(|file| println!("{}", file.display())),
         [] | ["help" | "--help" | "-h"] => {
-            println!("{HELP}");
+            println!("{}", help());
             Ok(())
         }
-        _ => Err(format!("`{}` is not a chore; there are\n{HELP}", words.join(" "))),
+        _ => Err(format!("`{}` is not a chore; there are\n{}", words.join(" "), help())),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
