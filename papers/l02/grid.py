@@ -156,7 +156,7 @@ def clean_windows() -> Mapping[int, Mapping[int, Download]]:
     return {size: {initial: Download(size=size, error=0.0, initial=initial) for initial in (1, 3, 4)} for size in SMALL}
 
 
-# What the source does not state of TCP, varied together. The first are the defaults of its simulator since March 2002.
+# What the source does not state of TCP, varied together. The first is how its simulator was in 2002.
 READINGS: Mapping[str, Mapping[str, Any]] = {
     f"minimum {least or 'none'}, tick {tick}, limited transmit {limited}, guard {guard}": {
         "flow.sender.rto.min": least or "1ms",
@@ -164,7 +164,7 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
         "flow.sender.limited_transmit": limited,
         "flow.sender.recover_guard": guard,
     }
-    for least, tick, limited, guard in product(("1s", ""), ("10ms", "100ms"), ("on", "off"), ("on", "off"))
+    for least, tick, limited, guard in product(("1s", ""), ("10ms", "100ms"), ("on", "off"), ("off", "on"))
 }
 # What the source does not state of the radio, varied together: what waits for the edge between two TTIs.
 RADIOS: Mapping[str, Mapping[str, Any]] = {
@@ -236,6 +236,6 @@ def open_ends() -> Mapping[str, Download]:
 
 
 CONDITIONS = (
-    "Not stated is more of TCP than its name: here it is as the simulator of the source had it since March 2002. A "
+    "Not stated is more of TCP than its name: here it is as the simulator of the source had it in 2002. A "
     "block takes its part of a TTI and is lost by itself; a packet that is complete is handed on at once."
 )
