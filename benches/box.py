@@ -35,7 +35,7 @@ class Traffic:
 
     Attributes:
         flows: The tables of its flows, downloads first.
-        downloads: How many of them are counted.
+        downloads: How many flows of them are counted.
         up: The link back.
         more: What else the radio says.
     """
@@ -54,7 +54,7 @@ class Got:
     Attributes:
         goodput: Share of what the link could send.
         p95_ms: 95th percentile of the wait before the radio.
-        jain: Jain's index of the flows.
+        jain: Jain's index of the downloads.
         answers_ms: Median and 95th percentile of the times of small answers, where there are some.
     """
 
@@ -138,6 +138,9 @@ def traffics(way_back: Path | None) -> Iterator[Traffic]:
     """One download of CUBIC beside what makes a box's life hard."""
     yield Traffic("one CUBIC")
     yield Traffic("4 CUBIC", (CUBIC + "count = 4\n",), 4)
+    for each in (2, 8):
+        near, far = f"{CUBIC}count = {each}\n", f'{CUBIC}count = {each}\nroute = "60ms"\n'
+        yield Traffic(f"{2 * each} CUBIC, half of them 60 ms further", (near, far), 2 * each)
     yield Traffic("small answers beside", (CUBIC, REQUESTS))
     yield Traffic("an upload beside", (CUBIC, CUBIC + 'towards = "server"\n'), 1, UP, 'up_buffer = "20p"\n')
     for share in ("1%", "10%", "30%"):
@@ -186,11 +189,12 @@ def scenario(recording: Recording, box: str, traffic: Traffic, begin: float) -> 
 
 def reached(run: dict[str, Any], recording: Recording, traffic: Traffic, begin: float) -> Got:
     """What a run reached; goodput with the headers of its packets, as a share of what the link could send."""
-    sent = sum(one["delivered_bytes"] for one in run["flows"][: traffic.downloads]) * 8 * 1500 / 1448
-    goodput = sent / (recording.packets(begin, LASTS_S) * PACKET_BITS)
+    each = [one["delivered_bytes"] for one in run["flows"][: traffic.downloads]]
+    goodput = sum(each) * 8 * 1500 / 1448 / (recording.packets(begin, LASTS_S) * PACKET_BITS)
+    jain = sum(each) ** 2 / (len(each) * sum(one**2 for one in each))
     answers = run["transfers"][0]["latency_ms"] if run.get("transfers") else None
     times = (answers["p50"], answers["p95"]) if answers else None
-    return Got(goodput, run["bottleneck"]["queue_ms"]["p95"], run["fairness"]["jain_flows"] or 1.0, times)
+    return Got(goodput, run["bottleneck"]["queue_ms"]["p95"], jain, times)
 
 
 def cell(one: Got) -> str:

@@ -4,8 +4,8 @@
 //! CR02 figure 10: each server reaches the edge over a wire of its own, 100 Mbit/s and 1 ms.
 //!
 //! ## What it does
-//! Each flow has its own wire in each direction: a fixed rate, a fixed delay, an unlimited queue, and optionally random
-//! loss. Because nothing is ever refused or reordered, a packet's arrival is known when it enters:
+//! Each flow has its own wire in each direction: a fixed rate, a fixed delay, which may be longer than that of others, an unlimited queue, and optionally
+//! random loss. Because nothing is ever refused or reordered, a packet's arrival is known when it enters:
 //! `max(now, wire free) + size/rate + delay`. No transmitter needs to be modelled.
 //!
 //! ## Differences from the source
@@ -37,6 +37,8 @@ pub struct Path {
 pub struct Wires {
     pace: Pace,
     delay: Span,
+    /// How much longer the wires of flows are; empty where none is.
+    longer: Vec<Span>,
     loss: f64,
     /// When each flow's wire is free again.
     free: Vec<Time>,
@@ -54,6 +56,7 @@ impl Path {
         let wires = |name| Wires {
             pace: Pace::new(rate),
             delay,
+            longer: Vec::new(),
             loss,
             free: Vec::new(),
             flight: Flight::default(),
@@ -69,6 +72,12 @@ impl Path {
     pub fn renew(&mut self, flow: FlowId, name: &str) {
         self.up.renew(flow, name);
         self.down.renew(flow, name);
+    }
+
+    /// The wires of a flow have so much more delay, one way.
+    pub fn lengthen(&mut self, flow: FlowId, by: Span) {
+        self.up.lengthen(flow, by);
+        self.down.lengthen(flow, by);
     }
 
     /// Packets lost in both directions.
@@ -93,7 +102,9 @@ impl Wires {
         }
         let transmission = self.pace.time_for(segment.wire_bytes());
         let leaves = self.leaves(now, segment.flow, transmission);
-        if leaves == now + transmission {
+        if let Some(longer) = self.longer.get(segment.flow.index()) {
+            self.flight.put_late(leaves + self.delay + *longer, segment);
+        } else if leaves == now + transmission {
             self.flight.put(leaves + self.delay, segment);
         } else {
             // Packets of other flows, whose wires are free, come before one that waits for its own.
@@ -141,6 +152,14 @@ impl Wires {
         if self.loss > 0.0 {
             self.draw_for(flow);
             self.chance[flow.index()] = self.streams.stream(&format!("{}/{name}", self.name));
+        }
+    }
+
+    /// As [`Path::lengthen`].
+    pub fn lengthen(&mut self, flow: FlowId, by: Span) {
+        if by > Span::ZERO || flow.index() < self.longer.len() {
+            self.longer.resize(self.longer.len().max(flow.index() + 1), Span::ZERO);
+            self.longer[flow.index()] = by;
         }
     }
 
@@ -235,6 +254,22 @@ mod tests {
         // 1000 B at 100 Mbit/s take 80 us, then 1 ms: 1.08 ms and 1.16 ms for flow 0, 1.08 ms for flow 1.
         let expected = [(1_080_000, EDGE, 0), (1_080_000, EDGE, 2), (1_160_000, EDGE, 1)];
         assert_eq!(arrivals(&mut path, &mut out), expected);
+    }
+
+    #[test]
+    fn a_flow_with_a_longer_route_is_late_and_keeps_nobody() {
+        let (mut path, mut out) = (path(0.0), Outbox::for_one_node());
+        path.lengthen(FlowId(1), Span::from_millis(5));
+        for message in [data(1, 0), data(1, 1), data(0, 2)] {
+            path.receive(Time::ZERO, SERVER, &message, &mut out);
+        }
+        // As above, and 5 ms more.
+        let expected = [(1_080_000, EDGE, 2), (6_080_000, EDGE, 0), (6_160_000, EDGE, 1)];
+        assert_eq!(arrivals(&mut path, &mut out), expected);
+        path.lengthen(FlowId(1), Span::ZERO);
+        let now = Time::ZERO + Span::from_millis(10);
+        path.receive(now, EDGE, &Message::Segment(Segment::pure_ack(FlowId(1), Seq(9), 40)), &mut out);
+        assert_eq!(arrivals(&mut path, &mut out), [(11_003_200, SERVER, 0)]);
     }
 
     #[test]

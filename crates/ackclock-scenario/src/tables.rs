@@ -74,6 +74,9 @@ pub struct FlowGroup {
     /// How much later each begins at most: it is drawn for each flow of each run, every time up to this as likely.
     #[serde(skip_serializing_if = "is_none")]
     pub spread: Span,
+    /// How much longer their route to the servers is than `path.delay`, one way; left out, as long.
+    #[serde(skip_serializing_if = "is_none")]
+    pub route: Span,
     /// The user to whom they belong. In a cell it is the number of a table `[[edge.user]]`, whose users get them in turn.
     pub user: u32,
     /// Which way the data goes: to the "mobile", a download, or to the "server", an upload. The mobile opens the connection in
@@ -100,8 +103,8 @@ pub struct FlowGroup {
     pub workload: Value,
 }
 
-fn is_none(spread: &Span) -> bool {
-    *spread == Span::ZERO
+fn is_none(span: &Span) -> bool {
+    *span == Span::ZERO
 }
 
 /// Headers of a segment, as a scenario writes them.
@@ -162,6 +165,7 @@ impl Default for FlowGroup {
             start: Span::ZERO,
             stagger: Span::ZERO,
             spread: Span::ZERO,
+            route: Span::ZERO,
             user: 0,
             towards: Towards::Mobile,
             sender: "reno".into(),

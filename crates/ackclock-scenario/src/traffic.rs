@@ -263,7 +263,10 @@ impl Traffic {
         let (flow, first) = self.number(now, boxes);
         let WorkloadClient { group, cell_user, name, opened, reused, .. } = &mut self.clients[client];
         let name = format!("{name}/{opened}");
-        boxes.wires.iter_mut().for_each(|wires| wires.renew(flow, &name));
+        boxes.wires.iter_mut().for_each(|wires| {
+            wires.renew(flow, &name);
+            wires.lengthen(flow, group.table.route);
+        });
         if let Some(boxes) = &mut boxes.relay {
             boxes.core.iter_mut().for_each(|wires| wires.renew(flow, &name));
             group.split(boxes.relay, flow, *cell_user, [now; 2], first);

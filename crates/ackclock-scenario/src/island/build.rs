@@ -90,7 +90,7 @@ impl<'a> Builder<'a> {
         let wires = |table: &PathTable, streams: &Streams| {
             Path::new(table.rate, table.delay, table.loss.probability(), streams)
         };
-        let path = wires(&self.tables.path, streams);
+        let mut path = wires(&self.tables.path, streams);
         let core = self.tables.relay.as_ref().map(|relay| wires(&relay.core, &streams.within("core")));
         let mut relay = self.relay()?;
         let (mut edge, mut behind) = self.edges(streams).map_err(|error| error.under("edge"))?;
@@ -104,6 +104,7 @@ impl<'a> Builder<'a> {
             match group.workload.course(&place) {
                 Course::Connection(supply) => {
                     group.split(&mut relay, id, flow.cell_user, [Time::ZERO, flow.start], FIRST);
+                    path.lengthen(id, group.table.route);
                     edge.assign(id, flow.cell_user);
                     if let Some((_, behind)) = &mut behind {
                         behind.assign(id, flow.cell_user);
