@@ -7,7 +7,7 @@ mod regulation;
 
 use ackclock_core::results::LinkCounts;
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
-use ackclock_link::{AnyBearer, Bearer, Direction, LinkEvent, LinkView, Load, Medium};
+use ackclock_link::{AnyBearer, Bearer, BearerListener, Direction, LinkEvent, LinkView, Load, Medium};
 
 use crate::flow_table::FlowTable;
 use crate::regulators::RegulatorId;
@@ -250,12 +250,9 @@ impl Edge {
         while let Some((at, observation)) = self.bearer.poll_observation() {
             self.observed(at, &observation, out);
         }
-        AnyBearer::drain(self, Self::bearer, now, Direction::Down, |edge, at, event, segment| {
-            edge.on_event_down(at, event, segment, out);
-        });
-        AnyBearer::drain(self, Self::bearer, now, Direction::Up, |edge, at, event, segment| {
-            edge.on_event_up(at, event, segment, out);
-        });
+        let mut listener = Listener { edge: self, out };
+        AnyBearer::drain(&mut listener, now, Direction::Down);
+        AnyBearer::drain(&mut listener, now, Direction::Up);
         if self.reports == Reports::Heard || self.reporter.is_some() {
             self.hear_reports(now, out);
         }
@@ -271,10 +268,6 @@ impl Edge {
                 self.report(now, &report, out);
             }
         }
-    }
-
-    fn bearer(&mut self) -> &mut AnyBearer {
-        &mut self.bearer
     }
 
     #[inline(always)]
@@ -360,6 +353,27 @@ impl Edge {
     fn pass_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         self.bearer.on_told(at, segment);
         out.pass(WIRED, segment);
+    }
+}
+
+/// Hears what the bearer of an edge did, and passes on what comes of it.
+struct Listener<'a, S> {
+    edge: &'a mut Edge,
+    out: &'a mut S,
+}
+
+impl<S: Sink> BearerListener for Listener<'_, S> {
+    #[inline(always)]
+    fn bearer(&mut self) -> &mut AnyBearer {
+        &mut self.edge.bearer
+    }
+
+    #[inline(always)]
+    fn on_event(&mut self, at: Time, direction: Direction, event: LinkEvent, segment: &Segment) {
+        match direction {
+            Direction::Down => self.edge.on_event_down(at, event, segment, self.out),
+            Direction::Up => self.edge.on_event_up(at, event, segment, self.out),
+        }
     }
 }
 

@@ -42,7 +42,8 @@ mod variable;
 pub use artificial_delay::ArtificialDelayConfig;
 pub use autorate::{Autorate, AutorateConfig};
 pub use bearer::{
-    AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig, PlainBearer,
+    AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Direction,
+    LinksConfig, OtherBearer, PlainBearer,
 };
 pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};

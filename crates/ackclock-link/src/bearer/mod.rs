@@ -118,16 +118,32 @@ pub trait Bearer: Send {
 }
 
 /// A bearer as an edge holds it: two links in place, because that is the usual one and a call through a pointer would be
-/// much of its cost; every other behind a pointer. One that only observes is told more than others, and tells more.
+/// much of its cost; every other behind a pointer.
 // There is one to an edge, so it does not matter that one kind is larger than the other.
 #[allow(clippy::large_enum_variant)]
 pub enum AnyBearer {
     /// Two links.
     Plain(PlainBearer),
+    /// Any other.
+    // One kind in all, so that asking whether it is two links is one comparison.
+    Other(OtherBearer),
+}
+
+/// A bearer that is not two links. One that only observes is told more than others, and tells more.
+pub enum OtherBearer {
     /// A box that observes a queue of others.
     Observed(Box<Observed>),
     /// Any other.
-    Other(Box<dyn Bearer>),
+    Any(Box<dyn Bearer>),
+}
+
+/// Who hears what a bearer does.
+pub trait BearerListener {
+    /// The bearer, at which it may look while it hears.
+    fn bearer(&mut self) -> &mut AnyBearer;
+
+    /// Something has happened to a segment of a direction.
+    fn on_event(&mut self, at: Time, direction: Direction, event: LinkEvent, segment: &Segment);
 }
 
 impl From<PlainBearer> for AnyBearer {
@@ -136,16 +152,22 @@ impl From<PlainBearer> for AnyBearer {
     }
 }
 
+impl From<Observed> for AnyBearer {
+    fn from(bearer: Observed) -> Self {
+        Self::Other(OtherBearer::Observed(Box::new(bearer)))
+    }
+}
+
 impl From<Box<dyn Bearer>> for AnyBearer {
     fn from(bearer: Box<dyn Bearer>) -> Self {
-        Self::Other(bearer)
+        Self::Other(OtherBearer::Any(bearer))
     }
 }
 
 impl AnyBearer {
     /// Of a box that observes, from now on data counts as having left the queue then.
     pub fn leave_when(&mut self, left_when: Left) {
-        if let Self::Observed(bearer) = self {
+        if let Self::Other(OtherBearer::Observed(bearer)) = self {
             bearer.leave_when(left_when);
         }
     }
@@ -153,7 +175,7 @@ impl AnyBearer {
     /// A segment leaves the edge towards the servers, with the window that its source is told.
     #[inline(always)]
     pub fn on_told(&mut self, now: Time, segment: &Segment) {
-        if let Self::Observed(bearer) = self {
+        if let Self::Other(OtherBearer::Observed(bearer)) = self {
             bearer.on_told(now, segment);
         }
     }
@@ -161,35 +183,32 @@ impl AnyBearer {
     /// What a box that observes has learnt since it was asked last, and when.
     #[inline(always)]
     pub fn poll_observation(&mut self) -> Option<(Time, Observation)> {
-        if let Self::Observed(bearer) = self { bearer.poll_observation() } else { None }
+        if let Self::Other(OtherBearer::Observed(bearer)) = self { bearer.poll_observation() } else { None }
     }
 
-    /// Hands each event of a direction up to `now` to `on_event`, with its instant and its segment. `on_event` gets the whole
-    /// `owner` of the bearer, which `bearer_of` finds in it, and may look at the bearer meanwhile.
+    /// Tells the listener each event of a direction up to `now`, with its instant and its segment.
     #[inline(always)]
-    pub fn drain<T>(
-        owner: &mut T,
-        bearer_of: impl Fn(&mut T) -> &mut Self,
-        now: Time,
-        direction: Direction,
-        mut on_event: impl FnMut(&mut T, Time, LinkEvent, &Segment),
-    ) {
-        while bearer_of(owner).due(direction) <= now {
-            let bearer = bearer_of(owner);
-            // By itself, so that the compiler sees that all events are deliveries: nearly every link is such a one.
-            if let Self::Plain(PlainBearer { links, due }) = bearer
-                && let AnyLink::Serial(link) = &mut links[direction as usize]
-                && let Some(planned) = link.planned()
-                && let Some((at, event)) = planned.peek_event(now)
-            {
-                let segment = planned.take_segment();
-                due[direction as usize] = planned.due();
-                on_event(owner, at, event, &segment);
-                continue;
-            }
-            let Some((at, event)) = bearer.peek_event(now, direction) else { return };
-            let segment = bearer.take_segment(direction);
-            on_event(owner, at, event, &segment);
+    pub fn drain(listener: &mut impl BearerListener, now: Time, direction: Direction) {
+        // By itself, so that the compiler sees that all events are deliveries: nearly every link is such a one.
+        while let Self::Plain(PlainBearer { links, due }) = listener.bearer()
+            && let AnyLink::Serial(link) = &mut links[direction as usize]
+            && let Some(planned) = link.planned()
+        {
+            let Some((at, event)) = planned.peek_event(now) else { return };
+            let segment = planned.take_segment();
+            due[direction as usize] = planned.due();
+            listener.on_event(at, direction, event, &segment);
+        }
+        Self::drain_any(listener, now, direction);
+    }
+
+    /// The same, whatever the bearer is.
+    #[inline(never)]
+    fn drain_any(listener: &mut impl BearerListener, now: Time, direction: Direction) {
+        while listener.bearer().due(direction) <= now {
+            let Some((at, event)) = listener.bearer().peek_event(now, direction) else { return };
+            let segment = listener.bearer().take_segment(direction);
+            listener.on_event(at, direction, event, &segment);
         }
     }
 }
@@ -198,8 +217,8 @@ impl Bearer for AnyBearer {
     delegate! {
         to match self {
             Self::Plain(bearer) => bearer,
-            Self::Observed(bearer) => bearer,
-            Self::Other(bearer) => bearer,
+            Self::Other(OtherBearer::Observed(bearer)) => bearer,
+            Self::Other(OtherBearer::Any(bearer)) => bearer,
         } {
             #[inline(always)]
             fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;

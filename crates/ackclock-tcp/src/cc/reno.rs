@@ -83,12 +83,10 @@ impl Reno {
 
     /// Slow start up to the threshold, and what is left over in congestion avoidance, of everything delivered, while the
     /// window limits the sender.
+    // By value, so that what else a sample says need not be worked out for it.
     #[inline(never)]
-    fn grow_by_bytes(&mut self, sample: &AckSample) {
-        if !sample.window_limited {
-            return;
-        }
-        let delivered = f64::from(sample.delivered) / f64::from(self.mss);
+    fn grow_by_bytes(&mut self, delivered: u32) {
+        let delivered = f64::from(delivered) / f64::from(self.mss);
         let doubling = delivered.min((self.ssthresh - self.cwnd).max(0.0));
         let cwnd = self.cwnd + doubling;
         if self.stack == Stack::Rfc {
@@ -125,7 +123,9 @@ impl CongestionControl for Reno {
             return;
         }
         if self.growth == Growth::Bytes {
-            self.grow_by_bytes(sample);
+            if sample.window_limited {
+                self.grow_by_bytes(sample.delivered);
+            }
             return;
         }
         // RFC 5681 equations (2) and (3).

@@ -51,7 +51,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if advances {
             self.on_advance(now, seg, &mut outcome);
         } else {
-            self.on_duplicate(now, seg, &outcome, offer);
+            self.on_duplicate(now, seg, outcome, offer);
         }
         if self.ecn.enabled == Switch::On && !spreads {
             self.take_echo(now, seg);
@@ -74,7 +74,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn take_sack(&mut self, now: Time, seg: &Segment) {
         let mut outcome = AckOutcome::default();
         self.read(now, seg, &mut outcome);
-        self.on_duplicate(now, seg, &outcome, Offer::New);
+        self.on_duplicate(now, seg, outcome, Offer::New);
     }
 
     /// Brings the scoreboard up to date. The outcome is written in place: a copy would wait for all of it.
@@ -134,6 +134,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         newest
     }
 
+    #[inline(always)]
     fn on_advance(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         self.past.timed_out_at = None;
         self.measure(now, seg, outcome);
@@ -189,7 +190,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    fn on_duplicate(&mut self, now: Time, seg: &Segment, outcome: &AckOutcome, offer: Offer) {
+    // The outcome by value, so that one that advances need not be in memory.
+    #[inline(never)]
+    fn on_duplicate(&mut self, now: Time, seg: &Segment, outcome: AckOutcome, offer: Offer) {
+        let outcome = &outcome;
         // RFC 5681 section 2: a window update is no duplicate.
         let duplicate = seg.is_pure_ack() && offer == Offer::Same && !self.board.sent().is_empty();
         if !duplicate && outcome.sacked == 0 && outcome.dsack.is_none() {

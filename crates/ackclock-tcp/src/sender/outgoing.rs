@@ -85,14 +85,19 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Whether the chunk that is next waits for the next acknowledgement, which will let it be longer (tcp_tso_should_defer).
+    #[inline]
     pub(super) fn defers(&mut self, now: Time, window: &Window) -> bool {
-        self.outgoing.deferred |= self.outgoing.chunk == 0
-            && self.config.stack == Stack::Linux
-            && self.recovery.phase() == Phase::Open
+        if self.outgoing.chunk == 0 && self.config.stack == Stack::Linux {
+            self.outgoing.deferred |= self.is_worth_waiting(now, window);
+        }
+        self.outgoing.deferred
+    }
+
+    fn is_worth_waiting(&self, now: Time, window: &Window) -> bool {
+        self.recovery.phase() == Phase::Open
             && now.since(self.past.sent_at.max(self.pacer.until())) < JUST_NOW
             && self.is_cut_short(window)
-            && self.hears_soon(now);
-        self.outgoing.deferred
+            && self.hears_soon(now)
     }
 
     /// Whether the windows have no room for a whole chunk, nor for much of themselves, though there is more to send.

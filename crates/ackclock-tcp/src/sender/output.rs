@@ -57,34 +57,31 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.past.quiet_since != Time::NEVER && self.fresh() > 0 {
             self.restart(now);
         }
-        let (window, next, defers) = self.choose(now);
-        match next {
-            Some(Next::Fresh) => self.send_new(now, &window, port, out),
-            Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
-            None => {
-                self.outgoing.end_chunk();
-                self.on_quiet(now, &window, defers);
-                return false;
+        loop {
+            let window = self.window();
+            match self.recovery.poll(&window, &mut self.board) {
+                Some(Next::Fresh) if self.defers(now, &window) => {
+                    self.refill_buffer();
+                    self.on_nothing_more(now, &window, true);
+                    return false;
+                }
+                Some(Next::Fresh) => self.send_new(now, &window, port, out),
+                Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
+                None if self.buffer.may_be_refilled() && self.refill_buffer() => continue,
+                None => {
+                    self.on_nothing_more(now, &window, false);
+                    return false;
+                }
             }
+            return true;
         }
-        true
     }
 
-    /// What is sent next, in which window, and whether that waits for something to happen.
+    /// Nothing more leaves for now; whether that waits for something to happen.
     #[inline(always)]
-    fn choose(&mut self, now: Time) -> (Window, Option<Next>, bool) {
-        let mut window = self.window();
-        let mut next = self.recovery.poll(&window, &mut self.board);
-        if next.is_none() && self.refill_buffer() {
-            window = self.window();
-            next = self.recovery.poll(&window, &mut self.board);
-        }
-        let defers = next == Some(Next::Fresh) && self.defers(now, &window);
-        if defers {
-            self.refill_buffer();
-            next = None;
-        }
-        (window, next, defers)
+    fn on_nothing_more(&mut self, now: Time, window: &Window, defers: bool) {
+        self.outgoing.end_chunk();
+        self.on_quiet(now, window, defers);
     }
 
     /// Timestamp value of this instant.
@@ -165,8 +162,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 segment.flags |= Flags::CWR;
             }
         }
-        let pushed = payload > 0 && self.buffer.pushes(segment.seq + payload);
-        if self.config.stack == Stack::Linux && (self.ends_chunk(window) || pushed) {
+        if self.config.stack == Stack::Linux && self.is_pushed(window, segment.seq, payload) {
             segment.flags |= Flags::PSH;
         }
         if payload < u32::from(self.mss) {
@@ -174,6 +170,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         self.push(now, &mut segment);
         out.pass(port, &segment);
+    }
+
+    /// Whether new data of `payload` bytes from `seq` on ends a chunk, or what was written to be sent without delay.
+    fn is_pushed(&mut self, window: &Window, seq: Seq, payload: u32) -> bool {
+        self.ends_chunk(window) || (payload > 0 && self.buffer.pushes(seq + payload))
     }
 
     /// Takes in new data that goes out with `segment`, and adds the FIN where it is the last and the peer's window takes it.

@@ -1,6 +1,6 @@
 //! Reductions of the window: why they come, how they are spread, and how they are taken back.
 
-use ackclock_core::{Flags, Repair, Segment, Time};
+use ackclock_core::{Flags, Repair, SackBlock, Segment, Time};
 
 use super::TcpSender;
 use super::ack::AckOutcome;
@@ -136,8 +136,16 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// D-SACK (RFC 3708): what was sent again had arrived, and the reduction was for nothing.
+    #[inline(always)]
     pub(super) fn undo_if_repeated(&mut self, now: Time, outcome: &AckOutcome) {
-        let Some(block) = outcome.dsack else { return };
+        if let Some(block) = outcome.dsack {
+            self.on_repeated(now, block);
+        }
+    }
+
+    /// The receiver had `block` already.
+    #[inline(never)]
+    fn on_repeated(&mut self, now: Time, block: SackBlock) {
         if self.config.stack == Stack::Rfc || self.config.undo != Some(UndoKind::Eifel) {
             return;
         }

@@ -75,6 +75,12 @@ impl SendBuffer {
         self.application == Application::Writes
     }
 
+    /// Whether the application waits for room and an acknowledgement may have made it.
+    #[inline]
+    pub(super) fn may_be_refilled(&self) -> bool {
+        self.application == Application::Hears
+    }
+
     /// What of `payload` bytes from `next` on was written.
     #[inline]
     pub(super) fn written(&self, next: Seq, payload: u32) -> u32 {
@@ -176,7 +182,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Everything that was written has left, or may not yet. Where the application waits and an acknowledgement has come, the buffer
     /// grows if the window is not full, and is filled if enough of it is free; whether there is more to send now.
     pub(super) fn refill_buffer(&mut self) -> bool {
-        if self.buffer.application != Application::Hears {
+        if !self.buffer.may_be_refilled() {
             return false;
         }
         self.buffer.application = Application::Waits;
