@@ -225,10 +225,14 @@ impl RttEstimator {
 
     /// A sample of any segment, told by an ACK up to `una` when everything before `next` had left: taken in by the exact form
     /// alone.
+    #[inline(always)]
     pub fn on_sample(&mut self, rtt: Span, una: Seq, next: Seq) {
-        if self.config.tick != Span::ZERO {
-            return;
+        if self.config.tick == Span::ZERO {
+            self.take_exact(rtt, una, next);
         }
+    }
+
+    fn take_exact(&mut self, rtt: Span, una: Seq, next: Seq) {
         self.min_rtt = self.min_rtt.min(rtt);
         if self.config.bounds == Bounds::Variation {
             self.take_bounded(rtt, una, next);

@@ -102,6 +102,7 @@ impl Scoreboard {
     }
 
     /// Estimate of what is still in the network, bytes (`pipe` of RFC 6675); after going back, what was sent since.
+    #[inline(always)]
     pub fn in_flight(&self) -> u32 {
         self.next_seq().since(self.una).saturating_sub(self.sacked + self.lost) + self.retransmitted
     }
@@ -132,6 +133,7 @@ impl Scoreboard {
     }
 
     /// The sequence number of [`Self::next`].
+    #[inline(always)]
     pub fn next_seq(&self) -> Seq {
         if self.next < self.sent.end() { self.sent.get(self.next).seq } else { self.max }
     }

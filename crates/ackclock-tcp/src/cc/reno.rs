@@ -117,7 +117,7 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
-    #[inline]
+    #[inline(always)]
     fn on_ack(&mut self, sample: &AckSample) {
         if sample.acked == 0 || sample.phase == Phase::FastRecovery {
             return;

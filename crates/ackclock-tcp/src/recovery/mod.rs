@@ -91,6 +91,7 @@ pub trait Recovery: Send {
     }
 
     /// Bytes in flight, as this recovery sees it.
+    #[inline(always)]
     fn in_flight(&self, board: &Scoreboard) -> u32 {
         board.in_flight()
     }

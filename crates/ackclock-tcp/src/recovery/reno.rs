@@ -60,6 +60,7 @@ impl Recovery for Reno {
         }
     }
 
+    #[inline(always)]
     fn on_advance(&mut self, _: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.duplicates = 0;
         self.inflation = 0;

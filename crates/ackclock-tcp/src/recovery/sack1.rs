@@ -69,6 +69,7 @@ impl Recovery for Sack1 {
         }
     }
 
+    #[inline(always)]
     fn on_advance(&mut self, _: &AckFacts, board: &mut Scoreboard) -> Verdict {
         let reached = self.recover.is_none_or(|recover| !board.una().before(recover));
         if self.phase == Phase::FastRecovery && !reached {

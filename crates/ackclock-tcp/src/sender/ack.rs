@@ -165,6 +165,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Does what an advance means.
+    #[inline(always)]
     fn conclude(&mut self, now: Time, verdict: Verdict) {
         match verdict {
             Verdict::Enter => self.enter(now),
@@ -229,6 +230,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Round-trip times: of the segment acknowledged (Karn), or by timestamps.
+    #[inline(always)]
     fn measure(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         if let Some(rtt) = self.rtt.on_acknowledged(now, seg.ack) {
             self.stats.on_timed(rtt, self.rtt.rto());
@@ -259,12 +261,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Takes in a round-trip time.
+    #[inline(always)]
     pub(super) fn take_rtt(&mut self, rtt: Span) {
         self.stats.rtt.record(rtt);
         self.rtt.on_sample(rtt, self.board.una(), self.board.max());
     }
 
     /// Tells congestion control what was delivered.
+    #[inline(always)]
     fn control(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) {
         let sample = self.sample(now, outcome, phase);
         self.cc.on_ack(&sample);
@@ -300,7 +304,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Whether the window was full before this acknowledgement, or within its window of data.
-    #[inline]
+    #[inline(always)]
     fn is_window_limited(&self, outcome: &AckOutcome) -> bool {
         if self.config.growth == Growth::Bytes {
             return self.usage.limits(self.cc.window(), self.cc.ssthresh());
@@ -309,6 +313,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         before + u32::from(self.mss) > self.cc.window()
     }
 
+    #[inline(always)]
     fn facts(&self, now: Time, outcome: &AckOutcome, duplicate: bool) -> AckFacts {
         AckFacts {
             now,

@@ -57,31 +57,30 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.past.quiet_since != Time::NEVER && self.fresh() > 0 {
             self.restart(now);
         }
+        self.send_allowed(now, port, out)
+    }
+
+    /// Sends what recovery and the windows allow next; whether there was something.
+    #[inline(always)]
+    fn send_allowed(&mut self, now: Time, port: Port, out: &mut dyn Sink) -> bool {
         loop {
             let window = self.window();
             match self.recovery.poll(&window, &mut self.board) {
                 Some(Next::Fresh) if self.defers(now, &window) => {
                     self.refill_buffer();
-                    self.on_nothing_more(now, &window, true);
+                    self.on_quiet(now, &window, true);
                     return false;
                 }
                 Some(Next::Fresh) => self.send_new(now, &window, port, out),
                 Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
                 None if self.buffer.may_be_refilled() && self.refill_buffer() => continue,
                 None => {
-                    self.on_nothing_more(now, &window, false);
+                    self.on_quiet(now, &window, false);
                     return false;
                 }
             }
             return true;
         }
-    }
-
-    /// Nothing more leaves for now; whether that waits for something to happen.
-    #[inline(always)]
-    fn on_nothing_more(&mut self, now: Time, window: &Window, defers: bool) {
-        self.outgoing.end_chunk();
-        self.on_quiet(now, window, defers);
     }
 
     /// Timestamp value of this instant.
@@ -287,6 +286,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Nothing can be sent: for want of data, or because the peer's window is closed and must be probed.
     #[inline(always)]
     fn on_quiet(&mut self, now: Time, window: &Window, defers: bool) {
+        self.outgoing.end_chunk();
         if self.timer == Time::NEVER && !self.is_starved() {
             self.timer = now + self.rtt.rto();
         }
