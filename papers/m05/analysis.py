@@ -18,6 +18,7 @@ SIZES = tuple(range(1, 11))  # frames of a packet
 TTI = 20.0  # ms
 EPSILON, RHO = 0.001, 10.0  # section 5.4; ms
 REST = 0.2  # s, the round trip beside the link
+LONGEST = 180.0  # ms, of table 5.1
 RATIOS = (1.0, 1.25, 1.5, 2.0, 2.5, e, 3.0, 4.0, 5.0, 8.0, 10.0)  # tau*/tau
 KIB = 1024
 AVAILABLE = 384_000 * 0.9 / 8 / KIB  # KiB/s: one frame in ten is damaged

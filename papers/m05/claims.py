@@ -86,7 +86,7 @@ def chapter_5() -> Claims:
     """Table 5.1 and the example of section 5.4."""
     law, found = analysis.law(), analysis.optimum()
     for ms, p in zip(law.delays, law.probabilities, strict=True):
-        if ms <= 180:
+        if ms <= analysis.LONGEST:
             yield f"M05-T51-{ms:g}", number(100 * p)
     yield "M05-S53-1", Claim([law.rto, 100 * law.p_timeout])
     yield "M05-S54-0", number(law.mean)

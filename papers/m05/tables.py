@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from ackclock.paper import Table
 from ackclock.paper.expected import Expected
 from ackclock.papers.m05 import analysis
-from ackclock.papers.m05.analysis import EXAMPLES, SIZES, STEPS
+from ackclock.papers.m05.analysis import EXAMPLES, LONGEST, SIZES, STEPS
 
 
 def tables(expected: Expected) -> Iterator[Table]:
     """All tables."""
     yield table_4_1(expected)
+    yield table_4_2(expected)
     yield table_4_3(expected)
+    yield table_5_1(expected)
+    yield table_5_2(expected)
     yield repetition()
 
 
@@ -29,6 +32,16 @@ def table_4_1(expected: Expected) -> Table:
     return Table("Table 4.1, retransmission delay in TTI, and P_TO", ["frames", *heads], lines)
 
 
+def table_4_2(expected: Expected) -> Table:
+    """Spurious fast retransmits."""
+    lines = []
+    for n in (1, 2, 3):
+        ours = ((step, 100 * analysis.fast_retransmit(step, n)) for step in STEPS)
+        lines.append([str(n), *(f"{expected[f'M05-T42-{n}-{step:g}'].value} / {p:.3f}" for step, p in ours)])
+    heads = [f"{step:g} dB, printed / ours" for step in STEPS]
+    return Table("Table 4.2, P_FR in percent", ["frames", *heads], lines)
+
+
 def table_4_3(expected: Expected) -> Table:
     """What spurious events cost."""
     lines = []
@@ -40,6 +53,22 @@ def table_4_3(expected: Expected) -> Table:
         lines.append(cells)
     heads = [f"{step:g} dB, printed / ours" for step in STEPS]
     return Table("Table 4.3, degradation in percent", ["due to", "packet", *heads], lines, 2)
+
+
+def table_5_1(expected: Expected) -> Table:
+    """The law of the delay that is optimised."""
+    law = analysis.law()
+    lines = []
+    for ms, p in zip(law.delays, law.probabilities, strict=True):
+        if ms <= LONGEST:
+            lines.append([f"{ms:g}", expected[f"M05-T51-{ms:g}"].value, f"{100 * p:.3f}"])
+    return Table("Table 5.1, retransmission delay of two frames at 0.06 dB", ["ms", "printed %", "ours %"], lines)
+
+
+def table_5_2(expected: Expected) -> Table:
+    """Throughput before and after."""
+    lines = [[name, expected[f"M05-T52-{name}"].value, f"{of:.2f}"] for name, of in analysis.throughput().items()]
+    return Table("Table 5.2, throughput in KiB/s", ["throughput", "printed", "ours"], lines)
 
 
 def repetition() -> Table:
