@@ -77,6 +77,7 @@ def parts(peers: "Peers", bottlenecks: int, best_of: int) -> Iterator[list[Row]]
     yield cells(best_of)
     yield umts(best_of)
     yield relay(best_of)
+    yield forecast(best_of)
 
 
 class Peers:
@@ -212,6 +213,19 @@ def relay(best_of: int) -> list[Row]:
         Row("a relay / the engine without", taken["relay"] / taken["engine"], "x", 2.5, "less", "ten hours of item 1"),
         Row("a relay / the line without", taken["relay"] / taken["line"], "x", None, "less", "the same"),
     ]
+
+
+def forecast(best_of: int) -> list[Row]:
+    """What a packet costs under the regulator that forecasts the link, beside the dynamic Window Regulator."""
+    keys = [*ITEMS[1].sets(), "edge.buffer=20p"]
+    names = ("wrd", "forecast")
+    runs = {
+        name: (partial(ackclock, "one-flow.toml", sets=[*keys, f"edge.regulator={name}"]), 36_000.0) for name in names
+    }
+    costs = in_turns(runs, best_of * 3)
+    each = {name: one.cpu_s / one.whole.result()["engine"]["packets"] for name, one in costs.items()}
+    note = "whole runs, ten hours of item 1, 20 packets"
+    return [Row("a packet under forecast / under wrd", each["forecast"] / each["wrd"], "x", 2, "less", note)]
 
 
 def show(rows: list[Row]) -> None:

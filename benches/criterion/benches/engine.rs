@@ -14,6 +14,8 @@ const CASES: &[(&str, &[&str])] = &[
     ("variable delay", &["edge.down.delay=e(100ms)", "edge.up.delay=300ms"]),
     ("variable rate", &["edge.down.rate=u(200kbit/s, 50kbit/s)"]),
     ("ack regulator", &["edge.regulator=ack-regulator"]),
+    ("wrd", &["edge.regulator=wrd"]),
+    ("forecast", &["edge.regulator=forecast"]),
     ("sack", &["flow.sender=sack"]),
     ("cubic", &["flow.sender=cubic"]),
     ("bbr", &["flow.sender=bbr"]),

@@ -249,22 +249,23 @@ impl Flow {
     }
 
     /// How far the source may send: what has left the queue, and the budget, at most what the buffer holds; as far as the
-    /// receiver offers where it is let go.
-    fn edge(&self, now: Time, shared: &mut Shared) -> Option<Seq> {
+    /// receiver offers where it is let go. The budget with it, where that was asked for.
+    fn edge(&self, now: Time, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
         if self.lets_go(shared) {
-            return self.advertiser.accounts.edge_at(LARGEST);
+            return (self.advertiser.accounts.edge_at(LARGEST), None);
         }
         // What leaves an observed queue in a loop is not in it.
         let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
         let leaves = (leaves / f64::from(shared.link.flows())) as u32;
         let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
-        self.advertiser.accounts.edge_at(self.budget(now, shared).min(most))
+        let budget = self.budget(now, shared);
+        (self.advertiser.accounts.edge_at(budget.min(most)), Some(budget))
     }
 
     /// Lets an ACK go, with the edge of now.
     fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
-        let edge = self.edge(now, shared);
+        let (edge, _) = self.edge(now, shared);
         self.advertiser.write(now, &mut ack, kind, edge);
         if let Some(told) = self.advertiser.law.edge()
             && before.is_none_or(|before| told.after(before))
@@ -289,11 +290,13 @@ impl Flow {
         if shared.observed {
             return;
         }
-        let Some(edge) = self.edge(now, shared) else { return };
+        let (Some(edge), budget) = self.edge(now, shared) else { return };
         let short = self.advertiser.reach(&last, edge).since(told);
-        if short < self.advertiser.accounts.payload()
-            || f64::from(short) < SHORT * f64::from(self.budget(now, shared))
-        {
+        if short < self.advertiser.accounts.payload() {
+            return;
+        }
+        let budget = budget.unwrap_or_else(|| self.budget(now, shared));
+        if f64::from(short) < SHORT * f64::from(budget) {
             return;
         }
         if !self.held.is_empty() {

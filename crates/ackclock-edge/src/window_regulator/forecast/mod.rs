@@ -149,8 +149,9 @@ struct Shared {
 /// The regulator of the flows that share a link.
 struct Forecast {
     shared: Shared,
-    /// Where the flows stand.
+    /// Where the flows stand, and the one that was asked for last.
     slots: BTreeMap<FlowId, usize>,
+    latest: Option<(FlowId, usize)>,
     flows: Vec<Option<Flow>>,
     free: Vec<usize>,
     /// When the flows next have to let an ACK go, and how many ACKs are held.
@@ -172,6 +173,7 @@ impl Forecast {
                 output: VecDeque::new(),
             },
             slots: BTreeMap::new(),
+            latest: None,
             flows: Vec::new(),
             free: Vec::new(),
             timers: Wakes::default(),
@@ -180,10 +182,19 @@ impl Forecast {
     }
 
     /// The place of a flow, which is made for one that is new.
+    #[inline]
     fn slot(&mut self, flow: FlowId) -> usize {
-        if let Some(slot) = self.slots.get(&flow) {
-            return *slot;
+        // What is told of one packet comes in a row.
+        if let Some((_, slot)) = self.latest.filter(|(latest, _)| *latest == flow) {
+            return slot;
         }
+        let slot = self.slots.get(&flow).copied().unwrap_or_else(|| self.admit(flow));
+        self.latest = Some((flow, slot));
+        slot
+    }
+
+    #[cold]
+    fn admit(&mut self, flow: FlowId) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
             self.timers.add()
@@ -199,13 +210,17 @@ impl Forecast {
         self.tell_at(now, slot, call);
     }
 
+    #[inline]
     fn tell_at(&mut self, now: Time, slot: usize, call: impl FnOnce(&mut Flow, &mut Shared)) {
         let Some(flow) = &mut self.flows[slot] else { return };
         let (inside, held) = (flow.inside(), flow.held());
         call(flow, &mut self.shared);
         self.shared.note_inside(now, inside, flow);
         self.held = self.held + flow.held() - held;
-        self.timers.set(slot, flow.deadline());
+        let deadline = flow.deadline();
+        if self.timers.deadline(slot) != deadline {
+            self.timers.set(slot, deadline);
+        }
     }
 
     /// Lets go what is held of a flow; of all where the link is idle, since nobody else would then.
@@ -311,6 +326,7 @@ impl Regulator for Forecast {
 
     fn close(&mut self, now: Time, flow: FlowId) {
         let Some(slot) = self.slots.remove(&flow) else { return };
+        self.latest = None;
         self.tell_at(now, slot, |flow, shared| flow.close(now, shared));
         self.flows[slot] = None;
         self.free.push(slot);
