@@ -139,18 +139,22 @@ impl Receiver {
         self.received.insert(data.sn);
         let place = data.sn.place(self.contents.len());
         self.contents[place] = data.payload;
-        sdus.arrive(now, data.payload, self.order);
-        self.go_on(now, sdus);
+        // Where nothing is missing before or has come behind it, an SDU that ends here has just become whole, and one that goes on is not.
+        let whole = (ahead == 0 && expected == 0).then_some(now);
+        if whole.is_none() || self.order == DeliveryOrder::OutOfSequence {
+            sdus.arrive(now, data.payload, self.order);
+        }
+        self.go_on(now, whole, sdus);
     }
 
-    /// Moves over what is in sequence; SDUs that end there are complete.
-    fn go_on(&mut self, now: Time, sdus: &mut Sdus) {
+    /// Moves over what is in sequence; SDUs that end there are complete, since `whole` or the last arrival that was noted.
+    fn go_on(&mut self, now: Time, whole: Option<Time>, sdus: &mut Sdus) {
         while self.received.contains(self.vr_r) {
             self.received.remove(self.vr_r);
             let payload = self.contents[self.vr_r.place(self.contents.len())];
             self.vr_r = self.vr_r.plus(1);
             if self.order == DeliveryOrder::InSequence {
-                payload.ended().for_each(|number| sdus.deliver(now, number));
+                payload.ended().for_each(|number| sdus.deliver(now, number, whole));
             }
         }
     }
@@ -169,7 +173,7 @@ impl Receiver {
             if expected < ahead {
                 self.vr_h = mrw.sn;
             }
-            self.go_on(now, sdus);
+            self.go_on(now, None, sdus);
         }
         let ends = if self.vr_r == mrw.sn { mrw.ends } else { 0 };
         self.mrw_ack = Some(MrwAck { sn: self.vr_r, ends });

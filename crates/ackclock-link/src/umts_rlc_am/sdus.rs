@@ -35,7 +35,7 @@ struct Sdu {
     pdus: u32,
     acknowledged: u32,
     arrived: u32,
-    /// When the last of those that arrived did.
+    /// When the last of those that arrived did, as far as it was noted.
     latest: Time,
     /// Places of the first and of the last of its PDUs when they were first sent.
     places: [Place; 2],
@@ -183,17 +183,17 @@ impl Sdus {
             sdu.arrived += 1;
             sdu.latest = now;
             if order == DeliveryOrder::OutOfSequence && sdu.cut && sdu.arrived == sdu.pdus {
-                self.deliver(now, number);
+                self.deliver(now, number, None);
             }
         }
     }
 
-    /// Hands an SDU on, if it was not lost.
-    pub(super) fn deliver(&mut self, now: Time, number: SduNumber) {
+    /// Hands an SDU on, if it was not lost. It was complete at `whole`, or with the last arrival that was noted.
+    pub(super) fn deliver(&mut self, now: Time, number: SduNumber, whole: Option<Time>) {
         let Some(sdu) = self.get(number).filter(|sdu| !sdu.ended) else { return };
         sdu.ended = true;
         let Sdu { segment, latest, places, repeated, .. } = *sdu;
-        let delay = latest.since(self.places.arrival(places));
+        let delay = whole.unwrap_or(latest).since(self.places.arrival(places));
         self.outcomes.put_repeated(now, &segment, Repetitions { times: repeated, delay });
         self.trim();
     }

@@ -29,7 +29,7 @@ impl Unacknowledged {
     pub(super) fn on_pdu(now: Time, pdu: &Pdu, of_peer: &mut Sdus) {
         match pdu {
             Pdu::Lost(payload) => payload.sdus().for_each(|number| of_peer.lose(now, number)),
-            Pdu::Data(data) => data.payload.ended().for_each(|number| of_peer.deliver(now, number)),
+            Pdu::Data(data) => data.payload.ended().for_each(|number| of_peer.deliver(now, number, None)),
             Pdu::Status(_) | Pdu::Reset(_) | Pdu::ResetAck(_) => {}
         }
     }

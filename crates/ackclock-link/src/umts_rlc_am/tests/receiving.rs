@@ -1,6 +1,7 @@
 //! The receiving side: triggers and timers of STATUS, reassembly, STATUS in place of padding.
 
 use super::*;
+use crate::Repetitions;
 
 #[test]
 fn a_gap_in_the_numbers_triggers_a_status() {
@@ -179,4 +180,20 @@ fn a_window_smaller_than_what_is_outstanding_lets_nothing_new_out() {
     let expected =
         ["110 > D0", "110 > D1", "110 > D2", "110 > D3p", "160 < ACK4 WINDOW2", "200 > D4", "200 > D5p"];
     assert_eq!(pair.until(210).sent()[2..], expected);
+}
+
+#[test]
+fn a_delivery_tells_what_was_sent_again_of_the_packet_and_how_much_later_it_was_whole() {
+    // A PDU a TTI. The first of packet 0 is lost and sent again in the TTI at 90 ms, before the last of packet 2, which would have gone
+    // then.
+    let pair = Pair::new(1, |config| config.window = 16).down(&[2, 1, 7]).lose(0, [0]).until(300);
+    assert_eq!(pair.sent()[10], "90 > D0p");
+    let delivered = |times, delay| LinkEvent::Delivered(Repetitions { times, delay: ms(delay) });
+    // 0 would have come at 45 ms. 1 was whole at 55 and waited for it; 2 is whole a TTI later than without.
+    assert_eq!(
+        pair.ended,
+        [(125, 0, delivered(1, 80)), (125, 1, LinkEvent::DELIVERED), (135, 2, delivered(0, 10))],
+        "{:?}",
+        pair.sent()
+    );
 }
