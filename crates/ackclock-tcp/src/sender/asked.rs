@@ -10,9 +10,10 @@ use crate::recovery::Recovery;
 use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::{Index, Marks};
 
-/// What was asked for and did not go out yet.
+/// What was asked for and did not go out yet; of a connection that nothing was asked of it takes no room.
 #[derive(Debug, Default)]
-pub(super) struct Asked(VecDeque<Index>);
+#[allow(clippy::box_collection, reason = "a pointer is a quarter of a queue")]
+pub(super) struct Asked(Option<Box<VecDeque<Index>>>);
 
 /// Whether an acknowledgement is a request: its first block begins where it ends, which no receiver would say.
 fn is_request(ack: &Segment) -> bool {
@@ -30,13 +31,14 @@ impl Asked {
             (end > sent.first()).then(|| Latest::of(sent.get(end - 1)))
         });
         let Some(newest) = newest.reduce(|one, other| Latest::later_of(Some(one), other)) else { return };
+        let asked = self.0.get_or_insert_default();
         for (before, behind) in blocks.iter().zip(&blocks[1..]) {
             for index in sent.at_or_after(before.right)..sent.at_or_after(behind.left) {
                 let record = sent.get(index);
                 let came =
                     record.marks.has(Marks::SACKED) || !newest.was_sent_after(record.sent_at, record.end());
-                if !came && !self.0.contains(&index) {
-                    self.0.push_back(index);
+                if !came && !asked.contains(&index) {
+                    asked.push_back(index);
                 }
             }
         }
@@ -44,9 +46,9 @@ impl Asked {
 
     /// The next of them that is still outstanding.
     pub(super) fn next(&mut self, board: &Scoreboard) -> Option<Index> {
-        let sent = board.sent();
+        let (sent, asked) = (board.sent(), self.0.as_mut()?);
         loop {
-            let index = self.0.pop_front()?;
+            let index = asked.pop_front()?;
             if index >= sent.first() && !sent.get(index).marks.has(Marks::SACKED) {
                 return Some(index);
             }

@@ -402,7 +402,7 @@ mod tests {
 
     use super::*;
     use crate::cc::reno::Reno as Control;
-    use crate::recovery::Reno;
+    use crate::recovery::{Reno, Sack1};
 
     /// Bytes of a line of the cache.
     const LINE: usize = 64;
@@ -424,5 +424,7 @@ mod tests {
             assert!(end <= fetched, "{end} lies beyond {fetched}");
         }
         assert!(offset_of!(Classic, rtt) < offset_of!(Classic, undo), "what is rare comes behind");
+        // One byte more, and the allocator takes a place of 1280 bytes for each.
+        assert!(size_of::<TcpSender<Sack1, Control>>() <= 1024);
     }
 }

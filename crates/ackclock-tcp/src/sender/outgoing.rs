@@ -30,12 +30,12 @@ const AVOIDANCE: u64 = 120;
 /// The chunk under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outgoing {
-    /// Segments that it is still to have.
-    chunk: u32,
     /// Where what was sent again ends, while nothing else has left and more may.
     repeated: Option<Seq>,
     /// Where the last new segment ends that was less than a full one.
     short: Option<Seq>,
+    /// Segments that it is still to have.
+    chunk: u16,
     /// The next one waits for an acknowledgement, or for a timer.
     deferred: bool,
 }
@@ -77,7 +77,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let room = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board)) / window.mss;
             // Never more than half of a window, so that two chunks are under way (tcp_cwnd_test).
             let half = window.cwnd / window.mss / 2;
-            self.outgoing.chunk = room.min(half).min(self.longest_chunk()).max(1) - 1;
+            let segments = room.min(half).min(self.longest_chunk()).max(1) - 1;
+            self.outgoing.chunk = segments.try_into().unwrap_or(u16::MAX);
             return false;
         }
         self.outgoing.chunk -= 1;
