@@ -226,6 +226,7 @@ def reached(run: dict[str, Any], packets: int) -> dict[str, Any]:
         "drops": run["bottleneck"]["drops"],
         "timeouts": sum(one["timeouts"] for one in rows),
         "jain": run["fairness"]["jain_flows"],
+        "pages": run["transfers"][0]["count"] if run.get("transfers") else None,
         "page_p50_s": pages["p50"] / 1e3 if pages.get("p50") else None,
         "page_p95_s": pages["p95"] / 1e3 if pages.get("p95") else None,
     }

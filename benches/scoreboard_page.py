@@ -82,13 +82,15 @@ class Page:
             yield short_flows(pages, names)
         for sender in dict.fromkeys(one.sender for one in pages):
             some = [one for one in pages if one.sender == sender]
-            yield by_place(f"Pages of 60 kB beside a download of {sender}: median / p95, s", some, names, page_times)
+            title = f"Pages of 60 kB beside a download of {sender}: median / p95, s (pages that came in a run)"
+            yield by_place(title, some, names, page_times)
 
 
 CAPTION = (
     "One CUBIC download: goodput against the 95th percentile of the wait in the queue, each mark a queue discipline or "
     "a regulator, lines through its buffers. Up and to the left is better. In the grey no controller gets "
-    "of those that learnt the law of the link from the other half of the recording (docs/discussion/bound.md)."
+    "of those that learnt the law of the link from the other half of the recording (docs/discussion/bound.md). With "
+    "one download FQ-CoDel does what CoDel does: their marks lie on each other."
 )
 
 
@@ -114,7 +116,7 @@ def goals(found: Sequence[Standing], bounds: Bounds, names: Sequence[str]) -> Ta
         f"within {TIMES:g} x the bound",
         "p95 over the bound's: median",
         "goodput %: mean",
-        "page beside it: median / p95, s",
+        "page beside it: median / p95, s (pages)",
         "nothing better within a point",
     ]
     rows = []
@@ -144,9 +146,12 @@ def goals(found: Sequence[Standing], bounds: Bounds, names: Sequence[str]) -> Ta
 def pages_beside(own: Sequence[Standing]) -> str:
     """Page times beside a download of what the goal is judged by, in the mean over the places."""
     some = [one for one in own if one.load == "pages" and one.sender in SENDERS and one.wire_ms <= LONGEST_WIRE_MS]
-    times = [[one.means[number] for one in some] for number in ("page_p50_s", "page_p95_s")]
-    there = [[time for time in column if time is not None] for column in times]
-    return " / ".join(f"{fmean(column):.2f}" if column else "-" for column in there)
+    means = [[one.means[number] for one in some] for number in ("page_p50_s", "page_p95_s", "pages")]
+    there = [[mean for mean in column if mean is not None] for column in means]
+    if not all(there):
+        return "-"
+    median, late, pages = (fmean(column) for column in there)
+    return f"{median:.2f} / {late:.2f} ({pages:.0f})"
 
 
 def over_bound(judged: Sequence[Verdict]) -> str:
@@ -179,8 +184,8 @@ def goodput_and_wait(one: Standing) -> str:
 
 
 def page_times(one: Standing) -> str:
-    """Median and 95th percentile."""
-    return f"{one['page_p50_s']:.2f} / {one['page_p95_s']:.2f}"
+    """Median and 95th percentile, and how many pages came in a run: those that took longest have not come."""
+    return f"{one['page_p50_s']:.2f} / {one['page_p95_s']:.2f} ({one['pages']:.0f})"
 
 
 def fairness(found: Sequence[Standing], names: Sequence[str]) -> Table:
@@ -209,7 +214,7 @@ def fairness(found: Sequence[Standing], names: Sequence[str]) -> Table:
 
 
 def short_flows(found: Sequence[Standing], names: Sequence[str]) -> Table:
-    """In how many places pages take no longer than under drop-tail or CoDel, whichever is faster."""
+    """In how many places pages take no longer than under drop-tail or CoDel, whichever is faster; and how many come."""
     rows = []
     by_place = places(found)
     for name in names:
@@ -219,9 +224,9 @@ def short_flows(found: Sequence[Standing], names: Sequence[str]) -> Table:
             best = [min(by_place[one.place][rival][number] for rival in RIVALS) for one in own]
             held = sum(one[number] <= RESOLUTION * least for one, least in zip(own, best, strict=True))
             row.append(f"{held} of {len(own)}")
-        rows.append(row)
+        rows.append([*row, f"{fmean(one['pages'] for one in own):.0f}" if own else "-"])
     title = f"Pages of 60 kB beside a download: no slower than the faster of {' and '.join(RIVALS)}"
-    return Table(title, ["discipline", "median", "p95"], rows, 1)
+    return Table(title, ["discipline", "median", "p95", "pages that came in a run"], rows, 1)
 
 
 def picture(found: Sequence[Standing], bounds: Bounds) -> Drawing:

@@ -14,7 +14,7 @@ from scipy import stats
 from ackclock.models import bound, order_up_to
 
 CONFIDENCE = 0.95
-NUMBERS = ("goodput", "p95_s", "drops", "timeouts", "jain", "page_p50_s", "page_p95_s")
+NUMBERS = ("goodput", "p95_s", "drops", "timeouts", "jain", "pages", "page_p50_s", "page_p95_s")
 # The goal: so much goodput at so small a share of the p95 of a drop-tail of 200 packets, or of a second where that is
 # more, where the cross-validated bound allows it; elsewhere no more than so many times the bound's p95 at the same
 # goodput.

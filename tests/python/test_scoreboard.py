@@ -122,7 +122,7 @@ def test_means_have_the_interval_of_students_t():
         {
             "cell": {"discipline": "a", "sender": "b", "recording": "c", "wire_ms": 1, "load": "1", "start": start},
             **dict.fromkeys(("p95_s", "drops", "timeouts"), 1.0),
-            **dict.fromkeys(("jain", "page_p50_s", "page_p95_s")),
+            **dict.fromkeys(("jain", "pages", "page_p50_s", "page_p95_s")),
             "goodput": goodput,
         }
         for start, goodput in enumerate((0.8, 0.9, 1.0))
