@@ -49,8 +49,7 @@ pub(super) struct LinkState {
     /// Bytes a second, and when that was worked out.
     rate: f64,
     rated: Time,
-    /// Since when the rate is known, and its mean since then or of late.
-    known: Option<Time>,
+    /// The mean of `rate` of late.
     usual: f64,
     active: Active,
 }
@@ -75,7 +74,6 @@ impl LinkState {
             past: VecDeque::with_capacity(128),
             rate: 0.0,
             rated: Time::ZERO,
-            known: None,
             usual: 0.0,
             active: Active::default(),
         }
@@ -140,15 +138,10 @@ impl LinkState {
         self.rate * horizon.as_secs_f64()
     }
 
-    /// Whether the longest window has been full of service once.
-    fn knows_rate(&self) -> bool {
-        let [.., longest] = WINDOWS;
-        self.taught >= longest.as_secs_f64()
-    }
-
     fn learn(&mut self, seconds: f64) {
-        // Before the rate is known the link is idle for want of it.
-        if !self.knows_rate() {
+        // Before the longest window is full the rate is not known, and the link idle for want of it.
+        let [.., longest] = WINDOWS;
+        if self.taught < longest.as_secs_f64() {
             return;
         }
         let step = self.learning * (1.0 + HASTE / (1.0 + self.taught));
@@ -166,12 +159,8 @@ impl LinkState {
             self.past.pop_front();
         }
         self.rate = WINDOWS.into_iter().fold(0.0, |rate, window| rate.max(self.rate_over(now, window)));
-        if self.knows_rate() {
-            // A true mean until it has lasted for `USUALLY`.
-            let passed = now.since(self.rated).as_secs_f64();
-            let age = now.since(*self.known.get_or_insert(self.rated)).as_secs_f64();
-            self.usual += (self.rate - self.usual) * passed / age.min(USUALLY).max(passed);
-        }
+        let passed = now.since(self.rated).as_secs_f64();
+        self.usual += (self.rate - self.usual) * passed / (passed + USUALLY);
         self.rated = now;
     }
 
@@ -323,16 +312,6 @@ mod tests {
         serve(&mut link, 60_000, 70_000, 50);
         let usual = link.usually_in(Span::from_secs(1));
         assert!((48_000.0..54_000.0).contains(&usual), "{usual}");
-    }
-
-    #[test]
-    fn the_usual_rate_is_that_since_the_rate_is_known() {
-        let mut link = LinkState::new(0.01, 0.0);
-        serve(&mut link, 0, 900, 10);
-        assert_eq!(link.usually_in(Span::from_secs(1)), 0.0);
-        serve(&mut link, 900, 1500, 10);
-        let usual = link.usually_in(Span::from_secs(1));
-        assert!((usual - 100_000.0).abs() < 1.0, "{usual}");
     }
 
     #[test]
