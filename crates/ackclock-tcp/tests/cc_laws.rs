@@ -150,7 +150,14 @@ fn apply(cc: &mut dyn CongestionControl, now: Time, op: &Op) {
         Op::Duplicate(ack) => cc.on_duplicate(&sample(now, ack)),
         &Op::Congestion { cause, flight, window, repeated } => {
             let repeated_timeout = repeated && cause == Congestion::Timeout;
-            cc.on_congestion(&CongestionEvent { now, cause, flight, window, repeated_timeout });
+            cc.on_congestion(&CongestionEvent {
+                now,
+                cause,
+                flight,
+                window,
+                repeated_timeout,
+                lost_in_all: 0,
+            });
         }
         Op::Recovered => cc.on_recovered(now),
         Op::Spurious(cause) => cc.on_spurious(now, *cause),
@@ -215,6 +222,7 @@ proptest! {
                 flight: before,
                 window: before,
                 repeated_timeout: false,
+                lost_in_all: 0,
             };
             cc.on_congestion(&event);
             prop_assert!(cc.window() <= before, "{}: `on_congestion` raises the window to {} from {}", name, cc.window(), before);

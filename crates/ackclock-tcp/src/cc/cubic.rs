@@ -419,6 +419,7 @@ mod tests {
                 flight: flight * MSS,
                 window,
                 repeated_timeout: false,
+                lost_in_all: 0,
             };
             self.cubic.on_congestion(&event);
         }
@@ -537,6 +538,7 @@ mod tests {
             flight: MSS,
             window: MSS,
             repeated_timeout: true,
+            lost_in_all: 0,
         };
         bench.cubic.on_congestion(&event);
         assert_eq!(bench.cubic.ssthresh(), 70_000);

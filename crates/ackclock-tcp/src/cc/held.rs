@@ -172,7 +172,14 @@ mod tests {
     }
 
     fn loss(cause: Congestion) -> CongestionEvent {
-        CongestionEvent { now: Time::ZERO, cause, flight: 8000, window: 8000, repeated_timeout: false }
+        CongestionEvent {
+            now: Time::ZERO,
+            cause,
+            flight: 8000,
+            window: 8000,
+            repeated_timeout: false,
+            lost_in_all: 0,
+        }
     }
 
     fn told(window: u32) -> Setting {

@@ -121,6 +121,8 @@ pub struct CongestionEvent {
     pub window: u32,
     /// Whether the same segment had timed out before (RFC 5681 section 3.1 then holds ssthresh).
     pub repeated_timeout: bool,
+    /// Losses since the connection began, in segments, with those that this event found; wraps.
+    pub lost_in_all: u32,
 }
 
 /// What leaves the sender.

@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn event(cause: Congestion, window: u32, flight: u32) -> CongestionEvent {
-        CongestionEvent { now: Time::ZERO, cause, flight, window, repeated_timeout: false }
+        CongestionEvent { now: Time::ZERO, cause, flight, window, repeated_timeout: false, lost_in_all: 0 }
     }
 
     #[test]
@@ -257,6 +257,7 @@ mod tests {
         reno.on_congestion(&event(Congestion::Timeout, 20_000, 20_000));
         reno.on_congestion(&CongestionEvent {
             repeated_timeout: true,
+            lost_in_all: 0,
             ..event(Congestion::Timeout, 1000, 1000)
         });
         assert_eq!(reno.ssthresh(), 10_000);

@@ -281,7 +281,7 @@ mod tests {
 
     fn loss(now: Time, cause: Congestion, segments: u32) -> CongestionEvent {
         let bytes = segments * MSS;
-        CongestionEvent { now, cause, flight: bytes, window: bytes, repeated_timeout: false }
+        CongestionEvent { now, cause, flight: bytes, window: bytes, repeated_timeout: false, lost_in_all: 0 }
     }
 
     fn close(value: f64, expected: f64) {

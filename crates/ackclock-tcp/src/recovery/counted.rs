@@ -10,8 +10,10 @@
 //! What is in flight is what is outstanding, less a segment a duplicate, less the one that is lost. The third duplicate
 //! takes the first segment for lost, and so does each partial acknowledgement, which besides uses up the duplicates that
 //! it explains. More duplicates than segments can explain raise the threshold to what was outstanding, up to 300; a
-//! timeout after three of them takes that back. The window is never inflated. Repair ends when more than what was outstanding at its beginning is
-//! acknowledged.
+//! timeout after three of them takes that back. The window is never inflated.
+//!
+//! Repair, also that of a timeout, ends when more than what was outstanding at its beginning is acknowledged. Where just that is,
+//! duplicates are not counted: what was sent again for nothing brings them (RFC 6582 section 3.2 step 2).
 //!
 //! ## Differences from the source
 //! None known.
@@ -78,6 +80,7 @@ impl Recovery for Counted {
                 self.left = 0;
                 self.on_ack_after_timeout(ack, point, board)
             }
+            (Phase::TimeoutRecovery, Some(point)) if board.una() == point => Verdict::Open,
             _ => {
                 *self = Self { cursor: self.cursor, delivered: self.delivered, ..self.ended() };
                 Verdict::Open
@@ -87,7 +90,7 @@ impl Recovery for Counted {
 
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.delivered = 0;
-        if !ack.duplicate || board.sent().is_empty() {
+        if !ack.duplicate || board.sent().is_empty() || self.is_repaired(board) {
             return Verdict::Open;
         }
         if let (Phase::TimeoutRecovery, Some(point)) = (self.phase, self.recovery_point) {
@@ -210,8 +213,15 @@ impl Counted {
         }
         if board.una().before(point) {
             self.lose_first(board);
+        } else {
+            self.left = 0;
         }
         Verdict::Partial(Timer::Restart)
+    }
+
+    /// All that was outstanding when repair began is acknowledged, and nothing beyond.
+    fn is_repaired(&self, board: &Scoreboard) -> bool {
+        self.phase != Phase::Open && self.recovery_point == Some(board.una())
     }
 
     fn on_ack_after_timeout(&mut self, ack: &AckFacts, mut point: Seq, board: &Scoreboard) -> Verdict {

@@ -79,6 +79,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Reduces the window for a loss.
     pub(super) fn reduce(&mut self, now: Time, cause: Congestion) {
+        let event = self.open_reduction(now, cause);
+        self.cc.on_congestion(&event);
+    }
+
+    /// What congestion control is to learn of a loss, and what must be kept in case nothing was lost.
+    pub(super) fn open_reduction(&mut self, now: Time, cause: Congestion) -> CongestionEvent {
         // RFC 3168 section 6.1.2: whatever the window is reduced for.
         self.ecn.cwr = true;
         let event = self.event(now, cause);
@@ -100,7 +106,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 rtt: self.rtt.saved(),
             });
         }
-        self.cc.on_congestion(&event);
+        event
     }
 
     fn event(&self, now: Time, cause: Congestion) -> CongestionEvent {
@@ -123,6 +129,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             window: cwnd.min(self.limit()).max(u32::from(self.mss)),
             repeated_timeout: cause == Congestion::Timeout
                 && (self.past.timed_out_at == Some(una) || repairs),
+            lost_in_all: self.board.losses(),
         }
     }
 

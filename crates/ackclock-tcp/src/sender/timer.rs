@@ -3,7 +3,7 @@
 use ackclock_core::{Repair, Setting, Time};
 
 use super::{Due, SenderState, TcpSender};
-use crate::cc::{Congestion, RenewControl};
+use crate::cc::{Congestion, CongestionEvent, RenewControl};
 use crate::prr::Delivery;
 use crate::recovery::{Recovery, Timer, Verdict};
 use crate::stack::Stack;
@@ -74,9 +74,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.outgoing.on_event();
         self.stats.timeouts += 1;
         self.past.unrepaired = Some(Repair::Timeout);
-        self.reduce(now, Congestion::Timeout);
+        let event = self.open_reduction(now, Congestion::Timeout);
         self.past.timed_out_at = Some(self.board.una());
         self.recovery.on_timeout(now, &mut self.board);
+        self.cc.on_congestion(&CongestionEvent { lost_in_all: self.board.losses(), ..event });
         self.reduction = None;
         if self.config.stack == Stack::Linux {
             // What is not taken for lost is in flight still, and one segment goes out beside it.

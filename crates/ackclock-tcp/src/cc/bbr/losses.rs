@@ -78,7 +78,7 @@ impl Bbr {
                     self.repair = Repair::Growing;
                 }
                 self.full_pipe.forget_rate();
-                self.time_out_policer(event.now);
+                self.time_out_policer(event);
             }
             (_, LossWindow::Draft) => {
                 self.repair = Repair::Conserving;

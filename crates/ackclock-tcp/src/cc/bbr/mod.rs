@@ -509,7 +509,14 @@ mod tests {
 
         fn congestion(&mut self, cause: Congestion) {
             let (flight, window) = (self.in_flight(), self.bbr.window());
-            let event = CongestionEvent { now: self.now, cause, flight, window, repeated_timeout: false };
+            let event = CongestionEvent {
+                now: self.now,
+                cause,
+                flight,
+                window,
+                repeated_timeout: false,
+                lost_in_all: 0,
+            };
             self.bbr.on_congestion(&event);
         }
 

@@ -7,7 +7,7 @@
 use ackclock_core::{Rate, Time};
 
 use super::{Bbr, Mode};
-use crate::cc::AckSample;
+use crate::cc::{AckSample, CongestionEvent};
 
 /// Rounds that an interval lasts at least and at most.
 const LEAST_ROUNDS: u32 = 4;
@@ -143,21 +143,27 @@ impl Bbr {
         self.policer.is_some_and(|policer| policer.rate().is_some())
     }
 
-    /// A timeout counts as a round that ends with a loss.
-    pub(super) fn time_out_policer(&mut self, now: Time) {
+    /// A timeout counts as a round that ends with a loss; what it takes for lost was lost before the interval that begins here.
+    pub(super) fn time_out_policer(&mut self, event: &CongestionEvent) {
         let cruising = matches!(self.mode, Mode::ProbeBw(_));
         let round = Round { start: true, lost: true, app_limited: false, cruising };
-        if self.policer.as_mut().is_some_and(|policer| policer.on_ack(policer.seen, round)) {
-            self.enter_probe_bw(now);
+        let lost = u64::from(event.lost_in_all) * u64::from(self.mss);
+        let Some(policer) = &mut self.policer else { return };
+        let mark = Mark { lost, ..policer.seen };
+        if policer.on_ack(mark, round) {
+            self.enter_probe_bw(event.now);
         }
     }
 
     /// Looks for a policer.
     pub(super) fn update_policer(&mut self, sample: &AckSample) {
         let Some(policer) = &mut self.policer else { return };
-        let Some(rate) = sample.rate else { return };
         let lost = u64::from(sample.lost_in_all) * u64::from(self.mss);
-        let mark = Mark { now: sample.now, delivered: rate.delivered, lost };
+        let mark = Mark { now: sample.now, delivered: self.delivered, lost };
+        let Some(rate) = sample.rate else {
+            policer.seen = mark;
+            return;
+        };
         let round = Round {
             start: self.round_start,
             lost: sample.lost > 0,
