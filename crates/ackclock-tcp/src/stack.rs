@@ -9,7 +9,8 @@
 //! `stack` chooses what no other option says, and the default of those that say more. What it chooses stands where it
 //! happens: which [recovery](crate::recovery) repairs losses, with F-RTO and D-SACK to doubt them, in `recovery` and
 //! `sender/ack.rs`; which round trips are timed, in `sender/ack.rs`; what a timeout leaves in flight, in `sender/timer.rs`; what a
-//! silence does to the window, in `sender/output.rs`; what the socket takes of the application's data, in `sender/send_buffer.rs`; chunks and PSH, in `sender/outgoing.rs`; how BBR renews its round-trip time and restarts, in `cc/bbr`.
+//! silence does to the window, in `sender/output.rs`; what the socket takes of the application's data, in `sender/send_buffer.rs`; chunks and PSH, in `sender/outgoing.rs`; how a handshake is
+//! repeated and what that costs, in `sender/handshake.rs`; what an echo of congestion makes of a repair, in `sender/reduction.rs`; how BBR renews its round-trip time and restarts, in `cc/bbr`.
 //!
 //! ## Differences from the source
 //! Each module tells its own.
@@ -25,6 +26,9 @@ use crate::cc::bbr::{BbrConfig, LossWindow};
 use crate::cc::cubic::{CubicConfig, SlowStartEnd};
 use crate::config::{Growth, Halves, Response, SenderConfig, Switch, UndoKind};
 use crate::rtt::{Bounds, RtoConfig};
+
+/// So often a SYN of Linux waits no longer than the one before (tcp_syn_linear_timeouts).
+pub(crate) const ALIKE_SYN_TIMEOUTS: u32 = 4;
 
 /// Whose rules a sender keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@
 // Helpers of tests may unwrap as tests may.
 #![allow(clippy::unwrap_used)]
 
-use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time};
+use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, Timestamps};
 use ackclock_tcp::cc::Phase;
 use ackclock_tcp::{FlowParams, SENDERS, Sender, Supply};
 use serde_json::{Value, json};
@@ -587,6 +587,58 @@ fn a_repair_within_the_reduction_for_an_echo_ends_with_it_and_the_next_loss_redu
     assert!(sent.contains(&1) && sent.contains(&24), "{sent:?}");
     script.ack(200, 20, &[(21, 25)]);
     assert_eq!((script.cwnd(), script.sender.phase()), (5, Phase::FastRecovery));
+}
+
+#[test]
+fn bbr_repairs_a_loss_within_the_window_of_an_echo_no_longer_than_that() {
+    let mut options = options("bbr");
+    options["ecn"] = json!("on");
+    let mut script = Script::of(&options, 10, Supply::Endless);
+    // Until 10, what is outstanding now, the echo counts; 1 is lost before, and what left between the echo and the repair beyond.
+    script.ack_with(100, 1, &[], |ack| ack.flags |= Flags::ECE);
+    let ms = (101..140).find(|&ms| script.sent(at(ms)).last().is_some_and(|&last| last >= 11)).unwrap();
+    for end in 3..=10 {
+        script.ack(ms, 1, &[(2, end)]);
+    }
+    assert_eq!(script.sender.stats().fast_retransmits, 1);
+    // The first repair is over. What left before it and is not acknowledged is lost, and needs another.
+    script.ack(ms + 100, 10, &[]);
+    assert_eq!((script.sender.phase(), script.sender.stats().fast_retransmits), (Phase::FastRecovery, 2));
+}
+
+/// A fast retransmission that an echo of timestamps proves to be for nothing; `echoes` congestion while it was under way.
+/// Gives the window and the phase after the proof.
+fn disproved(echoes: Flags) -> (u32, Phase) {
+    let options = json!({ "kind": "cubic", "stack": "linux", "ecn": "on" });
+    let mut script = Script::of(&options, 20, Supply::Endless);
+    let stamped = |script: &mut Script, ms: u64, thousands: u32, block: Option<(u32, u32)>, flags: Flags| {
+        let mut ack = Segment::pure_ack(FlowId(0), Seq(thousands * 1000), 40);
+        (ack.seq, ack.window) = (Seq(1), u16::MAX);
+        ack.flags |= flags;
+        ack.set_scale(Some(4));
+        // What left at 0 is echoed.
+        ack.set_timestamps(Timestamps { value: ms as u32, echo: 0 });
+        if let Some((left, right)) = block {
+            ack.push_sack(SackBlock { left: Seq(left * 1000), right: Seq(right * 1000) });
+        }
+        script.sender.on_segment(at(ms), &ack);
+        script.sent(at(ms))
+    };
+    for end in 2..=4 {
+        stamped(&mut script, 100, 0, Some((1, end)), Flags(0));
+    }
+    assert_eq!(script.sender.phase(), Phase::FastRecovery);
+    stamped(&mut script, 101, 0, Some((1, 5)), echoes);
+    stamped(&mut script, 102, 5, None, Flags(0));
+    (script.cwnd(), script.sender.phase())
+}
+
+#[test]
+fn an_echo_during_a_repair_lets_a_proof_end_it_and_give_no_window_back() {
+    let (cwnd, phase) = disproved(Flags(0));
+    assert!(cwnd >= 20 && phase == Phase::Open, "{cwnd} {phase:?}");
+    let (cwnd, phase) = disproved(Flags::ECE);
+    assert!(cwnd < 20 && phase == Phase::Open, "{cwnd} {phase:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod exchanges;
 mod host;
 mod hostile;
 mod linux;
+mod linux_handshake;
 mod ncr;
 mod relay;
 mod script;

@@ -1,9 +1,15 @@
 //! The handshake, which the receiver begins or waits for (RFC 9293 section 3.5).
 
-use ackclock_core::{Flags, Segment, SynOptions, Time, Timestamps};
+use ackclock_core::{Flags, Segment, Span, SynOptions, Time, Timestamps};
 
-use super::{INITIAL, LONGEST_TIMEOUT, Receiver, ReceiverState, clock};
+use super::{INITIAL, Receiver, ReceiverState, clock};
 use crate::config::{PLAIN_HEADER, TIMESTAMPS};
+use crate::stack::ALIKE_SYN_TIMEOUTS;
+
+/// How long the first SYN waits for its answer, how often that doubles, and how long it gets (RFC 6298 (2.1), (5.5), (2.5)).
+const FIRST_TIMEOUT: Span = Span::from_secs(1);
+const MOST_DOUBLINGS: u32 = 6;
+const LONGEST_TIMEOUT: Span = Span::from_secs(60);
 
 impl Receiver {
     /// Sends the SYN, or the answer to that of the peer.
@@ -36,9 +42,16 @@ impl Receiver {
         }
         syn.header = self.header_of(&syn);
         self.syn_sent = now;
-        self.deadline = now + self.syn_timeout;
-        self.syn_timeout = (self.syn_timeout * 2).min(LONGEST_TIMEOUT);
+        self.deadline = now + self.syn_timeout(answers);
+        self.syns = self.syns.saturating_add(1);
         out(&syn);
+    }
+
+    /// How long the SYN that now leaves waits for its answer: twice as long as the one before, but Linux is slower to double.
+    fn syn_timeout(&self, answers: bool) -> Span {
+        let alike = if self.quick.is_used() && !answers { ALIKE_SYN_TIMEOUTS } else { 0 };
+        let doublings = self.syns.saturating_sub(alike).min(MOST_DOUBLINGS);
+        (FIRST_TIMEOUT * (1 << doublings)).min(LONGEST_TIMEOUT)
     }
 
     /// A segment with a SYN: the peer's own, or its answer to ours.
@@ -96,5 +109,33 @@ impl Receiver {
             self.scale = 0;
             self.scales = false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::FlowId;
+
+    use super::*;
+    use crate::receiver::{AckPolicy, Opening, ReceiverConfig};
+
+    /// When a receiver that nobody answers sends its SYN, in seconds.
+    fn syns(acks: AckPolicy) -> Vec<u64> {
+        let config = ReceiverConfig { opening: Opening::Handshake, acks, ..ReceiverConfig::default() };
+        let mut receiver = Receiver::new(config, FlowId(0));
+        let mut sent = Vec::new();
+        receiver.start(Time::ZERO, &mut |_| sent.push(0));
+        while sent.len() < 8 {
+            let due = receiver.poll_timeout().unwrap_or(Time::NEVER);
+            receiver.on_timeout(due, &mut |_| sent.push(due.as_nanos() / 1_000_000_000));
+        }
+        sent
+    }
+
+    #[test]
+    fn waits_for_an_answer_double_and_in_linux_only_after_four() {
+        assert_eq!(syns(AckPolicy::Every), [0, 1, 3, 7, 15, 31, 63, 123]);
+        let linux = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 16 };
+        assert_eq!(syns(linux), [0, 1, 2, 3, 4, 5, 7, 11]);
     }
 }

@@ -32,7 +32,7 @@ mod reading;
 mod unread;
 mod window;
 
-use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time, scaled_window};
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Time, scaled_window};
 
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
 use self::merge::Merge;
@@ -77,8 +77,8 @@ pub struct Receiver {
     echo: Option<u32>,
     /// When the last SYN left.
     syn_sent: Time,
-    /// Wait before the next SYN.
-    syn_timeout: Span,
+    /// How often the SYN went out.
+    syns: u32,
     /// Whether it offers to scale windows.
     scales: bool,
 }
@@ -94,9 +94,6 @@ enum ReceiverState {
 
 /// Initial sequence number of the receiver; its SYN takes it, so its ACKs carry the next.
 const INITIAL: Seq = Seq(0);
-/// RFC 6298 (2.1) and (2.5): first wait for an answer, and the longest.
-const FIRST_TIMEOUT: Span = Span::from_secs(1);
-const LONGEST_TIMEOUT: Span = Span::from_secs(60);
 /// An echo older than this, in milliseconds, says nothing.
 const LONGEST_ROUND_TRIP: u64 = 60_000;
 
@@ -130,7 +127,7 @@ impl Receiver {
             ahead: Reassembly::default(),
             policy,
             syn_sent: Time::ZERO,
-            syn_timeout: FIRST_TIMEOUT,
+            syns: 0,
             scales: true,
             flow,
             config: ReceiverConfig { dsack: config.dsack && config.sack, ..config },
@@ -316,7 +313,7 @@ fn clock(now: Time) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{SynOptions, Timestamps};
+    use ackclock_core::{Span, SynOptions, Timestamps};
 
     use super::*;
     use crate::config::HeaderSize;

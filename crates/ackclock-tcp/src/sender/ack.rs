@@ -44,8 +44,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.on_ack();
         self.outgoing.on_event();
         self.read(now, seg, &mut outcome);
-        let spreads = self.ecn.enabled == Switch::On && self.spreads_reductions();
-        if spreads {
+        let echoes = self.ecn.enabled == Switch::On;
+        if echoes && self.config.stack == Stack::Linux {
+            // A loss that comes with an echo belongs to the reduction for the echo; where a repair ends, the echo is heard below.
             self.take_echo(now, seg);
         }
         if advances {
@@ -53,7 +54,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         } else {
             self.on_duplicate(now, seg, outcome, offer);
         }
-        if self.ecn.enabled == Switch::On && !spreads {
+        if echoes {
             self.take_echo(now, seg);
         }
         if self.board.sent().is_empty() {
@@ -171,7 +172,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Verdict::Enter => self.enter(now),
             Verdict::Spurious => self.take_back_timeout(now),
             Verdict::Leave(exit) => {
-                self.reduction = None;
+                self.end_reduction();
                 self.cc.on_recovered(now);
                 if let Exit::Cap(bytes) = exit {
                     let ssthresh = self.cc.ssthresh();
@@ -183,7 +184,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.cc.adopt(cwnd, ssthresh)
             }
             Verdict::Again => {
-                self.reduction = None;
+                self.end_reduction();
                 self.enter(now);
             }
             Verdict::Probed(tail) => self.on_probed(now, tail),
@@ -235,12 +236,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if let Some(rtt) = self.rtt.on_acknowledged(now, seg.ack) {
             self.stats.on_timed(rtt, self.rtt.rto());
         }
-        if outcome.rtt.is_none() && self.timestamps == Switch::On {
-            outcome.rtt = seg.timestamps().and_then(|stamps| {
-                let ticks = self.stamp(now).wrapping_sub(stamps.echo);
-                // An echo from the future, or older than half the clock's range, is none of ours.
-                (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
-            });
+        if outcome.rtt.is_none() {
+            outcome.rtt = self.echoed(now, seg);
         }
         let Some(rtt) = outcome.first_rtt.or(outcome.rtt) else { return };
         match self.past.rtt_restart.take() {
@@ -250,6 +247,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             }
             None => self.take_rtt(rtt),
         }
+    }
+
+    /// The round-trip time that the peer's timestamp tells.
+    pub(super) fn echoed(&self, now: Time, seg: &Segment) -> Option<Span> {
+        let stamps = seg.timestamps().filter(|_| self.timestamps == Switch::On)?;
+        let ticks = self.stamp(now).wrapping_sub(stamps.echo);
+        // An echo from the future, or older than half the clock's range, is none of ours.
+        (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
     }
 
     /// Where what was sent before the left edge went out again is SACKed, Linux restarts the timer: nothing tells of the edge yet.

@@ -30,8 +30,11 @@ pub(super) struct Past {
     pub(super) unrepaired: Option<Repair>,
     pub(super) acknowledged: u64,
     pub(super) finished_at: Option<Time>,
-    /// How often our SYN went out again.
+    /// How often our SYN went out again; in the stack of Linux only for want of an answer.
     pub(super) lost_syns: u32,
+    /// When our SYN first left, and when it last went out again because that of the peer did.
+    pub(super) syn_at: Time,
+    pub(super) answered_again_at: Option<Time>,
     /// When a segment last left, be it for the first time or again.
     pub(super) sent_at: Time,
     /// The same while everything is acknowledged; [`Time::NEVER`] otherwise.
@@ -75,6 +78,8 @@ pub(super) struct Ecn {
     pub(super) reacted: Option<Seq>,
     /// The next new segment tells the peer of the reaction.
     pub(super) cwr: bool,
+    /// An echo came since the last reduction, and in the stack of Linux nothing takes that reduction back.
+    pub(super) lasting: bool,
 }
 
 /// Timestamps of one connection.

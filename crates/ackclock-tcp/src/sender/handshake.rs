@@ -10,10 +10,12 @@ use crate::recovery::Recovery;
 use crate::rtt::{RtoConfig, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::sent::Marks;
-use crate::stack::Stack;
+use crate::stack::{ALIKE_SYN_TIMEOUTS, Stack};
 
 /// RFC 6298 (5.7): first timeout of data where the SYN or its answer was lost.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
+/// Linux answers a SYN that comes again no more often (tcp_invalid_ratelimit).
+const ANSWERS_APART: Span = Span::from_millis(500);
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Opens the connection instead of waiting for the peer's SYN.
@@ -33,10 +35,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let asks = !seg.flags.intersects(Flags::ACK);
         match self.state {
             SenderState::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
-            SenderState::SynReceived if asks && seg.seq + 1 == self.peer.next => {
-                self.on_lost_syn();
-                self.due = Due::SynAck;
-            }
+            SenderState::SynReceived if asks && seg.seq + 1 == self.peer.next => self.answer_again(now),
             SenderState::SynSent if !asks && seg.ack == self.params.first => self.take_syn_ack(now, seg),
             // Our acknowledgement of it was lost.
             SenderState::Established if !asks && seg.seq + 1 == self.peer.next => self.due = Due::Ack,
@@ -68,6 +67,20 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.ecn.enabled = Switch::Off;
         }
         self.send_own_syn(now, SenderState::SynReceived, Due::SynAck);
+    }
+
+    /// The peer's SYN has come again.
+    fn answer_again(&mut self, now: Time) {
+        match self.config.stack {
+            Stack::Rfc => self.past.lost_syns += 1,
+            Stack::Linux
+                if self.past.answered_again_at.is_some_and(|last| now.since(last) < ANSWERS_APART) =>
+            {
+                return;
+            }
+            Stack::Linux => self.past.answered_again_at = Some(now),
+        }
+        self.repeat_syn(Due::SynAck);
     }
 
     /// The peer answers our SYN.
@@ -114,20 +127,26 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.state = state;
         self.due = due;
         self.timer = now + self.rtt.rto();
+        self.past.syn_at = now;
     }
 
     /// Our SYN goes out again: its acknowledgement tells no round-trip time (Karn).
-    fn on_lost_syn(&mut self) {
-        self.past.lost_syns += 1;
+    fn repeat_syn(&mut self, due: Due) {
         let first = self.board.sent().first();
         self.board.touch(first);
+        self.due = due;
     }
 
     /// Nothing came back in time: our SYN goes out again.
     pub(super) fn on_syn_timeout(&mut self, now: Time) {
-        self.on_lost_syn();
-        self.back_off(now);
-        self.due = if self.state == SenderState::SynSent { Due::Syn } else { Due::SynAck };
+        self.past.lost_syns += 1;
+        let opens = self.state == SenderState::SynSent;
+        if opens && self.config.stack == Stack::Linux && self.past.lost_syns <= ALIKE_SYN_TIMEOUTS {
+            self.timer = now + self.rtt.rto();
+        } else {
+            self.back_off(now);
+        }
+        self.repeat_syn(if opens { Due::Syn } else { Due::SynAck });
     }
 
     fn without_timestamps(&mut self) {
@@ -153,18 +172,39 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             // Until the application wrote, there was nothing to send.
             rate.on_app_limited(0);
         }
-        if let Some(sent_at) = acked.newest {
-            let round_trip = now.since(sent_at);
+        if let Some(round_trip) = acked.newest.map(|sent_at| now.since(sent_at)).or(self.echoed_syn(now, seg))
+        {
             self.take_rtt(round_trip);
             self.cc.on_established(now, round_trip);
         }
-        if self.past.lost_syns > 0 {
+        if self.costs_initial_window(seg) {
             // RFC 5681 section 3.1: the initial window is then one segment.
             self.cc.adopt(u32::from(self.mss), self.cc.ssthresh());
+        }
+        if self.past.lost_syns > 0 && (self.config.stack == Stack::Rfc || self.rtt.srtt().is_none()) {
             let initial = self.config.rto.initial.max(AFTER_LOST_SYN);
             self.rtt = RttEstimator::new(RtoConfig { initial, ..self.config.rto });
         }
         true
+    }
+
+    /// The round-trip time of a SYN that went out more than once, as Linux takes it from what is echoed: one tick at least.
+    fn echoed_syn(&self, now: Time, seg: &Segment) -> Option<Span> {
+        let echoed = self.echoed(now, seg).filter(|_| self.config.stack == Stack::Linux);
+        echoed.map(|round_trip| round_trip.max(self.stamps.tick))
+    }
+
+    /// Whether what was lost of the handshake makes the initial window small. Linux lets a SYN go out again once, and more often
+    /// where the first one is echoed.
+    fn costs_initial_window(&self, seg: &Segment) -> bool {
+        let first = || {
+            self.timestamps == Switch::On
+                && seg.timestamps().is_some_and(|stamps| stamps.echo == self.stamp(self.past.syn_at))
+        };
+        match self.config.stack {
+            Stack::Rfc => self.past.lost_syns > 0,
+            Stack::Linux => self.past.lost_syns > 1 && !first(),
+        }
     }
 
     /// Our SYN.

@@ -251,7 +251,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             flow: params.flow,
             state: SenderState::Idle,
             timestamps,
-            ecn: Ecn { enabled: config.ecn, reacted: None, cwr: false },
+            ecn: Ecn { enabled: config.ecn, reacted: None, cwr: false, lasting: false },
             fin: Fin::Absent,
             due: Due::Nothing,
             usage: Usage::new(params.first),

@@ -17,14 +17,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn enter(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
         self.past.unrepaired = Some(Repair::FastRetransmit);
-        if self.reduction.is_none() || !self.spreads_reductions() {
-            let prior = self.event(now, Congestion::FastRetransmit).flight;
-            self.reduce(now, Congestion::FastRetransmit);
-            self.spread(prior);
-        } else {
-            // Linux goes on with the reduction for an echo, as far as that goes, and no proof takes it back.
-            self.detectors.repeats.forget();
-            if let Some(point) = self.ecn.reacted {
+        match self.ecn.reacted.filter(|_| self.config.stack == Stack::Linux) {
+            None => {
+                let prior = self.event(now, Congestion::FastRetransmit).flight;
+                self.reduce(now, Congestion::FastRetransmit);
+                self.spread(prior);
+            }
+            Some(point) => {
+                // Linux goes on with the reduction for an echo, as far as that goes: a proof ends the repair alone.
+                self.detectors.repeats.forget();
+                if !self.is_judged(Congestion::FastRetransmit) {
+                    self.detectors.echoes.watch(Congestion::FastRetransmit, self.stamp(now));
+                }
                 self.recovery.ends_at(point);
             }
         }
@@ -44,9 +48,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery()
     }
 
-    /// Whether reductions for echoes are spread too, as Linux does.
-    pub(super) fn spreads_reductions(&self) -> bool {
-        self.config.stack == Stack::Linux && self.spreads_losses()
+    /// A reduction is over, for an echo or for a loss; to Linux the two are one.
+    pub(super) fn end_reduction(&mut self) {
+        self.reduction = None;
+        if self.config.stack == Stack::Linux {
+            self.ecn.reacted = None;
+        }
+    }
+
+    /// Nothing was lost: the repair ends.
+    fn end_repair(&mut self, cause: Congestion) {
+        self.end_reduction();
+        self.recovery.on_spurious(cause, &mut self.board);
     }
 
     /// The tail was probed, and this is what became of it. It is no recovery: nothing is left to be repaired.
@@ -88,17 +101,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         // RFC 3168 section 6.1.2: whatever the window is reduced for.
         self.ecn.cwr = true;
         let event = self.event(now, cause);
+        self.ecn.lasting &= event.repeated_timeout;
         let segments = event.window / u32::from(self.mss);
         if self.config.stack == Stack::Linux && !event.repeated_timeout {
             self.detectors.repeats.watch(cause, self.board.una());
         }
         self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
-        // Linux judges by the first retransmission, until all losses are repaired, and by none where one from before this reduction
-        // is outstanding: an echo of that one would prove nothing (tcp_any_retrans_done).
-        let judged = self.config.stack == Stack::Linux
-            && (cause == Congestion::Timeout && self.recovery.phase() != Phase::Open
-                || cause == Congestion::FastRetransmit && self.board.holds_repeated());
-        if self.timestamps == Switch::On && !self.detectors.echoes.watches(cause) && !judged {
+        if !self.is_judged(cause) {
             self.detectors.echoes.watch(cause, self.stamp(now));
             self.undo.on_reduction(&Before {
                 flight: self.board.outstanding(),
@@ -109,13 +118,27 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         event
     }
 
+    /// Whether no further echo may prove a reduction for this cause spurious. Linux judges by the first retransmission, until all
+    /// losses are repaired, and by none where one from before this reduction is outstanding: an echo of that one would prove
+    /// nothing (tcp_any_retrans_done). A timeout during a reduction for an echo is not judged.
+    fn is_judged(&self, cause: Congestion) -> bool {
+        let linux = || match cause {
+            Congestion::Timeout => self.recovery.phase() != Phase::Open || self.ecn.reacted.is_some(),
+            Congestion::FastRetransmit => self.board.holds_repeated(),
+            Congestion::Ecn => false,
+        };
+        self.timestamps == Switch::Off
+            || self.detectors.echoes.watches(cause)
+            || self.config.stack == Stack::Linux && linux()
+    }
+
     fn event(&self, now: Time, cause: Congestion) -> CongestionEvent {
         let una = self.board.una();
         let cwnd = self.cc.window();
         let halves_window = self.config.halves == Some(Halves::Cwnd);
         // Linux reduces once until all losses are repaired.
         let repairs = self.config.stack == Stack::Linux
-            && (self.recovery.phase() == Phase::FastRecovery || self.reduction.is_some());
+            && (self.recovery.phase() == Phase::FastRecovery || self.ecn.reacted.is_some());
         CongestionEvent {
             now,
             cause,
@@ -138,8 +161,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn take_back_timeout(&mut self, now: Time) {
         self.stats.on_spurious(Congestion::Timeout);
         self.detectors.echoes = Detector::default();
-        self.recovery.on_spurious(Congestion::Timeout, &mut self.board);
-        self.cc.on_spurious(now, Congestion::Timeout);
+        self.end_repair(Congestion::Timeout);
+        if !self.ecn.lasting {
+            self.cc.on_spurious(now, Congestion::Timeout);
+        }
     }
 
     /// D-SACK (RFC 3708): what was sent again had arrived, and the reduction was for nothing.
@@ -160,9 +185,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.detectors.repeats.forget();
         self.detectors.echoes = Detector::default();
         self.stats.on_spurious(cause);
-        self.reduction = None;
-        self.recovery.on_spurious(cause, &mut self.board);
-        self.cc.on_spurious(now, cause);
+        self.end_repair(cause);
+        if !self.ecn.lasting {
+            self.cc.on_spurious(now, cause);
+        }
     }
 
     /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows; whether a new window was
@@ -174,6 +200,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let Some(cause) = self.detectors.echoes.on_advance(echo, both) else { return false };
         self.detectors.repeats.forget();
         self.stats.on_spurious(cause);
+        if self.ecn.lasting {
+            self.end_repair(cause);
+            return false;
+        }
         let proof = Proof {
             flight: self.board.outstanding(),
             acked: outcome.acked.bytes,
@@ -184,8 +214,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if redress == Redress::Nothing {
             return false;
         }
-        self.reduction = None;
-        self.recovery.on_spurious(cause, &mut self.board);
+        self.end_repair(cause);
         match redress {
             Redress::Adopt { window, rtt } => {
                 if let Some((window, ssthresh)) = window {
@@ -212,8 +241,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             }
         }
         let repairs = self.recovery.phase() != Phase::Open;
-        let heard = seg.flags.intersects(Flags::ECE) && !(repairs && self.config.stack == Stack::Linux);
-        if !heard || self.ecn.reacted.is_some() {
+        if !seg.flags.intersects(Flags::ECE) {
+            return;
+        }
+        self.ecn.lasting = self.config.stack == Stack::Linux;
+        if self.ecn.reacted.is_some() || repairs && self.config.stack == Stack::Linux {
             return;
         }
         self.ecn.reacted = Some(self.board.max());
@@ -228,7 +260,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.pacer.hold(now + self.rtt.rto());
         }
         self.cc.on_congestion(&event);
-        if self.spreads_reductions() {
+        if self.config.stack == Stack::Linux {
             self.detectors.repeats.forget();
             self.spread(event.flight);
         }

@@ -78,7 +78,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.past.timed_out_at = Some(self.board.una());
         self.recovery.on_timeout(now, &mut self.board);
         self.cc.on_congestion(&CongestionEvent { lost_in_all: self.board.losses(), ..event });
-        self.reduction = None;
+        self.end_reduction();
         if self.config.stack == Stack::Linux {
             // What is not taken for lost is in flight still, and one segment goes out beside it.
             let in_flight = self.recovery.in_flight(&self.board);

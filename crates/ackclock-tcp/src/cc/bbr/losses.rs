@@ -64,8 +64,9 @@ impl Bbr {
         if let Mode::ProbeBw(cycle) = &mut self.mode {
             cycle.lost = self.losses == LossWindow::Draft;
         }
-        // As Linux does, the acknowledgement that shows the loss was the first of the repair.
-        if !(self.losses == LossWindow::Linux && self.repair != Repair::None) {
+        // As Linux does, the acknowledgement that shows the loss was the first of the repair, and a timeout amid a repair saves nothing.
+        let repairs = self.repair != Repair::None || event.repeated_timeout;
+        if !(self.losses == LossWindow::Linux && repairs) {
             self.prior_cwnd = self.saved_cwnd(self.cwnd);
         }
         match (event.cause, self.losses) {

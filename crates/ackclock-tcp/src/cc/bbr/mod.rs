@@ -18,7 +18,7 @@
 //!   subtracted as Linux does it (`losses`) alone.
 //! - A probe for bandwidth ends by any loss since it began, not only by one found at that ACK, but as Linux does it.
 //! - What is in flight is taken at the ACK, but as Linux does it at the next departure that pacing allows.
-//! - ECN marks are not heeded (as in the source).
+//! - ECN marks are not heeded (as in the source); to Linux they make the repair of a loss in the same window a short one.
 //!
 //! ## Validation
 //! A paced sender on a constant link (tests below): bandwidth, window, cycle, PROBE_RTT, loss. Queue and random loss with
@@ -324,6 +324,8 @@ impl CongestionControl for Bbr {
     fn on_congestion(&mut self, event: &CongestionEvent) {
         if event.cause != Congestion::Ecn {
             self.take_loss(event);
+        } else if self.stack == Stack::Linux {
+            self.prior_cwnd = self.saved_cwnd(self.cwnd);
         }
     }
 

@@ -181,6 +181,10 @@ impl Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::bbr::BbrConfig;
+    use crate::cc::{CcContext, Congestion};
+    use crate::config::Switch;
+    use crate::stack::Stack;
     use ackclock_core::Span;
 
     /// A round of 100 ms that delivers 10 000 bytes and ends with the loss of `lost` more.
@@ -205,6 +209,28 @@ mod tests {
         let ended: Vec<u64> = (10..70).filter(|&number| round(&mut policer, number, 0)).collect();
         assert_eq!(ended.len(), 1);
         assert_eq!(policer.rate(), None);
+    }
+
+    #[test]
+    fn what_a_timeout_takes_for_lost_was_lost_before_the_interval_that_it_begins() {
+        let context = CcContext {
+            mss: 1000,
+            initial_window: 10_000,
+            initial_ssthresh: u32::MAX,
+            loss_window: 1000,
+            stack: Stack::Linux,
+        };
+        let mut bbr = Bbr::new(&BbrConfig { policer: Switch::On, ..BbrConfig::default() }, context);
+        let event = CongestionEvent {
+            now: Time::ZERO + Span::from_secs(1),
+            cause: Congestion::Timeout,
+            flight: 50_000,
+            window: 50_000,
+            repeated_timeout: false,
+            lost_in_all: 50,
+        };
+        bbr.time_out_policer(&event);
+        assert_eq!(bbr.policer.map(|policer| policer.from.lost), Some(50_000));
     }
 
     #[test]
