@@ -30,17 +30,23 @@ pub(super) struct Past {
     pub(super) unrepaired: Option<Repair>,
     pub(super) acknowledged: u64,
     pub(super) finished_at: Option<Time>,
-    /// How often our SYN went out again; in the stack of Linux only for want of an answer.
-    pub(super) lost_syns: u32,
-    /// When our SYN first left, and when it last went out again because that of the peer did.
-    pub(super) syn_at: Time,
-    pub(super) answered_again_at: Option<Time>,
     /// When a segment last left, be it for the first time or again.
     pub(super) sent_at: Time,
     /// The same while everything is acknowledged; [`Time::NEVER`] otherwise.
     pub(super) quiet_since: Time,
     /// What an agent at the edge has asked for.
     pub(super) asked: Asked,
+}
+
+/// What was repeated of the handshake.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repeated {
+    /// How often our SYN counts as lost; in the stack of Linux only for want of an answer.
+    pub(super) lost_syns: u32,
+    /// When our SYN first left.
+    pub(super) first_at: Time,
+    /// When it last went out again because that of the peer did.
+    pub(super) answered_at: Option<Time>,
 }
 
 /// Where the end of the data stands.

@@ -2,6 +2,7 @@
 
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, SynOptions, Time};
 
+use super::connection::Repeated;
 use super::output::OWN_WINDOW;
 use super::{Due, SenderState, TcpSender};
 use crate::cc::RenewControl;
@@ -71,16 +72,25 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// The peer's SYN has come again.
     fn answer_again(&mut self, now: Time) {
-        match self.config.stack {
-            Stack::Rfc => self.past.lost_syns += 1,
-            Stack::Linux
-                if self.past.answered_again_at.is_some_and(|last| now.since(last) < ANSWERS_APART) =>
-            {
-                return;
-            }
-            Stack::Linux => self.past.answered_again_at = Some(now),
+        let linux = self.config.stack == Stack::Linux;
+        let repeated = self.repeated();
+        if !linux {
+            repeated.lost_syns += 1;
+        } else if repeated.answered_at.is_some_and(|last| now.since(last) < ANSWERS_APART) {
+            return;
         }
+        repeated.answered_at = Some(now);
         self.repeat_syn(Due::SynAck);
+    }
+
+    /// What is known of repetitions, from the first one on.
+    fn repeated(&mut self) -> &mut Repeated {
+        let first_at = self.board.sent().front().map_or(Time::ZERO, |syn| syn.sent_at);
+        self.repeated.get_or_insert_with(|| Box::new(Repeated { lost_syns: 0, first_at, answered_at: None }))
+    }
+
+    fn lost_syns(&self) -> u32 {
+        self.repeated.as_ref().map_or(0, |repeated| repeated.lost_syns)
     }
 
     /// The peer answers our SYN.
@@ -127,7 +137,6 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.state = state;
         self.due = due;
         self.timer = now + self.rtt.rto();
-        self.past.syn_at = now;
     }
 
     /// Our SYN goes out again: its acknowledgement tells no round-trip time (Karn).
@@ -139,9 +148,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Nothing came back in time: our SYN goes out again.
     pub(super) fn on_syn_timeout(&mut self, now: Time) {
-        self.past.lost_syns += 1;
+        self.repeated().lost_syns += 1;
         let opens = self.state == SenderState::SynSent;
-        if opens && self.config.stack == Stack::Linux && self.past.lost_syns <= ALIKE_SYN_TIMEOUTS {
+        if opens && self.config.stack == Stack::Linux && self.lost_syns() <= ALIKE_SYN_TIMEOUTS {
             self.timer = now + self.rtt.rto();
         } else {
             self.back_off(now);
@@ -181,7 +190,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             // RFC 5681 section 3.1: the initial window is then one segment.
             self.cc.adopt(u32::from(self.mss), self.cc.ssthresh());
         }
-        if self.past.lost_syns > 0 && (self.config.stack == Stack::Rfc || self.rtt.srtt().is_none()) {
+        if self.lost_syns() > 0 && (self.config.stack == Stack::Rfc || self.rtt.srtt().is_none()) {
             let initial = self.config.rto.initial.max(AFTER_LOST_SYN);
             self.rtt = RttEstimator::new(RtoConfig { initial, ..self.config.rto });
         }
@@ -197,13 +206,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Whether what was lost of the handshake makes the initial window small. Linux lets a SYN go out again once, and more often
     /// where the first one is echoed.
     fn costs_initial_window(&self, seg: &Segment) -> bool {
-        let first = || {
-            self.timestamps == Switch::On
-                && seg.timestamps().is_some_and(|stamps| stamps.echo == self.stamp(self.past.syn_at))
+        let Some(repeated) = &self.repeated else { return false };
+        let first_arrived = || {
+            let echo = seg.timestamps().filter(|_| self.timestamps == Switch::On).map(|stamps| stamps.echo);
+            echo == Some(self.stamp(repeated.first_at))
         };
         match self.config.stack {
-            Stack::Rfc => self.past.lost_syns > 0,
-            Stack::Linux => self.past.lost_syns > 1 && !first(),
+            Stack::Rfc => repeated.lost_syns > 0,
+            Stack::Linux => repeated.lost_syns > 1 && !first_arrived(),
         }
     }
 

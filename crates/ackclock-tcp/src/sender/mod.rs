@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use ackclock_core::{ConnectionView, FlowId, Port, Rate, Segment, Seq, Setting, Sink, Span, Time, prefetch};
 
-use self::connection::{Due, Ecn, Fin, Past, Peer, Stamps};
+use self::connection::{Due, Ecn, Fin, Past, Peer, Repeated, Stamps};
 use self::outgoing::Outgoing;
 use self::output::Caught;
 use self::pacer::Pacer;
@@ -209,6 +209,8 @@ pub struct TcpSender<R, C> {
     initial_window: u32,
     /// Whether nothing comes of an expiry of the retransmission timer.
     frozen: bool,
+    /// What was repeated of the handshake, where anything was.
+    repeated: Option<Box<Repeated>>,
     params: FlowParams,
 }
 
@@ -267,6 +269,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             past: Past { quiet_since: Time::NEVER, ..Past::default() },
             initial_window: window_in_bytes(params.initial_window, mss),
             frozen: false,
+            repeated: None,
             start: if config.handshake == Switch::On { Time::NEVER } else { params.start },
             params,
             config: Arc::clone(config),
