@@ -19,6 +19,13 @@ pub(super) struct Peer {
     pub(super) scales: bool,
 }
 
+impl Peer {
+    /// One whose SYN did not come, and who takes what lies before `edge`.
+    pub(super) fn with_edge(edge: Seq) -> Self {
+        Self { edge, largest: 0, next: Seq(1), scale: 0, scales: false }
+    }
+}
+
 /// What has happened on the connection.
 #[derive(Debug, Default)]
 pub(super) struct Past {

@@ -34,7 +34,7 @@ mod usage;
 
 use std::sync::Arc;
 
-use ackclock_core::{ConnectionView, FlowId, Port, Rate, Segment, Seq, Setting, Sink, Span, Time, prefetch};
+use ackclock_core::{ConnectionView, FlowId, Port, Rate, Segment, Setting, Sink, Span, Time, prefetch};
 
 use self::connection::{Due, Ecn, Fin, Past, Peer, Repeated, Stamps};
 use self::outgoing::Outgoing;
@@ -237,14 +237,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub fn with_control(config: &Arc<SenderConfig>, row: RowDefaults, params: FlowParams, cc: C) -> Self {
         let timestamps = config.timestamps.unwrap_or(row.timestamps);
         let mss = params.packet - params.header_bytes(timestamps);
-        let max_window = window_in_bytes(params.max_window, mss);
         Self {
             board: Scoreboard::new(params.first),
             timer: Time::NEVER,
             pacer: Pacer::default(),
             pacing_wake: Time::NEVER,
-            peer: Peer { edge: params.first + max_window, largest: 0, next: Seq(1), scale: 0, scales: false },
-            max_window,
+            peer: Peer::with_edge(params.first + window_in_bytes(params.max_window, mss)),
+            max_window: window_in_bytes(params.max_window, mss),
             unsent: Supply::Bytes(0),
             mss,
             header: params.packet - mss,
