@@ -19,7 +19,7 @@ use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig};
+use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig, OtherBearer};
 use crate::{Cause, Departures, Files, LinkEvent, LinkView, Load, Medium, Nominal};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
@@ -50,7 +50,7 @@ impl BearerConfig for Config {
 
     fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let inner = LinksConfig {}.build(links, context)?;
-        Ok(AnyBearer::Other(Box::new(STRUCT { inner })))
+        Ok(AnyBearer::Other(OtherBearer::Any(Box::new(STRUCT { inner }))))
     }
 }
 
