@@ -12,7 +12,7 @@ DOWNLOAD = Path(__file__).parent / "scenarios" / "download.toml"
 AS_JUDGED = "as judged"
 FLOWS = (1, 4)
 BUFFER = 50  # packets, and the largest threshold
-SPREAD = {"flow.spread": "1s"}  # within which several flows begin, as ack-rate-control.md section 3 has it
+SPREAD = {"flow.spread": "1s"}  # within which several flows begin; the source does not say
 
 
 @dataclass(frozen=True)
