@@ -91,21 +91,17 @@ pub trait Bearer: Send {
     fn gauges(&self, direction: Direction) -> Vec<f64>;
 
     /// Mean rate that a direction could have carried until `until`, as [`Link::capacity_bps`](crate::Link::capacity_bps).
-    fn capacity_bps(&mut self, _until: Time, _direction: Direction) -> Option<f64> {
-        None
-    }
+    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
 
     /// Somebody acts on reports: from now on they are made, where the bearer has any.
-    fn want_reports(&mut self) {}
+    fn want_reports(&mut self);
 
     /// What the radio controller has to tell up to `now`.
-    fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
-        None
-    }
+    fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
 
     /// From `now` on a direction has another medium, as [`Link::replace_medium`](crate::Link::replace_medium); only of a bearer of links is
     /// it asked.
-    fn replace_medium(&mut self, _now: Time, _direction: Direction, _medium: Box<dyn Medium>) {}
+    fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
 
     /// Tells whose flow it is, for queues that are kept by user.
     fn assign(&mut self, flow: FlowId, user: u32);

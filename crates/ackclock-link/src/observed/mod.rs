@@ -39,13 +39,13 @@ mod user;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{Flags, FlowId, Histogram, Rate, Segment, Span, Time};
+use ackclock_core::{Flags, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
 
 pub use self::config::{ObservedConfig, Side};
 use self::flow::Flow;
 use self::probe::Probe;
 use self::user::{Progress, User};
-use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load};
+use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load, Medium};
 
 /// When data counts as having left a queue that nobody here sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,6 +325,18 @@ impl Bearer for Observed {
         let Some(user) = self.users.values().next() else { return vec![0.0; 4] };
         user.gauges()
     }
+
+    fn capacity_bps(&mut self, _: Time, _: Direction) -> Option<f64> {
+        None
+    }
+
+    fn want_reports(&mut self) {}
+
+    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
+        None
+    }
+
+    fn replace_medium(&mut self, _: Time, _: Direction, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         if user > 0 || self.user_numbers.len() > flow.index() {
