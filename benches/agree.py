@@ -30,7 +30,7 @@ from rich.console import Console
 Result = dict[str, Any]
 # Runs of the kernel begin when the link has run for so long, each a step later than the one before: a recording is met
 # in different places.
-FIRST_BEGIN_S, STEP_S = 2.0, 0.37
+FIRST_BEGIN_S, STEP_S = 2.0, 3.7
 # Where the runs of a cell lie further apart than this in either world, in per cent of their mean, the kernel makes so
 # many more: of several outcomes three beginnings may all meet the same.
 APART, MORE_RUNS = 10.0, 9
