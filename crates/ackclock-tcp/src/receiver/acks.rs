@@ -82,6 +82,7 @@ impl Receiver {
         self.quick.on_ack();
         self.merge.on_ack();
         self.deadline = Time::NEVER;
+        self.offer(now);
         let reports = duplicate.is_some() || (self.config.sack && !self.ahead.is_empty());
         if reports || self.config.timestamps {
             out(&self.ack_with_options(now, duplicate));

@@ -8,18 +8,18 @@
 //!
 //! ## What it does
 //! Two bounds, of which the smaller holds. The threshold rises by two segments for each that arrives, but out of order only
-//! with SACK, and not into what waits behind gaps or to be read. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
-//! double; bytes behind a gap come on top. Nothing shrinks. A sender without SACK, which repairs one loss a round trip and so
-//! delivers little in order, meets the threshold.
+//! with SACK. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
+//! double; bytes behind a gap come on top. What waits behind gaps or to be read takes room of the clamp, so that the window falls
+//! below the threshold, but its right edge never moves back. A sender without SACK, which repairs one loss a round trip and so
+//! delivers little in order, meets one or the other.
 //!
 //! ## Differences from the source
-//! Counts payload; the source counts memory, and takes half of it for payload. There what waits behind gaps also takes room
-//! of the window that is offered; counted in payload that stopped senders without SACK earlier than the kernel's.
+//! Counts payload; the source counts memory, and what share of it is payload as of segments of 1448 bytes.
 //!
 //! ## Validation
 //! By hand (tests below); the window of a captured download without SACK, which rises by two segments a round trip.
 
-use ackclock_core::{Span, Time};
+use ackclock_core::{Seq, Span, Time, scaled_window};
 
 use super::reading::Reading;
 
@@ -31,6 +31,10 @@ const FIRST_CLAMP: u32 = 81_920;
 const FIRST_ROUND: u32 = 10;
 /// Segments by which one that counts raises the threshold.
 const RISE: u32 = 2;
+
+/// What a segment of so many bytes takes of the window while it waits: its memory, 2304 bytes, counts with 160/256.
+const SEGMENT: u64 = 1448;
+const TAKES: u64 = 1440;
 
 /// The window of one receiver. Amounts are bytes of payload.
 #[derive(Clone, Debug)]
@@ -44,6 +48,13 @@ pub(super) struct Autotune {
     /// What has come in order.
     delivered: u64,
     reading: Reading,
+    /// Bytes that wait behind gaps, and from the left edge to the end of them.
+    held: u32,
+    ahead: u32,
+    /// The shift of windows; the window as it was offered last, and its right edge.
+    scale: u8,
+    offered: u32,
+    edge: Seq,
     /// What had come when this round trip began, and when that was.
     mark: u64,
     since: Time,
@@ -60,7 +71,7 @@ pub(super) struct Arrival {
     pub(super) delivered: u64,
     /// Bytes from the left edge to the end of what waits behind gaps.
     pub(super) ahead: u32,
-    /// Bytes that waited behind gaps when it came.
+    /// Bytes that wait behind gaps.
     pub(super) held: u32,
     /// The segment was the next one expected, or is told by SACK.
     pub(super) counts: bool,
@@ -69,27 +80,52 @@ pub(super) struct Arrival {
 }
 
 impl Autotune {
-    /// The window of a new connection, which may grow to `most`; a segment carries `mss` bytes and options.
-    pub(super) fn new(mss: u16, options: u16, most: u32) -> Self {
+    /// The window of a new connection that expects `next`, which may grow to `most`; a segment carries `mss` bytes and options.
+    pub(super) fn new(mss: u16, options: u16, most: u32, next: Seq) -> Self {
         let mss = u32::from(mss).max(1);
         // In whole segments without options, as the window of the SYN is.
         let offered = mss + u32::from(options);
         let threshold = ((FIRST / offered).max(1) * offered).min(most);
-        let clamp = FIRST_CLAMP.min(most);
-        let space = (FIRST_ROUND * mss).min(threshold).max(1);
-        let (mark, since, echo, round_trip) = (0, Time::ZERO, None, None);
-        let (delivered, reading) = (0, Reading::default());
-        Self { mss, most, threshold, clamp, space, delivered, reading, mark, since, echo, round_trip }
+        Self {
+            mss,
+            most,
+            threshold,
+            clamp: FIRST_CLAMP.min(most),
+            space: (FIRST_ROUND * mss).min(threshold).max(1),
+            delivered: 0,
+            reading: Reading::default(),
+            held: 0,
+            ahead: 0,
+            scale: scaled_window(most).0,
+            offered: threshold,
+            edge: next + threshold,
+            mark: 0,
+            since: Time::ZERO,
+            echo: None,
+            round_trip: None,
+        }
     }
 
-    /// The window, bytes.
-    pub(super) fn window(&self) -> u32 {
-        self.threshold
+    /// The right edge of the window, as far as it was ever told.
+    pub(super) fn edge(&self) -> Seq {
+        self.edge
+    }
+
+    /// What was acknowledged is `next`, and the window that was told is this, bytes.
+    pub(super) fn on_offered(&mut self, next: Seq, window: u32) {
+        (self.offered, self.edge) = (window, next + window);
+    }
+
+    /// What is free at `now` of what may be offered, rounded up to what a header can say.
+    pub(super) fn free(&self, now: Time) -> u32 {
+        let waits = u64::from(self.held) + u64::from(self.reading.unread(now, self.delivered));
+        let free = self.threshold.min(self.clamp.saturating_sub(memory(waits)));
+        free.next_multiple_of(1 << self.scale)
     }
 
     /// Whether the window would be as large as it is although data waits to be read at `now`.
     pub(super) fn offers_as_much(&self, now: Time) -> bool {
-        self.threshold <= self.clamp.saturating_sub(self.reading.unread(now, self.delivered))
+        self.free(now) >= self.offered
     }
 
     /// When the program will have read what has come.
@@ -99,9 +135,11 @@ impl Autotune {
 
     /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
+        self.read(arrival.now);
         // What is not read counts too, and the memory of the segment itself.
         let unread = self.reading.unread(arrival.now, self.delivered);
-        let room = self.clamp.saturating_sub(arrival.held.saturating_add(unread).saturating_add(self.mss));
+        let waits = u64::from(self.held) + u64::from(unread) + u64::from(self.mss);
+        let room = self.clamp.saturating_sub(memory(waits));
         let grows = arrival.counts && self.threshold < room;
         if grows {
             self.threshold = self.threshold.saturating_add(RISE * self.mss).min(room);
@@ -109,27 +147,35 @@ impl Autotune {
         if let Some((echo, sample)) = arrival.echo {
             self.time(echo, sample, unread > 0);
         }
-        let before = self.space;
         if self.delivered != arrival.delivered {
             self.reading.on_data(arrival.now, self.delivered);
             self.delivered = arrival.delivered;
-            self.on_read(arrival);
         }
-        if self.space > before || arrival.ahead > 0 {
-            self.clamp = self.clamp.max(self.wanted(before, arrival.ahead));
+        (self.held, self.ahead) = (arrival.held, arrival.ahead);
+        if arrival.ahead > 0 {
+            self.clamp = self.clamp.max(self.wanted(self.space));
         }
         grows
     }
 
-    /// The application reads what has come, and where a round trip is over knows how much that was.
-    fn on_read(&mut self, arrival: &Arrival) {
-        let read = u32::try_from(arrival.delivered - self.mark).unwrap_or(u32::MAX);
+    /// What waited has been read before `now`. Where a round trip was over then, its first segment tells how much was read in it; what
+    /// still waited behind that segment is taken off.
+    fn read(&mut self, now: Time) {
+        let Some((at, before)) = self.reading.finished(now, self.delivered) else { return };
+        let first = (self.delivered - before).min(self.mss.into());
+        let waits = self.delivered - before - first;
+        let all = before + first - self.mark;
         // Without timestamps a round trip lasts as long as a whole window takes to come in.
         let over =
-            self.round_trip.map_or(read >= self.threshold, |round| arrival.now.since(self.since) >= round);
-        if over {
-            self.space = self.space.max(read);
-            (self.mark, self.since) = (arrival.delivered, arrival.now);
+            self.round_trip.map_or(all >= self.threshold.into(), |round| at.since(self.since) >= round);
+        if !over {
+            return;
+        }
+        let known = self.space;
+        self.space = known.max(u32::try_from(all.saturating_sub(waits)).unwrap_or(u32::MAX));
+        (self.mark, self.since) = (before + first, at);
+        if self.space > known {
+            self.clamp = self.clamp.max(self.wanted(known));
         }
     }
 
@@ -145,101 +191,133 @@ impl Autotune {
     }
 
     /// Room for twice what was read, and for twice the growth of that again.
-    fn wanted(&self, before: u32, ahead: u32) -> u32 {
+    fn wanted(&self, before: u32) -> u32 {
         let twice = 2 * u64::from(self.space);
         let growth = twice * u64::from(self.space - before) / u64::from(before);
-        u32::try_from(twice + 2 * growth + u64::from(ahead)).unwrap_or(u32::MAX).min(self.most)
+        u32::try_from(twice + 2 * growth + u64::from(self.ahead)).unwrap_or(u32::MAX).min(self.most)
     }
+}
+
+/// What so many bytes of payload that wait take of the window.
+fn memory(bytes: u64) -> u32 {
+    u32::try_from(bytes * TAKES / SEGMENT).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MSS: u16 = 1000;
+    const MSS: u16 = 1448;
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    fn arrival(ms: u64, delivered: u64) -> Arrival {
-        let now = Time::ZERO + Span::from_millis(ms);
-        let echo = Some((ms as u32, Span::from_millis(100)));
-        Arrival { now, delivered, ahead: 0, held: 0, counts: true, echo }
+    /// As a header says it, in steps of 256 bytes.
+    fn told(bytes: u32) -> u32 {
+        bytes.next_multiple_of(256)
+    }
+
+    fn tune() -> Autotune {
+        Autotune::new(MSS, 12, 10_000_000, Seq(1))
+    }
+
+    /// So many segments have come in order by `at` milliseconds.
+    fn arrival(at: u64, segments: u64) -> Arrival {
+        let echo = Some((at as u32, Span::from_millis(100)));
+        let delivered = segments * u64::from(MSS);
+        Arrival { now: ms(at), delivered, ahead: 0, held: 0, counts: true, echo }
+    }
+
+    /// Segments arrive one by one and are read one by one, 10 ms apart from `at` on; when the last has.
+    fn arrive(tune: &mut Autotune, at: u64, segments: std::ops::RangeInclusive<u64>) -> u64 {
+        let last = at + 10 * (segments.end() - segments.start());
+        for (n, segment) in segments.enumerate() {
+            tune.on_data(&arrival(at + 10 * n as u64, segment));
+        }
+        last
     }
 
     #[test]
     fn the_threshold_rises_by_two_segments_up_to_the_clamp() {
-        let mut tune = Autotune::new(MSS, 0, 1_000_000);
-        assert_eq!(tune.window(), 65_000);
-        // 20 segments in the first round trip where 10 were expected: 2 * 20 000 + 2 * 40 000 * 10 / 10.
-        tune.on_data(&arrival(100, 20_000));
-        assert_eq!(tune.clamp, 120_000);
-        assert_eq!(tune.window(), 67_000);
-        let grown = (0..100).filter(|_| tune.on_data(&arrival(110, 20_000))).count();
-        // From 67 000 by 2000 each, and the segment itself takes room.
-        assert_eq!((tune.window(), grown), (119_000, 26));
+        let mut tune = tune();
+        assert_eq!(tune.threshold, 44 * 1460);
+        let grown: Vec<bool> = (1..9).map(|n| tune.on_data(&arrival(n, n))).collect();
+        assert_eq!(grown, [true, true, true, true, true, true, false, false]);
+        // The clamp less the memory of the segment itself: the kernel's window stands at 80 480.
+        assert_eq!(tune.threshold, 81_920 - 1440);
     }
 
     #[test]
-    fn a_round_trip_of_reading_ends_where_something_is_read() {
-        let mut tune = Autotune::new(MSS, 0, 1_000_000);
-        tune.on_data(&arrival(0, 1000));
-        tune.on_data(&Arrival { ahead: 5000, ..arrival(150, 1000) });
-        tune.on_data(&arrival(160, 31_000));
-        assert_eq!(tune.space, 31_000);
+    fn what_was_read_in_a_round_trip_raises_the_clamp_by_twice_that_and_more_where_it_grew() {
+        let mut tune = tune();
+        let at = arrive(&mut tune, 10, 1..=32);
+        // Ten were read in each round trip, as expected.
+        assert_eq!((tune.space, tune.clamp), (14_480, 81_920));
+        // 28 more come together and are read a segment at a time: the first of them ends the round trip.
+        tune.on_data(&arrival(at + 90, 60));
+        tune.on_data(&arrival(at + 100, 61));
+        assert_eq!((tune.space, tune.clamp), (14_480, 81_920), "27 wait behind the first");
+        tune.on_data(&arrival(at + 200, 62));
+        tune.on_data(&arrival(at + 210, 63));
+        // Twice 29 segments, and twice the growth of that: 58 * 1448 * 19 / 10 each.
+        assert_eq!((tune.space, tune.clamp / 100), (29 * 1448, (83_984 + 2 * 159_569) / 100));
     }
 
     #[test]
-    fn the_threshold_does_not_rise_into_what_waits_behind_gaps() {
-        let mut tune = Autotune::new(MSS, 0, 1_000_000);
-        let mut ms = 0;
-        let windows = [10_000, 10_000, 10_000, 10_000, 0].map(|held| {
-            ms += 10;
-            tune.on_data(&Arrival { held, ..arrival(ms, 1000) });
-            tune.window()
-        });
-        // From 65 000 by 2000 each, up to 81 920 - 10 000 - 1000.
-        assert_eq!(windows, [67_000, 69_000, 70_920, 70_920, 72_920]);
+    fn what_waits_takes_room_of_the_window_and_its_right_edge_stays() {
+        let mut tune = tune();
+        let at = arrive(&mut tune, 1000, 1..=20);
+        tune.on_offered(Seq(1 + 20 * 1448), tune.free(ms(at + 1)));
+        assert_eq!(tune.free(ms(at + 1)), told(80_480));
+        let behind = |n: u32| Arrival {
+            held: n * 1448,
+            ahead: (n + 1) * 1448,
+            counts: false,
+            ..arrival(at + 100, 20)
+        };
+        tune.on_data(&behind(30));
+        assert_eq!(tune.free(ms(at + 101)), told(81_920 - 30 * 1440));
+        assert_eq!(tune.edge(), Seq(1 + 20 * 1448 + told(80_480)));
+        // Twice 10 segments and the 40 ahead are more than the first clamp.
+        tune.on_data(&behind(39));
+        assert_eq!(tune.free(ms(at + 101)), told(86_880 - 39 * 1440));
     }
 
     #[test]
-    fn nor_into_what_waits_to_be_read() {
-        let mut tune = Autotune::new(MSS, 0, 1_000_000);
-        assert_eq!((1..=7).filter(|&n| tune.on_data(&arrival(10 * n, n * 1000))).count(), 7);
-        // 65 000 and 7 * 2000; 81 920 less two that wait and that which comes leave nothing.
-        let bunch = [8, 9, 10].map(|n| (tune.on_data(&arrival(80, n * 1000)), tune.window()));
-        assert_eq!(bunch, [(true, 80_920), (false, 80_920), (false, 80_920)]);
-        assert!(!tune.offers_as_much(ms(80)));
-        assert!(tune.offers_as_much(ms(81)), "it has been read");
+    fn what_waits_to_be_read_takes_room_until_it_is_read() {
+        let mut tune = tune();
+        let at = arrive(&mut tune, 1000, 1..=20);
+        tune.on_offered(Seq(1), tune.free(ms(at + 1)));
+        for n in 21..24 {
+            assert!(!tune.on_data(&arrival(at + 10, n)), "no room to grow");
+        }
+        assert_eq!(tune.free(ms(at + 10)), told(81_920 - 3 * 1440));
+        assert!(!tune.offers_as_much(ms(at + 10)));
+        assert!(tune.offers_as_much(ms(at + 11)), "it has been read");
     }
 
     #[test]
     fn a_window_of_few_large_segments_grows_once_it_has_been_filled() {
-        let mut tune = Autotune::new(8948, 12, 4_000_000);
-        assert_eq!(tune.window(), 7 * 8960);
-        tune.on_data(&arrival(100, 8 * 8948));
-        assert!(
-            tune.clamp > FIRST_CLAMP,
-            "more than the first window was read in a round trip: {}",
-            tune.clamp
-        );
-        assert_eq!(Autotune::new(65_000, 12, 4_000_000).window(), 65_012, "one segment at least");
-    }
-
-    #[test]
-    fn what_does_not_count_raises_the_clamp_alone() {
-        let mut tune = Autotune::new(MSS, 0, 1_000_000);
-        for n in 1..=200 {
-            tune.on_data(&Arrival { ahead: n * 1000, counts: false, ..arrival(50, 0) });
+        let mut tune = Autotune::new(8948, 12, 4_000_000, Seq(1));
+        assert_eq!(tune.threshold, 7 * 8960);
+        for n in 1..=8 {
+            tune.on_data(&Arrival { delivered: n * 8948, ..arrival(10 * n, 0) });
         }
-        // twice the 10 000 of the first round trip, and 200 000 ahead
-        assert_eq!((tune.window(), tune.clamp), (65_000, 220_000));
+        tune.on_data(&Arrival { delivered: 9 * 8948, ..arrival(200, 0) });
+        tune.on_data(&Arrival { delivered: 10 * 8948, ..arrival(300, 0) });
+        assert!(
+            tune.clamp > FIRST_CLAMP && tune.threshold > FIRST_CLAMP,
+            "{} {}",
+            tune.clamp,
+            tune.threshold
+        );
+        assert_eq!(Autotune::new(65_000, 12, 4_000_000, Seq(1)).threshold, 65_012, "one segment at least");
     }
 
     #[test]
     fn a_shorter_round_trip_is_believed_at_once_and_a_longer_one_by_an_eighth() {
-        let mut tune = Autotune::new(MSS, 0, 1_000_000);
+        let mut tune = tune();
         let known = [(1, 80), (2, 160), (2, 500), (3, 20)].map(|(echo, ms)| {
             tune.on_data(&Arrival { echo: Some((echo, Span::from_millis(ms))), ..arrival(0, 0) });
             tune.round_trip
@@ -250,11 +328,11 @@ mod tests {
 
     #[test]
     fn it_never_exceeds_what_is_configured() {
-        let mut tune = Autotune::new(MSS, 0, 80_000);
+        let mut tune = Autotune::new(MSS, 12, 80_000, Seq(1));
         for n in 1..100u64 {
-            tune.on_data(&arrival(100 * n, 100_000 * n));
+            tune.on_data(&arrival(100 * n, 100 * n));
         }
-        assert_eq!(tune.window(), 79_000, "the last segment takes room");
-        assert_eq!(Autotune::new(MSS, 0, 5000).window(), 5000);
+        assert_eq!(tune.threshold, 80_000 - 1440, "the last segment takes room");
+        assert_eq!(Autotune::new(MSS, 12, 5000, Seq(1)).threshold, 5000);
     }
 }

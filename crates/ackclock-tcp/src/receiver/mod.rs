@@ -7,8 +7,8 @@
 //! RFC 7323 (window scale, timestamps, PAWS), RFC 3168 section 6.1.3 (ECN echo).
 //!
 //! ## What it does
-//! The application reads at once, or in the stack of Linux [within a tenth of a millisecond](self::reading), so the advertised window never shrinks: it is the configured maximum, or grows up to it
-//! ([autotuning](self::autotune)), and bytes held behind a gap lie inside it. Where the application reads late, as a relay
+//! The application reads at once, or in the stack of Linux [within a tenth of a millisecond](self::reading), so what is in order takes no room: the advertised window is the configured maximum, and bytes
+//! held behind a gap lie inside it, or it grows up to that ([autotuning](self::autotune)), and they take room of it. Where the application reads late, as a relay
 //! does, the window is [what is free](self::unread). With the handshake on, the receiver of a download is the client and opens
 //! the connection; that of an upload is the server and waits for its peer's SYN.
 //!
@@ -165,17 +165,16 @@ impl Receiver {
         }
         let in_order = seg.seq == self.next;
         let is_next = in_order && self.ahead.is_empty() && self.end.is_none();
-        if is_next && seg.sequence_space() <= self.window() {
+        if is_next && !seg.end().after(self.limit()) {
             self.advance(now, seg.end(), u32::from(seg.header) * u32::from(seg.payload > 0), end_of(seg));
-            self.tune(now, seg, true, 0);
+            self.tune(now, seg, true);
             self.acknowledge_in_order(now, seg.flags, out);
         } else {
-            let held = self.ahead.bytes();
             let arrival = SackBlock { left: seg.seq, right: seg.end() };
             let waiting =
                 self.merge.ends_before(arrival, &self.ahead).then(|| self.ack_with_options(now, None));
             let duplicate = self.place(now, seg);
-            self.tune(now, seg, in_order || self.config.sack && duplicate.is_none(), held);
+            self.tune(now, seg, in_order || self.config.sack && duplicate.is_none());
             self.acknowledge_out_of_order(now, duplicate, waiting, out);
         }
     }

@@ -28,6 +28,15 @@ impl Reading {
         }
     }
 
+    /// When the program has read what waited of the `delivered` bytes, and how much was read before; `None` where nothing waited, where it
+    /// waits still at `now`, and where this was told.
+    pub(super) fn finished(&mut self, now: Time, delivered: u64) -> Option<(Time, u64)> {
+        if now <= self.until || self.read == delivered {
+            return None;
+        }
+        Some((self.until, std::mem::replace(&mut self.read, delivered)))
+    }
+
     /// When the program will have read what has come.
     pub(super) fn until(&self) -> Time {
         self.until

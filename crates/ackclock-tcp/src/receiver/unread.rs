@@ -63,8 +63,11 @@ impl Receiver {
 
     /// The first number of the peer is known: the window counts from there.
     pub(super) fn anchor(&mut self) {
-        if let Some(Policy::Unread(unread)) = self.policy.as_deref_mut() {
-            *unread = Unread::new(self.next);
+        let window = self.window();
+        match self.policy.as_deref_mut() {
+            Some(Policy::Unread(unread)) => *unread = Unread::new(self.next),
+            Some(Policy::Tuned(autotune)) => autotune.on_offered(self.next, window),
+            None => {}
         }
         self.tell_free();
     }

@@ -24,8 +24,8 @@ impl Policy {
             WindowPolicy::Whole => (None, largest),
             WindowPolicy::Tuned => {
                 let options = if config.timestamps { TIMESTAMPS } else { 0 };
-                let tune = Autotune::new(config.mss, options, config.max_window);
-                let first = field(tune.window(), scale);
+                let tune = Autotune::new(config.mss, options, config.max_window, next);
+                let first = field(tune.free(Time::ZERO), scale);
                 (Some(Box::new(Self::Tuned(tune))), first)
             }
             WindowPolicy::Unread => {
@@ -46,23 +46,33 @@ impl Receiver {
     pub(super) fn limit(&self) -> Seq {
         match self.policy.as_deref() {
             Some(Policy::Unread(unread)) => unread.edge(),
-            _ => self.next + self.window(),
+            Some(Policy::Tuned(autotune)) => autotune.edge(),
+            None => self.next + self.window(),
         }
     }
 
-    /// Lets the window follow what has arrived while `held` bytes waited behind gaps. Without SACK what is out of order does not count: another window would make
+    /// The next ACK tells the window as it is at `now`. Its right edge does not move back.
+    #[inline]
+    pub(super) fn offer(&mut self, now: Time) {
+        let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
+        let told = autotune.edge().since(self.next);
+        self.window_field = field(autotune.free(now).max(told), self.scale);
+        autotune.on_offered(self.next, u32::from(self.window_field) << self.scale);
+    }
+
+    /// Lets the window follow what has arrived. Without SACK what is out of order does not count: another window would make
     /// its ACK no duplicate (RFC 5681 section 2).
     #[inline(always)]
-    pub(super) fn tune(&mut self, now: Time, seg: &Segment, counts: bool, held: u32) {
+    pub(super) fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
         match self.policy.as_deref() {
             None => {}
-            Some(Policy::Tuned(_)) => self.grow(now, seg, counts, held),
+            Some(Policy::Tuned(_)) => self.grow(now, seg, counts),
             Some(Policy::Unread(_)) if counts => self.tell_free(),
             Some(Policy::Unread(_)) => {}
         }
     }
 
-    fn grow(&mut self, now: Time, seg: &Segment, counts: bool, held: u32) {
+    fn grow(&mut self, now: Time, seg: &Segment, counts: bool) {
         let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
         let stamps = seg.timestamps().filter(|_| self.config.timestamps);
         let echo = stamps.map(|stamps| {
@@ -71,10 +81,10 @@ impl Receiver {
             (stamps.echo, Span::from_millis(round_trip))
         });
         let ahead = self.ahead.end().map_or(0, |end| end.since(self.next));
+        let held = self.ahead.bytes();
         if autotune.on_data(&Arrival { now, delivered: self.delivered, ahead, held, counts, echo }) {
             self.quick.on_growth();
         }
-        self.window_field = field(autotune.window(), self.scale);
     }
 }
 

@@ -9,8 +9,8 @@
 //! ## What it does
 //! What is in flight is what is outstanding, less a segment a duplicate, less the one that is lost. The third duplicate
 //! takes the first segment for lost, and so does each partial acknowledgement, which besides uses up the duplicates that
-//! it explains. More duplicates than segments can explain raise the threshold to what was outstanding, up to 300; a
-//! timeout after three of them takes that back. The window is never inflated.
+//! it explains. More duplicates than segments can explain raise the threshold to what was outstanding, up to 300, for good.
+//! The window is never inflated. Parts of segments count as whole ones.
 //!
 //! Repair, also that of a timeout, ends when more than what was outstanding at its beginning is acknowledged. Where just that is,
 //! duplicates are not counted: what was sent again for nothing brings them (RFC 6582 section 3.2 step 2).
@@ -24,7 +24,7 @@
 use ackclock_core::{Seq, Time};
 
 use super::frto::Doubt;
-use super::{AckFacts, Exit, Next, Recovery, Timer, Verdict, Window};
+use super::{AckFacts, Exit, Next, Recovery, Sending, Timer, Verdict, Window};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
@@ -39,8 +39,12 @@ pub struct Counted {
     phase: Phase,
     /// What was outstanding when repair began, while no more than that is acknowledged.
     recovery_point: Option<Seq>,
-    /// What duplicates stand for, bytes.
+    /// Segments that duplicates stand for.
     left: u32,
+    /// Full segment, bytes; 0 before the first acknowledgement.
+    mss: u32,
+    /// The first segment that was not acknowledged yet.
+    first: Index,
     /// What the last acknowledgement delivered, bytes.
     delivered: u32,
     /// The first segment must go out whatever the window.
@@ -67,13 +71,14 @@ impl Recovery for Counted {
     }
 
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        self.cursor = self.cursor.max(board.sent().first());
+        self.mss = ack.mss;
+        let first = board.sent().first();
+        self.cursor = self.cursor.max(first);
+        let acked = (first - std::mem::replace(&mut self.first, first)) as u32;
         // One of the segments was the hole; the others had been told by duplicates.
-        self.delivered = ack.acked.saturating_sub(self.left).max(ack.mss.min(ack.acked));
-        self.left = self.left.saturating_sub(ack.acked.saturating_sub(ack.mss));
+        self.delivered = acked.saturating_sub(self.left).max(acked.min(1)) * ack.mss;
         self.in_a_row = false;
-        let left = std::mem::take(&mut self.left);
-        self.bound(left, ack.acked, ack.mss, board);
+        self.bound(self.left.saturating_sub(acked.saturating_sub(1)), acked, board);
         match (self.phase, self.recovery_point) {
             (Phase::FastRecovery, Some(point)) => self.on_repair(point, board),
             (Phase::TimeoutRecovery, Some(point)) if board.una().before(point) => {
@@ -82,14 +87,14 @@ impl Recovery for Counted {
             }
             (Phase::TimeoutRecovery, Some(point)) if board.una() == point => Verdict::Open,
             _ => {
-                *self = Self { cursor: self.cursor, delivered: self.delivered, ..self.ended() };
+                *self = self.ended();
                 Verdict::Open
             }
         }
     }
 
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        self.delivered = 0;
+        (self.delivered, self.mss) = (0, ack.mss);
         if !ack.duplicate || board.sent().is_empty() || self.is_repaired(board) {
             return Verdict::Open;
         }
@@ -97,12 +102,12 @@ impl Recovery for Counted {
             let new = board.max().after(point);
             let verdict = self.on_ack_after_timeout(ack, point, board);
             if new {
-                self.count(ack, board);
+                self.count(board);
             }
             return verdict;
         }
-        self.count(ack, board);
-        if self.phase == Phase::FastRecovery || self.left < self.threshold.saturating_mul(ack.mss) {
+        self.count(board);
+        if self.phase == Phase::FastRecovery || self.left < self.threshold {
             return Verdict::Open;
         }
         self.recovery_point = Some(board.max());
@@ -114,11 +119,6 @@ impl Recovery for Counted {
     }
 
     fn on_timeout(&mut self, _: Time, board: &mut Scoreboard) {
-        let told = board.sent().front().map_or(0, |front| self.left / u32::from(front.len.max(1)));
-        if self.phase == Phase::Open && told >= DUP_THRESH {
-            // So many duplicates and no repair: the threshold is too high.
-            self.threshold = self.threshold.min(DUP_THRESH);
-        }
         self.doubt = Doubt::after_timeout(self.phase, self.in_a_row);
         self.in_a_row = true;
         self.phase = Phase::TimeoutRecovery;
@@ -132,7 +132,7 @@ impl Recovery for Counted {
     }
 
     fn on_spurious(&mut self, _: Congestion, board: &mut Scoreboard) {
-        *self = Self { cursor: self.cursor, ..self.ended() };
+        *self = self.ended();
         board.undo_go_back();
     }
 
@@ -140,8 +140,24 @@ impl Recovery for Counted {
         self.recovery_point = Some(point);
     }
 
+    fn on_sent(&mut self, _: &Sending, board: &Scoreboard) {
+        if self.mss == 0 {
+            // What a handshake takes is none of them.
+            self.first = board.sent().first();
+        }
+    }
+
     fn in_flight(&self, board: &Scoreboard) -> u32 {
-        board.in_flight().saturating_sub(self.left)
+        // Where nothing but the first is lost, a part of a segment counts as a whole one, as a duplicate does.
+        let parts = match self.phase {
+            Phase::TimeoutRecovery => 0,
+            _ => (segments(board) * self.mss).saturating_sub(board.outstanding()),
+        };
+        (board.in_flight() + parts).saturating_sub(self.left * self.mss)
+    }
+
+    fn reordered(&self) -> u32 {
+        self.threshold
     }
 
     fn delivered(&self, _: u32) -> u32 {
@@ -185,6 +201,8 @@ impl Counted {
             phase: Phase::Open,
             recovery_point: None,
             left: 0,
+            mss: 0,
+            first: 0,
             delivered: 0,
             retransmit: false,
             cursor: 0,
@@ -207,9 +225,9 @@ impl Counted {
 
     /// The left edge advanced in fast recovery.
     fn on_repair(&mut self, point: Seq, board: &mut Scoreboard) -> Verdict {
-        if board.una().after(point) || board.sent().is_empty() {
-            *self = Self { cursor: self.cursor, delivered: self.delivered, ..self.ended() };
-            return Verdict::Leave(Exit::Hold);
+        if board.una().after(point) {
+            *self = self.ended();
+            return Verdict::Leave(Exit::Grow);
         }
         if board.una().before(point) {
             self.lose_first(board);
@@ -231,19 +249,20 @@ impl Counted {
     }
 
     /// A duplicate stands for a segment, as long as the first one is missing.
-    fn count(&mut self, ack: &AckFacts, board: &Scoreboard) {
+    fn count(&mut self, board: &Scoreboard) {
         let before = self.left;
-        self.bound(before + ack.mss, 0, ack.mss, board);
-        self.delivered = self.left.saturating_sub(before);
+        self.bound(before + 1, 0, board);
+        self.delivered = self.left.saturating_sub(before) * self.mss;
     }
 
-    /// Duplicates stand for `left` bytes, but for no more than may have left the network. More of them mean to Linux that
-    /// the path reorders as much as was outstanding, and it raises its threshold to that.
-    fn bound(&mut self, left: u32, acked: u32, mss: u32, board: &Scoreboard) {
-        let most = board.outstanding().saturating_sub(mss.max(board.lost()));
+    /// Duplicates stand for `left` segments, but for no more than may have left the network. More of them mean to Linux that
+    /// the path reorders as much as was outstanding, `acked` segments ago, and it raises its threshold to that.
+    fn bound(&mut self, left: u32, acked: u32, board: &Scoreboard) {
+        let outstanding = segments(board);
+        let most = outstanding.saturating_sub(board.lost().div_ceil(self.mss.max(1)).max(1));
         self.left = left.min(most);
         if left > most {
-            self.threshold = ((board.outstanding() + acked) / mss).min(MOST_THRESH);
+            self.threshold = (outstanding + acked).min(MOST_THRESH);
         }
     }
 
@@ -252,6 +271,11 @@ impl Counted {
         board.lose(first);
         self.cursor = self.cursor.min(first);
     }
+}
+
+/// Segments that are outstanding.
+fn segments(board: &Scoreboard) -> u32 {
+    (board.sent().end() - board.sent().first()) as u32
 }
 
 #[cfg(test)]
@@ -292,7 +316,11 @@ mod tests {
     }
 
     fn advance(counted: &mut Counted, board: &mut Scoreboard, to: u32) {
-        let acked = board.acknowledge(Seq(to * MSS), |_| {}).bytes;
+        advance_by(counted, board, to * MSS - board.una().since(Seq(0)));
+    }
+
+    fn advance_by(counted: &mut Counted, board: &mut Scoreboard, bytes: u32) {
+        let acked = board.acknowledge(board.una() + bytes, |_| {}).bytes;
         counted.on_advance(&facts(acked), board);
     }
 
@@ -318,10 +346,28 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_after_three_duplicates_lowers_the_threshold_again() {
+    fn a_timeout_leaves_the_threshold_as_it_is() {
         let (mut counted, mut board) = deceived();
         assert_eq!(duplicates(&mut counted, &mut board, 3), 4);
         counted.on_timeout(Time::ZERO, &mut board);
-        assert_eq!(counted.threshold, DUP_THRESH);
+        assert_eq!(counted.threshold, 4);
+    }
+
+    #[test]
+    fn parts_of_segments_count_as_whole_ones() {
+        let mut board = Scoreboard::new(Seq(0));
+        push(&mut board, 4);
+        for _ in 0..6 {
+            board.push(Time::ZERO, 100, Marks::default());
+        }
+        let mut counted = Counted::new(&SenderConfig::default());
+        // Nine behind the first, which is lost, are told by duplicates.
+        assert_eq!(duplicates(&mut counted, &mut board, 9), 3);
+        assert_eq!(duplicates(&mut counted, &mut board, 6), 7, "repair has begun");
+        assert_eq!(counted.in_flight(&board), 0);
+        push(&mut board, 9);
+        advance_by(&mut counted, &mut board, 4600);
+        advance_by(&mut counted, &mut board, MSS);
+        assert_eq!(duplicates(&mut counted, &mut board, 9), 3, "nothing was reordered");
     }
 }

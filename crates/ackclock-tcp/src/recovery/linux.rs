@@ -81,6 +81,10 @@ impl Recovery for Linux {
         of!(&mut self.way, recovery => recovery.ends_at(point));
     }
 
+    fn reordered(&self) -> u32 {
+        of!(&self.way, recovery => recovery.reordered())
+    }
+
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {
         of!(&mut self.way, recovery => recovery.on_sent(sending, board));
     }

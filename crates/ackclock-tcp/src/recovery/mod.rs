@@ -101,6 +101,11 @@ pub trait Recovery: Send {
         told
     }
 
+    /// Duplicates that make a loss, where their number has risen to what the path seems to reorder; 0 otherwise.
+    fn reordered(&self) -> u32 {
+        0
+    }
+
     /// What was outstanding before it let more out than the window allows, bytes; `None` where it did not.
     fn flight_before(&self) -> Option<u32> {
         None

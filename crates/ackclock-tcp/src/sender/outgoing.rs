@@ -38,13 +38,15 @@ pub(super) struct Outgoing {
     chunk: u16,
     /// The next one waits for an acknowledgement, or for a timer.
     deferred: bool,
+    /// One has left since something happened.
+    begun: bool,
 }
 
 impl Outgoing {
     /// Something has happened, and a chunk that waited for it is looked at again.
     #[inline]
     pub(super) fn on_event(&mut self) {
-        self.deferred = false;
+        (self.deferred, self.begun) = (false, false);
     }
 
     /// Whether a part of a segment may end what leaves while `una` is the left edge: a chunk is under way, and no part sent before
@@ -79,6 +81,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let half = window.cwnd / window.mss / 2;
             let segments = room.min(half).min(self.longest_chunk()).max(1) - 1;
             self.outgoing.chunk = segments.try_into().unwrap_or(u16::MAX);
+            if std::mem::replace(&mut self.outgoing.begun, true) {
+                self.expand_buffer();
+            }
             return false;
         }
         self.outgoing.chunk -= 1;

@@ -2,7 +2,8 @@
 //!
 //! In the stack of Linux a socket takes what its buffer holds, sent or not, and then keeps the application waiting until a third
 //! is free (tcp_sendmsg, sk_stream_write_space). The buffer grows to twice the window (BBR: three times), where an acknowledgement
-//! comes while the application waits and the window is not full (tcp_check_space, tcp_sndbuf_expand).
+//! comes while the application waits and the window is not full (tcp_check_space, tcp_sndbuf_expand). Captures of the kernel's buffer
+//! (`ss -m`) show that it also grows where one acknowledgement lets two chunks leave: between them the window is not full.
 //!
 //! What is written is kept in pieces, each as large as the device takes at once but no larger than half of the peer's window
 //! (tcp_xmit_size_goal). Only a new piece asks whether there is room: the last one is filled up in any case, also while its
@@ -188,9 +189,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.application = Application::Waits;
         let (mss, window) = (u32::from(self.mss), self.window().cwnd);
         if self.recovery.in_flight(&self.board) + mss <= window {
-            let times = if self.cc.rules_recovery() { 3 } else { 2 };
-            let size = memory((window / mss).max(FIRST_WINDOW), times, mss);
-            self.buffer.size = self.buffer.size.max(size);
+            self.expand_buffer();
         }
         let used = self.writing().memory(self.largest_piece());
         if used / 2 > self.buffer.size.saturating_sub(used) {
@@ -199,6 +198,19 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let before = self.buffer.end;
         self.write();
         self.buffer.end != before
+    }
+
+    /// The window is not full, or was not between two chunks that leave for one acknowledgement: where the application waits, the buffer
+    /// grows.
+    pub(super) fn expand_buffer(&mut self) {
+        if !matches!(self.buffer.application, Application::Waits | Application::Hears) {
+            return;
+        }
+        let (mss, window) = (u32::from(self.mss), self.window().cwnd);
+        let times = if self.cc.rules_recovery() { 3 } else { 2 };
+        // What the path reorders has room too.
+        let segments = (window / mss).max(FIRST_WINDOW).max(self.recovery.reordered() + 1);
+        self.buffer.size = self.buffer.size.max(memory(segments, times, mss));
     }
 
     /// The buffer before anything more is written.
