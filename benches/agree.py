@@ -36,8 +36,8 @@ FIRST_BEGIN_S, STEP_S = 2.0, 3.7
 APART, MORE_RUNS = 5.0, 9
 # Simulated runs of a cell, and within how much of the kernel's beginnings they begin.
 STARTS, AROUND_S = 60, 0.07
-# Real programs and a link in real time are late by some tenths of a millisecond, round and round: a SYN is answered after
-# 0.3. Of two events at one instant that decides which is first, so each of our runs has a part of it, no two the same.
+# Real programs and a link in real time are late by some tenths of a millisecond: a SYN is answered after 0.3. Of two
+# events at one instant that decides which is first, so each of our runs has a part of it, no two the same.
 LATEST_S, PARTS = 0.0003, 0.618
 # A link that carries fewer packets than this in the time of a cell says nothing: a draw may begin in a long outage.
 LEAST_PACKETS = 100
