@@ -133,3 +133,67 @@ fn in_a_cell_and_over_radio_link_control_it_carries_what_a_queue_alone_does_and_
         assert!(p95(&regulated) < p95(&alone) / 2.0, "{text}: {} of {}", p95(&regulated), p95(&alone));
     }
 }
+
+/// Goodput of all flows beside what a queue alone lets them have, and the p95 of its wait, in the mean of four seeds.
+fn beside_the_queue_alone(text: &str) -> (f64, f64) {
+    let sums = |regulator: &str| {
+        (1..=4).fold((0.0, 0.0), |(goodput, wait), seed| {
+            let result = with(
+                text,
+                &[&format!("edge.regulator={regulator}"), &format!("seed={seed}"), "duration=60s"],
+            );
+            let flows = result.flows.iter().map(|flow| flow.goodput_bps.unwrap()).sum::<f64>();
+            (goodput + flows, wait + p95(&result))
+        })
+    };
+    let ((alone, long), (regulated, short)) = (sums("none"), sums("forecast"));
+    (regulated / alone, short / long)
+}
+
+/// 5.6 Mbit/s, 2 ms of wire, 80 ms of radio of which half is drawn for each packet: bandwidth x delay is 40 packets.
+#[test]
+fn a_buffer_of_bandwidth_x_delay_is_let_go_before_it_overflows() {
+    let text = r#"
+preset = "linux"
+[path]
+delay = "1ms"
+[edge]
+buffer = "47p"
+[edge.down]
+kind = "variable"
+rate = "5.6Mbit/s"
+delay = "e(40ms)"
+redraw = "packet"
+[edge.up]
+rate = "190kbit/s"
+delay = "40ms"
+[[flow]]
+sender = "newreno"
+"#;
+    let (goodput, _) = beside_the_queue_alone(text);
+    assert!(goodput > 0.95, "{goodput}");
+}
+
+/// 5 Mbit/s whose radio holds packets up for as long as 300 ms now and then: no ACK comes meanwhile.
+#[test]
+fn copies_are_left_for_when_no_ack_comes() {
+    let text = r#"
+preset = "linux"
+[path]
+delay = "35ms"
+[edge]
+buffer = "650p"
+[edge.down]
+kind = "variable"
+rate = "5Mbit/s"
+delay = "ln(39ms, 39ms)"
+redraw = "packet"
+[edge.up]
+rate = "300kbit/s"
+delay = "39ms"
+[[flow]]
+sender = "sack"
+"#;
+    let (goodput, wait) = beside_the_queue_alone(text);
+    assert!(goodput > 0.985 && wait < 0.2, "{goodput} {wait}");
+}

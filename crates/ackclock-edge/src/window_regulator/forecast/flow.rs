@@ -21,8 +21,11 @@ const LEAST_LIFELINE: f64 = 0.02;
 /// A source that leaves more packets than this, and more than a quarter of its budget unused, is not ruled by the window.
 const UNUSED: u32 = 3;
 
-/// The share of its budget of which a source is short when it is told at once.
+/// The share of its budget of which a source is short when it is told at once, while ACKs are kept or many copies may be
+/// made; the fewer may, the nearer to all of it, so that some are left for when no ACK comes.
 const SHORT: f64 = 0.25;
+/// What stays untold is averaged over so many departures and ACKs.
+const UNTOLD: f64 = 64.0;
 /// No window is larger (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 30;
 /// Most window updates in a row.
@@ -49,6 +52,8 @@ pub(super) struct Flow {
     active: Option<Time>,
     /// Bytes of window updates that may be made.
     credit: f64,
+    /// Bytes by which the edge told is behind the one to tell, in the mean.
+    untold: f64,
     /// From the telling of an edge to its effect at a queue that is only observed.
     horizon: Option<Span>,
 }
@@ -67,6 +72,7 @@ impl Flow {
             newest: None,
             active: None,
             credit: 0.0,
+            untold: 0.0,
             horizon: None,
         }
     }
@@ -226,13 +232,14 @@ impl Flow {
         self.advertiser.accounts.buffer().map_or(most, |buffer| most.min(buffer.saturating_sub(budgets)))
     }
 
-    /// `B(t)`: bytes of payload for this flow, in the queue and on the wire.
+    /// `B(t)`: bytes of payload for this flow, in the queue and on the wire. What stays untold comes on top, so that the edge
+    /// told is right in the mean.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
         let link = shared.link.forecast(shared.seen(now), horizon, self.air.span())
             + f64::from(shared.config.packets) * payload;
-        let budget = (link / f64::from(shared.link.flows())) as u32;
+        let budget = (link / f64::from(shared.link.flows()) + self.untold) as u32;
         budget.max(self.advertiser.least())
     }
 
@@ -292,21 +299,34 @@ impl Flow {
         }
         let (Some(edge), budget) = self.edge(now, shared) else { return };
         let short = self.advertiser.reach(&last, edge).since(told);
+        if self.repairs.is_none() {
+            self.note_untold(short, budget);
+        }
         if short < self.advertiser.accounts.payload() {
             return;
         }
-        let budget = budget.unwrap_or_else(|| self.budget(now, shared));
-        if f64::from(short) < SHORT * f64::from(budget) {
+        let budget = f64::from(budget.unwrap_or_else(|| self.budget(now, shared)));
+        let header = f64::from(last.header);
+        if !self.held.is_empty() {
+            if f64::from(short) >= SHORT * budget {
+                self.pass_head(now, shared);
+            }
             return;
         }
-        if !self.held.is_empty() {
-            self.pass_head(now, shared);
-        } else if last.sack().is_empty() && self.credit >= f64::from(last.header) {
-            self.credit -= f64::from(last.header);
+        let share = 1.0 - (1.0 - SHORT) * self.credit / (MOST_UPDATES * header);
+        if last.sack().is_empty() && self.credit >= header && f64::from(short) >= share * budget {
+            self.credit -= header;
             let mut update = last.made();
             (update.seq, update.payload, update.flags) = (last.end(), 0, Flags::ACK);
             self.pass(now, update, AckKind::Other, shared);
         }
+    }
+
+    /// The edge told is behind by so much, at most by what the budget would be if all were told; where the source is let go
+    /// there is no budget.
+    fn note_untold(&mut self, short: u32, budget: Option<u32>) {
+        let short = budget.map_or(0.0, |budget| f64::from(short).min(f64::from(budget) - self.untold));
+        self.untold += (short - self.untold) / UNTOLD;
     }
 
     /// When the next packet's ACK must go, before the source's timer runs out.

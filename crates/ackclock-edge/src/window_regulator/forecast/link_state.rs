@@ -22,9 +22,11 @@ const LEAST_BUSY: f64 = 0.2;
 /// The gain before anything is learnt, and between what it stays.
 const FIRST_GAIN: f64 = 1.25;
 const GAINS: [f64; 2] = [0.25, 4.0];
-/// The steps of the gain are `1 + HASTE / (1 s + t)` times as large after `t` of service, s.
-const HASTE: f64 = 10.0;
-/// The usual rate is that of so many seconds of late.
+/// The steps of the gain are `1 + HASTE / (SETTLING + t)` times as large after `t` of service, all in seconds: larger for a
+/// minute, but not so large that the first pauses decide.
+const HASTE: f64 = 30.0;
+const SETTLING: f64 = 6.0;
+/// The usual rate is that of so many seconds of service of late.
 const USUALLY: f64 = 10.0;
 /// A pause that teaches is at most this much longer than a round trip: what lasts longer is the source's.
 const SLACK: Span = Span::from_millis(40);
@@ -45,12 +47,13 @@ pub(super) struct LinkState {
     /// Bytes of payload served, and seconds idle, since the beginning.
     served: f64,
     idle: f64,
+    /// Since when there is nothing to serve.
+    idle_since: Option<Time>,
     past: VecDeque<Row>,
     /// Bytes a second, and when that was worked out.
     rate: f64,
     rated: Time,
-    /// The mean of `rate` of late.
-    usual: f64,
+    usual: Usual,
     active: Active,
 }
 
@@ -71,10 +74,11 @@ impl LinkState {
             taught: 0.0,
             served: 0.0,
             idle: 0.0,
+            idle_since: None,
             past: VecDeque::with_capacity(128),
             rate: 0.0,
             rated: Time::ZERO,
-            usual: 0.0,
+            usual: Usual::default(),
             active: Active::default(),
         }
     }
@@ -89,6 +93,18 @@ impl LinkState {
             self.taught += seconds;
             self.learn(-self.idle_share * seconds);
         }
+    }
+
+    /// There is nothing to serve from `now` on.
+    pub(super) const fn on_empty(&mut self, now: Time) {
+        self.idle_since = Some(now);
+    }
+
+    /// There is something to serve again. For how long there was nothing.
+    pub(super) fn on_filled(&mut self, now: Time) -> Option<Span> {
+        let pause = now.since(self.idle_since.take()?);
+        self.on_idle(now, pause);
+        Some(pause)
     }
 
     /// The link has had nothing to serve for `pause` until `now`.
@@ -127,7 +143,7 @@ impl LinkState {
 
     /// Bytes of payload that it usually serves within `span`.
     pub(super) fn usually_in(&self, span: Span) -> f64 {
-        self.usual * span.as_secs_f64()
+        self.usual.rate() * span.as_secs_f64()
     }
 
     /// The same without the gain: at the rate of late.
@@ -144,7 +160,7 @@ impl LinkState {
         if self.taught < longest.as_secs_f64() {
             return;
         }
-        let step = self.learning * (1.0 + HASTE / (1.0 + self.taught));
+        let step = self.learning * (1.0 + HASTE / (SETTLING + self.taught));
         self.gain = (self.gain + step * seconds).clamp(GAINS[0], GAINS[1]);
     }
 
@@ -153,15 +169,23 @@ impl LinkState {
         if self.past.back().is_some_and(|last| now.since(last.at) < GRAIN) {
             return;
         }
-        self.past.push_back(Row { at: now, served: self.served, idle: self.idle });
+        let row = Row { at: now, served: self.served, idle: self.idle_at(now) };
+        if let Some(last) = self.past.back() {
+            self.usual
+                .note(row.served - last.served, now.since(last.at).as_secs_f64() - (row.idle - last.idle));
+        }
+        self.past.push_back(row);
         let [.., longest] = WINDOWS;
         while self.past.get(1).is_some_and(|row| now.since(row.at) >= longest) {
             self.past.pop_front();
         }
         self.rate = WINDOWS.into_iter().fold(0.0, |rate, window| rate.max(self.rate_over(now, window)));
-        let passed = now.since(self.rated).as_secs_f64();
-        self.usual += (self.rate - self.usual) * passed / (passed + USUALLY);
         self.rated = now;
+    }
+
+    /// Seconds idle since the beginning. A pause that goes on is no time of the link either.
+    fn idle_at(&self, now: Time) -> f64 {
+        self.idle + self.idle_since.map_or(0.0, |since| now.since(since).as_secs_f64())
     }
 
     /// Bytes a second of busy time over the last `window`, or since the beginning.
@@ -170,8 +194,30 @@ impl LinkState {
         let at = self.past.partition_point(|row| now.since(row.at) >= window).saturating_sub(1);
         let Some(row) = self.past.get(at) else { return 0.0 };
         let length = now.since(row.at).max(window / 2).as_secs_f64();
-        let busy = now.since(row.at).as_secs_f64() - (self.idle - row.idle);
+        let busy = now.since(row.at).as_secs_f64() - (self.idle_at(now) - row.idle);
         (self.served - row.served) / busy.max(LEAST_BUSY * length)
+    }
+}
+
+/// What the link serves in the mean while there is something to serve.
+#[derive(Debug, Default)]
+struct Usual {
+    /// Bytes, and the seconds that they took, each less the longer ago.
+    served: f64,
+    busy: f64,
+}
+
+impl Usual {
+    fn note(&mut self, served: f64, busy: f64) {
+        let busy = busy.max(0.0);
+        let keep = USUALLY / (USUALLY + busy);
+        self.served = self.served * keep + served;
+        self.busy = self.busy * keep + busy;
+    }
+
+    /// Bytes a second. The first packets show little.
+    fn rate(&self) -> f64 {
+        self.served / (self.busy + GRAIN.as_secs_f64())
     }
 }
 
@@ -249,11 +295,26 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_that_goes_on_is_no_time_of_the_link_either() {
+        let mut link = LinkState::new(0.01, 0.0);
+        serve(&mut link, 0, 2000, 10);
+        link.on_empty(at(2000));
+        for now in (2020..2200).step_by(20) {
+            assert_eq!(rate(&mut link, now).round(), 100_000.0, "{now}");
+        }
+        // What was idle before a window counts for nothing in it.
+        assert_eq!(link.on_filled(at(2200)), Some(Span::from_millis(200)));
+        assert_eq!(rate(&mut link, 2200).round(), 100_000.0);
+        serve(&mut link, 2200, 2300, 10);
+        assert_eq!(rate(&mut link, 2300).round(), 100_000.0);
+    }
+
+    #[test]
     fn idle_time_raises_the_gain_and_service_lowers_it() {
         let mut link = LinkState::new(0.01, 0.5);
         serve(&mut link, 0, 2000, 10);
-        // Two seconds of service: steps of 0.5 (1 + 10 / (1 + t)).
-        let step = |link: &LinkState| 0.5 * (1.0 + HASTE / (1.0 + link.taught));
+        // Two seconds of service: steps of 0.5 (1 + 30 / (6 + t)).
+        let step = |link: &LinkState| 0.5 * (1.0 + HASTE / (SETTLING + link.taught));
         assert!((link.taught - 2.0).abs() < 0.1, "{}", link.taught);
         // At 100 000 bytes a second 1000 bytes are 10 ms, of which 1 % count.
         let before = link.gain;
@@ -277,7 +338,7 @@ mod tests {
         serve(&mut link, 2000, 2990, 10);
         link.on_idle(at(3000), Span::from_millis(10));
         link.on_missed(Span::from_millis(10), Span::from_millis(100));
-        let one = 0.5 * (1.0 + HASTE / 3.0) * 0.01;
+        let one = 0.5 * (1.0 + HASTE / 8.0) * 0.01;
         assert!((link.gain - before).abs() < one / 2.0, "{} after {before}", link.gain);
     }
 
@@ -308,10 +369,25 @@ mod tests {
         serve(&mut link, 0, 60_000, 10);
         let usual = link.usually_in(Span::from_secs(1));
         assert!((usual - 100_000.0).abs() < 1000.0, "{usual}");
-        // Ten seconds at a fifth: 20 and 80 / e thousand, and what the second takes until its rate is seen.
+        // Ten seconds at a fifth: 20 and 80 / e thousand.
         serve(&mut link, 60_000, 70_000, 50);
         let usual = link.usually_in(Span::from_secs(1));
-        assert!((48_000.0..54_000.0).contains(&usual), "{usual}");
+        assert!((usual - 49_400.0).abs() < 500.0, "{usual}");
+    }
+
+    #[test]
+    fn the_usual_rate_is_known_from_the_first_packets_and_leaves_out_pauses() {
+        let mut link = LinkState::new(0.01, 0.0);
+        assert_eq!(link.usually_in(Span::from_secs(1)), 0.0);
+        serve(&mut link, 0, 100, 10);
+        // Nine packets after the first in 90 ms, and a grain of nothing.
+        let usual = link.usually_in(Span::from_secs(1));
+        assert!((usual - 90_000.0).abs() < 500.0, "{usual}");
+        link.on_empty(at(100));
+        link.on_filled(at(5100));
+        serve(&mut link, 5100, 5200, 10);
+        let usual = link.usually_in(Span::from_secs(1));
+        assert!((usual - 95_000.0).abs() < 500.0, "{usual}");
     }
 
     #[test]

@@ -11,15 +11,16 @@
 //! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` rises with time in which the
 //! link stood idle and falls with what it served, so that in the long run it is idle for the share `idle` of the time: more
 //! of that costs goodput, less costs delay. Where it rises, part of the time that ACKs take over the air (`air.rs`) is added
-//! to `W`: after a burst nothing is told until they come.
+//! to `W`: after a burst nothing is told until they come. An edge that no ACK carries stays untold for a while; by what is
+//! untold in the mean, `B` is more.
 //!
 //! A buffer that does not hold two round trips of what the link usually serves, beside what is told whatever the rate, cannot
 //! delay much. A window would leave the link idle there or overflow it: the source is let go, as if there were no regulator.
 //!
 //! The ACKs of a few packets are kept back. They carry a further edge to the source as soon as packets leave the queue, and
 //! in an outage they are spent one packet at a time, each before the source's timer runs out. Where none is kept, a copy of
-//! the last ACK tells the edge. From a source that its own window or pace rules, or that repairs a loss, none is kept, and
-//! no more than the buffer has room for beside the budget.
+//! the last ACK tells the edge; the fewer copies may be made, the further behind the source must be. From a source that its
+//! own window or pace rules, or that repairs a loss, none is kept, and no more than the buffer has room for beside the budget.
 //!
 //! What it looks at is what any box beside a queue can see: arrivals, departures and ACKs, never the rate of the simulated
 //! link. Where the bearer only observes a queue (`observed`), it tells what was served and for how long nothing was, and the whole loop
@@ -82,7 +83,7 @@ impl Default for Config {
             scope: Scope::User,
             idle: 0.005,
             delay: Span::from_millis(10),
-            packets: 6,
+            packets: 5,
             learning: 0.5,
             reserve: 6,
             updates: 0.05,
@@ -136,9 +137,8 @@ impl RegulatorConfig for Config {
 struct Shared {
     config: Config,
     link: LinkState,
-    /// Packets of all flows in the queue, and since when there are none.
+    /// Packets of all flows in the queue.
     inside: usize,
-    idle_since: Option<Time>,
     /// The queue is somebody else's, and what is known of it comes by observations.
     observed: bool,
     /// How late the news comes of what left it.
@@ -167,7 +167,6 @@ impl Forecast {
                 config,
                 link,
                 inside: 0,
-                idle_since: None,
                 observed: false,
                 late: Span::ZERO,
                 output: VecDeque::new(),
@@ -248,13 +247,11 @@ impl Shared {
             return;
         }
         if self.inside == 0 {
-            self.idle_since = Some(now);
-        } else if let Some(since) = self.idle_since.take() {
-            let pause = now.since(since);
-            self.link.on_idle(now, pause);
-            if flow.is_ruled() {
-                self.link.on_missed(pause, flow.round_trip());
-            }
+            self.link.on_empty(now);
+        } else if let Some(pause) = self.link.on_filled(now)
+            && flow.is_ruled()
+        {
+            self.link.on_missed(pause, flow.round_trip());
         }
     }
 }

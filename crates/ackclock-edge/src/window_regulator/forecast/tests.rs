@@ -1,4 +1,4 @@
-//! Sequences of segments. Packets are of 1000 bytes; before a rate is known the budget is `packets`, six of them.
+//! Sequences of segments. Packets are of 1000 bytes; before a rate is known the budget is `packets`, six of them in most.
 
 use ackclock_core::{Flags, SackBlock, Seq};
 
@@ -10,7 +10,7 @@ const NOTHING: [(u32, u32); 0] = [];
 
 /// Without updates and reserve: an edge goes with an ACK or not at all.
 fn quiet() -> Config {
-    Config { updates: 0.0, reserve: 0, ..Config::default() }
+    Config { packets: 6, updates: 0.0, reserve: 0, ..Config::default() }
 }
 
 fn bench(config: Config) -> Bench {
@@ -98,7 +98,8 @@ fn flows_share_the_budget() {
 
 #[test]
 fn a_copy_of_the_last_ack_tells_an_edge_that_no_ack_tells() {
-    let mut bench = bench(Config { updates: 1.0, reserve: 0, ..Config::default() });
+    // Copies of as many bytes as 20 ACKs may be made, the most.
+    let mut bench = bench(Config { updates: 20.0, ..quiet() });
     bench.arrive_all(0..5);
     bench.ack(0);
     bench.depart();
@@ -106,15 +107,55 @@ fn a_copy_of_the_last_ack_tells_an_edge_that_no_ack_tells() {
     assert_eq!(bench.sent(), [(0, 6)]);
     bench.depart();
     assert_eq!(bench.sent(), [(0, 8)]);
-    // The credit of one ACK is spent: 20 would be the most.
+}
+
+#[test]
+fn the_fewer_copies_may_be_made_the_more_each_must_tell() {
+    // Ten of 20: five eighths of six are 3.75 packets.
+    let mut bench = bench(Config { updates: 10.0, ..quiet() });
+    bench.arrive_all(0..5);
+    bench.ack(0);
+    (0..3).for_each(|_| bench.depart());
+    assert_eq!(bench.sent(), [(0, 6)]);
     bench.depart();
-    bench.depart();
-    assert_eq!(bench.sent(), NOTHING);
+    assert_eq!(bench.sent(), [(0, 10)]);
+}
+
+#[test]
+fn no_copy_is_made_beyond_what_the_acks_allow() {
+    let mut bench = bench(Config { updates: 0.9, ..quiet() });
+    bench.arrive_all(0..6);
+    bench.ack(0);
+    (0..6).for_each(|_| bench.depart());
+    assert_eq!(bench.sent(), [(0, 6)]);
+}
+
+#[test]
+fn the_budget_makes_up_for_what_stays_untold() {
+    let mut bench = bench(Config { packets: 40, ..quiet() });
+    bench.arrive_all(0..20);
+    bench.ack(0);
+    assert_eq!(bench.sent(), [(0, 40)]);
+    (0..15).for_each(|_| bench.depart());
+    // 1 to 15 packets and what was made up before were untold, of which a 64th counts: 120 / 64 = 1.9 packets.
+    bench.ack(15);
+    assert_eq!(bench.sent(), [(15, 41)]);
+}
+
+#[test]
+fn what_duplicates_may_not_tell_counts_as_told() {
+    let mut bench = bench(Config { packets: 40, ..quiet() });
+    bench.arrive_all(0..20);
+    bench.ack(0);
+    bench.ack(0);
+    (0..15).for_each(|_| bench.depart());
+    bench.ack(15);
+    assert_eq!(bench.sent(), [(0, 40), (0, 40), (15, 40)]);
 }
 
 #[test]
 fn no_copy_is_made_where_the_receiver_offers_no_more() {
-    let mut bench = bench(Config { updates: 10.0, reserve: 0, ..Config::default() });
+    let mut bench = bench(Config { updates: 20.0, ..quiet() });
     bench.arrive_all(0..5);
     let mut ack = Bench::pure_ack(0);
     ack.window = 6500;
@@ -125,7 +166,7 @@ fn no_copy_is_made_where_the_receiver_offers_no_more() {
 
 #[test]
 fn no_copy_is_made_of_an_ack_that_sacks() {
-    let mut bench = bench(Config { updates: 10.0, reserve: 0, ..Config::default() });
+    let mut bench = bench(Config { updates: 20.0, ..quiet() });
     bench.arrive_all(0..5);
     let mut ack = Bench::pure_ack(0);
     ack.push_sack(SackBlock { left: Seq(2000), right: Seq(3000) });
@@ -166,8 +207,8 @@ fn acks_of_a_ruled_source_are_kept_and_carry_the_edge() {
     bench.depart();
     bench.ack(acked + 1);
     assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 1));
-    // When the source is short of a quarter of its budget, the ACK goes.
-    (0..10).for_each(|_| bench.depart());
+    // When the source is short of a quarter of its budget of some 45 packets, the ACK goes.
+    (0..12).for_each(|_| bench.depart());
     let sent = bench.sent();
     assert_eq!((sent.len(), sent[0].0), (1, acked + 1));
     assert!(sent[0].1 > 24, "{sent:?}");
@@ -188,8 +229,9 @@ fn the_oldest_ack_goes_when_the_newest_is_the_reserve_ahead() {
 
 #[test]
 fn no_more_is_kept_than_the_buffer_has_room_for_beside_the_budget() {
-    // 20 packets and 1.25 times what the link serves in 3 + 10 ms, some five, leave room for three of 28.
-    let (mut bench, acked, _) = ruled_before(28);
+    // 20 packets, 1.25 times what the link serves in 3 + 10 ms, some five, and some 20 that are untold in the mean leave room
+    // for three of 48.
+    let (mut bench, acked, _) = ruled_before(48);
     (0..4).for_each(|_| bench.depart());
     bench.ack(acked + 1);
     assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 1));
