@@ -101,8 +101,8 @@ def disciplines(recording: Recording) -> dict[str, str]:
         for buffer in ("20p", "50p", "200p")
     }
     if "forecast" in there:
-        # It keeps its own queue short, and needs places for the fastest second.
-        found["forecast"] = 'buffer = "2000p"\nregulator = "forecast"'
+        # It keeps its own queue short, and needs places for the fastest second. Pages and download have one queue.
+        found["forecast"] = 'buffer = "2000p"\nregulator = { kind = "forecast", scope = "queue" }'
     return found
 
 

@@ -197,3 +197,27 @@ sender = "sack"
     let (goodput, wait) = beside_the_queue_alone(text);
     assert!(goodput > 0.985 && wait < 0.2, "{goodput} {wait}");
 }
+
+/// Pages of 60 kB beside a download, one after the other: median and p95 of their time, ms.
+fn page_times(sets: &[&str]) -> [f64; 2] {
+    let page = "[[flow]]\nsender = \"cubic\"\n\
+        workload = { kind = \"ftp\", size = \"60kB\", interval = \"e(3s)\", interval_from = \"end\" }\n";
+    let result = with(&format!("{DRIVING}{page}"), sets);
+    let times = &result.transfers[0].latency_ms;
+    [times.p50.unwrap(), times.p95.unwrap()]
+}
+
+#[test]
+fn a_page_beside_a_download_takes_no_longer_than_before_codel_or_drop_tail() {
+    for wire in ["1ms", "20ms"] {
+        let delay = format!("path.delay={wire}");
+        let forecast = page_times(&[&delay, "edge.regulator=forecast"]);
+        let codel = page_times(&[&delay, "edge.queue=codel", "edge.buffer=1000p"]);
+        let drop_tail = page_times(&[&delay, "edge.buffer=200p"]);
+        assert!(
+            forecast[0] <= codel[0].min(drop_tail[0]),
+            "{wire}: {forecast:?} of {codel:?}, {drop_tail:?}"
+        );
+        assert!(forecast[1] < drop_tail[1] / 2.0, "{wire}: {forecast:?} of {drop_tail:?}");
+    }
+}

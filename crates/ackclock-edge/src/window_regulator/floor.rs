@@ -50,7 +50,7 @@ impl Floor {
 
     /// A further edge is told.
     pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq) {
-        self.source.on_told(now, before, edge);
+        self.source.on_told(now, before, edge, None);
     }
 }
 

@@ -71,8 +71,10 @@ pub(super) struct Source {
     awaited: Option<(Seq, Time)>,
     /// The end of the data that came.
     highest: Option<Seq>,
-    /// Edges told, and when: the source of data that comes now had heard of the first.
-    edges: VecDeque<(Time, Seq)>,
+    /// Edges told, when, and the end of what had left the queue: the source of data that comes now had heard of the first.
+    edges: VecDeque<(Time, Seq, Option<Seq>)>,
+    /// Bytes beyond what had left the queue that the source sent, of late; `None` before anything showed it.
+    used: Option<f64>,
     /// Bytes that the source might have sent and did not, smoothed; `None` before anything showed it.
     unused: Option<f64>,
     /// Data that is not acknowledged to the source: its end, and when it came.
@@ -102,6 +104,11 @@ impl Source {
         self.unused
     }
 
+    /// Bytes that it had in the queue and on the wire, the most of late, where that has shown.
+    pub(super) fn used(&self) -> Option<f64> {
+        self.used
+    }
+
     /// The end of the data that came.
     pub(super) fn highest(&self) -> Option<Seq> {
         self.highest
@@ -128,9 +135,9 @@ impl Source {
         if after <= wired + wired / 8 + JITTER { Arrival::Called } else { Arrival::New }
     }
 
-    /// A further edge is told.
-    pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq) {
-        self.edges.push_back((now, edge));
+    /// A further edge is told, when what is before `left` has left the queue, where that is known.
+    pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq, left: Option<Seq>) {
+        self.edges.push_back((now, edge, left));
         if self.awaited.is_none() {
             self.awaited = Some((before, now));
         }
@@ -165,12 +172,17 @@ impl Source {
     fn notice_unused(&mut self, now: Time, end: Seq) {
         let wired = self.wired();
         let heard = wired + wired / 8;
-        while self.edges.get(1).is_some_and(|(told, _)| now.since(*told) >= heard) {
+        while self.edges.get(1).is_some_and(|(told, ..)| now.since(*told) >= heard) {
             self.edges.pop_front();
         }
-        if let Some((_, edge)) = self.edges.front().filter(|(told, _)| now.since(*told) >= heard) {
+        if let Some((_, edge, left)) = self.edges.front().filter(|(told, ..)| now.since(*told) >= heard) {
             let unused = self.unused.get_or_insert_default();
             *unused += (f64::from(edge.since(end)) - *unused) / 8.0;
+            if let Some(left) = left {
+                let used = f64::from(end.since(*left));
+                let before = self.used.unwrap_or(used);
+                self.used = Some(used.max(before + (used - before) / 8.0));
+            }
         }
     }
 }
@@ -187,18 +199,18 @@ mod tests {
     fn the_wire_is_from_an_edge_to_the_data_that_needed_it() {
         let mut source = Source::default();
         assert_eq!(source.wired(), UNKNOWN);
-        source.on_told(at(0), Seq(0), Seq(5000));
+        source.on_told(at(0), Seq(0), Seq(5000), None);
         source.on_data(at(30), Seq(1000));
         assert_eq!(source.wired(), Span::from_millis(30));
-        source.on_told(at(40), Seq(5000), Seq(6000));
-        source.on_told(at(50), Seq(6000), Seq(7000));
+        source.on_told(at(40), Seq(5000), Seq(6000), None);
+        source.on_told(at(50), Seq(6000), Seq(7000), None);
         // Up to 5000 it had been told before; 6000 is the answer to what was told at 40.
         source.on_data(at(55), Seq(5000));
         source.on_data(at(62), Seq(6000));
         assert_eq!(source.wired(), Span::from_millis(22));
         // The route becomes longer: the least of the last 10 to 20 s counts.
         for second in [1, 11, 21, 31] {
-            source.on_told(at(1000 * second), Seq(7000), Seq(8000));
+            source.on_told(at(1000 * second), Seq(7000), Seq(8000), None);
             source.on_data(at(1000 * second + 50), Seq(7000 + second as u32));
         }
         assert_eq!(source.wired(), Span::from_millis(50));
@@ -216,16 +228,31 @@ mod tests {
     #[test]
     fn unused_is_what_was_told_a_round_trip_ago_and_not_sent() {
         let mut source = Source::default();
-        source.on_told(at(0), Seq(0), Seq(1000));
+        source.on_told(at(0), Seq(0), Seq(1000), None);
         source.on_data(at(8), Seq(1000));
-        source.on_told(at(10), Seq(1000), Seq(9000));
-        source.on_told(at(20), Seq(9000), Seq(20_000));
+        source.on_told(at(10), Seq(1000), Seq(9000), None);
+        source.on_told(at(20), Seq(9000), Seq(20_000), None);
         // 8 ms and an eighth after 10: it had heard of 9000. An eighth of 7000.
         source.on_data(at(20), Seq(2000));
         assert_eq!(source.unused(), Some(875.0));
         // It uses all.
         source.on_data(at(20), Seq(9000));
         assert_eq!(source.unused(), Some(875.0 - 875.0 / 8.0));
+    }
+
+    #[test]
+    fn used_is_what_came_beyond_what_had_left_and_falls_slowly() {
+        let mut source = Source::default();
+        source.on_told(at(0), Seq(0), Seq(1000), Some(Seq(0)));
+        source.on_data(at(8), Seq(1000));
+        assert_eq!(source.used(), None);
+        source.on_told(at(10), Seq(1000), Seq(9000), Some(Seq(500)));
+        source.on_data(at(20), Seq(8500));
+        assert_eq!(source.used(), Some(8000.0));
+        source.on_told(at(30), Seq(9000), Seq(20_000), Some(Seq(8500)));
+        source.on_data(at(40), Seq(9000));
+        // 500 bytes beyond 8500: an eighth of the way.
+        assert_eq!(source.used(), Some(8000.0 - 7500.0 / 8.0));
     }
 
     #[test]

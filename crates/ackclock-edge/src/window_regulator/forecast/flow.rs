@@ -6,6 +6,7 @@ use ackclock_core::{Flags, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView};
 
 use super::air::Air;
+use super::shares::Share;
 use super::{Config, Shared};
 use crate::Output;
 use crate::window_regulator::dequeued::{AckKind, Count};
@@ -48,8 +49,8 @@ pub(super) struct Flow {
     advanced: Time,
     /// The newest ACK of the mobile.
     newest: Option<Seq>,
-    /// When data last came.
-    active: Option<Time>,
+    /// Its place among those that share the link.
+    share: Share,
     /// Bytes of window updates that may be made.
     credit: f64,
     /// Bytes by which the edge told is behind the one to tell, in the mean.
@@ -70,7 +71,7 @@ impl Flow {
             passed: None,
             advanced: Time::ZERO,
             newest: None,
-            active: None,
+            share: Share::default(),
             credit: 0.0,
             untold: 0.0,
             horizon: None,
@@ -116,17 +117,31 @@ impl Flow {
         }
         if anew {
             let source = Source::answering(now, &self.source);
-            *self = Self { source, active: self.active, ..Self::new(&shared.config) };
+            *self = Self { source, share: self.share, ..Self::new(&shared.config) };
         }
         self.advertiser.on_data(now, segment, view);
-        if segment.has_data() && !anew {
-            shared.link.on_active(now, self.active.replace(now));
-            if self.source.on_data(now, segment.end()) != Arrival::Again {
-                let payload = self.advertiser.accounts.payload();
-                let allowed = (self.budget(now, shared) / 4).max(UNUSED * payload);
-                self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
-            }
+        if anew {
+            shared.shares.on_begun(now, &mut self.share, self.advertiser.accounts.payload());
+        } else if segment.has_data() {
+            self.on_payload(now, segment, shared);
         }
+        if segment.flags.intersects(Flags::FIN) {
+            shared.shares.on_ended(now, &mut self.share);
+        }
+    }
+
+    /// Data comes that is no SYN.
+    fn on_payload(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
+        let newest = self.newest;
+        let acknowledged = |highest: Seq| newest.is_some_and(|newest| highest.at_or_before(newest));
+        let all_acknowledged = self.source.highest().is_none_or(acknowledged);
+        self.share.on_data(now, segment.payload.into(), all_acknowledged);
+        if self.source.on_data(now, segment.end()) != Arrival::Again {
+            let payload = self.advertiser.accounts.payload();
+            let allowed = (self.budget(now, shared) / 4).max(UNUSED * payload);
+            self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
+        }
+        shared.shares.on_heard(now, &mut self.share, self.source.used());
     }
 
     pub(super) fn on_queued(&mut self, segment: &Segment) {
@@ -157,6 +172,10 @@ impl Flow {
             return;
         }
         let kind = self.advertiser.accounts.on_ack(&ack, view);
+        self.share.on_ack(now);
+        if self.share.is_young() {
+            shared.shares.on_heard(now, &mut self.share, self.source.used());
+        }
         self.air.on_ack(now, ack.ack);
         self.newest = Some(self.newest.map_or(ack.ack, |newest| newest.max(ack.ack)));
         self.notice_loss(&ack, kind);
@@ -225,22 +244,27 @@ impl Flow {
         {
             return 0;
         }
-        let flows = shared.link.flows();
+        let flows = shared.shares.flows();
         let packets = f64::from(shared.config.reserve) / f64::from(flows).sqrt();
         let most = self.advertiser.accounts.payload() * packets.max(2.0) as u32;
-        let budgets = self.budget(now, shared).saturating_mul(flows);
+        let budgets = self.total(now, shared) + self.untold * f64::from(flows);
+        let budgets = (budgets as u32).max(self.advertiser.least().saturating_mul(flows));
         self.advertiser.accounts.buffer().map_or(most, |buffer| most.min(buffer.saturating_sub(budgets)))
     }
 
     /// `B(t)`: bytes of payload for this flow, in the queue and on the wire. What stays untold comes on top, so that the edge
     /// told is right in the mean.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
+        let total = self.total(now, shared);
+        ((shared.shares.of(&self.share, total) + self.untold) as u32).max(self.advertiser.least())
+    }
+
+    /// What all flows have together.
+    fn total(&self, now: Time, shared: &mut Shared) -> f64 {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
-        let link = shared.link.forecast(shared.seen(now), horizon, self.air.span())
-            + f64::from(shared.config.packets) * payload;
-        let budget = (link / f64::from(shared.link.flows()) + self.untold) as u32;
-        budget.max(self.advertiser.least())
+        shared.link.forecast(shared.seen(now), horizon, self.air.span())
+            + f64::from(shared.config.packets) * payload
     }
 
     /// Whether the buffer is too small to spare: one that does not hold two round trips of what the link usually serves, and the
@@ -250,7 +274,7 @@ impl Flow {
         let Some(buffer) = self.advertiser.accounts.buffer().filter(|_| !shared.observed) else {
             return false;
         };
-        let told = shared.link.flows().saturating_mul(self.advertiser.least());
+        let told = shared.shares.flows().saturating_mul(self.advertiser.least());
         let always = told.max(self.advertiser.accounts.window_of(shared.config.packets));
         f64::from(buffer) < 2.0 * shared.link.usually_in(self.round_trip()) + f64::from(always)
     }
@@ -263,7 +287,7 @@ impl Flow {
         }
         // What leaves an observed queue in a loop is not in it.
         let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
-        let leaves = (leaves / f64::from(shared.link.flows())) as u32;
+        let leaves = (leaves / f64::from(shared.shares.flows())) as u32;
         let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
         let budget = self.budget(now, shared);
         (self.advertiser.accounts.edge_at(budget.min(most)), Some(budget))
@@ -277,7 +301,8 @@ impl Flow {
         if let Some(told) = self.advertiser.law.edge()
             && before.is_none_or(|before| told.after(before))
         {
-            self.source.on_told(now, before.unwrap_or(ack.ack), told);
+            let left = self.advertiser.accounts.edge_at(0);
+            self.source.on_told(now, before.unwrap_or(ack.ack), told, left);
         }
         if !ack.is_made() {
             let bytes = f64::from(ack.header);
@@ -356,6 +381,6 @@ impl Flow {
     pub(super) fn close(&mut self, now: Time, shared: &mut Shared) {
         self.release_all(now, shared);
         self.advertiser.accounts.on_idle();
-        shared.link.on_gone(now, self.active);
+        shared.shares.on_ended(now, &mut self.share);
     }
 }

@@ -30,9 +30,6 @@ const SETTLING: f64 = 6.0;
 const USUALLY: f64 = 10.0;
 /// A pause that teaches is at most this much longer than a round trip: what lasts longer is the source's.
 const SLACK: Span = Span::from_millis(40);
-/// Flows share the link that sent data in the last `SLOTS` times `SLOT`.
-const SLOT: Span = Span::from_millis(250);
-const SLOTS: usize = 8;
 
 /// What one link did lately, seen from all flows that share it.
 #[derive(Debug)]
@@ -54,7 +51,6 @@ pub(super) struct LinkState {
     rate: f64,
     rated: Time,
     usual: Usual,
-    active: Active,
 }
 
 /// What had been served, and how long the link had been idle, by an instant.
@@ -79,7 +75,6 @@ impl LinkState {
             rate: 0.0,
             rated: Time::ZERO,
             usual: Usual::default(),
-            active: Active::default(),
         }
     }
 
@@ -116,21 +111,6 @@ impl LinkState {
     /// It need not have: the source would have sent more, where all that is sent takes `round_trip` to call forth more.
     pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span) {
         self.learn((1.0 - self.idle_share) * pause.min(round_trip + SLACK).as_secs_f64());
-    }
-
-    /// A flow sends data that was last active at `before`.
-    pub(super) fn on_active(&mut self, now: Time, before: Option<Time>) {
-        self.active.note(now, before);
-    }
-
-    /// A flow has ended that was last active at `before`.
-    pub(super) fn on_gone(&mut self, now: Time, before: Option<Time>) {
-        self.active.forget(now, before);
-    }
-
-    /// Flows that share the link.
-    pub(super) fn flows(&self) -> u32 {
-        self.active.total.max(1)
     }
 
     /// Bytes of payload that it is expected to serve within `horizon`, from the telling of a window to its effect. Where that
@@ -218,36 +198,6 @@ impl Usual {
     /// Bytes a second. The first packets show little.
     fn rate(&self) -> f64 {
         self.served / (self.busy + GRAIN.as_secs_f64())
-    }
-}
-
-/// How many flows sent data of late, counted by the slot in which each did last.
-#[derive(Debug, Default)]
-struct Active {
-    slot: u64,
-    counts: [u32; SLOTS],
-    total: u32,
-}
-
-impl Active {
-    /// A flow that was last active at `before` is active.
-    fn note(&mut self, now: Time, before: Option<Time>) {
-        self.forget(now, before);
-        self.counts[self.slot as usize % SLOTS] += 1;
-        self.total += 1;
-    }
-
-    /// A flow that was last active at `before` counts no more.
-    fn forget(&mut self, now: Time, before: Option<Time>) {
-        let slot = |time: Time| time.as_nanos() / SLOT.as_nanos();
-        for old in (self.slot + 1..=slot(now)).take(SLOTS) {
-            self.total -= std::mem::take(&mut self.counts[old as usize % SLOTS]);
-        }
-        self.slot = slot(now);
-        if let Some(old) = before.map(slot).filter(|old| old + SLOTS as u64 > self.slot) {
-            self.counts[old as usize % SLOTS] -= 1;
-            self.total -= 1;
-        }
     }
 }
 
@@ -388,22 +338,5 @@ mod tests {
         serve(&mut link, 5100, 5200, 10);
         let usual = link.usually_in(Span::from_secs(1));
         assert!((usual - 95_000.0).abs() < 500.0, "{usual}");
-    }
-
-    #[test]
-    fn flows_count_for_two_seconds() {
-        let mut link = LinkState::new(0.01, 0.5);
-        link.on_active(at(100), None);
-        link.on_active(at(100), None);
-        assert_eq!(link.flows(), 2);
-        link.on_active(at(1900), Some(at(100)));
-        assert_eq!(link.flows(), 2);
-        link.on_active(at(2400), Some(at(1900)));
-        assert_eq!(link.flows(), 1, "the other sent data 2.3 s ago");
-        link.on_active(at(60_000), Some(at(100)));
-        assert_eq!(link.flows(), 1);
-        link.on_gone(at(60_000), Some(at(60_000)));
-        link.on_gone(at(60_000), Some(at(2400)));
-        assert_eq!((link.active.total, link.flows()), (0, 1));
     }
 }

@@ -7,7 +7,7 @@
 //! ## What it does
 //! The right edge told to a source is what left the queue and `B(t)` more, as under `wrd`. There `B` is the buffer; here it
 //! is what the link is expected to serve until the answer to that edge comes, shared by the flows that send:
-//! `B = (g r (W + delay) + packets) / flows`. `r` is the largest of the rates over several windows of time (`link_state.rs`),
+//! `B = (g r (W + delay) + packets) / flows`, but that flows which have sent little go before the others (`shares.rs`). `r` is the largest of the rates over several windows of time (`link_state.rs`),
 //! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` rises with time in which the
 //! link stood idle and falls with what it served, so that in the long run it is idle for the share `idle` of the time: more
 //! of that costs goodput, less costs delay. Where it rises, part of the time that ACKs take over the air (`air.rs`) is added
@@ -31,13 +31,14 @@
 //! None; it is the source.
 //!
 //! ## Validation
-//! The rate, the gain, the round trip and the timer by hand (tests of `link_state.rs` and `source.rs`), sequences of segments
+//! The rate, the gain, the shares, the round trip and the timer by hand (tests of `link_state.rs`, `shares.rs` and `source.rs`), sequences of segments
 //! (`tests.rs`), the right edge under random traffic (`tests/windows.rs`), and whole systems over synthetic recordings, cells
 //! and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
 
 mod air;
 mod flow;
 mod link_state;
+mod shares;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -50,6 +51,7 @@ use super::law;
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 use flow::Flow;
 use link_state::LinkState;
+use shares::Shares;
 
 /// The window that a source is told is what the link is expected to serve until its answer comes.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -137,6 +139,7 @@ impl RegulatorConfig for Config {
 struct Shared {
     config: Config,
     link: LinkState,
+    shares: Shares,
     /// Packets of all flows in the queue.
     inside: usize,
     /// The queue is somebody else's, and what is known of it comes by observations.
@@ -166,6 +169,7 @@ impl Forecast {
             shared: Shared {
                 config,
                 link,
+                shares: Shares::default(),
                 inside: 0,
                 observed: false,
                 late: Span::ZERO,
@@ -250,6 +254,7 @@ impl Shared {
             self.link.on_empty(now);
         } else if let Some(pause) = self.link.on_filled(now)
             && flow.is_ruled()
+            && !self.shares.yields()
         {
             self.link.on_missed(pause, flow.round_trip());
         }
