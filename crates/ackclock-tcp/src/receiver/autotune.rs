@@ -294,6 +294,7 @@ mod tests {
         }
         assert_eq!(tune.free(ms(at + 10)), told(81_920 - 3 * 1440));
         assert!(!tune.offers_as_much(ms(at + 10)));
+        assert_eq!(tune.free(tune.reads_until()), told(80_480), "what is acknowledged once it is read");
         assert!(tune.offers_as_much(ms(at + 11)), "it has been read");
     }
 

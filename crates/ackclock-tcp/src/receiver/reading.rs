@@ -23,7 +23,7 @@ impl Reading {
     /// More has come at `now` than the `delivered` bytes before: unless the program is on its way, it is woken.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time, delivered: u64) {
-        if now > self.until {
+        if now >= self.until {
             *self = Self { until: now + WAKES, read: delivered };
         }
     }
@@ -31,7 +31,7 @@ impl Reading {
     /// When the program has read what waited of the `delivered` bytes, and how much was read before; `None` where nothing waited, where it
     /// waits still at `now`, and where this was told.
     pub(super) fn finished(&mut self, now: Time, delivered: u64) -> Option<(Time, u64)> {
-        if now <= self.until || self.read == delivered {
+        if now < self.until || self.read == delivered {
             return None;
         }
         Some((self.until, std::mem::replace(&mut self.read, delivered)))
@@ -45,7 +45,7 @@ impl Reading {
     /// How much of the `delivered` bytes waits at `now`.
     #[inline]
     pub(super) fn unread(&self, now: Time, delivered: u64) -> u32 {
-        if now > self.until { 0 } else { u32::try_from(delivered - self.read).unwrap_or(u32::MAX) }
+        if now >= self.until { 0 } else { u32::try_from(delivered - self.read).unwrap_or(u32::MAX) }
     }
 }
 
@@ -61,13 +61,13 @@ mod tests {
     fn what_comes_until_the_program_has_read_is_read_together() {
         let mut reading = Reading::default();
         let mut delivered = 0;
-        let seen = [1000, 1050, 1100, 1101, 1202].map(|now| {
+        let seen = [1000, 1050, 1099, 1100, 1201].map(|now| {
             reading.on_data(at(now), delivered);
             delivered += 10;
             (reading.unread(at(now), delivered), reading.until())
         });
         assert_eq!(seen.map(|(unread, _)| unread), [10, 20, 30, 10, 10]);
-        assert_eq!(seen.map(|(_, until)| until), [1100, 1100, 1100, 1201, 1302].map(at));
-        assert_eq!(reading.unread(at(1303), delivered), 0);
+        assert_eq!(seen.map(|(_, until)| until), [1100, 1100, 1100, 1200, 1301].map(at));
+        assert_eq!(reading.unread(at(1301), delivered), 0);
     }
 }
