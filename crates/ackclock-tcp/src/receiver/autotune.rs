@@ -120,7 +120,8 @@ impl Autotune {
     pub(super) fn free(&self, now: Time) -> u32 {
         let waits = u64::from(self.held) + u64::from(self.reading.unread(now, self.delivered));
         let free = self.threshold.min(self.clamp.saturating_sub(memory(waits)));
-        free.next_multiple_of(1 << self.scale)
+        let rest = (1 << self.scale) - 1;
+        (free + rest) & !rest
     }
 
     /// Whether the window would be as large as it is although data waits to be read at `now`.

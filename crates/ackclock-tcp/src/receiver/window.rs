@@ -90,5 +90,5 @@ impl Receiver {
 
 /// The window field that says at least `bytes`.
 fn field(bytes: u32, scale: u8) -> u16 {
-    u16::try_from(u64::from(bytes).div_ceil(1 << scale)).unwrap_or(u16::MAX)
+    u16::try_from((u64::from(bytes) + (1 << scale) - 1) >> scale).unwrap_or(u16::MAX)
 }
