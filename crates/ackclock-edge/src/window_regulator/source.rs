@@ -77,6 +77,10 @@ pub(super) struct Source {
     used: Option<f64>,
     /// Bytes that the source might have sent and did not, smoothed; `None` before anything showed it.
     unused: Option<f64>,
+    /// Bytes that the newest data left of it.
+    spare: Option<u32>,
+    /// The source paces: what it does not send at once says nothing of the wire.
+    keeps: bool,
     /// Data that is not acknowledged to the source: its end, and when it came.
     arrivals: VecDeque<(Seq, Time)>,
     /// Smoothed round-trip time and its variation, seconds.
@@ -109,6 +113,16 @@ impl Source {
         self.used
     }
 
+    /// Whether the newest data left no room for another packet of so many bytes.
+    pub(super) fn fills(&self, payload: u32) -> bool {
+        self.spare.is_some_and(|spare| spare < payload)
+    }
+
+    /// From now on only shorter round trips count, or all again.
+    pub(super) const fn keep_wire(&mut self, keeps: bool) {
+        self.keeps = keeps;
+    }
+
     /// The end of the data that came.
     pub(super) fn highest(&self) -> Option<Seq> {
         self.highest
@@ -130,7 +144,9 @@ impl Source {
         let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) else { return Arrival::New };
         self.awaited = None;
         let after = now.since(told);
-        self.wired.note(now, after);
+        if !self.keeps || after < self.wired() {
+            self.wired.note(now, after);
+        }
         let wired = self.wired();
         if after <= wired + wired / 8 + JITTER { Arrival::Called } else { Arrival::New }
     }
@@ -176,6 +192,7 @@ impl Source {
             self.edges.pop_front();
         }
         if let Some((_, edge, left)) = self.edges.front().filter(|(told, ..)| now.since(*told) >= heard) {
+            self.spare = Some(edge.since(end));
             let unused = self.unused.get_or_insert_default();
             *unused += (f64::from(edge.since(end)) - *unused) / 8.0;
             if let Some(left) = left {

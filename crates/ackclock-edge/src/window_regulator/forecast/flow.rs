@@ -6,6 +6,7 @@ use ackclock_core::{Flags, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView};
 
 use super::air::Air;
+use super::pace::Pace;
 use super::shares::Share;
 use super::{Config, Shared};
 use crate::Output;
@@ -21,7 +22,6 @@ const LIFELINE: f64 = 0.7;
 const LEAST_LIFELINE: f64 = 0.02;
 /// A source that leaves more packets than this, and more than a quarter of its budget unused, is not ruled by the window.
 const UNUSED: u32 = 3;
-
 /// The share of its budget of which a source is short when it is told at once, while ACKs are kept or many copies may be
 /// made; the fewer may, the nearer to all of it, so that some are left for when no ACK comes.
 const SHORT: f64 = 0.25;
@@ -37,6 +37,7 @@ pub(super) struct Flow {
     advertiser: Advertiser,
     source: Source,
     air: Air,
+    pace: Pace,
     /// Whether the source sends what the window lets it; a congestion window or a pace rules it otherwise.
     ruled: bool,
     /// What is outstanding at the source while it repairs a loss.
@@ -65,6 +66,7 @@ impl Flow {
             advertiser: Advertiser::new(Count::Exact, config.min_window, config.assumed_scale),
             source: Source::default(),
             air: Air::default(),
+            pace: Pace::default(),
             ruled: false,
             repairs: None,
             held: VecDeque::new(),
@@ -100,7 +102,7 @@ impl Flow {
 
     /// Whether the source sends what the window lets it.
     pub(super) fn is_ruled(&self) -> bool {
-        self.ruled
+        self.ruled && !self.pace.is_paced()
     }
 
     /// What is told takes so long to come to effect at the queue that is observed.
@@ -140,8 +142,18 @@ impl Flow {
             let payload = self.advertiser.accounts.payload();
             let allowed = (self.budget(now, shared) / 4).max(UNUSED * payload);
             self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
+            self.notice_pace(now, payload, shared);
         }
         shared.shares.on_heard(now, &mut self.share, self.source.used());
+    }
+
+    /// Whether the source paces. What comes to a queue that is only observed shows no pace.
+    fn notice_pace(&mut self, now: Time, payload: u32, shared: &mut Shared) {
+        if !shared.observed {
+            let served = shared.link.served_in(now, Span::from_secs(1));
+            self.pace.on_packet(now, f64::from(payload) / served.max(1.0), self.source.fills(payload));
+            self.source.keep_wire(self.pace.is_paced());
+        }
     }
 
     pub(super) fn on_queued(&mut self, segment: &Segment) {
@@ -238,7 +250,7 @@ impl Flow {
         let blind = shared.observed || shared.inside == 0;
         if shared.config.reserve == 0
             || blind
-            || !self.ruled
+            || !self.is_ruled()
             || self.repairs.is_some()
             || self.lets_go(shared)
         {
@@ -256,7 +268,8 @@ impl Flow {
     /// told is right in the mean.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
         let total = self.total(now, shared);
-        ((shared.shares.of(&self.share, total) + self.untold) as u32).max(self.advertiser.least())
+        ((self.pace.leash() * shared.shares.of(&self.share, total) + self.untold) as u32)
+            .max(self.advertiser.least())
     }
 
     /// What all flows have together.

@@ -21,6 +21,7 @@
 //! in an outage they are spent one packet at a time, each before the source's timer runs out. Where none is kept, a copy of
 //! the last ACK tells the edge; the fewer copies may be made, the further behind the source must be. From a source that its
 //! own window or pace rules, or that repairs a loss, none is kept, and no more than the buffer has room for beside the budget.
+//! A source that paces what it sends (`pace.rs`) gets a longer leash.
 //!
 //! What it looks at is what any box beside a queue can see: arrivals, departures and ACKs, never the rate of the simulated
 //! link. Where the bearer only observes a queue (`observed`), it tells what was served and for how long nothing was, and the whole loop
@@ -38,6 +39,7 @@
 mod air;
 mod flow;
 mod link_state;
+mod pace;
 mod shares;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -254,7 +256,6 @@ impl Shared {
             self.link.on_empty(now);
         } else if let Some(pause) = self.link.on_filled(now)
             && flow.is_ruled()
-            && !self.shares.yields()
         {
             self.link.on_missed(pause, flow.round_trip());
         }

@@ -3,7 +3,7 @@
 //! A flow that has sent little, a page or the beginning of something longer, is young. Young flows share the whole as if no
 //! others were there. What they are about to send is taken from what the others are told, who share the rest: from the answer
 //! to the mobile's SYN on a first window, then twice what was used in the last round trip, and after their last data nothing.
-//! A flow that is alone has all, young or not.
+//! Where most flows are young, as when many begin together, all share alike; a flow that is alone has all.
 
 use ackclock_core::{Span, Time};
 
@@ -88,15 +88,11 @@ impl Shares {
         self.all.flows.max(1)
     }
 
-    /// Whether flows are held back for young ones.
-    pub(super) fn yields(&self) -> bool {
-        self.all.kept > 0 && self.all.young < self.all.flows
-    }
-
     /// Bytes that a flow may have of `total`.
     pub(super) fn of(&self, share: &Share, total: f64) -> f64 {
         let Row { flows, young, kept } = self.all;
         match share.noted {
+            _ if 2 * young > flows => total / f64::from(self.flows()),
             Some(noted) if noted.is_young => total / f64::from(young.max(1)),
             _ => (total - kept as f64).max(0.0) / f64::from((flows - young).max(1)),
         }
@@ -202,7 +198,6 @@ mod tests {
         let (mut shares, mut long, mut page) = (Shares::default(), old(), Share::default());
         hear(&mut shares, 100, &mut long, 0.0);
         shares.on_begun(at(100), &mut page, 500);
-        assert!(shares.yields());
         assert_eq!(shares.of(&page, 12_000.0), 12_000.0);
         assert_eq!(shares.of(&long, 12_000.0), 7000.0, "ten packets are to come");
         hear(&mut shares, 110, &mut page, 10_000.0);
@@ -210,24 +205,24 @@ mod tests {
         // Between 0.75 and 1 s after it was heard of nothing is kept for it any more.
         hear(&mut shares, 1100, &mut long, 0.0);
         assert_eq!(shares.of(&long, 12_000.0), 12_000.0);
-        // Two young ones share alike.
+        // Where most are young, all share alike.
         let mut second = Share::default();
         shares.on_begun(at(1120), &mut second, 500);
-        assert_eq!(shares.of(&second, 12_000.0), 6000.0);
+        assert_eq!((shares.of(&second, 12_000.0), shares.of(&long, 12_000.0)), (4000.0, 4000.0));
         // With its last data a page has what it wanted.
         shares.on_ended(at(1130), &mut page);
         shares.on_ended(at(1130), &mut second);
         hear(&mut shares, 1140, &mut page, 10_000.0);
-        assert_eq!((shares.yields(), shares.of(&long, 12_000.0)), (false, 12_000.0));
+        assert_eq!(shares.of(&long, 12_000.0), 12_000.0);
     }
 
     #[test]
     fn young_flows_alone_share_alike() {
         let (mut shares, mut one, mut other) = (Shares::default(), Share::default(), Share::default());
         shares.on_begun(at(0), &mut one, 500);
-        assert_eq!((shares.yields(), shares.of(&one, 12_000.0)), (false, 12_000.0));
+        assert_eq!(shares.of(&one, 12_000.0), 12_000.0);
         shares.on_begun(at(0), &mut other, 500);
-        assert_eq!((shares.yields(), shares.of(&one, 12_000.0)), (false, 6000.0));
+        assert_eq!(shares.of(&one, 12_000.0), 6000.0);
     }
 
     #[test]
