@@ -150,8 +150,9 @@ impl Flow {
     /// Whether the source paces. What comes to a queue that is only observed shows no pace.
     fn notice_pace(&mut self, now: Time, payload: u32, shared: &mut Shared) {
         if !shared.observed {
-            let served = shared.link.served_in(now, Span::from_secs(1));
-            self.pace.on_packet(now, f64::from(payload) / served.max(1.0), self.source.fills(payload));
+            let time = f64::from(payload) / shared.link.served_in(now, Span::from_secs(1)).max(1.0);
+            let share = self.part(now, shared) / f64::from(payload);
+            self.pace.on_packet(now, share, time, self.source.fills(payload));
             self.source.keep_wire(self.pace.is_paced());
         }
     }
@@ -243,8 +244,7 @@ impl Flow {
     }
 
     /// How many bytes the oldest ACK kept may be behind the newest: less of each flow where there are many, no more than the
-    /// buffer has room for beside the budget, since what is kept may go at once; and none where the link is idle, the window
-    /// does not rule the source, or it repairs a loss.
+    /// buffer has room for, since all may go at once; none where the link is idle, the source is not ruled, or repairs a loss.
     fn reserve(&self, now: Time, shared: &mut Shared) -> u32 {
         // Nobody knows whether an observed link is idle.
         let blind = shared.observed || shared.inside == 0;
@@ -264,12 +264,16 @@ impl Flow {
         self.advertiser.accounts.buffer().map_or(most, |buffer| most.min(buffer.saturating_sub(budgets)))
     }
 
-    /// `B(t)`: bytes of payload for this flow, in the queue and on the wire. What stays untold comes on top, so that the edge
-    /// told is right in the mean.
+    /// `B(t)`: bytes of payload, in the queue and on the wire. What stays untold comes on top: the edge is right in the mean.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
+        let part = self.pace.leash() * self.part(now, shared) + self.untold;
+        (part as u32).max(self.advertiser.least())
+    }
+
+    /// What it has of the whole.
+    fn part(&self, now: Time, shared: &mut Shared) -> f64 {
         let total = self.total(now, shared);
-        ((self.pace.leash() * shared.shares.of(&self.share, total) + self.untold) as u32)
-            .max(self.advertiser.least())
+        shared.shares.of(&self.share, total)
     }
 
     /// What all flows have together.
@@ -280,9 +284,8 @@ impl Flow {
             + f64::from(shared.config.packets) * payload
     }
 
-    /// Whether the buffer is too small to spare: one that does not hold two round trips of what the link usually serves, and the
-    /// packets that are told whatever the rate, either leaves the link idle or overflows. It cannot delay much, and the source
-    /// knows best what to make of it.
+    /// Whether the buffer is too small to spare: one that does not hold two round trips of what the link usually serves, and
+    /// the packets that are told whatever the rate, leaves the link idle or overflows, and cannot delay much.
     fn lets_go(&self, shared: &Shared) -> bool {
         let Some(buffer) = self.advertiser.accounts.buffer().filter(|_| !shared.observed) else {
             return false;
@@ -292,8 +295,7 @@ impl Flow {
         f64::from(buffer) < 2.0 * shared.link.usually_in(self.round_trip()) + f64::from(always)
     }
 
-    /// How far the source may send: what has left the queue, and the budget, at most what the buffer holds; as far as the
-    /// receiver offers where it is let go. The budget with it, where that was asked for.
+    /// How far the source may send, what has left and at most what the buffer holds, and its budget; let go, as offered.
     fn edge(&self, now: Time, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
         if self.lets_go(shared) {
             return (self.advertiser.accounts.edge_at(LARGEST), None);
@@ -328,8 +330,7 @@ impl Flow {
         shared.output.push_back(Output::ToSender(ack));
     }
 
-    /// Tells a further edge where the source is short of a share of its budget: by an ACK that is kept, or else by a copy of
-    /// the last one (RFC 9293 section 3.8.6: a window update).
+    /// Tells a source short of a share of its budget: by an ACK kept, or by a copy of the last (RFC 9293 section 3.8.6).
     fn update(&mut self, now: Time, shared: &mut Shared) {
         let (Some(last), Some(told)) = (self.passed, self.advertiser.law.edge()) else { return };
         if shared.observed {
@@ -360,8 +361,7 @@ impl Flow {
         }
     }
 
-    /// The edge told is behind by so much, at most by what the budget would be if all were told; where the source is let go
-    /// there is no budget.
+    /// The edge told is behind by so much, at most by what the budget would be if all were told; a source let go has none.
     fn note_untold(&mut self, short: u32, budget: Option<u32>) {
         let short = budget.map_or(0.0, |budget| f64::from(short).min(f64::from(budget) - self.untold));
         self.untold += (short - self.untold) / UNTOLD;

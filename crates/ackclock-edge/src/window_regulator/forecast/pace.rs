@@ -10,7 +10,10 @@ use ackclock_core::{Span, Time};
 
 /// A verdict is made so often, of so many packets at least; what was counted before counts half.
 const PERIOD: Span = Span::from_secs(5);
-const LEAST: f64 = 20.0;
+const LEAST: f64 = 100.0;
+/// Packets that a source may have outstanding at least for what it sends to show anything, since with fewer nobody sends
+/// bursts: half a packet more than the five that `forecast` tells where the link serves nothing in a round trip.
+const ROOM: f64 = 5.5;
 /// Packets that follow each other in less than this share of the link's time of a packet are a burst when they are so many.
 const CLOSE: f64 = 0.5;
 const BURST: u32 = 4;
@@ -49,8 +52,13 @@ impl Pace {
         if self.paced { LEASH } else { 1.0 }
     }
 
-    /// A new packet comes. The link takes `time` for one; the packet fills the window, or does not.
-    pub(super) fn on_packet(&mut self, now: Time, time: f64, fills: bool) {
+    /// A new packet comes of a source whose share is so many packets. The link takes `time` for one; it fills the window, or
+    /// does not.
+    pub(super) fn on_packet(&mut self, now: Time, share: f64, time: f64, fills: bool) {
+        if share < ROOM {
+            self.paced = false;
+            return;
+        }
         let close = self.last.replace(now).is_some_and(|last| now.since(last).as_secs_f64() < CLOSE * time);
         self.run = if close { self.run + 1 } else { 1 };
         self.packets += 1.0;
@@ -86,7 +94,7 @@ mod tests {
         let mut now = since;
         for packet in 0..packets {
             now += gaps[packet as usize % gaps.len()];
-            pace.on_packet(Time::from_nanos(now * 1_000_000), 0.01, packet % filling == 0);
+            pace.on_packet(Time::from_nanos(now * 1_000_000), 10.0, 0.01, packet % filling == 0);
         }
         now
     }
@@ -111,6 +119,18 @@ mod tests {
         // A wire spreads them, but nearly every packet fills the window.
         let mut pace = Pace::default();
         sends(&mut pace, 0, 2000, &[10], 1);
+        assert!(!pace.is_paced());
+    }
+
+    #[test]
+    fn a_source_of_a_few_packets_shows_no_pace() {
+        let mut pace = Pace::default();
+        let mut now = sends(&mut pace, 0, 1000, &[10], 2);
+        assert!(pace.is_paced());
+        for _ in 0..1000 {
+            now += 10;
+            pace.on_packet(Time::from_nanos(now * 1_000_000), 5.4, 0.01, false);
+        }
         assert!(!pace.is_paced());
     }
 
