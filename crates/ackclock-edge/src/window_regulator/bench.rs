@@ -289,26 +289,45 @@ fn a_packet_that_the_air_lost_has_left_the_queue() {
     }
 }
 
-/// A source that is 20 ms away from a link that carries a window in no time: a burst each round trip, in which the link is idle.
+/// A source that is 20 ms away from a link that carries a window in no time: a burst each round trip, in which the link is
+/// idle. The bench, what is acknowledged and the right edge, after four of them; three packets are in the queue.
+fn after_bursts(name: &str, floor: bool) -> (Bench, u32, u32) {
+    let table = serde_json::json!({ "kind": name, "floor": floor });
+    let config = REGULATORS.resolve(&table).expect("what the table may say");
+    let context = FlowContext { flow: FlowId(0), user: 0 };
+    let mut bench = Bench::new(config.build(context).expect("none leaves flows alone"), 3);
+    let (mut acked, mut end) = (0, 1);
+    bench.arrive(0);
+    for _ in 0..4 {
+        (acked..end).for_each(|_| bench.depart());
+        acked = end;
+        bench.ack(acked);
+        let windows = bench.sent();
+        end = acked + windows.last().map_or(0, |(_, window)| *window);
+        bench.now += ackclock_core::Span::from_millis(20);
+        // What overflows the test's queue of three is not sent.
+        bench.arrive_all(acked..end.min(acked + 3));
+    }
+    (bench, acked, end)
+}
+
 #[test]
 fn with_a_floor_the_window_grows_where_it_keeps_the_link_idle() {
-    for (name, grows) in ["wrs", "wrd", "wrb"].into_iter().flat_map(|name| [(name, false), (name, true)]) {
-        let table = serde_json::json!({ "kind": name, "floor": grows });
-        let config = REGULATORS.resolve(&table).expect("what the table may say");
-        let context = FlowContext { flow: FlowId(0), user: 0 };
-        let mut bench = Bench::new(config.build(context).expect("none leaves flows alone"), 3);
-        let (mut acked, mut end) = (0, 1);
-        bench.arrive(0);
-        for _ in 0..4 {
-            (acked..end).for_each(|_| bench.depart());
-            acked = end;
-            bench.ack(acked);
-            let windows = bench.sent();
-            end = acked + windows.last().map_or(0, |(_, window)| *window);
-            bench.now += ackclock_core::Span::from_millis(20);
-            // What overflows the test's queue of three is not sent.
-            bench.arrive_all(acked..end.min(acked + 3));
+    for name in ["wrs", "wrd", "wrb"] {
+        for (floor, window) in [(false, 3), (true, 24)] {
+            let (_, acked, end) = after_bursts(name, floor);
+            assert_eq!(end - acked, window, "{name}");
         }
-        assert_eq!(end - acked, if grows { 24 } else { 3 }, "{name}");
+    }
+}
+
+#[test]
+fn where_the_floor_tells_more_than_the_buffer_no_ack_is_held() {
+    for (floor, held) in [(false, 1), (true, 0)] {
+        let (mut bench, acked, _) = after_bursts("wrb", floor);
+        (0..2).for_each(|_| bench.depart());
+        bench.ack(acked + 1);
+        bench.ack(acked + 2);
+        assert_eq!(bench.regulator.held(FlowId(0)), held, "floor = {floor}");
     }
 }

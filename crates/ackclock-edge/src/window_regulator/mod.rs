@@ -123,6 +123,11 @@ impl Advertiser {
         window < self.law.window()
     }
 
+    /// Whether the floor tells the source more than the buffer holds.
+    fn lets_go(&self) -> bool {
+        self.floor.as_ref().is_some_and(|floor| floor.beyond() > 0)
+    }
+
     /// Whether the window of `ack` can be written, and there is a buffer to write it from.
     fn regulates(&self, ack: &Segment) -> bool {
         self.law.applies(ack) && self.accounts.buffer().is_some()

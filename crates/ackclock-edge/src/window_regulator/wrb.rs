@@ -171,10 +171,11 @@ impl WindowRegulator {
         }
     }
 
-    /// Whether holding ACKs no longer helps: the queue is empty, or too many are held.
+    /// Whether holding ACKs no longer helps: the queue is empty, too many are held, or the floor tells more than the buffer
+    /// holds, which what is held would overflow when it goes at once.
     fn is_starving(&self) -> bool {
         let empty = self.advertiser.accounts.queue_is_empty();
-        let full = self.held.len() > MOST_HELD;
+        let full = self.held.len() > MOST_HELD || self.advertiser.lets_go();
         full || empty && (self.config.empty == Empty::Release || self.advertiser.accounts.air_is_empty())
     }
 
