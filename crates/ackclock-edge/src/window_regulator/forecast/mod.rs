@@ -7,7 +7,8 @@
 //! ## What it does
 //! The right edge told to a source is what left the queue and `B(t)` more, as under `wrd`. There `B` is the buffer; here it
 //! is what the link is expected to serve until the answer to that edge comes, shared by the flows that send:
-//! `B = (g r (W + delay) + packets) / flows`, but that flows which have sent little go before the others (`shares.rs`). `r` is the largest of the rates over several windows of time (`link_state.rs`),
+//! `B = (g r (W + delay) + packets) / flows`, but that flows which have sent little go before the others (`shares.rs`).
+//! `r` is the largest of the rates over several windows of time (`link_state.rs`),
 //! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` rises with time in which the
 //! link stood idle and falls with what it served, so that in the long run it is idle for the share `idle` of the time: more
 //! of that costs goodput, less costs delay. Where it rises, part of the time that ACKs take over the air (`air.rs`) is added
@@ -32,7 +33,8 @@
 //! None; it is the source.
 //!
 //! ## Validation
-//! The rate, the gain, the shares, the round trip and the timer by hand (tests of `link_state.rs`, `shares.rs` and `source.rs`), sequences of segments
+//! The rate, the gain, the shares, the pace, the round trip and the timer by hand (tests of `link_state.rs`, `shares.rs`,
+//! `pace.rs` and `source.rs`), sequences of segments
 //! (`tests.rs`), the right edge under random traffic (`tests/windows.rs`), and whole systems over synthetic recordings, cells
 //! and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
 

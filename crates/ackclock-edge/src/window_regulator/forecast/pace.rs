@@ -17,7 +17,7 @@ const ROOM: f64 = 5.5;
 /// Packets that follow each other in less than this share of the link's time of a packet are a burst when they are so many.
 const CLOSE: f64 = 0.5;
 const BURST: u32 = 4;
-/// A source paces where fewer than this share of its packets end a burst, and fewer than that fill the window.
+/// A source paces where fewer than the first share of its packets end a burst, and fewer than the second fill the window.
 const BURSTS: f64 = 0.03;
 const FULL: f64 = 0.95;
 /// Who filled the leash is not asked for so long at first, and for twice as long each time.
