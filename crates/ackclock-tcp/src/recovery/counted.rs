@@ -189,6 +189,10 @@ impl Recovery for Counted {
         self.phase
     }
 
+    fn is_repaired(&self, board: &Scoreboard) -> bool {
+        self.phase != Phase::Open && self.recovery_point == Some(board.una())
+    }
+
     fn has_duplicates(&self) -> bool {
         self.left > 0
     }
@@ -235,11 +239,6 @@ impl Counted {
             self.left = 0;
         }
         Verdict::Partial(Timer::Restart)
-    }
-
-    /// All that was outstanding when repair began is acknowledged, and nothing beyond.
-    fn is_repaired(&self, board: &Scoreboard) -> bool {
-        self.phase != Phase::Open && self.recovery_point == Some(board.una())
     }
 
     fn on_ack_after_timeout(&mut self, ack: &AckFacts, mut point: Seq, board: &Scoreboard) -> Verdict {

@@ -117,6 +117,11 @@ pub trait Recovery: Send {
     /// Where recovery stands.
     fn phase(&self) -> Phase;
 
+    /// Whether all that was outstanding when repair began is acknowledged, while repair goes on until more is.
+    fn is_repaired(&self, _: &Scoreboard) -> bool {
+        false
+    }
+
     /// Whether duplicate acknowledgements hint at a loss.
     fn has_duplicates(&self) -> bool {
         false

@@ -123,7 +123,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// nothing (tcp_any_retrans_done). A timeout during a reduction for an echo is not judged.
     fn is_judged(&self, cause: Congestion) -> bool {
         let linux = || match cause {
-            Congestion::Timeout => self.recovery.phase() != Phase::Open || self.ecn.reacted.is_some(),
+            Congestion::Timeout => {
+                let repairs = self.recovery.phase() != Phase::Open && !self.recovery.is_repaired(&self.board);
+                repairs || self.ecn.reacted.is_some()
+            }
             Congestion::FastRetransmit => self.board.holds_repeated(),
             Congestion::Ecn => false,
         };
@@ -137,8 +140,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let cwnd = self.cc.window();
         let halves_window = self.config.halves == Some(Halves::Cwnd);
         // Linux reduces once until all losses are repaired.
-        let repairs = self.config.stack == Stack::Linux
-            && (self.recovery.phase() == Phase::FastRecovery || self.ecn.reacted.is_some());
+        let unrepaired =
+            self.recovery.phase() == Phase::FastRecovery && !self.recovery.is_repaired(&self.board);
+        let repairs = self.config.stack == Stack::Linux && (unrepaired || self.ecn.reacted.is_some());
         CongestionEvent {
             now,
             cause,
