@@ -19,6 +19,7 @@
 //! ## Validation
 //! Against the definitions of RFC 6675 written out byte by byte, under random blocks (tests below).
 
+mod chunks;
 mod latest;
 mod lost;
 mod runs;
@@ -52,6 +53,8 @@ pub struct Scoreboard {
     above_runs: u32,
     /// How often a segment was found lost, or its repair.
     losses: u32,
+    /// Records that begin a chunk; zero where the sender does not tell.
+    chunks: u32,
 }
 
 /// What a cumulative acknowledgement took away.
@@ -83,6 +86,7 @@ impl Scoreboard {
             above_bytes: 0,
             above_runs: 0,
             losses: 0,
+            chunks: 0,
         }
     }
 
@@ -204,6 +208,9 @@ impl Scoreboard {
     /// `news`.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
+        if self.chunks > 0 {
+            self.free_chunks(ack);
+        }
         let bytes = ack.since(self.una);
         let mut acked = Acked { bytes, delivered: bytes, newest: None, oldest: None };
         let mut marks = Marks::default();

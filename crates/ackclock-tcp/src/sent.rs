@@ -56,6 +56,8 @@ impl Marks {
     pub const SYN: Self = Self(0x20);
     /// It carried PSH when it was sent first.
     pub const PUSHED: Self = Self(0x40);
+    /// It begins what left at once, where the sender keeps that together.
+    pub const BEGINS: Self = Self(0x80);
 
     /// The marks by which the scoreboard counts it.
     pub const COUNTED: Self = Self(0x07);

@@ -683,6 +683,46 @@ fn an_ack_from_before_an_object_was_written_lets_the_send_buffer_not_grow() {
     assert_eq!(script.ack_with(300, 32, &[], window).len(), 10);
 }
 
+impl Script {
+    /// Duplicates from `ms` on, `arrivals` and one for each segment that goes out for them, until none does; what did.
+    fn repeat_ack(&mut self, ms: u64, thousands: u32, mut arrivals: usize) -> Vec<u32> {
+        let mut out = Vec::new();
+        while arrivals > 0 {
+            let more = self.ack(ms + out.len() as u64, thousands, &[]);
+            // What is missing arrives later.
+            arrivals = arrivals + more.iter().filter(|&&segment| segment != thousands).count() - 1;
+            out.extend(more);
+        }
+        out
+    }
+}
+
+#[test]
+fn each_segment_that_leaves_alone_takes_the_memory_of_a_chunk() {
+    let mut script = Script::begun("newreno", 40);
+    // A piece of 65 is written behind the first 40, and leaves one by one.
+    let out = script.repeat_ack(100, 0, 37);
+    assert_eq!((out[..3].to_vec(), out.last()), (vec![40, 41, 0], Some(&104)));
+    // Two thirds of the buffer, 4/3 * 40 * 2304 = 122 880 bytes, must be all that is used. 68 segments are outstanding, of which two
+    // left together: 68 000 + 67 * 832 bytes, and no more is written; ...
+    assert_eq!(script.ack(300, 37, &[]), [37]);
+    // ... then 67 that are each alone, as 38 is sent again without 39: 67 000 + 67 * 832.
+    assert_eq!(script.ack(301, 38, &[])[..2], [38, 105]);
+}
+
+#[test]
+fn the_end_of_a_full_buffer_waits_while_a_part_of_a_segment_is_outstanding() {
+    let mut script = Script::begun("newreno", 10);
+    // A chunk fills the window with 504 bytes.
+    assert_eq!(script.ack_with(100, 2, &[], |ack| ack.window = 594), [10, 11]);
+    let out = script.repeat_ack(101, 2, 9);
+    // 75 000 bytes are written, and the last 496 wait ...
+    assert_eq!(out.last(), Some(&73));
+    // ... until the 504 are acknowledged.
+    assert_eq!(script.ack(300, 11, &[]), [11]);
+    assert_eq!(script.ack(400, 12, &[])[..2], [12, 74]);
+}
+
 /// The stack of Linux with a mobile that repairs what an agent at the edge asks for.
 fn obeying() -> Script {
     let options = json!({ "kind": "sack", "stack": "linux", "timestamps": "off", "nacks": "on" });

@@ -37,6 +37,9 @@ impl Scoreboard {
             0
         };
         let right = if self.is_sacked(index + 1) { self.sent.get(index + 1).run } else { 0 };
+        if self.chunks > 0 {
+            self.gather(index, left, right);
+        }
         let record = self.sent.get_mut(index);
         let (len, marks) = (u32::from(record.len), record.marks);
         record.marks.set(Marks::SACKED);

@@ -63,7 +63,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.past.quiet_since = self.past.sent_at;
             }
             if self.fin == Fin::Sent {
-                self.past.finished_at = Some(now);
+                self.past.finished_at = now;
                 // The FIN takes a number and is no payload.
                 self.past.acknowledged -= 1;
                 self.close_finished();

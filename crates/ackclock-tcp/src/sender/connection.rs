@@ -36,7 +36,8 @@ pub(super) struct Past {
     /// The reduction of which nothing was sent again yet.
     pub(super) unrepaired: Option<Repair>,
     pub(super) acknowledged: u64,
-    pub(super) finished_at: Option<Time>,
+    /// When everything was acknowledged; [`Time::NEVER`] until then.
+    pub(super) finished_at: Time,
     /// When a segment last left, be it for the first time or again.
     pub(super) sent_at: Time,
     /// The same while everything is acknowledged; [`Time::NEVER`] otherwise.

@@ -93,7 +93,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     #[cold]
     fn take_last_fin(&mut self, seg: &Segment) {
         let fin = seg.is_tcp() && seg.flags.intersects(Flags::FIN);
-        if fin && self.past.finished_at.is_some() {
+        if fin && self.past.finished_at != Time::NEVER {
             self.take_peer_data(seg);
         }
     }

@@ -265,7 +265,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             stats: SenderStats::new((timestamps == Switch::On).then_some(0), config.loss_cycle_gap),
             detectors: Detectors::default(),
             undo: undo::build(config.undo.unwrap_or(row.undo), config),
-            past: Past { quiet_since: Time::NEVER, ..Past::default() },
+            past: Past { quiet_since: Time::NEVER, finished_at: Time::NEVER, ..Past::default() },
             initial_window: window_in_bytes(params.initial_window, mss),
             frozen: false,
             repeated: None,
@@ -390,7 +390,7 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
     }
 
     fn finished_at(&self) -> Option<Time> {
-        self.past.finished_at
+        Some(self.past.finished_at).filter(|&time| time != Time::NEVER)
     }
 
     fn stats(&self) -> &SenderStats {

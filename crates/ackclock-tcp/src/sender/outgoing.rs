@@ -9,6 +9,7 @@ use ackclock_core::{Seq, Span, Time};
 use super::TcpSender;
 use crate::cc::{Phase, RenewControl};
 use crate::recovery::{Recovery, Window};
+use crate::sent::{Index, Record};
 use crate::stack::Stack;
 
 /// A chunk is what is paced in this time (sk_pacing_shift), but at least ...
@@ -31,7 +32,7 @@ const AVOIDANCE: u64 = 120;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outgoing {
     /// Where what was sent again ends, while nothing else has left and more may.
-    repeated: Option<Seq>,
+    repeated: Option<Repeated>,
     /// Where the last new segment ends that was less than a full one.
     short: Option<Seq>,
     /// Segments that it is still to have.
@@ -40,6 +41,14 @@ pub(super) struct Outgoing {
     deferred: bool,
     /// One has left since something happened.
     begun: bool,
+}
+
+/// What was sent again last.
+#[derive(Clone, Copy, Debug)]
+struct Repeated {
+    end: Seq,
+    /// It was parted there from the chunk that it belonged to.
+    parted: bool,
 }
 
 impl Outgoing {
@@ -52,7 +61,12 @@ impl Outgoing {
     /// Whether a part of a segment may end what leaves while `una` is the left edge: a chunk is under way, and no part sent before
     /// is outstanding (Nagle's rule as tcp_minshall_check has it).
     pub(super) fn may_end_short(&self, una: Seq) -> bool {
-        self.chunk > 0 && self.short.is_none_or(|end| end.at_or_before(una))
+        self.chunk > 0 && !self.is_short_out(una)
+    }
+
+    /// Whether a part of a segment is outstanding where `una` is the left edge.
+    pub(super) fn is_short_out(&self, una: Seq) -> bool {
+        self.short.is_some_and(|end| end.after(una))
     }
 
     /// A part of a segment leaves, up to `end`.
@@ -60,19 +74,39 @@ impl Outgoing {
         self.short = Some(end);
     }
 
+    /// Whether what leaves next begins a chunk.
+    #[inline]
+    pub(super) fn begins_chunk(&self) -> bool {
+        self.chunk == 0
+    }
+
     /// Nothing more may leave for now.
     pub(super) fn end_chunk(&mut self) {
         self.chunk = 0;
         self.repeated = None;
     }
-
-    /// A segment is sent again, from `seq` to `end`; whether that before it was just sent again too, so that both leave as one chunk.
-    pub(super) fn continues_repeated(&mut self, seq: Seq, end: Seq) -> bool {
-        self.repeated.replace(end) == Some(seq)
-    }
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
+    /// A record is sent again; whether that before it just was too, so that both leave as one chunk.
+    pub(super) fn repeats_in_chunk(&mut self, index: Index, record: &Record) -> bool {
+        let before = self.outgoing.repeated.filter(|before| before.end == record.seq);
+        let parted = self.config.stack == Stack::Linux && self.part_from_chunk(index, before);
+        self.outgoing.repeated = Some(Repeated { end: record.end(), parted });
+        before.is_some()
+    }
+
+    /// What is sent again leaves the chunk that it belonged to, with what was just sent again `before` it; whether it is parted from what
+    /// follows.
+    fn part_from_chunk(&mut self, index: Index, before: Option<Repeated>) -> bool {
+        match before {
+            None => _ = self.board.split(index),
+            Some(before) if before.parted => self.board.join(index),
+            Some(_) => {}
+        }
+        self.board.split(index + 1)
+    }
+
     /// Whether the segment of new data that goes out now ends a chunk of several.
     pub(super) fn ends_chunk(&mut self, window: &Window) -> bool {
         if self.outgoing.chunk == 0 {
@@ -128,7 +162,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn longest_chunk(&self) -> u32 {
         let mss = u32::from(self.mss);
         if let Some(burst) = self.cc.burst() {
-            return burst / mss;
+            return (burst / mss).max(1);
         }
         let (Some(srtt), Some(min_rtt)) = (self.rtt.srtt(), self.rtt.min_rtt()) else { return LEAST };
         let (cwnd, out) = (self.cc.window(), self.board.outstanding());

@@ -109,12 +109,20 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return u32::from(ends && usable > 0);
         }
         if payload <= usable {
-            return payload;
+            let held = payload < u32::from(self.mss) && self.holds_short();
+            return if held { 0 } else { payload };
         }
         // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered. Linux asks that of
         // whole chunks, and fills what is left of the window with the rest of one (tcp_mss_split_point).
         let worthwhile = usable >= self.peer.largest / 2 || self.outgoing.may_end_short(self.board.una());
         if usable > 0 && worthwhile { usable } else { 0 }
+    }
+
+    /// Whether what is left of a full buffer, less than a segment, waits for more: a part of a segment that was sent before is
+    /// outstanding (tcp_nagle_check). The end of an object never does, as if its program had set TCP_NODELAY, as servers do.
+    #[cold]
+    fn holds_short(&self) -> bool {
+        self.buffer.is_full() && self.outgoing.is_short_out(self.board.una())
     }
 
     /// Data comes after a silence. Where that was longer than a timeout the window says nothing of the path any more: it falls
@@ -161,13 +169,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 segment.flags |= Flags::CWR;
             }
         }
-        if self.config.stack == Stack::Linux && self.is_pushed(window, segment.seq, payload) {
+        let linux = self.config.stack == Stack::Linux;
+        let begins_chunk = linux && self.outgoing.begins_chunk();
+        if linux && self.is_pushed(window, segment.seq, payload) {
             segment.flags |= Flags::PSH;
         }
         if payload < u32::from(self.mss) {
             self.outgoing.note_short(segment.seq + payload);
         }
         self.push(now, &mut segment);
+        if begins_chunk {
+            self.board.begin_chunk();
+        }
         out.pass(port, &segment);
     }
 
@@ -210,7 +223,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if record.marks.has(Marks::FIN) {
             segment.flags |= Flags::FIN;
         }
-        let joined = self.outgoing.continues_repeated(record.seq, record.end());
+        let joined = self.repeats_in_chunk(index, &record);
         let last = record.end() == self.board.max() && self.unsent.at_most(1) == 0;
         if record.marks.has(Marks::PUSHED) && (joined || last) {
             segment.flags |= Flags::PSH;
@@ -234,6 +247,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let payload = self.unsent.at_most(usable.min(self.mss.into()));
             let mut segment = self.segment(now, self.board.max(), payload as u16);
             self.push(now, &mut segment);
+            if self.config.stack == Stack::Linux {
+                self.board.begin_chunk();
+            }
             self.recovery.on_window_probe();
             return segment;
         }

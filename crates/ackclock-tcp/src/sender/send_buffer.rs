@@ -8,6 +8,8 @@
 //! What is written is kept in pieces, each as large as the device takes at once but no larger than half of the peer's window
 //! (tcp_xmit_size_goal). Only a new piece asks whether there is room: the last one is filled up in any case, also while its
 //! beginning leaves already. More than half of the peer's window is sent before more is written (forced_push).
+//!
+//! Memory is counted by pieces, and of what was sent by [chunks](crate::scoreboard) as they left and were parted since.
 
 use ackclock_core::Seq;
 
@@ -23,8 +25,6 @@ const HEADERS: u32 = 512;
 const DESCRIPTION: u32 = 256;
 /// Memory of a piece, or of a chunk that was sent, beside its payload.
 const BESIDE: u32 = 832;
-/// Segments of a chunk, as most have them.
-const CHUNK: u32 = 2;
 /// Payload and headers of the largest piece, bytes (GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER).
 const LARGEST_PIECE: u32 = 65_215;
 
@@ -82,6 +82,12 @@ impl SendBuffer {
         self.application == Application::Hears
     }
 
+    /// Whether the application waits for room.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self.application, Application::Waits | Application::Hears)
+    }
+
     /// What of `payload` bytes from `next` on was written.
     #[inline]
     pub(super) fn written(&self, next: Seq, payload: u32) -> u32 {
@@ -99,9 +105,9 @@ impl SendBuffer {
 
 /// What becomes of the buffer while the application writes. Amounts are bytes of payload.
 struct Writing {
-    mss: u32,
-    /// Outstanding, or leaves meanwhile; and what more may leave.
+    /// Outstanding, or leaves meanwhile; in how many chunks; and what more may leave.
     sent: u32,
+    chunks: u32,
     room: u32,
     /// Written and not sent, and of that the last piece.
     unsent: u32,
@@ -113,7 +119,7 @@ struct Writing {
 impl Writing {
     /// Memory in use.
     fn memory(&self, largest: u32) -> u32 {
-        let pieces = self.sent.div_ceil(CHUNK * self.mss) + self.unsent.div_ceil(largest);
+        let pieces = self.chunks + self.unsent.div_ceil(largest);
         self.sent.saturating_add(self.unsent).saturating_add(pieces.saturating_mul(BESIDE))
     }
 
@@ -125,10 +131,11 @@ impl Writing {
         self.left -= bytes;
     }
 
-    /// Of what is written leaves as much as `most`, and the window, allows.
-    fn send(&mut self, most: u32) {
+    /// Of what is written leaves as much as `most`, and the window, allows, in chunks of so many bytes.
+    fn send(&mut self, most: u32, chunk: u32) {
         let bytes = self.unsent.min(self.room).min(most);
         self.sent += bytes;
+        self.chunks += bytes.div_ceil(chunk);
         self.room -= bytes;
         self.unsent -= bytes;
         self.piece = self.piece.min(self.unsent);
@@ -169,9 +176,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let end = next + (writing.sent - self.board.outstanding()) + writing.unsent;
             if writing.left > 0 && end.since(self.buffer.pushed) > self.half_window() {
                 self.buffer.pushed = end;
-                writing.send(u32::MAX);
+                writing.send(u32::MAX, chunk);
             } else if writing.left > 0 && writing.piece == writing.unsent {
-                writing.send(chunk);
+                writing.send(chunk, chunk);
             }
         }
         self.buffer.end = next + (writing.sent - self.board.outstanding()) + writing.unsent;
@@ -203,7 +210,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// The window is not full, or was not between two chunks that leave for one acknowledgement: where the application waits, the buffer
     /// grows.
     pub(super) fn expand_buffer(&mut self) {
-        if !matches!(self.buffer.application, Application::Waits | Application::Hears) {
+        if !self.buffer.is_full() {
             return;
         }
         let (mss, window) = (u32::from(self.mss), self.window().cwnd);
@@ -222,8 +229,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let room =
             if self.cc.pacing_rate().is_some() { 0 } else { free.min(window.limit.saturating_sub(sent)) };
         Writing {
-            mss: window.mss,
             sent,
+            chunks: self.board.chunks(),
             room: room - room % window.mss,
             unsent,
             piece: self.buffer.piece.min(unsent),
