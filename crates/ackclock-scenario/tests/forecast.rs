@@ -219,6 +219,31 @@ sender = "sack"
 }
 
 /// Pages of 60 kB beside a download, one after the other: median and p95 of their time, ms.
+/// 12 downloads within 2 s, whose radio takes 25 times as long as their wire.
+#[test]
+fn downloads_that_begin_together_fill_the_link_from_the_first_seconds() {
+    let text = r#"
+preset = "linux"
+duration = "4s"
+[path]
+delay = "4ms"
+[edge]
+buffer = "500p"
+[edge.down]
+rate = "15Mbit/s"
+delay = "50ms"
+[edge.up]
+rate = "1Mbit/s"
+delay = "50ms"
+[[flow]]
+sender = "cubic"
+count = 12
+stagger = "150ms"
+"#;
+    let (queue, forecast) = (with(text, &[]), with(text, &["edge.regulator=forecast"]));
+    assert!(used(&forecast) > 0.95 * used(&queue), "{} of {}", used(&forecast), used(&queue));
+}
+
 fn page_times(sets: &[&str]) -> [f64; 2] {
     let page = "[[flow]]\nsender = \"cubic\"\n\
         workload = { kind = \"ftp\", size = \"60kB\", interval = \"e(3s)\", interval_from = \"end\" }\n";

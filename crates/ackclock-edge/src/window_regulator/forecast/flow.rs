@@ -7,6 +7,7 @@ use ackclock_link::{Cause, LinkView};
 
 use super::air::Air;
 use super::pace::Pace;
+use super::repair::Repair;
 use super::shares::Share;
 use super::{Config, Shared};
 use crate::Output;
@@ -40,8 +41,7 @@ pub(super) struct Flow {
     pace: Pace,
     /// Whether the source sends what the window lets it; a congestion window or a pace rules it otherwise.
     ruled: bool,
-    /// What is outstanding at the source while it repairs a loss.
-    repairs: Option<Seq>,
+    repair: Repair,
     /// ACKs kept back, in order.
     held: VecDeque<Segment>,
     /// The last ACK that went, as the mobile wrote it.
@@ -68,7 +68,7 @@ impl Flow {
             air: Air::default(),
             pace: Pace::default(),
             ruled: false,
-            repairs: None,
+            repair: Repair::default(),
             held: VecDeque::new(),
             passed: None,
             advanced: Time::ZERO,
@@ -139,22 +139,23 @@ impl Flow {
         let all_acknowledged = self.source.highest().is_none_or(acknowledged);
         self.share.on_data(now, segment.payload.into(), all_acknowledged);
         if self.source.on_data(now, segment.end()) != Arrival::Again {
-            let payload = self.advertiser.accounts.payload();
-            let allowed = (self.budget(now, shared) / 4).max(UNUSED * payload);
-            self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
-            self.notice_pace(now, payload, shared);
+            self.notice_rule(now, shared);
         }
         shared.shares.on_heard(now, &mut self.share, self.source.used());
     }
 
-    /// Whether the source paces. What comes to a queue that is only observed shows no pace.
-    fn notice_pace(&mut self, now: Time, payload: u32, shared: &mut Shared) {
-        if !shared.observed {
+    /// What rules the source: the window that it is told, or what it wants to send. What comes to a queue that is only observed,
+    /// or before its rate is known, shows no pace.
+    fn notice_rule(&mut self, now: Time, shared: &mut Shared) {
+        let (payload, part) = (self.advertiser.accounts.payload(), self.part(now, shared));
+        let allowed = (self.budget_of(part) / 4).max(UNUSED * payload);
+        self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
+        if !shared.observed && shared.link.is_known() {
             let time = f64::from(payload) / shared.link.served_in(now, Span::from_secs(1)).max(1.0);
-            let share = self.part(now, shared) / f64::from(payload);
-            self.pace.on_packet(now, share, time, self.source.fills(payload));
+            self.pace.on_packet(now, part / f64::from(payload), time, self.source.fills(payload));
             self.source.keep_wire(self.pace.is_paced());
         }
+        shared.ruled = if self.is_ruled() { now } else { shared.ruled };
     }
 
     pub(super) fn on_queued(&mut self, segment: &Segment) {
@@ -191,7 +192,7 @@ impl Flow {
         }
         self.air.on_ack(now, ack.ack);
         self.newest = Some(self.newest.map_or(ack.ack, |newest| newest.max(ack.ack)));
-        self.notice_loss(&ack, kind);
+        self.repair.on_ack(&ack, kind, self.source.highest());
         let plain = kind == AckKind::Advance && ack.is_pure_ack() && ack.sack().is_empty();
         if plain
             && self.passed.is_some()
@@ -204,17 +205,6 @@ impl Flow {
             self.pass(now, ack, kind, shared);
         }
         self.release(now, shared);
-    }
-
-    /// From the first sign of a loss until all is acknowledged that was outstanding then, the source repairs it.
-    fn notice_loss(&mut self, ack: &Segment, kind: AckKind) {
-        let hole = ack.sack().iter().any(|block| block.left.after(ack.ack));
-        if self.repairs.is_none() && (hole || kind == AckKind::Duplicate) {
-            self.repairs = self.source.highest();
-        }
-        if self.repairs.is_some_and(|end| end.at_or_before(ack.ack)) {
-            self.repairs = None;
-        }
     }
 
     /// ACKs that the reserve does not need go, and a further edge is told.
@@ -251,7 +241,7 @@ impl Flow {
         if shared.config.reserve == 0
             || blind
             || !self.is_ruled()
-            || self.repairs.is_some()
+            || self.repair.is_under_way()
             || self.lets_go(shared)
         {
             return 0;
@@ -266,8 +256,11 @@ impl Flow {
 
     /// `B(t)`: bytes of payload, in the queue and on the wire. What stays untold comes on top: the edge is right in the mean.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
-        let part = self.pace.leash() * self.part(now, shared) + self.untold;
-        (part as u32).max(self.advertiser.least())
+        self.budget_of(self.part(now, shared))
+    }
+
+    fn budget_of(&self, part: f64) -> u32 {
+        ((self.pace.leash() * part + self.untold) as u32).max(self.advertiser.least())
     }
 
     /// What it has of the whole.
@@ -338,7 +331,7 @@ impl Flow {
         }
         let (Some(edge), budget) = self.edge(now, shared) else { return };
         let short = self.advertiser.reach(&last, edge).since(told);
-        if self.repairs.is_none() {
+        if !self.repair.is_under_way() {
             self.note_untold(short, budget);
         }
         if short < self.advertiser.accounts.payload() {

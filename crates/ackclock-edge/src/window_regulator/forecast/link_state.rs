@@ -19,6 +19,9 @@ const GRAIN: Span = Span::from_millis(10);
 const WINDOWS: [Span; 3] = [Span::from_millis(100), Span::from_millis(500), Span::from_millis(1000)];
 /// A window in which the link was busy for less than this share counts as that share: one packet shows no rate.
 const LEAST_BUSY: f64 = 0.2;
+/// Before the rate is known, so many times what it seems to serve is expected: a source in its slow start doubles what it has
+/// outstanding in a round trip.
+const DOUBLED: f64 = 2.0;
 /// The gain before anything is learnt, and between what it stays.
 const FIRST_GAIN: f64 = 1.25;
 const GAINS: [f64; 2] = [0.25, 4.0];
@@ -26,8 +29,8 @@ const GAINS: [f64; 2] = [0.25, 4.0];
 /// minute, but not so large that the first pauses decide.
 const HASTE: f64 = 30.0;
 const SETTLING: f64 = 6.0;
-/// The usual rate is that of so many seconds of service of late.
-const USUALLY: f64 = 10.0;
+/// The usual rate is that of so many seconds of service of late: of longer than a rate fades for.
+const USUALLY: f64 = 100.0;
 /// A pause that teaches is at most this much longer than a round trip: what lasts longer is the source's.
 const SLACK: Span = Span::from_millis(40);
 
@@ -115,8 +118,11 @@ impl LinkState {
 
     /// Bytes of payload that it is expected to serve within `horizon`, from the telling of a window to its effect. Where that
     /// has left it idle, part of what an ACK takes over the `air` belongs to it, at most all: what left the queue in a
-    /// burst is told by ACKs that come in one.
+    /// burst is told by ACKs that come in one. All of it does before the rate is known: a slow start is not to be held back.
     pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span) -> f64 {
+        if !self.is_known() {
+            return DOUBLED * self.served_in(now, horizon + air);
+        }
         let more = (self.gain - FIRST_GAIN).clamp(0.0, 1.0);
         self.gain * self.served_in(now, horizon) + more * self.served_in(now, air)
     }
@@ -134,10 +140,14 @@ impl LinkState {
         self.rate * horizon.as_secs_f64()
     }
 
-    fn learn(&mut self, seconds: f64) {
-        // Before the longest window is full the rate is not known, and the link idle for want of it.
+    /// Whether the rate is known: it served for as long as the longest window.
+    pub(super) fn is_known(&self) -> bool {
         let [.., longest] = WINDOWS;
-        if self.taught < longest.as_secs_f64() {
+        self.taught >= longest.as_secs_f64()
+    }
+
+    fn learn(&mut self, seconds: f64) {
+        if !self.is_known() {
             return;
         }
         let step = self.learning * (1.0 + HASTE / (SETTLING + self.taught));
@@ -302,25 +312,35 @@ mod tests {
     }
 
     #[test]
-    fn the_air_counts_where_the_horizon_was_too_short() {
+    fn a_slow_start_is_not_held_back_before_the_rate_is_known() {
         let mut link = LinkState::new(0.01, 0.5);
-        serve(&mut link, 0, 1000, 10);
-        let air = Span::from_millis(100);
-        link.gain = 1.0;
-        assert_eq!(link.forecast(at(1000), Span::from_millis(10), air), 1000.0);
-        // 2.25 times 10 ms, and once 100 ms.
-        link.gain = FIRST_GAIN + 1.0;
-        assert_eq!(link.forecast(at(1000), Span::from_millis(10), air), 12_250.0);
+        let (horizon, air) = (Span::from_millis(10), Span::from_millis(90));
+        serve(&mut link, 0, 500, 10);
+        assert_eq!(link.forecast(at(500), horizon, air), 2.0 * 10_000.0);
+        serve(&mut link, 500, 1500, 10);
+        assert_eq!(link.forecast(at(1500), horizon, air), link.gain * 1000.0);
     }
 
     #[test]
-    fn the_usual_rate_follows_within_ten_seconds() {
+    fn the_air_counts_where_the_horizon_was_too_short() {
+        let mut link = LinkState::new(0.01, 0.5);
+        serve(&mut link, 0, 2000, 10);
+        let air = Span::from_millis(100);
+        link.gain = 1.0;
+        assert_eq!(link.forecast(at(2000), Span::from_millis(10), air), 1000.0);
+        // 2.25 times 10 ms, and once 100 ms.
+        link.gain = FIRST_GAIN + 1.0;
+        assert_eq!(link.forecast(at(2000), Span::from_millis(10), air), 12_250.0);
+    }
+
+    #[test]
+    fn the_usual_rate_follows_within_a_hundred_seconds() {
         let mut link = LinkState::new(0.01, 0.0);
-        serve(&mut link, 0, 60_000, 10);
+        serve(&mut link, 0, 600_000, 10);
         let usual = link.usually_in(Span::from_secs(1));
         assert!((usual - 100_000.0).abs() < 1000.0, "{usual}");
-        // Ten seconds at a fifth: 20 and 80 / e thousand.
-        serve(&mut link, 60_000, 70_000, 50);
+        // A hundred seconds at a fifth: 20 and 80 / e thousand.
+        serve(&mut link, 600_000, 700_000, 50);
         let usual = link.usually_in(Span::from_secs(1));
         assert!((usual - 49_400.0).abs() < 500.0, "{usual}");
     }

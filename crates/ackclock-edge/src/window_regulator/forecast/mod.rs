@@ -42,6 +42,7 @@ mod air;
 mod flow;
 mod link_state;
 mod pace;
+mod repair;
 mod shares;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -122,6 +123,9 @@ impl ackclock_core::Config for Config {
 
 /// Largest `packets` and `reserve`.
 const MOST_PACKETS: u32 = 1000;
+/// The link need not have been idle where some source that its window rules sent so lately: that another, which its own pace
+/// rules, ends the pause says nothing against it.
+const RULED: Span = Span::from_secs(1);
 /// Longest `delay`.
 const LONGEST: Span = Span::from_secs(10);
 
@@ -146,6 +150,8 @@ struct Shared {
     shares: Shares,
     /// Packets of all flows in the queue.
     inside: usize,
+    /// When a source that its window rules last sent.
+    ruled: Time,
     /// The queue is somebody else's, and what is known of it comes by observations.
     observed: bool,
     /// How late the news comes of what left it.
@@ -175,6 +181,7 @@ impl Forecast {
                 link,
                 shares: Shares::default(),
                 inside: 0,
+                ruled: Time::ZERO,
                 observed: false,
                 late: Span::ZERO,
                 output: VecDeque::new(),
@@ -257,7 +264,7 @@ impl Shared {
         if self.inside == 0 {
             self.link.on_empty(now);
         } else if let Some(pause) = self.link.on_filled(now)
-            && flow.is_ruled()
+            && now.since(self.ruled) <= RULED
         {
             self.link.on_missed(pause, flow.round_trip());
         }

@@ -1,10 +1,10 @@
 //! Sequences of segments. Packets are of 1000 bytes; before a rate is known the budget is `packets`, six of them in most.
 
-use ackclock_core::{Flags, SackBlock, Seq};
+use ackclock_core::{Flags, Rate, SackBlock, Seq};
 
 use super::*;
 use crate::window_regulator::bench::Bench;
-use ackclock_link::Capacity;
+use ackclock_link::{Capacity, Load};
 
 const NOTHING: [(u32, u32); 0] = [];
 
@@ -63,16 +63,47 @@ fn a_source_is_let_go_where_the_buffer_does_not_hold_two_round_trips() {
 #[test]
 fn the_rate_and_the_wire_make_the_budget() {
     let mut bench = bench(Config { learning: 0.0, ..quiet() });
-    // A packet every 10 ms for a second, each of which is in the queue for those 10 ms: 100 000 bytes a second.
+    // A packet every 10 ms for 1.2 s, each of which is in the queue for those 10 ms: 100 000 bytes a second.
     bench.arrive(0);
-    for number in 1..101 {
+    for number in 1..121 {
         bench.now += Span::from_millis(10);
         assert!(bench.arrive(number));
         bench.depart();
     }
-    bench.ack(100);
-    // Nothing has shown the wire: 100 ms are taken for it. 1.25 * 100 000 * 110 ms = 13.7 packets and 6, beyond the 100 that left.
-    assert_eq!(bench.sent(), [(100, 19)]);
+    bench.ack(120);
+    // Nothing has shown the wire: 100 ms are taken for it. 1.25 * 100 000 * 110 ms = 13.7 packets and 6, beyond the 120 that left.
+    assert_eq!(bench.sent(), [(120, 19)]);
+}
+
+/// The gain, over what it was, after a pause of 100 ms that a source ends which is not ruled by its window; another was at `ruled`.
+fn taught(ruled: Time) -> f64 {
+    let mut forecast = Forecast::new(quiet());
+    for millis in (0..5000).step_by(10) {
+        forecast.shared.link.on_served(Time::from_nanos(millis * 1_000_000), 1000);
+    }
+    let second = |forecast: &mut Forecast| {
+        forecast.shared.link.forecast(Time::from_nanos(5_000_000_000), Span::from_secs(1), Span::ZERO)
+    };
+    let before = second(&mut forecast);
+    forecast.shared.link.on_empty(Time::from_nanos(5_000_000_000));
+    forecast.shared.ruled = ruled;
+    let view = LinkView {
+        waiting: Load::NONE,
+        in_transmission: Load::NONE,
+        unacknowledged: Load::NONE,
+        capacity: Capacity::Packets(100),
+        rate: Rate::from_bps(800_000),
+    };
+    let now = Time::from_nanos(5_100_000_000);
+    forecast.on_data(now, &Bench::data(0), view);
+    forecast.on_queued(now, &Bench::data(0), view);
+    second(&mut forecast) / before
+}
+
+#[test]
+fn a_pause_teaches_while_the_window_rules_any_source() {
+    assert!(taught(Time::ZERO) <= 1.0);
+    assert!(taught(Time::from_nanos(4_500_000_000)) > 1.1);
 }
 
 #[test]
