@@ -116,7 +116,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let segments = room.min(half).min(self.longest_chunk()).max(1) - 1;
             self.outgoing.chunk = segments.try_into().unwrap_or(u16::MAX);
             if std::mem::replace(&mut self.outgoing.begun, true) {
-                self.expand_buffer();
+                self.expand_buffer(window.cwnd);
             }
             return false;
         }
@@ -146,8 +146,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let room = free.min(window.limit.saturating_sub(self.board.outstanding()));
         // A probe of the tail leaves whatever the window.
         room >= window.mss
-            && room < self.longest_chunk() * window.mss
             && room < window.cwnd.min(window.limit) / WORTHWHILE
+            && room < self.longest_chunk() * window.mss
             && self.written(room + 1) > room
     }
 

@@ -67,13 +67,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let window = self.window();
             match self.recovery.poll(&window, &mut self.board) {
                 Some(Next::Fresh) if self.defers(now, &window) => {
-                    self.refill_buffer();
+                    self.refill_buffer(&window);
                     self.on_quiet(now, &window, true);
                     return false;
                 }
                 Some(Next::Fresh) => self.send_new(now, &window, port, out),
                 Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
-                None if self.buffer.may_be_refilled() && self.refill_buffer() => continue,
+                None if self.buffer.may_be_refilled() && self.refill_buffer(&window) => continue,
                 None => {
                     self.on_quiet(now, &window, false);
                     return false;

@@ -15,7 +15,7 @@ use ackclock_core::Seq;
 
 use super::TcpSender;
 use crate::cc::RenewControl;
-use crate::recovery::Recovery;
+use crate::recovery::{Recovery, Window};
 use crate::stack::Stack;
 
 /// Segments of the first window, whatever it is (TCP_INIT_CWND).
@@ -86,6 +86,12 @@ impl SendBuffer {
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         matches!(self.application, Application::Waits | Application::Hears)
+    }
+
+    /// Whether a third is free where so much memory is `used`.
+    #[inline]
+    fn has_room(&self, used: u32) -> bool {
+        used / 2 <= self.size.saturating_sub(used)
     }
 
     /// What of `payload` bytes from `next` on was written.
@@ -189,17 +195,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Everything that was written has left, or may not yet. Where the application waits and an acknowledgement has come, the buffer
     /// grows if the window is not full, and is filled if enough of it is free; whether there is more to send now.
-    pub(super) fn refill_buffer(&mut self) -> bool {
+    pub(super) fn refill_buffer(&mut self, window: &Window) -> bool {
         if !self.buffer.may_be_refilled() {
             return false;
         }
         self.buffer.application = Application::Waits;
-        let (mss, window) = (u32::from(self.mss), self.window().cwnd);
-        if self.recovery.in_flight(&self.board) + mss <= window {
-            self.expand_buffer();
+        if self.recovery.in_flight(&self.board) + window.mss <= window.cwnd {
+            self.expand_buffer(window.cwnd);
         }
-        let used = self.writing().memory(self.largest_piece());
-        if used / 2 > self.buffer.size.saturating_sub(used) {
+        // Mostly that is too much already.
+        let least = self.buffer.end.since(self.board.una()) + self.board.chunks() * BESIDE;
+        if !self.buffer.has_room(least) || !self.buffer.has_room(self.writing().memory(self.largest_piece()))
+        {
             return false;
         }
         let before = self.buffer.end;
@@ -209,14 +216,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// The window is not full, or was not between two chunks that leave for one acknowledgement: where the application waits, the buffer
     /// grows.
-    pub(super) fn expand_buffer(&mut self) {
+    pub(super) fn expand_buffer(&mut self, cwnd: u32) {
         if !self.buffer.is_full() {
             return;
         }
-        let (mss, window) = (u32::from(self.mss), self.window().cwnd);
+        let mss = u32::from(self.mss);
         let times = if self.cc.rules_recovery() { 3 } else { 2 };
         // What the path reorders has room too.
-        let segments = (window / mss).max(FIRST_WINDOW).max(self.recovery.reordered() + 1);
+        let segments = (cwnd / mss).max(FIRST_WINDOW).max(self.recovery.reordered() + 1);
         self.buffer.size = self.buffer.size.max(memory(segments, times, mss));
     }
 
