@@ -208,12 +208,9 @@ impl Scoreboard {
     /// `news`.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
-        if self.chunks > 0 {
-            self.free_chunks(ack);
-        }
         let bytes = ack.since(self.una);
         let mut acked = Acked { bytes, delivered: bytes, newest: None, oldest: None };
-        let mut marks = Marks::default();
+        let (mut marks, mut chunks) = (Marks::default(), 0);
         while let Some(&record) = self.sent.front() {
             if record.end().after(ack) {
                 if record.seq != ack {
@@ -224,6 +221,7 @@ impl Scoreboard {
             // Records that were sent once were sent in order.
             acked.newest = Some(record.sent_at);
             marks = marks.with(record.marks);
+            chunks += u32::from(record.marks.has(Marks::BEGINS));
             if !record.marks.has(Marks::SACKED) {
                 acked.oldest = acked.oldest.or(Some(record.sent_at));
                 news(&record);
@@ -232,6 +230,9 @@ impl Scoreboard {
                 acked.delivered -= self.uncount(&record);
             }
             self.sent.pop();
+        }
+        if chunks > 0 {
+            self.free_chunks(chunks);
         }
         if marks.has(Marks::REPEATED) {
             (acked.newest, acked.oldest) = (None, None);

@@ -177,9 +177,8 @@ impl Recovery for Counted {
             return None;
         }
         if self.doubt != Doubt::Testing
-            && let Some(index) = board.lost_from(self.cursor)
+            && let Some(index) = board.next_lost(&mut self.cursor)
         {
-            self.cursor = index + 1;
             return Some(Next::Again(index));
         }
         fresh.then_some(Next::Fresh)

@@ -177,9 +177,8 @@ impl Recovery for Rack {
             return None;
         }
         if self.doubt != Doubt::Testing
-            && let Some(index) = board.lost_from(self.cursor)
+            && let Some(index) = board.next_lost(&mut self.cursor)
         {
-            self.cursor = index + 1;
             return Some(Next::Again(index));
         }
         fresh.then_some(Next::Fresh)
@@ -320,9 +319,9 @@ impl Rack {
         self.reordering_ends = Time::NEVER;
         let Some(latest) = self.latest else { return };
         let end = board.sent().end();
-        let mut next = board.hole(board.sent().first(), end);
-        while let Some(index) = next {
-            next = board.hole(index + 1, end);
+        let mut from = board.sent().first();
+        while let Some(index) = board.hole(from, end) {
+            from = index + 1;
             let record = *board.sent().get(index);
             if record.marks.has(Marks::LOST) && !record.marks.has(Marks::AGAIN) {
                 continue;
@@ -371,11 +370,7 @@ impl Rack {
                 self.cursor = first + 1;
                 Some(Next::Again(first))
             }
-            Due::Lost => {
-                let index = board.lost_from(self.cursor)?;
-                self.cursor = index + 1;
-                Some(Next::Again(index))
-            }
+            Due::Lost => board.next_lost(&mut self.cursor).map(Next::Again),
             Due::Probe => {
                 let tail = if fresh > 0 { Sent::Fresh } else { Sent::Again };
                 self.probe = Some(Probe { end: board.max() + fresh, tail });

@@ -5,8 +5,6 @@
 //! last segment is acknowledged (tcp_clean_rtx_queue, tcp_trim_head). What is SACKed is joined to what is SACKed before it
 //! (tcp_shift_skb_data).
 
-use ackclock_core::Seq;
-
 use super::Scoreboard;
 use crate::sent::{Index, Marks};
 
@@ -52,24 +50,16 @@ impl Scoreboard {
         }
     }
 
-    /// Chunks are acknowledged up to `ack`; of one in part the rest stays.
-    pub(super) fn free_chunks(&mut self, ack: Seq) {
-        let mut index = self.sent.first();
-        while index < self.sent.end() {
-            let record = self.sent.get(index);
-            if record.end().after(ack) {
-                self.split(index);
-                return;
-            }
-            self.chunks -= u32::from(record.marks.has(Marks::BEGINS));
-            index += 1;
-        }
+    /// What began so many chunks is acknowledged; of one in part the rest stays.
+    pub(super) fn free_chunks(&mut self, chunks: u32) {
+        self.chunks -= chunks;
+        self.split(self.sent.first());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{SackBlock, Time};
+    use ackclock_core::{SackBlock, Seq, Time};
 
     use super::*;
 

@@ -20,6 +20,17 @@ impl Scoreboard {
         None
     }
 
+    /// The same from `cursor` on, which moves behind it, or to the end where there is none: what is found lost later must move it back.
+    #[inline]
+    pub fn next_lost(&self, cursor: &mut Index) -> Option<Index> {
+        if self.lost == 0 {
+            return None;
+        }
+        let found = self.lost_from(*cursor);
+        *cursor = found.map_or(self.sent.end(), |index| index + 1);
+        found
+    }
+
     /// Brings the set of lost segments up to date (`IsLost` of RFC 6675) for segments of at most `mss` bytes, where so many segments
     /// beyond a gap tell of a loss.
     pub fn update_lost(&mut self, mss: u32, dup_thresh: u32) {
