@@ -212,6 +212,7 @@ impl RttEstimator {
     }
 
     /// Everything before `ack` has arrived; gives the time of the timed segment if it is among it.
+    #[inline]
     pub fn on_acknowledged(&mut self, now: Time, ack: Seq) -> Option<Span> {
         let timed = self.timed.filter(|timed| timed.end.at_or_before(ack))?;
         self.timed = None;

@@ -210,7 +210,7 @@ impl Scoreboard {
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
         let bytes = ack.since(self.una);
         let mut acked = Acked { bytes, delivered: bytes, newest: None, oldest: None };
-        let (mut marks, mut chunks) = (Marks::default(), 0);
+        let mut marks = Marks::default();
         while let Some(&record) = self.sent.front() {
             if record.end().after(ack) {
                 if record.seq != ack {
@@ -221,21 +221,26 @@ impl Scoreboard {
             // Records that were sent once were sent in order.
             acked.newest = Some(record.sent_at);
             marks = marks.with(record.marks);
-            chunks += u32::from(record.marks.has(Marks::BEGINS));
             if !record.marks.has(Marks::SACKED) {
                 acked.oldest = acked.oldest.or(Some(record.sent_at));
                 news(&record);
             }
-            if record.marks.has(Marks::COUNTED) {
-                acked.delivered -= self.uncount(&record);
+            if record.marks.has(Marks::COUNTED.with(Marks::BEGINS)) {
+                self.chunks -= u32::from(record.marks.has(Marks::BEGINS));
+                if record.marks.has(Marks::COUNTED) {
+                    acked.delivered -= self.uncount(&record);
+                }
             }
             self.sent.pop();
         }
-        if chunks > 0 {
-            self.free_chunks(chunks);
-        }
-        if marks.has(Marks::REPEATED) {
-            (acked.newest, acked.oldest) = (None, None);
+        if marks.has(Marks::REPEATED.with(Marks::BEGINS)) {
+            if marks.has(Marks::REPEATED) {
+                (acked.newest, acked.oldest) = (None, None);
+            }
+            if marks.has(Marks::BEGINS) {
+                // Of a chunk that is acknowledged in part the rest stays.
+                self.split(self.sent.first());
+            }
         }
         self.una = ack;
         self.next = self.next.max(self.sent.first());

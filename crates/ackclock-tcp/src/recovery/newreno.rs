@@ -61,6 +61,7 @@ impl Recovery for NewReno {
         }
     }
 
+    #[inline(always)]
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         self.duplicates = 0;
         let full = self.recover.is_none_or(|recover| !board.una().before(recover));

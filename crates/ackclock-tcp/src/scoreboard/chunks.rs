@@ -49,12 +49,6 @@ impl Scoreboard {
             self.join(index + 1);
         }
     }
-
-    /// What began so many chunks is acknowledged; of one in part the rest stays.
-    pub(super) fn free_chunks(&mut self, chunks: u32) {
-        self.chunks -= chunks;
-        self.split(self.sent.first());
-    }
 }
 
 #[cfg(test)]
