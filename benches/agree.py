@@ -15,8 +15,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from math import sqrt
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 import agreement
@@ -34,8 +35,11 @@ FIRST_BEGIN_S, STEP_S = 2.0, 3.7
 # Where the runs of a cell lie further apart than this in either world, in per cent of their mean, the kernel makes so
 # many more: of several outcomes three beginnings may all meet the same.
 APART, MORE_RUNS = 5.0, 9
-# Simulated runs of a cell, and within how much of the kernel's beginnings they begin.
-STARTS, AROUND_S = 60, 0.07
+# Where what the worlds differ by is then still less sure than this (its standard error over the beginnings, in per cent
+# of the kernel's mean), so many more follow: a mean of a dozen would tell of chance, and not of the sender.
+UNSURE, MOST_MORE = 2.0, 36
+# Simulated runs of a cell and around each beginning, at least, and how near to the kernel's beginnings they begin.
+STARTS, STARTS_EACH, AROUND_S = 60, 5, 0.07
 # Real programs and a link in real time are late by some tenths of a millisecond: a SYN is answered after 0.3. Of two
 # events at one instant that decides which is first, so each of our runs has a part of it, no two the same.
 LATEST_S, PARTS = 0.0003, 0.618
@@ -133,9 +137,11 @@ def measured(worlds: "Worlds", cells: Sequence[Cell], runs: int, at_once: int) -
     jobs = [Job(cell, 1 + run) for run in range(runs) for cell in cells]
     with ThreadPoolExecutor(at_once) as pool:
         real = dict(zip(jobs, pool.map(worlds.real, jobs), strict=True))
-        scattered = apart(real, worlds.around(real))
-        more = [Job(job.cell, job.seed + run) for job in scattered for run in range(1, 1 + MORE_RUNS)]
-        return real | dict(zip(more, pool.map(worlds.real, more), strict=True))
+        for choose, count in ((apart, MORE_RUNS), (unsure, MOST_MORE)):
+            last = choose(real, worlds.around(real))
+            more = [Job(job.cell, job.seed + run) for job in last for run in range(1, 1 + count)]
+            real |= dict(zip(more, pool.map(worlds.real, more), strict=True))
+        return real
 
 
 class Worlds:
@@ -244,6 +250,18 @@ def apart(real: Mapping[Job, Result], simulated: Mapping[Job, list[Result]]) -> 
                 break
 
 
+def unsure(real: Mapping[Job, Result], simulated: Mapping[Job, list[Result]]) -> Iterator[Job]:
+    """The last run of each cell where what the worlds differ by is less sure than `UNSURE`."""
+    for cell, jobs in grouped(real).items():
+        kernel = [outcome(real[job], cell).goodput_bps for job in jobs]
+        ours = [fmean(outcome(one, cell).goodput_bps for one in simulated[job]) for job in jobs]
+        apart = [our - theirs for our, theirs in zip(ours, kernel, strict=True)]
+        error = 100 * stdev(apart) / sqrt(len(apart)) / fmean(kernel) if len(apart) > 1 else 0.0
+        if error > UNSURE:
+            print(f"{' '.join(cell.words())}: apart by {fmean(apart) / 1e3:.0f} kbit/s, ± {error:.1f} %; more runs")
+            yield jobs[-1]
+
+
 def grouped(real: Iterable[Job]) -> dict[Cell, list[Job]]:
     """The runs of each cell."""
     groups: dict[Cell, list[Job]] = {}
@@ -255,7 +273,7 @@ def grouped(real: Iterable[Job]) -> dict[Cell, list[Job]]:
 def counts(real: Iterable[Job]) -> Iterator[int]:
     """How many simulated runs go with each run of the kernel."""
     groups = grouped(real)
-    return (STARTS // len(groups[job.cell]) for job in real)
+    return (max(STARTS_EACH, STARTS // len(groups[job.cell])) for job in real)
 
 
 def run(command: Sequence[str], first: Sequence[str] = ()) -> Result:

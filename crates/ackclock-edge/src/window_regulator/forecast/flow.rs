@@ -273,8 +273,8 @@ impl Flow {
     fn total(&self, now: Time, shared: &mut Shared) -> f64 {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
-        shared.link.forecast(shared.seen(now), horizon, self.air.span())
-            + f64::from(shared.config.packets) * payload
+        let packets = f64::from(shared.config.packets) * libm::cbrt(f64::from(shared.shares.flows()));
+        shared.link.forecast(shared.seen(now), horizon, self.air.span()) + packets * payload
     }
 
     /// Whether the buffer is too small to spare: one that does not hold two round trips of what the link usually serves, and

@@ -7,7 +7,7 @@
 //! ## What it does
 //! The right edge told to a source is what left the queue and `B(t)` more, as under `wrd`. There `B` is the buffer; here it
 //! is what the link is expected to serve until the answer to that edge comes, shared by the flows that send:
-//! `B = (g r (W + delay) + packets) / flows`, but that flows which have sent little go before the others (`shares.rs`).
+//! `B = (g r (W + delay) + packets cbrt(flows)) / flows`, but that flows which have sent little go before the others (`shares.rs`).
 //! `r` is the largest of the rates over several windows of time (`link_state.rs`),
 //! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` rises with time in which the
 //! link stood idle and falls with what it served, so that in the long run it is idle for the share `idle` of the time: more
@@ -26,7 +26,7 @@
 //!
 //! What it looks at is what any box beside a queue can see: arrivals, departures and ACKs, never the rate of the simulated
 //! link. Where the bearer only observes a queue (`observed`), it tells what was served and for how long nothing was, and the whole loop
-//! takes the place of `W`: `B = (g r (loop + delay) + packets) / flows`, of which the part beyond `r loop` is at most the buffer. No window is then
+//! takes the place of `W`: `B = (g r (loop + delay) + packets cbrt(flows)) / flows`, of which the part beyond `r loop` is at most the buffer. No window is then
 //! updated and no ACK kept back: nobody there knows when a packet leaves the queue, or whether the link is idle.
 //!
 //! ## Differences from the source
@@ -68,8 +68,8 @@ pub(crate) struct Config {
     pub(crate) idle: f64,
     /// Wait in the queue that is aimed at, beside what the gain finds to be needed.
     pub(crate) delay: Span,
-    /// Packets that all flows together are given beside what the rate tells; with few the queue runs dry, with many it is long
-    /// where the link is slow.
+    /// Packets that a flow alone is given beside what the rate tells, and several together times the third root of their
+    /// number; with few the queue runs dry, with many it is long where the link is slow.
     pub(crate) packets: u32,
     /// How fast the gain follows, per second for which the link was idle; 0 keeps it at 1.25.
     pub(crate) learning: f64,

@@ -118,7 +118,7 @@ fn flows_share_the_budget() {
     let mut ack = Bench::pure_ack(0);
     ack.flow = FlowId(1);
     bench.handle(ack);
-    assert_eq!(bench.sent(), [(0, 3)], "half of six");
+    assert_eq!(bench.sent(), [(0, 3)], "half of six, and a quarter of that");
     bench.regulator.close(bench.now, FlowId(0));
     bench.handle(ack);
     assert_eq!(bench.sent(), [(0, 3)], "a duplicate repeats what was told");
