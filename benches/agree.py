@@ -255,10 +255,10 @@ def unsure(real: Mapping[Job, Result], simulated: Mapping[Job, list[Result]]) ->
     for cell, jobs in grouped(real).items():
         kernel = [outcome(real[job], cell).goodput_bps for job in jobs]
         ours = [fmean(outcome(one, cell).goodput_bps for one in simulated[job]) for job in jobs]
-        apart = [our - theirs for our, theirs in zip(ours, kernel, strict=True)]
-        error = 100 * stdev(apart) / sqrt(len(apart)) / fmean(kernel) if len(apart) > 1 else 0.0
+        more = [our - theirs for our, theirs in zip(ours, kernel, strict=True)]
+        error = 100 * stdev(more) / sqrt(len(more)) / fmean(kernel) if len(more) > 1 else 0.0
         if error > UNSURE:
-            print(f"{' '.join(cell.words())}: apart by {fmean(apart) / 1e3:.0f} kbit/s, ± {error:.1f} %; more runs")
+            print(f"{' '.join(cell.words())}: ours {fmean(more) / 1e3:+.0f} kbit/s ± {error:.1f} %; more runs")
             yield jobs[-1]
 
 

@@ -2,7 +2,7 @@
 
 A scenario is named by a set and a number, and nothing else decides it. There are two sets. Who designs a regulator
 looks at DESIGN as often as he likes. FINAL is for the last judgement: it is run when a regulator is done, and what is
-changed after a look at it must be judged on a set of another name.
+changed after a look at it must be judged on a set of another name. This is the second: the first was looked at.
 """
 
 import re

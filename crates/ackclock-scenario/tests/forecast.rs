@@ -218,7 +218,6 @@ sender = "sack"
     assert!(goodput > 0.985 && wait < 0.2, "{goodput} {wait}");
 }
 
-/// Pages of 60 kB beside a download, one after the other: median and p95 of their time, ms.
 /// 12 downloads within 2 s, whose radio takes 25 times as long as their wire.
 #[test]
 fn downloads_that_begin_together_fill_the_link_from_the_first_seconds() {
@@ -244,6 +243,7 @@ stagger = "150ms"
     assert!(used(&forecast) > 0.95 * used(&queue), "{} of {}", used(&forecast), used(&queue));
 }
 
+/// Pages of 60 kB beside a download, one after the other: median and p95 of their time, ms.
 fn page_times(sets: &[&str]) -> [f64; 2] {
     let page = "[[flow]]\nsender = \"cubic\"\n\
         workload = { kind = \"ftp\", size = \"60kB\", interval = \"e(3s)\", interval_from = \"end\" }\n";

@@ -31,7 +31,7 @@ const AVOIDANCE: u64 = 120;
 /// The chunk under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outgoing {
-    /// Where what was sent again ends, while nothing else has left and more may.
+    /// What was sent again last, while nothing else has left and more may.
     repeated: Option<Repeated>,
     /// Where the last new segment ends that was less than a full one.
     short: Option<Seq>,
@@ -43,7 +43,7 @@ pub(super) struct Outgoing {
     begun: bool,
 }
 
-/// What was sent again last.
+/// A segment that was sent again.
 #[derive(Clone, Copy, Debug)]
 struct Repeated {
     end: Seq,

@@ -155,7 +155,9 @@ impl Flow {
             self.pace.on_packet(now, part / f64::from(payload), time, self.source.fills(payload));
             self.source.keep_wire(self.pace.is_paced());
         }
-        shared.ruled = if self.is_ruled() { now } else { shared.ruled };
+        if self.is_ruled() {
+            shared.ruled = now;
+        }
     }
 
     pub(super) fn on_queued(&mut self, segment: &Segment) {

@@ -123,8 +123,8 @@ impl ackclock_core::Config for Config {
 
 /// Largest `packets` and `reserve`.
 const MOST_PACKETS: u32 = 1000;
-/// The link need not have been idle where some source that its window rules sent so lately: that another, which its own pace
-/// rules, ends the pause says nothing against it.
+/// A pause teaches where a source that its window rules has sent within this time, whoever ends the pause: with a larger window
+/// the link would not have been idle.
 const RULED: Span = Span::from_secs(1);
 /// Longest `delay`.
 const LONGEST: Span = Span::from_secs(10);
