@@ -124,6 +124,14 @@ impl Recovery for Linux {
     fn phase(&self) -> Phase {
         of!(&self.way, recovery => recovery.phase())
     }
+
+    fn is_repaired(&self, board: &Scoreboard) -> bool {
+        of!(&self.way, recovery => recovery.is_repaired(board))
+    }
+
+    fn has_duplicates(&self) -> bool {
+        of!(&self.way, recovery => recovery.has_duplicates())
+    }
 }
 
 impl Linux {
