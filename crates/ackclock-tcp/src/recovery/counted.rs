@@ -241,7 +241,9 @@ impl Counted {
     }
 
     fn on_ack_after_timeout(&mut self, ack: &AckFacts, mut point: Seq, board: &Scoreboard) -> Verdict {
-        let spurious = self.doubt.on_ack(ack, &mut point, board);
+        // Without SACK what was sent once may have waited out of order for what was sent again, and proves nothing beside it.
+        let original = ack.original.filter(|_| !ack.passed_repeated);
+        let spurious = self.doubt.on_ack(ack, original, &mut point, board);
         self.recovery_point = Some(point);
         if spurious { Verdict::Spurious } else { Verdict::Open }
     }
@@ -289,6 +291,7 @@ mod tests {
             latest: None,
             last: None,
             original: None,
+            passed_repeated: false,
             highest_sacked: None,
             dsack: None,
             srtt: None,

@@ -49,13 +49,19 @@ impl Doubt {
         }
     }
 
-    /// Takes in an acknowledgement that does not cover all that was outstanding, up to `point`, at the timeout; whether it
-    /// proves the timeout spurious.
-    pub(super) fn on_ack(&mut self, ack: &AckFacts, point: &mut Seq, board: &Scoreboard) -> bool {
+    /// Takes in an acknowledgement that does not cover all that was outstanding, up to `point`, at the timeout; `original` is the
+    /// end of the lowest segment that it shows to have arrived by its first sending. Whether it proves the timeout spurious.
+    pub(super) fn on_ack(
+        &mut self,
+        ack: &AckFacts,
+        original: Option<Seq>,
+        point: &mut Seq,
+        board: &Scoreboard,
+    ) -> bool {
         if *self == Self::None {
             return false;
         }
-        if ack.original.is_some_and(|end| !end.after(*point)) {
+        if original.is_some_and(|end| !end.after(*point)) {
             return true;
         }
         if board.max().after(*point) {

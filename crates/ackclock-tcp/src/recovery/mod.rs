@@ -139,6 +139,8 @@ pub struct AckFacts {
     pub last: Option<Latest>,
     /// End of the lowest segment that it shows to have arrived and that was sent but once.
     pub original: Option<Seq>,
+    /// Whether the left edge passed a segment that was sent more than once.
+    pub passed_repeated: bool,
     /// End of the highest segment that it SACKs.
     pub highest_sacked: Option<Seq>,
     /// What the receiver says to have had already (RFC 2883).

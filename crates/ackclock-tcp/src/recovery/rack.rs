@@ -258,7 +258,7 @@ impl Rack {
             return verdict;
         }
         if let (Phase::TimeoutRecovery, Some(point)) = (self.phase, &mut self.recovery_point)
-            && self.doubt.on_ack(ack, point, board)
+            && self.doubt.on_ack(ack, ack.original, point, board)
         {
             return Verdict::Spurious;
         }

@@ -84,6 +84,7 @@ mod tests {
             latest: None,
             last: None,
             original: original.map(Seq),
+            passed_repeated: false,
             highest_sacked: highest_sacked.map(Seq),
             dsack: dsack.then_some(SackBlock { left: Seq(0), right: Seq(10) }),
             srtt: None,

@@ -46,6 +46,8 @@ pub struct Arrivals {
     pub original: Option<Seq>,
     /// The highest end of those that were SACKed.
     pub highest_sacked: Option<Seq>,
+    /// Whether one that the left edge passed was sent more than once.
+    pub passed_repeated: bool,
 }
 
 impl Arrivals {
@@ -57,6 +59,7 @@ impl Arrivals {
     /// The left edge passed one more.
     pub fn pass(&mut self, record: &Record) {
         self.passed = Some(Latest::of(record));
+        self.passed_repeated |= record.marks.has(Marks::REPEATED);
         self.note(record);
     }
 

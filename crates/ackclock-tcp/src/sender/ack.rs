@@ -325,6 +325,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             latest: outcome.arrivals.latest,
             last: outcome.arrivals.last(),
             original: outcome.arrivals.original,
+            passed_repeated: outcome.arrivals.passed_repeated,
             highest_sacked: outcome.arrivals.highest_sacked,
             dsack: outcome.dsack,
             srtt: self.rtt.srtt(),
