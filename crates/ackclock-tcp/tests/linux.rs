@@ -198,7 +198,7 @@ fn a_timeout_sends_one_segment_and_is_spurious_where_an_original_arrives() {
     assert!(script.sender.phase() == Phase::TimeoutRecovery);
     script.ack(701, 6, &[]);
     assert_eq!(script.sender.phase(), Phase::Open);
-    assert_eq!(script.cwnd(), 12);
+    assert_eq!(script.cwnd(), 13, "the window of before, grown by this acknowledgement");
     assert_eq!(script.sender.stats().retransmits, 1);
 }
 

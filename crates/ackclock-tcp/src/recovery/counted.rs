@@ -13,7 +13,8 @@
 //! The window is never inflated. Parts of segments count as whole ones.
 //!
 //! Repair, also that of a timeout, ends when more than what was outstanding at its beginning is acknowledged. Where just that is,
-//! duplicates are not counted: what was sent again for nothing brings them (RFC 6582 section 3.2 step 2).
+//! duplicates are not counted: what was sent again for nothing brings them (RFC 6582 section 3.2 step 2). A timeout that an echo shows to
+//! have been spurious is taken back, but the repair goes on, and no duplicates bring a fast retransmit, until F-RTO shows it too.
 //!
 //! ## Differences from the source
 //! None known.
@@ -54,6 +55,8 @@ pub struct Counted {
     doubt: Doubt,
     /// The left edge has not advanced since the last timeout.
     in_a_row: bool,
+    /// This acknowledgement showed the last timeout to be spurious already.
+    undone: bool,
     /// Duplicates that make a loss.
     threshold: u32,
 }
@@ -78,12 +81,17 @@ impl Recovery for Counted {
         // One of the segments was the hole; the others had been told by duplicates.
         self.delivered = acked.saturating_sub(self.left).max(acked.min(1)) * ack.mss;
         self.in_a_row = false;
+        let undone = std::mem::take(&mut self.undone);
         self.bound(self.left.saturating_sub(acked.saturating_sub(1)), acked, board);
         match (self.phase, self.recovery_point) {
             (Phase::FastRecovery, Some(point)) => self.on_repair(point, board),
+            (Phase::TimeoutRecovery, Some(point)) if undone && !board.una().after(point) => Verdict::Open,
             (Phase::TimeoutRecovery, Some(point)) if board.una().before(point) => {
                 self.left = 0;
                 self.on_ack_after_timeout(ack, point, board)
+            }
+            (Phase::TimeoutRecovery, Some(point)) if self.doubt.is_dispelled(original(ack), point) => {
+                Verdict::Spurious
             }
             (Phase::TimeoutRecovery, Some(point)) if board.una() == point => Verdict::Open,
             _ => {
@@ -131,8 +139,14 @@ impl Recovery for Counted {
         }
     }
 
-    fn on_spurious(&mut self, _: Congestion, board: &mut Scoreboard) {
-        *self = self.ended();
+    fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
+        // A timeout that an echo or its last acknowledgement shows to be spurious counts as being repaired until more is acknowledged.
+        if cause == Congestion::Timeout && self.phase == Phase::TimeoutRecovery {
+            (self.undone, self.retransmit) = (true, false);
+            self.doubt.dispel();
+        } else {
+            *self = self.ended();
+        }
         board.undo_go_back();
     }
 
@@ -211,6 +225,7 @@ impl Counted {
             cursor: 0,
             doubt: Doubt::None,
             in_a_row: false,
+            undone: false,
             threshold: DUP_THRESH,
         }
     }
@@ -241,11 +256,13 @@ impl Counted {
     }
 
     fn on_ack_after_timeout(&mut self, ack: &AckFacts, mut point: Seq, board: &Scoreboard) -> Verdict {
-        // Without SACK what was sent once may have waited out of order for what was sent again, and proves nothing beside it.
-        let original = ack.original.filter(|_| !ack.passed_repeated);
-        let spurious = self.doubt.on_ack(ack, original, &mut point, board);
+        let undone = self.doubt == Doubt::Dispelled;
+        if self.doubt.on_ack(ack, original(ack), &mut point, board) {
+            *self = self.ended();
+            return if undone { Verdict::Open } else { Verdict::Spurious };
+        }
         self.recovery_point = Some(point);
-        if spurious { Verdict::Spurious } else { Verdict::Open }
+        Verdict::Open
     }
 
     /// A duplicate stands for a segment, as long as the first one is missing.
@@ -271,6 +288,12 @@ impl Counted {
         board.lose(first);
         self.cursor = self.cursor.min(first);
     }
+}
+
+/// The end of the lowest segment that arrived by its first sending. Without SACK what was sent once may have waited out of order for
+/// what was sent again, and tells nothing beside it.
+fn original(ack: &AckFacts) -> Option<Seq> {
+    ack.original.filter(|_| !ack.passed_repeated)
 }
 
 /// Segments that are outstanding.

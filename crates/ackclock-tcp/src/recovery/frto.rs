@@ -32,6 +32,8 @@ pub(super) enum Doubt {
     Open,
     /// New data is sent in the place of what is deemed lost, until the next acknowledgement (step 2b).
     Testing,
+    /// It was, as an echo told, which leaves it to the next acknowledgement to end the repair.
+    Dispelled,
 }
 
 impl Doubt {
@@ -49,6 +51,18 @@ impl Doubt {
         }
     }
 
+    /// Something else showed that the timeout was spurious.
+    pub(super) fn dispel(&mut self) {
+        if *self != Self::None {
+            *self = Self::Dispelled;
+        }
+    }
+
+    /// Whether a segment that was outstanding at the timeout, up to `point`, arrived by its first sending: the lowest ends at `original`.
+    pub(super) fn is_dispelled(self, original: Option<Seq>, point: Seq) -> bool {
+        self != Self::None && original.is_some_and(|end| !end.after(point))
+    }
+
     /// Takes in an acknowledgement that does not cover all that was outstanding, up to `point`, at the timeout; `original` is the
     /// end of the lowest segment that it shows to have arrived by its first sending. Whether it proves the timeout spurious.
     pub(super) fn on_ack(
@@ -61,15 +75,21 @@ impl Doubt {
         if *self == Self::None {
             return false;
         }
-        if original.is_some_and(|end| !end.after(*point)) {
+        if self.is_dispelled(original, *point) {
             return true;
         }
         if board.max().after(*point) {
             // Step 3a: new data arrives, and what is before it does not.
-            *self = if ack.sacked > 0 || ack.duplicate { Self::None } else { Self::Open };
+            if ack.sacked > 0 || ack.duplicate {
+                *self = Self::None;
+            } else if *self == Self::Testing {
+                *self = Self::Open;
+            }
         } else if ack.acked > 0 {
             *point = board.max();
-            *self = Self::Testing;
+            if *self == Self::Open {
+                *self = Self::Testing;
+            }
         }
         false
     }

@@ -151,6 +151,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 oldest.map(|record| record.sent_at)
             });
         }
+        if verdict == Verdict::Spurious {
+            // The window that is given back grows with this acknowledgement already.
+            self.take_back_timeout(now);
+        }
         let phase = match verdict {
             Verdict::Leave(Exit::Hold | Exit::Cap(_)) | Verdict::Reordered { .. } => Phase::FastRecovery,
             // RFC 4015 section 3: the window counts this acknowledgement already.
@@ -170,7 +174,6 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     fn conclude(&mut self, now: Time, verdict: Verdict) {
         match verdict {
             Verdict::Enter => self.enter(now),
-            Verdict::Spurious => self.take_back_timeout(now),
             Verdict::Leave(exit) => {
                 self.end_reduction();
                 self.cc.on_recovered(now);
@@ -188,7 +191,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.enter(now);
             }
             Verdict::Probed(tail) => self.on_probed(now, tail),
-            Verdict::Open | Verdict::Partial(_) | Verdict::Reordered { .. } => {}
+            Verdict::Open | Verdict::Partial(_) | Verdict::Spurious | Verdict::Reordered { .. } => {}
         }
     }
 
