@@ -104,6 +104,18 @@ def test_missing_recordings_are_told(shared: Path, monkeypatch: pytest.MonkeyPat
     assert links.CONSTANT.missing() is None
 
 
+def test_acks_are_late_over_every_link_that_has_a_delay(shared: Path, tmp_path: Path):
+    for link in (links.CONSTANT, links.plays(links.METRO), links.plays(links.EV_DO)):
+        file = tmp_path / "late.toml"
+        file.write_text(f'version = 1\npreset = "linux"\nduration = "1s"\n\n{link.tables(tmp_path)}\n[[flow]]\n')
+        late = link.late("e(30us)")
+        assert "edge.up.delay" in late
+        command = ["ackclock", "run", str(file), *(word for pair in late.items() for word in ("--set", "=".join(pair)))]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+    assert not links.UMTS.late("e(30us)")
+
+
 def test_a_cell_measured_again_by_the_same_build_takes_its_place(tmp_path: Path):
     path = tmp_path / "drawn.jsonl"
     line = {"drawn_from": "a", "number": 0, "built_from": "a", "changed_since": False, "kernel": 1}
