@@ -70,12 +70,16 @@ impl Receiver {
         }
     }
 
-    /// The peer acknowledges our answer to its SYN, if `seg` does.
-    pub(super) fn on_answer(&mut self, seg: &Segment) {
-        if seg.flags.contains(Flags::ACK) && seg.ack == INITIAL + 1 {
+    /// The peer acknowledges our answer to its SYN, if there was one and `seg` does; whether it does.
+    pub(super) fn on_answer(&mut self, seg: &Segment) -> bool {
+        let answers = self.state == ReceiverState::SynReceived
+            && seg.flags.contains(Flags::ACK)
+            && seg.ack == INITIAL + 1;
+        if answers {
             self.state = ReceiverState::Established;
             self.deadline = Time::NEVER;
         }
+        answers
     }
 
     /// Completes the handshake, or answers a SYN-ACK that came again because the answer was lost.

@@ -148,16 +148,11 @@ impl Receiver {
             self.on_syn(now, seg, out);
             return;
         }
-        if self.state == ReceiverState::SynReceived {
-            self.on_answer(seg);
-        }
-        if self.state != ReceiverState::Established || !seg.has_data() {
+        if (self.state != ReceiverState::Established && !self.on_answer(seg)) || !seg.has_data() {
             return;
         }
-        if seg.end().at_or_before(self.next) {
-            self.quick.on_repeated();
-        } else if seg.seq.at_or_before(self.next) {
-            self.quick.on_data(now);
+        if self.quick.is_used() {
+            self.note_for_quick(now, seg);
         }
         if !self.accept(seg) {
             self.acknowledge(now, None, out);
@@ -176,6 +171,15 @@ impl Receiver {
             let duplicate = self.place(now, seg);
             self.tune(now, seg, in_order || self.config.sack && duplicate.is_none());
             self.acknowledge_out_of_order(now, duplicate, waiting, out);
+        }
+    }
+
+    /// What a segment means for acknowledgements that are not delayed.
+    fn note_for_quick(&mut self, now: Time, seg: &Segment) {
+        if seg.end().at_or_before(self.next) {
+            self.quick.on_repeated();
+        } else if seg.seq.at_or_before(self.next) {
+            self.quick.on_data(now);
         }
     }
 
@@ -241,7 +245,9 @@ impl Receiver {
             return true;
         }
         // RFC 7323 section 4.3 (2): only the segment that covers the left edge last acknowledged.
-        if let Some(stamp) = stamp.filter(|_| seg.seq.at_or_before(self.acknowledged)) {
+        if let Some(stamp) = stamp
+            && seg.seq.at_or_before(self.acknowledged)
+        {
             self.echo = Some(stamp.value);
         }
         if self.config.ecn {

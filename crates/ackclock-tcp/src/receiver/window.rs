@@ -52,8 +52,14 @@ impl Receiver {
     }
 
     /// The next ACK tells the window as it is at `now`. Its right edge does not move back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn offer(&mut self, now: Time) {
+        if self.policy.is_some() {
+            self.offer_tuned(now);
+        }
+    }
+
+    fn offer_tuned(&mut self, now: Time) {
         let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
         let told = autotune.edge().since(self.next);
         self.window_field = field(autotune.free(now).max(told), self.scale);
