@@ -92,6 +92,12 @@ impl<T: Copy + Default> Ring<T> {
         self.len == 0
     }
 
+    /// The one before which so many came, if there are more than that.
+    #[inline]
+    pub fn at(&self, number: usize) -> Option<&T> {
+        if number < self.len { self.slots.get(self.slot(number)) } else { None }
+    }
+
     /// The one before which so many came; there must be more than that.
     #[inline]
     pub fn get(&self, number: usize) -> &T {

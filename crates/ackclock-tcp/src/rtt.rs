@@ -212,16 +212,22 @@ impl RttEstimator {
     }
 
     /// Everything before `ack` has arrived; gives the time of the timed segment if it is among it.
-    #[inline]
+    #[inline(always)]
     pub fn on_acknowledged(&mut self, now: Time, ack: Seq) -> Option<Span> {
         let timed = self.timed.filter(|timed| timed.end.at_or_before(ack))?;
+        Some(self.take_timed(now, timed))
+    }
+
+    // Apart, because it is once in a round trip.
+    #[inline(never)]
+    fn take_timed(&mut self, now: Time, timed: Timed) -> Span {
         self.timed = None;
         let rtt = now.since(timed.sent_at);
         if self.config.tick != Span::ZERO {
             self.min_rtt = self.min_rtt.min(rtt);
             self.take_coarse(timed.sent_at, rtt);
         }
-        Some(rtt)
+        rtt
     }
 
     /// A sample of any segment, told by an ACK up to `una` when everything before `next` had left: taken in by the exact form

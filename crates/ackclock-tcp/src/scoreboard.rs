@@ -66,8 +66,6 @@ pub struct Acked {
     pub delivered: u32,
     /// When the newest of the segments was sent; `None` where one of them was sent more than once (Karn).
     pub newest: Option<Time>,
-    /// The same of the oldest that had not been SACKed before.
-    pub oldest: Option<Time>,
 }
 
 impl Scoreboard {
@@ -139,7 +137,7 @@ impl Scoreboard {
     /// The sequence number of [`Self::next`].
     #[inline(always)]
     pub fn next_seq(&self) -> Seq {
-        if self.next < self.sent.end() { self.sent.get(self.next).seq } else { self.max }
+        self.sent.at(self.next).map_or(self.max, |record| record.seq)
     }
 
     /// One past the highest SACKed record.
@@ -158,6 +156,17 @@ impl Scoreboard {
             index += self.run_from(index);
         }
         None
+    }
+
+    /// When the oldest segment was sent that an acknowledgement up to `ack` would tell of, none having SACKed it before.
+    pub fn oldest_told(&self, ack: Seq) -> Option<Time> {
+        let first = self.sent.front()?;
+        let told = if first.marks.has(Marks::SACKED) {
+            self.sent.get(self.hole(self.sent.first(), self.sent.end())?)
+        } else {
+            first
+        };
+        told.seq.before(ack).then_some(told.sent_at)
     }
 
     /// Whether something that was sent more than once has not arrived, as far as SACK tells.
@@ -206,15 +215,19 @@ impl Scoreboard {
 
     /// Takes in a cumulative acknowledgement, which must lie within what was sent. Each segment found arrived is told to
     /// `news`.
+    // Records are looked at in their places: a copy of one costs more than all that is looked at.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
         let bytes = ack.since(self.una);
-        let mut acked = Acked { bytes, delivered: bytes, newest: None, oldest: None };
+        let mut acked = Acked { bytes, delivered: bytes, newest: None };
         let mut marks = Marks::default();
-        while let Some(&record) = self.sent.front() {
+        while let Some(record) = self.sent.front() {
             if record.end().after(ack) {
                 if record.seq != ack {
-                    (acked, marks) = self.acknowledge_part(ack, acked, marks);
+                    let (record, known) = self.acknowledge_part(ack);
+                    acked.delivered -= known;
+                    acked.newest = Some(record.sent_at);
+                    marks = marks.with(record.marks);
                 }
                 break;
             }
@@ -222,21 +235,18 @@ impl Scoreboard {
             acked.newest = Some(record.sent_at);
             marks = marks.with(record.marks);
             if !record.marks.has(Marks::SACKED) {
-                acked.oldest = acked.oldest.or(Some(record.sent_at));
-                news(&record);
+                news(record);
             }
             if record.marks.has(Marks::COUNTED.with(Marks::BEGINS)) {
                 self.chunks -= u32::from(record.marks.has(Marks::BEGINS));
                 if record.marks.has(Marks::COUNTED) {
-                    acked.delivered -= self.uncount(&record);
+                    acked.delivered -= self.uncount();
                 }
             }
             self.sent.pop();
         }
         if marks.has(Marks::REPEATED.with(Marks::BEGINS)) {
-            if marks.has(Marks::REPEATED) {
-                (acked.newest, acked.oldest) = (None, None);
-            }
+            acked.newest = acked.newest.filter(|_| !marks.has(Marks::REPEATED));
             if marks.has(Marks::BEGINS) {
                 // Of a chunk that is acknowledged in part the rest stays.
                 self.split(self.sent.first());
@@ -308,27 +318,26 @@ impl Scoreboard {
         self.sacked_end = self.sent.first();
     }
 
-    /// The front record is acknowledged up to `ack`, which lies within it. By value, like [`Self::uncount`], so that the
-    /// usual acknowledgement is worked out in registers.
+    /// The front record is acknowledged up to `ack`, which lies within it: what it was, and the bytes of it that were known to
+    /// have arrived. It knows nothing of what else is acknowledged, so that the usual acknowledgement is worked out in registers.
     #[cold]
-    fn acknowledge_part(&mut self, ack: Seq, mut acked: Acked, marks: Marks) -> (Acked, Marks) {
+    fn acknowledge_part(&mut self, ack: Seq) -> (Record, u32) {
         let index = self.sent.first();
         let record = *self.sent.get(index);
         let len = ack.since(record.seq) as u16;
-        acked.delivered -= self.discount(&record, len);
+        let known = self.discount(&record, len);
         let rest = self.sent.get_mut(index);
         rest.seq = ack;
         rest.len -= len;
-        acked.newest = Some(record.sent_at);
-        acked.oldest = acked.oldest.or(Some(record.sent_at));
-        (acked, marks.with(record.marks))
+        (record, known)
     }
 
     /// Takes the acknowledged front record out of the counts; gives the bytes of it that were known to have arrived.
     #[cold]
-    fn uncount(&mut self, record: &Record) -> u32 {
-        let known = self.discount(record, record.len);
-        self.shorten_run(record);
+    fn uncount(&mut self) -> u32 {
+        let record = *self.sent.get(self.sent.first());
+        let known = self.discount(&record, record.len);
+        self.shorten_run(&record);
         known
     }
 
@@ -577,8 +586,7 @@ mod tests {
         board.resend(Time::from_nanos(50_000_000), 1);
         assert_eq!(sack(&mut board, 100, 300), (200, None), "Karn");
         assert_eq!(sack(&mut board, 300, 400).1, Some(Time::from_nanos(3_000_000)));
-        let acked = board.acknowledge(Seq(200), |_| {});
-        assert_eq!((acked.newest, acked.oldest), (None, None));
+        assert_eq!(board.acknowledge(Seq(200), |_| {}).newest, None);
     }
 
     #[test]
@@ -586,14 +594,14 @@ mod tests {
         let mut board = board_of(4, 100);
         sack(&mut board, 0, 100);
         sack(&mut board, 100, 200);
-        let acked = board.acknowledge(Seq(400), |_| {});
-        assert_eq!(acked.newest, Some(Time::from_nanos(3_000_000)));
         // A block begins above the left edge, so that of the first 100 none is SACKed; the second was.
-        assert_eq!(acked.oldest, Some(Time::ZERO));
+        assert_eq!(board.oldest_told(Seq(400)), Some(Time::ZERO));
+        assert_eq!(board.acknowledge(Seq(400), |_| {}).newest, Some(Time::from_nanos(3_000_000)));
         let mut board = board_of(4, 100);
+        sack(&mut board, 100, 200);
         board.acknowledge(Seq(100), |_| {});
-        sack(&mut board, 200, 300);
-        assert_eq!(board.acknowledge(Seq(400), |_| {}).oldest, Some(Time::from_nanos(1_000_000)));
+        assert_eq!(board.oldest_told(Seq(400)), Some(Time::from_nanos(2_000_000)), "200 were told of");
+        assert_eq!(board.oldest_told(Seq(200)), None);
     }
 
     #[test]

@@ -123,6 +123,12 @@ impl Sent {
         self.records.get((index - self.first) as usize)
     }
 
+    /// The record of this number, from `first()` on; `None` where there is none yet.
+    #[inline]
+    pub fn at(&self, index: Index) -> Option<&Record> {
+        self.records.at((index - self.first) as usize)
+    }
+
     /// The record of this number, to change it.
     pub fn get_mut(&mut self, index: Index) -> &mut Record {
         self.records.get_mut((index - self.first) as usize)

@@ -42,7 +42,8 @@ pub struct AckSample {
     pub paced_for: Span,
     /// Where recovery stands.
     pub phase: Phase,
-    /// Whether the window was what kept the sender from sending more; where the growth counts bytes, within a window of data.
+    /// Whether the window was what kept the sender from sending more; where the growth counts bytes, within a window of data. Of
+    /// use where [`CongestionControl::asks_for_limit`].
     pub window_limited: bool,
     /// Segments that it showed to be lost, and all that were found lost so far (wraps).
     pub lost: u32,
@@ -187,6 +188,11 @@ pub trait CongestionControl: Send {
     /// Whether the controller itself says how much is sent while losses are repaired.
     fn rules_recovery(&self) -> bool {
         false
+    }
+
+    /// Whether [`AckSample::window_limited`] must be filled.
+    fn asks_for_limit(&self) -> bool {
+        true
     }
 
     /// Whether [`AckSample::rate`] must be filled.

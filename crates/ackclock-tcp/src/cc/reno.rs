@@ -138,6 +138,11 @@ impl CongestionControl for Reno {
         self.set(self.cwnd + step);
     }
 
+    #[inline]
+    fn asks_for_limit(&self) -> bool {
+        self.growth == Growth::Bytes
+    }
+
     fn on_congestion(&mut self, event: &CongestionEvent) {
         self.steps = Steps::default();
         if !event.repeated_timeout {

@@ -81,7 +81,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Brings the scoreboard up to date. The outcome is written in place: a copy would wait for all of it.
     #[inline(always)]
     fn read(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
+        let mut oldest = None;
         if seg.ack.after(self.board.una()) {
+            if self.config.stack == Stack::Linux {
+                oldest = self.board.oldest_told(seg.ack);
+            }
             let arrivals = &mut outcome.arrivals;
             outcome.acked = self.board.acknowledge(seg.ack, |record| {
                 if R::FOLLOWS_ARRIVALS {
@@ -97,14 +101,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         outcome.losses = self.board.losses();
         let mut newest = outcome.acked.newest;
-        if R::USES_SACK {
+        if R::USES_SACK && !seg.sack().is_empty() {
             newest = newest.max(self.read_sack(now, seg, outcome));
         }
         outcome.rtt = newest.map(|sent_at| now.since(sent_at));
-        if self.config.stack == Stack::Linux {
-            // Linux takes that of the first segment acknowledged.
-            outcome.first_rtt = outcome.acked.oldest.map(|sent_at| now.since(sent_at));
-        }
+        // Linux takes that of the first segment acknowledged.
+        outcome.first_rtt =
+            oldest.filter(|_| outcome.acked.newest.is_some()).map(|sent_at| now.since(sent_at));
     }
 
     /// What is SACKed; when the newest of it was sent.
@@ -243,13 +246,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             outcome.rtt = self.echoed(now, seg);
         }
         let Some(rtt) = outcome.first_rtt.or(outcome.rtt) else { return };
-        match self.past.rtt_restart.take() {
-            Some(previous) => {
-                self.stats.rtt.record(rtt);
-                self.rtt.restart_from(previous, rtt, self.board.max());
-            }
+        match self.past.rtt_restart {
             None => self.take_rtt(rtt),
+            Some(previous) => self.restart_rtt(previous, rtt),
         }
+    }
+
+    /// Takes in the first round-trip time after a spurious timeout.
+    #[cold]
+    fn restart_rtt(&mut self, previous: (Span, Span), rtt: Span) {
+        self.past.rtt_restart = None;
+        self.stats.rtt.record(rtt);
+        self.rtt.restart_from(previous, rtt, self.board.max());
     }
 
     /// The round-trip time that the peer's timestamp tells.
@@ -287,7 +295,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     fn sample(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) -> AckSample {
         let min_rtt = self.rtt.min_rtt();
         // Side by side, so that what is in flight is worked out once.
-        let window_limited = self.is_window_limited(outcome);
+        let window_limited = !self.cc.asks_for_limit() || self.is_window_limited(outcome);
         let in_flight = self.recovery.in_flight(&self.board);
         AckSample {
             now,

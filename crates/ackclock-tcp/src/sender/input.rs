@@ -81,12 +81,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// The peer sends no data, but its FIN must be acknowledged.
     fn take_peer_data(&mut self, seg: &Segment) {
+        if !seg.has_data() {
+            return;
+        }
         if seg.seq == self.peer.next && seg.flags.intersects(Flags::FIN) {
             self.peer.next = seg.end();
         }
-        if seg.has_data() {
-            self.due = Due::Ack;
-        }
+        self.due = Due::Ack;
     }
 
     /// The FIN of the peer comes after ours was acknowledged (FIN-WAIT-2 and TIME-WAIT of RFC 9293): it is acknowledged too.
@@ -110,7 +111,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let window = self.window_of(seg);
         let edge = seg.ack + window;
         let (before, una) = (self.peer.edge, self.board.una());
-        if edge.before(before) && window > 0 && seg.ack == una && self.config.stack == Stack::Linux {
+        let advances = seg.ack != una;
+        if !advances && edge.before(before) && window > 0 && self.config.stack == Stack::Linux {
             // Linux takes a smaller window only with an acknowledgement that advances.
             return Offer::Same;
         }
@@ -120,6 +122,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         let first = self.peer.largest == 0;
         self.peer.largest = self.peer.largest.max(window);
+        if advances {
+            // No duplicate, whatever it offers.
+            return Offer::New;
+        }
         let same = edge == before && before.after(una);
         if window > 0 && (same || first) { Offer::Same } else { Offer::New }
     }

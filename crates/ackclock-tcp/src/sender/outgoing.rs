@@ -108,7 +108,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Whether the segment of new data that goes out now ends a chunk of several.
-    pub(super) fn ends_chunk(&mut self, window: &Window) -> bool {
+    pub(super) fn ends_chunk(&mut self, window: Window) -> bool {
         if self.outgoing.chunk == 0 {
             let room = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board)) / window.mss;
             // Never more than half of a window, so that two chunks are under way (tcp_cwnd_test).
@@ -126,14 +126,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Whether the chunk that is next waits for the next acknowledgement, which will let it be longer (tcp_tso_should_defer).
     #[inline]
-    pub(super) fn defers(&mut self, now: Time, window: &Window) -> bool {
+    pub(super) fn defers(&mut self, now: Time, window: Window) -> bool {
         if self.outgoing.chunk == 0 && self.config.stack == Stack::Linux {
             self.outgoing.deferred |= self.is_worth_waiting(now, window);
         }
         self.outgoing.deferred
     }
 
-    fn is_worth_waiting(&self, now: Time, window: &Window) -> bool {
+    fn is_worth_waiting(&self, now: Time, window: Window) -> bool {
         self.recovery.phase() == Phase::Open
             && now.since(self.past.sent_at.max(self.pacer.until())) < JUST_NOW
             && self.is_cut_short(window)
@@ -141,7 +141,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Whether the windows have no room for a whole chunk, nor for much of themselves, though there is more to send.
-    fn is_cut_short(&self, window: &Window) -> bool {
+    fn is_cut_short(&self, window: Window) -> bool {
         let free = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board));
         let room = free.min(window.limit.saturating_sub(self.board.outstanding()));
         // A probe of the tail leaves whatever the window.

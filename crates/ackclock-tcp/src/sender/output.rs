@@ -66,16 +66,16 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         loop {
             let window = self.window();
             match self.recovery.poll(&window, &mut self.board) {
-                Some(Next::Fresh) if self.defers(now, &window) => {
-                    self.refill_buffer(&window);
-                    self.on_quiet(now, &window, true);
+                Some(Next::Fresh) if self.defers(now, window) => {
+                    self.refill_buffer(window);
+                    self.on_quiet(now, window, true);
                     return false;
                 }
-                Some(Next::Fresh) => self.send_new(now, &window, port, out),
+                Some(Next::Fresh) => self.send_new(now, window, port, out),
                 Some(Next::Again(index)) => out.pass(port, &self.send_again(now, index)),
-                None if self.buffer.may_be_refilled() && self.refill_buffer(&window) => continue,
+                None if self.buffer.may_be_refilled() && self.refill_buffer(window) => continue,
                 None => {
-                    self.on_quiet(now, &window, false);
+                    self.on_quiet(now, window, false);
                     return false;
                 }
             }
@@ -158,8 +158,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     #[inline(always)]
-    fn send_new(&mut self, now: Time, window: &Window, port: Port, out: &mut dyn Sink) {
-        let payload = if self.unsent.at_most(1) == 0 { 0 } else { window.fresh };
+    fn send_new(&mut self, now: Time, window: Window, port: Port, out: &mut dyn Sink) {
+        // The byte of a lone FIN is none of payload.
+        let ends_alone = self.fin == Fin::Ahead && self.unsent.at_most(1) == 0;
+        let payload = if ends_alone { 0 } else { window.fresh };
         // Written before the rest is done: a processor waits where it copies what it has only just written in parts.
         let mut segment = self.segment(now, self.board.max(), payload as u16);
         if self.ecn.enabled == Switch::On {
@@ -185,7 +187,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Whether new data of `payload` bytes from `seq` on ends a chunk, or what was written to be sent without delay.
-    fn is_pushed(&mut self, window: &Window, seq: Seq, payload: u32) -> bool {
+    fn is_pushed(&mut self, window: Window, seq: Seq, payload: u32) -> bool {
         self.ends_chunk(window) || (payload > 0 && self.buffer.pushes(seq + payload))
     }
 
@@ -301,7 +303,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Nothing can be sent: for want of data, or because the peer's window is closed and must be probed.
     #[inline(always)]
-    fn on_quiet(&mut self, now: Time, window: &Window, defers: bool) {
+    fn on_quiet(&mut self, now: Time, window: Window, defers: bool) {
         self.outgoing.end_chunk();
         if self.timer == Time::NEVER && !self.is_starved() {
             self.timer = now + self.rtt.rto();
@@ -321,7 +323,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Whether it is the window that is in the way, and where it is not for long, a window that is nearer to what is used.
     #[inline]
-    fn note_usage(&mut self, now: Time, window: &Window, defers: bool) {
+    fn note_usage(&mut self, now: Time, window: Window, defers: bool) {
         let look = Look {
             una: self.board.una(),
             max: self.board.max(),

@@ -28,8 +28,11 @@ impl Pacer {
     /// When the next segment may leave; `None` where it may at once.
     #[inline]
     pub(super) fn holds(&self, now: Time) -> Option<Time> {
+        if now >= self.until {
+            return None;
+        }
         let goes_on = self.left > 0 && self.at == now;
-        (now < self.until && !goes_on).then_some(self.until)
+        (!goes_on).then_some(self.until)
     }
 
     /// When what was sent last had its time.

@@ -195,7 +195,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Everything that was written has left, or may not yet. Where the application waits and an acknowledgement has come, the buffer
     /// grows if the window is not full, and is filled if enough of it is free; whether there is more to send now.
-    pub(super) fn refill_buffer(&mut self, window: &Window) -> bool {
+    pub(super) fn refill_buffer(&mut self, window: Window) -> bool {
         if !self.buffer.may_be_refilled() {
             return false;
         }
