@@ -197,6 +197,13 @@ impl Flow {
     /// Notes the end of the data, as a segment from the network tells it.
     #[inline]
     pub(crate) fn on_data(&mut self, segment: &Segment) {
+        if segment.flags.intersects(Flags::SYN | Flags::FIN) || self.state == FlowState::GivenUp {
+            self.on_bound(segment);
+        }
+    }
+
+    /// A segment begins or ends a connection, or there was no place for its flow.
+    fn on_bound(&mut self, segment: &Segment) {
         if segment.flags.intersects(Flags::FIN) {
             self.fin = Some(segment.end());
         }

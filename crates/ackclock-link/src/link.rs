@@ -109,6 +109,17 @@ impl From<SerialLink> for AnyLink {
     }
 }
 
+impl AnyLink {
+    /// As [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] where there is none.
+    #[inline(always)]
+    pub(crate) fn due(&self) -> Time {
+        match self {
+            Self::Serial(link) => link.due(),
+            Self::Other(link) => link.poll_timeout().unwrap_or(Time::NEVER),
+        }
+    }
+}
+
 impl Link for AnyLink {
     delegate! {
         to match self {

@@ -101,14 +101,15 @@ impl Wires {
             return false;
         }
         let transmission = self.pace.time_for(segment.wire_bytes());
-        let leaves = self.leaves(now, segment.flow, transmission);
+        let begins = self.begins(now, segment.flow, transmission);
+        let arrives = begins + transmission + self.delay;
         if let Some(longer) = self.longer.get(segment.flow.index()) {
-            self.flight.put_late(leaves + self.delay + *longer, segment);
-        } else if leaves == now + transmission {
-            self.flight.put(leaves + self.delay, segment);
+            self.flight.put_late(arrives + *longer, segment);
+        } else if begins == now {
+            self.flight.put(arrives, segment);
         } else {
             // Packets of other flows, whose wires are free, come before one that waits for its own.
-            self.flight.put_late(leaves + self.delay, segment);
+            self.flight.put_late(arrives, segment);
         }
         true
     }
@@ -185,15 +186,16 @@ impl Wires {
         }
     }
 
-    /// When `flow`'s wire has taken a packet that needs `transmission`, offered at `now`.
+    /// When `flow`'s wire begins to take a packet that needs `transmission`, offered at `now`.
     #[inline]
-    fn leaves(&mut self, now: Time, flow: FlowId, transmission: Span) -> Time {
+    fn begins(&mut self, now: Time, flow: FlowId, transmission: Span) -> Time {
         let Some(free) = self.free.get_mut(flow.index()) else {
             self.reach(flow);
-            return self.leaves(now, flow, transmission);
+            return self.begins(now, flow, transmission);
         };
-        *free = now.max(*free) + transmission;
-        *free
+        let begins = now.max(*free);
+        *free = begins + transmission;
+        begins
     }
 }
 

@@ -87,14 +87,23 @@ impl PlainBearer {
 
     #[inline(always)]
     fn note_due(&mut self, direction: Direction) {
-        self.due[direction as usize] = self.links[direction as usize].poll_timeout().unwrap_or(Time::NEVER);
+        self.due[direction as usize] = self.links[direction as usize].due();
     }
 }
 
 impl Bearer for PlainBearer {
     #[inline(always)]
     fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        let taken = self.links[direction as usize].enqueue(now, segment);
+        let Self { links, due } = self;
+        // By itself, as where events are told: nearly every link is such a one.
+        if let AnyLink::Serial(link) = &mut links[direction as usize]
+            && let Some(planned) = link.planned()
+        {
+            let taken = planned.enqueue(now, segment);
+            due[direction as usize] = planned.due();
+            return taken;
+        }
+        let taken = links[direction as usize].enqueue(now, segment);
         self.note_due(direction);
         taken
     }

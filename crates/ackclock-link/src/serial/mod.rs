@@ -71,6 +71,15 @@ impl SerialLink {
         }
     }
 
+    /// As [`poll_timeout`](Link::poll_timeout); [`Time::NEVER`] where there is none.
+    #[inline(always)]
+    pub(crate) fn due(&self) -> Time {
+        match &self.mode {
+            Mode::Planned(planned) => planned.due(),
+            Mode::Stepwise(link) => link.poll_timeout().unwrap_or(Time::NEVER),
+        }
+    }
+
     /// Does with the link what no plan allows for: from here on it goes step by step.
     fn step<T>(&mut self, act: impl FnOnce(&mut Stepwise) -> T) -> T {
         match &mut self.mode {

@@ -37,6 +37,8 @@ pub(crate) struct Planned {
     free: Time,
     /// Those whose transmission had not begun when the link was last asked.
     waiting: Ring<Way>,
+    /// When the first of them begins; [`Time::NEVER`] where there is none.
+    next_begins: Time,
     load: Load,
     /// The one that began last.
     begun: Way,
@@ -65,6 +67,7 @@ impl Planned {
             flight: Flight::default(),
             free: Time::ZERO,
             waiting: Ring::default(),
+            next_begins: Time::NEVER,
             load: Load::NONE,
             begun: Way { begins: Time::ZERO, came: Time::ZERO, flow: FlowId(0), size: 0 },
             in_order: InOrder::new(order),
@@ -79,7 +82,7 @@ impl Planned {
     pub(super) fn hand_over(&mut self) -> Stepwise {
         let medium = std::mem::replace(&mut self.medium, Silence.any());
         let mut queue = DropTail::new(self.capacity);
-        let departs = self.waiting.front().map_or(self.free, |next| next.begins);
+        let departs = self.next_begins.min(self.free);
         let waiting = std::mem::take(&mut self.waiting);
         // Walk backwards: a flow stays in order, so its waiting packets are its last ones.
         let flows: Vec<_> = waiting.iter().rev().map(|one| one.flow).collect();
@@ -104,7 +107,7 @@ impl Planned {
     /// Begins the transmissions that are due.
     #[inline]
     fn advance(&mut self, now: Time) {
-        while self.waiting.front().is_some_and(|next| next.begins <= now) {
+        while self.next_begins <= now {
             self.begin();
         }
     }
@@ -113,6 +116,7 @@ impl Planned {
     fn begin(&mut self) {
         let Some(&next) = self.waiting.front() else { return };
         self.waiting.drop_front();
+        self.next_begins = self.waiting.front().map_or(Time::NEVER, |next| next.begins);
         self.waits.record(next.begins.since(next.came));
         self.load -= Load { packets: 1, bytes: next.size.into() };
         self.begun = next;
@@ -155,7 +159,7 @@ impl Way {
 
 impl Planned {
     #[inline(always)]
-    pub(super) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
+    pub(crate) fn enqueue(&mut self, now: Time, segment: &Segment) -> Result<(), Cause> {
         self.advance(now);
         let waits = self.free > now;
         if waits && !self.admits(now, segment) {
@@ -169,6 +173,7 @@ impl Planned {
         let planned = Way { begins, came: now, flow: segment.flow, size: segment.wire_bytes() };
         if waits {
             self.load += planned.load();
+            self.next_begins = self.next_begins.min(begins);
             self.waiting.push(planned);
         } else {
             self.waits.record(Span::ZERO);
@@ -234,6 +239,7 @@ impl Planned {
     pub(super) fn let_go(&mut self) {
         self.flight = Flight::default();
         self.waiting = Ring::default();
+        self.next_begins = Time::NEVER;
     }
 }
 

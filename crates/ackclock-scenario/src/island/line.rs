@@ -172,15 +172,18 @@ impl Line {
 
     #[inline(always)]
     fn carry_all_up(&mut self, now: Time) {
-        // What its passing calls forth stands behind it.
-        while !self.beyond.uplink.is_empty() {
-            let Self { edge, beyond, taken, .. } = self;
+        let Self { edge, beyond, taken, .. } = self;
+        loop {
             std::mem::swap(&mut beyond.uplink, taken);
             for segment in taken.iter() {
                 beyond.events += 1;
                 edge.take(now, RADIO, segment, &mut Radio { now, beyond });
             }
             taken.clear();
+            // What its passing calls forth stands behind it.
+            if beyond.uplink.is_empty() {
+                return;
+            }
         }
     }
 }
