@@ -215,7 +215,8 @@ impl Scoreboard {
 
     /// Takes in a cumulative acknowledgement, which must lie within what was sent. Each segment found arrived is told to
     /// `news`.
-    // Records are looked at in their places: a copy of one costs more than all that is looked at.
+    // Records that were sent once were sent in order, so that the last is the newest. They are looked at in their places, since
+    // a copy of one costs more than all that is looked at.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
         let bytes = ack.since(self.una);
@@ -226,27 +227,27 @@ impl Scoreboard {
                 if record.seq != ack {
                     let (record, known) = self.acknowledge_part(ack);
                     acked.delivered -= known;
-                    acked.newest = Some(record.sent_at);
-                    marks = marks.with(record.marks);
+                    (acked.newest, marks) = (Some(record.sent_at), marks.with(record.marks));
                 }
                 break;
             }
-            // Records that were sent once were sent in order.
-            acked.newest = Some(record.sent_at);
-            marks = marks.with(record.marks);
-            if !record.marks.has(Marks::SACKED) {
+            let its = record.marks;
+            (acked.newest, marks) = (Some(record.sent_at), marks.with(its));
+            if !its.has(Marks::SACKED) {
                 news(record);
             }
-            if record.marks.has(Marks::COUNTED.with(Marks::BEGINS)) {
-                self.chunks -= u32::from(record.marks.has(Marks::BEGINS));
-                if record.marks.has(Marks::COUNTED) {
+            if its.has(Marks::COUNTED.with(Marks::BEGINS)) {
+                self.chunks -= u32::from(its.has(Marks::BEGINS));
+                if its.has(Marks::COUNTED) {
                     acked.delivered -= self.uncount();
                 }
             }
             self.sent.pop();
         }
         if marks.has(Marks::REPEATED.with(Marks::BEGINS)) {
-            acked.newest = acked.newest.filter(|_| !marks.has(Marks::REPEATED));
+            if marks.has(Marks::REPEATED) {
+                acked.newest = None;
+            }
             if marks.has(Marks::BEGINS) {
                 // Of a chunk that is acknowledged in part the rest stays.
                 self.split(self.sent.first());
