@@ -146,7 +146,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.undo_if_repeated(now, outcome);
         let facts = self.facts(now, outcome, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
-        if verdict != Verdict::Partial(Timer::Keep) {
+        if !matches!(verdict, Verdict::Partial(Timer::Keep)) {
             // RFC 6298 (5.3). After going back nothing is in flight until it is sent again.
             self.timer = self.rtt.expiry(now, || {
                 let sent = self.board.sent();
@@ -154,7 +154,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 oldest.map(|record| record.sent_at)
             });
         }
-        if verdict == Verdict::Spurious {
+        if matches!(verdict, Verdict::Spurious) {
             // The window that is given back grows with this acknowledgement already.
             self.take_back_timeout(now);
         }
