@@ -27,7 +27,7 @@ ABLATION = (
     ("without reserve", "2000p", 'kind = "forecast", reserve = 0'),
     ("without updates", "2000p", 'kind = "forecast", updates = 0'),
     ("with neither", "2000p", 'kind = "forecast", reserve = 0, updates = 0'),
-    ("gain of 1.25", "2000p", 'kind = "forecast", learning = 0'),
+    ("gain of 1.75", "2000p", 'kind = "forecast", learning = 0'),
     ("idle = 0.02", "2000p", 'kind = "forecast", idle = 0.02'),
     ("packets = 4", "2000p", 'kind = "forecast", packets = 4'),
 )

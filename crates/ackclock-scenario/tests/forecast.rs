@@ -243,6 +243,58 @@ stagger = "150ms"
     assert!(used(&forecast) > 0.95 * used(&queue), "{} of {}", used(&forecast), used(&queue));
 }
 
+/// 18 downloads within 5 s over 120 kbit/s: their first windows alone wait for 18 s, and all timers run out meanwhile.
+#[test]
+fn what_timers_send_again_for_nothing_is_not_queued_again() {
+    let text = r#"
+preset = "linux"
+[path]
+delay = "1ms"
+[edge]
+buffer = "900p"
+[edge.down]
+rate = "120kbit/s"
+delay = "50ms"
+[edge.up]
+rate = "30kbit/s"
+delay = "50ms"
+[[flow]]
+sender = "reno"
+count = 18
+stagger = "280ms"
+"#;
+    let (goodput, wait) = beside_the_queue_alone(text);
+    assert!(goodput > 1.02 && wait < 0.5, "{goodput} {wait}");
+    let result = with(text, &["edge.regulator=forecast", "duration=60s"]);
+    assert!(result.bottleneck.discarded > 20, "{}", result.bottleneck.discarded);
+}
+
+/// A buffer that two flows find small and one does not: what a source may send grows by and by when it is let go.
+#[test]
+fn a_source_that_is_let_go_does_not_overflow_the_buffer() {
+    let text = r#"
+preset = "linux"
+[path]
+delay = "60ms"
+[edge]
+buffer = "11p"
+[edge.down]
+kind = "variable"
+rate = "110kbit/s"
+delay = "10ms"
+outages = [{ at = "2.9s", for = "1.2s", every = "5.8s" }]
+[edge.up]
+rate = "5kbit/s"
+delay = "10ms"
+[[flow]]
+sender = "newreno"
+count = 2
+stagger = "2500ms"
+"#;
+    let (goodput, _) = beside_the_queue_alone(text);
+    assert!(goodput > 0.95, "{goodput}");
+}
+
 /// Pages of 60 kB beside a download, one after the other: median and p95 of their time, ms.
 fn page_times(sets: &[&str]) -> [f64; 2] {
     let page = "[[flow]]\nsender = \"cubic\"\n\

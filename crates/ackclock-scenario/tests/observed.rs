@@ -117,7 +117,7 @@ fn acks_that_wait_behind_an_upload_are_not_taken_for_a_queue_of_the_download() {
         let used = result.bottleneck.utilisation.unwrap();
         let p95 = result.bottleneck.queue_ms.p95.unwrap();
         assert!(used > 0.95, "{edge}: {used}");
-        assert!(p95 < 300.0, "{edge}: {p95} ms");
+        assert!(p95 < 350.0, "{edge}: {p95} ms");
     }
 }
 

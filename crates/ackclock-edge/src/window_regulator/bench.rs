@@ -29,7 +29,7 @@ impl Bench {
         Self { regulator, queue: VecDeque::new(), capacity, now: Time::ZERO, sent: Vec::new() }
     }
 
-    fn view(&self) -> LinkView {
+    pub(super) fn view(&self) -> LinkView {
         let load = |packets: usize| Load { packets: packets as u32, bytes: packets as u64 * 1040 };
         LinkView {
             waiting: load(self.queue.len().saturating_sub(1)),

@@ -165,6 +165,13 @@ impl Dequeued {
         self.acked.is_some_and(|acked| segment.end().at_or_before(acked))
     }
 
+    /// Whether the queue or its transmitter holds a packet with the same data.
+    pub(super) fn holds(&self, segment: &Segment) -> bool {
+        segment.has_data()
+            && self.queued.is_some_and(|queued| segment.end().at_or_before(queued))
+            && self.inside.contains(&(segment.seq, segment.end()))
+    }
+
     /// Packets of this flow in the queue and its transmitter.
     pub(super) fn inside(&self) -> usize {
         self.inside.len()

@@ -6,14 +6,16 @@ use ackclock_core::{Flags, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView};
 
 use super::air::Air;
+use super::letting_go::{LettingGo, lets_go};
 use super::pace::Pace;
 use super::repair::Repair;
 use super::shares::Share;
+use super::updates::{SHORT, Updates};
 use super::{Config, Shared};
-use crate::Output;
 use crate::window_regulator::dequeued::{AckKind, Count};
 use crate::window_regulator::source::{Arrival, Source};
 use crate::window_regulator::{Advertiser, tells_a_window};
+use crate::{Output, Verdict};
 
 /// Most ACKs that are held; a receiver that acknowledges byte by byte must not fill the memory.
 const MOST_HELD: usize = 4096;
@@ -23,15 +25,10 @@ const LIFELINE: f64 = 0.7;
 const LEAST_LIFELINE: f64 = 0.02;
 /// A source that leaves more packets than this, and more than a quarter of its budget unused, is not ruled by the window.
 const UNUSED: u32 = 3;
-/// The share of its budget of which a source is short when it is told at once, while ACKs are kept or many copies may be
-/// made; the fewer may, the nearer to all of it, so that some are left for when no ACK comes.
-const SHORT: f64 = 0.25;
 /// What stays untold is averaged over so many departures and ACKs.
 const UNTOLD: f64 = 64.0;
 /// No window is larger (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 30;
-/// Most window updates in a row.
-const MOST_UPDATES: f64 = 20.0;
 
 /// One flow.
 pub(super) struct Flow {
@@ -52,10 +49,10 @@ pub(super) struct Flow {
     newest: Option<Seq>,
     /// Its place among those that share the link.
     share: Share,
-    /// Bytes of window updates that may be made.
-    credit: f64,
+    updates: Updates,
     /// Bytes by which the edge told is behind the one to tell, in the mean.
     untold: f64,
+    letting_go: LettingGo,
     /// From the telling of an edge to its effect at a queue that is only observed.
     horizon: Option<Span>,
 }
@@ -74,8 +71,9 @@ impl Flow {
             advanced: Time::ZERO,
             newest: None,
             share: Share::default(),
-            credit: 0.0,
+            updates: Updates::default(),
             untold: 0.0,
+            letting_go: LettingGo::default(),
             horizon: None,
         }
     }
@@ -110,8 +108,18 @@ impl Flow {
         self.horizon = Some(horizon);
     }
 
-    /// A packet comes from the network.
-    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView, shared: &mut Shared) {
+    /// A packet comes from the network. A copy of what waits in the queue already would only make others wait: the source's
+    /// timer ran out too soon.
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        view: LinkView,
+        shared: &mut Shared,
+    ) -> Verdict {
+        if self.advertiser.accounts.holds(segment) && !shared.observed && !self.lets_go(shared) {
+            return Verdict::Drop;
+        }
         // A SYN begins anew, and a source that sends again what is acknowledged has waited for it in vain.
         let anew = segment.flags.intersects(Flags::SYN);
         if anew || (segment.has_data() && self.advertiser.accounts.has_acknowledged(segment)) {
@@ -130,6 +138,7 @@ impl Flow {
         if segment.flags.intersects(Flags::FIN) {
             shared.shares.on_ended(now, &mut self.share);
         }
+        Verdict::Forward
     }
 
     /// Data comes that is no SYN.
@@ -276,25 +285,22 @@ impl Flow {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
         let packets = f64::from(shared.config.packets) * libm::cbrt(f64::from(shared.shares.flows()));
-        shared.link.forecast(shared.seen(now), horizon, self.air.span()) + packets * payload
+        let yields = shared.shares.yields(&self.share, self.advertiser.accounts.payload());
+        shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields) + packets * payload
     }
 
-    /// Whether the buffer is too small to spare: one that does not hold two round trips of what the link usually serves, and
-    /// the packets that are told whatever the rate, leaves the link idle or overflows, and cannot delay much.
+    /// Whether the source is let go.
     fn lets_go(&self, shared: &Shared) -> bool {
-        let Some(buffer) = self.advertiser.accounts.buffer().filter(|_| !shared.observed) else {
-            return false;
-        };
-        let told = shared.shares.flows().saturating_mul(self.advertiser.least());
-        let always = told.max(self.advertiser.accounts.window_of(shared.config.packets));
-        f64::from(buffer) < 2.0 * shared.link.usually_in(self.round_trip()) + f64::from(always)
+        lets_go(&self.advertiser.accounts, shared.link.usually_in(self.round_trip()), shared)
     }
 
     /// How far the source may send, what has left and at most what the buffer holds, and its budget; let go, as offered.
-    fn edge(&self, now: Time, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
+    fn edge(&mut self, now: Time, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
         if self.lets_go(shared) {
-            return (self.advertiser.accounts.edge_at(LARGEST), None);
+            let slowly = self.letting_go.edge(self.advertiser.law.edge(), shared.inside == 0);
+            return (slowly.or_else(|| self.advertiser.accounts.edge_at(LARGEST)), None);
         }
+        self.letting_go.on_ruled();
         // What leaves an observed queue in a loop is not in it.
         let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
         let leaves = (leaves / f64::from(shared.shares.flows())) as u32;
@@ -306,6 +312,9 @@ impl Flow {
     /// Lets an ACK go, with the edge of now.
     fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
+        if let (Some(last), Some(window)) = (last, ack.window_bytes()) {
+            self.letting_go.on_passed(ack.ack.since(last.ack), ack.ack + window);
+        }
         let (edge, _) = self.edge(now, shared);
         self.advertiser.write(now, &mut ack, kind, edge);
         if let Some(told) = self.advertiser.law.edge()
@@ -315,8 +324,7 @@ impl Flow {
             self.source.on_told(now, before.unwrap_or(ack.ack), told, left);
         }
         if !ack.is_made() {
-            let bytes = f64::from(ack.header);
-            self.credit = (self.credit + shared.config.updates * bytes).min(MOST_UPDATES * bytes);
+            self.updates.on_passed(ack.header.into(), shared.config.updates);
         }
         if last.is_none_or(|last| ack.ack.after(last.ack)) {
             self.advanced = now;
@@ -340,16 +348,13 @@ impl Flow {
             return;
         }
         let budget = f64::from(budget.unwrap_or_else(|| self.budget(now, shared)));
-        let header = f64::from(last.header);
         if !self.held.is_empty() {
             if f64::from(short) >= SHORT * budget {
                 self.pass_head(now, shared);
             }
             return;
         }
-        let share = 1.0 - (1.0 - SHORT) * self.credit / (MOST_UPDATES * header);
-        if last.sack().is_empty() && self.credit >= header && f64::from(short) >= share * budget {
-            self.credit -= header;
+        if last.sack().is_empty() && self.updates.makes(last.header.into(), short, budget) {
             let mut update = last.made();
             (update.seq, update.payload, update.flags) = (last.end(), 0, Flags::ACK);
             self.pass(now, update, AckKind::Other, shared);

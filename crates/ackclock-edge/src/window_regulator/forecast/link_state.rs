@@ -23,8 +23,10 @@ const LEAST_BUSY: f64 = 0.2;
 /// outstanding in a round trip.
 const DOUBLED: f64 = 2.0;
 /// The gain before anything is learnt, and between what it stays.
-const FIRST_GAIN: f64 = 1.25;
+const FIRST_GAIN: f64 = 1.75;
 const GAINS: [f64; 2] = [0.25, 4.0];
+/// The gain of a flow that yields to a young one is at most this: what waits for it the young one waits for too.
+const YIELDING: f64 = 1.25;
 /// The steps of the gain are `1 + HASTE / (SETTLING + t)` times as large after `t` of service, all in seconds: larger for a
 /// minute, but not so large that the first pauses decide.
 const HASTE: f64 = 30.0;
@@ -116,15 +118,17 @@ impl LinkState {
         self.learn((1.0 - self.idle_share) * pause.min(round_trip + SLACK).as_secs_f64());
     }
 
-    /// Bytes of payload that it is expected to serve within `horizon`, from the telling of a window to its effect. Where that
-    /// has left it idle, part of what an ACK takes over the `air` belongs to it, at most all: what left the queue in a
-    /// burst is told by ACKs that come in one. All of it does before the rate is known: a slow start is not to be held back.
-    pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span) -> f64 {
+    /// Bytes of payload that it is expected to serve within `horizon`, from the telling of a window to its effect, for a flow that
+    /// `yields` to others or does not. Where that has left it idle, part of what an ACK takes over the `air` belongs to it: what
+    /// left the queue in a burst is told by ACKs that come in one. All of it does before the rate is known: a slow start is not to
+    /// be held back.
+    pub(super) fn forecast(&mut self, now: Time, horizon: Span, air: Span, yields: bool) -> f64 {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);
         }
-        let more = (self.gain - FIRST_GAIN).clamp(0.0, 1.0);
-        self.gain * self.served_in(now, horizon) + more * self.served_in(now, air)
+        let gain = if yields { self.gain.min(YIELDING) } else { self.gain };
+        let more = (gain - FIRST_GAIN).max(0.0);
+        gain * self.served_in(now, horizon) + more * self.served_in(now, air)
     }
 
     /// Bytes of payload that it usually serves within `span`.
@@ -224,9 +228,9 @@ mod tests {
         (from + millis..=until).step_by(millis as usize).for_each(|now| link.on_served(at(now), 1000));
     }
 
-    /// What is expected of a second, gain 1.25.
+    /// What is expected of a second, without the first gain.
     fn rate(link: &mut LinkState, now: u64) -> f64 {
-        link.forecast(at(now), Span::from_secs(1), Span::ZERO) / FIRST_GAIN
+        link.forecast(at(now), Span::from_secs(1), Span::ZERO, false) / FIRST_GAIN
     }
 
     #[test]
@@ -316,9 +320,9 @@ mod tests {
         let mut link = LinkState::new(0.01, 0.5);
         let (horizon, air) = (Span::from_millis(10), Span::from_millis(90));
         serve(&mut link, 0, 500, 10);
-        assert_eq!(link.forecast(at(500), horizon, air), 2.0 * 10_000.0);
+        assert_eq!(link.forecast(at(500), horizon, air, false), 2.0 * 10_000.0);
         serve(&mut link, 500, 1500, 10);
-        assert_eq!(link.forecast(at(1500), horizon, air), link.gain * 1000.0);
+        assert_eq!(link.forecast(at(1500), horizon, air, false), link.gain * 1000.0);
     }
 
     #[test]
@@ -327,10 +331,21 @@ mod tests {
         serve(&mut link, 0, 2000, 10);
         let air = Span::from_millis(100);
         link.gain = 1.0;
-        assert_eq!(link.forecast(at(2000), Span::from_millis(10), air), 1000.0);
-        // 2.25 times 10 ms, and once 100 ms.
+        assert_eq!(link.forecast(at(2000), Span::from_millis(10), air, false), 1000.0);
+        // 2.75 times 10 ms, and once 100 ms.
         link.gain = FIRST_GAIN + 1.0;
-        assert_eq!(link.forecast(at(2000), Span::from_millis(10), air), 12_250.0);
+        assert_eq!(link.forecast(at(2000), Span::from_millis(10), air, false), 12_750.0);
+    }
+
+    #[test]
+    fn a_flow_that_yields_has_little_gain() {
+        let mut link = LinkState::new(0.01, 0.5);
+        serve(&mut link, 0, 2000, 10);
+        let mut forecast = |gain: f64| {
+            link.gain = gain;
+            link.forecast(at(2000), Span::from_millis(10), Span::ZERO, true)
+        };
+        assert_eq!((forecast(1.0), forecast(3.0)), (1000.0, 1250.0));
     }
 
     #[test]

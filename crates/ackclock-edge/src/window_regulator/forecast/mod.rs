@@ -16,7 +16,11 @@
 //! untold in the mean, `B` is more.
 //!
 //! A buffer that does not hold two round trips of what the link usually serves, beside what is told whatever the rate, cannot
-//! delay much. A window would leave the link idle there or overflow it: the source is let go, as if there were no regulator.
+//! delay much. A window would leave the link idle there or overflow it: the source is let go, as if there were no regulator
+//! (`letting_go.rs`).
+//!
+//! A source whose timer runs out for nothing sends again what waits in the queue still, and where many wait for seconds that
+//! is much of what the link carries. Such a copy is discarded: what it copies is acknowledged all the same.
 //!
 //! The ACKs of a few packets are kept back. They carry a further edge to the source as soon as packets leave the queue, and
 //! in an outage they are spent one packet at a time, each before the source's timer runs out. Where none is kept, a copy of
@@ -33,17 +37,19 @@
 //! None; it is the source.
 //!
 //! ## Validation
-//! The rate, the gain, the shares, the pace, the round trip and the timer by hand (tests of `link_state.rs`, `shares.rs`,
-//! `pace.rs` and `source.rs`), sequences of segments
+//! The rate, the gain, the shares, the pace, letting go, the round trip and the timer by hand (tests of `link_state.rs`, `shares.rs`,
+//! `pace.rs`, `letting_go.rs` and `source.rs`), sequences of segments
 //! (`tests.rs`), the right edge under random traffic (`tests/windows.rs`), and whole systems over synthetic recordings, cells
 //! and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
 
 mod air;
 mod flow;
+mod letting_go;
 mod link_state;
 mod pace;
 mod repair;
 mod shares;
+mod updates;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -71,7 +77,7 @@ pub(crate) struct Config {
     /// Packets that a flow alone is given beside what the rate tells, and several together times the third root of their
     /// number; with few the queue runs dry, with many it is long where the link is slow.
     pub(crate) packets: u32,
-    /// How fast the gain follows, per second for which the link was idle; 0 keeps it at 1.25.
+    /// How fast the gain follows, per second for which the link was idle; 0 keeps it at 1.75.
     pub(crate) learning: f64,
     /// Packets whose ACKs are kept back to carry edges, and for outages; 0 keeps none, which shortens round-trip times.
     pub(crate) reserve: u32,
@@ -258,6 +264,7 @@ impl Shared {
     fn note_inside(&mut self, now: Time, before: usize, flow: &mut Flow) {
         let was_idle = self.inside == 0;
         self.inside = self.inside + flow.inside() - before;
+        self.shares.on_waiting(before, flow.inside());
         if self.observed || was_idle == (self.inside == 0) {
             return;
         }
@@ -273,8 +280,9 @@ impl Shared {
 
 impl Regulator for Forecast {
     fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
-        self.with_flow(now, segment.flow, |flow, shared| flow.on_data(now, segment, view, shared));
-        Verdict::Forward
+        let mut verdict = Verdict::Forward;
+        self.with_flow(now, segment.flow, |flow, shared| verdict = flow.on_data(now, segment, view, shared));
+        verdict
     }
 
     fn on_syn(&mut self, now: Time, segment: &Segment, _: LinkView) {

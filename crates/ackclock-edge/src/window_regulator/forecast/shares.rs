@@ -3,11 +3,12 @@
 //! A flow that has sent little, a page or the beginning of something longer, is young. Young flows share the whole as if no
 //! others were there. What they are about to send is taken from what the others are told, who share the rest: from the answer
 //! to the mobile's SYN on a first window, then twice what was used in the last round trip, and after their last data nothing.
-//! Where most flows are young, as when many begin together, all share alike; a flow that is alone has all.
+//! Where most flows are young, as when many begin together, all share alike; a flow that is alone has all. A flow that has
+//! packets in the queue shares the link however long they wait.
 
 use ackclock_core::{Span, Time};
 
-/// Flows share the link that were heard of in the last `SLOTS` times `SLOT`.
+/// Flows share the link that were heard of in the last `SLOTS` times `SLOT`, or have packets in the queue.
 const SLOT: Span = Span::from_millis(250);
 const SLOTS: u64 = 8;
 /// What is kept for a flow is kept for so many slots after it was heard of.
@@ -71,6 +72,8 @@ pub(super) struct Shares {
     rows: [Row; SLOTS as usize],
     /// Of the last `SLOTS`; what is kept of the last `KEPT`.
     all: Row,
+    /// Flows that have packets in the queue.
+    waiting: u32,
 }
 
 /// The flows that were last heard of in a slot.
@@ -83,16 +86,29 @@ struct Row {
 }
 
 impl Shares {
-    /// Flows that share the link.
+    /// Flows that share the link: those that were heard of, or those that wait for it where they are more.
     pub(super) fn flows(&self) -> u32 {
-        self.all.flows.max(1)
+        self.all.flows.max(self.waiting).max(1)
+    }
+
+    /// Whether a flow yields to young ones: it is not of them, they are not most, and they are about to send more than a packet
+    /// of so much payload.
+    pub(super) fn yields(&self, share: &Share, payload: u32) -> bool {
+        let Row { young, kept, .. } = self.all;
+        kept > payload.into() && 2 * young <= self.flows() && share.noted.is_some_and(|noted| !noted.is_young)
+    }
+
+    /// A flow had `before` packets in the queue, and has `after`.
+    pub(super) fn on_waiting(&mut self, before: usize, after: usize) {
+        self.waiting = self.waiting + u32::from(after > 0) - u32::from(before > 0);
     }
 
     /// Bytes that a flow may have of `total`.
     pub(super) fn of(&self, share: &Share, total: f64) -> f64 {
-        let Row { flows, young, kept } = self.all;
+        let Row { young, kept, .. } = self.all;
+        let flows = self.flows();
         match share.noted {
-            _ if 2 * young > flows => total / f64::from(self.flows()),
+            _ if 2 * young > flows => total / f64::from(flows),
             Some(noted) if noted.is_young => total / f64::from(young.max(1)),
             _ => (total - kept as f64).max(0.0) / f64::from((flows - young).max(1)),
         }
@@ -199,6 +215,8 @@ mod tests {
         hear(&mut shares, 100, &mut long, 0.0);
         shares.on_begun(at(100), &mut page, 500);
         assert_eq!(shares.of(&page, 12_000.0), 12_000.0);
+        assert_eq!((shares.yields(&long, 500), shares.yields(&page, 500)), (true, false));
+        assert!(!shares.yields(&long, 5000), "what is about to come is no more than a packet");
         assert_eq!(shares.of(&long, 12_000.0), 7000.0, "ten packets are to come");
         hear(&mut shares, 110, &mut page, 10_000.0);
         assert_eq!(shares.of(&long, 12_000.0), 0.0);
@@ -209,11 +227,26 @@ mod tests {
         let mut second = Share::default();
         shares.on_begun(at(1120), &mut second, 500);
         assert_eq!((shares.of(&second, 12_000.0), shares.of(&long, 12_000.0)), (4000.0, 4000.0));
+        assert!(!shares.yields(&long, 500));
         // With its last data a page has what it wanted.
         shares.on_ended(at(1130), &mut page);
         shares.on_ended(at(1130), &mut second);
         hear(&mut shares, 1140, &mut page, 10_000.0);
         assert_eq!(shares.of(&long, 12_000.0), 12_000.0);
+    }
+
+    #[test]
+    fn a_flow_that_waits_in_the_queue_has_its_share_however_long() {
+        let (mut shares, mut one, mut other) = (Shares::default(), old(), old());
+        hear(&mut shares, 100, &mut one, 9000.0);
+        hear(&mut shares, 100, &mut other, 9000.0);
+        shares.on_waiting(0, 3);
+        shares.on_waiting(0, 1);
+        shares.on_waiting(3, 2);
+        hear(&mut shares, 5000, &mut one, 9000.0);
+        assert_eq!((shares.flows(), shares.of(&one, 12_000.0)), (2, 6000.0));
+        shares.on_waiting(1, 0);
+        assert_eq!((shares.flows(), shares.of(&one, 12_000.0)), (1, 12_000.0));
     }
 
     #[test]
