@@ -285,7 +285,8 @@ impl Flow {
         let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
         let payload = f64::from(self.advertiser.accounts.payload());
         let packets = f64::from(shared.config.packets) * libm::cbrt(f64::from(shared.shares.flows()));
-        let yields = shared.shares.yields(&self.share, self.advertiser.accounts.payload());
+        let yields =
+            !shared.observed && shared.shares.yields(&self.share, self.advertiser.accounts.payload());
         shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields) + packets * payload
     }
 
