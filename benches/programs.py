@@ -133,7 +133,11 @@ def read(run: Run, asks: BinaryIO | None, begins: float) -> int:
                 due = due + run.interval_s if run.since == "start" else float("inf")
                 if peer:
                     continue
-            peer = peer or connect(until)
+            try:
+                peer = peer or connect(until)
+            except TimeoutError:
+                # An outage may be as long as the run.
+                break
             peer.settimeout(max(1e-4, min(until, due) - time.monotonic()))
             try:
                 came = len(peer.recv(CHUNK))
