@@ -134,12 +134,9 @@ def read(run: Run, asks: BinaryIO | None, begins: float) -> int:
                 if peer:
                     continue
             try:
-                peer = peer or connect(until)
-            except TimeoutError:
                 # An outage may be as long as the run.
-                break
-            peer.settimeout(max(1e-4, min(until, due) - time.monotonic()))
-            try:
+                peer = peer or connect(until)
+                peer.settimeout(max(1e-4, min(until, due) - time.monotonic()))
                 came = len(peer.recv(CHUNK))
             except TimeoutError:
                 continue
