@@ -19,7 +19,7 @@
 //! ## Validation
 //! By hand (tests below); the window of a captured download without SACK, which rises by two segments a round trip.
 
-use ackclock_core::{Seq, Span, Time, scaled_window};
+use ackclock_core::{Seq, Span, Time};
 
 use super::reading::Reading;
 
@@ -80,8 +80,9 @@ pub(super) struct Arrival {
 }
 
 impl Autotune {
-    /// The window of a new connection that expects `next`, which may grow to `most`; a segment carries `mss` bytes and options.
-    pub(super) fn new(mss: u16, options: u16, most: u32, next: Seq) -> Self {
+    /// The window of a new connection that expects `next`, which may grow to `most` and is told
+    /// with the shift `scale`; a segment carries `mss` bytes and options.
+    pub(super) fn new(mss: u16, options: u16, most: u32, scale: u8, next: Seq) -> Self {
         let mss = u32::from(mss).max(1);
         // In whole segments without options, as the window of the SYN is.
         let offered = mss + u32::from(options);
@@ -96,7 +97,7 @@ impl Autotune {
             reading: Reading::default(),
             held: 0,
             ahead: 0,
-            scale: scaled_window(most).0,
+            scale,
             offered: threshold,
             edge: next + threshold,
             mark: 0,
@@ -137,9 +138,10 @@ impl Autotune {
     /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
         self.read(arrival.now);
-        // What is not read counts too, and the memory of the segment itself.
+        // What is not read counts too, and the memory of the segment itself; behind a gap it has none yet (tcp_data_queue_ofo).
         let unread = self.reading.unread(arrival.now, self.delivered);
-        let waits = u64::from(self.held) + u64::from(unread) + u64::from(self.mss);
+        let own = if arrival.delivered == self.delivered { 0 } else { self.mss };
+        let waits = u64::from(self.held) + u64::from(unread) + u64::from(own);
         let room = self.clamp.saturating_sub(memory(waits));
         let grows = arrival.counts && self.threshold < room;
         if grows {
@@ -220,7 +222,7 @@ mod tests {
     }
 
     fn tune() -> Autotune {
-        Autotune::new(MSS, 12, 10_000_000, Seq(1))
+        Autotune::new(MSS, 12, 10_000_000, 8, Seq(1))
     }
 
     /// So many segments have come in order by `at` milliseconds.
@@ -300,8 +302,25 @@ mod tests {
     }
 
     #[test]
+    fn behind_a_gap_the_window_grows_by_the_last_segment_too_and_then_what_comes_in_order_waits_to_be_read() {
+        let mut tune = tune();
+        let at = arrive(&mut tune, 1000, 1..=20);
+        assert_eq!(tune.threshold, 81_920 - 1440);
+        assert!(tune.on_data(&Arrival { ahead: 2 * 1448, ..arrival(at + 10, 20) }));
+        assert_eq!(tune.threshold, 81_920);
+        assert!(
+            !tune.on_data(&Arrival { held: 1448, ahead: 3 * 1448, ..arrival(at + 11, 20) }),
+            "the first has its room"
+        );
+        tune.on_data(&arrival(at + 20, 22));
+        tune.on_offered(Seq(1), tune.free(ms(at + 21)));
+        tune.on_data(&arrival(at + 30, 23));
+        assert!(!tune.offers_as_much(ms(at + 30)), "one segment is unread");
+    }
+
+    #[test]
     fn a_window_of_few_large_segments_grows_once_it_has_been_filled() {
-        let mut tune = Autotune::new(8948, 12, 4_000_000, Seq(1));
+        let mut tune = Autotune::new(8948, 12, 4_000_000, 6, Seq(1));
         assert_eq!(tune.threshold, 7 * 8960);
         for n in 1..=8 {
             tune.on_data(&Arrival { delivered: n * 8948, ..arrival(10 * n, 0) });
@@ -314,7 +333,7 @@ mod tests {
             tune.clamp,
             tune.threshold
         );
-        assert_eq!(Autotune::new(65_000, 12, 4_000_000, Seq(1)).threshold, 65_012, "one segment at least");
+        assert_eq!(Autotune::new(65_000, 12, 4_000_000, 6, Seq(1)).threshold, 65_012, "one segment at least");
     }
 
     #[test]
@@ -330,11 +349,11 @@ mod tests {
 
     #[test]
     fn it_never_exceeds_what_is_configured() {
-        let mut tune = Autotune::new(MSS, 12, 80_000, Seq(1));
+        let mut tune = Autotune::new(MSS, 12, 80_000, 1, Seq(1));
         for n in 1..100u64 {
             tune.on_data(&arrival(100 * n, 100 * n));
         }
         assert_eq!(tune.threshold, 80_000 - 1440, "the last segment takes room");
-        assert_eq!(Autotune::new(MSS, 12, 5000, Seq(1)).threshold, 5000);
+        assert_eq!(Autotune::new(MSS, 12, 5000, 0, Seq(1)).threshold, 5000);
     }
 }

@@ -1,8 +1,11 @@
 //! What a receiver can and may do.
 
-use ackclock_core::{Seq, Span};
+use ackclock_core::{LARGEST_WINDOW_SCALE, Seq, Span, scaled_window};
 
 use crate::config::HeaderSize;
+
+/// Bits of a window that Linux counts on without a shift: half of what the field can say.
+const TELLABLE: u32 = 15;
 
 /// When arrivals in order are acknowledged. Whatever is out of order, fills a gap or repeats is acknowledged at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +76,20 @@ pub struct ReceiverConfig {
     pub timestamps: bool,
     /// Echo congestion experienced (RFC 3168).
     pub ecn: bool,
+}
+
+impl ReceiverConfig {
+    /// The shift of windows. Where the window grows it is that of Linux, for memory of which half is payload
+    /// (tcp_select_initial_window).
+    pub(super) fn scale(&self) -> u8 {
+        match self.window {
+            WindowPolicy::Tuned => {
+                let memory = (2 * u64::from(self.max_window)).max(1);
+                memory.ilog2().saturating_sub(TELLABLE).min(LARGEST_WINDOW_SCALE.into()) as u8
+            }
+            WindowPolicy::Whole | WindowPolicy::Unread => scaled_window(self.max_window).0,
+        }
+    }
 }
 
 impl Default for ReceiverConfig {

@@ -32,7 +32,7 @@ mod reading;
 mod unread;
 mod window;
 
-use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Time, scaled_window};
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Time};
 
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
 use self::merge::Merge;
@@ -100,7 +100,6 @@ const LONGEST_ROUND_TRIP: u64 = 60_000;
 impl Receiver {
     /// The receiver of `flow`.
     pub fn new(config: ReceiverConfig, flow: FlowId) -> Self {
-        let (scale, _) = scaled_window(config.max_window);
         let (state, next) = match config.opening {
             Opening::Handshake => (ReceiverState::Closed, Seq(0)),
             Opening::Awaited => (ReceiverState::Listening, Seq(0)),
@@ -112,7 +111,7 @@ impl Receiver {
             acknowledged: next,
             state,
             echo_congestion: false,
-            scale,
+            scale: config.scale(),
             window_field,
             unacknowledged: 0,
             quick: Quick::new(if let AckPolicy::Delayed { quick, .. } = config.acks { quick } else { 0 }),
@@ -318,7 +317,7 @@ fn clock(now: Time) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{Span, SynOptions, Timestamps};
+    use ackclock_core::{Span, SynOptions, Timestamps, scaled_window};
 
     use super::*;
     use crate::config::HeaderSize;
@@ -515,14 +514,14 @@ mod tests {
     fn a_merged_sack_leaves_before_a_third_block_would_hide_one() {
         let (mut bench, next) = settled();
         let mut acks = |index: u32| bench.data(ms(100), next + index);
-        // Three of the gap leave at once, the next waits for those that follow.
-        assert_eq!([1, 2, 3].map(|index| acks(index).len()), [1, 1, 1]);
-        assert_eq!([4, 6].map(|index| acks(index).len()), [0, 0], "a second block hides nothing");
+        // The first of the gap lets the window grow. Three more leave at once, the next waits for those that follow.
+        assert_eq!([1, 2, 3, 4].map(|index| acks(index).len()), [1, 1, 1, 1]);
+        assert_eq!([5, 7].map(|index| acks(index).len()), [0, 0], "a second block hides nothing");
         let blocks = |ack: &Segment| {
             ack.sack().iter().map(|block| block.left.since(FIRST) / 1000 - next).collect::<Vec<_>>()
         };
-        let early = acks(8);
-        assert_eq!(early.iter().map(blocks).collect::<Vec<_>>(), [[6, 1]]);
+        let early = acks(9);
+        assert_eq!(early.iter().map(blocks).collect::<Vec<_>>(), [[7, 1]]);
     }
 
     #[test]
@@ -580,6 +579,15 @@ mod tests {
         assert_eq!(bench.data(ms(0), 0)[0].header, 52);
         assert_eq!(bench.data(ms(0), 2)[0].header, 64);
         assert_eq!(bench.data(ms(0), 4)[0].header, 72);
+    }
+
+    #[test]
+    fn a_window_that_grows_is_told_with_the_shift_for_twice_as_much_memory() {
+        // The kernel's SYN says 8 where tcp_rmem allows 12 582 912 bytes: 24 bits, of which the kernel counts on 15 and the first.
+        let scales = [1, 65_535, 6_291_456, u32::MAX].map(|max_window| {
+            ReceiverConfig { window: WindowPolicy::Tuned, max_window, ..ReceiverConfig::default() }.scale()
+        });
+        assert_eq!(scales, [0, 1, 8, 14]);
     }
 
     #[test]

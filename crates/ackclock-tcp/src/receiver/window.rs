@@ -19,12 +19,13 @@ pub(super) enum Policy {
 impl Policy {
     /// The policy of a receiver that expects `next`, and its first window field.
     pub(super) fn of(config: &ReceiverConfig, next: Seq) -> (Option<Box<Self>>, u16) {
-        let (scale, largest) = scaled_window(config.max_window);
+        let scale = config.scale();
+        let largest = scaled_window(config.max_window).1;
         match config.window {
             WindowPolicy::Whole => (None, largest),
             WindowPolicy::Tuned => {
                 let options = if config.timestamps { TIMESTAMPS } else { 0 };
-                let tune = Autotune::new(config.mss, options, config.max_window, next);
+                let tune = Autotune::new(config.mss, options, config.max_window, scale, next);
                 let first = field(tune.free(Time::ZERO), scale);
                 (Some(Box::new(Self::Tuned(tune))), first)
             }
