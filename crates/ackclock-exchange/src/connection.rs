@@ -127,6 +127,11 @@ impl Connection {
         Ok(())
     }
 
+    /// The application sets TCP_NODELAY: what the peer's window leaves of a segment waits for no acknowledgement.
+    pub fn set_nodelay(&mut self) {
+        self.sender.set_nodelay();
+    }
+
     /// No more data follows: the FIN goes with the last byte, or after it.
     pub fn close(&mut self) {
         self.is_closed = true;

@@ -116,6 +116,7 @@ impl Run {
             },
             Call::Connect => self.connection.connect(self.now),
             Call::Write(bytes) => self.connection.write(bytes).map_err(|error| error.to_string())?,
+            Call::NoDelay => self.connection.set_nodelay(),
             Call::Close => self.connection.close(),
         }
         Ok(())

@@ -14,6 +14,8 @@ pub(crate) enum Call {
     Connect,
     /// It gives so many bytes to send.
     Write(u64),
+    /// It waits with no part of a segment.
+    NoDelay,
     /// Nothing more is written.
     Close,
 }
@@ -28,8 +30,9 @@ pub(crate) struct Sockets {
     is_closed: bool,
 }
 
-/// Options of sockets that change nothing here: the sender takes whatever is written, and sends it without waiting for more.
-const HARMLESS_OPTIONS: [&str; 4] = ["SO_REUSEADDR", "SO_SNDBUF", "SO_RCVBUF", "TCP_NODELAY"];
+/// Options of sockets that change nothing here: the sender takes whatever is written.
+const HARMLESS_OPTIONS: [&str; 3] = ["SO_REUSEADDR", "SO_SNDBUF", "SO_RCVBUF"];
+const NODELAY: &str = "TCP_NODELAY";
 
 const CALLS: &str =
     "socket, bind, listen, accept, connect, setsockopt, getsockopt, fcntl, write, send, shutdown, close";
@@ -128,10 +131,16 @@ impl Sockets {
 
     fn set_option(&self, call: &Written<'_>) -> Result<Call, String> {
         let option = call.arguments.get(2).copied().unwrap_or_default();
+        if option == NODELAY {
+            return match call.arguments.get(3) {
+                Some(&"[1]") => returns(call, "0").map(|()| Call::NoDelay),
+                _ => Err(format!("setsockopt: {NODELAY} is only set here, by `[1]`")),
+            };
+        }
         if !HARMLESS_OPTIONS.contains(&option) {
             let known = HARMLESS_OPTIONS.join(", ");
             return Err(format!(
-                "setsockopt: `{option}` is not an option that is known here; known are {known}; the sender is chosen by `//!sender`"
+                "setsockopt: `{option}` is not an option that is known here; known are {known}, {NODELAY}; the sender is chosen by `//!sender`"
             ));
         }
         returns(call, "0").map(|()| Call::Nothing)
@@ -262,6 +271,7 @@ mod tests {
         let calls = [
             ("accept(3, ..., ...) = 4", Call::Accept),
             ("setsockopt(4, SOL_SOCKET, SO_SNDBUF, [200000], 4) = 0", Call::Nothing),
+            ("setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4) = 0", Call::NoDelay),
             ("write(4, ..., 1000) = 1000", Call::Write(1000)),
             ("send(4, ..., 10, 0) = 10", Call::Write(10)),
             ("close(3) = 0", Call::Nothing),

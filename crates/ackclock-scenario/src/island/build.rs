@@ -260,7 +260,12 @@ impl Group {
     /// Both ends of a connection whose data begins with the number `first`; what it sends is not said yet. With a relay these
     /// are the ends at the server and at the mobile.
     pub(crate) fn connection(&self, id: FlowId, start: Time, first: Seq) -> (Box<dyn Sender>, Receiver) {
-        (self.sender_of(&*self.sender, id, start, first), receiver_of(self.receiver, id, first))
+        let mut sender = self.sender_of(&*self.sender, id, start, first);
+        if !self.workload.is_endless() {
+            // As servers of files do.
+            sender.set_nodelay();
+        }
+        (sender, receiver_of(self.receiver, id, first))
     }
 
     /// Adds both ends of a connection that has `supply` to send to the servers and the clients. Of a file they tell when it is there

@@ -5,6 +5,21 @@ use ackclock_core::{Repair, Seq, Span, Time};
 use super::asked::Asked;
 use crate::config::Switch;
 
+/// The state of a sender's connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SenderState {
+    /// It has not begun: it waits for its start, for the peer's SYN, or for [`Sender::connect`].
+    Idle,
+    /// The SYN was answered, and the answer is not acknowledged.
+    SynReceived,
+    /// The SYN was sent, and no answer came.
+    SynSent,
+    /// Data may pass.
+    Established,
+    /// Everything is acknowledged, or the peer reset the connection.
+    Closed,
+}
+
 /// What the peer has said of itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {

@@ -36,6 +36,7 @@ use std::sync::Arc;
 
 use ackclock_core::{ConnectionView, FlowId, Port, Rate, Segment, Setting, Sink, Span, Time, prefetch};
 
+pub use self::connection::SenderState;
 use self::connection::{Due, Ecn, Fin, Past, Peer, Repeated, Stamps};
 use self::outgoing::Outgoing;
 use self::output::Caught;
@@ -98,6 +99,10 @@ pub trait Sender: Send {
     /// where the connection has begun.
     fn connect(&mut self, now: Time);
 
+    /// The application set TCP_NODELAY: where the peer's window or a full buffer leaves a part of a segment, it waits for no
+    /// acknowledgement. The end of an object never does.
+    fn set_nodelay(&mut self);
+
     /// No data follows what was supplied: the FIN goes with the last byte, or after it.
     fn finish(&mut self);
 
@@ -146,21 +151,6 @@ pub trait Sender: Send {
 
     /// What was counted.
     fn stats(&self) -> &SenderStats;
-}
-
-/// The state of a sender's connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SenderState {
-    /// It has not begun: it waits for its start, for the peer's SYN, or for [`Sender::connect`].
-    Idle,
-    /// The SYN was answered, and the answer is not acknowledged.
-    SynReceived,
-    /// The SYN was sent, and no answer came.
-    SynSent,
-    /// Data may pass.
-    Established,
-    /// Everything is acknowledged, or the peer reset the connection.
-    Closed,
 }
 
 /// A sender of recovery `R` and congestion control `C`.
@@ -325,6 +315,10 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
 
     fn connect(&mut self, now: Time) {
         self.open(now);
+    }
+
+    fn set_nodelay(&mut self) {
+        self.buffer.set_nodelay();
     }
 
     fn finish(&mut self) {

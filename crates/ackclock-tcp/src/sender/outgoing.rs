@@ -58,12 +58,6 @@ impl Outgoing {
         (self.deferred, self.begun) = (false, false);
     }
 
-    /// Whether a part of a segment may end what leaves while `una` is the left edge: a chunk is under way, and no part sent before
-    /// is outstanding (Nagle's rule as tcp_minshall_check has it).
-    pub(super) fn may_end_short(&self, una: Seq) -> bool {
-        self.chunk > 0 && !self.is_short_out(una)
-    }
-
     /// Whether a part of a segment is outstanding where `una` is the left edge.
     pub(super) fn is_short_out(&self, una: Seq) -> bool {
         self.short.is_some_and(|end| end.after(una))

@@ -109,20 +109,26 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return u32::from(ends && usable > 0);
         }
         if payload <= usable {
-            let held = payload < u32::from(self.mss) && self.holds_short();
+            let held = payload < u32::from(self.mss) && self.buffer.is_full() && self.holds_short();
             return if held { 0 } else { payload };
         }
         // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered. Linux asks that of
         // whole chunks, and fills what is left of the window with the rest of one (tcp_mss_split_point).
-        let worthwhile = usable >= self.peer.largest / 2 || self.outgoing.may_end_short(self.board.una());
+        let worthwhile = usable >= self.peer.largest / 2 || self.may_end_short();
         if usable > 0 && worthwhile { usable } else { 0 }
     }
 
-    /// Whether what is left of a full buffer, less than a segment, waits for more: a part of a segment that was sent before is
-    /// outstanding (tcp_nagle_check). The end of an object never does, as if its program had set TCP_NODELAY, as servers do.
+    /// Whether a part of a segment may end what leaves, because a chunk is under way.
+    fn may_end_short(&self) -> bool {
+        !self.outgoing.begins_chunk() && !self.holds_short()
+    }
+
+    /// Whether what a full buffer or the peer's window leaves of a segment waits: a part of a segment that was sent before is
+    /// outstanding, and the application has not set TCP_NODELAY (Nagle's rule as tcp_minshall_check has it). The end of an object
+    /// never does.
     #[cold]
     fn holds_short(&self) -> bool {
-        self.buffer.is_full() && self.outgoing.is_short_out(self.board.una())
+        !self.buffer.has_nodelay() && self.outgoing.is_short_out(self.board.una())
     }
 
     /// Data comes after a silence. Where that was longer than a timeout the window says nothing of the path any more: it falls

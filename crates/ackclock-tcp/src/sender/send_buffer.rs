@@ -40,6 +40,8 @@ pub(super) struct SendBuffer {
     /// Payload of the last piece, bytes.
     piece: u32,
     application: Application,
+    /// It has set TCP_NODELAY.
+    nodelay: bool,
 }
 
 /// What the application does.
@@ -59,7 +61,7 @@ impl SendBuffer {
     /// Of a socket whose segments carry `mss` bytes, the first with the number `first`.
     pub(super) fn new(first: Seq, mss: u16) -> Self {
         let size = memory(FIRST_WINDOW, 2, mss.into());
-        Self { size, end: first, pushed: first, piece: 0, application: Application::Done }
+        Self { size, end: first, pushed: first, piece: 0, application: Application::Done, nodelay: false }
     }
 
     /// An acknowledgement comes, which may make room.
@@ -68,6 +70,16 @@ impl SendBuffer {
         if self.application == Application::Waits {
             self.application = Application::Hears;
         }
+    }
+
+    /// The application sets TCP_NODELAY.
+    pub(super) fn set_nodelay(&mut self) {
+        self.nodelay = true;
+    }
+
+    /// Whether the application has set TCP_NODELAY.
+    pub(super) fn has_nodelay(&self) -> bool {
+        self.nodelay
     }
 
     /// Whether the application writes before anything more is sent.

@@ -59,6 +59,11 @@ impl Supply {
 pub trait Workload: std::fmt::Debug + Send + Sync {
     /// What one flow of it does.
     fn course(&self, place: &Place) -> Course;
+
+    /// Whether what it sends has no end.
+    fn is_endless(&self) -> bool {
+        false
+    }
 }
 
 /// What a workload must know of a flow.
@@ -135,6 +140,10 @@ impl Config for Bulk {}
 impl Workload for Bulk {
     fn course(&self, _: &Place) -> Course {
         Course::Connection(Supply::Endless)
+    }
+
+    fn is_endless(&self) -> bool {
+        true
     }
 }
 
