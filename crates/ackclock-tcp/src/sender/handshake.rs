@@ -175,11 +175,16 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.state = SenderState::Established;
         self.due = Due::Nothing;
         self.timer = Time::NEVER;
-        if self.config.stack == Stack::Linux
-            && let Some(rate) = &mut self.rate
-        {
-            // Until the application wrote, there was nothing to send.
-            rate.on_app_limited(0);
+        if self.config.stack == Stack::Linux {
+            if !seg.flags.intersects(Flags::SYN) {
+                // Whatever the peer's SYN said: this acknowledgement advances.
+                self.peer.largest = self.window_of(seg);
+                self.peer.edge = seg.ack + self.peer.largest;
+            }
+            if let Some(rate) = &mut self.rate {
+                // Until the application wrote, there was nothing to send.
+                rate.on_app_limited(0);
+            }
         }
         if let Some(round_trip) = acked.newest.map(|sent_at| now.since(sent_at)).or(self.echoed_syn(now, seg))
         {

@@ -100,7 +100,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// The window that a segment offers, bytes.
-    fn window_of(&self, seg: &Segment) -> u32 {
+    pub(super) fn window_of(&self, seg: &Segment) -> u32 {
         let scale = seg.scale().unwrap_or(self.peer.scale).min(LARGEST_WINDOW_SCALE);
         u32::from(seg.window) << scale
     }
