@@ -17,9 +17,10 @@
 //! Figure 9 forgets what is expected only when a packet leaves the queue empty. But a sender that lowers its window (BBR
 //! looking for the least round-trip time, a timeout) answers no ACK of those that went then, and none of those that are
 //! held: no packet leaves any more, and the flow stands still. So while none of the flow's data is in the queue, what is
-//! expected is forgotten again, and the release step runs, whenever nothing has come for as long as an answer takes by
-//! the flow's timestamps, or for the time `safety` where these do not tell. What other flows have in a queue that is
-//! shared makes no difference: when it leaves, this flow is not told.
+//! expected is forgotten again, and the release step runs, whenever nothing has come for twice as long as an answer takes
+//! by the flow's timestamps, or for the time `safety` where these do not tell. Twice, because no two answers take the same
+//! time: one that is still on its way when it is given up finds the queue full of what was released in its place. What other
+//! flows have in a queue that is shared makes no difference: when it leaves, this flow is not told.
 //!
 //! ## Validation
 //! CR02 Table 3, figures 11 to 13 and the alpha sweep: see `papers/cr02`.
@@ -55,8 +56,8 @@ pub struct Config {
     /// What is done to an ECN-capable flow whose window has reached its target.
     pub ecn: EcnResponse,
     /// A flow without data in the queue expects nothing more, and releases what there is room for, when nothing has come
-    /// for this long, or for as long as the sender's answers take by the flow's timestamps where that is shorter, but at least
-    /// 1 ms; 0s is never.
+    /// for this long, or for twice as long as the sender's answers take by the flow's timestamps where that is shorter, but at
+    /// least 1 ms; 0s is never.
     pub safety: Span,
 }
 
@@ -360,8 +361,9 @@ impl Regulator for AckRegulator {
     fn poll_timeout(&self) -> Option<Time> {
         // Where a shared queue has no room, the step is run again and again.
         const LEAST: Span = Span::from_millis(1);
+        const PATIENCE: u64 = 2;
         let waits = !self.held.is_empty() && self.config.safety > Span::ZERO;
-        let answer = self.answer.longest().unwrap_or(Span::MAX).max(LEAST);
+        let answer = self.answer.longest().map_or(Span::MAX, |longest| (longest * PATIENCE).max(LEAST));
         self.quiet_since.filter(|_| waits).map(|since| since + answer.min(self.config.safety))
     }
 

@@ -39,7 +39,7 @@ fn an_idle_queue_without_an_answer_releases_all_that_it_has_room_for() {
 }
 
 #[test]
-fn where_timestamps_tell_how_long_an_answer_takes_an_idle_queue_waits_no_longer() {
+fn where_timestamps_tell_how_long_an_answer_takes_an_idle_queue_waits_twice_as_long_and_no_longer() {
     let mut bench = filled(10, 11, Config::default());
     let ack = |packets: u32| {
         let mut ack = Segment::pure_ack(FlowId(0), Seq(packets * PAYLOAD), 52);
@@ -57,7 +57,12 @@ fn where_timestamps_tell_how_long_an_answer_takes_an_idle_queue_waits_no_longer(
     bench.arrive_segment(answer);
     (2..12).for_each(|number| bench.depart(number));
     assert!(bench.regulator.held(FlowId(0)) > 0);
-    assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_millis(80 + 80)));
+    assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_millis(80 + 2 * 80)));
+    // The next answer takes a little longer than those before: until it comes it is expected.
+    bench.now = Time::ZERO + Span::from_micros(80_000 + 80_100);
+    bench.sent();
+    bench.regulator.handle_timeout(bench.now, bench.view());
+    assert_eq!(bench.sent(), NOTHING);
 }
 
 /// A flow of 9 packets whose last ACK is held for packets that never come; a queue that others share.
