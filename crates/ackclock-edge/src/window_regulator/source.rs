@@ -16,6 +16,8 @@ const MEMORY: Span = Span::from_secs(10);
 /// section 7.2, with one ACK delayed).
 const LEAST_TIMEOUT: f64 = 0.2;
 
+/// A source that leaves so many times unused what it uses waits for no edge.
+const SPARES: f64 = 4.0;
 /// Data that an edge called forth comes at most this much, and an eighth of the wire, later than the least round trip.
 const JITTER: Span = Span::from_millis(2);
 
@@ -28,6 +30,15 @@ pub(super) enum Arrival {
     New,
     /// It is new, and came as soon as an edge allowed it: the source had waited for that.
     Called,
+}
+
+/// How far the newest data fills what its source may send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filling {
+    /// It left no room in the window for another packet.
+    pub(super) window: bool,
+    /// Packets that were outstanding when it was sent, where that is known.
+    pub(super) outstanding: Option<f64>,
 }
 
 /// The least of the times that were measured in the last 10 to 20 s.
@@ -79,6 +90,9 @@ pub(super) struct Source {
     unused: Option<f64>,
     /// Bytes that the newest data left of it.
     spare: Option<u32>,
+    /// ACKs that went to the source and when, and the last that it had heard of when it sent the newest data.
+    acks: VecDeque<(Time, Seq)>,
+    heard: Option<Seq>,
     /// The source paces: what it does not send at once says nothing of the wire.
     keeps: bool,
     /// Data that is not acknowledged to the source: its end, and when it came.
@@ -113,9 +127,13 @@ impl Source {
         self.used
     }
 
-    /// Whether the newest data left no room for another packet of so many bytes.
-    pub(super) fn fills(&self, payload: u32) -> bool {
-        self.spare.is_some_and(|spare| spare < payload)
+    /// How far the newest data fills what may be sent, in packets of so many bytes.
+    pub(super) fn filling(&self, payload: u32) -> Filling {
+        let outstanding = self.highest.zip(self.heard).map(|(highest, heard)| highest.since(heard));
+        Filling {
+            window: self.spare.is_some_and(|spare| spare < payload),
+            outstanding: outstanding.map(|bytes| f64::from(bytes) / f64::from(payload)),
+        }
     }
 
     /// From now on only shorter round trips count, or all again.
@@ -140,11 +158,15 @@ impl Source {
         }
         self.highest = Some(end);
         self.arrivals.push_back((end, now));
+        let wired = self.wired();
+        while let Some((_, ack)) = self.acks.pop_front_if(|(went, _)| now.since(*went) >= wired) {
+            self.heard = Some(ack);
+        }
         self.notice_unused(now, end);
         let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) else { return Arrival::New };
         self.awaited = None;
         let after = now.since(told);
-        if !self.keeps || after < self.wired() {
+        if after < wired || !(self.keeps || self.spares_most()) {
             self.wired.note(now, after);
         }
         let wired = self.wired();
@@ -161,6 +183,7 @@ impl Source {
 
     /// An ACK goes to the source: a sample of its round-trip time.
     pub(super) fn on_passed(&mut self, now: Time, ack: Seq) {
+        self.acks.push_back((now, ack));
         let mut sample = None;
         while let Some((_, came)) = self.arrivals.front().filter(|(end, _)| end.at_or_before(ack)) {
             sample = sample.or(Some(*came));
@@ -182,6 +205,11 @@ impl Source {
         let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);
         let probe = (2.0 * self.srtt).max(LEAST_TIMEOUT);
         (self.srtt > 0.0).then(|| rto.min(probe))
+    }
+
+    /// Whether it leaves most of its window unused: when it reaches an edge says nothing of the wire then.
+    fn spares_most(&self) -> bool {
+        self.unused.zip(self.used).is_some_and(|(unused, used)| unused > SPARES * used)
     }
 
     /// How much more might have been sent by what its source had heard: what was told a round trip ago, and an eighth of it.
@@ -255,6 +283,36 @@ mod tests {
         // It uses all.
         source.on_data(at(20), Seq(9000));
         assert_eq!(source.unused(), Some(875.0 - 875.0 / 8.0));
+    }
+
+    #[test]
+    fn a_source_that_sends_little_says_nothing_of_the_wire() {
+        let mut source = Source::default();
+        source.on_told(at(0), Seq(0), Seq(1000), Some(Seq(0)));
+        source.on_data(at(20), Seq(100));
+        // Each edge is far ahead, and reached two seconds after it was told.
+        for number in 1..400u32 {
+            let (now, sent) = (200 * u64::from(number), 100 * number);
+            source.on_told(at(now), Seq(sent + 4900), Seq(sent + 5000), Some(Seq(sent)));
+            source.on_data(at(now + 20), Seq(sent + 100));
+        }
+        assert_eq!(source.wired(), Span::from_millis(20));
+    }
+
+    #[test]
+    fn outstanding_is_what_came_beyond_the_ack_of_a_round_trip_ago() {
+        let mut source = Source::default();
+        source.on_told(at(0), Seq(0), Seq(1000), None);
+        source.on_data(at(8), Seq(4000));
+        assert_eq!(source.filling(1000).outstanding, None);
+        source.on_passed(at(10), Seq(1000));
+        source.on_passed(at(13), Seq(3000));
+        source.on_data(at(17), Seq(5000));
+        assert_eq!(source.filling(1000).outstanding, None, "no ACK has come to the source yet");
+        source.on_data(at(18), Seq(6000));
+        assert_eq!(source.filling(1000).outstanding, Some(5.0));
+        source.on_data(at(21), Seq(8000));
+        assert_eq!(source.filling(2000).outstanding, Some(2.5));
     }
 
     #[test]

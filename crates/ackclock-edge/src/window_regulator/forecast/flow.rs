@@ -161,7 +161,7 @@ impl Flow {
         self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
         if !shared.observed && shared.link.is_known() {
             let time = f64::from(payload) / shared.link.served_in(now, Span::from_secs(1)).max(1.0);
-            self.pace.on_packet(now, part / f64::from(payload), time, self.source.fills(payload));
+            self.pace.on_packet(now, part / f64::from(payload), time, self.source.filling(payload));
             self.source.keep_wire(self.pace.is_paced());
         }
         if self.is_ruled() {

@@ -2,11 +2,13 @@
 //!
 //! A source that paces sends no bursts, and leaves its window unused for much of the time: it keeps no more outstanding than
 //! it wants to. One that is clocked by ACKs sends what a jump of its window allows in a burst, and fills its window with
-//! nearly every packet where its congestion window is large. What a paced source measures is spoilt by a short window
-//! and by ACKs that are kept, so it gets a longer leash and none is kept. A source that fills the leash has no pace of its
-//! own: it is not asked again for a while.
+//! nearly every packet; where its congestion window is smaller it fills that, and what is outstanding hardly varies. What a
+//! paced source measures is spoilt by a short window and by ACKs that are kept, so it gets a longer leash and none is
+//! kept. A source that fills the leash is told its share again.
 
 use ackclock_core::{Span, Time};
+
+use crate::window_regulator::source::Filling;
 
 /// A verdict is made so often, of so many packets at least; what was counted before counts half.
 const PERIOD: Span = Span::from_secs(5);
@@ -17,11 +19,15 @@ const ROOM: f64 = 5.5;
 /// Packets that follow each other in less than this share of the link's time of a packet are a burst when they are so many.
 const CLOSE: f64 = 0.5;
 const BURST: u32 = 4;
-/// A source paces where fewer than the first share of its packets end a burst, and fewer than the second fill the window.
+/// A source paces where fewer than the first share of its packets end a burst, and fewer than the second fill the window or a
+/// congestion window.
 const BURSTS: f64 = 0.03;
-const FULL: f64 = 0.95;
-/// Who filled the leash is not asked for so long at first, and for twice as long each time.
-const REFUSED: Span = Span::from_secs(60);
+const FULL: f64 = 0.85;
+/// A packet fills a congestion window where it leaves less of it than an ACK calls forth, or than this share: a source that
+/// paces probes a quarter up and down. The window is what was outstanding at most in the last one or two spans of this length.
+const CALLED: f64 = 2.0;
+const SPARE: f64 = 0.1;
+const LATELY: Span = Span::from_millis(500);
 /// How many times its share a paced source may have outstanding.
 const LEASH: f64 = 6.0;
 
@@ -29,16 +35,15 @@ const LEASH: f64 = 6.0;
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     paced: bool,
-    /// New packets of late, those that were the fourth of a burst, and those that filled the window.
+    /// New packets of late, those that were the fourth of a burst, and those that filled the window or a congestion window.
     packets: f64,
     bursts: f64,
     full: f64,
+    most: Most,
     /// Packets in a row that came close, and when the last came.
     run: u32,
     last: Option<Time>,
     judged: Time,
-    /// Until when it is not asked, and for how long that was.
-    refused: Option<(Time, Span)>,
 }
 
 impl Pace {
@@ -52,9 +57,9 @@ impl Pace {
         if self.paced { LEASH } else { 1.0 }
     }
 
-    /// A new packet comes of a source whose share is so many packets. The link takes `time` for one; it fills the window, or
-    /// does not.
-    pub(super) fn on_packet(&mut self, now: Time, share: f64, time: f64, fills: bool) {
+    /// A new packet comes of a source whose share is so many packets, and fills what it may send or does not. The link takes
+    /// `time` for one.
+    pub(super) fn on_packet(&mut self, now: Time, share: f64, time: f64, filling: Filling) {
         if share < ROOM {
             self.paced = false;
             return;
@@ -63,24 +68,39 @@ impl Pace {
         self.run = if close { self.run + 1 } else { 1 };
         self.packets += 1.0;
         self.bursts += f64::from(u8::from(self.run == BURST));
-        self.full += f64::from(u8::from(fills));
+        let near = filling.outstanding.is_some_and(|packets| self.most.is_near(now, packets));
+        self.full += f64::from(u8::from(filling.window || near));
         if now.since(self.judged) >= PERIOD && self.packets >= LEAST {
             self.judge(now);
         }
     }
 
     fn judge(&mut self, now: Time) {
-        let fills = self.full >= FULL * self.packets;
-        if self.paced && fills {
-            let wait = self.refused.map_or(REFUSED, |(_, before)| before * 2);
-            self.refused = Some((now + wait, wait));
-        }
-        let refused = self.refused.is_some_and(|(until, _)| now < until);
-        self.paced = !fills && !refused && self.bursts < BURSTS * self.packets;
+        self.paced = self.bursts < BURSTS * self.packets && self.full < FULL * self.packets;
         for count in [&mut self.packets, &mut self.bursts, &mut self.full] {
             *count /= 2.0;
         }
         self.judged = now;
+    }
+}
+
+/// The most packets that were outstanding in the last one or two of `LATELY`.
+#[derive(Debug, Default)]
+struct Most {
+    began: Time,
+    /// Since then, and in the time before.
+    since: [f64; 2],
+}
+
+impl Most {
+    /// So many are outstanding: whether that is nearly the most.
+    fn is_near(&mut self, now: Time, packets: f64) -> bool {
+        if now.since(self.began) >= LATELY {
+            (self.began, self.since) = (now, [packets, self.since[0]]);
+        }
+        self.since[0] = self.since[0].max(packets);
+        let most = self.since[0].max(self.since[1]);
+        packets > most - CALLED.max(SPARE * most)
     }
 }
 
@@ -89,12 +109,26 @@ mod tests {
     use super::*;
 
     /// So many packets from `since` on, some ms apart in turn, of which every `filling`th fills the window. The link takes
-    /// 10 ms for a packet.
+    /// 10 ms for a packet, and what is outstanding varies by a quarter.
     fn sends(pace: &mut Pace, since: u64, packets: u64, gaps: &[u64], filling: u64) -> u64 {
+        sends_out(pace, since, packets, gaps, filling, &[40.0, 40.0, 30.0, 30.0])
+    }
+
+    /// So many are outstanding in turn.
+    fn sends_out(
+        pace: &mut Pace,
+        since: u64,
+        packets: u64,
+        gaps: &[u64],
+        filling: u64,
+        outstanding: &[f64],
+    ) -> u64 {
         let mut now = since;
         for packet in 0..packets {
             now += gaps[packet as usize % gaps.len()];
-            pace.on_packet(Time::from_nanos(now * 1_000_000), 10.0, 0.01, packet % filling == 0);
+            let outstanding = Some(outstanding[packet as usize % outstanding.len()]);
+            let filling = Filling { window: packet % filling == 0, outstanding };
+            pace.on_packet(Time::from_nanos(now * 1_000_000), 10.0, 0.01, filling);
         }
         now
     }
@@ -123,33 +157,44 @@ mod tests {
     }
 
     #[test]
+    fn a_source_that_fills_a_congestion_window_is_not_paced() {
+        // No bursts and room in the window, but nearly as many are outstanding with every packet.
+        for outstanding in [[40.0, 40.0], [8.0, 6.1], [100.0, 91.0]] {
+            let mut pace = Pace::default();
+            sends_out(&mut pace, 0, 2000, &[10], 1000, &outstanding);
+            assert!(!pace.is_paced(), "{outstanding:?}");
+        }
+        for outstanding in [[40.0, 35.0], [8.0, 6.0], [100.0, 90.0]] {
+            let mut pace = Pace::default();
+            sends_out(&mut pace, 0, 2000, &[10], 1000, &outstanding);
+            assert!(pace.is_paced(), "{outstanding:?}");
+        }
+        // It grows: what was outstanding is the less the longer ago.
+        let mut pace = Pace::default();
+        let grows: Vec<f64> = (0..2000).map(|packet| 10.0 + f64::from(packet) / 20.0).collect();
+        sends_out(&mut pace, 0, 2000, &[10], 1000, &grows);
+        assert!(!pace.is_paced());
+    }
+
+    #[test]
     fn a_source_of_a_few_packets_shows_no_pace() {
         let mut pace = Pace::default();
         let mut now = sends(&mut pace, 0, 1000, &[10], 2);
         assert!(pace.is_paced());
         for _ in 0..1000 {
             now += 10;
-            pace.on_packet(Time::from_nanos(now * 1_000_000), 5.4, 0.01, false);
+            let filling = Filling { window: false, outstanding: None };
+            pace.on_packet(Time::from_nanos(now * 1_000_000), 5.4, 0.01, filling);
         }
         assert!(!pace.is_paced());
     }
 
     #[test]
-    fn a_source_that_fills_the_leash_is_not_asked_again_for_a_while() {
+    fn a_source_that_fills_the_leash_is_told_its_share_again() {
         let mut pace = Pace::default();
-        let mut now = sends(&mut pace, 0, 1000, &[10], 2);
+        let now = sends(&mut pace, 0, 1000, &[10], 2);
         assert!(pace.is_paced());
-        for wait in [60, 120] {
-            while pace.is_paced() {
-                now = sends(&mut pace, now, 100, &[10], 1);
-            }
-            let refused = now;
-            while !pace.is_paced() {
-                now = sends(&mut pace, now, 100, &[10], 2);
-            }
-            // Until the next verdict after it, and the one in which old packets count less.
-            let waited = (now - refused) / 1000;
-            assert!((wait..wait + 12).contains(&waited), "{waited} s instead of {wait}");
-        }
+        sends(&mut pace, now, 2000, &[10], 1);
+        assert_eq!(pace.leash(), 1.0);
     }
 }
