@@ -10,12 +10,17 @@ pub(super) struct Air {
     least: Least,
     /// The end of the data that is timed, and when it left the queue.
     timed: Option<(Seq, Time)>,
+    /// The end of all that left it.
+    left: Option<Seq>,
 }
 
 impl Air {
-    /// New data up to `end` has left the queue.
+    /// Data up to `end` has left the queue. What was sent again may be acknowledged for the first, and is not timed.
     pub(super) fn on_left(&mut self, now: Time, end: Seq) {
-        self.timed.get_or_insert((end, now));
+        if self.left.is_none_or(|left| end.after(left)) {
+            self.left = Some(end);
+            self.timed.get_or_insert((end, now));
+        }
     }
 
     /// The mobile acknowledges what is before `ack`.
@@ -50,6 +55,9 @@ mod tests {
         // One ACK for both, as receivers delay them: the first is timed.
         air.on_ack(at(50), Seq(2000));
         assert_eq!(air.span(), Span::from_millis(50));
+        // Sent again.
+        air.on_left(at(55), Seq(1000));
+        air.on_ack(at(56), Seq(2000));
         air.on_left(at(60), Seq(3000));
         air.on_ack(at(90), Seq(3000));
         assert_eq!(air.span(), Span::from_millis(30));

@@ -6,7 +6,7 @@ use ackclock_core::{Flags, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView};
 
 use super::air::Air;
-use super::letting_go::{LettingGo, lets_go};
+use super::letting_go::LettingGo;
 use super::pace::Pace;
 use super::repair::Repair;
 use super::shares::Share;
@@ -162,8 +162,8 @@ impl Flow {
         if !shared.observed && shared.link.is_known() {
             let time = f64::from(payload) / shared.link.served_in(now, Span::from_secs(1)).max(1.0);
             self.pace.on_packet(now, part / f64::from(payload), time, self.source.filling(payload));
-            self.source.keep_wire(self.pace.is_paced());
         }
+        self.source.keep_wire(self.pace.is_paced() || self.letting_go.is_free());
         if self.is_ruled() {
             shared.ruled = now;
         }
@@ -179,8 +179,7 @@ impl Flow {
 
     pub(super) fn on_left(&mut self, now: Time, segment: &Segment, view: LinkView) {
         self.advertiser.accounts.on_left(segment, view);
-        // What was sent again may be acknowledged for the first.
-        if segment.has_data() && Some(segment.end()) == self.source.highest() {
+        if segment.has_data() {
             self.air.on_left(now, segment.end());
         }
     }
@@ -292,7 +291,8 @@ impl Flow {
 
     /// Whether the source is let go.
     fn lets_go(&self, shared: &Shared) -> bool {
-        lets_go(&self.advertiser.accounts, shared.link.usually_in(self.round_trip()), shared)
+        let usual = shared.link.usually_in(self.round_trip());
+        self.letting_go.is_due(&self.advertiser.accounts, usual, shared)
     }
 
     /// How far the source may send, what has left and at most what the buffer holds, and its budget; let go, as offered.
