@@ -243,8 +243,7 @@ stagger = "150ms"
     assert!(used(&forecast) > 0.95 * used(&queue), "{} of {}", used(&forecast), used(&queue));
 }
 
-/// 18 downloads within 5 s over 120 kbit/s: their first windows alone wait for 18 s, and all timers run out meanwhile. Without a
-/// handshake no window is told before they leave.
+/// 18 downloads within 5 s over 120 kbit/s: their first windows alone wait for 18 s, and all timers run out meanwhile.
 #[test]
 fn what_timers_send_again_for_nothing_is_not_queued_again() {
     let text = r#"
@@ -260,7 +259,7 @@ delay = "50ms"
 rate = "30kbit/s"
 delay = "50ms"
 [[flow]]
-sender = { kind = "reno", handshake = "off" }
+sender = "reno"
 count = 18
 stagger = "280ms"
 "#;

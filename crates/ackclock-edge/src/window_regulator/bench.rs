@@ -154,7 +154,7 @@ fn dynamic(capacity: u32) -> impl Iterator<Item = (&'static str, Bench)> {
 }
 
 /// A SYN of the network, whose first byte of data is that of packet 0.
-fn syn(mss: Option<u16>) -> Segment {
+pub(super) fn syn(mss: Option<u16>) -> Segment {
     let mut syn = Segment::pure_ack(FlowId(0), Seq(0), 40);
     (syn.seq, syn.flags) = (Seq(u32::MAX), Flags::SYN | Flags::ACK);
     syn.set_syn_options(SynOptions { mss, window_scale: Some(0), sack_permitted: true });

@@ -9,7 +9,7 @@ use super::air::Air;
 use super::letting_go::LettingGo;
 use super::pace::Pace;
 use super::repair::Repair;
-use super::shares::Share;
+use super::shares::{FIRST_WINDOW, Share};
 use super::updates::{SHORT, Updates};
 use super::{Config, Shared};
 use crate::window_regulator::dequeued::{AckKind, Count};
@@ -204,11 +204,8 @@ impl Flow {
         self.newest = Some(self.newest.map_or(ack.ack, |newest| newest.max(ack.ack)));
         self.repair.on_ack(&ack, kind, self.source.highest());
         let plain = kind == AckKind::Advance && ack.is_pure_ack() && ack.sack().is_empty();
-        if plain
-            && self.passed.is_some()
-            && self.advertiser.law.applies(&ack)
-            && self.reserve(now, shared) > 0
-        {
+        let may_wait = plain && self.passed.is_some() && self.advertiser.law.applies(&ack);
+        if may_wait && self.reserve(now, shared) > 0 {
             self.held.push_back(ack);
         } else {
             self.release_all(now, shared);
@@ -265,8 +262,10 @@ impl Flow {
     }
 
     /// `B(t)`: bytes of payload, in the queue and on the wire. What stays untold comes on top: the edge is right in the mean.
+    /// The first packets of a source are never held back.
     fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
-        self.budget_of(self.part(now, shared))
+        let first = if self.source.highest().is_none() { FIRST_WINDOW } else { 0 };
+        self.budget_of(self.part(now, shared)).max(self.advertiser.accounts.window_of(first))
     }
 
     fn budget_of(&self, part: f64) -> u32 {

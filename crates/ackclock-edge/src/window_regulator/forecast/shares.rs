@@ -19,7 +19,7 @@ const YOUNG: u64 = 100_000;
 /// After so long without data and ACKs, and with nothing outstanding, a flow is young again.
 const QUIET: Span = Span::from_secs(1);
 /// Packets of a first window (RFC 6928).
-const FIRST_WINDOW: u32 = 10;
+pub(super) const FIRST_WINDOW: u32 = 10;
 /// A congestion window doubles in a round trip at most.
 const GROWTH: f64 = 2.0;
 

@@ -3,7 +3,7 @@
 use ackclock_core::{Flags, Rate, SackBlock, Seq};
 
 use super::*;
-use crate::window_regulator::bench::Bench;
+use crate::window_regulator::bench::{Bench, syn};
 use ackclock_link::{Capacity, Load};
 
 const NOTHING: [(u32, u32); 0] = [];
@@ -49,6 +49,20 @@ fn a_buffer_smaller_than_the_budget_is_not_overrun() {
     }
     // 1.75 * 100 000 * 1 s and more are 175 packets, of which the buffer holds 30; one of them is in it.
     assert_eq!(bench.sent().last(), Some(&(100, 30)));
+}
+
+#[test]
+fn the_first_packets_of_a_source_are_not_held_back() {
+    let mut bench = bench(quiet());
+    bench.take(syn(Some(1000)));
+    bench.depart();
+    bench.ack(0);
+    assert_eq!(bench.sent(), [(0, 10)]);
+    bench.arrive(0);
+    bench.depart();
+    bench.ack(1);
+    // The edge stays where it is.
+    assert_eq!(bench.sent(), [(1, 9)]);
 }
 
 #[test]
