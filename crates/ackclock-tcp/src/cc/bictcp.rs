@@ -97,11 +97,12 @@ impl Bictcp {
         if w_max == 0.0 {
             self.per = self.per.min(MOST_BLIND);
         }
-        let step = (RENO * cwnd).floor();
+        let step = (RENO * cwnd).floor().max(1.0);
         // It lags one delivery behind, as in the kernel.
-        while epoch.acked > step {
-            epoch.acked -= step;
-            epoch.reno += 1.0;
+        if epoch.acked > step {
+            let steps = (epoch.acked / step).ceil() - 1.0;
+            epoch.acked -= steps * step;
+            epoch.reno += steps;
         }
         if epoch.reno > cwnd {
             self.per = self.per.min((cwnd / (epoch.reno - cwnd)).floor());
@@ -172,6 +173,17 @@ mod tests {
         (0..30).for_each(|_| curve.update(at(40), 16.0, 1.0));
         curve.update(at(80), 16.0, 0.0);
         assert_eq!(curve.epoch.map(|epoch| epoch.reno), Some(17.0));
+    }
+
+    #[test]
+    fn however_much_is_acknowledged_at_once_is_counted_at_once() {
+        let mut curve = Bictcp::default();
+        // Steps of 30 for a window of 16: 100 are three, and ten are left.
+        curve.update(at(0), 16.0, 100.0);
+        assert_eq!(curve.epoch.map(|epoch| (epoch.reno, epoch.acked)), Some((19.0, 10.0)));
+        // Steps of one segment.
+        curve.update(at(40), 0.25, 1e15);
+        assert_eq!(curve.epoch.map(|epoch| epoch.acked), Some(1.0));
     }
 
     #[test]
