@@ -90,7 +90,7 @@ pub(super) struct Source {
     unused: Option<f64>,
     /// Bytes that the newest data left of it.
     spare: Option<u32>,
-    /// ACKs that went to the source and when, and the last that it had heard of when it sent the newest data.
+    /// ACKs on their way to the source and when they went, and the last that it has heard of.
     acks: VecDeque<(Time, Seq)>,
     heard: Option<Seq>,
     /// The source paces: what it does not send at once says nothing of the wire.
@@ -158,15 +158,12 @@ impl Source {
         }
         self.highest = Some(end);
         self.arrivals.push_back((end, now));
-        let wired = self.wired();
-        while let Some((_, ack)) = self.acks.pop_front_if(|(went, _)| now.since(*went) >= wired) {
-            self.heard = Some(ack);
-        }
+        self.hear(now);
         self.notice_unused(now, end);
         let Some((_, told)) = self.awaited.filter(|(edge, _)| end.after(*edge)) else { return Arrival::New };
         self.awaited = None;
         let after = now.since(told);
-        if after < wired || !(self.keeps || self.spares_most()) {
+        if after < self.wired() || !(self.keeps || self.spares_most()) {
             self.wired.note(now, after);
         }
         let wired = self.wired();
@@ -183,6 +180,7 @@ impl Source {
 
     /// An ACK goes to the source: a sample of its round-trip time.
     pub(super) fn on_passed(&mut self, now: Time, ack: Seq) {
+        self.hear(now);
         self.acks.push_back((now, ack));
         let mut sample = None;
         while let Some((_, came)) = self.arrivals.front().filter(|(end, _)| end.at_or_before(ack)) {
@@ -205,6 +203,14 @@ impl Source {
         let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);
         let probe = (2.0 * self.srtt).max(LEAST_TIMEOUT);
         (self.srtt > 0.0).then(|| rto.min(probe))
+    }
+
+    /// The ACKs of a round trip ago and more have come to it.
+    fn hear(&mut self, now: Time) {
+        let wired = self.wired();
+        while let Some((_, ack)) = self.acks.pop_front_if(|(went, _)| now.since(*went) >= wired) {
+            self.heard = Some(ack);
+        }
     }
 
     /// Whether it leaves most of its window unused: when it reaches an edge says nothing of the wire then.
@@ -313,6 +319,16 @@ mod tests {
         assert_eq!(source.filling(1000).outstanding, Some(5.0));
         source.on_data(at(21), Seq(8000));
         assert_eq!(source.filling(2000).outstanding, Some(2.5));
+    }
+
+    #[test]
+    fn acks_for_nothing_are_forgotten_after_a_round_trip() {
+        let mut source = Source::default();
+        source.on_data(at(0), Seq(1000));
+        for number in 1..10_000 {
+            source.on_passed(at(number), Seq(number as u32));
+        }
+        assert_eq!(source.acks.len(), 100, "those of the last 100 ms");
     }
 
     #[test]

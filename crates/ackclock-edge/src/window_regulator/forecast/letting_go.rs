@@ -2,8 +2,10 @@
 //!
 //! Windows serve nothing where the buffer cannot delay much: it holds no more than two round trips of what the link usually
 //! serves and the packets that are told whatever the rate, or than as many packets for each flow. What is usual wanders, so
-//! that a source let go is ruled again only where it holds two and a half. A source that a window ruled has a congestion window that is larger, and would send all of it at once into what is left of the buffer. So its edge grows
-//! by half in a round trip, until it is what the receiver offers or the queue is empty.
+//! that a source let go is ruled again only where it holds two and a half.
+//!
+//! A source that a window ruled has a congestion window that is larger, and would send all of it at once into what is left of
+//! the buffer. So its edge grows by half in a round trip, until it is what the receiver offers or the queue is empty.
 
 use ackclock_core::Seq;
 
