@@ -323,7 +323,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     #[inline(always)]
     fn is_window_limited(&self, outcome: &AckOutcome) -> bool {
         if self.config.growth == Growth::Bytes {
-            return self.usage.limits(self.cc.window(), self.cc.ssthresh());
+            return self.usage.limits(self.cc.window(), self.cc.ssthresh(), self.mss);
         }
         let before = self.board.in_flight() + outcome.acked.bytes + outcome.sacked;
         before + u32::from(self.mss) > self.cc.window()

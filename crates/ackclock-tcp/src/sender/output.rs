@@ -339,7 +339,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if !self.usage.note(&look) {
             return;
         }
-        if self.usage.limits(self.cc.window(), self.cc.ssthresh()) {
+        if self.usage.limits(self.cc.window(), self.cc.ssthresh(), self.mss) {
             self.usage.on_limited(now);
         } else if self.config.stack == Stack::Linux && look.starved {
             self.give_back_unused(now);

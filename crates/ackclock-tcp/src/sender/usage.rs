@@ -56,9 +56,12 @@ impl Usage {
         true
     }
 
-    /// Whether the window may grow: it was full, or in slow start less than twice of what is used.
-    pub(super) fn limits(&self, window: u32, ssthresh: u32) -> bool {
-        self.limited || (window < ssthresh && u64::from(window) < 2 * u64::from(self.most))
+    /// Whether the window may grow: it was full, or in slow start less than twice of what is used, in packets of which the last
+    /// may carry less than `mss` bytes.
+    pub(super) fn limits(&self, window: u32, ssthresh: u32, mss: u16) -> bool {
+        let mss = u64::from(mss.max(1));
+        self.limited
+            || (window < ssthresh && u64::from(window) < 2 * u64::from(self.most).div_ceil(mss) * mss)
     }
 
     /// The window is what limits the sender.
@@ -103,8 +106,12 @@ mod tests {
     fn slow_start_goes_on_below_twice_of_what_was_outstanding() {
         let mut usage = Usage::new(Seq(0));
         usage.note(&look(0, 6, false));
-        assert!(usage.limits(11, 100) && !usage.limits(12, 100));
-        assert!(!usage.limits(11, 11), "not in congestion avoidance");
+        assert!(usage.limits(11, 100, 1) && !usage.limits(12, 100, 1));
+        assert!(!usage.limits(11, 11, 1), "not in congestion avoidance");
+        assert!(
+            usage.limits(15, 100, 4) && !usage.limits(16, 100, 4),
+            "two packets, of which one is not full"
+        );
         usage.note(&look(3, 8, false));
         assert_eq!(usage.most, 6, "5 are less");
     }
