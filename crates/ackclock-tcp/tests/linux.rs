@@ -172,6 +172,18 @@ fn a_window_halves_for_each_timeout_of_silence() {
 }
 
 #[test]
+fn a_window_halves_in_whole_segments() {
+    let mut script = Script::with("sack", 2, Supply::Open(13_000));
+    for (ms, acked) in [(100, 2), (200, 6), (300, 13)] {
+        script.ack(ms, acked, &[]);
+    }
+    assert_eq!(script.sender.cwnd(), 15_000);
+    script.sender.supply(Supply::Open(100_000));
+    assert_eq!(script.sent(at(850)).len(), 3);
+    assert_eq!(script.sender.cwnd(), 3000);
+}
+
+#[test]
 fn silence_begins_with_what_was_sent_again_last() {
     let mut script = Script::with("sack", 10, Supply::Open(70_000));
     script.ack(100, 10, &[]);

@@ -149,16 +149,13 @@ impl Cubic {
     }
 
     /// RFC 5681 section 3.1 (2), or RFC 9406 section 4.3.
-    fn slow_start(&mut self, sample: &AckSample) {
+    fn slow_start(&mut self, sample: &AckSample, delivered: f64) {
         let acked = f64::from(sample.acked) / self.mss;
         let Some(hystart) = &mut self.hystart else {
             self.state.cwnd += match self.growth {
                 Growth::Acks => acked.min(1.0),
                 // Not beyond the threshold.
-                Growth::Bytes => {
-                    let delivered = f64::from(sample.delivered) / self.mss;
-                    delivered.min(self.state.ssthresh - self.state.cwnd)
-                }
+                Growth::Bytes => delivered.min(self.state.ssthresh - self.state.cwnd),
             };
             return;
         };
@@ -174,12 +171,13 @@ impl Cubic {
         }
     }
 
-    /// Whole segments: slow start up to the threshold, and by the curve with what is left over.
+    /// Whole segments, of which one that is not full is one: slow start up to the threshold, and by the curve with what is left
+    /// over.
     fn grow_as_linux(&mut self, sample: &AckSample) {
         let before = self.state.cwnd.floor();
-        let delivered = f64::from(sample.delivered) / self.mss;
+        let delivered = libm::ceil(f64::from(sample.delivered) / self.mss);
         if before < self.state.ssthresh {
-            self.slow_start(sample);
+            self.slow_start(sample, delivered);
         }
         // What slow start did not use.
         let left = delivered - (self.state.cwnd - before).max(0.0);
@@ -266,7 +264,7 @@ impl CongestionControl for Cubic {
         if self.linux.is_some() {
             self.grow_as_linux(sample);
         } else if self.state.cwnd < self.state.ssthresh {
-            self.slow_start(sample);
+            self.slow_start(sample, f64::from(sample.delivered) / self.mss);
         } else {
             self.avoid_congestion(sample);
         }

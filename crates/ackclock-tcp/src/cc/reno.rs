@@ -86,14 +86,17 @@ impl Reno {
     // By value, so that what else a sample says need not be worked out for it.
     #[inline(never)]
     fn grow_by_bytes(&mut self, delivered: u32) {
-        let delivered = f64::from(delivered) / f64::from(self.mss);
+        let delivered = match self.stack {
+            Stack::Rfc => f64::from(delivered) / f64::from(self.mss),
+            Stack::Linux => f64::from(delivered.div_ceil(self.mss)),
+        };
         let doubling = delivered.min((self.ssthresh - self.cwnd).max(0.0));
         let cwnd = self.cwnd + doubling;
         if self.stack == Stack::Rfc {
             self.set(cwnd + (delivered - doubling) / cwnd);
             return;
         }
-        // Whole segments, as Linux counts.
+        // Whole segments, as Linux counts, one that is not full like any other.
         let mut grown = self.cwnd.floor();
         if doubling > 0.0 {
             grown = self.steps.grow(grown, 1.0, doubling);

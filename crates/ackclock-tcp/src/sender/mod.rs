@@ -22,6 +22,7 @@ mod ack;
 mod asked;
 mod connection;
 mod handshake;
+mod idle;
 mod info;
 mod input;
 mod outgoing;

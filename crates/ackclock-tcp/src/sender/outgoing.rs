@@ -37,10 +37,21 @@ pub(super) struct Outgoing {
     short: Option<Seq>,
     /// Segments that it is still to have.
     chunk: u16,
-    /// The next one waits for an acknowledgement, or for a timer.
-    deferred: bool,
+    next: Next,
     /// One has left since something happened.
     begun: bool,
+}
+
+/// When the chunk that is next leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Next {
+    /// If it is not worth waiting.
+    #[default]
+    Undecided,
+    /// After an acknowledgement, or a timer.
+    Deferred,
+    /// At once: the application has filled it.
+    Forced,
 }
 
 /// A segment that was sent again.
@@ -55,7 +66,25 @@ impl Outgoing {
     /// Something has happened, and a chunk that waited for it is looked at again.
     #[inline]
     pub(super) fn on_event(&mut self) {
-        (self.deferred, self.begun) = (false, false);
+        (self.next, self.begun) = (Next::Undecided, false);
+    }
+
+    /// The application has filled all that was not sent, and lets a chunk of it out at once (tcp_push_one).
+    pub(super) fn force(&mut self) {
+        self.next = Next::Forced;
+    }
+
+    /// That chunk has left.
+    fn unforce(&mut self) {
+        if self.is_forced() {
+            self.next = Next::Undecided;
+        }
+    }
+
+    /// Whether the chunk that is next waits for nothing.
+    #[inline]
+    pub(super) fn is_forced(&self) -> bool {
+        self.next == Next::Forced
     }
 
     /// Whether a part of a segment is outstanding where `una` is the left edge.
@@ -77,6 +106,7 @@ impl Outgoing {
     /// Nothing more may leave for now.
     pub(super) fn end_chunk(&mut self) {
         self.chunk = 0;
+        self.unforce();
         self.repeated = None;
     }
 }
@@ -109,6 +139,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let half = window.cwnd / window.mss / 2;
             let segments = room.min(half).min(self.longest_chunk()).max(1) - 1;
             self.outgoing.chunk = segments.try_into().unwrap_or(u16::MAX);
+            self.outgoing.unforce();
             if std::mem::replace(&mut self.outgoing.begun, true) {
                 self.expand_buffer(window.cwnd);
             }
@@ -121,10 +152,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Whether the chunk that is next waits for the next acknowledgement, which will let it be longer (tcp_tso_should_defer).
     #[inline]
     pub(super) fn defers(&mut self, now: Time, window: Window) -> bool {
-        if self.outgoing.chunk == 0 && self.config.stack == Stack::Linux {
-            self.outgoing.deferred |= self.is_worth_waiting(now, window);
+        let undecided = self.outgoing.chunk == 0 && self.outgoing.next == Next::Undecided;
+        if undecided && self.config.stack == Stack::Linux && self.is_worth_waiting(now, window) {
+            self.outgoing.next = Next::Deferred;
         }
-        self.outgoing.deferred
+        self.outgoing.next == Next::Deferred
     }
 
     fn is_worth_waiting(&self, now: Time, window: Window) -> bool {

@@ -67,7 +67,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let window = self.window();
             match self.recovery.poll(&window, &mut self.board) {
                 Some(Next::Fresh) if self.defers(now, window) => {
-                    self.refill_buffer(window);
+                    if self.refill_buffer(window) && self.outgoing.is_forced() {
+                        continue;
+                    }
                     self.on_quiet(now, window, true);
                     return false;
                 }
@@ -129,25 +131,6 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     #[cold]
     fn holds_short(&self) -> bool {
         !self.buffer.has_nodelay() && self.outgoing.is_short_out(self.board.una())
-    }
-
-    /// Data comes after a silence. Where that was longer than a timeout the window says nothing of the path any more: it falls
-    /// to the initial one (RFC 5681 section 4.1), in Linux by half for each timeout, to be regained in slow start.
-    #[cold]
-    fn restart(&mut self, now: Time) {
-        let idle = now.since(std::mem::replace(&mut self.past.quiet_since, Time::NEVER));
-        let (rto, before) = (self.rtt.rto(), self.cc.window());
-        if idle <= rto || before <= self.initial_window || self.cc.rules_recovery() {
-            return;
-        }
-        let ssthresh = self.cc.ssthresh();
-        if self.config.stack == Stack::Rfc {
-            self.cc.adopt(self.initial_window, ssthresh);
-            return;
-        }
-        let halvings = (idle.as_nanos() - 1) / rto.as_nanos().max(1);
-        let window = before.checked_shr(halvings.min(32) as u32).unwrap_or(0).max(self.initial_window);
-        self.cc.adopt(window, ssthresh.max(before - before / 4));
     }
 
     /// What must go out whatever the windows.
@@ -343,21 +326,6 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.usage.on_limited(now);
         } else if self.config.stack == Stack::Linux && look.starved {
             self.give_back_unused(now);
-        }
-    }
-
-    /// RFC 2861: what was not used for a timeout says nothing of the path.
-    #[cold]
-    fn give_back_unused(&mut self, now: Time) {
-        let since = self.usage.on_unlimited(self.board.outstanding());
-        if now.since(since) < self.rtt.rto() {
-            return;
-        }
-        let (window, ssthresh) = (self.cc.window(), self.cc.ssthresh());
-        let used = self.usage.take_used(now).max(self.initial_window);
-        let undisturbed = self.recovery.phase() == Phase::Open && self.reduction.is_none();
-        if undisturbed && !self.cc.rules_recovery() && used < window {
-            self.cc.adopt(u32::midpoint(window, used), ssthresh.max(window - window / 4));
         }
     }
 

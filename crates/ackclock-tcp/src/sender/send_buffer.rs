@@ -149,14 +149,15 @@ impl Writing {
         self.left -= bytes;
     }
 
-    /// Of what is written leaves as much as `most`, and the window, allows, in chunks of so many bytes.
-    fn send(&mut self, most: u32, chunk: u32) {
+    /// Of what is written leaves as much as `most`, and the window, allows, in chunks of so many bytes; whether anything does.
+    fn send(&mut self, most: u32, chunk: u32) -> bool {
         let bytes = self.unsent.min(self.room).min(most);
         self.sent += bytes;
         self.chunks += bytes.div_ceil(chunk);
         self.room -= bytes;
         self.unsent -= bytes;
         self.piece = self.piece.min(self.unsent);
+        bytes > 0
     }
 }
 
@@ -195,8 +196,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             if writing.left > 0 && end.since(self.buffer.pushed) > self.half_window() {
                 self.buffer.pushed = end;
                 writing.send(u32::MAX, chunk);
-            } else if writing.left > 0 && writing.piece == writing.unsent {
-                writing.send(chunk, chunk);
+            } else if writing.left > 0 && writing.piece == writing.unsent && writing.send(chunk, chunk) {
+                self.outgoing.force();
             }
         }
         self.buffer.end = next + (writing.sent - self.board.outstanding()) + writing.unsent;

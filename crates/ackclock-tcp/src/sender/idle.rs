@@ -1,0 +1,56 @@
+//! What becomes of the window while the application sends nothing, or less than it allows.
+
+use ackclock_core::{Span, Time};
+
+use super::TcpSender;
+use crate::cc::{Phase, RenewControl};
+use crate::recovery::Recovery;
+use crate::stack::Stack;
+
+impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
+    /// Data comes after a silence. Where that was longer than a timeout the window says nothing of the path any more: it falls
+    /// to the initial one (RFC 5681 section 4.1), in Linux by half for each timeout, to be regained in slow start.
+    #[cold]
+    pub(super) fn restart(&mut self, now: Time) {
+        let idle = now.since(std::mem::replace(&mut self.past.quiet_since, Time::NEVER));
+        if idle <= self.rtt.rto() || self.cc.rules_recovery() {
+            return;
+        }
+        if self.config.stack == Stack::Linux {
+            self.restart_as_linux(idle);
+        } else if self.cc.window() > self.initial_window {
+            self.cc.adopt(self.initial_window, self.cc.ssthresh());
+        }
+    }
+
+    /// In whole segments, and the threshold is raised whatever the window (tcp_cwnd_restart).
+    fn restart_as_linux(&mut self, idle: Span) {
+        let (mss, before) = (u32::from(self.mss), self.cc.window());
+        let halvings = (idle.as_nanos() - 1) / self.rtt.rto().as_nanos().max(1);
+        let halved = (before / mss).checked_shr(halvings.min(32) as u32).unwrap_or(0) * mss;
+        self.cc.adopt(halved.max(self.initial_window.min(before)), self.threshold_of_use());
+    }
+
+    /// RFC 2861: what was not used for a timeout says nothing of the path.
+    #[cold]
+    pub(super) fn give_back_unused(&mut self, now: Time) {
+        let mss = u32::from(self.mss);
+        let since = self.usage.on_unlimited(self.board.outstanding());
+        if now.since(since) < self.rtt.rto() {
+            return;
+        }
+        let window = self.cc.window();
+        let used = self.usage.take_used(now).max(self.initial_window).div_ceil(mss);
+        let undisturbed = self.recovery.phase() == Phase::Open && self.reduction.is_none();
+        if undisturbed && !self.cc.rules_recovery() && used < window / mss {
+            self.cc.adopt(u32::midpoint(window / mss, used) * mss, self.threshold_of_use());
+        }
+    }
+
+    /// The threshold where a window falls for want of use: three quarters of it at least (tcp_current_ssthresh).
+    fn threshold_of_use(&self) -> u32 {
+        let mss = u32::from(self.mss);
+        let segments = self.cc.window() / mss;
+        self.cc.ssthresh().max((segments / 2 + segments / 4) * mss)
+    }
+}
