@@ -9,10 +9,11 @@
 //! ## What it does
 //! The curve is read where it will be after the smallest round-trip time, and gives how many segments must be delivered for one
 //! more in the window: never fewer than two, and no more than 20 while no loss has shown the largest window. It is read again
-//! when the window has moved or 32 ms have passed. The window that Reno would have grows by one for each 15/8 of the window.
+//! when the window has moved or 32 ms have passed. Time passes in ticks of 250 Hz, so that stretches that are alike in all else are not
+//! equally long. The window that Reno would have grows by one for each 15/8 of the window.
 //!
 //! ## Differences from the source
-//! Time is exact, where the kernel counts ticks.
+//! The cube root is exact, and a window that has moved within a tick is looked at at once.
 //!
 //! ## Validation
 //! By hand (tests below); side by side with the kernel's sender over the cells of `make agree`.
@@ -31,10 +32,12 @@ const RENO: f64 = 15.0 / 8.0;
 /// Deliveries that a step costs at most while no W_max is known, and at least.
 const MOST_BLIND: f64 = 20.0;
 const LEAST: f64 = 2.0;
-/// The curve is not read again so soon while the window stands still.
-const PAUSE: Span = Span::from_millis(32);
-/// No round-trip time counts for this long after a loss.
-const UNTIMED: Span = Span::from_secs(1);
+/// What time passes in (CONFIG_HZ of 250).
+const TICK: Span = Span::from_millis(4);
+/// The curve is not read again so soon while the window stands still, ticks: a 32nd of a second.
+const PAUSE: u64 = 7;
+/// No round-trip time counts for this long after a loss, ticks: a second.
+const UNTIMED: u64 = 250;
 
 /// The curve of one connection. In segments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,16 +49,23 @@ pub(super) struct Bictcp {
     per: f64,
     steps: Steps,
     /// When the curve was read last, and the window then.
-    read: Option<(Time, f64)>,
+    read: Option<(Ticks, f64)>,
     least_rtt: Option<Span>,
     /// When something was sent last.
-    sent: Time,
+    sent: Ticks,
+}
+
+/// Ticks since the beginning.
+type Ticks = u64;
+
+fn ticks(now: Time) -> Ticks {
+    now.as_nanos() / TICK.as_nanos()
 }
 
 /// A stretch of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    start: Time,
+    start: Ticks,
     origin: f64,
     k: f64,
     /// The window that Reno would have, and what was delivered towards its next step.
@@ -66,7 +76,7 @@ struct Epoch {
 impl Bictcp {
     /// A round-trip time.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
-        if self.epoch.is_none_or(|epoch| now.since(epoch.start) >= UNTIMED) {
+        if self.epoch.is_none_or(|epoch| ticks(now).saturating_sub(epoch.start) >= UNTIMED) {
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         }
     }
@@ -78,19 +88,21 @@ impl Bictcp {
     }
 
     fn update(&mut self, now: Time, cwnd: f64, acked: f64) {
+        let now = ticks(now);
         if let Some(epoch) = &mut self.epoch {
             epoch.acked += acked;
         }
-        if self.read.is_some_and(|(at, then)| then == cwnd && now.since(at) <= PAUSE) {
+        if self.read.is_some_and(|(at, then)| then == cwnd && now - at <= PAUSE) {
             return;
         }
         self.read = Some((now, cwnd));
-        let (w_max, ahead) = (self.w_max, self.least_rtt.unwrap_or(Span::ZERO));
+        let w_max = self.w_max;
+        let ahead = self.least_rtt.map_or(0, |rtt| rtt.as_nanos().div_ceil(TICK.as_nanos()));
         let epoch = self.epoch.get_or_insert_with(|| {
             let k = if w_max > cwnd { libm::cbrt((w_max - cwnd) / C) } else { 0.0 };
             Epoch { start: now, origin: w_max.max(cwnd), k, reno: cwnd, acked }
         });
-        let from_k = (now.since(epoch.start) + ahead).as_secs_f64() - epoch.k;
+        let from_k = (TICK * (now.saturating_sub(epoch.start) + ahead)).as_secs_f64() - epoch.k;
         let offset = (C * from_k * from_k * from_k.abs()).floor();
         let target = if from_k < 0.0 { epoch.origin - offset } else { epoch.origin + offset };
         self.per = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
@@ -125,8 +137,9 @@ impl Bictcp {
 
     /// Something is sent; where nothing was in flight the time since the last counts for nothing.
     pub(super) fn on_sent(&mut self, now: Time, idle: bool) {
+        let now = ticks(now);
         if idle && let Some(epoch) = &mut self.epoch {
-            epoch.start = (epoch.start + now.since(self.sent)).min(now);
+            epoch.start = (epoch.start + (now - self.sent)).min(now);
         }
         self.sent = now;
     }
@@ -187,12 +200,33 @@ mod tests {
     }
 
     #[test]
+    fn time_passes_in_ticks() {
+        for (ms, read) in [(30, 0), (31, 0), (32, 8), (35, 8)] {
+            let mut curve = Bictcp::default();
+            curve.update(at(3), 16.0, 1.0);
+            curve.update(at(ms), 16.0, 1.0);
+            assert_eq!(curve.read, Some((read, 16.0)), "after {ms} ms");
+        }
+        // Between two ticks nothing passes, and a round trip is longer rather than shorter.
+        let rates = [(4, 97), (7, 100)].map(|(ms, rtt)| {
+            let mut curve = Bictcp::default();
+            curve.on_loss(100.0, Switch::On);
+            curve.on_rtt(at(0), Span::from_millis(rtt));
+            curve.update(at(4), 70.0, 1.0);
+            curve.update(at(4000 + ms), 72.0, 1.0);
+            curve.update(at(8000 + ms), 91.0, 1.0);
+            (curve.per, curve.epoch.map(|epoch| epoch.start))
+        });
+        assert_eq!(rates[0], rates[1]);
+    }
+
+    #[test]
     fn a_silence_is_no_time_of_the_curve() {
         let mut curve = Bictcp::default();
         curve.update(at(0), 50.0, 1.0);
         curve.on_sent(at(100), false);
         curve.on_sent(at(5100), true);
-        assert_eq!(curve.epoch.map(|epoch| epoch.start), Some(at(5000)));
+        assert_eq!(curve.epoch.map(|epoch| epoch.start), Some(1250));
     }
 
     #[test]
