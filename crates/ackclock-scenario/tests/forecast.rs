@@ -96,6 +96,18 @@ fn flows_share_alike() {
     assert!(p95(&result) < 2.0 * alone, "{} and {alone}", p95(&result));
 }
 
+/// Two packets of each of 16 are a third of a second at the mean rate, and several where the link fades.
+#[test]
+fn many_flows_take_turns_and_wait_little_longer_than_one() {
+    for wire in ["1ms", "20ms", "50ms"] {
+        let sets = ["edge.regulator=forecast", &format!("path.delay={wire}"), "duration=120s"];
+        let (alone, many) = (with(DRIVING, &sets), with(DRIVING, &[&sets[..], &["flow.count=16"]].concat()));
+        assert!(many.fairness.jain_flows.unwrap() > 0.98, "{wire}: {:?}", many.fairness);
+        assert!(used(&many) > 0.98, "{wire}: {}", used(&many));
+        assert!(p95(&many) < 2.0 * p95(&alone), "{wire}: {} and {}", p95(&many), p95(&alone));
+    }
+}
+
 /// 2 Mbit/s and 20 ms each way: the queue is short and the link full.
 #[test]
 fn a_steady_link_is_full_with_few_packets_waiting() {

@@ -2,7 +2,8 @@
 //!
 //! The window is never enlarged beyond what the receiver offers, the right edge never moves to the left of where the
 //! regulator had put it (RFC 9293 section 3.8.6 discourages it), and the window is zero only where the receiver said so.
-//! It is a field in units of `2^s` bytes: it is rounded down, and up only where rounding down would move the edge left.
+//! It is a field in units of `2^s` bytes: it is rounded down, and up only where rounding down would move the edge left or tell
+//! less than the least.
 
 use ackclock_core::{ConfigError, LARGEST_WINDOW_SCALE, Segment, Seq};
 
@@ -45,7 +46,8 @@ impl WindowLaw {
     /// The right edge that `ack` would tell, for a source that may send up to `target`, or `least` bytes if that is more.
     pub(super) fn reach(&self, ack: &Segment, target: Seq, least: u32) -> Seq {
         let scale = self.scale(ack).unwrap_or(0);
-        ack.ack + (self.window_for(ack, target, least) >> scale << scale)
+        ack.ack
+            + (field_of(self.window_for(ack, target, least), least, scale).min(ack.window.into()) << scale)
     }
 
     /// The last window, bytes.
@@ -67,7 +69,7 @@ impl WindowLaw {
         let Some(scale) = self.scale(ack).filter(|_| self.applies(ack)) else { return };
         self.window = self.window_for(ack, target, least);
         let kept = self.edge.map_or(0, |edge| edge.since(ack.ack)).div_ceil(1 << scale);
-        let field = (self.window >> scale).max(kept).max(1).min(ack.window.into());
+        let field = field_of(self.window, least, scale).max(kept).max(1).min(ack.window.into());
         // At most the field that was there.
         self.put(ack, field as u16, scale);
     }
@@ -92,6 +94,11 @@ impl WindowLaw {
     fn scale(&self, ack: &Segment) -> Option<u8> {
         ack.scale().or(self.assumed_scale)
     }
+}
+
+/// The field of a window, rounded down, but to no less than the least.
+fn field_of(window: u32, least: u32, scale: u8) -> u32 {
+    (window >> scale).max(least.div_ceil(1 << scale))
 }
 
 /// Checks what every Window Regulator may be told: the scale of windows, and the least window in packets.
@@ -131,6 +138,19 @@ mod tests {
         // 10 000 bytes in units of 128: 78.1.
         let mut law = WindowLaw::new(None);
         assert_eq!(advertised(&mut law, ack(0, 500, Some(7)), 10_000), 78);
+    }
+
+    #[test]
+    fn the_least_is_not_rounded_down() {
+        let mut law = WindowLaw::new(None);
+        let mut told = ack(0, 500, Some(8));
+        // Two packets of 1448 bytes take 11.3 units of 256.
+        assert_eq!(law.reach(&told, Seq(1000), 2896), Seq(3072));
+        law.write(&mut told, AckKind::Advance, Some(Seq(1000)), 2896);
+        assert_eq!(told.window, 12);
+        let mut small = ack(0, 5, Some(8));
+        law.write(&mut small, AckKind::Advance, Some(Seq(1000)), 2896);
+        assert_eq!(small.window, 5, "all that the receiver offers");
     }
 
     #[test]

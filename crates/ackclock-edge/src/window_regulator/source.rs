@@ -146,6 +146,14 @@ impl Source {
         self.highest
     }
 
+    /// Whether it had heard that all before `end` was acknowledged when it sent what comes now: an ACK that goes with another may
+    /// be too late by a little.
+    pub(super) fn had_heard(&mut self, now: Time, end: Seq) -> bool {
+        let late = self.wired() / 8 + JITTER;
+        self.hear(now - late);
+        self.heard.is_some_and(|heard| end.at_or_before(heard))
+    }
+
     /// The mobile asks for a connection. One that it asks for again is not timed.
     pub(super) fn on_syn(&mut self, now: Time) {
         self.syn = if self.syn.is_some() { None } else { Some(now) };

@@ -1,5 +1,8 @@
 //! One flow under the forecast: its right edge, the ACKs that are kept for outages, and the updates of its window.
 
+mod budget;
+pub(super) mod turns;
+
 use std::collections::VecDeque;
 
 use ackclock_core::{Flags, Segment, Seq, Span, Time};
@@ -9,7 +12,7 @@ use super::air::Air;
 use super::letting_go::LettingGo;
 use super::pace::Pace;
 use super::repair::Repair;
-use super::shares::{FIRST_WINDOW, Share};
+use super::shares::Share;
 use super::updates::{SHORT, Updates};
 use super::{Config, Shared};
 use crate::window_regulator::dequeued::{AckKind, Count};
@@ -27,8 +30,6 @@ const LEAST_LIFELINE: f64 = 0.02;
 const UNUSED: u32 = 3;
 /// What stays untold is averaged over so many departures and ACKs.
 const UNTOLD: f64 = 64.0;
-/// No window is larger (RFC 7323 section 2.3).
-const LARGEST: u32 = 1 << 30;
 
 /// One flow.
 pub(super) struct Flow {
@@ -55,10 +56,15 @@ pub(super) struct Flow {
     letting_go: LettingGo,
     /// From the telling of an edge to its effect at a queue that is only observed.
     horizon: Option<Span>,
+    /// Its place among the flows.
+    place: usize,
+    /// Its ACKs are kept until it is its turn, and it waits for that.
+    takes_turns: bool,
+    in_line: bool,
 }
 
 impl Flow {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config, place: usize) -> Self {
         Self {
             advertiser: Advertiser::new(Count::Exact, config.min_window, config.assumed_scale),
             source: Source::default(),
@@ -75,12 +81,20 @@ impl Flow {
             untold: 0.0,
             letting_go: LettingGo::default(),
             horizon: None,
+            place,
+            takes_turns: false,
+            in_line: false,
         }
     }
 
     /// Packets of the flow in the queue.
     pub(super) fn inside(&self) -> usize {
         self.advertiser.accounts.inside()
+    }
+
+    /// Whether it has packets in the queue, or would send some for the ACKs that are kept.
+    pub(super) fn wants_link(&self) -> bool {
+        self.inside() > 0 || self.held() > 0
     }
 
     /// ACKs that are kept back.
@@ -108,8 +122,8 @@ impl Flow {
         self.horizon = Some(horizon);
     }
 
-    /// A packet comes from the network. A copy of what waits in the queue already would only make others wait: the source's
-    /// timer ran out too soon.
+    /// A packet comes from the network. A copy of what waits in the queue already, or of what the source could not have heard that
+    /// it was acknowledged, would only make others wait: its timer ran out too soon.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -117,17 +131,20 @@ impl Flow {
         view: LinkView,
         shared: &mut Shared,
     ) -> Verdict {
-        if self.advertiser.accounts.holds(segment) && !shared.observed && !self.lets_go(shared) {
-            return Verdict::Drop;
-        }
         // A SYN begins anew, and a source that sends again what is acknowledged has waited for it in vain.
         let anew = segment.flags.intersects(Flags::SYN);
-        if anew || (segment.has_data() && self.advertiser.accounts.has_acknowledged(segment)) {
+        let again = segment.has_data() && self.advertiser.accounts.has_acknowledged(segment);
+        let unheard = again && !self.source.had_heard(now, segment.end());
+        if anew || (again && !self.takes_turns) {
             self.release_all(now, shared);
+        }
+        if (unheard || self.advertiser.accounts.holds(segment)) && !shared.observed && !self.lets_go(shared) {
+            return Verdict::Drop;
         }
         if anew {
             let source = Source::answering(now, &self.source);
-            *self = Self { source, share: self.share, ..Self::new(&shared.config) };
+            self.leave_line(shared);
+            *self = Self { source, share: self.share, ..Self::new(&shared.config, self.place) };
         }
         self.advertiser.on_data(now, segment, view);
         if anew {
@@ -143,8 +160,8 @@ impl Flow {
 
     /// Data comes that is no SYN.
     fn on_payload(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
-        let newest = self.newest;
-        let acknowledged = |highest: Seq| newest.is_some_and(|newest| highest.at_or_before(newest));
+        let passed = self.passed.map(|passed| passed.ack);
+        let acknowledged = |highest: Seq| passed.is_some_and(|passed| highest.at_or_before(passed));
         let all_acknowledged = self.source.highest().is_none_or(acknowledged);
         self.share.on_data(now, segment.payload.into(), all_acknowledged);
         if self.source.on_data(now, segment.end()) != Arrival::Again {
@@ -196,8 +213,7 @@ impl Flow {
             return;
         }
         let kind = self.advertiser.accounts.on_ack(&ack, view);
-        self.share.on_ack(now);
-        if self.share.is_young() {
+        if self.share.is_noted_young() {
             shared.shares.on_heard(now, &mut self.share, self.source.used());
         }
         self.air.on_ack(now, ack.ack);
@@ -205,7 +221,7 @@ impl Flow {
         self.repair.on_ack(&ack, kind, self.source.highest());
         let plain = kind == AckKind::Advance && ack.is_pure_ack() && ack.sack().is_empty();
         let may_wait = plain && self.passed.is_some() && self.advertiser.law.applies(&ack);
-        if may_wait && self.reserve(now, shared) > 0 {
+        if may_wait && (self.takes_turns(now, shared) || self.reserve(now, shared) > 0) {
             self.held.push_back(ack);
         } else {
             self.release_all(now, shared);
@@ -216,6 +232,12 @@ impl Flow {
 
     /// ACKs that the reserve does not need go, and a further edge is told.
     pub(super) fn release(&mut self, now: Time, shared: &mut Shared) {
+        self.takes_turns = self.takes_turns(now, shared);
+        if self.takes_turns {
+            self.take_turn(now, shared);
+            return;
+        }
+        self.leave_line(shared);
         if !self.held.is_empty() {
             let keep = self.reserve(now, shared);
             while let (Some(head), Some(newest)) = (self.held.front(), self.newest)
@@ -240,75 +262,6 @@ impl Flow {
         }
     }
 
-    /// How many bytes the oldest ACK kept may be behind the newest: less of each flow where there are many, no more than the
-    /// buffer has room for, since all may go at once; none where the link is idle, the source is not ruled, or repairs a loss.
-    fn reserve(&self, now: Time, shared: &mut Shared) -> u32 {
-        // Nobody knows whether an observed link is idle.
-        let blind = shared.observed || shared.inside == 0;
-        if shared.config.reserve == 0
-            || blind
-            || !self.is_ruled()
-            || self.repair.is_under_way()
-            || self.lets_go(shared)
-        {
-            return 0;
-        }
-        let flows = shared.shares.flows();
-        let packets = f64::from(shared.config.reserve) / f64::from(flows).sqrt();
-        let most = self.advertiser.accounts.payload() * packets.max(2.0) as u32;
-        let budgets = self.total(now, shared) + self.untold * f64::from(flows);
-        let budgets = (budgets as u32).max(self.advertiser.least().saturating_mul(flows));
-        self.advertiser.accounts.buffer().map_or(most, |buffer| most.min(buffer.saturating_sub(budgets)))
-    }
-
-    /// `B(t)`: bytes of payload, in the queue and on the wire. What stays untold comes on top: the edge is right in the mean.
-    /// The first packets of a source are never held back.
-    fn budget(&self, now: Time, shared: &mut Shared) -> u32 {
-        let first = if self.source.highest().is_none() { FIRST_WINDOW } else { 0 };
-        self.budget_of(self.part(now, shared)).max(self.advertiser.accounts.window_of(first))
-    }
-
-    fn budget_of(&self, part: f64) -> u32 {
-        ((self.pace.leash() * part + self.untold) as u32).max(self.advertiser.least())
-    }
-
-    /// What it has of the whole.
-    fn part(&self, now: Time, shared: &mut Shared) -> f64 {
-        let total = self.total(now, shared);
-        shared.shares.of(&self.share, total)
-    }
-
-    /// What all flows have together.
-    fn total(&self, now: Time, shared: &mut Shared) -> f64 {
-        let horizon = self.horizon.unwrap_or_else(|| self.source.wired()) + shared.config.delay;
-        let payload = f64::from(self.advertiser.accounts.payload());
-        let packets = f64::from(shared.config.packets) * libm::cbrt(f64::from(shared.shares.flows()));
-        let yields =
-            !shared.observed && shared.shares.yields(&self.share, self.advertiser.accounts.payload());
-        shared.link.forecast(shared.seen(now), horizon, self.air.span(), yields) + packets * payload
-    }
-
-    /// Whether the source is let go.
-    fn lets_go(&self, shared: &Shared) -> bool {
-        let usual = shared.link.usually_in(self.round_trip());
-        self.letting_go.is_due(&self.advertiser.accounts, usual, shared)
-    }
-
-    /// How far the source may send, what has left and at most what the buffer holds, and its budget; let go, as offered.
-    fn edge(&mut self, now: Time, shared: &mut Shared) -> (Option<Seq>, Option<u32>) {
-        if self.lets_go(shared) {
-            let slowly = self.letting_go.edge(self.advertiser.law.edge(), shared.inside == 0);
-            return (slowly.or_else(|| self.advertiser.accounts.edge_at(LARGEST)), None);
-        }
-        self.letting_go.on_ruled();
-        // What leaves an observed queue in a loop is not in it.
-        let leaves = self.horizon.map_or(0.0, |horizon| shared.link.served_in(shared.seen(now), horizon));
-        let leaves = (leaves / f64::from(shared.shares.flows())) as u32;
-        let most = self.advertiser.accounts.buffer().map_or(u32::MAX, |buffer| buffer.saturating_add(leaves));
-        let budget = self.budget(now, shared);
-        (self.advertiser.accounts.edge_at(budget.min(most)), Some(budget))
-    }
-
     /// Lets an ACK go, with the edge of now.
     fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
@@ -328,6 +281,7 @@ impl Flow {
         }
         if last.is_none_or(|last| ack.ack.after(last.ack)) {
             self.advanced = now;
+            self.share.on_ack(now);
             self.source.on_passed(now, ack.ack);
         }
         shared.output.push_back(Output::ToSender(ack));
@@ -367,9 +321,9 @@ impl Flow {
         self.untold += (short - self.untold) / UNTOLD;
     }
 
-    /// When the next packet's ACK must go, before the source's timer runs out.
+    /// When the next packet's ACK must go, before the source's timer runs out; it may, where it waits for its turn.
     pub(super) fn deadline(&self) -> Option<Time> {
-        if self.held.is_empty() {
+        if self.held.is_empty() || self.takes_turns {
             return None;
         }
         let after = LIFELINE * self.source.timeout()?;
@@ -390,8 +344,16 @@ impl Flow {
         self.advanced = now;
     }
 
+    /// The link is idle: all ACKs go, but those that wait for a turn, which comes now.
+    pub(super) fn on_link_idle(&mut self, now: Time, shared: &mut Shared) {
+        if !self.takes_turns {
+            self.release_all(now, shared);
+        }
+    }
+
     /// The flow ends.
     pub(super) fn close(&mut self, now: Time, shared: &mut Shared) {
+        self.leave_line(shared);
         self.release_all(now, shared);
         self.advertiser.accounts.on_idle();
         shared.shares.on_ended(now, &mut self.share);

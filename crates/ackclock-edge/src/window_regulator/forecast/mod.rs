@@ -19,14 +19,19 @@
 //! delay much. A window would leave the link idle there or overflow it: the source is let go, as if there were no regulator
 //! (`letting_go.rs`).
 //!
-//! A source whose timer runs out for nothing sends again what waits in the queue still, and where many wait for seconds that
-//! is much of what the link carries. Such a copy is discarded: what it copies is acknowledged all the same.
+//! A source whose timer runs out for nothing sends again what waits in the queue still, or what the mobile has acknowledged by an
+//! ACK that is kept or on its way, and where many wait for seconds that is much of what the link carries. Such a copy is
+//! discarded: what it copies is acknowledged all the same.
 //!
 //! The ACKs of a few packets are kept back. They carry a further edge to the source as soon as packets leave the queue, and
 //! in an outage they are spent one packet at a time, each before the source's timer runs out. Where none is kept, a copy of
 //! the last ACK tells the edge; the fewer copies may be made, the further behind the source must be. From a source that its
 //! own window or pace rules, or that repairs a loss, none is kept, and no more than the buffer has room for beside the budget.
 //! A source that paces what it sends (`pace.rs`) gets a longer leash.
+//!
+//! Two packets of each of many flows are more than that. There they take turns (`flow/turns.rs`): the ACKs of a flow are kept
+//! until no more waits than one flow would be told, and then bring it two packets. First packets of sources are not held back, but
+//! that all that begin have no more than the link serves in a second.
 //!
 //! What it looks at is what any box beside a queue can see: arrivals, departures and ACKs, never the rate of the simulated
 //! link. Where the bearer only observes a queue (`observed`), it tells what was served and for how long nothing was, and the whole loop
@@ -38,7 +43,7 @@
 //!
 //! ## Validation
 //! The rate, the gain, the shares, the pace, letting go, the round trip and the timer by hand (tests of `link_state.rs`, `shares.rs`,
-//! `pace.rs`, `letting_go.rs` and `source.rs`), sequences of segments
+//! `flow/turns.rs`, `pace.rs`, `letting_go.rs` and `source.rs`), sequences of segments
 //! (`tests.rs`), the right edge under random traffic (`tests/windows.rs`), and whole systems over synthetic recordings, cells
 //! and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).
 
@@ -61,6 +66,7 @@ use serde::{Deserialize, Serialize};
 use super::law;
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 use flow::Flow;
+use flow::turns::Turns;
 use link_state::LinkState;
 use shares::Shares;
 
@@ -154,6 +160,7 @@ struct Shared {
     config: Config,
     link: LinkState,
     shares: Shares,
+    turns: Turns,
     /// Packets of all flows in the queue.
     inside: usize,
     /// When a source that its window rules last sent.
@@ -186,6 +193,7 @@ impl Forecast {
                 config,
                 link,
                 shares: Shares::default(),
+                turns: Turns::default(),
                 inside: 0,
                 ruled: Time::ZERO,
                 observed: false,
@@ -219,7 +227,7 @@ impl Forecast {
             self.flows.push(None);
             self.timers.add()
         });
-        self.flows[slot] = Some(Flow::new(&self.shared.config));
+        self.flows[slot] = Some(Flow::new(&self.shared.config, slot));
         self.slots.insert(flow, slot);
         slot
     }
@@ -233,9 +241,10 @@ impl Forecast {
     #[inline]
     fn tell_at(&mut self, now: Time, slot: usize, call: impl FnOnce(&mut Flow, &mut Shared)) {
         let Some(flow) = &mut self.flows[slot] else { return };
-        let (inside, held) = (flow.inside(), flow.held());
+        let (inside, wanted, held) = (flow.inside(), flow.wants_link(), flow.held());
         call(flow, &mut self.shared);
         self.shared.note_inside(now, inside, flow);
+        self.shared.shares.on_waiting(wanted, flow.wants_link());
         self.held = self.held + flow.held() - held;
         let deadline = flow.deadline();
         if self.timers.deadline(slot) != deadline {
@@ -247,10 +256,21 @@ impl Forecast {
     fn release(&mut self, now: Time, flow: FlowId) {
         if self.shared.inside == 0 && self.held > 0 {
             for slot in 0..self.flows.len() {
-                self.tell_at(now, slot, |flow, shared| flow.release_all(now, shared));
+                self.tell_at(now, slot, |flow, shared| flow.on_link_idle(now, shared));
             }
         }
         self.with_flow(now, flow, |flow, shared| flow.release(now, shared));
+        self.take_turns(now);
+    }
+
+    /// Those who wait for their turn go while there is room.
+    fn take_turns(&mut self, now: Time) {
+        while let Some(first) = self.shared.turns.first() {
+            self.tell_at(now, first, |flow, shared| flow.release(now, shared));
+            if self.shared.turns.first() == Some(first) {
+                break;
+            }
+        }
     }
 }
 
@@ -264,7 +284,6 @@ impl Shared {
     fn note_inside(&mut self, now: Time, before: usize, flow: &mut Flow) {
         let was_idle = self.inside == 0;
         self.inside = self.inside + flow.inside() - before;
-        self.shares.on_waiting(before, flow.inside());
         if self.observed || was_idle == (self.inside == 0) {
             return;
         }
@@ -328,12 +347,15 @@ impl Regulator for Forecast {
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
         self.with_flow(now, ack.flow, |flow, shared| flow.handle_ack(now, ack, view, shared));
+        self.take_turns(now);
     }
 
     fn handle_timeout(&mut self, now: Time, _: LinkView) {
         while let Some((_, slot)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.tell_at(now, slot, |flow, shared| flow.spend(now, shared));
         }
+        self.shared.turns.coming(now);
+        self.take_turns(now);
     }
 
     fn poll_output(&mut self, _: Time) -> Option<Output> {
@@ -341,7 +363,7 @@ impl Regulator for Forecast {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.timers.first().map(|(due, _)| due)
+        self.timers.first().map(|(due, _)| due).into_iter().chain(self.shared.turns.due()).min()
     }
 
     fn close(&mut self, now: Time, flow: FlowId) {

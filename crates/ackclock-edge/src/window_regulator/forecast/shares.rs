@@ -14,8 +14,9 @@ const SLOTS: u64 = 8;
 /// What is kept for a flow is kept for so many slots after it was heard of.
 const KEPT: u64 = 4;
 /// A flow is young until it has sent more, bytes: what comes in the first three round trips of a source that begins with ten
-/// packets.
+/// packets. What has not come after so long is no page's any more: the link is slow, or many share it.
 const YOUNG: u64 = 100_000;
+const YOUTH: Span = Span::from_secs(20);
 /// After so long without data and ACKs, and with nothing outstanding, a flow is young again.
 const QUIET: Span = Span::from_secs(1);
 /// Packets of a first window (RFC 6928).
@@ -37,7 +38,9 @@ struct Note {
 pub(super) struct Share {
     /// Bytes sent since it began or was last quiet.
     sent: u64,
-    /// When data or an ACK last came.
+    /// When it began, or began again.
+    began: Time,
+    /// When data last came or an ACK last went.
     heard: Option<Time>,
     noted: Option<Note>,
     /// Its last data has come.
@@ -46,20 +49,25 @@ pub(super) struct Share {
 
 impl Share {
     /// Whether it has sent little yet.
-    pub(super) fn is_young(&self) -> bool {
-        self.sent <= YOUNG
+    fn is_young(&self, now: Time) -> bool {
+        self.sent <= YOUNG && now.since(self.began) <= YOUTH
     }
 
-    /// So many bytes come of it, before which all was acknowledged or not.
+    /// Whether that was so when it was last noted.
+    pub(super) fn is_noted_young(&self) -> bool {
+        self.noted.is_some_and(|noted| noted.is_young)
+    }
+
+    /// So many bytes come of it, before which all was acknowledged to the source or not.
     pub(super) fn on_data(&mut self, now: Time, bytes: u32, all_acknowledged: bool) {
         if all_acknowledged && self.heard.is_some_and(|heard| now.since(heard) >= QUIET) {
-            self.sent = 0;
+            (self.sent, self.began) = (0, now);
         }
         self.heard = Some(now);
         self.sent += u64::from(bytes);
     }
 
-    /// An ACK comes of it.
+    /// An ACK goes to its source.
     pub(super) fn on_ack(&mut self, now: Time) {
         self.heard = Some(now);
     }
@@ -72,7 +80,7 @@ pub(super) struct Shares {
     rows: [Row; SLOTS as usize],
     /// Of the last `SLOTS`; what is kept of the last `KEPT`.
     all: Row,
-    /// Flows that have packets in the queue.
+    /// Flows that have packets in the queue, or ACKs that are kept.
     waiting: u32,
 }
 
@@ -98,9 +106,9 @@ impl Shares {
         kept > payload.into() && 2 * young <= self.flows() && share.noted.is_some_and(|noted| !noted.is_young)
     }
 
-    /// A flow had `before` packets in the queue, and has `after`.
-    pub(super) fn on_waiting(&mut self, before: usize, after: usize) {
-        self.waiting = self.waiting + u32::from(after > 0) - u32::from(before > 0);
+    /// A flow wanted the link `before`, or did not, and wants it `now`.
+    pub(super) fn on_waiting(&mut self, before: bool, now: bool) {
+        self.waiting = self.waiting + u32::from(now) - u32::from(before);
     }
 
     /// Bytes that a flow may have of `total`.
@@ -109,14 +117,14 @@ impl Shares {
         let flows = self.flows();
         match share.noted {
             _ if 2 * young > flows => total / f64::from(flows),
-            Some(noted) if noted.is_young => total / f64::from(young.max(1)),
+            Some(noted) if noted.is_young && self.counts(noted) => total / f64::from(young.max(1)),
             _ => (total - kept as f64).max(0.0) / f64::from((flows - young).max(1)),
         }
     }
 
     /// The source of a flow is about to send, packets of so much payload.
     pub(super) fn on_begun(&mut self, now: Time, share: &mut Share, payload: u32) {
-        (share.sent, share.ended) = (0, false);
+        (share.sent, share.began, share.ended) = (0, now, false);
         self.note(now, share, FIRST_WINDOW.saturating_mul(payload));
     }
 
@@ -136,7 +144,7 @@ impl Shares {
 
     fn note(&mut self, now: Time, share: &mut Share, kept: u32) {
         self.forget(now, share);
-        let is_young = share.is_young();
+        let is_young = share.is_young(now);
         let kept = if is_young { kept } else { 0 };
         share.noted = Some(Note { slot: self.slot, is_young, kept });
         for row in [&mut self.rows[(self.slot % SLOTS) as usize], &mut self.all] {
@@ -149,8 +157,7 @@ impl Shares {
     /// Takes away what was noted of a flow, if it counts still.
     fn forget(&mut self, now: Time, share: &mut Share) {
         self.advance(now.as_nanos() / SLOT.as_nanos());
-        let Some(Note { slot, is_young, kept }) =
-            share.noted.take().filter(|noted| noted.slot + SLOTS > self.slot)
+        let Some(Note { slot, is_young, kept }) = share.noted.take().filter(|noted| self.counts(*noted))
         else {
             return;
         };
@@ -160,6 +167,11 @@ impl Shares {
             row.young -= u32::from(is_young);
             row.kept -= u64::from(kept);
         }
+    }
+
+    /// Whether what was noted is not too long ago.
+    const fn counts(&self, noted: Note) -> bool {
+        noted.slot + SLOTS > self.slot
     }
 
     fn advance(&mut self, slot: u64) {
@@ -240,12 +252,12 @@ mod tests {
         let (mut shares, mut one, mut other) = (Shares::default(), old(), old());
         hear(&mut shares, 100, &mut one, 9000.0);
         hear(&mut shares, 100, &mut other, 9000.0);
-        shares.on_waiting(0, 3);
-        shares.on_waiting(0, 1);
-        shares.on_waiting(3, 2);
+        shares.on_waiting(false, true);
+        shares.on_waiting(false, true);
+        shares.on_waiting(true, true);
         hear(&mut shares, 5000, &mut one, 9000.0);
         assert_eq!((shares.flows(), shares.of(&one, 12_000.0)), (2, 6000.0));
-        shares.on_waiting(1, 0);
+        shares.on_waiting(true, false);
         assert_eq!((shares.flows(), shares.of(&one, 12_000.0)), (1, 12_000.0));
     }
 
@@ -262,17 +274,41 @@ mod tests {
     fn a_flow_is_young_for_100_kb_and_again_after_a_quiet_second() {
         let mut share = Share::default();
         (0..100).for_each(|number| share.on_data(at(number), 1000, false));
-        assert!(share.is_young());
+        assert!(share.is_young(at(99)));
         share.on_data(at(100), 1000, false);
-        assert!(!share.is_young());
+        assert!(!share.is_young(at(100)));
         share.on_data(at(2000), 1000, false);
-        assert!(!share.is_young(), "an outage: its data was outstanding");
+        assert!(!share.is_young(at(2000)), "an outage: its data was outstanding");
         share.on_data(at(2900), 1000, true);
-        assert!(!share.is_young(), "900 ms");
+        assert!(!share.is_young(at(2900)), "900 ms");
         share.on_ack(at(3800));
         share.on_data(at(3900), 1000, true);
-        assert!(!share.is_young(), "it waited for the ACK");
+        assert!(!share.is_young(at(3900)), "it waited for the ACK");
         share.on_data(at(4900), 1000, true);
-        assert!(share.is_young());
+        assert!(share.is_young(at(4900)));
+    }
+
+    #[test]
+    fn what_takes_longer_than_20_s_is_no_page() {
+        let (mut shares, mut share) = (Shares::default(), Share::default());
+        shares.on_begun(at(5000), &mut share, 500);
+        share.on_data(at(24_000), 500, false);
+        assert!(share.is_young(at(25_000)));
+        assert!(!share.is_young(at(25_001)));
+    }
+
+    #[test]
+    fn a_flow_that_waits_for_longer_than_two_seconds_is_young_no_more() {
+        let (mut shares, mut page) = (Shares::default(), Share::default());
+        let mut long: Vec<_> = (0..4).map(|_| old()).collect();
+        shares.on_begun(at(0), &mut page, 500);
+        shares.on_waiting(false, true);
+        for now in [0, 3000] {
+            for share in &mut long {
+                hear(&mut shares, now, share, 0.0);
+            }
+        }
+        (0..4).for_each(|_| shares.on_waiting(false, true));
+        assert_eq!((shares.flows(), shares.of(&page, 10_000.0)), (5, 2000.0));
     }
 }

@@ -66,6 +66,37 @@ fn the_first_packets_of_a_source_are_not_held_back() {
 }
 
 #[test]
+fn first_packets_of_many_are_no_more_than_a_slow_link_serves_in_a_second() {
+    let mut bench = bench(quiet());
+    for flow in 0..8 {
+        let mut syn = syn(Some(1000));
+        syn.flow = FlowId(flow);
+        bench.take(syn);
+        bench.depart();
+    }
+    for flow in 0..8 {
+        let mut ack = Bench::pure_ack(0);
+        ack.flow = FlowId(flow);
+        bench.handle(ack);
+    }
+    // Forty in all.
+    assert_eq!(bench.sent(), [(0, 5); 8]);
+}
+
+#[test]
+fn what_the_source_could_not_have_heard_of_is_discarded_when_it_comes_again() {
+    let mut bench = bench(quiet());
+    bench.arrive_all(0..3);
+    (0..3).for_each(|_| bench.depart());
+    bench.ack(3);
+    let verdict = |bench: &mut Bench| bench.regulator.on_data(bench.now, &Bench::data(2), bench.view());
+    bench.now += Span::from_millis(50);
+    assert_eq!(verdict(&mut bench), Verdict::Drop, "the ACK is on its way, over a wire of 100 ms");
+    bench.now += Span::from_millis(100);
+    assert_eq!(verdict(&mut bench), Verdict::Forward, "it was lost");
+}
+
+#[test]
 fn the_first_ack_of_a_burst_tells_how_far_the_mobile_is() {
     let mut bench = Bench::new(Box::new(Forecast::new(quiet())), 1000);
     bench.arrive_all(0..10);

@@ -1,0 +1,180 @@
+//! How flows take turns where two packets of each are more than the queue needs.
+//!
+//! A source is told two packets at least, since a receiver waits with the ACK for one. Of many flows over a slow link that is
+//! more than the link is expected to serve. There the ACKs of a flow are kept until it is its turn: until what is in the queue,
+//! and what was told and is still to come, is no more than one flow would be told. A turn is two packets, and the next is
+//! waited for when both have left. Those who wait go in order.
+//!
+//! What a turn waits for would else be waited for in the queue, and the source measures the same round trip. So its timer runs
+//! out only where the link fades, and what it sends then was acknowledged: it is discarded.
+
+use std::collections::VecDeque;
+
+use ackclock_core::Time;
+
+use super::super::Shared;
+use super::{Flow, MOST_HELD};
+
+/// Who waits, and what is to come from those who did.
+#[derive(Debug, Default)]
+pub(in super::super) struct Turns {
+    /// Places of the flows that wait, the first in line first.
+    line: VecDeque<usize>,
+    /// When what was told comes to the queue, and bytes; their sum.
+    coming: VecDeque<(Time, u32)>,
+    sum: f64,
+}
+
+impl Turns {
+    /// The flow that is first in line.
+    pub(in super::super) fn first(&self) -> Option<usize> {
+        self.line.front().copied()
+    }
+
+    /// When there may be room for the first in line, though nothing left the queue: what was told has not come.
+    pub(in super::super) fn due(&self) -> Option<Time> {
+        self.line.front().and(self.coming.front()).map(|(comes, _)| *comes)
+    }
+
+    fn leave(&mut self, place: usize) {
+        self.line.retain(|waits| *waits != place);
+    }
+
+    fn on_told(&mut self, comes: Time, bytes: u32) {
+        self.coming.push_back((comes, bytes));
+        self.sum += f64::from(bytes);
+    }
+
+    /// Bytes that were told, and are still to come.
+    pub(in super::super) fn coming(&mut self, now: Time) -> f64 {
+        while let Some((_, bytes)) = self.coming.pop_front_if(|(comes, _)| *comes <= now) {
+            self.sum -= f64::from(bytes);
+        }
+        self.sum
+    }
+}
+
+impl Flow {
+    /// Whether two packets are more than its share of what is told, so that it takes turns with others.
+    pub(super) fn takes_turns(&self, now: Time, shared: &mut Shared) -> bool {
+        let (total, least) = (self.total(now, shared), f64::from(self.advertiser.least()));
+        self.may_keep(shared)
+            && total < least * f64::from(shared.shares.flows())
+            && shared.shares.of(&self.share, total) < least
+    }
+
+    /// Tells two packets where it is its turn, and waits for it where it is not.
+    pub(super) fn take_turn(&mut self, now: Time, shared: &mut Shared) {
+        let is_over = self.inside() == 0;
+        let is_first = shared.turns.first().is_none_or(|first| first == self.place);
+        if (is_over || self.in_line) && is_first && self.has_room(now, shared) {
+            self.leave_line(shared);
+            let before = self.advertiser.law.edge();
+            self.release_all(now, shared);
+            self.update(now, shared);
+            if let (Some(before), Some(told)) = (before, self.advertiser.law.edge()) {
+                shared.turns.on_told(now + self.source.wired(), told.since(before));
+            }
+        } else if is_over && !self.held.is_empty() && !self.in_line {
+            self.in_line = true;
+            shared.turns.line.push_back(self.place);
+        }
+        while self.held.len() > MOST_HELD {
+            self.pass_head(now, shared);
+        }
+    }
+
+    /// Waits for no turn any more.
+    pub(super) fn leave_line(&mut self, shared: &mut Shared) {
+        if std::mem::take(&mut self.in_line) {
+            shared.turns.leave(self.place);
+        }
+    }
+
+    /// Whether what is there and what is to come is no more than one flow would be told.
+    fn has_room(&self, now: Time, shared: &mut Shared) -> bool {
+        let payload = f64::from(self.advertiser.accounts.payload());
+        let there = shared.inside as f64 * payload + shared.turns.coming(now);
+        there <= self.served(now, shared) + f64::from(shared.config.packets) * payload
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::{FlowId, Segment, Span};
+    use ackclock_link::Capacity;
+
+    use super::super::super::{Config, Forecast};
+    use crate::window_regulator::bench::Bench;
+
+    /// A segment as one of a flow.
+    fn of(flow: u32, mut segment: Segment) -> Segment {
+        segment.flow = FlowId(flow);
+        segment
+    }
+
+    /// Eight flows with two packets each in the queue, whose first ACK has gone.
+    fn eight() -> Bench {
+        let config = Config { updates: 0.0, learning: 0.0, ..Config::default() };
+        let mut bench = Bench::with_buffer(Box::new(Forecast::new(config)), Capacity::Packets(100));
+        (0..8).for_each(|flow| assert!(bench.take(of(flow, Bench::data(0)))));
+        (0..8).for_each(|flow| bench.handle(of(flow, Bench::pure_ack(0))));
+        assert_eq!(bench.sent(), [(0, 2); 8]);
+        // A round trip later they send what they were told: a window rules them.
+        bench.now += Span::from_millis(120);
+        (0..8).for_each(|flow| assert!(bench.take(of(flow, Bench::data(1)))));
+        bench
+    }
+
+    /// Flows whose ACKs are kept.
+    fn kept(bench: &Bench) -> Vec<u32> {
+        (0..8).filter(|flow| bench.regulator.held(FlowId(*flow)) > 0).collect()
+    }
+
+    #[test]
+    fn flows_go_in_order_when_no_more_waits_than_one_would_be_told() {
+        let mut bench = eight();
+        // One packet of each leaves, then the second of flows 0 to 3, and all of them is acknowledged.
+        (0..12).for_each(|_| bench.depart());
+        assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![]));
+        for flow in [2, 0, 1] {
+            bench.handle(of(flow, Bench::pure_ack(2)));
+        }
+        // Four packets are in the queue, fewer than the five of one flow: two are told to flow 2, and still to come.
+        assert_eq!((bench.sent(), kept(&bench)), (vec![(2, 2)], vec![0, 1]));
+        bench.depart();
+        assert_eq!((bench.sent(), kept(&bench)), (vec![(2, 2)], vec![1]), "three, and two to come");
+        // Nothing leaves, but what flow 2 was told is overdue.
+        let due = bench.regulator.poll_timeout().unwrap();
+        assert_eq!(due, bench.now + Span::from_millis(120), "the round trip of the wire");
+        bench.now = due;
+        bench.expire();
+        assert_eq!(kept(&bench), [0; 0]);
+    }
+
+    #[test]
+    fn a_turn_is_over_when_both_packets_have_left() {
+        let mut bench = eight();
+        (0..8).for_each(|_| bench.depart());
+        bench.handle(of(0, Bench::pure_ack(1)));
+        assert_eq!(kept(&bench), [0]);
+        (0..2).for_each(|_| bench.depart());
+        assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![0]), "its second packet has left, six wait");
+        bench.handle(of(7, Bench::pure_ack(1)));
+        bench.depart();
+        assert_eq!((bench.sent(), kept(&bench)), (vec![(1, 3)], vec![7]), "that of 7 is not over");
+    }
+
+    #[test]
+    fn what_is_sent_again_while_an_ack_waits_for_its_turn_is_discarded_and_the_ack_stays() {
+        let mut bench = eight();
+        (0..10).for_each(|_| bench.depart());
+        bench.handle(of(0, Bench::pure_ack(2)));
+        assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![0]));
+        let again = of(0, Bench::data(0));
+        assert_eq!(bench.regulator.on_data(bench.now, &again, bench.view()), crate::Verdict::Drop);
+        assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![0]));
+        bench.regulator.close(bench.now, FlowId(0));
+        assert_eq!((bench.sent().len(), kept(&bench)), (1, vec![]), "its end lets it go");
+    }
+}
