@@ -82,6 +82,8 @@ pub(super) struct Shares {
     all: Row,
     /// Flows that have packets in the queue, or ACKs that are kept.
     waiting: u32,
+    /// A number of flows, and its third root.
+    rooted: (u32, f64),
 }
 
 /// The flows that were last heard of in a slot.
@@ -97,6 +99,15 @@ impl Shares {
     /// Flows that share the link: those that were heard of, or those that wait for it where they are more.
     pub(super) fn flows(&self) -> u32 {
         self.all.flows.max(self.waiting).max(1)
+    }
+
+    /// The third root of their number, worked out where that has changed.
+    pub(super) fn root(&mut self) -> f64 {
+        let flows = self.flows();
+        if self.rooted.0 != flows {
+            self.rooted = (flows, libm::cbrt(f64::from(flows)));
+        }
+        self.rooted.1
     }
 
     /// Whether a flow yields to young ones: it is not of them, they are not most, and they are about to send more than a packet

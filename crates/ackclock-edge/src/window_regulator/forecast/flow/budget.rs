@@ -39,7 +39,7 @@ impl Flow {
     /// What all flows have together.
     pub(super) fn total(&self, now: Time, shared: &mut Shared) -> f64 {
         let payload = f64::from(self.advertiser.accounts.payload());
-        let packets = f64::from(shared.config.packets) * libm::cbrt(f64::from(shared.shares.flows()));
+        let packets = f64::from(shared.config.packets) * shared.shares.root();
         self.served(now, shared) + packets * payload
     }
 

@@ -57,10 +57,11 @@ impl Turns {
 impl Flow {
     /// Whether two packets are more than its share of what is told, so that it takes turns with others.
     pub(super) fn takes_turns(&self, now: Time, shared: &mut Shared) -> bool {
+        if !self.may_keep(shared) {
+            return false;
+        }
         let (total, least) = (self.total(now, shared), f64::from(self.advertiser.least()));
-        self.may_keep(shared)
-            && total < least * f64::from(shared.shares.flows())
-            && shared.shares.of(&self.share, total) < least
+        total < least * f64::from(shared.shares.flows()) && shared.shares.of(&self.share, total) < least
     }
 
     /// Tells two packets where it is its turn, and waits for it where it is not.
