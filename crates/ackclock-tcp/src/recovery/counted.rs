@@ -317,6 +317,7 @@ mod tests {
             passed_repeated: false,
             highest_sacked: None,
             dsack: None,
+            called_before: None,
             srtt: None,
             rto: ackclock_core::Span::from_secs(1),
             min_rtt: None,

@@ -145,6 +145,8 @@ pub struct AckFacts {
     pub highest_sacked: Option<Seq>,
     /// What the receiver says to have had already (RFC 2883).
     pub dsack: Option<SackBlock>,
+    /// What was sent from this instant on did not call it forth, by the timestamp that it echoes.
+    pub called_before: Option<Time>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
     /// Retransmission timeout.

@@ -275,10 +275,12 @@ impl Rack {
             ack.dsack.is_some_and(|block| self.probe.is_some_and(|probe| probe.end == block.right));
         self.reordering.on_ack(ack, of_probe, board);
         let Some(latest) = ack.latest else { return false };
-        // Where the original of a segment that was sent again arrived, the time since says nothing.
+        // Where the original of a segment that was sent again arrived, the time since says nothing: the timestamp tells, or that it
+        // is too short.
         let round_trip = |segment: Latest| {
             let rtt = ack.now.since(segment.sent_at);
-            (!segment.is_repeated || rtt >= self.min_rtt).then_some(rtt)
+            let too_late = ack.called_before.is_some_and(|before| segment.sent_at >= before);
+            (!segment.is_repeated || (rtt >= self.min_rtt && !too_late)).then_some(rtt)
         };
         if let Some(rtt) = ack.last.and_then(round_trip) {
             self.rtt = rtt;

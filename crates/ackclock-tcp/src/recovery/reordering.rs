@@ -87,6 +87,7 @@ mod tests {
             passed_repeated: false,
             highest_sacked: highest_sacked.map(Seq),
             dsack: dsack.then_some(SackBlock { left: Seq(0), right: Seq(10) }),
+            called_before: None,
             srtt: None,
             rto: Span::from_secs(1),
             min_rtt: None,

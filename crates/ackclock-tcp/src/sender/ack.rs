@@ -144,7 +144,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.measure(now, seg, outcome);
         let adopted = self.timestamps == Switch::On && self.undo_if_spurious(now, seg, outcome);
         self.undo_if_repeated(now, outcome);
-        let facts = self.facts(now, outcome, false);
+        let facts = self.facts(now, seg, outcome, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if !matches!(verdict, Verdict::Partial(Timer::Keep)) {
             // RFC 6298 (5.3). After going back nothing is in flight until it is sent again.
@@ -212,7 +212,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.take_rtt(rtt);
             self.restart_behind_head(now, rtt);
         }
-        let facts = self.facts(now, outcome, duplicate);
+        let facts = self.facts(now, seg, outcome, duplicate);
         let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
         let sample = self.sample(now, outcome, self.phase_of_control());
         if outcome.sacked > 0 {
@@ -266,6 +266,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let ticks = self.stamp(now).wrapping_sub(stamps.echo);
         // An echo from the future, or older than half the clock's range, is none of ours.
         (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
+    }
+
+    /// What was sent from this instant on did not call forth an ACK that echoes what it does.
+    #[cold]
+    fn called_before(&self, now: Time, seg: &Segment) -> Option<Time> {
+        let tick = self.stamps.tick;
+        let begun = Time::from_nanos(now.as_nanos() / tick.as_nanos() * tick.as_nanos());
+        self.echoed(now, seg).map(|age| begun - age + tick)
     }
 
     /// Where what was sent before the left edge went out again is SACKed, Linux restarts the timer: nothing tells of the edge yet.
@@ -330,7 +338,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     #[inline(always)]
-    fn facts(&self, now: Time, outcome: &AckOutcome, duplicate: bool) -> AckFacts {
+    fn facts(&self, now: Time, seg: &Segment, outcome: &AckOutcome, duplicate: bool) -> AckFacts {
+        let repeated = outcome.arrivals.latest.filter(|latest| latest.is_repeated);
         AckFacts {
             now,
             latest: outcome.arrivals.latest,
@@ -339,6 +348,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             passed_repeated: outcome.arrivals.passed_repeated,
             highest_sacked: outcome.arrivals.highest_sacked,
             dsack: outcome.dsack,
+            called_before: repeated.and_then(|_| self.called_before(now, seg)),
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
             min_rtt: self.rtt.min_rtt(),
