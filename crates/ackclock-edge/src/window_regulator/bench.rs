@@ -123,7 +123,7 @@ impl Bench {
     }
 
     /// The windows alone, in bytes.
-    fn windows(&mut self) -> Vec<u32> {
+    pub(super) fn windows(&mut self) -> Vec<u32> {
         self.drain();
         std::mem::take(&mut self.sent).into_iter().map(|(_, window)| window).collect()
     }

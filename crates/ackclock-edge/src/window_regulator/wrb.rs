@@ -15,6 +15,8 @@
 //! they came. A duplicate takes all held ACKs with it and keeps the window of the one that it repeats; so do data, FIN and
 //! RST of the mobile. `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts).
 //!
+//! While more are held an ACK tells no larger window than the last (see `left_to_the_next`).
+//!
 //! Holding ACKs serves nobody when the queue is empty, or when the source sends again what they acknowledge: they are then
 //! released (`empty = "hold"` waits until the air is empty as well). One that nothing releases is released by a safety timer.
 //!
@@ -26,7 +28,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, Flags, FlowId, Segment, Span, Time};
+use ackclock_core::{ConfigError, Flags, FlowId, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,11 +185,18 @@ impl WindowRegulator {
         let Some(mut ack) = self.held.pop_front() else { return };
         let printed = self.config.reading == Reading::Printed && reason == Reason::Departure;
         let overrun = if printed { self.advertiser.accounts.payload() } else { 0 };
-        let edge =
-            self.advertiser.accounts.right_edge(ack.ack, self.held.len() as u32).map(|edge| edge + overrun);
+        let edge = self.advertiser.accounts.right_edge(ack.ack, self.held.len() as u32);
+        let edge = edge.map(|edge| self.left_to_the_next(&ack, edge) + overrun);
         self.advertiser.write(now, &mut ack, AckKind::Advance, edge);
         self.output.push_back(Output::ToSender(ack));
         self.waiting_since = now;
+    }
+
+    /// What an ACK tells while more are held: no more than the last. A part of a packet more, where one was acknowledged that is not
+    /// full, would let the window grow for good, since it never shrinks: it is left to the next.
+    fn left_to_the_next(&self, ack: &Segment, edge: Seq) -> Seq {
+        let kept = ack.ack + self.advertiser.law.window();
+        if self.held.is_empty() || edge.before(kept) { edge } else { kept }
     }
 
     fn release_all(&mut self, now: Time) {
@@ -281,7 +290,6 @@ impl Regulator for WindowRegulator {
 mod tests {
     use super::*;
     use crate::window_regulator::bench::Bench;
-    use ackclock_core::Seq;
 
     const NOTHING: [(u32, u32); 0] = [];
 
@@ -333,6 +341,20 @@ mod tests {
         assert_eq!(bench.sent(), NOTHING);
         bench.depart();
         assert_eq!(bench.sent(), [(2, 11)]);
+    }
+
+    #[test]
+    fn a_part_of_a_packet_lets_no_window_grow_while_more_is_held() {
+        let mut bench = loaded(Config::default());
+        let mut part = Bench::pure_ack(0);
+        part.ack = Seq(500);
+        bench.handle(part);
+        bench.ack(2);
+        bench.depart();
+        // 12 - 0.5 would be half a packet more than 11, which no ACK after it could give back.
+        assert_eq!(bench.windows(), [11_000]);
+        bench.depart();
+        assert_eq!(bench.windows(), [11_000], "13 - 2");
     }
 
     #[test]
