@@ -174,8 +174,13 @@ impl Source {
         if after < self.wired() || !(self.keeps || self.spares_most()) {
             self.wired.note(now, after);
         }
+        if after <= self.at_once() { Arrival::Called } else { Arrival::New }
+    }
+
+    /// What comes so soon after an ACK went had waited for it.
+    pub(super) fn at_once(&self) -> Span {
         let wired = self.wired();
-        if after <= wired + wired / 8 + JITTER { Arrival::Called } else { Arrival::New }
+        wired + wired / 8 + JITTER
     }
 
     /// A further edge is told, when what is before `left` has left the queue, where that is known.

@@ -12,7 +12,7 @@ use super::air::Air;
 use super::letting_go::LettingGo;
 use super::pace::Pace;
 use super::repair::Repair;
-use super::shares::Share;
+use super::shares::{QUIET, Share};
 use super::updates::{SHORT, Updates};
 use super::{Config, Shared};
 use crate::window_regulator::dequeued::{AckKind, Count};
@@ -163,7 +163,9 @@ impl Flow {
         let passed = self.passed.map(|passed| passed.ack);
         let acknowledged = |highest: Seq| passed.is_some_and(|passed| highest.at_or_before(passed));
         let all_acknowledged = self.source.highest().is_none_or(acknowledged);
-        self.share.on_data(now, segment.payload.into(), all_acknowledged);
+        // Between turns a source waits.
+        let at_once = if self.takes_turns { QUIET } else { self.source.at_once() };
+        self.share.on_data(now, segment.payload.into(), all_acknowledged.then_some(at_once));
         if self.source.on_data(now, segment.end()) != Arrival::Again {
             self.notice_rule(now, shared);
         }

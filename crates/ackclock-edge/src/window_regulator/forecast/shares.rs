@@ -14,11 +14,11 @@ const SLOTS: u64 = 8;
 /// What is kept for a flow is kept for so many slots after it was heard of.
 const KEPT: u64 = 4;
 /// A flow is young until it has sent more, bytes: what comes in the first three round trips of a source that begins with ten
-/// packets. What has not come after so long is no page's any more: the link is slow, or many share it.
+/// packets. What a source sends for longer without a pause is no page any more: the link is slow, or many share it.
 const YOUNG: u64 = 100_000;
 const YOUTH: Span = Span::from_secs(20);
 /// After so long without data and ACKs, and with nothing outstanding, a flow is young again.
-const QUIET: Span = Span::from_secs(1);
+pub(super) const QUIET: Span = Span::from_secs(1);
 /// Packets of a first window (RFC 6928).
 pub(super) const FIRST_WINDOW: u32 = 10;
 /// A congestion window doubles in a round trip at most.
@@ -38,7 +38,7 @@ struct Note {
 pub(super) struct Share {
     /// Bytes sent since it began or was last quiet.
     sent: u64,
-    /// When it began, or began again.
+    /// Since when it has always had something to send.
     began: Time,
     /// When data last came or an ACK last went.
     heard: Option<Time>,
@@ -58,10 +58,15 @@ impl Share {
         self.noted.is_some_and(|noted| noted.is_young)
     }
 
-    /// So many bytes come of it, before which all was acknowledged to the source or not.
-    pub(super) fn on_data(&mut self, now: Time, bytes: u32, all_acknowledged: bool) {
-        if all_acknowledged && self.heard.is_some_and(|heard| now.since(heard) >= QUIET) {
-            (self.sent, self.began) = (0, now);
+    /// So many bytes come of it. Where all before was acknowledged to the source, it would have sent them so soon if it had had
+    /// them.
+    pub(super) fn on_data(&mut self, now: Time, bytes: u32, at_once: Option<Span>) {
+        let paused = self.heard.map_or(Span::ZERO, |heard| now.since(heard));
+        if at_once.is_some_and(|at_once| paused > at_once) {
+            self.began = now;
+        }
+        if at_once.is_some() && paused >= QUIET {
+            self.sent = 0;
         }
         self.heard = Some(now);
         self.sent += u64::from(bytes);
@@ -206,6 +211,8 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
+    const AT_ONCE: Span = Span::from_millis(50);
+
     /// A flow that has sent much.
     fn old() -> Share {
         Share { sent: YOUNG + 1, ..Share::default() }
@@ -284,28 +291,34 @@ mod tests {
     #[test]
     fn a_flow_is_young_for_100_kb_and_again_after_a_quiet_second() {
         let mut share = Share::default();
-        (0..100).for_each(|number| share.on_data(at(number), 1000, false));
+        (0..100).for_each(|number| share.on_data(at(number), 1000, None));
         assert!(share.is_young(at(99)));
-        share.on_data(at(100), 1000, false);
+        share.on_data(at(100), 1000, None);
         assert!(!share.is_young(at(100)));
-        share.on_data(at(2000), 1000, false);
+        share.on_data(at(2000), 1000, None);
         assert!(!share.is_young(at(2000)), "an outage: its data was outstanding");
-        share.on_data(at(2900), 1000, true);
+        share.on_data(at(2900), 1000, Some(AT_ONCE));
         assert!(!share.is_young(at(2900)), "900 ms");
         share.on_ack(at(3800));
-        share.on_data(at(3900), 1000, true);
+        share.on_data(at(3900), 1000, Some(AT_ONCE));
         assert!(!share.is_young(at(3900)), "it waited for the ACK");
-        share.on_data(at(4900), 1000, true);
+        share.on_data(at(4900), 1000, Some(AT_ONCE));
         assert!(share.is_young(at(4900)));
     }
 
     #[test]
-    fn what_takes_longer_than_20_s_is_no_page() {
+    fn what_takes_longer_than_20_s_without_a_pause_is_no_page() {
         let (mut shares, mut share) = (Shares::default(), Share::default());
         shares.on_begun(at(5000), &mut share, 500);
-        share.on_data(at(24_000), 500, false);
+        share.on_data(at(24_000), 500, None);
+        share.on_ack(at(24_100));
+        share.on_data(at(24_150), 500, Some(AT_ONCE));
         assert!(share.is_young(at(25_000)));
         assert!(!share.is_young(at(25_001)));
+        // A small answer each quarter of a second is none that waits.
+        share.on_ack(at(25_100));
+        share.on_data(at(25_200), 500, Some(AT_ONCE));
+        assert!(share.is_young(at(45_000)));
     }
 
     #[test]
