@@ -85,6 +85,8 @@ impl Usage {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_core::Span;
+
     use super::*;
 
     fn look(una: u32, max: u32, full: bool) -> Look {
@@ -100,6 +102,27 @@ mod tests {
         assert!(usage.limited, "10 is not acknowledged");
         usage.note(&look(10, 14, false));
         assert_eq!((usage.limited, usage.most), (false, 4));
+    }
+
+    #[test]
+    fn more_that_is_out_holds_from_then_on_and_as_much_does_not() {
+        let mut usage = Usage::new(Seq(0));
+        usage.note(&look(0, 4, false));
+        usage.note(&look(2, 8, false));
+        assert_eq!(usage.most, 6, "4 is not acknowledged, but 6 are more");
+        usage.note(&look(3, 9, false));
+        usage.note(&look(8, 10, false));
+        assert_eq!(usage.most, 2, "8 was what had been sent when 6 were out first");
+    }
+
+    #[test]
+    fn what_was_used_counts_from_when_the_window_was_full() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut usage = Usage::new(Seq(0));
+        usage.on_unlimited(9);
+        usage.on_limited(at(3));
+        assert_eq!(usage.on_unlimited(4), at(3));
+        assert_eq!((usage.take_used(at(7)), usage.on_unlimited(2)), (4, at(7)));
     }
 
     #[test]
