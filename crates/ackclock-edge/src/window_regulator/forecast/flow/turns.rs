@@ -6,20 +6,25 @@
 //! waited for when both have left. Those who wait go in order.
 //!
 //! What a turn waits for would else be waited for in the queue, and the source measures the same round trip. So its timer runs
-//! out only where the link fades, and what it sends then was acknowledged: it is discarded.
+//! out only where the link fades, and what it sends then was acknowledged: it is discarded. Whatever others have in the queue, no
+//! flow waits for longer than ten seconds.
 
 use std::collections::VecDeque;
 
-use ackclock_core::Time;
+use ackclock_core::{Span, Time};
 
 use super::super::Shared;
 use super::{Flow, MOST_HELD};
 
+/// A flow that has waited for so long goes, whether there is room or not: those whose windows nothing rules may keep the queue full
+/// for as long as they like. Sixteen wait for 13 s where the link serves two and a half packets a second.
+const LONGEST: Span = Span::from_secs(10);
+
 /// Who waits, and what is to come from those who did.
 #[derive(Debug, Default)]
 pub(in super::super) struct Turns {
-    /// Places of the flows that wait, the first in line first.
-    line: VecDeque<usize>,
+    /// Places of the flows that wait and since when, the first in line first.
+    line: VecDeque<(usize, Time)>,
     /// When what was told comes to the queue, and bytes; their sum.
     coming: VecDeque<(Time, u32)>,
     sum: f64,
@@ -28,16 +33,23 @@ pub(in super::super) struct Turns {
 impl Turns {
     /// The flow that is first in line.
     pub(in super::super) fn first(&self) -> Option<usize> {
-        self.line.front().copied()
+        self.line.front().map(|(place, _)| *place)
     }
 
-    /// When there may be room for the first in line, though nothing left the queue: what was told has not come.
+    /// When the first in line may go, though nothing left the queue: what was told has not come, or it has waited for long.
     pub(in super::super) fn due(&self) -> Option<Time> {
-        self.line.front().and(self.coming.front()).map(|(comes, _)| *comes)
+        let (_, since) = self.line.front()?;
+        let comes = self.coming.front().map(|(comes, _)| *comes);
+        comes.into_iter().chain([*since + LONGEST]).min()
+    }
+
+    /// Whether the first in line has waited for long.
+    fn is_overdue(&self, now: Time) -> bool {
+        self.line.front().is_some_and(|(_, since)| now.since(*since) >= LONGEST)
     }
 
     fn leave(&mut self, place: usize) {
-        self.line.retain(|waits| *waits != place);
+        self.line.retain(|(waits, _)| *waits != place);
     }
 
     fn on_told(&mut self, comes: Time, bytes: u32) {
@@ -68,7 +80,8 @@ impl Flow {
     pub(super) fn take_turn(&mut self, now: Time, shared: &mut Shared) {
         let is_over = self.inside() == 0;
         let is_first = shared.turns.first().is_none_or(|first| first == self.place);
-        if (is_over || self.in_line) && is_first && self.has_room(now, shared) {
+        let may_go = is_first && (self.has_room(now, shared) || shared.turns.is_overdue(now));
+        if (is_over || self.in_line) && may_go {
             self.leave_line(shared);
             let before = self.advertiser.law.edge();
             self.release_all(now, shared);
@@ -78,7 +91,7 @@ impl Flow {
             }
         } else if is_over && !self.held.is_empty() && !self.in_line {
             self.in_line = true;
-            shared.turns.line.push_back(self.place);
+            shared.turns.line.push_back((self.place, now));
         }
         while self.held.len() > MOST_HELD {
             self.pass_head(now, shared);
@@ -164,6 +177,20 @@ mod tests {
         bench.handle(of(7, Bench::pure_ack(1)));
         bench.depart();
         assert_eq!((bench.sent(), kept(&bench)), (vec![(1, 3)], vec![7]), "that of 7 is not over");
+    }
+
+    #[test]
+    fn no_flow_waits_for_longer_than_ten_seconds() {
+        let mut bench = eight();
+        (0..10).for_each(|_| bench.depart());
+        bench.handle(of(0, Bench::pure_ack(2)));
+        assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![0]), "six wait, and stay");
+        let due = bench.regulator.poll_timeout().unwrap();
+        assert_eq!(due, bench.now + Span::from_secs(10));
+        bench.now = due;
+        bench.expire();
+        assert_eq!(kept(&bench), [0; 0]);
+        assert_eq!(bench.regulator.poll_timeout(), None);
     }
 
     #[test]
