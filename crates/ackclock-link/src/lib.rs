@@ -33,6 +33,7 @@ pub mod report_wire;
 pub mod scheduler;
 mod serial;
 pub mod shadowing;
+mod short_flows;
 mod silence;
 pub mod trace;
 mod umts_rlc;

@@ -140,7 +140,7 @@ fn an_infinitely_fast_link_is_the_identity() {
         .collect();
     for kind in ["constant", "variable"] {
         let table = json!({"kind": kind, "rate": "1000000Gbit/s", "delay": "0ms"});
-        for queue in ["drop-tail", "codel", "fq-codel"] {
+        for queue in ["drop-tail", "codel", "fq-codel", "short-first"] {
             let mut link = link(&table, &queue.into(), Capacity::Packets(1), 1);
             let seen = drive(&mut *link, &arrivals, Departures::Unwatched, Polling::AsAsked, Time::NEVER);
             let got: Vec<_> = seen.iter().map(|outcome| (outcome.at, outcome.number)).collect();

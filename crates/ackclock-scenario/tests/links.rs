@@ -158,7 +158,7 @@ fn edge() -> impl Strategy<Value = String> {
 }
 
 fn queue() -> impl Strategy<Value = &'static str> {
-    select(vec!["drop-tail", "drop-tail", "drop-head", "codel", "pie", "fq-codel"])
+    select(vec!["drop-tail", "drop-tail", "drop-head", "codel", "pie", "fq-codel", "short-first"])
 }
 
 /// Largest windows of flows, packets.

@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use ackclock_core::{FlowId, Segment, Time};
 
 use super::config::{BufferPer, CellConfig, IntraUser, Overflow};
-use super::short::{Account, CountsAt, ShortFlows};
 use crate::queue::{AnyQueue, Queue};
 use crate::scheduler::Class;
+use crate::short_flows::{Account, CountsAt, ShortFlows};
 use crate::{Capacity, Cause, Load, QueuePlan};
 
 /// All queues of a cell.

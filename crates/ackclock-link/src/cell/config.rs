@@ -9,8 +9,8 @@ use super::Cell;
 use super::channel::shares;
 use super::harq::HarqConfig;
 use super::rates::{self, RateRow};
-use super::short::ShortFlows;
 use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext};
+use crate::short_flows::ShortFlows;
 use crate::{AnyLink, Errors, Files, LinkConfig, LinkContext, Nominal};
 
 /// A cell: many users over one channel that fades for each of them, and a scheduler that serves one in a slot. The users are
@@ -169,7 +169,7 @@ impl Default for CellUser {
 impl Config for CellConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.scheduler()?;
-        self.short_flow.check()?;
+        self.short_flow.check().map_err(|error| error.under("short_flow"))?;
         self.loss.check().map_err(|error| error.under("loss"))?;
         self.harq.iter().try_for_each(HarqConfig::check).map_err(|error| error.under("harq"))?;
         rates::check(&self.rates)?;

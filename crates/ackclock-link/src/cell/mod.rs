@@ -39,14 +39,13 @@ mod rates;
 mod reports;
 mod saturated;
 mod services;
-mod short;
 mod slots;
 mod synthetic;
 
+pub use crate::short_flows::{CountsAt, ShortFlows};
 pub use config::{BufferPer, CellConfig, CellUser, FadingKind, IntraUser, Overflow, Remainder, Transport};
 pub use harq::{HarqConfig, RepetitionsAs};
 pub use rates::RateRow;
-pub use short::{CountsAt, ShortFlows};
 pub use synthetic::Synthetic;
 
 use std::collections::VecDeque;

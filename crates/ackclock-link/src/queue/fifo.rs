@@ -1,6 +1,6 @@
 //! First in, first out, but for what goes to the front: what every discipline keeps its segments in.
 
-use ackclock_core::{Segment, Time};
+use ackclock_core::{FlowId, Segment, Time};
 
 use crate::Load;
 use crate::serial::{Packets, Parted};
@@ -31,6 +31,11 @@ impl Fifo {
         let segment = self.segments.pop();
         self.load -= Load::of(&segment);
         Some((arrived, segment))
+    }
+
+    /// The flow of the oldest.
+    pub(super) fn head(&self) -> Option<FlowId> {
+        self.segments.iter().next().map(|(_, segment)| segment.flow)
     }
 
     pub(super) fn load(&self) -> Load {

@@ -8,6 +8,7 @@ mod fq_codel;
 mod pie;
 mod red;
 mod separate;
+mod short_first;
 
 pub use codel::{Codel, CodelConfig};
 pub use drop_head::{DropHead, DropHeadConfig};
@@ -16,6 +17,7 @@ pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
 pub use separate::{Per, Separate};
+pub use short_first::{ShortFirst, ShortFirstConfig};
 
 use ackclock_core::{Ecn, FlowId, Segment, Time};
 use delegate::delegate;
@@ -158,6 +160,7 @@ ackclock_core::registry! {
         "pie" => PieConfig,
         "red" => RedConfig,
         "fq-codel" => FqCodelConfig,
+        "short-first" => ShortFirstConfig,
     }
 }
 

@@ -180,6 +180,11 @@ pub fn every_queue() -> Vec<Value> {
             vec![json!({}), json!({"burst": "0ms", "ecn": true}), json!({"burst": "0ms", "per": "user"})]
         }
         "fq-codel" => vec![json!({}), json!({"flows": 2, "target": "1ms", "interval": "10ms"})],
+        "short-first" => vec![
+            json!({}),
+            json!({"bytes": "2kB", "idle": "20ms", "long": 0.5}),
+            json!({"bytes": "2kB", "per": "user"}),
+        ],
         _ => vec![json!({})],
     };
     with_kinds(QUEUES.entries.iter().map(|entry| entry.name), tables)

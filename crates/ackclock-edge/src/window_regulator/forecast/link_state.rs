@@ -95,6 +95,11 @@ impl LinkState {
         }
     }
 
+    /// Bytes of payload served since the beginning.
+    pub(super) const fn served(&self) -> f64 {
+        self.served
+    }
+
     /// There is nothing to serve from `now` on.
     pub(super) const fn on_empty(&mut self, now: Time) {
         self.idle_since = Some(now);

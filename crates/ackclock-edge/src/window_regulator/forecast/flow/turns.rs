@@ -6,25 +6,25 @@
 //! waited for when both have left. Those who wait go in order.
 //!
 //! What a turn waits for would else be waited for in the queue, and the source measures the same round trip. So its timer runs
-//! out only where the link fades, and what it sends then was acknowledged: it is discarded. Whatever others have in the queue, no
-//! flow waits for longer than ten seconds.
+//! out only where the link fades, and what it sends then was acknowledged: it is discarded. Whatever others have in the queue, a
+//! flow goes when all could have gone four times while it waited.
 
 use std::collections::VecDeque;
 
-use ackclock_core::{Span, Time};
+use ackclock_core::Time;
 
 use super::super::Shared;
 use super::{Flow, MOST_HELD};
 
-/// A flow that has waited for so long goes, whether there is room or not: those whose windows nothing rules may keep the queue full
-/// for as long as they like. Sixteen wait for 13 s where the link serves two and a half packets a second.
-const LONGEST: Span = Span::from_secs(10);
+/// A flow goes, whether there is room or not, when since it began to wait the link has served two packets of each flow so many times
+/// over: those whose windows nothing rules may keep the queue full for as long as they like.
+const ROUNDS: f64 = 4.0;
 
 /// Who waits, and what is to come from those who did.
 #[derive(Debug, Default)]
 pub(in super::super) struct Turns {
-    /// Places of the flows that wait and since when, the first in line first.
-    line: VecDeque<(usize, Time)>,
+    /// Places of the flows that wait, and what the link had served when each began to; the first in line first.
+    line: VecDeque<(usize, f64)>,
     /// When what was told comes to the queue, and bytes; their sum.
     coming: VecDeque<(Time, u32)>,
     sum: f64,
@@ -36,16 +36,15 @@ impl Turns {
         self.line.front().map(|(place, _)| *place)
     }
 
-    /// When the first in line may go, though nothing left the queue: what was told has not come, or it has waited for long.
+    /// When the first in line may go, though nothing left the queue: what was told has not come.
     pub(in super::super) fn due(&self) -> Option<Time> {
-        let (_, since) = self.line.front()?;
-        let comes = self.coming.front().map(|(comes, _)| *comes);
-        comes.into_iter().chain([*since + LONGEST]).min()
+        self.line.front()?;
+        self.coming.front().map(|(comes, _)| *comes)
     }
 
-    /// Whether the first in line has waited for long.
-    fn is_overdue(&self, now: Time) -> bool {
-        self.line.front().is_some_and(|(_, since)| now.since(*since) >= LONGEST)
+    /// Whether `enough` was served since the first in line began to wait, of `served` since the beginning.
+    fn is_overdue(&self, served: f64, enough: f64) -> bool {
+        self.line.front().is_some_and(|(_, before)| served - before >= enough)
     }
 
     fn leave(&mut self, place: usize) {
@@ -80,7 +79,7 @@ impl Flow {
     pub(super) fn take_turn(&mut self, now: Time, shared: &mut Shared) {
         let is_over = self.inside() == 0;
         let is_first = shared.turns.first().is_none_or(|first| first == self.place);
-        let may_go = is_first && (self.has_room(now, shared) || shared.turns.is_overdue(now));
+        let may_go = is_first && (self.has_room(now, shared) || self.has_waited_for_all(shared));
         if (is_over || self.in_line) && may_go {
             self.leave_line(shared);
             let before = self.advertiser.law.edge();
@@ -91,7 +90,7 @@ impl Flow {
             }
         } else if is_over && !self.held.is_empty() && !self.in_line {
             self.in_line = true;
-            shared.turns.line.push_back((self.place, now));
+            shared.turns.line.push_back((self.place, shared.link.served()));
         }
         while self.held.len() > MOST_HELD {
             self.pass_head(now, shared);
@@ -103,6 +102,12 @@ impl Flow {
         if std::mem::take(&mut self.in_line) {
             shared.turns.leave(self.place);
         }
+    }
+
+    /// Whether all flows could have gone while the first in line waited.
+    fn has_waited_for_all(&self, shared: &Shared) -> bool {
+        let all = f64::from(self.advertiser.least()) * f64::from(shared.shares.flows());
+        shared.turns.is_overdue(shared.link.served(), ROUNDS * all)
     }
 
     /// Whether what is there and what is to come is no more than one flow would be told.
@@ -180,17 +185,20 @@ mod tests {
     }
 
     #[test]
-    fn no_flow_waits_for_longer_than_ten_seconds() {
+    fn a_flow_goes_when_all_could_have_gone_four_times_whatever_others_have_in_the_queue() {
         let mut bench = eight();
         (0..10).for_each(|_| bench.depart());
         bench.handle(of(0, Bench::pure_ack(2)));
-        assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![0]), "six wait, and stay");
-        let due = bench.regulator.poll_timeout().unwrap();
-        assert_eq!(due, bench.now + Span::from_secs(10));
-        bench.now = due;
-        bench.expire();
-        assert_eq!(kept(&bench), [0; 0]);
-        assert_eq!(bench.regulator.poll_timeout(), None);
+        assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![0]), "six wait");
+        // Flow 7 keeps them there.
+        for number in 2..65 {
+            assert!(bench.take(of(7, Bench::data(number))));
+            bench.depart();
+        }
+        assert_eq!((bench.sent(), kept(&bench)), (vec![], vec![0]), "63 packets");
+        bench.take(of(7, Bench::data(65)));
+        bench.depart();
+        assert_eq!((bench.sent(), kept(&bench)), (vec![(2, 2)], vec![]), "four times two of eight flows");
     }
 
     #[test]

@@ -36,12 +36,10 @@ impl Default for ShortFlows {
 }
 
 impl ShortFlows {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self.bytes {
             Size::Bytes(_) => Ok(()),
-            other => {
-                Err(ConfigError::new("short_flow.bytes", format!("{other} is not in bytes, like \"15kB\"")))
-            }
+            other => Err(ConfigError::new("bytes", format!("{other} is not in bytes, like \"15kB\""))),
         }
     }
 
@@ -56,14 +54,14 @@ impl ShortFlows {
 
 /// What one flow has sent since it was last quiet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Account {
+pub(crate) struct Account {
     bytes: u64,
     last_arrival: Time,
 }
 
 impl Account {
     /// A packet arrives.
-    pub(super) fn on_arrival(&mut self, now: Time, rule: &ShortFlows) {
+    pub(crate) fn on_arrival(&mut self, now: Time, rule: &ShortFlows) {
         if now.since(self.last_arrival) >= rule.idle {
             self.bytes = 0;
         }
@@ -71,13 +69,13 @@ impl Account {
     }
 
     /// A packet of so many bytes enters or leaves the queue.
-    pub(super) fn count(&mut self, at: CountsAt, bytes: u32, rule: &ShortFlows) {
+    pub(crate) fn count(&mut self, at: CountsAt, bytes: u32, rule: &ShortFlows) {
         if rule.counts == at {
             self.bytes += u64::from(bytes);
         }
     }
 
-    pub(super) fn class(&self, now: Time, rule: &ShortFlows) -> Class {
+    pub(crate) fn class(&self, now: Time, rule: &ShortFlows) -> Class {
         let quiet = now.since(self.last_arrival) >= rule.idle;
         if quiet || self.bytes <= rule.most() { Class::Short } else { Class::Long }
     }
