@@ -2,7 +2,7 @@
 
 A scenario is named by a set and a number, and nothing else decides it. There are two sets. Who designs a regulator
 looks at DESIGN as often as he likes. FINAL is for the last judgement: it is run when a regulator is done, and what is
-changed after a look at it must be judged on a set of another name. This is the fifth: four were looked at.
+changed after a look at it must be judged on a set of another name.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from drawn import Draw
 
-DESIGN, FINAL = "design", "seventh final, November 2026"
+DESIGN, FINAL = "design", "eighth final, November 2026"
 SETS = {"design": DESIGN, "final": FINAL}
 
 SENDERS = ("reno", "newreno", "sack", "sack1", "eifel", "westwood", "westwood-plus", "cubic", "bbr")

@@ -103,6 +103,7 @@ def disciplines(recording: Recording) -> dict[str, str]:
     if "forecast" in there:
         # It keeps its own queue short, and needs places for the fastest second. Pages and download have one queue.
         found["forecast"] = 'buffer = "2000p"\nregulator = { kind = "forecast", scope = "queue" }'
+        found["forecast short-first"] = found["forecast"] + '\nqueue = "short-first"'
     return found
 
 
@@ -115,14 +116,17 @@ def main() -> int:
     lines = list(measured(folder / "runs.jsonl", recordings, given))
     bounds = Bounds(OUT / "bounds")
     with bar("bounds") as progress:
-        asked = [(one.name, one.slots, wire) for one in recordings for wire in given.wires]
-        for number, (name, slots, wire) in enumerate(asked):
-            bounds.learn(name, slots, wire)
+        asked = list(product(recordings, given.wires))
+        for number, (one, wire) in enumerate(asked):
+            runs = bound.Downloads(one.lasts_s(given.longest), given.starts)
+            bounds.learn(one.name, one.slots, wire, runs)
             if progress is not None:
                 progress(number + 1, len(asked))
     found = standings(lines)
     (folder / "scoreboard.json").write_text(json.dumps([one.as_json() for one in found], indent=1) + "\n")
-    page = scoreboard_page.Page(found, bounds, described(given, recordings))
+    page = scoreboard_page.Page(
+        found, bounds, described(given, recordings), {one.name: one.second_p for one in recordings}
+    )
     (folder / "scoreboard.md").write_text(page.markdown())
     (folder / "scoreboard.html").write_text(page.html())
     print(f"{len(lines)} runs; {folder}/scoreboard.html, .md and .json")

@@ -3,11 +3,11 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Literal
 
 from scipy import stats
 
@@ -22,6 +22,8 @@ GOODPUT, SHARE, TIMES = 0.97, 1 / 8, 1.5
 LONGEST_WIRE_MS, SENDERS = 50, ("sack", "cubic")
 # Goodputs that count as equal.
 POINT = 0.01
+# Several downloads wait no longer than so many times as one, or than so many packets of each at the mean rate.
+TWICE, PACKETS = 2, 5
 
 
 @dataclass(frozen=True)
@@ -84,36 +86,47 @@ def half(values: Sequence[float]) -> float:
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
 
 
+# Of a whole recording, or of the same runs: the same seconds of it, and a source that begins as TCP does.
+Kind = Literal["whole", "runs"]
+
+
 class Bounds:
     """The bounds of recordings, kept in a folder until the model that computes them changes."""
 
     def __init__(self, folder: Path) -> None:
         model = "".join(inspect.getsource(module) for module in (bound, order_up_to))
         self.folder = folder / hashlib.sha256(model.encode()).hexdigest()[:12]
-        self.known: dict[tuple[str, int], bound.Bound] = {}
+        self.known: dict[tuple[Kind, str, int], bound.Bound] = {}
 
-    def learn(self, recording: str, slots: bound.Ints, wire_ms: int) -> None:
-        """Compute the bound of a recording, or read it; one that is too short has none."""
-        kept = self.folder / f"{recording}-{wire_ms}.json"
+    def learn(self, recording: str, slots: bound.Ints, wire_ms: int, runs: bound.Downloads) -> None:
+        """Compute the bounds of a recording and of runs over it, or read them; where it is too short there are none."""
+        wire_s = wire_ms / 1000
+        self._learn("whole", recording, wire_ms, lambda: bound.of_link(slots, wire_s))
+        self._learn("runs", recording, wire_ms, lambda: bound.of_downloads(slots, wire_s, runs), str(runs))
+
+    def _learn(
+        self, kind: Kind, recording: str, wire_ms: int, compute: Callable[[], bound.Bound], of: str = ""
+    ) -> None:
+        kept = self.folder / f"{recording}-{wire_ms}-{kind}{hashlib.sha256(of.encode()).hexdigest()[:8]}.json"
         if not kept.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             try:
-                found = bound.of_link(slots, wire_ms / 1000)
+                found = compute()
             except bound.TooShortError:
                 return
             kept.write_text(json.dumps(asdict(found)) + "\n")
         curves = json.loads(kept.read_text())
-        self.known[recording, wire_ms] = bound.Bound(
+        self.known[kind, recording, wire_ms] = bound.Bound(
             **{name: [bound.Point(*point) for point in points] for name, points in curves.items()}
         )
 
-    def of(self, recording: str, wire_ms: int) -> bound.Bound | None:
+    def of(self, recording: str, wire_ms: int, kind: Kind = "whole") -> bound.Bound | None:
         """The bound; None where there is none."""
-        return self.known.get((recording, wire_ms))
+        return self.known.get((kind, recording, wire_ms))
 
-    def at(self, standing: Standing, goodput: float) -> float | None:
+    def at(self, standing: Standing, goodput: float, kind: Kind) -> float | None:
         """The least p95 at a goodput where a standing is, cross-validated, in s; None beyond the curve."""
-        found = self.of(standing.recording, standing.wire_ms)
+        found = self.of(standing.recording, standing.wire_ms, kind)
         return None if found is None else bound.at(found.crossed, goodput)
 
 
@@ -153,11 +166,13 @@ class Verdict:
         return self.by_share if self.is_possible else self.by_bound
 
 
-def verdicts(found: Sequence[Standing], bounds: Bounds, discipline: str) -> list[Verdict]:
+def verdicts(found: Sequence[Standing], bounds: Bounds, discipline: str, kind: Kind = "whole") -> list[Verdict]:
     """The goal for one download of SACK or CUBIC over wires of 1 to 50 ms."""
     by_place = places(found)
     return [
-        Verdict(one, reference(by_place[one.place]), bounds.at(one, GOODPUT), bounds.at(one, one["goodput"]))
+        Verdict(
+            one, reference(by_place[one.place]), bounds.at(one, GOODPUT, kind), bounds.at(one, one["goodput"], kind)
+        )
         for one in found
         if one.discipline == discipline and one.load == "1" and one.sender in SENDERS and one.wire_ms <= LONGEST_WIRE_MS
     ]
@@ -182,8 +197,20 @@ def beaten(found: Sequence[Standing], discipline: str) -> Iterator[tuple[Standin
         one = there.get(discipline)
         if one is None:
             continue
-        rivals = [other for name, other in there.items() if name != discipline]
+        rivals = [
+            other for name, other in there.items() if name != discipline and not _are_both_forecast(name, discipline)
+        ]
         near = [other for other in rivals if other["goodput"] >= one["goodput"] - POINT]
         better = min(near, key=lambda other: other["p95_s"], default=one)
         if better["p95_s"] < one["p95_s"]:
             yield one, better
+
+
+def _are_both_forecast(*names: str) -> bool:
+    """Whether all are the same regulator before another queue: it is no rival of itself."""
+    return all(name.split()[0] == "forecast" for name in names)
+
+
+def is_short(several: Standing, one: Standing, second_p: int) -> bool:
+    """Whether several downloads wait no longer than they may beside `one`, over a link of so many packets a second."""
+    return several["p95_s"] <= max(TWICE * one["p95_s"], PACKETS * int(several.load) / second_p)

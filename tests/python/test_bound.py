@@ -32,6 +32,25 @@ def by_hand(slots: Ints, lead: int, upto: Ints) -> tuple[int, list[int]]:
     return len(waits), waits
 
 
+def download_by_hand(slots: Ints, lead: int, upto: Ints) -> tuple[int, list[int]]:
+    """The same of a download: ten packets after two leads, and two more for each that has left a lead before."""
+    left, edge, waits = [0], [0], []
+    came: list[int] = []
+    for now in range(len(slots)):
+        if now >= 2 * lead:
+            told, heard = edge[now - lead + 1], left[now - lead + 1]
+            came += [now] * (min(max(told, 10), 10 + 2 * heard) - len(came))
+        out = left[-1]
+        for _ in range(slots[now]):
+            if out < len(came) and now > int(np.flatnonzero(slots)[0]):
+                waits.append(now - came[out])
+                out += 1
+        left.append(out)
+        began = now >= int(np.flatnonzero(slots)[0])
+        edge.append(max(edge[-1], out + int(upto[now])) if began else 0)
+    return len(waits), waits
+
+
 def every_slot(link: Link, upto: Ints) -> Orders:
     """Orders that may change after every slot from the first opportunity on."""
     first = link.times[0]
@@ -54,6 +73,26 @@ def test_orders_played_at_once_are_those_played_one_by_one(lead):
         sent, waits = by_hand(slots, lead, orders)
         assert one.sent == sent
         assert list(one.waits) == waits[::EVERY]
+
+
+@pytest.mark.parametrize("lead", [1, 7, 40])
+def test_a_download_played_at_once_is_that_played_one_by_one(lead):
+    slots = RANDOM.poisson(RANDOM.choice([0.0, 0.1, 3.0], size=30).repeat(100)).astype(np.int32)
+    upto = [RANDOM.integers(0, 150, size=3000).astype(np.int32), np.full(3000, 40, np.int32)]
+    orders = [lambda link, x=x: every_slot(link, x) for x in upto]
+    for one, by in zip(play(Link(slots), lead, orders, download=True), upto, strict=True):
+        sent, waits = download_by_hand(slots, lead, by)
+        assert (one.sent, one.possible) == (sent, slots.sum())
+        assert list(one.waits) == waits[::EVERY]
+
+
+def test_a_download_doubles_in_a_lead_until_the_window_rules_it():
+    # 100 packets a slot and a lead of 50: ten packets at 100, twice as many at 150 and so on up to 320 at 350, then the
+    # 600 of the window at each of 400 to 950.
+    slots = np.full(1000, 100, np.int32)
+    (one,) = play(Link(slots), 50, [lambda link: every_slot(link, np.full(1000, 600, np.int32))], download=True)
+    assert one.sent == 10 * (1 + 2 + 4 + 8 + 16 + 32) + 600 * 12
+    assert one.possible == 100_000
 
 
 @pytest.mark.parametrize(("upto", "utilisation", "wait"), [(10, 0.5, 0), (20, 1.0, 0), (50, 1.0, 30)])
@@ -119,6 +158,28 @@ def test_each_curve_rises_and_ends_where_no_controller_has_more():
     for curve in (found.known, found.crossed, found.constant):
         assert all(a.utilisation < b.utilisation and a.p95_s < b.p95_s for a, b in pairwise(curve))
         assert bound.at(curve, 1.01) is None
+
+
+def test_downloads_are_bounded_by_their_slow_start():
+    # 4 packets a slot are 160 in a lead of 40: of the first six leads two carry nothing and the others 10, 20, 40 and
+    # 80, so that 810 of 40 000 are lost to any controller; without a beginning all is sent.
+    slots = np.random.default_rng(11).poisson(4.0, size=30_000).astype(np.int32)
+    found = bound.of_downloads(slots, 0.02, bound.Downloads(10.0, 3))
+    for curve in (found.known, found.crossed, found.constant):
+        assert curve[-1].utilisation == pytest.approx(1 - 810 / 40_000, abs=0.002)
+    assert bound.of_link(slots, 0.02).known[-1].utilisation > 0.999
+    # Where nothing can be foretold, the best constant is as good.
+    assert bound.at(found.crossed, 0.97) == pytest.approx(bound.at(found.constant, 0.97), abs=0.004)
+
+
+def test_downloads_that_leave_nothing_to_learn_from_are_refused(tmp_path: Path):
+    file = tmp_path / "short.down"
+    file.write_text("".join(f"{time}\n" for time in range(1, 30_000)))
+    for lasts in (25.0, 60.0):
+        with pytest.raises(ValueError, match=r"short\.down: a bound needs 10 s in a run and beside it"):
+            bound.of(file, 0.02, downloads=bound.Downloads(lasts, 3))
+    with pytest.raises(ValueError, match="download: soon is no time such as 20ms"):
+        bound.model(file, "20ms", download="soon")
 
 
 def test_what_cannot_be_bounded_is_refused(tmp_path: Path):

@@ -2,13 +2,14 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scoreboard
 from scoreboard import Recording
-from standings import Bounds, Standing, beaten, half, standings, verdicts
+from standings import Bounds, Standing, beaten, half, is_short, standings, verdicts
 
 from ackclock.models.bound import Bound, Point
 
@@ -21,7 +22,7 @@ def standing(discipline: str, goodput: float, p95_s: float, *, wire_ms: int = 20
 def bounds(tmp_path: Path, *points: Point) -> Bounds:
     """The bound of `a.down` behind 20 ms."""
     found = Bounds(tmp_path)
-    found.known["a.down", 20] = Bound([], list(points), [])
+    found.known["whole", "a.down", 20] = Bound([], list(points), [])
     return found
 
 
@@ -101,6 +102,14 @@ def test_elsewhere_it_is_one_and_a_half_times_the_bounds_delay_at_the_same_goodp
     assert [verdicts(found, refused, name)[0].met for name in ("near", "far", "beyond")] == [True, False, False]
 
 
+def test_the_bound_of_the_same_runs_judges_apart(tmp_path: Path):
+    found = [standing("drop-tail 200p", 0.99, 1.0), standing("drop-tail 1 s", 0.99, 1.6), standing("slow", 0.96, 0.3)]
+    both = bounds(tmp_path, Point(0.96, 0.14), Point(0.97, 0.15))
+    both.known["runs", "a.down", 20] = Bound([], [Point(0.96, 0.2), Point(0.97, 0.4)], [])
+    assert [verdicts(found, both, "slow", kind)[0].is_possible for kind in ("whole", "runs")] == [True, False]
+    assert [verdicts(found, both, "slow", kind)[0].met for kind in ("whole", "runs")] == [False, True]
+
+
 def test_only_one_download_of_sack_or_cubic_behind_50_ms_or_less_is_judged(tmp_path: Path):
     found = [
         standing(name, 0.9, 1.0, sender=sender, wire_ms=wire)
@@ -115,6 +124,23 @@ def test_a_discipline_is_beaten_by_less_delay_within_a_point_of_goodput():
     found = [standing("one", 0.97, 0.4), standing("near", 0.961, 0.3), standing("idle", 0.95, 0.1)]
     assert [(mine.discipline, other.discipline) for mine, other in beaten(found, "one")] == [("one", "near")]
     assert not list(beaten(found, "idle"))
+
+
+def test_a_regulator_is_not_beaten_by_itself_before_another_queue():
+    found = [
+        standing("forecast", 0.97, 0.4),
+        standing("forecast short-first", 0.97, 0.3),
+        standing("wrd 20p", 0.97, 0.35),
+    ]
+    assert [other.discipline for _, other in beaten(found, "forecast")] == ["wrd 20p"]
+    assert not list(beaten(found, "forecast short-first"))
+
+
+def test_several_wait_twice_as_long_as_one_or_for_five_packets_of_each():
+    one, four = standing("a", 0.97, 0.4), replace(standing("a", 0.97, 0.81), load="4")
+    # At 20 packets a second 20 packets take a second, at 40 half of one.
+    assert [is_short(four, one, second) for second in (20, 40)] == [True, False]
+    assert is_short(replace(four, means={"p95_s": 0.8}), one, 40)
 
 
 def test_means_have_the_interval_of_students_t():

@@ -19,8 +19,13 @@ learnt on one half and played over the other, both ways (`crossed`), the laws as
 prices; and with one number for all states, the best in
 hindsight (`constant`), which is the most that a regulator with a fixed buffer can do.
 
+Of downloads (`of_downloads`) it is the mean over runs from several places of a recording, each with a source that
+begins with ten packets and sends two for each that has left: what the law of the rest of the recording teaches is
+played over the run, and the controller is chosen over the rest.
+
 ## Differences from the source
-Nothing is lost and nothing starts: there is no TCP, all packets are equal, and the wire does not queue. `known` knows
+Nothing is lost, and but for downloads nothing starts: there is no TCP, all packets are equal, and the wire does not
+queue. `known` knows
 the law of this very recording, so it is optimistic. None of the curves is a theorem: another view of the past may
 predict better than the windows that are tried.
 
@@ -37,6 +42,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
@@ -51,7 +57,10 @@ from ackclock.progress import Progress, bar
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EXAMPLES = ("scenarios/recordings/synthetic-evdo-walking.down --wire 20ms",)
+EXAMPLES = (
+    "scenarios/recordings/synthetic-evdo-walking.down --wire 20ms",
+    "scenarios/recordings/synthetic-evdo-walking.down --wire 20ms --download 60s",
+)
 
 # Bits of a packet, seconds of a slot.
 PACKET_BITS, SLOT_S = 12_000, 0.001
@@ -69,9 +78,12 @@ PRICES = (0.1, 0.25, 0.5, 1.0, 2.0)
 PRIOR = 100
 # Constants that are tried.
 CONSTANTS = 80
+CONTROLLERS = len(SEEN) * len(LATE) * len(PRICES)
 # Utilisations for which a controller is chosen on the half that it has learnt from.
 CHOSEN_FOR = (*(half / 200 for half in range(80, 200)), 0.999, 1.0)
 WIRES_S = (0.001, 1.0)
+# Places at which downloads begin where nothing else is said.
+PLACES = 3
 # The least half that can be learnt from, in slots and in packets.
 SHORTEST, FEWEST = 10_000, 1000
 
@@ -92,15 +104,26 @@ class Bound:
     constant: list[Point]
 
 
-def of(file: Path, wire_s: float, progress: Progress | None = None) -> Bound:
-    """The bound of a recording behind a wire of `wire_s` seconds each way.
+@dataclass(frozen=True)
+class Downloads:
+    """Runs over a recording: how long each lasts, s, and from how many places, evenly apart, they begin."""
+
+    lasts_s: float
+    places: int
+
+
+def of(file: Path, wire_s: float, progress: Progress | None = None, downloads: Downloads | None = None) -> Bound:
+    """The bound of a recording behind a wire of `wire_s` seconds each way, or that of downloads over it.
 
     Raises:
         ValueError: if `file` is no recording or too short, or `wire_s` is not in `WIRES_S`.
         OSError: if it cannot be read.
     """
     try:
-        return of_link(opportunities(file), wire_s, progress)
+        slots = opportunities(file)
+        if downloads is None:
+            return of_link(slots, wire_s, progress)
+        return of_downloads(slots, wire_s, downloads, progress)
     except TooShortError as error:
         raise ValueError(f"{file}: {error}") from None
 
@@ -115,9 +138,7 @@ def opportunities(file: Path) -> Ints:
 
 def of_link(slots: Ints, wire_s: float, progress: Progress | None = None) -> Bound:
     """The bound of a link that could send `slots[i]` packets in millisecond i; errors as of `of`."""
-    if not WIRES_S[0] <= wire_s <= WIRES_S[1]:
-        raise ValueError(f"wire: {wire_s:g} s is not from {WIRES_S[0]:g} to {WIRES_S[1]:g} s")
-    lead = round(2 * wire_s / SLOT_S)
+    lead = _lead(wire_s)
     whole, first, second = (Link(part) for part in (slots, *np.array_split(slots, 2)))
     if not all(_is_enough(half, lead) for half in (first, second)):
         raise TooShortError(f"a bound needs {SHORTEST * SLOT_S:g} s in each half, and {FEWEST} packets in them")
@@ -129,7 +150,7 @@ def of_link(slots: Ints, wire_s: float, progress: Progress | None = None) -> Bou
     constant, known, first_own, first_judged, second_judged, second_own = _watched(games, progress)
     by_first, by_second = chosen(first_own, first_judged), chosen(second_own, second_judged)
     crossed = [one + other for one, other in zip(by_first, by_second, strict=True)]
-    return Bound(frontier(known), frontier(crossed), frontier(constant))
+    return Bound(*(frontier(map(point_of, played)) for played in (known, crossed, constant)))
 
 
 def chosen(own: Sequence[Played], judged: Sequence[Played]) -> list[Played]:
@@ -155,7 +176,7 @@ def _is_enough(half: Link, lead: int) -> bool:
 
 
 def _watched(games: Sequence[Iterator[Played]], progress: Progress | None) -> list[list[Played]]:
-    total = CONSTANTS + (len(games) - 1) * len(SEEN) * len(LATE) * len(PRICES)
+    total = CONSTANTS + (len(games) - 1) * CONTROLLERS
     played: list[list[Played]] = []
     for game in games:
         played.append([])
@@ -164,6 +185,58 @@ def _watched(games: Sequence[Iterator[Played]], progress: Progress | None) -> li
             if progress is not None:
                 progress(sum(map(len, played)), total)
     return played
+
+
+def of_downloads(slots: Ints, wire_s: float, runs: Downloads, progress: Progress | None = None) -> Bound:
+    """The bound of downloads over a link, each point the mean over the runs; errors as of `of`.
+
+    Raises:
+        ValueError: if the runs leave too little of the recording to learn from.
+    """
+    lead, lasts = _lead(wire_s), round(runs.lasts_s / SLOT_S)
+    curves: list[list[list[Point]]] = [[], [], []]
+    fixed = constants(Link(slots), lead)
+    for place in range(runs.places):
+        begin = round(place / runs.places * len(slots))
+        run = Link(slots.take(range(begin, begin + lasts), mode="wrap"))
+        rest = slots.take(range(begin + lasts, begin + len(slots)), mode="wrap")
+        if lasts >= len(slots) or not all(_is_enough(link, 2 * lead) for link in (run, Link(rest))):
+            raise TooShortError(
+                f"a bound needs {SHORTEST * SLOT_S:g} s in a run and beside it, and {FEWEST} packets in each"
+            )
+        for curve, points in zip(curves, _of_run(run, rest, lead, fixed), strict=True):
+            curve.append(points)
+        if progress is not None:
+            progress(place + 1, runs.places)
+    known, crossed, constant = (frontier(map(_mean, zip(*curve, strict=True))) for curve in curves)
+    return Bound(known, crossed, constant)
+
+
+def _of_run(run: Link, rest: Ints, lead: int, fixed: Sequence[ByState]) -> tuple[list[Point], list[Point], list[Point]]:
+    """What each controller gets in a run: with its law, with that of the rest, and `fixed` ones."""
+
+    def points(controllers: Sequence[ByState]) -> list[Played]:
+        return list(play(run, lead, controllers, download=True))
+
+    others = list(learnt(Link(rest), lead))
+    pieces = np.array_split(rest, max(1, round(len(rest) / len(run.slots))))
+    games = (play(Link(piece), lead, others, download=True) for piece in pieces)
+    own = [sum(parts[1:], parts[0]) for parts in zip(*games, strict=True)]
+    found = points(list(learnt(run, lead))), chosen(own, points(others)), points(fixed)
+    known, crossed, constant = (list(map(point_of, played)) for played in found)
+    return known, crossed, constant
+
+
+def _mean(points: Sequence[Point]) -> Point:
+    """The mean of both."""
+    return Point(fmean(one.utilisation for one in points), fmean(one.p95_s for one in points))
+
+
+def _lead(wire_s: float) -> int:
+    """From an order to its packets, slots."""
+    if not WIRES_S[0] <= wire_s <= WIRES_S[1]:
+        raise ValueError(f"wire: {wire_s:g} s is not from {WIRES_S[0]:g} to {WIRES_S[1]:g} s")
+    return round(2 * wire_s / SLOT_S)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,10 +332,10 @@ def order(useful: NDArray[np.float64], late: NDArray[np.float64], price: float) 
     return np.asarray(np.argmin(worth, axis=1) - 1, dtype=np.int32)
 
 
-def frontier(played: Iterable[Played]) -> list[Point]:
+def frontier(points: Iterable[Point]) -> list[Point]:
     """The points that no other beats in both, in the order of their utilisation."""
     best: list[Point] = []
-    for point in sorted(map(point_of, played), key=lambda one: (-one.utilisation, one.p95_s)):
+    for point in sorted(points, key=lambda one: (-one.utilisation, one.p95_s)):
         if not best or point.p95_s < best[-1].p95_s:
             best.append(point)
     return best[::-1]
@@ -287,11 +360,13 @@ def model(
     recording: Annotated[Path, "Recording of mahimahi, or a CSV of rates."],
     wire: Annotated[str, "One-way delay between source and queue, as 20ms; 1ms to 1s."] = "20ms",
     beside: Annotated[Path | None, "Lines of `run`, `compare` or `sweep --json`: points of the picture."] = None,
+    download: Annotated[str | None, "Downloads that last so long and begin at three places, as 60s."] = None,
 ) -> Answer:
     """The answer of `ackclock model bound`."""
     points = {} if beside is None else runs(beside)
+    asked = None if download is None else Downloads(_seconds("download", download), PLACES)
     with bar(f"bound of {recording.name}") as progress:
-        found = of(recording, _seconds(wire), progress)
+        found = of(recording, _seconds("wire", wire), progress, asked)
     curves = {"best_constant_ms": found.constant, "law_known_ms": found.known, "cross_validated_ms": found.crossed}
     rows = [
         {"utilisation_percent": percent} | {name: _milliseconds(curve, percent) for name, curve in curves.items()}
@@ -303,12 +378,12 @@ def model(
     )
 
 
-def _seconds(wire: str) -> float:
+def _seconds(name: str, time: str) -> float:
     from ackclock.axis import numbers
 
-    known = numbers(["1s", wire])
+    known = numbers(["1s", time])
     if known is None:
-        raise ValueError(f"wire: {wire} is no time such as 20ms or 0.1s")
+        raise ValueError(f"{name}: {time} is no time such as 20ms or 0.1s")
     return known[1]
 
 

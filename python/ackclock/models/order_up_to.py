@@ -13,6 +13,9 @@ at t can leave from slot t + lead on, and each opportunity sends one packet if t
 
 A packet's wait is the time from the slot in which it came to the slot in which it left.
 
+A *download* begins as a TCP source does, whatever is ordered: it is asked for in the first slot, its first ten packets
+(RFC 6928) come two leads later, and then it sends two for each packet of which it has heard that it left, at most.
+
 ## Differences from the source
 S may change with everything that the controller knows. Unmet demand is lost and costs nothing else; there is no
 limit to the stock.
@@ -36,6 +39,8 @@ Ints = NDArray[np.int32]
 AT_ONCE = 8_000_000
 # Of this many packets one is asked how long it waited.
 EVERY = 4
+# Packets of a download that come before any of them has left, and those that come for each that has.
+FIRST_WINDOW, SLOW_START = 10, 2
 
 
 class Link:
@@ -79,12 +84,13 @@ Orders = tuple[Ints, Ints]
 Controller = Callable[[Link], Orders]
 
 
-def play(link: Link, lead: int, controllers: Sequence[Controller]) -> Iterator[Played]:
+def play(link: Link, lead: int, controllers: Sequence[Controller], *, download: bool = False) -> Iterator[Played]:
     """What each controller reaches on `link`, where orders take `lead` slots.
 
-    Nothing is counted before the first order could come; the link is taken to be full until then.
+    Nothing is counted before the first order could come; the link is taken to be full until then. A download has no
+    such beginning: all that the link could send counts.
     """
-    game = _Game(link, lead)
+    game = _Download(link, lead) if download else _Game(link, lead)
     at_once = max(1, AT_ONCE // max(1, len(link.times)))
     for start in range(0, len(controllers), at_once):
         some = controllers[start : start + at_once]
@@ -98,27 +104,21 @@ class _Game:
 
     def __init__(self, link: Link, lead: int) -> None:
         self.link, self.lead = link, lead
-        # The last opportunity at or before the slot whose orders have come by each opportunity.
-        self.known = np.searchsorted(link.times, link.times - lead, side="right") - 1
-        self.begin = int(np.searchsorted(self.known, 0))
+        # The last opportunity at or before the slot whose orders have come by each opportunity, where there is one.
+        known = np.searchsorted(link.times, link.times - lead, side="right") - 1
+        self.ordering = int(np.searchsorted(known, 0))
+        self.known = np.maximum(known, 0)
+        # The first opportunity that is played, and what has left before it.
+        self.begin = self.ordering
+        self.before: Ints = link.passed[link.times[: self.begin], np.newaxis]
 
     def departures(self, controllers: Sequence[Controller]) -> Ints:
         """Packets that have left after each opportunity, a column a controller."""
         times, begin = self.link.times, self.begin
         passed = self.link.passed[times][:, np.newaxis]
-        # The most that was ordered between the opportunity `known` and what has come, and between two opportunities.
-        come, between = (np.zeros((len(times), len(controllers)), np.int32) for _ in range(2))
-        last: Ints | None = None
-        for column, controller in enumerate(controllers):
-            changes, upto = controller(self.link)
-            if changes is not last:
-                last, at_times = changes, np.searchsorted(changes, times)
-                until = np.searchsorted(changes, times[begin:] - self.lead, side="right")
-                spans = np.stack((at_times[self.known[begin:]], until), axis=1).ravel()
-            come[begin:, column] = np.maximum.reduceat(upto, spans)[::2]
-            between[1:, column] = np.maximum.reduceat(upto, at_times)[:-1]
+        come, between = self.orders(controllers)
         left, ordered = np.empty_like(come), np.zeros_like(come)
-        left[:begin] = passed[:begin]
+        left[:begin] = self.before
         ordered[1:begin] = np.maximum.accumulate(left[: begin - 1] + between[1:begin])
         # What is ordered now comes a lead later, so the opportunities of a lead are played at once.
         ends = np.searchsorted(times, times + self.lead)
@@ -127,7 +127,8 @@ class _Game:
             now, before = slice(at, int(ends[at])), slice(at - 1, int(ends[at]) - 1)
             known = self.known[now]
             # What left of itself at the beginning has left, even where less had been ordered by then.
-            edge = np.maximum(np.maximum(ordered[known], left[known] + come[now]), passed[begin - 1])
+            edge = np.maximum(np.maximum(ordered[known], left[known] + come[now]), left[begin - 1])
+            edge = self.sent(edge, left[known])
             lost = np.minimum.accumulate(np.vstack((left[at - 1] - passed[at - 1], edge - passed[now])))[1:]
             left[now] = passed[now] + lost
             ordered[now] = np.maximum.accumulate(left[before] + between[now])
@@ -135,11 +136,63 @@ class _Game:
             at = int(ends[at])
         return left
 
+    def orders(self, controllers: Sequence[Controller]) -> tuple[Ints, Ints]:
+        """The most ordered between the opportunity `known` and what has come, and between two opportunities."""
+        times, first = self.link.times, max(self.ordering, self.begin)
+        come, between = (np.zeros((len(times), len(controllers)), np.int32) for _ in range(2))
+        last: Ints | None = None
+        for column, controller in enumerate(controllers):
+            changes, upto = controller(self.link)
+            if changes is not last:
+                last, at_times = changes, np.searchsorted(changes, times)
+                until = np.searchsorted(changes, times[first:] - self.lead, side="right")
+                spans = np.stack((at_times[self.known[first:]], until), axis=1).ravel()
+            come[first:, column] = np.maximum.reduceat(upto, spans)[::2]
+            between[1:, column] = np.maximum.reduceat(upto, at_times)[:-1]
+        return come, between
+
+    def sent(self, edge: Ints, left: Ints) -> Ints:
+        """How far a source has sent that may send up to `edge` and has heard that so much has left."""
+        return edge
+
     def played(self, left: Ints, changes: Ints, upto: Ints) -> Played:
         """The account of one controller."""
         times, first = self.link.times, self.begin - 1
         edge = np.maximum.accumulate(left[np.searchsorted(times, changes, side="right") - 1] + upto)
         numbers = np.arange(left[first] + 1, left[-1] + 1, EVERY)
-        came = changes[np.searchsorted(edge, numbers)] + self.lead
         went = times[np.searchsorted(left, numbers)]
-        return Played(int(left[-1] - left[first]), int(self.link.slots[times[first] + 1 :].sum()), went - came)
+        possible = int(self.link.slots[self.counted :].sum())
+        return Played(int(left[-1] - left[first]), possible, went - self.came(numbers, edge, changes, left))
+
+    @property
+    def counted(self) -> int:
+        """The first slot that counts."""
+        return int(self.link.times[self.begin - 1]) + 1
+
+    def came(self, numbers: Ints, edge: Ints, changes: Ints, left: Ints) -> Ints:
+        """When packets came, where up to `edge` was ordered after each of `changes`."""
+        return np.asarray(changes[np.searchsorted(edge, numbers)] + self.lead, np.int32)
+
+
+class _Download(_Game):
+    """A link over which one download begins."""
+
+    def __init__(self, link: Link, lead: int) -> None:
+        super().__init__(link, lead)
+        # An opportunity that comes before all others is never used, so that one is before those that are played.
+        self.begin = max(1, int(np.searchsorted(link.times, 2 * lead)))
+        self.before = np.zeros((self.begin, 1), np.int32)
+
+    def sent(self, edge: Ints, left: Ints) -> Ints:
+        return np.clip(edge, FIRST_WINDOW, FIRST_WINDOW + SLOW_START * left)
+
+    @property
+    def counted(self) -> int:
+        return 0
+
+    def came(self, numbers: Ints, edge: Ints, changes: Ints, left: Ints) -> Ints:
+        told = changes[np.minimum(np.searchsorted(edge, numbers), len(changes) - 1)]
+        heard = np.maximum(-(-(numbers - FIRST_WINDOW) // SLOW_START), 0)
+        opened = self.link.times[np.searchsorted(left, heard)]
+        came = np.where(numbers <= FIRST_WINDOW, 0, np.maximum(told, opened)) + self.lead
+        return np.asarray(np.maximum(came, 2 * self.lead), np.int32)

@@ -117,9 +117,11 @@ impl Source {
         self.wired.span().unwrap_or(UNKNOWN)
     }
 
-    /// Bytes of its window that the source leaves unused, where that has shown.
-    pub(super) fn unused(&self) -> Option<f64> {
-        self.unused
+    /// Whether the source sends what its window lets it: it leaves `few` bytes of that unused, or a quarter of the window that
+    /// it had heard of.
+    pub(super) fn is_ruled(&self, few: f64) -> bool {
+        let window = |unused: f64| unused + self.used.unwrap_or_default();
+        self.unused.is_some_and(|unused| unused <= few.max(window(unused) / 4.0))
     }
 
     /// Bytes that it had in the queue and on the wire, the most of late, where that has shown.
@@ -260,6 +262,16 @@ mod tests {
     }
 
     #[test]
+    fn a_source_is_ruled_that_leaves_a_quarter_of_the_window_it_had_heard_of_or_a_few_packets() {
+        let leaves = |unused: f64| Source { used: Some(90_000.0), unused: Some(unused), ..Source::default() };
+        assert!(leaves(30_000.0).is_ruled(4000.0));
+        // However large the window is that is told by now.
+        assert!(!leaves(30_001.0).is_ruled(4000.0));
+        assert!(leaves(50_000.0).is_ruled(50_000.0));
+        assert!(!Source::default().is_ruled(4000.0), "nothing has shown it");
+    }
+
+    #[test]
     fn the_wire_is_from_an_edge_to_the_data_that_needed_it() {
         let mut source = Source::default();
         assert_eq!(source.wired(), UNKNOWN);
@@ -298,10 +310,10 @@ mod tests {
         source.on_told(at(20), Seq(9000), Seq(20_000), None);
         // 8 ms and an eighth after 10: it had heard of 9000. An eighth of 7000.
         source.on_data(at(20), Seq(2000));
-        assert_eq!(source.unused(), Some(875.0));
+        assert_eq!(source.unused, Some(875.0));
         // It uses all.
         source.on_data(at(20), Seq(9000));
-        assert_eq!(source.unused(), Some(875.0 - 875.0 / 8.0));
+        assert_eq!(source.unused, Some(875.0 - 875.0 / 8.0));
     }
 
     #[test]

@@ -26,7 +26,7 @@ const MOST_HELD: usize = 4096;
 const LIFELINE: f64 = 0.7;
 /// However short the timer, ACKs that are kept back do not follow each other faster.
 const LEAST_LIFELINE: f64 = 0.02;
-/// A source that leaves more packets than this, and more than a quarter of its budget unused, is not ruled by the window.
+/// A source that leaves more packets than this, and more than a quarter of its window unused, is not ruled by the window.
 const UNUSED: u32 = 3;
 /// What stays untold is averaged over so many departures and ACKs.
 const UNTOLD: f64 = 64.0;
@@ -176,8 +176,7 @@ impl Flow {
     /// or before its rate is known, shows no pace.
     fn notice_rule(&mut self, now: Time, shared: &mut Shared) {
         let (payload, part) = (self.advertiser.accounts.payload(), self.part(now, shared));
-        let allowed = (self.budget_of(part) / 4).max(UNUSED * payload);
-        self.ruled = self.source.unused().is_some_and(|unused| unused <= f64::from(allowed));
+        self.ruled = self.source.is_ruled(f64::from(UNUSED * payload));
         if !shared.observed && shared.link.is_known() {
             let time = f64::from(payload) / shared.link.served_in(now, Span::from_secs(1)).max(1.0);
             self.pace.on_packet(now, part / f64::from(payload), time, self.source.filling(payload));

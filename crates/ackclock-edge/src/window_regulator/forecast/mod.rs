@@ -55,6 +55,7 @@ mod pace;
 mod repair;
 mod shares;
 mod updates;
+mod usual;
 
 use std::collections::{BTreeMap, VecDeque};
 
