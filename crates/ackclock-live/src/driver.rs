@@ -1,5 +1,5 @@
-//! The driver: the data plane in real time. Wait for the next wake or a packet; take in what has come, with the instant at
-//! which it was taken; advance; write what departs.
+//! The driver: the data plane in real time. Wait for the next wake or a packet; do what has fallen due, write what departs
+//! and take in what that calls forth; take in what else has come, with the instant at which it was taken.
 //!
 //! It is the same for real and for made-up clocks and ports, and so there is one loop to trust.
 
@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use ackclock_core::{PacketId, Time};
+use ackclock_core::{PacketId, Span, Time};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::port::{Came, Went};
@@ -16,6 +16,9 @@ use crate::{Clock, Plane, Port, Punctuality, Side};
 
 /// Packets taken in from one port before the other's turn comes. A super-packet counts as one.
 const TRAIN: usize = 32;
+
+/// Nothing counts as having come earlier than it was read by more than this.
+const LATE: Span = Span::from_millis(1);
 
 /// What is called with the plane, brought up to the instant.
 pub type Call = Box<dyn FnOnce(&mut Plane, Time) + Send>;
@@ -118,7 +121,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
             let ready = self.clock.wait(Some(until).filter(|&until| until != Time::NEVER))?;
             for side in Side::BOTH {
                 if ready.ports[side as usize] {
-                    self.take_in(side)?;
+                    self.take_in(side, end)?;
                 }
             }
             // Afterwards, so that an order finds counted what came before it: a program's last acknowledgements, when the
@@ -127,8 +130,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
                 return Ok(());
             }
             let now = self.clock.now();
-            self.plane.advance(now.min(end));
-            self.send_out()?;
+            self.keep_up(now.min(end))?;
             if now >= end {
                 return Ok(());
             }
@@ -172,21 +174,62 @@ impl<C: Clock, P: Port> Driver<C, P> {
     }
 
     /// Takes in what has come to a port. What falls due meanwhile departs between two packets.
-    fn take_in(&mut self, side: Side) -> io::Result<()> {
+    fn take_in(&mut self, side: Side, end: Time) -> io::Result<()> {
         for _ in 0..TRAIN {
-            let came = self.ports[side as usize].read(self.plane.pool_mut(), &mut self.came)?;
-            let Came::Packets { lost } = came else { break };
-            self.punctuality.lost_at_entry += u64::from(lost);
             let now = self.clock.now();
-            for packet in self.came.drain(..) {
-                self.plane.arrive(now, side, packet);
+            self.keep_up(now.min(end))?;
+            if !self.read(side, now)? {
+                break;
             }
             self.send_out()?;
         }
         Ok(())
     }
 
-    fn send_out(&mut self) -> io::Result<()> {
+    /// Does what is due up to an instant, one departure after the other, and takes in what each calls forth.
+    ///
+    /// The kernel's TCP mostly answers while a packet is written to its device. Such an answer counts as having come when the
+    /// packet was due: that this thread is late, and later after a silence, is not of the ends' doing.
+    fn keep_up(&mut self, until: Time) -> io::Result<()> {
+        while let Some(due) = self.plane.next_wake().filter(|&due| due <= until) {
+            self.plane.advance(due);
+            let written = self.send_out()?;
+            for side in Side::BOTH {
+                if written[side as usize] {
+                    self.take_answers(side, due)?;
+                }
+            }
+        }
+        self.plane.advance(until);
+        Ok(())
+    }
+
+    /// Takes in what has come to a port to which something was written that had been due at an instant.
+    fn take_answers(&mut self, side: Side, due: Time) -> io::Result<()> {
+        for _ in 0..TRAIN {
+            let at = due.max(self.clock.now() - LATE);
+            if !self.read(side, at)? {
+                break;
+            }
+            self.send_out()?;
+        }
+        Ok(())
+    }
+
+    /// Takes in what came next to a port, if anything did.
+    fn read(&mut self, side: Side, at: Time) -> io::Result<bool> {
+        let came = self.ports[side as usize].read(self.plane.pool_mut(), &mut self.came)?;
+        let Came::Packets { lost } = came else { return Ok(false) };
+        self.punctuality.lost_at_entry += u64::from(lost);
+        for packet in self.came.drain(..) {
+            self.plane.arrive(at, side, packet);
+        }
+        Ok(true)
+    }
+
+    /// Writes what departs; tells to which sides anything was.
+    fn send_out(&mut self) -> io::Result<[bool; 2]> {
+        let mut written = [false; 2];
         while let Some(departure) = self.plane.poll_departure() {
             let late = self.clock.now().since(departure.at);
             self.punctuality.error.record(late);
@@ -195,9 +238,10 @@ impl<C: Clock, P: Port> Driver<C, P> {
                 Went::Out => self.punctuality.written += 1,
                 Went::Lost => self.punctuality.lost_at_device += 1,
             }
+            written[departure.side as usize] = true;
             self.plane.release(departure.packet);
         }
-        Ok(())
+        Ok(written)
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 mod allocation;
+mod answers;
 #[path = "../../ackclock-edge/tests/busy.rs"]
 mod busy;
 mod crowd;
