@@ -21,7 +21,7 @@
 
 use ackclock_core::{Seq, Span, Time};
 
-use super::reading::Reading;
+use super::reading::{Reading, WAKES};
 
 /// First window, bytes: half of the memory that Linux gives to a new connection.
 const FIRST: u32 = 65_536;
@@ -110,6 +110,12 @@ impl Autotune {
     /// The right edge of the window, as far as it was ever told.
     pub(super) fn edge(&self) -> Seq {
         self.edge
+    }
+
+    /// The connection was established at `now`, and its first round trip begins (tcp_init_buffer_space). Others begin when something has been
+    /// read, so this one too.
+    pub(super) fn on_established(&mut self, now: Time) {
+        self.since = now + WAKES;
     }
 
     /// What was acknowledged is `next`, and the window that was told is this, bytes.
@@ -265,6 +271,17 @@ mod tests {
         tune.on_data(&arrival(at + 210, 63));
         // Twice 29 segments, and twice the growth of that: 58 * 1448 * 19 / 10 each.
         assert_eq!((tune.space, tune.clamp / 100), (29 * 1448, (83_984 + 2 * 159_569) / 100));
+    }
+
+    #[test]
+    fn the_first_round_trip_begins_with_the_connection() {
+        let mut tune = tune();
+        tune.on_established(ms(1000));
+        // By what is echoed it takes 100 ms: the segment that comes then is the tenth.
+        for n in 1..=11 {
+            tune.on_data(&arrival(1090 + n, n));
+        }
+        assert_eq!((tune.mark, tune.since), (10 * 1448, ms(1100) + WAKES));
     }
 
     #[test]

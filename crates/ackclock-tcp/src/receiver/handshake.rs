@@ -61,7 +61,7 @@ impl Receiver {
                 self.state = ReceiverState::SynReceived;
                 self.next = seg.seq + 1;
                 self.agree(seg);
-                self.anchor();
+                self.anchor(now);
                 self.send_syn(now, out);
             }
             // Our answer was lost.
@@ -95,7 +95,7 @@ impl Receiver {
             self.next = seg.seq + 1;
             self.quick.on_handshake(now.since(self.syn_sent));
             self.agree(seg);
-            self.anchor();
+            self.anchor(now);
         }
         self.acknowledge(now, None, out);
     }

@@ -8,7 +8,7 @@ use ackclock_core::{Span, Time};
 
 /// From the arrival that wakes the program until it has read. A program in Python that waits in `recv` took 47 to 118 us in the median
 /// over bunches of two to nine segments, on Linux 6.18.
-const WAKES: Span = Span::from_micros(100);
+pub(super) const WAKES: Span = Span::from_micros(100);
 
 /// What waits to be read, by the count of bytes that have come in order.
 #[derive(Clone, Copy, Debug, Default)]

@@ -61,12 +61,15 @@ impl Receiver {
         }
     }
 
-    /// The first number of the peer is known: the window counts from there.
-    pub(super) fn anchor(&mut self) {
+    /// The first number of the peer is known at `now`: the window counts from there.
+    pub(super) fn anchor(&mut self, now: Time) {
         let window = self.window();
         match self.policy.as_deref_mut() {
             Some(Policy::Unread(unread)) => *unread = Unread::new(self.next),
-            Some(Policy::Tuned(autotune)) => autotune.on_offered(self.next, window),
+            Some(Policy::Tuned(autotune)) => {
+                autotune.on_offered(self.next, window);
+                autotune.on_established(now);
+            }
             None => {}
         }
         self.tell_free();
