@@ -3,9 +3,8 @@
 //! The rate is measured over several windows of time, as bytes served while there was something to serve, and the largest
 //! counts: a long window is right where the rate fades for a second at a time, a short one where it changes within 100 ms.
 //! Time in which the link stood idle although a source had data raises a gain, and what it serves lowers it, by
-//! stochastic approximation: in the long run the link is idle for about the chosen share of the time. Where no pause comes for
-//! seconds the link varies little, and the gain falls the faster. Nothing is learnt before the rate is known, and the first
-//! steps are the largest.
+//! stochastic approximation: in the long run the link is idle for the chosen share of the time. Nothing is learnt before
+//! the rate is known, and the first steps are the largest.
 //!
 //! It is told what was served and what was idle, and nothing else. Beside the queue that is read from departures; where the
 //! queue is somebody else's, from acknowledgements.
@@ -34,8 +33,6 @@ const YIELDING: f64 = 1.25;
 /// minute, but not so large that the first pauses decide.
 const HASTE: f64 = 30.0;
 const SETTLING: f64 = 6.0;
-/// The gain falls twice as fast when no pause taught it for so many seconds of service, and so on: what varies little needs little.
-const SMOOTH: f64 = 5.0;
 /// A pause that teaches is at most this much longer than a round trip: what lasts longer is the source's.
 const SLACK: Span = Span::from_millis(40);
 
@@ -47,9 +44,8 @@ pub(super) struct LinkState {
     /// How fast the gain follows, per second.
     learning: f64,
     gain: f64,
-    /// Seconds of service that the gain has learnt from, and those since a pause last taught it.
+    /// Seconds of service that the gain has learnt from.
     taught: f64,
-    smooth: f64,
     /// Bytes of payload served, and seconds idle, since the beginning.
     served: f64,
     idle: f64,
@@ -77,7 +73,6 @@ impl LinkState {
             learning,
             gain: FIRST_GAIN,
             taught: 0.0,
-            smooth: 0.0,
             served: 0.0,
             idle: 0.0,
             idle_since: None,
@@ -96,8 +91,7 @@ impl LinkState {
         if self.rate > 0.0 {
             let seconds = bytes / self.rate;
             self.taught += seconds;
-            self.smooth += seconds;
-            self.learn(-self.idle_share * seconds * (1.0 + self.smooth / SMOOTH));
+            self.learn(-self.idle_share * seconds);
         }
     }
 
@@ -126,9 +120,6 @@ impl LinkState {
 
     /// It need not have: the source would have sent more, where all that is sent takes `round_trip` to call forth more.
     pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span) {
-        if pause > Span::ZERO {
-            self.smooth = 0.0;
-        }
         self.learn((1.0 - self.idle_share) * pause.min(round_trip + SLACK).as_secs_f64());
     }
 
@@ -272,11 +263,10 @@ mod tests {
         // Two seconds of service: steps of 0.5 (1 + 30 / (6 + t)).
         let step = |link: &LinkState| 0.5 * (1.0 + HASTE / (SETTLING + link.taught));
         assert!((link.taught - 2.0).abs() < 0.1, "{}", link.taught);
-        // At 100 000 bytes a second 1000 bytes are 10 ms, of which 1 % count, so soon after a pause.
-        link.on_missed(Span::from_millis(1), Span::from_millis(2));
+        // At 100 000 bytes a second 1000 bytes are 10 ms, of which 1 % count.
         let before = link.gain;
         link.on_served(at(2010), 1000);
-        assert!((before - link.gain - step(&link) * 0.01 * 0.01 * (1.0 + 0.01 / SMOOTH)).abs() < 1e-9);
+        assert!((before - link.gain - step(&link) * 0.01 * 0.01).abs() < 1e-9);
         // 99 % of 20 ms; of a pause of a minute 2 + 40 ms count.
         let before = link.gain;
         link.on_missed(Span::from_millis(20), Span::from_millis(2));
@@ -287,27 +277,9 @@ mod tests {
     }
 
     #[test]
-    fn the_longer_no_pause_comes_the_faster_the_gain_falls() {
-        let mut link = LinkState::new(0.01, 0.5);
-        serve(&mut link, 0, 2000, 10);
-        link.on_missed(Span::from_millis(1), Span::from_millis(2));
-        let mut falls = |from: u64| {
-            let before = link.gain;
-            link.on_served(at(from + 10), 1000);
-            (before - link.gain) / (0.5 * (1.0 + HASTE / (SETTLING + link.taught)) * 0.01 * 0.01)
-        };
-        assert!((falls(2000) - 1.0).abs() < 0.01);
-        (0..499).for_each(|packet| _ = falls(2010 + 10 * packet));
-        assert!((falls(7000) - 2.0).abs() < 0.01, "five seconds later");
-        link.on_missed(Span::ZERO, Span::from_millis(2));
-        assert_eq!((link.smooth * 100.0).round(), 501.0, "no pause");
-    }
-
-    #[test]
     fn a_link_that_is_idle_for_the_chosen_share_keeps_its_gain() {
         let mut link = LinkState::new(0.01, 0.5);
         serve(&mut link, 0, 2000, 10);
-        link.on_missed(Span::from_millis(1), Span::from_millis(2));
         let before = link.gain;
         // 99 packets of 10 ms, and 10 ms idle; the steps shrink by a quarter meanwhile.
         serve(&mut link, 2000, 2990, 10);
