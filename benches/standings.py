@@ -129,6 +129,13 @@ class Bounds:
         found = self.of(standing.recording, standing.wire_ms, kind)
         return None if found is None else bound.at(found.crossed, goodput)
 
+    def near(self, standing: Standing, kind: Kind) -> float | None:
+        """The same at the goodput of the standing, or at the most of the curve where that is less; None without one."""
+        found = self.of(standing.recording, standing.wire_ms, kind)
+        if found is None or not found.crossed:
+            return None
+        return self.at(standing, min(standing["goodput"], found.crossed[-1].utilisation), kind)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -137,7 +144,7 @@ class Verdict:
     Attributes:
         reference_s: The p95 of the drop-tail that it is measured by.
         least_s: The bound's p95 at the goodput of the goal; None where the bound has not so much.
-        bound_s: The bound's p95 at the goodput of the standing; None where the bound has not so much.
+        bound_s: The bound's p95 at the goodput of the standing, or at the most that the bound has; None without one.
     """
 
     standing: Standing
@@ -170,9 +177,7 @@ def verdicts(found: Sequence[Standing], bounds: Bounds, discipline: str, kind: K
     """The goal for one download of SACK or CUBIC over wires of 1 to 50 ms."""
     by_place = places(found)
     return [
-        Verdict(
-            one, reference(by_place[one.place]), bounds.at(one, GOODPUT, kind), bounds.at(one, one["goodput"], kind)
-        )
+        Verdict(one, reference(by_place[one.place]), bounds.at(one, GOODPUT, kind), bounds.near(one, kind))
         for one in found
         if one.discipline == discipline and one.load == "1" and one.sender in SENDERS and one.wire_ms <= LONGEST_WIRE_MS
     ]

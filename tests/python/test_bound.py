@@ -176,7 +176,7 @@ def test_downloads_that_leave_nothing_to_learn_from_are_refused(tmp_path: Path):
     file = tmp_path / "short.down"
     file.write_text("".join(f"{time}\n" for time in range(1, 30_000)))
     for lasts in (25.0, 60.0):
-        with pytest.raises(ValueError, match=r"short\.down: a bound needs 10 s in a run and beside it"):
+        with pytest.raises(ValueError, match=r"short\.down: a bound needs 10 s and 100 packets in a run"):
             bound.of(file, 0.02, downloads=bound.Downloads(lasts, 3))
     with pytest.raises(ValueError, match="download: soon is no time such as 20ms"):
         bound.model(file, "20ms", download="soon")

@@ -86,6 +86,8 @@ WIRES_S = (0.001, 1.0)
 PLACES = 3
 # The least half that can be learnt from, in slots and in packets.
 SHORTEST, FEWEST = 10_000, 1000
+# The least run whose percentiles are asked for.
+FEWEST_IN_RUN = 100
 
 
 class Point(NamedTuple):
@@ -169,10 +171,10 @@ class TooShortError(ValueError):
     """A recording that has not enough to learn from."""
 
 
-def _is_enough(half: Link, lead: int) -> bool:
+def _is_enough(part: Link, lead: int, fewest: int = FEWEST) -> bool:
     # What can be sent before the first order comes does not count.
-    counted = half.slots[half.times[0] + lead :] if len(half.times) else half.times
-    return len(half.slots) >= SHORTEST and int(counted.sum()) >= FEWEST
+    counted = part.slots[part.times[0] + lead :] if len(part.times) else part.times
+    return len(part.slots) >= SHORTEST and int(counted.sum()) >= fewest
 
 
 def _watched(games: Sequence[Iterator[Played]], progress: Progress | None) -> list[list[Played]]:
@@ -200,9 +202,9 @@ def of_downloads(slots: Ints, wire_s: float, runs: Downloads, progress: Progress
         begin = round(place / runs.places * len(slots))
         run = Link(slots.take(range(begin, begin + lasts), mode="wrap"))
         rest = slots.take(range(begin + lasts, begin + len(slots)), mode="wrap")
-        if lasts >= len(slots) or not all(_is_enough(link, 2 * lead) for link in (run, Link(rest))):
+        if lasts >= len(slots) or not (_is_enough(run, 2 * lead, FEWEST_IN_RUN) and _is_enough(Link(rest), 2 * lead)):
             raise TooShortError(
-                f"a bound needs {SHORTEST * SLOT_S:g} s in a run and beside it, and {FEWEST} packets in each"
+                f"a bound needs {SHORTEST * SLOT_S:g} s and {FEWEST_IN_RUN} packets in a run, and {FEWEST} beside it"
             )
         for curve, points in zip(curves, _of_run(run, rest, lead, fixed), strict=True):
             curve.append(points)
