@@ -163,8 +163,8 @@ def test_each_curve_rises_and_ends_where_no_controller_has_more():
 def test_downloads_are_bounded_by_their_slow_start():
     # 4 packets a slot are 160 in a lead of 40: of the first six leads two carry nothing and the others 10, 20, 40 and
     # 80, so that 810 of 40 000 are lost to any controller; without a beginning all is sent.
-    slots = np.random.default_rng(11).poisson(4.0, size=30_000).astype(np.int32)
-    found = bound.of_downloads(slots, 0.02, bound.Downloads(10.0, 3))
+    slots = np.random.default_rng(11).poisson(4.0, size=20_000).astype(np.int32)
+    found = bound.of_downloads(slots, 0.02, bound.Downloads(10.0, 1))
     for curve in (found.known, found.crossed, found.constant):
         assert curve[-1].utilisation == pytest.approx(1 - 810 / 40_000, abs=0.002)
     assert bound.of_link(slots, 0.02).known[-1].utilisation > 0.999

@@ -220,10 +220,9 @@ def _of_run(run: Link, rest: Ints, lead: int, fixed: Sequence[ByState]) -> tuple
     def points(controllers: Sequence[ByState]) -> list[Played]:
         return list(play(run, lead, controllers, download=True))
 
-    others = list(learnt(Link(rest), lead))
-    pieces = np.array_split(rest, max(1, round(len(rest) / len(run.slots))))
-    games = (play(Link(piece), lead, others, download=True) for piece in pieces)
-    own = [sum(parts[1:], parts[0]) for parts in zip(*games, strict=True)]
+    beside = Link(rest)
+    others = list(learnt(beside, lead))
+    own = list(play(beside, lead, others, download=True))
     found = points(list(learnt(run, lead))), chosen(own, points(others)), points(fixed)
     known, crossed, constant = (list(map(point_of, played)) for played in found)
     return known, crossed, constant

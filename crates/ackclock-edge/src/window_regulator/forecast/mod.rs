@@ -86,7 +86,8 @@ pub(crate) struct Config {
     pub(crate) packets: u32,
     /// How fast the gain follows, per second for which the link was idle; 0 keeps it at 1.75.
     pub(crate) learning: f64,
-    /// Packets whose ACKs are kept back to carry edges, and for outages; 0 keeps none, which shortens round-trip times.
+    /// Packets whose ACKs are kept back to carry edges, and for outages; 0 keeps none, which shortens round-trip times, and lets no
+    /// flows take turns.
     pub(crate) reserve: u32,
     /// Share of the bytes of ACKs that window updates may add to them; 0 makes none.
     pub(crate) updates: f64,
