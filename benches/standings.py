@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from scipy import stats
 
-from ackclock.models import bound, order_up_to
+from ackclock.models import bound, critical_ratio, order_up_to
 
 CONFIDENCE = 0.95
 NUMBERS = ("goodput", "p95_s", "drops", "timeouts", "jain", "pages", "page_p50_s", "page_p95_s")
@@ -94,7 +94,7 @@ class Bounds:
     """The bounds of recordings, kept in a folder until the model that computes them changes."""
 
     def __init__(self, folder: Path) -> None:
-        model = "".join(inspect.getsource(module) for module in (bound, order_up_to))
+        model = "".join(inspect.getsource(module) for module in (bound, critical_ratio, order_up_to))
         self.folder = folder / hashlib.sha256(model.encode()).hexdigest()[:12]
         self.known: dict[tuple[Kind, str, int], bound.Bound] = {}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ackclock.models import bound
+from ackclock.models import bound, critical_ratio
 from ackclock.models.order_up_to import EVERY, Ints, Link, Orders, play
 from conftest import run_object
 
@@ -111,9 +111,9 @@ def test_the_order_is_the_largest_number_that_is_worth_its_price():
     useful, late = np.full((1, 6), 0.2), np.array([[0.2, 0, 0.2, 0, 0.2, 0.4]])
     useful[0, 5] = 0
     # 2/5 >= 0.9 x 2/5 > 1/5; 1/5 >= 0.4 x 2/5; 3/5 >= 2.5 x 1/5 and 2/5 < 2.5 x 2/5.
-    assert [bound.order(useful, late, price).tolist() for price in (0.9, 0.4, 2.5)] == [[3], [4], [2]]
+    assert [critical_ratio.order(useful, late, price).tolist() for price in (0.9, 0.4, 2.5)] == [[3], [4], [2]]
     # Nothing that could not be useful is ordered, however cheap it is.
-    assert bound.order(useful, late, 0.0).tolist() == [4]
+    assert critical_ratio.order(useful, late, 0.0).tolist() == [4]
 
 
 def test_independent_slots_have_no_state_worth_knowing():
