@@ -24,7 +24,7 @@ import agreement
 import drawn
 from agreement import Outcome, Pair
 from cells import BOARD, BOARD_KIND, CELLS, KINDS, SENDERS, Cell
-from programs import Run
+from programs import PRIORITY, Run
 from rich.console import Console
 
 # What both worlds print of a run.
@@ -40,14 +40,12 @@ APART, MORE_RUNS = 5.0, 9
 UNSURE, MOST_MORE = 2.0, 36
 # Simulated runs of a cell and around each beginning, at least, and how near to the kernel's beginnings they begin.
 STARTS, STARTS_EACH, AROUND_S = 60, 5, 0.07
-# Real programs and a link in real time are late by some tenths of a millisecond: a SYN is answered after 0.3. Of two
-# events at one instant that decides which is first, so each of our runs has a part of it, no two the same.
-LATEST_S, PARTS = 0.0003, 0.618
-# And nothing takes the same time twice. ACKs are clocked by the link, so in the simulator data comes to a queue at the
-# very instant at which other data leaves it, and whether the last packet of a burst fits hangs on a rule for ties. The
-# kernel answers 35 us late with a standard deviation of 15 (sender) and 30 us (receiver), by captures of twelve runs:
-# each of our ACKs is late by a draw of that spread. And the wires of `ackclock link` send a packet in no time.
-LATE, WIRE = "e(30us)", "100Gbit/s"
+# Timestamps count milliseconds and timers ticks of 4 ms, and a connection begins at any time between two: when a round
+# trip of the receiver ends, and so how far its window grows, hangs on that. Each of our runs begins in another part.
+TICK_S, PARTS = 0.004, 0.618
+# The wires of `ackclock link` send a packet in no time. Yet of two ACKs one comes first, and what they let out leaves
+# at two instants, by which RACK orders it.
+WIRE = "100Gbit/s"
 # A link that carries fewer packets than this in the time of a cell says nothing: a draw may begin in a long outage.
 LEAST_PACKETS = 100
 PROGRAMS = Path(__file__).with_name("programs.py")
@@ -187,15 +185,18 @@ class Worlds:
             int(cell.ecn == "on"),
             FIRST_BEGIN_S + STEP_S * (job.seed - 1),
             cell.seconds,
+            real_time=True,
         )
         if cell.files:
             os.mkfifo(pipe)
             asked = {"pipe": str(pipe), "size": cell.files.size, "since": cell.files.since}
             words = Run(**{**asdict(words), **asked, "interval_s": cell.files.interval_ms / 1000})
-        serve, take = ([sys.executable, str(PROGRAMS), end, words.json()] for end in ("send", "take"))
+        python = ["chrt", "--other", "0", sys.executable]
+        serve, take = ([*python, str(PROGRAMS), end, words.json()] for end in ("send", "take"))
         link = ["ackclock", "link", "--scenario", str(self.scenario(cell)), "--seed", str(job.seed), "--json"]
-        # Other work on the machine is not to disturb what happens in real time, as it does with a mere priority.
-        return ["chrt", "--fifo", "10", *link, "--server", shlex.join(serve), "--", *take]
+        # Other work on the machine is not to disturb what happens in real time, as it does with a mere priority; nor
+        # are the programs of other runs while they start.
+        return ["chrt", "--fifo", str(PRIORITY), *link, "--server", shlex.join(serve), "--", *take]
 
     def simulated(self, job: Job, real: Result, starts: int, sets: Mapping[str, str] | None = None) -> list[Result]:
         """Our sender, which begins as much later than the link as the kernel's programs did, give or take some ms.
@@ -203,13 +204,10 @@ class Worlds:
         On a recording a few milliseconds decide what an outage meets: one beginning would say little. `sets` are
         further keys of the scenario.
         """
-        shifts = [AROUND_S * (2 * (start + 0.5) / starts - 1) for start in range(starts)]
-        lates = [LATEST_S * (PARTS * start % 1) for start in range(starts)]
-        ends = {"path.rate": WIRE, **job.cell.link.late(LATE), **(sets or {})}
-        return [
-            self.simulate(job, real["begins_s"] + shift, {"flow.route": f"{1e6 * late / 2:.0f}us", **ends})
-            for shift, late in zip(shifts, lates, strict=True)
-        ]
+        around = [AROUND_S * (2 * (start + 0.5) / starts - 1) for start in range(starts)]
+        shifts = [shift + TICK_S * (PARTS * start % 1) for start, shift in enumerate(around)]
+        ends = {"path.rate": WIRE, **(sets or {})}
+        return [self.simulate(job, real["begins_s"] + shift, ends) for shift in shifts]
 
     def around(self, real: Mapping[Job, Result]) -> dict[Job, list[Result]]:
         """Our runs around each of the kernel's."""
@@ -238,7 +236,7 @@ class Worlds:
 
     def simulate(self, job: Job, start: float, more: Mapping[str, str]) -> Result:
         """Our sender from `start` on, in seconds."""
-        sets = {"flow.start": f"{start:.3f}s", "duration": f"{job.cell.seconds + start:.3f}s", **more}
+        sets = {"flow.start": f"{start:.6f}s", "duration": f"{job.cell.seconds + start:.6f}s", **more}
         options = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
         return run(["ackclock", "run", str(self.scenario(job.cell)), "--json", "--seed", str(job.seed), *options])
 

@@ -41,14 +41,6 @@ class Link:
         """Why it cannot be used here."""
         return self.recording.missing() if self.recording else None
 
-    def late(self, law: str) -> dict[str, str]:
-        """Keys that make each packet upwards late by a draw more; none where a bearer has no such delay."""
-        if self.bearer:
-            return {}
-        if self.up == UP:
-            return {"edge.up.kind": "variable", "edge.up.delay": f"{UP_MS}ms + {law}", "edge.up.redraw": "packet"}
-        return {"edge.up.delay": f"{BESIDE_MS}ms + {law}"}
-
     def tables(self, folder: Path) -> str:
         """The two directions in a scenario; `folder` takes what is left of a recording that is played from later on."""
         if self.bearer:
@@ -83,9 +75,8 @@ def later(recording: str, skip_ms: int) -> str:
     return "".join(f"{time}\n" for time in times if time > 0)
 
 
-BESIDE_MS, UP_MS = 20, 30
-BESIDE = f'delay = "{BESIDE_MS}ms"'
-UP = f'kind = "constant"\nrate = "1Mbit/s"\ndelay = "{UP_MS}ms"'
+BESIDE = 'delay = "20ms"'
+UP = 'kind = "constant"\nrate = "1Mbit/s"\ndelay = "30ms"'
 
 EV_DO, LTE = (
     Recording(name, f"mahimahi-3g-lte/{file}.down", f"mahimahi-3g-lte/{file}.up")

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 PORT = 5001
+# Of programs that go before all other work, as that of the link around them.
+PRIORITY = 10
 CHUNK = 1 << 16
 # Nothing of one run may be remembered in the next, and the largest window is that of the preset.
 SETTINGS = {
@@ -49,6 +51,8 @@ class Run:
     size: int = 0
     interval_s: float = 0
     since: str = "start"
+    # Whether the programs go before all other work once they are ready; an interpreter is too long in starting.
+    real_time: bool = False
 
     def json(self) -> str:
         """As an argument."""
@@ -86,9 +90,16 @@ def requests(run: Run, mode: Literal["rb", "wb"]) -> Iterator[BinaryIO | None]:
             yield pipe
 
 
+def hurry(run: Run) -> None:
+    """Go before all other work from now on, where that is meant."""
+    if run.real_time:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+
+
 def send(run: Run) -> None:
     """Send to the one who comes."""
     with socket.create_server(("", PORT)) as server:
+        hurry(run)
         server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, run.control.encode())
         with requests(run, "rb") as asked, server.accept()[0] as peer:
             chosen = peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
@@ -113,6 +124,7 @@ def answer(peer: socket.socket, asked: BinaryIO | None, size: int) -> None:
 def take(run: Run) -> None:
     """Take what comes from the first SYN on, and ask for more when it is time."""
     began = link_began()
+    hurry(run)
     with requests(run, "wb") as asks:
         time.sleep(max(0.0, began + run.begin_s - time.monotonic()))
         begins = time.monotonic()
