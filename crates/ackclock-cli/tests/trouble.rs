@@ -255,10 +255,11 @@ fn a_single_long_run_shows_how_far_it_is_and_says_that_it_was_interrupted() {
     let folder = Folder::new();
     folder.write("watched.py", WATCHED);
     let mut command = std::process::Command::new("python3");
+    command.arg(folder.path("watched.py")).args(["are simulated", env!("CARGO_BIN_EXE_ackclock")]);
+    // A terminal that can show a line anew.
+    command.env("TERM", "xterm");
     let ended =
-        command.arg(folder.path("watched.py")).args(["are simulated", env!("CARGO_BIN_EXE_ackclock")]);
-    let ended =
-        ended.args(["run", "case.toml", "--set", "duration=1000000000s"]).current_dir(folder.path("."));
+        command.args(["run", "case.toml", "--set", "duration=1000000000s"]).current_dir(folder.path("."));
     let ended = Ended::from(ended.output().unwrap());
     assert_eq!(ended.status, 0, "{}", ended.err);
     assert!(ended.out.starts_with("130\n"), "{}", ended.out);
