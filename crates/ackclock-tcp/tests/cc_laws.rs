@@ -168,6 +168,29 @@ fn apply(cc: &mut dyn CongestionControl, now: Time, op: &Op) {
     }
 }
 
+/// With segments of a byte a window of bytes is one of as many segments, and what is added to it has no room.
+#[test]
+fn the_largest_rate_is_borne_with_segments_of_a_byte() {
+    let context =
+        CcContext { mss: 1, initial_window: 0, initial_ssthresh: 0, loss_window: 1, stack: Stack::Rfc };
+    let none = Ack {
+        acked: 0,
+        delivered: 0,
+        in_flight: 0,
+        rtt: None,
+        rate: None,
+        phase: Phase::Open,
+        window_limited: false,
+    };
+    for (name, build) in CONTROLLERS {
+        let mut cc = build(context);
+        let fast = Ack { rate: Some((u64::MAX, 0, 0, false)), ..none.clone() };
+        cc.on_ack(&sample(Time::ZERO, &fast));
+        cc.on_ack(&sample(Time::ZERO, &Ack { rtt: Some(1), ..none.clone() }));
+        assert!(cc.window() >= 1, "{name}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_window_is_never_below_a_segment_and_equal_events_give_equal_windows(

@@ -236,7 +236,10 @@ impl Bbr {
         match self.even_window {
             Switch::Off => bdp.saturating_add(bursts).saturating_add(more),
             // Linux counts segments.
-            Switch::On => self.rounded(bdp.div_ceil(self.mss) + bursts / self.mss + more.div_ceil(self.mss)),
+            Switch::On => {
+                let segments = bdp.div_ceil(self.mss).saturating_add(bursts / self.mss);
+                self.rounded(segments.saturating_add(more.div_ceil(self.mss)))
+            }
         }
     }
 
