@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import agree
 import cells
 import drawn
 import links
@@ -104,16 +105,16 @@ def test_missing_recordings_are_told(shared: Path, monkeypatch: pytest.MonkeyPat
     assert links.CONSTANT.missing() is None
 
 
-def test_acks_are_late_over_every_link_that_has_a_delay(shared: Path, tmp_path: Path):
-    for link in (links.CONSTANT, links.plays(links.METRO), links.plays(links.EV_DO)):
-        file = tmp_path / "late.toml"
-        file.write_text(f'version = 1\npreset = "linux"\nduration = "1s"\n\n{link.tables(tmp_path)}\n[[flow]]\n')
-        late = link.late("e(30us)")
-        assert "edge.up.delay" in late
-        command = ["ackclock", "run", str(file), *(word for pair in late.items() for word in ("--set", "=".join(pair)))]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert run.returncode == 0, run.stderr
-    assert not links.UMTS.late("e(30us)")
+def test_our_runs_begin_around_the_kernels_and_anywhere_in_a_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    worlds = agree.Worlds(tmp_path, [])
+    begins: list[float] = []
+    monkeypatch.setattr(worlds, "simulate", lambda _job, start, _sets: begins.append(start))
+    worlds.simulated(agree.Job(cells.CELLS[0], 1), {"begins_s": 2.0}, starts=20)
+    assert max(abs(begin - 2.0) for begin in begins) <= agree.AROUND_S + agree.TICK_S
+    assert sum(begins) / 20 == pytest.approx(2.0, abs=agree.TICK_S)
+    # Each quarter of a tick has its share.
+    quarters = [int(4 * (begin / agree.TICK_S % 1)) for begin in begins]
+    assert all(3 <= quarters.count(quarter) <= 7 for quarter in range(4))
 
 
 def test_a_cell_measured_again_by_the_same_build_takes_its_place(tmp_path: Path):

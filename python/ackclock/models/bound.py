@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "scenarios/recordings/synthetic-evdo-walking.down --wire 20ms",
-    "scenarios/recordings/synthetic-evdo-walking.down --wire 20ms --download 60s",
+    "scenarios/recordings/synthetic-evdo-walking.down --wire 20ms --download 20s",
 )
 
 # Bits of a packet, seconds of a slot.
