@@ -232,7 +232,9 @@ impl Queue for ShortFirst {
     fn assign(&mut self, _: FlowId, _: u32) {}
 
     fn forget(&mut self, flow: FlowId) {
-        self.of(flow).account = Account::default();
+        if let Some(of) = self.flows.get_mut(flow.index()) {
+            of.account = Account::default();
+        }
     }
 }
 
