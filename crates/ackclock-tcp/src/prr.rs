@@ -11,15 +11,19 @@
 //! shows no further loss.
 //!
 //! ## Differences from the source
-//! Counts bytes, and rounds what may be sent up to whole segments, as Linux does with its counts of segments.
+//! Rounds what may be sent up to whole segments. In the stack of Linux, which counts segments, one that is not full counts like any
+//! other (tcp_cwnd_reduction).
 //!
 //! ## Validation
 //! The worked case of the tests; side by side with the kernel's senders over the cells of `make agree`.
+
+use crate::stack::Stack;
 
 /// One reduction. All amounts are bytes of payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Prr {
     mss: u32,
+    stack: Stack,
     /// RecoverFS: what was outstanding before; the window before where that is what is halved, as in Linux.
     prior: u32,
     /// ssthresh: the window afterwards.
@@ -43,8 +47,8 @@ pub struct Delivery {
 
 impl Prr {
     /// A reduction from `prior` bytes to the window `target` begins.
-    pub fn new(prior: u32, target: u32, mss: u32) -> Self {
-        Self { mss, prior: prior.max(1), target, delivered: 0, out: 0, window: target }
+    pub fn new(prior: u32, target: u32, mss: u32, stack: Stack) -> Self {
+        Self { mss, stack, prior: prior.max(1), target, delivered: 0, out: 0, window: target }
     }
 
     /// Takes in an acknowledgement.
@@ -52,24 +56,33 @@ impl Prr {
         if ack.delivered == 0 {
             return;
         }
-        self.delivered = self.delivered.saturating_add(ack.delivered);
-        let may = if ack.in_flight > self.target {
+        let (delivered, in_flight) = (self.whole(ack.delivered), self.whole(ack.in_flight));
+        self.delivered = self.delivered.saturating_add(delivered);
+        let may = if in_flight > self.target {
             let share = u64::from(self.target) * u64::from(self.delivered);
             let share = share.div_ceil(u64::from(self.prior)) as u32;
             share.div_ceil(self.mss).saturating_mul(self.mss).saturating_sub(self.out)
         } else {
-            let owed = self.delivered.saturating_sub(self.out).max(ack.delivered);
+            let owed = self.delivered.saturating_sub(self.out).max(delivered);
             let owed = owed.saturating_add(if ack.safe { self.mss } else { 0 });
-            owed.min(self.target - ack.in_flight)
+            owed.min(self.target - in_flight)
         };
         // The first retransmission goes out whatever the count.
         let may = may.max(if self.out == 0 { self.mss } else { 0 });
-        self.window = ack.in_flight.saturating_add(may);
+        self.window = in_flight.saturating_add(may);
     }
 
     /// Bytes leave the sender.
     pub fn on_sent(&mut self, bytes: u32) {
-        self.out = self.out.saturating_add(bytes);
+        self.out = self.out.saturating_add(self.whole(bytes));
+    }
+
+    /// Bytes as they count.
+    fn whole(&self, bytes: u32) -> u32 {
+        match self.stack {
+            Stack::Rfc => bytes,
+            Stack::Linux => bytes.div_ceil(self.mss).saturating_mul(self.mss),
+        }
     }
 
     /// The window for the time being, bytes.
@@ -94,7 +107,7 @@ mod tests {
     #[test]
     fn a_halved_window_sends_one_segment_for_two_delivered() {
         // From 20 to 10 segments. One of 20 is lost and three are SACKed: 16 in flight.
-        let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS);
+        let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS, Stack::Rfc);
         let (mut in_flight, mut sent) = (16, Vec::new());
         for _ in 0..8 {
             let now = ack(&mut prr, in_flight);
@@ -108,7 +121,7 @@ mod tests {
     #[test]
     fn below_the_target_it_grows_by_one_more_only_where_that_is_safe() {
         for (safe, expected) in [(false, 6), (true, 7)] {
-            let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS);
+            let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS, Stack::Rfc);
             prr.on_sent(MSS);
             prr.on_ack(&Delivery { delivered: 2 * MSS, in_flight: 4 * MSS, safe });
             // max(2 - 1, 2) segments are owed
@@ -117,8 +130,19 @@ mod tests {
     }
 
     #[test]
+    fn in_linux_a_short_segment_that_is_delivered_lets_a_full_one_leave() {
+        for (stack, expected) in [(Stack::Rfc, 0), (Stack::Linux, 1)] {
+            let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS, stack);
+            prr.on_ack(&Delivery { delivered: MSS, in_flight: 200, safe: false });
+            prr.on_sent(MSS);
+            prr.on_ack(&Delivery { delivered: 200, in_flight: MSS, safe: false });
+            assert_eq!((prr.window() - MSS) / MSS, expected, "{stack:?}");
+        }
+    }
+
+    #[test]
     fn it_never_exceeds_the_target_from_below() {
-        let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS);
+        let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS, Stack::Rfc);
         prr.on_ack(&Delivery { delivered: 15 * MSS, in_flight: 3 * MSS, safe: true });
         assert_eq!(prr.window(), 10 * MSS);
     }

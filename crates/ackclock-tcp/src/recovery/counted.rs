@@ -317,7 +317,6 @@ mod tests {
             passed_repeated: false,
             highest_sacked: None,
             dsack: None,
-            called_before: None,
             srtt: None,
             rto: ackclock_core::Span::from_secs(1),
             min_rtt: None,

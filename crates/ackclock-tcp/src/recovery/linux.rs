@@ -89,6 +89,10 @@ impl Recovery for Linux {
         of!(&mut self.way, recovery => recovery.on_sent(sending, board));
     }
 
+    fn take_probe(&mut self) -> bool {
+        of!(&mut self.way, recovery => recovery.take_probe())
+    }
+
     fn on_window_probe(&mut self) {
         of!(&mut self.way, recovery => recovery.on_window_probe());
     }

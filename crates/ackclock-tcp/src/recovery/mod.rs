@@ -74,6 +74,11 @@ pub trait Recovery: Send {
     /// Something was sent.
     fn on_sent(&mut self, _sending: &Sending, _board: &Scoreboard) {}
 
+    /// Whether a probe that sent the last segment again is out, as a reduction begins: from then on it is no probe any more.
+    fn take_probe(&mut self) -> bool {
+        false
+    }
+
     /// What was sent is a probe of the peer's window.
     fn on_window_probe(&mut self) {}
 
@@ -133,9 +138,9 @@ pub trait Recovery: Send {
 pub struct AckFacts {
     /// When it came.
     pub now: Time,
-    /// The segment sent last among those that it shows to have arrived.
+    /// The segment sent last among those that it shows to have arrived as they were sent last.
     pub latest: Option<Latest>,
-    /// The last of those that the left edge passed, in their order; if there is none, the last that it SACKs.
+    /// The last of those of them that the left edge passed, in their order; if there is none, the last that it SACKs.
     pub last: Option<Latest>,
     /// End of the lowest segment that it shows to have arrived and that was sent but once.
     pub original: Option<Seq>,
@@ -145,8 +150,6 @@ pub struct AckFacts {
     pub highest_sacked: Option<Seq>,
     /// What the receiver says to have had already (RFC 2883).
     pub dsack: Option<SackBlock>,
-    /// What was sent from this instant on did not call it forth, by the timestamp that it echoes.
-    pub called_before: Option<Time>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
     /// Retransmission timeout.

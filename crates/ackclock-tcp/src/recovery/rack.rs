@@ -104,7 +104,6 @@ impl Recovery for Rack {
         self.in_a_row = true;
         self.phase = Phase::TimeoutRecovery;
         self.recovery_point = Some(board.max());
-        self.probe = None;
         self.probe_at = Time::NEVER;
         self.reordering_ends = Time::NEVER;
         self.due = Due::Left;
@@ -137,6 +136,10 @@ impl Recovery for Rack {
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {
         let first = board.sent().front().map_or(sending.now, |first| first.sent_at);
         self.arm_probe(sending, first, board);
+    }
+
+    fn take_probe(&mut self) -> bool {
+        self.probe.take().is_some_and(|probe| probe.tail != Sent::Fresh)
     }
 
     fn on_window_probe(&mut self) {
@@ -275,18 +278,8 @@ impl Rack {
             ack.dsack.is_some_and(|block| self.probe.is_some_and(|probe| probe.end == block.right));
         self.reordering.on_ack(ack, of_probe, board);
         let Some(latest) = ack.latest else { return false };
-        // Where the original of a segment that was sent again arrived, the time since says nothing: the timestamp tells, or that it
-        // is too short.
-        let round_trip = |segment: Latest| {
-            let rtt = ack.now.since(segment.sent_at);
-            let too_late = ack.called_before.is_some_and(|before| segment.sent_at >= before);
-            (!segment.is_repeated || (rtt >= self.min_rtt && !too_late)).then_some(rtt)
-        };
-        if let Some(rtt) = ack.last.and_then(round_trip) {
-            self.rtt = rtt;
-        }
-        if round_trip(latest).is_none() {
-            return false;
+        if let Some(last) = ack.last {
+            self.rtt = ack.now.since(last.sent_at);
         }
         self.latest = Some(Latest::later_of(self.latest, latest));
         true
@@ -355,7 +348,6 @@ impl Rack {
         self.recovery_point = Some(board.max());
         self.phase = Phase::FastRecovery;
         self.probe_at = Time::NEVER;
-        self.probe = None;
         self.due = Due::Lost;
         Verdict::Enter
     }

@@ -8,7 +8,7 @@
 //! for each round trip in which a D-SACK shows that something was sent again for nothing, until sixteen recoveries had none.
 //!
 //! ## Differences from the source
-//! None known.
+//! As in Linux a D-SACK tells nothing while the path is not known to reorder (tcp_dsack_seen).
 //!
 //! ## Validation
 //! By hand (tests below).
@@ -55,7 +55,7 @@ impl Reordering {
             self.highest = Some(self.highest.map_or(end, |highest| highest.max(end)));
         }
         self.round = self.round.filter(|&round| board.una().before(round));
-        if ack.dsack.is_some() && !of_probe && self.round.is_none() {
+        if self.seen && ack.dsack.is_some() && !of_probe && self.round.is_none() {
             self.round = Some(board.max());
             self.steps = (self.steps + 1).min(MOST_STEPS);
             self.persist = PERSISTENCE;
@@ -87,7 +87,6 @@ mod tests {
             passed_repeated: false,
             highest_sacked: highest_sacked.map(Seq),
             dsack: dsack.then_some(SackBlock { left: Seq(0), right: Seq(10) }),
-            called_before: None,
             srtt: None,
             rto: Span::from_secs(1),
             min_rtt: None,
@@ -115,6 +114,9 @@ mod tests {
         let mut board = Scoreboard::new(Seq(0));
         board.push(Time::ZERO, 100, Marks::default());
         let mut reordering = Reordering::default();
+        reordering.on_ack(&facts(None, None, true), false, &board);
+        assert_eq!(reordering.steps, 1, "nothing was reordered so far");
+        reordering.seen = true;
         (0..3).for_each(|_| reordering.on_ack(&facts(None, None, true), false, &board));
         assert_eq!(reordering.steps, 2);
         board.acknowledge(Seq(100), |_| {});

@@ -7,7 +7,7 @@ use crate::cc::{AckSample, Phase, RenewControl};
 use crate::config::{Growth, Switch};
 use crate::prr::Delivery;
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
-use crate::scoreboard::{Acked, Arrivals};
+use crate::scoreboard::{Acked, Arrivals, Repeats};
 use crate::stack::Stack;
 
 /// What one acknowledgement brought.
@@ -86,10 +86,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             if self.config.stack == Stack::Linux {
                 oldest = self.board.oldest_told(seg.ack);
             }
-            let arrivals = &mut outcome.arrivals;
+            let (arrivals, repeats) = (&mut outcome.arrivals, self.repeats(now, seg));
             outcome.acked = self.board.acknowledge(seg.ack, |record| {
                 if R::FOLLOWS_ARRIVALS {
-                    arrivals.pass(record);
+                    arrivals.pass(record, &repeats);
                 }
             });
         }
@@ -113,6 +113,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// What is SACKed; when the newest of it was sent.
     fn read_sack(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) -> Option<Time> {
         let mut newest = None;
+        let sendings = self.repeats(now, seg);
         for (position, &block) in seg.sack().iter().enumerate() {
             // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
             let repeats = position == 0
@@ -129,7 +130,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                     rate.on_sacked(now, SackBlock { left: record.seq, right: record.end() });
                 }
                 if R::FOLLOWS_ARRIVALS {
-                    arrivals.sack(record);
+                    arrivals.sack(record, &sendings);
                 }
             });
             outcome.sacked += bytes;
@@ -144,7 +145,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.measure(now, seg, outcome);
         let adopted = self.timestamps == Switch::On && self.undo_if_spurious(now, seg, outcome);
         self.undo_if_repeated(now, outcome);
-        let facts = self.facts(now, seg, outcome, false);
+        let facts = self.facts(now, outcome, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if !matches!(verdict, Verdict::Partial(Timer::Keep)) {
             // RFC 6298 (5.3). After going back nothing is in flight until it is sent again.
@@ -212,7 +213,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.take_rtt(rtt);
             self.restart_behind_head(now, rtt);
         }
-        let facts = self.facts(now, seg, outcome, duplicate);
+        let facts = self.facts(now, outcome, duplicate);
         let verdict = self.recovery.on_duplicate(&facts, &mut self.board);
         let sample = self.sample(now, outcome, self.phase_of_control());
         if outcome.sacked > 0 {
@@ -232,7 +233,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// A reduction that is spread over the recovery goes on.
     fn spread_reduction(&mut self, outcome: &AckOutcome, safe: bool) {
         let Some(reduction) = &mut self.reduction else { return };
-        let delivered = self.recovery.delivered(outcome.acked.delivered + outcome.sacked);
+        // To Linux what was sent again for nothing is delivered too (tcp_dsack_seen).
+        let mss = u32::from(self.mss);
+        let repeated = outcome.dsack.filter(|_| self.config.stack == Stack::Linux);
+        let repeated =
+            repeated.map_or(0, |block| block.right.since(block.left).div_ceil(mss).saturating_mul(mss));
+        let told = outcome.acked.delivered + outcome.sacked;
+        let delivered = self.recovery.delivered(told.saturating_add(repeated));
         reduction.on_ack(&Delivery { delivered, in_flight: self.recovery.in_flight(&self.board), safe });
     }
 
@@ -268,12 +275,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
     }
 
-    /// What was sent from this instant on did not call forth an ACK that echoes what it does.
-    #[cold]
-    fn called_before(&self, now: Time, seg: &Segment) -> Option<Time> {
-        let tick = self.stamps.tick;
-        let begun = Time::from_nanos(now.as_nanos() / tick.as_nanos() * tick.as_nanos());
-        self.echoed(now, seg).map(|age| begun - age + tick)
+    /// What tells of segments that were sent more than once which sending an acknowledgement answers.
+    #[inline(always)]
+    fn repeats(&self, now: Time, seg: &Segment) -> Repeats {
+        let echoed = seg.timestamps().filter(|_| self.timestamps == Switch::On);
+        let min_rtt = self.rtt.min_rtt().unwrap_or(Span::ZERO);
+        Repeats { now, min_rtt, echo: echoed.map(|stamps| stamps.echo), tick: self.stamps.tick }
     }
 
     /// Where what was sent before the left edge went out again is SACKed, Linux restarts the timer: nothing tells of the edge yet.
@@ -338,8 +345,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     #[inline(always)]
-    fn facts(&self, now: Time, seg: &Segment, outcome: &AckOutcome, duplicate: bool) -> AckFacts {
-        let repeated = outcome.arrivals.latest.filter(|latest| latest.is_repeated);
+    fn facts(&self, now: Time, outcome: &AckOutcome, duplicate: bool) -> AckFacts {
         AckFacts {
             now,
             latest: outcome.arrivals.latest,
@@ -348,7 +354,6 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             passed_repeated: outcome.arrivals.passed_repeated,
             highest_sacked: outcome.arrivals.highest_sacked,
             dsack: outcome.dsack,
-            called_before: repeated.and_then(|_| self.called_before(now, seg)),
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
             min_rtt: self.rtt.min_rtt(),

@@ -26,6 +26,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Some(point) => {
                 // Linux goes on with the reduction for an echo, as far as that goes: a proof ends the repair alone.
                 self.detectors.repeats.forget();
+                self.recovery.take_probe();
                 if !self.is_judged(Congestion::FastRetransmit) {
                     self.detectors.echoes.watch(Congestion::FastRetransmit, self.stamp(now));
                 }
@@ -39,7 +40,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// A reduction from `prior` bytes to the window is spread over what follows, where the options say so.
     fn spread(&mut self, prior: u32) {
         if self.spreads_losses() {
-            self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into()));
+            self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into(), self.config.stack));
         }
     }
 
@@ -103,8 +104,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let event = self.event(now, cause);
         self.ecn.lasting &= event.repeated_timeout;
         let segments = event.window / u32::from(self.mss);
+        let probed = self.recovery.take_probe();
         if self.config.stack == Stack::Linux && !event.repeated_timeout {
-            self.detectors.repeats.watch(cause, self.board.una());
+            self.detectors.repeats.watch(cause, self.board.una(), probed);
         }
         self.stats.loss_cycles.on_loss(now, cause, f64::from(segments));
         if !self.is_judged(cause) {

@@ -122,14 +122,15 @@ struct Judged {
     cause: Congestion,
     /// The left edge at the reduction: what lies below was sent again for another one.
     above: Seq,
-    /// Segments sent again that are not yet told to have been there; none was sent again so far.
+    /// Segments sent again that are not yet told to have been there; `None` where none was sent again so far.
     left: Option<u32>,
 }
 
 impl Repeats {
-    /// The window is reduced while everything below `above` is acknowledged.
-    pub fn watch(&mut self, cause: Congestion, above: Seq) {
-        self.judged = Some(Judged { cause, above, left: None });
+    /// The window is reduced while everything below `above` is acknowledged. Where a probe that sent the last segment again is out
+    /// (`probed`) its repetition may be told too, which proves nothing of the others (tcp_init_undo).
+    pub fn watch(&mut self, cause: Congestion, above: Seq, probed: bool) {
+        self.judged = Some(Judged { cause, above, left: probed.then_some(1) });
     }
 
     /// Nothing is judged any more: another reduction has come that no repetition can disprove, or it was taken back.
@@ -174,12 +175,23 @@ mod tests {
     fn a_reduction_was_for_nothing_once_all_that_was_sent_again_proves_to_have_been_there() {
         let block = |left, right| SackBlock { left: Seq(left), right: Seq(right) };
         let mut repeats = Repeats::default();
-        repeats.watch(Congestion::FastRetransmit, Seq(1000));
+        repeats.watch(Congestion::FastRetransmit, Seq(1000), false);
         assert_eq!(repeats.on_duplicate(block(1000, 2000), 1000), None, "nothing was sent again");
         (0..3).for_each(|_| repeats.on_sent_again());
         assert_eq!(repeats.on_duplicate(block(0, 1000), 1000), None, "it was sent again for another loss");
         assert_eq!(repeats.on_duplicate(block(1000, 3000), 1000), None);
         assert_eq!(repeats.on_duplicate(block(3000, 3500), 1000), Some(Congestion::FastRetransmit));
+    }
+
+    #[test]
+    fn the_repetition_of_a_probe_proves_nothing_of_what_was_sent_again_for_a_loss() {
+        let block = |left, right| SackBlock { left: Seq(left), right: Seq(right) };
+        for (probed, proven) in [(true, None), (false, Some(Congestion::FastRetransmit))] {
+            let mut repeats = Repeats::default();
+            repeats.watch(Congestion::FastRetransmit, Seq(0), probed);
+            repeats.on_sent_again();
+            assert_eq!(repeats.on_duplicate(block(9000, 10_000), 1000), proven);
+        }
     }
 
     #[test]
