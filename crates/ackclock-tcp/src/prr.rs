@@ -72,6 +72,11 @@ impl Prr {
         self.window = in_flight.saturating_add(may);
     }
 
+    /// The window falls to this for want of use.
+    pub fn restart(&mut self, window: u32) {
+        self.window = window;
+    }
+
     /// Bytes leave the sender.
     pub fn on_sent(&mut self, bytes: u32) {
         self.out = self.out.saturating_add(self.whole(bytes));

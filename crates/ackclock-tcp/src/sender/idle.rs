@@ -23,12 +23,17 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// In whole segments, and the threshold is raised whatever the window (tcp_cwnd_restart).
+    /// In whole segments, and the threshold is raised whatever the window (tcp_cwnd_restart); but during a reduction, which goes
+    /// on to it, only what is left of the window falls (tcp_current_ssthresh).
     fn restart_as_linux(&mut self, idle: Span) {
-        let (mss, before) = (u32::from(self.mss), self.cc.window());
+        let (mss, before) = (u32::from(self.mss), self.window().cwnd);
         let halvings = (idle.as_nanos() - 1) / self.rtt.rto().as_nanos().max(1);
         let halved = (before / mss).checked_shr(halvings.min(32) as u32).unwrap_or(0) * mss;
-        self.cc.adopt(halved.max(self.initial_window.min(before)), self.threshold_of_use());
+        let window = halved.max(self.initial_window.min(before));
+        match &mut self.reduction {
+            Some(reduction) => reduction.restart(window),
+            None => self.cc.adopt(window, self.threshold_of_use()),
+        }
     }
 
     /// RFC 2861: what was not used for a timeout says nothing of the path.
