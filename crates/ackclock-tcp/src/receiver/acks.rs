@@ -25,7 +25,11 @@ impl Receiver {
             };
             if due > now {
                 // The timer runs from the first that it waits for.
-                let timer = if self.deadline == Time::NEVER { now + timeout } else { self.deadline };
+                let timer = match self.deadline {
+                    Time::NEVER if self.quick.is_used() => self.quick.wait(now),
+                    Time::NEVER => now + timeout,
+                    begun => begun,
+                };
                 self.deadline = due.min(timer);
                 return;
             }
@@ -79,7 +83,7 @@ impl Receiver {
     ) {
         self.acknowledged = self.next;
         self.unacknowledged = 0;
-        self.quick.on_ack();
+        self.quick.on_ack(now);
         self.merge.on_ack();
         self.deadline = Time::NEVER;
         self.offer(now);

@@ -16,7 +16,7 @@ pub enum AckPolicy {
     Delayed {
         /// Segments to an ACK.
         count: u32,
-        /// Longest delay of an ACK.
+        /// Longest delay of an ACK; with `quick` the least one, where segments come fast.
         timeout: Span,
         /// Segments that are acknowledged one by one (Linux: 16) at the beginning, after a silence and after data that had arrived
         /// before; with any, the other rules of Linux hold too: at once is acknowledged what lets a tuned window grow and what tells of

@@ -27,12 +27,13 @@ mod autotune;
 mod config;
 mod handshake;
 mod merge;
+mod patience;
 mod quick;
 mod reading;
 mod unread;
 mod window;
 
-use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Time};
+use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Span, Time};
 
 pub use self::config::{AckPolicy, Opening, ReceiverConfig, WindowPolicy};
 use self::merge::Merge;
@@ -114,7 +115,10 @@ impl Receiver {
             scale: config.scale(),
             window_field,
             unacknowledged: 0,
-            quick: Quick::new(if let AckPolicy::Delayed { quick, .. } = config.acks { quick } else { 0 }),
+            quick: match config.acks {
+                AckPolicy::Delayed { quick, timeout, .. } => Quick::new(quick, timeout),
+                AckPolicy::Every => Quick::new(0, Span::ZERO),
+            },
             merge: Merge::default(),
             echo: None,
             deadline: Time::NEVER,
@@ -317,7 +321,7 @@ fn clock(now: Time) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_core::{Span, SynOptions, Timestamps, scaled_window};
+    use ackclock_core::{SynOptions, Timestamps, scaled_window};
 
     use super::*;
     use crate::config::HeaderSize;
@@ -408,6 +412,21 @@ mod tests {
         let mut bench = Bench::new(ReceiverConfig { acks, ..ReceiverConfig::default() });
         let acks: Vec<_> = (0..7).map(|index| bench.data(ms(0), index).len()).collect();
         assert_eq!(acks, [1, 1, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_slow_link_is_acknowledged_by_twos_in_linux() {
+        let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 1 };
+        let mut bench = Bench::new(ReceiverConfig { acks, ..ReceiverConfig::default() });
+        assert_eq!(bench.data(ms(0), 0).len(), 1, "the first at once");
+        // Segments each 60 ms: the second waits in vain, and what follows waits for twice as long and the time between two.
+        assert!(bench.data(ms(60), 1).is_empty());
+        assert_eq!(bench.receiver.poll_timeout(), Some(ms(104)));
+        assert_eq!(bench.timeout(ms(104)).len(), 1);
+        assert!(bench.data(ms(120), 2).is_empty());
+        assert_eq!(bench.receiver.poll_timeout(), Some(ms(120 + 104)));
+        let acks: Vec<_> = (3..7).map(|index| bench.data(ms(u64::from(index) * 60), index).len()).collect();
+        assert_eq!(acks, [1, 0, 1, 0]);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 use ackclock_core::{Span, Time};
 
+use super::patience::Patience;
+
 /// Before the handshake was timed (RFC 6298 (2.1)).
 const FIRST_SILENCE: Span = Span::from_secs(1);
 /// Segments acknowledged one by one after a mark, or after a retransmission of a sender whose segments are marked.
@@ -22,31 +24,36 @@ pub(super) struct Quick {
     /// When data came last; never yet.
     last: Option<Time>,
     silence: Span,
+    /// How long the others wait.
+    patience: Patience,
 }
 
 impl Quick {
-    /// `most` segments at the beginning.
-    pub(super) fn new(most: u32) -> Self {
-        Self { most, left: most, last: None, silence: FIRST_SILENCE }
+    /// `most` segments at the beginning; the others wait for `least` at least.
+    pub(super) fn new(most: u32, least: Span) -> Self {
+        Self { most, left: most, last: None, silence: FIRST_SILENCE, patience: Patience::new(least) }
     }
 
     /// The handshake took `round_trip`: a first timeout after it lasts three times as long, or 200 ms longer.
     pub(super) fn on_handshake(&mut self, round_trip: Span) {
         self.silence = round_trip + (round_trip * 2).max(LEAST_VARIATION);
+        self.patience.on_handshake(round_trip);
     }
 
     /// Data comes.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time) {
         // What the handshake took does not count.
-        if self.last.replace(now).is_none_or(|last| now.since(last) > self.silence) {
-            self.left = self.most;
+        match self.last.replace(now).filter(|&last| now.since(last) <= self.silence) {
+            Some(last) => self.patience.on_data(last, now, self.silence),
+            None => self.left = self.most,
         }
     }
 
     /// The path marked a segment, or one came that it may not mark, a retransmission: the peer may have a small window.
     pub(super) fn on_congestion(&mut self) {
         self.left = self.left.max(CONGESTED.min(self.most));
+        self.patience.reset();
     }
 
     /// Whether there are any at all, which is whether acknowledgements are those of Linux.
@@ -58,6 +65,7 @@ impl Quick {
     /// It had all arrived before.
     pub(super) fn on_repeated(&mut self) {
         self.left = self.most;
+        self.patience.reset();
     }
 
     /// The window has grown, which the peer is to know at once. Linux sets the lowest bit of the count: the segment is
@@ -68,9 +76,20 @@ impl Quick {
         }
     }
 
+    /// One begins to wait at `now`; until when.
+    pub(super) fn wait(&mut self, now: Time) -> Time {
+        self.patience.wait(now)
+    }
+
     /// An acknowledgement is sent.
-    pub(super) fn on_ack(&mut self) {
-        self.left = self.left.saturating_sub(1);
+    pub(super) fn on_ack(&mut self, now: Time) {
+        self.patience.on_ack(now, self.silence);
+        if self.left > 0 {
+            self.left -= 1;
+            if self.left == 0 {
+                self.patience.reset();
+            }
+        }
     }
 
     /// Whether the next one is not to be delayed.
@@ -89,30 +108,30 @@ mod tests {
 
     #[test]
     fn it_begins_again_after_a_silence_and_after_what_had_arrived() {
-        let mut quick = Quick::new(2);
+        let mut quick = Quick::new(2, Span::from_millis(40));
         // 100 ms and 200 ms of variation
         quick.on_handshake(Span::from_millis(100));
         quick.on_data(ms(0));
-        (0..2).for_each(|_| quick.on_ack());
+        (0..2).for_each(|_| quick.on_ack(ms(0)));
         assert!(!quick.is_on());
         quick.on_data(ms(300));
         assert!(!quick.is_on());
         quick.on_data(ms(601));
         assert!(quick.is_on());
-        (0..2).for_each(|_| quick.on_ack());
+        (0..2).for_each(|_| quick.on_ack(ms(0)));
         quick.on_repeated();
         assert!(quick.is_on());
     }
 
     #[test]
     fn a_window_that_grows_is_told_at_once() {
-        let mut quick = Quick::new(2);
+        let mut quick = Quick::new(2, Span::from_millis(40));
         // The lowest bit is on whenever a segment that lets it grow is acknowledged.
         (0..4).for_each(|_| {
             quick.on_growth();
-            quick.on_ack();
+            quick.on_ack(ms(0));
         });
-        (0..2).for_each(|_| quick.on_ack());
+        (0..2).for_each(|_| quick.on_ack(ms(0)));
         assert!(!quick.is_on());
         quick.on_growth();
         assert!(quick.is_on());
@@ -120,28 +139,28 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_of_the_handshake_is_none_of_them() {
-        let mut quick = Quick::new(2);
-        quick.on_ack();
+        let mut quick = Quick::new(2, Span::from_millis(40));
+        quick.on_ack(ms(0));
         quick.on_data(ms(0));
-        quick.on_ack();
+        quick.on_ack(ms(0));
         assert!(quick.is_on());
     }
 
     #[test]
     fn congestion_asks_for_two_at_least() {
-        let mut quick = Quick::new(16);
+        let mut quick = Quick::new(16, Span::from_millis(40));
         quick.on_data(ms(0));
-        (0..15).for_each(|_| quick.on_ack());
+        (0..15).for_each(|_| quick.on_ack(ms(0)));
         quick.on_congestion();
-        quick.on_ack();
+        quick.on_ack(ms(0));
         assert!(quick.is_on());
-        quick.on_ack();
+        quick.on_ack(ms(0));
         assert!(!quick.is_on());
     }
 
     #[test]
     fn of_none_there_are_none() {
-        let mut quick = Quick::new(0);
+        let mut quick = Quick::new(0, Span::from_millis(40));
         quick.on_congestion();
         quick.on_data(ms(0));
         quick.on_data(ms(9000));

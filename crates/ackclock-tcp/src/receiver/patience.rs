@@ -1,0 +1,132 @@
+//! How long an acknowledgement waits for a second segment, in Linux.
+//!
+//! Forty milliseconds where segments come fast; about twice the time between two where they come slowly, and twice as long as it
+//! waited where none came (ATO: tcp_event_data_recv, tcp_delack_timer_handler), but no longer than the round trip of the handshake
+//! nor than 200 ms (tcp_send_delayed_ack). So a slow link is acknowledged by twos like a fast one. All of it counts in ticks of
+//! 250 Hz, and the timer expires at the next tick after it is due.
+
+use ackclock_core::{Span, Time};
+
+/// One tick.
+const TICK: Span = Span::from_millis(4);
+/// TCP_DELACK_MAX in ticks.
+const MOST: u64 = 50;
+
+/// What is known of the time between segments, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// TCP_ATO_MIN.
+    least: u64,
+    ato: u64,
+    /// The round trip of the handshake, or `MOST`.
+    bound: u64,
+    /// When the acknowledgement that waits is due.
+    due: Time,
+}
+
+/// The tick in which an instant lies.
+fn tick(time: Time) -> u64 {
+    time.as_nanos() / TICK.as_nanos()
+}
+
+fn ticks(span: Span) -> u64 {
+    span.as_nanos() / TICK.as_nanos()
+}
+
+impl Patience {
+    /// Nothing has come yet; never less than `least`.
+    pub(super) fn new(least: Span) -> Self {
+        let least = ticks(least);
+        Self { least, ato: least, bound: MOST, due: Time::NEVER }
+    }
+
+    /// The handshake took `round_trip`.
+    pub(super) fn on_handshake(&mut self, round_trip: Span) {
+        self.bound = ticks(round_trip).min(MOST);
+    }
+
+    /// A segment in order comes at `now`, after the one of `last`; the timeout would be `rto`.
+    pub(super) fn on_data(&mut self, last: Time, now: Time, rto: Span) {
+        let gap = tick(now) - tick(last);
+        if gap <= self.least / 2 {
+            self.ato = self.ato / 2 + self.least / 2;
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(ticks(rto));
+        }
+    }
+
+    /// Segments are to be acknowledged one by one, or are no longer.
+    pub(super) fn reset(&mut self) {
+        self.ato = self.least;
+    }
+
+    /// At `now` an acknowledgement begins to wait; until when.
+    pub(super) fn wait(&mut self, now: Time) -> Time {
+        let wait = if self.ato > self.least { self.ato.min(self.bound.max(self.least)) } else { self.ato };
+        self.due = Time::ZERO + TICK * (tick(now) + wait + 1);
+        self.due
+    }
+
+    /// One leaves at `now`; the timeout would be `rto`. Where it waited in vain the next waits twice as long.
+    pub(super) fn on_ack(&mut self, now: Time, rto: Span) {
+        if now >= self.due {
+            self.ato = (self.ato * 2).min(ticks(rto));
+        }
+        self.due = Time::NEVER;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTO: Span = Span::from_secs(1);
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    /// Milliseconds that one waits from zero on, less the tick.
+    fn wait(patience: &mut Patience) -> u64 {
+        patience.wait(Time::ZERO).as_nanos() / 1_000_000 - 4
+    }
+
+    fn patience() -> Patience {
+        Patience::new(Span::from_millis(40))
+    }
+
+    #[test]
+    fn it_is_about_twice_the_time_between_segments_that_come_slowly() {
+        let mut patience = patience();
+        let waits = [28, 28, 28, 20, 20, 5].map(|gap| {
+            patience.on_data(ms(0), ms(gap), RTO);
+            wait(&mut patience)
+        });
+        // In ticks 10 / 2 + 7, 12 / 2 + 7, 13 / 2 + 7; and five and less halve what is above five.
+        assert_eq!(waits, [48, 52, 52, 44, 40, 40]);
+    }
+
+    #[test]
+    fn it_doubles_where_none_came_and_is_bounded_by_the_round_trip() {
+        let mut patience = patience();
+        patience.on_handshake(Span::from_millis(150));
+        patience.on_data(ms(0), ms(60), RTO);
+        assert_eq!(wait(&mut patience), 40, "longer than it waits");
+        patience.on_ack(ms(44), RTO);
+        patience.on_data(ms(0), ms(60), RTO);
+        assert_eq!(wait(&mut patience), 100, "80 / 2 + 60");
+        patience.on_ack(ms(60), RTO);
+        assert_eq!(wait(&mut patience), 100, "a second segment came in time");
+        patience.on_ack(ms(104), RTO);
+        assert_eq!(wait(&mut patience), 148, "the round trip, not 200");
+        patience.reset();
+        assert_eq!(wait(&mut patience), 40);
+    }
+
+    #[test]
+    fn its_timer_expires_at_a_tick() {
+        let mut patience = patience();
+        assert_eq!(patience.wait(ms(3)), ms(44));
+        assert_eq!(patience.wait(ms(5)), ms(48));
+    }
+}
