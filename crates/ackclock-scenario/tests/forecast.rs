@@ -57,6 +57,17 @@ fn nearly_all_of_the_capacity_at_an_eighth_of_the_delay() {
     }
 }
 
+/// 10 Mbit/s that never change: what is expected of a round trip of 100 ms comes, and 10 ms and five packets wait beside it.
+#[test]
+fn where_the_link_is_even_little_waits() {
+    let steady =
+        DRIVING.replace("file = \"synthetic-evdo-driving.down\"", "rate = \"10Mbit/s\"\ndelay = \"20ms\"");
+    let steady = steady.replace("kind = \"trace\"", "kind = \"constant\"");
+    let result = with(&steady, &["edge.regulator=forecast", "path.delay=40ms", "duration=60s"]);
+    let half = result.bottleneck.queue_ms.p50.unwrap();
+    assert!(used(&result) > 0.97 && half < 25.0, "{} at {half} ms", used(&result));
+}
+
 #[test]
 fn window_updates_take_a_twentieth_of_the_acks_at_most() {
     for reserve in [0, 6] {

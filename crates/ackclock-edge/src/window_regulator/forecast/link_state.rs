@@ -2,9 +2,8 @@
 //!
 //! The rate is measured over several windows of time, as bytes served while there was something to serve, and the largest
 //! counts: a long window is right where the rate fades for a second at a time, a short one where it changes within 100 ms.
-//! Time in which the link stood idle although a source had data raises a gain, and what it serves lowers it, by
-//! stochastic approximation: in the long run the link is idle for the chosen share of the time. Nothing is learnt before
-//! the rate is known, and the first steps are the largest.
+//! What is expected is that rate times a gain (`gain.rs`), which learns from how much more than its rate the link serves within a
+//! horizon, and from time in which it stood idle although a source had data. Nothing is learnt before the rate is known.
 //!
 //! It is told what was served and what was idle, and nothing else. Beside the queue that is read from departures; where the
 //! queue is somebody else's, from acknowledgements.
@@ -13,6 +12,7 @@ use std::collections::VecDeque;
 
 use ackclock_core::{Span, Time};
 
+use super::gain::{FIRST_GAIN, Gain};
 use super::usual::Usual;
 
 /// Instants for which `served` and `idle` are remembered are so far apart.
@@ -24,28 +24,18 @@ const LEAST_BUSY: f64 = 0.2;
 /// Before the rate is known, so many times what it seems to serve is expected: a source in its slow start doubles what it has
 /// outstanding in a round trip.
 const DOUBLED: f64 = 2.0;
-/// The gain before anything is learnt, and between what it stays.
-const FIRST_GAIN: f64 = 1.75;
-const GAINS: [f64; 2] = [0.25, 4.0];
-/// The gain of a flow that yields to a young one is at most this: what waits for it the young one waits for too.
-const YIELDING: f64 = 1.25;
-/// The steps of the gain are `1 + HASTE / (SETTLING + t)` times as large after `t` of service, all in seconds: larger for a
-/// minute, but not so large that the first pauses decide.
-const HASTE: f64 = 30.0;
-const SETTLING: f64 = 6.0;
+/// A horizon counts if the link was busy for more than this share of it, and for so long at most beside what came before.
+const HALF: f64 = 0.5;
+const LONG: Span = Span::from_millis(100);
 /// A pause that teaches is at most this much longer than a round trip: what lasts longer is the source's.
 const SLACK: Span = Span::from_millis(40);
 
 /// What one link did lately, seen from all flows that share it.
 #[derive(Debug)]
 pub(super) struct LinkState {
-    /// Share of the time for which the link may be idle.
-    idle_share: f64,
-    /// How fast the gain follows, per second.
-    learning: f64,
-    gain: f64,
-    /// Seconds of service that the gain has learnt from.
-    taught: f64,
+    gain: Gain,
+    /// What was last forecast reached so far.
+    horizon: Span,
     /// Bytes of payload served, and seconds idle, since the beginning.
     served: f64,
     idle: f64,
@@ -58,21 +48,21 @@ pub(super) struct LinkState {
     usual: Usual,
 }
 
-/// What had been served, and how long the link had been idle, by an instant.
+/// What had been served, how long the link had been idle, and its rate, by an instant.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     at: Time,
     served: f64,
     idle: f64,
+    /// What the rate was, bytes a second.
+    rate: f64,
 }
 
 impl LinkState {
     pub(super) fn new(idle_share: f64, learning: f64) -> Self {
         Self {
-            idle_share,
-            learning,
-            gain: FIRST_GAIN,
-            taught: 0.0,
+            gain: Gain::new(idle_share, learning),
+            horizon: Span::ZERO,
             served: 0.0,
             idle: 0.0,
             idle_since: None,
@@ -89,9 +79,7 @@ impl LinkState {
         self.served += bytes;
         self.measure(now);
         if self.rate > 0.0 {
-            let seconds = bytes / self.rate;
-            self.taught += seconds;
-            self.learn(-self.idle_share * seconds);
+            self.gain.on_served(bytes / self.rate, self.is_known());
         }
     }
 
@@ -118,9 +106,12 @@ impl LinkState {
         self.measure(now);
     }
 
-    /// It need not have: the source would have sent more, where all that is sent takes `round_trip` to call forth more.
-    pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span) {
-        self.learn((1.0 - self.idle_share) * pause.min(round_trip + SLACK).as_secs_f64());
+    /// It need not have: the source would have sent more, where all that is sent takes `round_trip` to call forth more. The pause
+    /// was `seen`, or is guessed.
+    pub(super) fn on_missed(&mut self, pause: Span, round_trip: Span, seen: bool) {
+        if self.is_known() {
+            self.gain.on_missed(pause.min(round_trip + SLACK).as_secs_f64(), seen);
+        }
     }
 
     /// Bytes of payload that it is expected to serve within `horizon`, from the telling of a window to its effect, for a flow that
@@ -131,7 +122,8 @@ impl LinkState {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);
         }
-        let gain = if yields { self.gain.min(YIELDING) } else { self.gain };
+        self.horizon = horizon;
+        let gain = self.gain.of(yields);
         let more = (gain - FIRST_GAIN).max(0.0);
         gain * self.served_in(now, horizon) + more * self.served_in(now, air)
     }
@@ -152,15 +144,7 @@ impl LinkState {
     /// Whether the rate is known: it served for as long as the longest window.
     pub(super) fn is_known(&self) -> bool {
         let [.., longest] = WINDOWS;
-        self.taught >= longest.as_secs_f64()
-    }
-
-    fn learn(&mut self, seconds: f64) {
-        if !self.is_known() {
-            return;
-        }
-        let step = self.learning * (1.0 + HASTE / (SETTLING + self.taught));
-        self.gain = (self.gain + step * seconds).clamp(GAINS[0], GAINS[1]);
+        self.gain.taught() >= longest.as_secs_f64()
     }
 
     /// Works out the rate, at most once in a grain.
@@ -168,18 +152,40 @@ impl LinkState {
         if self.past.back().is_some_and(|last| now.since(last.at) < GRAIN) {
             return;
         }
-        let row = Row { at: now, served: self.served, idle: self.idle_at(now) };
+        let mut row = Row { at: now, served: self.served, idle: self.idle_at(now), rate: 0.0 };
         if let Some(last) = self.past.back() {
             self.usual
                 .note(row.served - last.served, now.since(last.at).as_secs_f64() - (row.idle - last.idle));
         }
-        self.past.push_back(row);
+        self.compare(&row);
         let [.., longest] = WINDOWS;
         while self.past.get(1).is_some_and(|row| now.since(row.at) >= longest) {
             self.past.pop_front();
         }
         self.rate = WINDOWS.into_iter().fold(0.0, |rate, window| rate.max(self.rate_over(now, window)));
         self.rated = now;
+        row.rate = self.rate;
+        self.past.push_back(row);
+    }
+
+    /// Compares what it served in the horizon that ends with `row` with the rate when that began. If it was idle for half of the
+    /// time that says nothing.
+    fn compare(&mut self, row: &Row) {
+        let (Some(first), Some(last)) = (self.row_before(row.at, self.horizon), self.past.back()) else {
+            return;
+        };
+        let length = row.at.since(first.at).as_secs_f64();
+        let busy = length - (row.idle - first.idle);
+        if self.is_known() && first.rate > 0.0 && busy > HALF * length {
+            let times = (row.served - first.served) / busy / first.rate;
+            self.gain.on_horizon(times, row.at.since(last.at).min(LONG).as_secs_f64());
+        }
+    }
+
+    /// The last row that is so old at `now`, or the oldest.
+    fn row_before(&self, now: Time, span: Span) -> Option<&Row> {
+        let at = self.past.partition_point(|row| now.since(row.at) >= span).saturating_sub(1);
+        self.past.get(at)
     }
 
     /// Seconds idle since the beginning. A pause that goes on is no time of the link either.
@@ -189,9 +195,7 @@ impl LinkState {
 
     /// Bytes a second of busy time over the last `window`, or since the beginning.
     fn rate_over(&self, now: Time, window: Span) -> f64 {
-        // The last row that is as old, or the oldest.
-        let at = self.past.partition_point(|row| now.since(row.at) >= window).saturating_sub(1);
-        let Some(row) = self.past.get(at) else { return 0.0 };
+        let Some(row) = self.row_before(now, window) else { return 0.0 };
         let length = now.since(row.at).max(window / 2).as_secs_f64();
         let busy = now.since(row.at).as_secs_f64() - (self.idle_at(now) - row.idle);
         (self.served - row.served) / busy.max(LEAST_BUSY * length)
@@ -257,36 +261,15 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_raises_the_gain_and_service_lowers_it() {
-        let mut link = LinkState::new(0.01, 0.5);
-        serve(&mut link, 0, 2000, 10);
-        // Two seconds of service: steps of 0.5 (1 + 30 / (6 + t)).
-        let step = |link: &LinkState| 0.5 * (1.0 + HASTE / (SETTLING + link.taught));
-        assert!((link.taught - 2.0).abs() < 0.1, "{}", link.taught);
-        // At 100 000 bytes a second 1000 bytes are 10 ms, of which 1 % count.
-        let before = link.gain;
-        link.on_served(at(2010), 1000);
-        assert!((before - link.gain - step(&link) * 0.01 * 0.01).abs() < 1e-9);
-        // 99 % of 20 ms; of a pause of a minute 2 + 40 ms count.
-        let before = link.gain;
-        link.on_missed(Span::from_millis(20), Span::from_millis(2));
-        assert!((link.gain - before - step(&link) * 0.99 * 0.02).abs() < 1e-9);
-        let before = link.gain;
-        link.on_missed(Span::from_secs(60), Span::from_millis(2));
-        assert!((link.gain - before - step(&link) * 0.99 * 0.042).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_link_that_is_idle_for_the_chosen_share_keeps_its_gain() {
-        let mut link = LinkState::new(0.01, 0.5);
-        serve(&mut link, 0, 2000, 10);
-        let before = link.gain;
-        // 99 packets of 10 ms, and 10 ms idle; the steps shrink by a quarter meanwhile.
-        serve(&mut link, 2000, 2990, 10);
-        link.on_idle(at(3000), Span::from_millis(10));
-        link.on_missed(Span::from_millis(10), Span::from_millis(100));
-        let one = 0.5 * (1.0 + HASTE / 8.0) * 0.01;
-        assert!((link.gain - before).abs() < one / 2.0, "{} after {before}", link.gain);
+    fn what_a_pause_teaches_is_no_longer_than_a_round_trip_and_40_ms() {
+        let taught = |pause: Span| {
+            let mut link = LinkState::new(0.01, 0.5);
+            serve(&mut link, 0, 2000, 10);
+            link.on_missed(pause, Span::from_millis(2), true);
+            link.gain.of(false)
+        };
+        assert!(taught(Span::from_millis(20)) < taught(Span::from_millis(42)));
+        assert_eq!(taught(Span::from_secs(60)), taught(Span::from_millis(42)));
     }
 
     #[test]
@@ -294,8 +277,8 @@ mod tests {
         let mut link = LinkState::new(0.01, 0.5);
         serve(&mut link, 0, 500, 10);
         link.on_idle(at(520), Span::from_millis(20));
-        link.on_missed(Span::from_millis(20), Span::from_millis(100));
-        assert_eq!(link.gain, FIRST_GAIN);
+        link.on_missed(Span::from_millis(20), Span::from_millis(100), true);
+        assert_eq!(link.gain.of(false), FIRST_GAIN);
     }
 
     #[test]
@@ -305,30 +288,60 @@ mod tests {
         serve(&mut link, 0, 500, 10);
         assert_eq!(link.forecast(at(500), horizon, air, false), 2.0 * 10_000.0);
         serve(&mut link, 500, 1500, 10);
-        assert_eq!(link.forecast(at(1500), horizon, air, false), link.gain * 1000.0);
+        assert_eq!(link.forecast(at(1500), horizon, air, false), link.gain.of(false) * 1000.0);
     }
 
     #[test]
     fn the_air_counts_where_the_horizon_was_too_short() {
         let mut link = LinkState::new(0.01, 0.5);
         serve(&mut link, 0, 2000, 10);
-        let air = Span::from_millis(100);
-        link.gain = 1.0;
-        assert_eq!(link.forecast(at(2000), Span::from_millis(10), air, false), 1000.0);
-        // 2.75 times 10 ms, and once 100 ms.
-        link.gain = FIRST_GAIN + 1.0;
-        assert_eq!(link.forecast(at(2000), Span::from_millis(10), air, false), 12_750.0);
+        let (horizon, air) = (Span::from_millis(10), Span::from_millis(100));
+        let low = link.gain.of(false);
+        assert!(low < FIRST_GAIN);
+        assert_eq!(link.forecast(at(2000), horizon, air, false), low * 1000.0);
+        link.gain.on_missed(0.5, true);
+        let high = link.gain.of(false);
+        assert!(high > FIRST_GAIN + 0.5);
+        let more = high - FIRST_GAIN;
+        assert!(
+            (link.forecast(at(2000), horizon, air, false) - high * 1000.0 - more * 10_000.0).abs() < 1e-6
+        );
     }
 
     #[test]
-    fn a_flow_that_yields_has_little_gain() {
+    fn a_link_that_serves_evenly_needs_little_gain_and_one_that_jumps_much() {
+        let horizon = Span::from_millis(100);
+        let gain = |jumps: bool| {
+            let mut link = LinkState::new(0.0001, 0.5);
+            for tenth in 0..400 {
+                // Ten packets in each tenth of a second, or thirty in each fifth of them.
+                let millis = if !jumps {
+                    10
+                } else if tenth % 5 == 4 {
+                    3
+                } else {
+                    20
+                };
+                serve(&mut link, 100 * tenth, 100 * (tenth + 1), millis);
+                link.forecast(at(100 * (tenth + 1)), horizon, Span::ZERO, false);
+            }
+            link.gain.of(false)
+        };
+        assert!(gain(false) < 1.2, "{}", gain(false));
+        assert!(gain(true) > 1.7, "{}", gain(true));
+    }
+
+    #[test]
+    fn a_horizon_in_which_the_link_was_idle_for_half_of_the_time_says_nothing() {
         let mut link = LinkState::new(0.01, 0.5);
         serve(&mut link, 0, 2000, 10);
-        let mut forecast = |gain: f64| {
-            link.gain = gain;
-            link.forecast(at(2000), Span::from_millis(10), Span::ZERO, true)
-        };
-        assert_eq!((forecast(1.0), forecast(3.0)), (1000.0, 1250.0));
+        link.forecast(at(2000), Span::from_millis(100), Span::ZERO, false);
+        let before = link.gain.of(false);
+        link.on_idle(at(2100), Span::from_millis(100));
+        link.on_idle(at(2200), Span::from_millis(100));
+        assert_eq!(link.gain.of(false), before);
+        serve(&mut link, 2200, 2300, 10);
+        assert_ne!(link.gain.of(false), before);
     }
 
     #[test]

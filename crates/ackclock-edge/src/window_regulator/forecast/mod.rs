@@ -9,9 +9,9 @@
 //! is what the link is expected to serve until the answer to that edge comes, shared by the flows that send:
 //! `B = (g r (W + delay) + packets cbrt(flows)) / flows`, but that flows which have sent little go before the others (`shares.rs`).
 //! `r` is the largest of the rates over several windows of time (`link_state.rs`),
-//! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` rises with time in which the
-//! link stood idle and falls with what it served, so that in the long run it is idle for the share `idle` of the time: more
-//! of that costs goodput, less costs delay. Where it rises, part of the time that ACKs take over the air (`air.rs`) is added
+//! `W` is measured from an edge told to the data that it called forth (`../source.rs`). The gain `g` (`gain.rs`) is the larger the
+//! more the link's rate jumps within a round trip, rises with time in which the link stood idle and falls with what it served, so
+//! that in the long run it is idle for the share `idle` of the time: more of that costs goodput, less costs delay. Where it rises, part of the time that ACKs take over the air (`air.rs`) is added
 //! to `W`: after a burst nothing is told until they come. An edge that no ACK carries stays untold for a while; by what is
 //! untold in the mean, `B` is more.
 //!
@@ -49,6 +49,7 @@
 
 mod air;
 mod flow;
+mod gain;
 mod letting_go;
 mod link_state;
 mod pace;
@@ -294,7 +295,7 @@ impl Shared {
         } else if let Some(pause) = self.link.on_filled(now)
             && now.since(self.ruled) <= RULED
         {
-            self.link.on_missed(pause, flow.round_trip());
+            self.link.on_missed(pause, flow.round_trip(), true);
         }
     }
 }
@@ -341,7 +342,7 @@ impl Regulator for Forecast {
             let seen = shared.seen(now);
             shared.link.on_idle(seen, idle);
             if called {
-                shared.link.on_missed(idle, horizon);
+                shared.link.on_missed(idle, horizon, false);
             }
             shared.link.on_served(seen, bytes as u32);
         });
