@@ -10,18 +10,18 @@ use ackclock_core::{Span, Time};
 /// One tick.
 const TICK: Span = Span::from_millis(4);
 /// TCP_DELACK_MAX in ticks.
-const MOST: u64 = 50;
+const MOST: u16 = 50;
 
-/// What is known of the time between segments, in ticks.
+/// What is known of the time between segments, in ticks. Every segment touches it, and so it is small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// TCP_ATO_MIN.
-    least: u64,
-    ato: u64,
-    /// The round trip of the handshake, or `MOST`.
-    bound: u64,
     /// When the acknowledgement that waits is due.
     due: Time,
+    /// TCP_ATO_MIN.
+    least: u16,
+    ato: u16,
+    /// The round trip of the handshake, or `MOST`.
+    bound: u16,
 }
 
 /// The tick in which an instant lies.
@@ -29,15 +29,15 @@ fn tick(time: Time) -> u64 {
     time.as_nanos() / TICK.as_nanos()
 }
 
-fn ticks(span: Span) -> u64 {
-    span.as_nanos() / TICK.as_nanos()
+fn ticks(span: Span) -> u16 {
+    u16::try_from(span.as_nanos() / TICK.as_nanos()).unwrap_or(u16::MAX)
 }
 
 impl Patience {
     /// Nothing has come yet; never less than `least`.
     pub(super) fn new(least: Span) -> Self {
         let least = ticks(least);
-        Self { least, ato: least, bound: MOST, due: Time::NEVER }
+        Self { due: Time::NEVER, least, ato: least, bound: MOST }
     }
 
     /// The handshake took `round_trip`.
@@ -46,12 +46,17 @@ impl Patience {
     }
 
     /// A segment in order comes at `now`, after the one of `last`; the timeout would be `rto`.
+    #[inline]
     pub(super) fn on_data(&mut self, last: Time, now: Time, rto: Span) {
+        if self.ato == self.least && now.since(last) < TICK * u64::from(self.least / 2) {
+            // The usual case: whatever the ticks, it stays.
+            return;
+        }
         let gap = tick(now) - tick(last);
-        if gap <= self.least / 2 {
+        if gap <= u64::from(self.least / 2) {
             self.ato = self.ato / 2 + self.least / 2;
-        } else if gap < self.ato {
-            self.ato = (self.ato / 2 + gap).min(ticks(rto));
+        } else if gap < u64::from(self.ato) {
+            self.ato = (self.ato / 2 + gap as u16).min(ticks(rto));
         }
     }
 
@@ -61,16 +66,18 @@ impl Patience {
     }
 
     /// At `now` an acknowledgement begins to wait; until when.
+    #[inline]
     pub(super) fn wait(&mut self, now: Time) -> Time {
         let wait = if self.ato > self.least { self.ato.min(self.bound.max(self.least)) } else { self.ato };
-        self.due = Time::ZERO + TICK * (tick(now) + wait + 1);
+        self.due = Time::ZERO + TICK * (tick(now) + u64::from(wait) + 1);
         self.due
     }
 
     /// One leaves at `now`; the timeout would be `rto`. Where it waited in vain the next waits twice as long.
+    #[inline]
     pub(super) fn on_ack(&mut self, now: Time, rto: Span) {
         if now >= self.due {
-            self.ato = (self.ato * 2).min(ticks(rto));
+            self.ato = self.ato.saturating_mul(2).min(ticks(rto));
         }
         self.due = Time::NEVER;
     }

@@ -21,8 +21,8 @@ pub(super) struct Quick {
     /// How many begin with each occasion; none where acknowledgements are not delayed.
     most: u32,
     left: u32,
-    /// When data came last; never yet.
-    last: Option<Time>,
+    /// When data came last; [`Time::NEVER`] before.
+    last: Time,
     silence: Span,
     /// How long the others wait.
     patience: Patience,
@@ -31,7 +31,7 @@ pub(super) struct Quick {
 impl Quick {
     /// `most` segments at the beginning; the others wait for `least` at least.
     pub(super) fn new(most: u32, least: Span) -> Self {
-        Self { most, left: most, last: None, silence: FIRST_SILENCE, patience: Patience::new(least) }
+        Self { most, left: most, last: Time::NEVER, silence: FIRST_SILENCE, patience: Patience::new(least) }
     }
 
     /// The handshake took `round_trip`: a first timeout after it lasts three times as long, or 200 ms longer.
@@ -44,9 +44,11 @@ impl Quick {
     #[inline]
     pub(super) fn on_data(&mut self, now: Time) {
         // What the handshake took does not count.
-        match self.last.replace(now).filter(|&last| now.since(last) <= self.silence) {
-            Some(last) => self.patience.on_data(last, now, self.silence),
-            None => self.left = self.most,
+        let last = std::mem::replace(&mut self.last, now);
+        if last == Time::NEVER || now.since(last) > self.silence {
+            self.left = self.most;
+        } else {
+            self.patience.on_data(last, now, self.silence);
         }
     }
 
@@ -77,11 +79,13 @@ impl Quick {
     }
 
     /// One begins to wait at `now`; until when.
+    #[inline]
     pub(super) fn wait(&mut self, now: Time) -> Time {
         self.patience.wait(now)
     }
 
     /// An acknowledgement is sent.
+    #[inline]
     pub(super) fn on_ack(&mut self, now: Time) {
         self.patience.on_ack(now, self.silence);
         if self.left > 0 {
