@@ -24,7 +24,7 @@ const YIELDING: f64 = 1.25;
 /// large that the first pauses decide.
 const HASTE: f64 = 30.0;
 const SETTLING: f64 = 6.0;
-/// Where the link is even, steps up are so many times larger.
+/// Where the link is even, steps up are larger by so many times themselves.
 const EVEN: f64 = 3.0;
 
 /// The gain of one link.
@@ -36,7 +36,7 @@ pub(super) struct Gain {
     learning: f64,
     learnt: f64,
     roughness: f64,
-    /// The mean square that is the root of, and the seconds behind it.
+    /// The mean square that it is the root of, and the seconds behind that.
     square: f64,
     weight: f64,
     /// Seconds of service that it has learnt from.
