@@ -26,7 +26,7 @@ mod runs;
 
 use ackclock_core::{SackBlock, Seq, Time};
 
-pub use self::latest::{Arrivals, Latest, Repeats};
+pub use self::latest::{Arrivals, Latest, Sendings};
 use crate::sent::{Index, Marks, Record, Sent};
 
 /// Duplicate acknowledgements, or discontiguous SACKed runs, that make a loss (RFC 6675 section 2).

@@ -33,7 +33,7 @@ impl Latest {
 
 /// What tells of a segment that was sent more than once whether it arrived as it was sent last.
 #[derive(Clone, Copy, Debug)]
-pub struct Repeats {
+pub struct Sendings {
     /// When the acknowledgement came.
     pub now: Time,
     /// Smallest round-trip time so far: what was sent since had no time to be answered.
@@ -44,7 +44,7 @@ pub struct Repeats {
     pub tick: Span,
 }
 
-impl Repeats {
+impl Sendings {
     /// Whether a segment that is SACKed arrived as it was sent last. What comes behind a gap is answered with an older echo.
     fn arrived(&self, record: &Record) -> bool {
         !record.marks.has(Marks::REPEATED) || self.now.since(record.sent_at) >= self.min_rtt
@@ -83,21 +83,21 @@ impl Arrivals {
     }
 
     /// The left edge passed one more.
-    pub fn pass(&mut self, record: &Record, repeats: &Repeats) {
+    pub fn pass(&mut self, record: &Record, sendings: &Sendings) {
         self.passed_repeated |= record.marks.has(Marks::REPEATED);
         self.note(record);
-        if repeats.passed(record) {
+        if sendings.passed(record) {
             self.passed = Some(Latest::of(record));
             self.latest = Some(Latest::later_of(self.latest, Latest::of(record)));
         }
     }
 
     /// One more is SACKed.
-    pub fn sack(&mut self, record: &Record, repeats: &Repeats) {
+    pub fn sack(&mut self, record: &Record, sendings: &Sendings) {
         let end = record.end();
         self.highest_sacked = Some(self.highest_sacked.map_or(end, |highest| highest.max(end)));
         self.note(record);
-        if repeats.arrived(record) {
+        if sendings.arrived(record) {
             self.sacked = Some(Latest::of(record));
             self.latest = Some(Latest::later_of(self.latest, Latest::of(record)));
         }

@@ -7,7 +7,7 @@ use crate::cc::{AckSample, Phase, RenewControl};
 use crate::config::{Growth, Switch};
 use crate::prr::Delivery;
 use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
-use crate::scoreboard::{Acked, Arrivals, Repeats};
+use crate::scoreboard::{Acked, Arrivals, Sendings};
 use crate::stack::Stack;
 
 /// What one acknowledgement brought.
@@ -86,10 +86,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             if self.config.stack == Stack::Linux {
                 oldest = self.board.oldest_told(seg.ack);
             }
-            let (arrivals, repeats) = (&mut outcome.arrivals, self.repeats(now, seg));
+            let (arrivals, sendings) = (&mut outcome.arrivals, self.sendings(now, seg));
             outcome.acked = self.board.acknowledge(seg.ack, |record| {
                 if R::FOLLOWS_ARRIVALS {
-                    arrivals.pass(record, &repeats);
+                    arrivals.pass(record, &sendings);
                 }
             });
         }
@@ -113,7 +113,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// What is SACKed; when the newest of it was sent.
     fn read_sack(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) -> Option<Time> {
         let mut newest = None;
-        let sendings = self.repeats(now, seg);
+        let sendings = self.sendings(now, seg);
         for (position, &block) in seg.sack().iter().enumerate() {
             // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
             let repeats = position == 0
@@ -277,10 +277,10 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// What tells of segments that were sent more than once which sending an acknowledgement answers.
     #[inline(always)]
-    fn repeats(&self, now: Time, seg: &Segment) -> Repeats {
+    fn sendings(&self, now: Time, seg: &Segment) -> Sendings {
         let echoed = seg.timestamps().filter(|_| self.timestamps == Switch::On);
         let min_rtt = self.rtt.min_rtt().unwrap_or(Span::ZERO);
-        Repeats { now, min_rtt, echo: echoed.map(|stamps| stamps.echo), tick: self.stamps.tick }
+        Sendings { now, min_rtt, echo: echoed.map(|stamps| stamps.echo), tick: self.stamps.tick }
     }
 
     /// Where what was sent before the left edge went out again is SACKed, Linux restarts the timer: nothing tells of the edge yet.

@@ -11,7 +11,7 @@
 const FIRST: f64 = 1.0;
 const ROUGH: f64 = 0.6;
 const GUESSED: f64 = 2.0;
-/// Of the roughness counts so much.
+/// The gain has this many times the roughness.
 const SHARE: f64 = 1.25;
 /// Seconds of service for which the roughness remembers.
 const MEMORY: f64 = 20.0;
@@ -24,7 +24,7 @@ const YIELDING: f64 = 1.25;
 /// large that the first pauses decide.
 const HASTE: f64 = 30.0;
 const SETTLING: f64 = 6.0;
-/// Where the link is even, steps up are larger by so many times themselves.
+/// Over a perfectly even link a step up is `1 + EVEN` times as large.
 const EVEN: f64 = 3.0;
 
 /// The gain of one link.

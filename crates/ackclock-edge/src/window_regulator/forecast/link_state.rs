@@ -24,8 +24,9 @@ const LEAST_BUSY: f64 = 0.2;
 /// Before the rate is known, so many times what it seems to serve is expected: a source in its slow start doubles what it has
 /// outstanding in a round trip.
 const DOUBLED: f64 = 2.0;
-/// A horizon counts if the link was busy for more than this share of it, and for so long at most beside what came before.
+/// A horizon counts where the link was busy for more than this share of it.
 const HALF: f64 = 0.5;
+/// A horizon weighs as much as the time since the one before, but no more than this.
 const LONG: Span = Span::from_millis(100);
 /// A pause that teaches is at most this much longer than a round trip: what lasts longer is the source's.
 const SLACK: Span = Span::from_millis(40);
@@ -34,7 +35,7 @@ const SLACK: Span = Span::from_millis(40);
 #[derive(Debug)]
 pub(super) struct LinkState {
     gain: Gain,
-    /// What was last forecast reached so far.
+    /// How far ahead the last forecast reached.
     horizon: Span,
     /// Bytes of payload served, and seconds idle, since the beginning.
     served: f64,
