@@ -1,6 +1,6 @@
 //! How many times what a link serves at its rate is expected of it.
 //!
-//! `gain = learnt + 1.25 roughness`. The roughness is the root of the mean square by which the link, within a horizon, served more
+//! `gain = learnt + roughness`. The roughness is the root of the mean square by which the link, within a horizon, served more
 //! than at the rate known when that began, as a share of it: a link that serves evenly needs no more in its queue than is
 //! expected of it, one whose rate jumps needs room for that. What is learnt, 1 at first, makes up for what that says too much or
 //! too little: time in which the link stood idle although a source had data raises it, and what it serves lowers it, by
@@ -9,14 +9,12 @@
 
 /// What is learnt, before anything is, and how rough a link is thought to be then; with the weight of so many seconds.
 const FIRST: f64 = 1.0;
-const ROUGH: f64 = 0.6;
+const ROUGH: f64 = 0.75;
 const GUESSED: f64 = 2.0;
-/// The gain has this many times the roughness.
-const SHARE: f64 = 1.25;
 /// Seconds of service for which the roughness remembers.
 const MEMORY: f64 = 20.0;
 /// The gain before anything is learnt, and between what it stays.
-pub(super) const FIRST_GAIN: f64 = FIRST + SHARE * ROUGH;
+pub(super) const FIRST_GAIN: f64 = FIRST + ROUGH;
 const GAINS: [f64; 2] = [0.25, 4.0];
 /// The gain of a flow that yields to a young one is at most this: what waits for it the young one waits for too.
 const YIELDING: f64 = 1.25;
@@ -58,7 +56,7 @@ impl Gain {
 
     /// Of a flow that `yields` to others or does not.
     pub(super) fn of(&self, yields: bool) -> f64 {
-        let gain = (self.learnt + SHARE * self.roughness).clamp(GAINS[0], GAINS[1]);
+        let gain = (self.learnt + self.roughness).clamp(GAINS[0], GAINS[1]);
         if yields { gain.min(YIELDING) } else { gain }
     }
 
@@ -94,8 +92,8 @@ impl Gain {
 
     fn learn(&mut self, seconds: f64) {
         let step = self.learning * (1.0 + HASTE / (SETTLING + self.taught));
-        let rough = SHARE * self.roughness;
-        self.learnt = (self.learnt + step * seconds).clamp(GAINS[0] - rough, GAINS[1] - rough);
+        let [least, most] = GAINS.map(|gain| gain - self.roughness);
+        self.learnt = (self.learnt + step * seconds).clamp(least, most);
     }
 }
 
@@ -150,12 +148,12 @@ mod tests {
     #[test]
     fn the_roughness_is_the_root_of_the_mean_square_of_what_was_more() {
         let mut gain = taught(2.0);
-        // A guess of 0.6 for two seconds; twenty are remembered. Half as much again in one second of two, and less in the other.
+        // A guess of 0.75 for two seconds; twenty are remembered. Half as much again in one second of two, and less in the other.
         for _ in 0..2000 {
             gain.on_horizon(1.5, 0.1);
             gain.on_horizon(0.2, 0.1);
         }
-        let expected = 1.0 + 1.25 * (0.5_f64 * 0.5 * 0.5).sqrt();
+        let expected = 1.0 + (0.5_f64 * 0.5 * 0.5).sqrt();
         assert!((gain.of(false) - expected).abs() < 0.01, "{}", gain.of(false));
         // Even.
         for _ in 0..2000 {

@@ -35,6 +35,8 @@ const LEASH: f64 = 6.0;
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     paced: bool,
+    /// Its share is so small that it shows no pace, and gets no leash.
+    cramped: bool,
     /// New packets of late, those that were the fourth of a burst, and those that filled the window or a congestion window.
     packets: f64,
     bursts: f64,
@@ -47,21 +49,21 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Whether the source paces what it sends.
+    /// Whether the source paces what it sends, and has room for that.
     pub(super) const fn is_paced(&self) -> bool {
-        self.paced
+        self.paced && !self.cramped
     }
 
     /// How many times its share the source may have outstanding.
     pub(super) fn leash(&self) -> f64 {
-        if self.paced { LEASH } else { 1.0 }
+        if self.is_paced() { LEASH } else { 1.0 }
     }
 
     /// A new packet comes of a source whose share is so many packets, and fills what it may send or does not. The link takes
     /// `time` for one.
     pub(super) fn on_packet(&mut self, now: Time, share: f64, time: f64, filling: Filling) {
-        if share < ROOM {
-            self.paced = false;
+        self.cramped = share < ROOM;
+        if self.cramped {
             return;
         }
         let close = self.last.replace(now).is_some_and(|last| now.since(last).as_secs_f64() < CLOSE * time);
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_of_a_few_packets_shows_no_pace() {
+    fn a_source_of_a_few_packets_shows_no_pace_and_its_verdict_waits() {
         let mut pace = Pace::default();
         let mut now = sends(&mut pace, 0, 1000, &[10], 2);
         assert!(pace.is_paced());
@@ -187,6 +189,9 @@ mod tests {
             pace.on_packet(Time::from_nanos(now * 1_000_000), 5.4, 0.01, filling);
         }
         assert!(!pace.is_paced());
+        let filling = Filling { window: false, outstanding: None };
+        pace.on_packet(Time::from_nanos((now + 10) * 1_000_000), 10.0, 0.01, filling);
+        assert!(pace.is_paced(), "what it showed before");
     }
 
     #[test]
