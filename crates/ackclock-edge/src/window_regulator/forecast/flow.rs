@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use ackclock_core::{Flags, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView};
 
+use budget::Look;
+
 use super::air::Air;
 use super::letting_go::LettingGo;
 use super::pace::Pace;
@@ -222,54 +224,64 @@ impl Flow {
         self.repair.on_ack(&ack, kind, self.source.highest());
         let plain = kind == AckKind::Advance && ack.is_pure_ack() && ack.sack().is_empty();
         let may_wait = plain && self.passed.is_some() && self.advertiser.law.applies(&ack);
-        if may_wait && (self.takes_turns(now, shared) || self.reserve(now, shared) > 0) {
+        let look = self.look(now, shared);
+        if may_wait && (self.takes_turns(&look, shared) || self.reserve(&look, shared) > 0) {
             self.held.push_back(ack);
         } else {
             self.release_all(now, shared);
-            self.pass(now, ack, kind, shared);
+            self.pass(now, ack, kind, &look, shared);
         }
-        self.release(now, shared);
+        self.release_by(now, &look, shared);
     }
 
     /// ACKs that the reserve does not need go, and a further edge is told.
     pub(super) fn release(&mut self, now: Time, shared: &mut Shared) {
-        self.takes_turns = self.takes_turns(now, shared);
+        let look = self.look(now, shared);
+        self.release_by(now, &look, shared);
+    }
+
+    fn release_by(&mut self, now: Time, look: &Look, shared: &mut Shared) {
+        self.takes_turns = self.takes_turns(look, shared);
         if self.takes_turns {
-            self.take_turn(now, shared);
+            self.take_turn(now, look, shared);
             return;
         }
         self.leave_line(shared);
         if !self.held.is_empty() {
-            let keep = self.reserve(now, shared);
+            let keep = self.reserve(look, shared);
             while let (Some(head), Some(newest)) = (self.held.front(), self.newest)
                 && (newest.since(head.ack) >= keep || self.held.len() > MOST_HELD)
             {
-                self.pass_head(now, shared);
+                self.pass_head(now, look, shared);
             }
         }
-        self.update(now, shared);
+        self.update(now, look, shared);
     }
 
     /// All ACKs that are held go.
     pub(super) fn release_all(&mut self, now: Time, shared: &mut Shared) {
+        if self.held.is_empty() {
+            return;
+        }
+        let look = self.look(now, shared);
         while !self.held.is_empty() {
-            self.pass_head(now, shared);
+            self.pass_head(now, &look, shared);
         }
     }
 
-    fn pass_head(&mut self, now: Time, shared: &mut Shared) {
+    fn pass_head(&mut self, now: Time, look: &Look, shared: &mut Shared) {
         if let Some(head) = self.held.pop_front() {
-            self.pass(now, head, AckKind::Advance, shared);
+            self.pass(now, head, AckKind::Advance, look, shared);
         }
     }
 
     /// Lets an ACK go, with the edge of now.
-    fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, shared: &mut Shared) {
+    fn pass(&mut self, now: Time, mut ack: Segment, kind: AckKind, look: &Look, shared: &mut Shared) {
         let (before, last) = (self.advertiser.law.edge(), self.passed.replace(ack));
         if let (Some(last), Some(window)) = (last, ack.window_bytes()) {
             self.letting_go.on_passed(ack.ack.since(last.ack), ack.ack + window);
         }
-        let (edge, _) = self.edge(now, shared);
+        let (edge, _) = self.edge(now, look, shared);
         self.advertiser.write(now, &mut ack, kind, edge);
         if let Some(told) = self.advertiser.law.edge()
             && before.is_none_or(|before| told.after(before))
@@ -289,12 +301,12 @@ impl Flow {
     }
 
     /// Tells a source short of a share of its budget: by an ACK kept, or by a copy of the last (RFC 9293 section 3.8.6).
-    fn update(&mut self, now: Time, shared: &mut Shared) {
+    fn update(&mut self, now: Time, look: &Look, shared: &mut Shared) {
         let (Some(last), Some(told)) = (self.passed, self.advertiser.law.edge()) else { return };
         if shared.observed {
             return;
         }
-        let (Some(edge), budget) = self.edge(now, shared) else { return };
+        let (Some(edge), budget) = self.edge(now, look, shared) else { return };
         let short = self.advertiser.reach(&last, edge).since(told);
         if !self.repair.is_under_way() {
             self.note_untold(short, budget);
@@ -302,17 +314,17 @@ impl Flow {
         if short < self.advertiser.accounts.payload() {
             return;
         }
-        let budget = f64::from(budget.unwrap_or_else(|| self.budget(now, shared)));
+        let budget = f64::from(budget.unwrap_or_else(|| self.budget(look, shared)));
         if !self.held.is_empty() {
             if f64::from(short) >= SHORT * budget {
-                self.pass_head(now, shared);
+                self.pass_head(now, look, shared);
             }
             return;
         }
         if last.sack().is_empty() && self.updates.makes(last.header.into(), short, budget) {
             let mut update = last.made();
             (update.seq, update.payload, update.flags) = (last.end(), 0, Flags::ACK);
-            self.pass(now, update, AckKind::Other, shared);
+            self.pass(now, update, AckKind::Other, look, shared);
         }
     }
 
@@ -335,12 +347,13 @@ impl Flow {
     pub(super) fn spend(&mut self, now: Time, shared: &mut Shared) {
         let (Some(head), Some(last)) = (self.held.front(), self.passed) else { return };
         let next = last.ack + self.advertiser.accounts.payload();
+        let look = self.look(now, shared);
         if head.ack.after(next) {
             let mut part = head.made();
             part.ack = next;
-            self.pass(now, part, AckKind::Advance, shared);
+            self.pass(now, part, AckKind::Advance, &look, shared);
         } else {
-            self.pass_head(now, shared);
+            self.pass_head(now, &look, shared);
         }
         self.advanced = now;
     }

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use ackclock_core::Time;
 
 use super::super::Shared;
+use super::budget::Look;
 use super::{Flow, MOST_HELD};
 
 /// A flow goes, whether there is room or not, when since it began to wait the link has served two packets of each flow so many times
@@ -67,16 +68,15 @@ impl Turns {
 
 impl Flow {
     /// Whether two packets are more than its share of what is told, so that it takes turns with others.
-    pub(super) fn takes_turns(&self, now: Time, shared: &mut Shared) -> bool {
-        if !self.may_keep(shared) {
-            return false;
-        }
-        let (total, least) = (self.total(now, shared), f64::from(self.advertiser.least()));
-        total < least * f64::from(shared.shares.flows()) && shared.shares.of(&self.share, total) < least
+    pub(super) fn takes_turns(&self, look: &Look, shared: &Shared) -> bool {
+        let least = f64::from(self.advertiser.least());
+        self.may_keep(look, shared)
+            && look.total < least * f64::from(shared.shares.flows())
+            && shared.shares.of(&self.share, look.total) < least
     }
 
     /// Tells two packets where it is its turn, and waits for it where it is not.
-    pub(super) fn take_turn(&mut self, now: Time, shared: &mut Shared) {
+    pub(super) fn take_turn(&mut self, now: Time, look: &Look, shared: &mut Shared) {
         let is_over = self.inside() == 0;
         let is_first = shared.turns.first().is_none_or(|first| first == self.place);
         let may_go = is_first && (self.has_room(now, shared) || self.has_waited_for_all(shared));
@@ -84,7 +84,7 @@ impl Flow {
             self.leave_line(shared);
             let before = self.advertiser.law.edge();
             self.release_all(now, shared);
-            self.update(now, shared);
+            self.update(now, look, shared);
             if let (Some(before), Some(told)) = (before, self.advertiser.law.edge()) {
                 shared.turns.on_told(now + self.source.wired(), told.since(before));
             }
@@ -93,7 +93,7 @@ impl Flow {
             shared.turns.line.push_back((self.place, shared.link.served()));
         }
         while self.held.len() > MOST_HELD {
-            self.pass_head(now, shared);
+            self.pass_head(now, look, shared);
         }
     }
 
