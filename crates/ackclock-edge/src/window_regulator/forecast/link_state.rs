@@ -123,9 +123,9 @@ impl LinkState {
             return DOUBLED * self.served_in(now, horizon + air);
         }
         self.horizon = horizon;
+        let [served, over] = [horizon, air].map(|span| self.served_in(now, span));
         let gain = self.gain.of(yields);
-        let more = (gain - FIRST_GAIN).max(0.0);
-        gain * self.served_in(now, horizon) + more * self.served_in(now, air)
+        gain * served + (gain - FIRST_GAIN).max(0.0) * over
     }
 
     /// Bytes of payload that it usually serves within `span`.
