@@ -18,6 +18,8 @@ const LEAST_TIMEOUT: f64 = 0.2;
 
 /// A source that leaves so many times unused what it uses waits for no edge.
 const SPARES: f64 = 4.0;
+/// Bytes that count as none: what only ever falls by a share would become so small that to reckon with it takes ten times as long.
+const NOTHING: f64 = 1e-6;
 /// Data that an edge called forth comes at most this much, and an eighth of the wire, later than the least round trip.
 const JITTER: Span = Span::from_millis(2);
 
@@ -244,6 +246,9 @@ impl Source {
             self.spare = Some(edge.since(end));
             let unused = self.unused.get_or_insert_default();
             *unused += (f64::from(edge.since(end)) - *unused) / 8.0;
+            if *unused < NOTHING {
+                *unused = 0.0;
+            }
             if let Some(left) = left {
                 let used = f64::from(end.since(*left));
                 let before = self.used.unwrap_or(used);
@@ -269,6 +274,25 @@ mod tests {
         assert!(!leaves(30_001.0).is_ruled(4000.0));
         assert!(leaves(50_000.0).is_ruled(50_000.0));
         assert!(!Source::default().is_ruled(4000.0), "nothing has shown it");
+    }
+
+    #[test]
+    fn a_source_that_fills_its_window_leaves_nothing_unused() {
+        let mut source = Source::default();
+        source.wired.note(at(0), Span::from_millis(30));
+        for packet in 1..200 {
+            let told = Seq(1000 * packet);
+            source.on_told(at(100 * u64::from(packet)), told - 1000, told, None);
+            // The first leaves half of it, the others fill it.
+            let end = if packet == 1 { told - 500 } else { told };
+            source.on_data(at(100 * u64::from(packet) + 50), end);
+            assert!(
+                source.unused.is_some_and(|unused| unused == 0.0 || unused > 1e-7),
+                "{:?}",
+                source.unused
+            );
+        }
+        assert_eq!(source.unused, Some(0.0));
     }
 
     #[test]
