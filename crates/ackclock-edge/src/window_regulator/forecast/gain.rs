@@ -13,6 +13,9 @@ const ROUGH: f64 = 0.75;
 const GUESSED: f64 = 2.0;
 /// Seconds of service for which the roughness remembers.
 const MEMORY: f64 = 20.0;
+/// A mean square that counts as none: what only ever falls by a share would become so small that to reckon with it takes ten
+/// times as long.
+const NOTHING: f64 = 1e-12;
 /// The gain before anything is learnt, and between what it stays.
 pub(super) const FIRST_GAIN: f64 = FIRST + ROUGH;
 const GAINS: [f64; 2] = [0.25, 4.0];
@@ -87,6 +90,9 @@ impl Gain {
         let more = (times - 1.0).clamp(0.0, GAINS[1]);
         self.weight = (self.weight + seconds).min(MEMORY);
         self.square += (more * more - self.square) * seconds / self.weight;
+        if self.square < NOTHING {
+            self.square = 0.0;
+        }
         self.roughness = self.square.sqrt();
     }
 
@@ -160,6 +166,16 @@ mod tests {
             gain.on_horizon(1.0, 0.1);
         }
         assert!((gain.of(false) - 1.0).abs() < 0.01, "{}", gain.of(false));
+    }
+
+    #[test]
+    fn an_even_link_has_no_roughness_after_long() {
+        let mut gain = taught(2.0);
+        for _ in 0..10_000 {
+            gain.on_horizon(1.0, 0.1);
+            assert!(gain.square == 0.0 || gain.square > 1e-13, "{}", gain.square);
+        }
+        assert_eq!((gain.square, gain.of(false)), (0.0, 1.0));
     }
 
     #[test]

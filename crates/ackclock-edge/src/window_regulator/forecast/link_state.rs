@@ -184,6 +184,9 @@ impl LinkState {
 
     /// The last row that is so old at `now`, or the oldest.
     fn row_before(&self, now: Time, span: Span) -> Option<&Row> {
+        if self.past.get(1).is_none_or(|row| now.since(row.at) < span) {
+            return self.past.front();
+        }
         let at = self.past.partition_point(|row| now.since(row.at) >= span).saturating_sub(1);
         self.past.get(at)
     }
