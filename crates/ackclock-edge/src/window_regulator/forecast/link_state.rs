@@ -162,7 +162,7 @@ impl LinkState {
         while self.past.get(1).is_some_and(|row| now.since(row.at) >= longest) {
             self.past.pop_front();
         }
-        self.rate = WINDOWS.into_iter().fold(0.0, |rate, window| rate.max(self.rate_over(now, window)));
+        self.rate = WINDOWS.into_iter().fold(0.0, |rate, window| rate.max(self.rate_over(&row, window)));
         self.rated = now;
         row.rate = self.rate;
         self.past.push_back(row);
@@ -196,13 +196,13 @@ impl LinkState {
         self.idle + self.idle_since.map_or(0.0, |since| now.since(since).as_secs_f64())
     }
 
-    /// Bytes a second over the last `window`, or since the beginning, where a pause counts as so much at the rate of before.
-    fn rate_over(&self, now: Time, window: Span) -> f64 {
-        let Some(row) = self.row_before(now, window) else { return 0.0 };
-        let length = now.since(row.at).max(window / 2).as_secs_f64();
-        let busy = now.since(row.at).as_secs_f64() - (self.idle_at(now) - row.idle);
-        let paused = (length - busy).min(length);
-        (self.served - row.served + self.rate * paused) / length
+    /// Bytes a second over the last `window` before `row`, or since the beginning, where a pause counts as so much at the rate of before.
+    fn rate_over(&self, row: &Row, window: Span) -> f64 {
+        let Some(before) = self.row_before(row.at, window) else { return 0.0 };
+        let elapsed = row.at.since(before.at).as_secs_f64();
+        let length = elapsed.max((window / 2).as_secs_f64());
+        let paused = (length - elapsed + row.idle - before.idle).min(length);
+        (row.served - before.served + self.rate * paused) / length
     }
 }
 
