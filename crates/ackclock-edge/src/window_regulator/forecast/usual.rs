@@ -11,6 +11,7 @@ pub(super) struct Usual {
     /// Bytes, and the seconds that they took, each less the longer ago.
     served: f64,
     busy: f64,
+    rate: f64,
 }
 
 impl Usual {
@@ -19,10 +20,12 @@ impl Usual {
         let keep = USUALLY / (USUALLY + busy);
         self.served = self.served * keep + served;
         self.busy = self.busy * keep + busy;
+        // The first packets show little.
+        self.rate = self.served / (self.busy + GRAIN.as_secs_f64());
     }
 
-    /// Bytes a second. The first packets show little.
-    pub(super) fn rate(&self) -> f64 {
-        self.served / (self.busy + GRAIN.as_secs_f64())
+    /// Bytes a second.
+    pub(super) const fn rate(&self) -> f64 {
+        self.rate
     }
 }
