@@ -18,7 +18,7 @@ const LEAST_TIMEOUT: f64 = 0.2;
 
 /// A source that leaves so many times unused what it uses waits for no edge.
 const SPARES: f64 = 4.0;
-/// Bytes that count as none: what only ever falls by a share would become so small that to reckon with it takes ten times as long.
+/// Bytes that count as none: what only ever falls by a share would become a subnormal number, and those are slow to reckon with.
 const NOTHING: f64 = 1e-6;
 /// Data that an edge called forth comes at most this much, and an eighth of the wire, later than the least round trip.
 const JITTER: Span = Span::from_millis(2);

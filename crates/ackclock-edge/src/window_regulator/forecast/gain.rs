@@ -13,8 +13,7 @@ const ROUGH: f64 = 0.75;
 const GUESSED: f64 = 2.0;
 /// Seconds of service for which the roughness remembers.
 const MEMORY: f64 = 20.0;
-/// A mean square that counts as none: what only ever falls by a share would become so small that to reckon with it takes ten
-/// times as long.
+/// A mean square that counts as none: what only ever falls by a share would become a subnormal number, slow to reckon with.
 const NOTHING: f64 = 1e-12;
 /// The gain before anything is learnt, and between what it stays.
 pub(super) const FIRST_GAIN: f64 = FIRST + ROUGH;

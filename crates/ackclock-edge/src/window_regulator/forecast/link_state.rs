@@ -249,7 +249,7 @@ mod tests {
         link.on_filled(at(25_000));
         serve(&mut link, 25_000, 25_018, 3);
         assert!(rate(&mut link, 25_020) < 3000.0, "{}", rate(&mut link, 25_020));
-        // It goes on for long enough to be one.
+        // It goes on for long enough to be one, to two packets of the 25 in a window.
         serve(&mut link, 25_018, 25_150, 4);
         assert!((rate(&mut link, 25_150) - 250_000.0).abs() < 20_000.0, "{}", rate(&mut link, 25_150));
     }
