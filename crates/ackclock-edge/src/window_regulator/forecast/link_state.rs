@@ -9,17 +9,18 @@
 //! It is told what was served and what was idle, and nothing else. Beside the queue that is read from departures; where the
 //! queue is somebody else's, from acknowledgements.
 
-use std::collections::VecDeque;
-
 use ackclock_core::{Span, Time};
 
 use super::gain::{FIRST_GAIN, Gain};
+use super::past::{Past, Reach, Row};
 use super::usual::Usual;
 
 /// Instants for which `served` and `idle` are remembered are so far apart.
 pub(super) const GRAIN: Span = Span::from_millis(10);
 /// The windows over which the rate is measured.
 const WINDOWS: [Span; 3] = [Span::from_millis(100), Span::from_millis(500), Span::from_millis(1000)];
+/// The rate is known once it served for as long as the longest of them.
+const LONGEST: Span = WINDOWS[WINDOWS.len() - 1];
 /// Before the rate is known, so many times what it seems to serve is expected: a source in its slow start doubles what it has
 /// outstanding in a round trip.
 const DOUBLED: f64 = 2.0;
@@ -34,41 +35,31 @@ const SLACK: Span = Span::from_millis(40);
 #[derive(Debug)]
 pub(super) struct LinkState {
     gain: Gain,
-    /// How far ahead the last forecast reached.
-    horizon: Span,
+    /// The windows over which the rate is measured, and as far back as the last forecast reached ahead.
+    windows: [Reach; WINDOWS.len()],
+    horizon: Reach,
     /// Bytes of payload served, and seconds idle, since the beginning.
     served: f64,
     idle: f64,
     /// Since when there is nothing to serve.
     idle_since: Option<Time>,
-    past: VecDeque<Row>,
-    /// Bytes a second, and when that was worked out.
+    past: Past,
+    /// That of the newest row, bytes a second.
     rate: f64,
-    rated: Time,
     usual: Usual,
-}
-
-/// What had been served, how long the link had been idle, and its rate, by an instant.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    at: Time,
-    served: f64,
-    idle: f64,
-    /// What the rate was, bytes a second.
-    rate: f64,
 }
 
 impl LinkState {
     pub(super) fn new(idle_share: f64, learning: f64) -> Self {
         Self {
             gain: Gain::new(idle_share, learning),
-            horizon: Span::ZERO,
+            windows: WINDOWS.map(Reach::of),
+            horizon: Reach::of(Span::ZERO),
             served: 0.0,
             idle: 0.0,
             idle_since: None,
-            past: VecDeque::with_capacity(128),
+            past: Past::new(),
             rate: 0.0,
-            rated: Time::ZERO,
             usual: Usual::default(),
         }
     }
@@ -122,7 +113,7 @@ impl LinkState {
         if !self.is_known() {
             return DOUBLED * self.served_in(now, horizon + air);
         }
-        self.horizon = horizon;
+        self.horizon.span = horizon;
         let [served, over] = [horizon, air].map(|span| self.served_in(now, span));
         let gain = self.gain.of(yields);
         gain * served + (gain - FIRST_GAIN).max(0.0) * over
@@ -135,7 +126,7 @@ impl LinkState {
 
     /// The same without the gain: at the rate of late.
     pub(super) fn served_in(&mut self, now: Time, horizon: Span) -> f64 {
-        if now.since(self.rated) > GRAIN {
+        if self.past.newest().is_none_or(|newest| now.since(newest.at) > GRAIN) {
             self.measure(now);
         }
         self.rate * horizon.as_secs_f64()
@@ -143,66 +134,57 @@ impl LinkState {
 
     /// Whether the rate is known: it served for as long as the longest window.
     pub(super) fn is_known(&self) -> bool {
-        let [.., longest] = WINDOWS;
-        self.gain.taught() >= longest.as_secs_f64()
+        self.gain.taught() >= LONGEST.as_secs_f64()
     }
 
     /// Works out the rate, at most once in a grain.
     fn measure(&mut self, now: Time) {
-        if self.past.back().is_some_and(|last| now.since(last.at) < GRAIN) {
-            return;
-        }
         let mut row = Row { at: now, served: self.served, idle: self.idle_at(now), rate: 0.0 };
-        if let Some(last) = self.past.back() {
-            self.usual
-                .note(row.served - last.served, now.since(last.at).as_secs_f64() - (row.idle - last.idle));
+        if let Some(newest) = self.past.newest() {
+            let passed = now.since(newest.at);
+            if passed < GRAIN {
+                return;
+            }
+            let busy = passed.as_secs_f64() - (row.idle - newest.idle);
+            self.usual.note(row.served - newest.served, busy);
+            self.compare(&row, passed);
+            self.rate = self.windows.each_mut().into_iter().fold(0.0, |rate, window| {
+                let over = window
+                    .begin(&self.past, now)
+                    .map(|before| row.rate_since(before, window.span, self.rate));
+                rate.max(over.unwrap_or_default())
+            });
         }
-        self.compare(&row);
-        let [.., longest] = WINDOWS;
-        while self.past.get(1).is_some_and(|row| now.since(row.at) >= longest) {
-            self.past.pop_front();
-        }
-        self.rate = WINDOWS.into_iter().fold(0.0, |rate, window| rate.max(self.rate_over(&row, window)));
-        self.rated = now;
         row.rate = self.rate;
-        self.past.push_back(row);
+        self.past.push(row, LONGEST);
     }
 
-    /// Compares what it served in the horizon that ends with `row` with the rate when that began. If it was idle for half of the
-    /// time that says nothing.
-    fn compare(&mut self, row: &Row) {
-        let (Some(first), Some(last)) = (self.row_before(row.at, self.horizon), self.past.back()) else {
-            return;
-        };
+    /// Compares what it served in the horizon that ends with `row` with the rate when that began; so much time has passed since the
+    /// last such. If it was idle for half of the time that says nothing.
+    fn compare(&mut self, row: &Row, passed: Span) {
+        let Some(first) = self.horizon.begin(&self.past, row.at) else { return };
         let length = row.at.since(first.at).as_secs_f64();
         let busy = length - (row.idle - first.idle);
-        if self.is_known() && first.rate > 0.0 && busy > HALF * length {
+        if first.rate > 0.0 && busy > HALF * length && self.is_known() {
             let times = (row.served - first.served) / busy / first.rate;
-            self.gain.on_horizon(times, row.at.since(last.at).min(LONG).as_secs_f64());
+            self.gain.on_horizon(times, passed.min(LONG).as_secs_f64());
         }
-    }
-
-    /// The last row that is so old at `now`, or the oldest.
-    fn row_before(&self, now: Time, span: Span) -> Option<&Row> {
-        if self.past.get(1).is_none_or(|row| now.since(row.at) < span) {
-            return self.past.front();
-        }
-        let at = self.past.partition_point(|row| now.since(row.at) >= span).saturating_sub(1);
-        self.past.get(at)
     }
 
     /// Seconds idle since the beginning. A pause that goes on is no time of the link either.
     fn idle_at(&self, now: Time) -> f64 {
         self.idle + self.idle_since.map_or(0.0, |since| now.since(since).as_secs_f64())
     }
+}
 
-    /// Bytes a second over the last `window` before `row`, or since the beginning, where a pause counts as so much at the rate of before.
-    fn rate_over(&self, row: &Row, window: Span) -> f64 {
-        let Some(before) = self.row_before(row.at, window) else { return 0.0 };
-        let elapsed = row.at.since(before.at).as_secs_f64();
+impl Row {
+    /// Bytes a second over the `window` that began with `before`, or since the beginning, where a pause counts as so much at `rate`,
+    /// that of before.
+    fn rate_since(&self, before: &Self, window: Span, rate: f64) -> f64 {
+        let elapsed = self.at.since(before.at).as_secs_f64();
         let length = elapsed.max((window / 2).as_secs_f64());
-        let paused = (length - elapsed + row.idle - before.idle).min(length);
-        (row.served - before.served + self.rate * paused) / length
+        let paused = (length - elapsed + self.idle - before.idle).min(length);
+        (self.served - before.served + rate * paused) / length
     }
 }
 

@@ -53,6 +53,7 @@ mod gain;
 mod letting_go;
 mod link_state;
 mod pace;
+mod past;
 mod repair;
 mod shares;
 mod updates;
