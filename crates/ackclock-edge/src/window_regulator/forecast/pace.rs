@@ -16,8 +16,9 @@ const LEAST: f64 = 100.0;
 /// Packets that a source may have outstanding at least for what it sends to show anything, since with fewer nobody sends
 /// bursts: half a packet more than the five that `forecast` tells where the link serves nothing in a round trip.
 const ROOM: f64 = 5.5;
-/// Packets that follow each other in less than this share of the link's time of a packet are a burst when they are so many.
-const CLOSE: f64 = 0.5;
+/// Packets that follow each other in less than this share of the link's time of a packet are a burst when they are so many. Where
+/// the link fades a source goes on at the pace of before, which may be twice or three times what the link serves.
+const CLOSE: f64 = 0.25;
 const BURST: u32 = 4;
 /// A source paces where fewer than the first share of its packets end a burst, and fewer than the second fill the window or a
 /// congestion window.
@@ -156,6 +157,13 @@ mod tests {
         let mut pace = Pace::default();
         sends(&mut pace, 0, 2000, &[10], 1);
         assert!(!pace.is_paced());
+    }
+
+    #[test]
+    fn a_pace_of_three_times_what_the_link_serves_shows_no_bursts() {
+        let mut pace = Pace::default();
+        sends(&mut pace, 0, 2000, &[31, 3, 3, 3], 2);
+        assert!(pace.is_paced());
     }
 
     #[test]
