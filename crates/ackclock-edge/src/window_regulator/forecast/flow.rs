@@ -179,6 +179,7 @@ impl Flow {
     fn notice_rule(&mut self, now: Time, shared: &mut Shared) {
         let (payload, part) = (self.advertiser.accounts.payload(), self.part(now, shared));
         self.ruled = self.source.is_ruled(f64::from(UNUSED * payload));
+        self.pace.on_new(now);
         if !shared.observed && shared.link.is_known() {
             let time = f64::from(payload) / shared.link.served_in(now, Span::from_secs(1)).max(1.0);
             self.pace.on_packet(now, part / f64::from(payload), time, self.source.filling(payload));

@@ -5,6 +5,9 @@
 //! nearly every packet; where its congestion window is smaller it fills that, and what is outstanding hardly varies. What a
 //! paced source measures is spoilt by a short window and by ACKs that are kept, so it gets a longer leash and none is
 //! kept. A source that fills the leash is told its share again.
+//!
+//! A wire that is hardly faster than the link spreads bursts, and what waits there leaves the window unused. How fast it is shows
+//! when a source sends its first window. Where it is too slow for a burst to show, fewer packets may fill the window.
 
 use ackclock_core::{Span, Time};
 
@@ -19,11 +22,14 @@ const ROOM: f64 = 5.5;
 /// Packets that follow each other in less than this share of the link's time of a packet are a burst when they are so many. Where
 /// the link fades a source goes on at the pace of before, which may be twice or three times what the link serves.
 const CLOSE: f64 = 0.25;
-const BURST: u32 = 4;
+const BURST: usize = 4;
+/// A burst would have shown if the wire takes less than this share of the link's time for a packet.
+const FAST: f64 = 0.125;
 /// A source paces where fewer than the first share of its packets end a burst, and fewer than the second fill the window or a
-/// congestion window.
+/// congestion window, or than the third where no burst would have shown.
 const BURSTS: f64 = 0.03;
 const FULL: f64 = 0.85;
+const FULL_UNSHOWN: f64 = 0.65;
 /// A packet fills a congestion window where it leaves less of it than an ACK calls forth, or than this share: a source that
 /// paces probes a quarter up and down. The window is what was outstanding at most in the last one or two spans of this length.
 const CALLED: f64 = 2.0;
@@ -38,13 +44,18 @@ pub(super) struct Pace {
     paced: bool,
     /// Its share is so small that it shows no pace, and gets no leash.
     cramped: bool,
-    /// New packets of late, those that were the fourth of a burst, and those that filled the window or a congestion window.
+    /// When its last three packets came, and the least time in which a fourth followed.
+    lately: [Option<Time>; BURST - 1],
+    quickest: Option<Span>,
+    /// New packets of late, those with which a burst would have shown, those that were the fourth of one, and those that filled the
+    /// window or a congestion window.
     packets: f64,
+    shown: f64,
     bursts: f64,
     full: f64,
     most: Most,
     /// Packets in a row that came close, and when the last came.
-    run: u32,
+    run: usize,
     last: Option<Time>,
     judged: Time,
 }
@@ -60,7 +71,23 @@ impl Pace {
         if self.is_paced() { LEASH } else { 1.0 }
     }
 
-    /// A new packet comes of a source whose share is so many packets, and fills what it may send or does not. The link takes
+    /// A new packet comes: how fast the wire is.
+    pub(super) fn on_new(&mut self, now: Time) {
+        if let Some(first) = self.lately[0] {
+            let took = now.since(first);
+            self.quickest = Some(self.quickest.map_or(took, |quickest| quickest.min(took)));
+        }
+        self.lately.rotate_left(1);
+        self.lately[BURST - 2] = Some(now);
+    }
+
+    /// Whether the wire is so fast that a burst shows over a link that takes so many seconds for a packet.
+    fn shows_bursts(&self, time: f64) -> bool {
+        let burst = (BURST - 1) as f64 * time;
+        self.quickest.is_some_and(|took| took.as_secs_f64() < FAST * burst)
+    }
+
+    /// It is one of a source whose share is so many packets, and fills what it may send or does not. The link takes
     /// `time` for one.
     pub(super) fn on_packet(&mut self, now: Time, share: f64, time: f64, filling: Filling) {
         self.cramped = share < ROOM;
@@ -70,6 +97,7 @@ impl Pace {
         let close = self.last.replace(now).is_some_and(|last| now.since(last).as_secs_f64() < CLOSE * time);
         self.run = if close { self.run + 1 } else { 1 };
         self.packets += 1.0;
+        self.shown += f64::from(u8::from(self.shows_bursts(time)));
         self.bursts += f64::from(u8::from(self.run == BURST));
         let near = filling.outstanding.is_some_and(|packets| self.most.is_near(now, packets));
         self.full += f64::from(u8::from(filling.window || near));
@@ -79,8 +107,9 @@ impl Pace {
     }
 
     fn judge(&mut self, now: Time) {
-        self.paced = self.bursts < BURSTS * self.packets && self.full < FULL * self.packets;
-        for count in [&mut self.packets, &mut self.bursts, &mut self.full] {
+        let full = FULL * self.shown + FULL_UNSHOWN * (self.packets - self.shown);
+        self.paced = self.bursts < BURSTS * self.packets && self.full < full;
+        for count in [&mut self.packets, &mut self.shown, &mut self.bursts, &mut self.full] {
             *count /= 2.0;
         }
         self.judged = now;
@@ -111,6 +140,22 @@ impl Most {
 mod tests {
     use super::*;
 
+    /// What a source showed whose first packets came some ms apart.
+    fn begun(gap: u64) -> Pace {
+        let mut pace = Pace::default();
+        (0..10).for_each(|packet| pace.on_new(Time::from_nanos(packet * gap * 1_000_000)));
+        pace
+    }
+
+    /// Whether a source is taken for one that paces of whose packets such fill the window, in turn.
+    fn paced_with(mut pace: Pace, window: [bool; 4]) -> bool {
+        for packet in 0..2000 {
+            let filling = Filling { window: window[packet % 4], outstanding: None };
+            pace.on_packet(Time::from_nanos(packet as u64 * 10_000_000), 10.0, 0.01, filling);
+        }
+        pace.is_paced()
+    }
+
     /// So many packets from `since` on, some ms apart in turn, of which every `filling`th fills the window. The link takes
     /// 10 ms for a packet, and what is outstanding varies by a quarter.
     fn sends(pace: &mut Pace, since: u64, packets: u64, gaps: &[u64], filling: u64) -> u64 {
@@ -138,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_source_that_sends_no_bursts_and_leaves_window_unused_is_paced() {
-        let mut pace = Pace::default();
+        let mut pace = begun(0);
         sends(&mut pace, 0, 400, &[10], 2);
         assert!(!pace.is_paced());
         assert_eq!(pace.leash(), 1.0);
@@ -150,37 +195,48 @@ mod tests {
     #[test]
     fn a_source_that_sends_bursts_or_fills_its_window_is_not() {
         // Bursts of four in 3 ms.
-        let mut pace = Pace::default();
+        let mut pace = begun(0);
         sends(&mut pace, 0, 2000, &[37, 1, 1, 1], 2);
         assert!(!pace.is_paced());
         // A wire spreads them, but nearly every packet fills the window.
-        let mut pace = Pace::default();
+        let mut pace = begun(0);
         sends(&mut pace, 0, 2000, &[10], 1);
         assert!(!pace.is_paced());
     }
 
     #[test]
     fn a_pace_of_three_times_what_the_link_serves_shows_no_bursts() {
-        let mut pace = Pace::default();
+        let mut pace = begun(0);
         sends(&mut pace, 0, 2000, &[31, 3, 3, 3], 2);
         assert!(pace.is_paced());
+    }
+
+    #[test]
+    fn behind_a_wire_that_spreads_bursts_fewer_packets_of_a_paced_source_fill_the_window() {
+        // Four packets take 3 or 6 ms, and the link 10 for one. Three of four fill it, or half.
+        for (gap, filling, paced) in
+            [(1, [true, true, true, false], true), (2, [true, true, true, false], false)]
+        {
+            assert_eq!(paced_with(begun(gap), filling), paced, "{gap} ms, {filling:?}");
+        }
+        assert!(paced_with(begun(2), [true, false, true, false]));
     }
 
     #[test]
     fn a_source_that_fills_a_congestion_window_is_not_paced() {
         // No bursts and room in the window, but nearly as many are outstanding with every packet.
         for outstanding in [[40.0, 40.0], [8.0, 6.1], [100.0, 91.0]] {
-            let mut pace = Pace::default();
+            let mut pace = begun(0);
             sends_out(&mut pace, 0, 2000, &[10], 1000, &outstanding);
             assert!(!pace.is_paced(), "{outstanding:?}");
         }
         for outstanding in [[40.0, 35.0], [8.0, 6.0], [100.0, 90.0]] {
-            let mut pace = Pace::default();
+            let mut pace = begun(0);
             sends_out(&mut pace, 0, 2000, &[10], 1000, &outstanding);
             assert!(pace.is_paced(), "{outstanding:?}");
         }
         // It grows: what was outstanding is the less the longer ago.
-        let mut pace = Pace::default();
+        let mut pace = begun(0);
         let grows: Vec<f64> = (0..2000).map(|packet| 10.0 + f64::from(packet) / 20.0).collect();
         sends_out(&mut pace, 0, 2000, &[10], 1000, &grows);
         assert!(!pace.is_paced());
@@ -188,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_source_of_a_few_packets_shows_no_pace_and_its_verdict_waits() {
-        let mut pace = Pace::default();
+        let mut pace = begun(0);
         let mut now = sends(&mut pace, 0, 1000, &[10], 2);
         assert!(pace.is_paced());
         for _ in 0..1000 {
@@ -204,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_source_that_fills_the_leash_is_told_its_share_again() {
-        let mut pace = Pace::default();
+        let mut pace = begun(0);
         let now = sends(&mut pace, 0, 1000, &[10], 2);
         assert!(pace.is_paced());
         sends(&mut pace, now, 2000, &[10], 1);
