@@ -12,7 +12,7 @@ from pathlib import Path
 
 from drawn import Draw
 
-DESIGN, FINAL = "design", "twelfth final, November 2026"
+DESIGN, FINAL = "design", "thirteenth final, November 2026"
 SETS = {"design": DESIGN, "final": FINAL}
 
 SENDERS = ("reno", "newreno", "sack", "sack1", "eifel", "westwood", "westwood-plus", "cubic", "bbr")
