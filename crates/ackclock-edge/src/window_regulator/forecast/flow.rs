@@ -33,6 +33,15 @@ const UNUSED: u32 = 3;
 /// What stays untold is averaged over so many departures and ACKs.
 const UNTOLD: f64 = 64.0;
 
+/// What a flow has of the link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Noted {
+    /// Packets in the queue.
+    pub(super) inside: usize,
+    /// Whether it has some there, or would send some for the ACKs that are kept.
+    pub(super) wants_link: bool,
+}
+
 /// One flow.
 pub(super) struct Flow {
     advertiser: Advertiser,
@@ -63,6 +72,7 @@ pub(super) struct Flow {
     /// Its ACKs are kept until it is its turn, and it waits for that.
     takes_turns: bool,
     in_line: bool,
+    noted: Noted,
 }
 
 impl Flow {
@@ -86,17 +96,20 @@ impl Flow {
             place,
             takes_turns: false,
             in_line: false,
+            noted: Noted::default(),
         }
     }
 
     /// Packets of the flow in the queue.
-    pub(super) fn inside(&self) -> usize {
+    fn inside(&self) -> usize {
         self.advertiser.accounts.inside()
     }
 
-    /// Whether it has packets in the queue, or would send some for the ACKs that are kept.
-    pub(super) fn wants_link(&self) -> bool {
-        self.inside() > 0 || self.held() > 0
+    /// What it has of the link now, and had when that was last asked.
+    pub(super) fn note(&mut self) -> (Noted, Noted) {
+        let inside = self.inside();
+        let now = Noted { inside, wants_link: inside > 0 || self.held() > 0 };
+        (now, std::mem::replace(&mut self.noted, now))
     }
 
     /// ACKs that are kept back.
@@ -146,7 +159,8 @@ impl Flow {
         if anew {
             let source = Source::answering(now, &self.source);
             self.leave_line(shared);
-            *self = Self { source, share: self.share, ..Self::new(&shared.config, self.place) };
+            let (share, noted) = (self.share, self.noted);
+            *self = Self { source, share, noted, ..Self::new(&shared.config, self.place) };
         }
         self.advertiser.on_data(now, segment, view);
         if anew {

@@ -245,10 +245,9 @@ impl Forecast {
     #[inline]
     fn tell_at(&mut self, now: Time, slot: usize, call: impl FnOnce(&mut Flow, &mut Shared)) {
         let Some(flow) = &mut self.flows[slot] else { return };
-        let (inside, wanted, held) = (flow.inside(), flow.wants_link(), flow.held());
+        let held = flow.held();
         call(flow, &mut self.shared);
-        self.shared.note_inside(now, inside, flow);
-        self.shared.shares.on_waiting(wanted, flow.wants_link());
+        self.shared.note(now, flow);
         self.held = self.held + flow.held() - held;
         let deadline = flow.deadline();
         if self.timers.deadline(slot) != deadline {
@@ -284,10 +283,13 @@ impl Shared {
         now - self.late
     }
 
-    /// A flow had `before` packets in the queue: notes when the link falls idle, and what it was idle for.
-    fn note_inside(&mut self, now: Time, before: usize, flow: &mut Flow) {
+    /// Takes in how many packets of a flow are in the queue, and whether it wants the link: notes when that falls idle, and what it
+    /// was idle for.
+    fn note(&mut self, now: Time, flow: &mut Flow) {
         let was_idle = self.inside == 0;
-        self.inside = self.inside + flow.inside() - before;
+        let (now_has, had) = flow.note();
+        self.inside = self.inside + now_has.inside - had.inside;
+        self.shares.on_waiting(had.wants_link, now_has.wants_link);
         if self.observed || was_idle == (self.inside == 0) {
             return;
         }
@@ -330,8 +332,16 @@ impl Regulator for Forecast {
                 }
                 shared.link.on_served(now, segment.payload.into());
             }
+            shared.note(now, flow);
+            if shared.inside > 0 {
+                flow.release(now, shared);
+            }
         });
-        self.release(now, segment.flow);
+        if self.shared.inside == 0 {
+            self.release(now, segment.flow);
+        } else {
+            self.take_turns(now);
+        }
     }
 
     fn on_observation(&mut self, now: Time, observation: &Observation, _: LinkView) {
