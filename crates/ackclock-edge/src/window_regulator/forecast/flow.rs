@@ -72,6 +72,7 @@ pub(super) struct Flow {
     /// Its ACKs are kept until it is its turn, and it waits for that.
     takes_turns: bool,
     in_line: bool,
+    /// What it had of the link when that was last asked.
     noted: Noted,
 }
 

@@ -23,6 +23,7 @@ const ROOM: f64 = 5.5;
 /// the link fades a source goes on at the pace of before, which may be twice or three times what the link serves.
 const CLOSE: f64 = 0.25;
 const BURST: usize = 4;
+const GAPS: usize = BURST - 1;
 /// A burst would have shown if the wire takes less than this share of the link's time for a packet.
 const FAST: f64 = 0.125;
 /// A source paces where fewer than the first share of its packets end a burst, and fewer than the second fill the window or a
@@ -45,7 +46,7 @@ pub(super) struct Pace {
     /// Its share is so small that it shows no pace, and gets no leash.
     cramped: bool,
     /// When its last three packets came, and the least time in which a fourth followed.
-    lately: [Option<Time>; BURST - 1],
+    lately: [Option<Time>; GAPS],
     quickest: Option<Span>,
     /// New packets of late, those with which a burst would have shown, those that were the fourth of one, and those that filled the
     /// window or a congestion window.
@@ -71,24 +72,23 @@ impl Pace {
         if self.is_paced() { LEASH } else { 1.0 }
     }
 
-    /// A new packet comes: how fast the wire is.
+    /// A new packet comes, which may show how fast the wire is.
     pub(super) fn on_new(&mut self, now: Time) {
         if let Some(first) = self.lately[0] {
             let took = now.since(first);
             self.quickest = Some(self.quickest.map_or(took, |quickest| quickest.min(took)));
         }
         self.lately.rotate_left(1);
-        self.lately[BURST - 2] = Some(now);
+        self.lately[GAPS - 1] = Some(now);
     }
 
     /// Whether the wire is so fast that a burst shows over a link that takes so many seconds for a packet.
     fn shows_bursts(&self, time: f64) -> bool {
-        let burst = (BURST - 1) as f64 * time;
-        self.quickest.is_some_and(|took| took.as_secs_f64() < FAST * burst)
+        self.quickest.is_some_and(|took| took.as_secs_f64() < FAST * time * GAPS as f64)
     }
 
-    /// It is one of a source whose share is so many packets, and fills what it may send or does not. The link takes
-    /// `time` for one.
+    /// The packet is one of a source whose share is so many packets, and fills what it may send or does not. The link takes `time`
+    /// for one.
     pub(super) fn on_packet(&mut self, now: Time, share: f64, time: f64, filling: Filling) {
         self.cramped = share < ROOM;
         if self.cramped {
@@ -140,10 +140,11 @@ impl Most {
 mod tests {
     use super::*;
 
-    /// What a source showed whose first packets came some ms apart.
+    /// What a source showed whose first packets came some ms apart, and the next with more time between them.
     fn begun(gap: u64) -> Pace {
         let mut pace = Pace::default();
-        (0..10).for_each(|packet| pace.on_new(Time::from_nanos(packet * gap * 1_000_000)));
+        let first = (0..10).map(|packet| packet * gap);
+        first.chain([200, 400, 600, 800]).for_each(|now| pace.on_new(Time::from_nanos(now * 1_000_000)));
         pace
     }
 
