@@ -278,6 +278,18 @@ fn a_syn_tells_how_far_the_source_is() {
     assert_eq!(bench.sent(), [(100, 9)]);
 }
 
+#[test]
+fn of_a_connection_that_begins_anew_nothing_of_before_counts_as_in_the_queue() {
+    let (mut forecast, now) = (Forecast::new(quiet()), Time::ZERO);
+    for data in [Bench::data(0), Bench::data(1)] {
+        forecast.on_data(now, &data, view());
+        forecast.on_queued(now, &data, view());
+    }
+    assert_eq!(forecast.shared.inside, 2);
+    forecast.on_data(now, &syn(Some(1000)), view());
+    assert_eq!(forecast.shared.inside, 0);
+}
+
 fn view() -> LinkView {
     use ackclock_core::Rate;
     use ackclock_link::Load;
