@@ -42,7 +42,7 @@
 //! None; it is the source.
 //!
 //! ## Validation
-//! The rate, the gain, the shares, the pace, letting go, the round trip and the timer by hand (tests of `link_state.rs`, `shares.rs`,
+//! The rate, the gain, the shares, the pace, letting go, the round trip and the timer by hand (tests of `link_state.rs`, `past.rs`, `shares.rs`,
 //! `flow/turns.rs`, `pace.rs`, `letting_go.rs` and `source.rs`), sequences of segments
 //! (`tests.rs`), the right edge under random traffic (`tests/windows.rs`), and whole systems over synthetic recordings, cells
 //! and radio link control (`crates/ackclock-scenario/tests/forecast.rs`).

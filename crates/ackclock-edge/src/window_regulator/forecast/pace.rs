@@ -20,7 +20,7 @@ const LEAST: f64 = 100.0;
 /// bursts: half a packet more than the five that `forecast` tells where the link serves nothing in a round trip.
 const ROOM: f64 = 5.5;
 /// Packets that follow each other in less than this share of the link's time of a packet are a burst when they are so many. Where
-/// the link fades a source goes on at the pace of before, which may be twice or three times what the link serves.
+/// the link fades a source may go on at the pace of before, which is more than the link serves.
 const CLOSE: f64 = 0.25;
 const BURST: usize = 4;
 const GAPS: usize = BURST - 1;
