@@ -21,7 +21,7 @@ cargo xtask check                  every check below but `skeletons`
 cargo xtask deps                   crates depend on each other downwards only
 cargo xtask headings               every model file says where it comes from and how it was validated
 cargo xtask licences               licences and sources of dependencies are those of deny.toml, THIRD-PARTY.txt is theirs
-cargo xtask lines                  files of at most 400 lines before their tests, functions of at most 40
+cargo xtask lines                  functions of at most 40 lines; a hint for files above 500 lines before their tests
 cargo xtask words                  no left-overs and no paths of one machine in the files under version control
 cargo xtask tests                  tests/main.rs of a crate names every file beside it
 cargo xtask skeletons              what `new` writes compiles and keeps the laws (slow: builds a copy)
