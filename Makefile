@@ -17,7 +17,7 @@ help: ## This list
 
 run: build ## Set up, build, and show a download to a car over 1xEV-DO under every regulator
 	@mkdir -p out
-	ackclock compare scenarios/demo.toml --senders reno,cubic --regulators none,ack-regulator,wrs,wrd,wrb --report out/demo.html
+	ackclock compare scenarios/demo.toml --senders cubic --regulators none,ack-regulator,wrd,forecast --buffers 100p --report out/demo.html
 	@echo "The same with a picture: out/demo.html"
 
 test: ## All tests: Rust, Python, the commands of README and docs

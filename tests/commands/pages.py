@@ -40,7 +40,7 @@ Step = WriteFile | Command | Python
 
 def pages() -> list[Path]:
     """Every page that shows commands to a reader."""
-    papers = sorted(ROOT.glob("papers/*/README.md"))
+    papers = sorted(ROOT.glob("papers/**/README.md"))
     docs = sorted(path for path in ROOT.glob("docs/**/*.md") if "_build" not in path.parts)
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs, *papers]
 

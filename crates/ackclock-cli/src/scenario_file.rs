@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ackclock_core::name_of;
-use ackclock_scenario::{DiskFiles, RunError, Scenario, ScenarioError, dropped_from};
+use ackclock_scenario::{Axis, DiskFiles, RunError, Scenario, ScenarioError, dropped_from};
 
 use crate::failure::Failure;
 use crate::output;
@@ -101,9 +101,10 @@ pub(crate) fn say_dropped<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>)
     }
 }
 
-/// Says that `command` runs the scenario and no point of its `[sweep]`.
-pub(crate) fn say_unswept(scenario: &Scenario, command: &str) {
-    let swept = scenario.swept();
+/// Says that `command` runs no point of the `[sweep]` of the scenario, unless `replaced` has all of its keys.
+pub(crate) fn say_unswept(scenario: &Scenario, command: &str, replaced: &[Axis]) {
+    let mut swept = scenario.swept();
+    swept.retain(|key| replaced.iter().all(|axis| axis.key() != key));
     if !swept.is_empty() {
         let (name, keys) = (scenario.name(), swept.join(", "));
         output::remark(&format!(

@@ -59,9 +59,18 @@ fn run_and_compare_say_that_they_do_not_look_at_the_sweep() {
     let folder = Folder::new();
     for arguments in [&["run", "case.toml"][..], &["compare", "case.toml", "--regulators", "none"]] {
         let (_, remark) = folder.remarks(arguments);
-        let expected = format!("ackclock: case.toml: {} {UNSWEPT}", arguments[0]);
+        let expected = format!("ackclock: case.toml: {} {UNSWEPT}edge.buffer, flow.sender)", arguments[0]);
         assert!(remark.starts_with(&expected), "{remark}");
     }
+}
+
+#[test]
+fn compare_names_no_swept_key_that_its_options_replace() {
+    let folder = Folder::new();
+    let one = folder.run(&["compare", "case.toml", "--senders", "reno"]);
+    assert!(one.err.contains(&format!("{UNSWEPT}edge.buffer)")), "{}", one.err);
+    let both = folder.run(&["compare", "case.toml", "--senders", "reno", "--buffers", "4p"]);
+    assert!(!both.err.contains(UNSWEPT), "{}", both.err);
 }
 
 #[test]

@@ -30,6 +30,11 @@ impl Axis {
     pub fn new(key: &str, values: Vec<Value>, place: &str) -> Self {
         Self { key: key.to_owned(), values, origin: Origin::Override(place.into()) }
     }
+
+    /// Key whose values it lists.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
 }
 
 impl Scenario {

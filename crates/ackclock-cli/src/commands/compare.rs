@@ -61,12 +61,13 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     output::keep_apart(Some(args.scenario.path()), &[("--report", args.report.as_ref())])?;
     output::keep_form("--report", args.report.as_ref(), output::Form::Html)?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
-    let points = scenario.points_over(&axes(args)?)?;
+    let axes = axes(args)?;
+    let points = scenario.points_over(&axes)?;
     for point in &points {
         point.scenario.check(&files)?;
     }
     say_defaults(&scenario);
-    say_unswept(&scenario, "compare");
+    say_unswept(&scenario, "compare", &axes);
     say_dropped(points.iter().map(|point| &point.scenario));
     let jobs = jobs(&points);
     let sink = match args.json {

@@ -65,7 +65,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input(message));
     }
     say_defaults(&points[0].scenario);
-    say_unswept(&points[0].scenario, "run");
+    say_unswept(&points[0].scenario, "run", &[]);
     say_dropped([&points[0].scenario]);
     let capture = args.pcap.as_deref().map(Capture::create).transpose()?;
     let series_file = args.series.as_deref().map(WholeFile::create).transpose()?;
