@@ -1,4 +1,4 @@
-"""The picture of docs/how-to/umts.md: goodput and queue of every sender over UMTS, in both worlds.
+"""The picture of docs/lab/2026-11-umts.md: goodput and queue of every sender over UMTS, in both worlds.
 
     python benches/agree.py --kinds umts --drawn 0
     python benches/umts_picture.py
@@ -18,7 +18,7 @@ from ackclock import plot
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "out" / "agree" / "agree.json"
-PICTURE = ROOT / "docs" / "how-to" / "umts.svg"
+PICTURE = ROOT / "docs" / "lab" / "umts.svg"
 
 SENDERS = {"newreno": "reno", "sack": "reno with SACK", "cubic": "cubic", "bbr": "bbr"}
 EDGES = {"none": "no regulator", "ack-rate-control": "ACK rate control", "snoop": "Snoop"}
