@@ -39,9 +39,9 @@ Step = WriteFile | Command | Python
 
 
 def pages() -> list[Path]:
-    """Every page that shows commands to a reader."""
+    """Every page that shows commands to a reader; the lab notebook is history."""
     papers = sorted(ROOT.glob("papers/**/README.md"))
-    docs = sorted(path for path in ROOT.glob("docs/**/*.md") if "_build" not in path.parts)
+    docs = sorted(path for path in ROOT.glob("docs/**/*.md") if not {"_build", "lab"} & set(path.parts))
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs, *papers]
 
 
