@@ -21,7 +21,7 @@ from typing import Any
 
 import scoreboard_page
 from never_worse import build
-from standings import Bounds, standings
+from standings import Bounds, beyond, standings
 
 from ackclock import _core
 from ackclock.models import bound
@@ -130,7 +130,9 @@ def main() -> int:
     (folder / "scoreboard.md").write_text(page.markdown())
     (folder / "scoreboard.html").write_text(page.html())
     print(f"{len(lines)} runs; {folder}/scoreboard.html, .md and .json")
-    return 0
+    for one in (wrong := list(beyond(found, bounds))):
+        print(f"beyond the limit, so it is none: {one.discipline}, {', '.join(map(str, one.place))}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 def options() -> argparse.Namespace:

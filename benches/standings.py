@@ -15,13 +15,15 @@ from ackclock.models import bound, critical_ratio, order_up_to
 
 CONFIDENCE = 0.95
 NUMBERS = ("goodput", "p95_s", "drops", "timeouts", "jain", "pages", "page_p50_s", "page_p95_s")
-# The goal: so much goodput at so small a share of the p95 of a drop-tail of 200 packets, or of a second where that is
-# more, where the cross-validated bound allows it; elsewhere no more than so many times the bound's p95 at the same
-# goodput.
+# The goal, fixed beforehand: so much goodput at so small a share of the p95 of a drop-tail of 200 packets, or of a
+# second where that is more, where the cross-validated bound of the whole recording allows it; elsewhere at most so many
+# times the bound's p95 at the same goodput.
 GOODPUT, SHARE, TIMES = 0.97, 1 / 8, 1.5
 LONGEST_WIRE_MS, SENDERS = 50, ("sack", "cubic")
 # Goodputs that count as equal.
 POINT = 0.01
+# A standing lies beyond the limit only by more than this: the histogram of the queue, and the slots of the model.
+RESOLUTION, RESOLUTION_S, RESOLUTION_GOODPUT = 0.03, 0.002, 0.001
 # Several downloads wait no longer than so many times as one, or than so many packets of each at the mean rate.
 TWICE, PACKETS = 2, 5
 
@@ -86,7 +88,8 @@ def half(values: Sequence[float]) -> float:
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
 
 
-# Of a whole recording, or of the same runs: the same seconds of it, and a source that begins as TCP does.
+# `whole`: the cross-validated bound of the whole recording, by which the goal was defined. `runs`: the limit of the
+# same runs, with the law known: the same seconds of the recording, and a source that starts as TCP does.
 Kind = Literal["whole", "runs"]
 
 
@@ -124,17 +127,21 @@ class Bounds:
         """The bound; None where there is none."""
         return self.known.get((kind, recording, wire_ms))
 
-    def at(self, standing: Standing, goodput: float, kind: Kind) -> float | None:
-        """The least p95 at a goodput where a standing is, cross-validated, in s; None beyond the curve."""
+    def curve(self, standing: Standing, kind: Kind) -> list[bound.Point]:
+        """The curve by which a standing is judged; empty where there is none."""
         found = self.of(standing.recording, standing.wire_ms, kind)
-        return None if found is None else bound.at(found.crossed, goodput)
+        if found is None:
+            return []
+        return found.crossed if kind == "whole" else found.known
+
+    def at(self, standing: Standing, goodput: float, kind: Kind) -> float | None:
+        """Least p95 of the curve at a goodput, s; None beyond its end."""
+        return bound.at(self.curve(standing, kind), goodput)
 
     def near(self, standing: Standing, kind: Kind) -> float | None:
-        """The same at the goodput of the standing, or at the most of the curve where that is less; None without one."""
-        found = self.of(standing.recording, standing.wire_ms, kind)
-        if found is None or not found.crossed:
-            return None
-        return self.at(standing, min(standing["goodput"], found.crossed[-1].utilisation), kind)
+        """Least p95 at the goodput of a standing, or at the end of the curve if that is less; None without a curve."""
+        curve = self.curve(standing, kind)
+        return self.at(standing, min(standing["goodput"], curve[-1].utilisation), kind) if curve else None
 
 
 @dataclass(frozen=True)
@@ -181,6 +188,15 @@ def verdicts(found: Sequence[Standing], bounds: Bounds, discipline: str, kind: K
         for one in found
         if one.discipline == discipline and one.load == "1" and one.sender in SENDERS and one.wire_ms <= LONGEST_WIRE_MS
     ]
+
+
+def beyond(found: Sequence[Standing], bounds: Bounds) -> Iterator[Standing]:
+    """Standings of one download that lie beyond the limit of the same runs, which then is none."""
+    for one in found:
+        curve = bounds.curve(one, "runs") if one.load == "1" else []
+        least = bound.at(curve, one["goodput"] - RESOLUTION_GOODPUT)
+        if curve and (least is None or one["p95_s"] < (1 - RESOLUTION) * least - RESOLUTION_S):
+            yield one
 
 
 def places(found: Sequence[Standing]) -> dict[tuple[str, str, int, str], dict[str, Standing]]:

@@ -160,6 +160,27 @@ def test_each_curve_rises_and_ends_where_no_controller_has_more():
         assert bound.at(curve, 1.01) is None
 
 
+def test_who_knows_the_law_is_never_behind_who_does_not():
+    # Two seconds of 6 packets a slot in each ten, then half as fast: runs and halves differ, so that what was learnt
+    # elsewhere may be lucky.
+    rates = np.repeat(np.random.default_rng(2).choice([0.05, 0.5, 3.0], size=120), 500)
+    slots = np.random.default_rng(4).poisson(rates).astype(np.int32)
+    for found in (bound.of_link(slots, 0.02), bound.of_downloads(slots, 0.02, bound.Downloads(15.0, 2))):
+        for curve in (found.crossed, found.constant):
+            for utilisation, p95_s in curve:
+                limit = bound.at(found.known, utilisation)
+                assert limit is not None
+                assert limit <= p95_s
+
+
+def test_each_run_may_have_its_own_best_controller():
+    runs = [[bound.Point(0.5, 0.1), bound.Point(1.0, 0.9)], [bound.Point(0.6, 0.2), bound.Point(0.9, 0.3)]]
+    # The sums are (1.1, 0.3), (1.4, 0.4), (1.6, 1.1) and (1.9, 1.2); none beats another.
+    assert [tuple(one) for one in bound.means(runs)] == [
+        pytest.approx(one) for one in ((0.55, 0.15), (0.7, 0.2), (0.8, 0.55), (0.95, 0.6))
+    ]
+
+
 def test_downloads_are_bounded_by_their_slow_start():
     # 4 packets a slot are 160 in a lead of 40: of the first six leads two carry nothing and the others 10, 20, 40 and
     # 80, so that 810 of 40 000 are lost to any controller; without a beginning all is sent.

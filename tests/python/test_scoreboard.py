@@ -1,5 +1,6 @@
 """The scoreboard: a small one, what it keeps, and how it judges."""
 
+import argparse
 import json
 import sys
 from dataclasses import replace
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 import scoreboard
 from scoreboard import Recording
-from standings import Bounds, Standing, beaten, half, is_short, standings, verdicts
+from standings import Bounds, Standing, beaten, beyond, half, is_short, standings, verdicts
 
-from ackclock.models.bound import Bound, Point
+from ackclock.models.bound import Bound, Downloads, Point, of_downloads
 
 
 def standing(discipline: str, goodput: float, p95_s: float, *, wire_ms: int = 20, sender: str = "cubic") -> Standing:
@@ -105,12 +106,38 @@ def test_elsewhere_it_is_one_and_a_half_times_the_bounds_delay_at_the_same_goodp
     assert judged == [True, False, True, False]
 
 
-def test_the_bound_of_the_same_runs_judges_apart(tmp_path: Path):
+def test_the_limit_of_the_same_runs_judges_apart_with_the_law_known(tmp_path: Path):
     found = [standing("drop-tail 200p", 0.99, 1.0), standing("drop-tail 1 s", 0.99, 1.6), standing("slow", 0.96, 0.3)]
     both = bounds(tmp_path, Point(0.96, 0.14), Point(0.97, 0.15))
-    both.known["runs", "a.down", 20] = Bound([], [Point(0.96, 0.2), Point(0.97, 0.4)], [])
+    both.known["runs", "a.down", 20] = Bound([Point(0.96, 0.2), Point(0.97, 0.4)], [Point(0.96, 0.1)], [])
     assert [verdicts(found, both, "slow", kind)[0].is_possible for kind in ("whole", "runs")] == [True, False]
     assert [verdicts(found, both, "slow", kind)[0].met for kind in ("whole", "runs")] == [False, True]
+
+
+def test_nothing_has_less_delay_or_more_goodput_than_the_limit_of_the_same_runs(tmp_path: Path):
+    limit = bounds(tmp_path)
+    limit.known["runs", "a.down", 20] = Bound([Point(0.90, 0.2), Point(0.97, 0.4)], [Point(0.90, 0.6)], [])
+    # Less delay than the cross-validated curve is no fault; 3 % and 2 ms less than the limit is resolution.
+    allowed = [standing("at it", 0.90, 0.195), standing("slow", 0.80, 0.5), standing("most", 0.9705, 0.4)]
+    wrong = [standing("too soon", 0.90, 0.19), standing("too much", 0.98, 9.0)]
+    assert list(beyond([*allowed, *wrong], limit)) == wrong
+    # Several downloads start with more packets than the one of the model.
+    assert not list(beyond([replace(wrong[0], load="4")], limit))
+
+
+def test_no_regulator_lies_beyond_the_limit_of_its_runs(tmp_path: Path):
+    # The first 60 s of a recording, 20 s from three start offsets.
+    times = [int(line) for line in (scoreboard.OURS / "synthetic-evdo-driving.down").read_text().split()]
+    file = tmp_path / "minute.down"
+    file.write_text("".join(f"{time}\n" for time in times if time <= 60_000))
+    recording, runs = Recording.of(file), Downloads(20.0, 3)
+    limit = Bounds(tmp_path)
+    limit.known["runs", "minute.down", 20] = of_downloads(recording.slots, 0.02, runs)
+    given = argparse.Namespace(senders=["cubic", "sack"], starts=runs.places)
+    cells = list(scoreboard.batch(recording, 20, "1", given))
+    found = standings(list(scoreboard.simulated(recording, cells, runs.lasts_s, runs.places)))
+    assert {"forecast", "ack-regulator 50p", "wrs 20p", "drop-tail 20p"} <= {one.discipline for one in found}
+    assert list(beyond(found, limit)) == []
 
 
 def test_only_one_download_of_sack_or_cubic_behind_50_ms_or_less_is_judged(tmp_path: Path):

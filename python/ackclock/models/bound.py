@@ -13,21 +13,25 @@ up to the largest k with
     P(N(t, t+R) >= k | state) >= price x P(N(t, t+R+d) < k | state)
 
 where the state is what could be sent in one, two or three windows of the last 20 ms to 2 s, in bins. Sweeping states,
-d and the price gives points (utilisation, 95th percentile of the wait in the queue). The bound at a utilisation is the
-least percentile of the points that have it. It is taken three times: with the laws of the recording itself (`known`);
-learnt on one half and played over the other, both ways (`crossed`), the laws as well as the choice among states, d and
-prices; and with one number for all states, the best in
-hindsight (`constant`), which is the most that a regulator with a fixed buffer can do.
+d and the price gives points (utilisation, 95th percentile of the wait in the queue). A curve has, for each utilisation,
+the least percentile of the points that reach it. There are three curves:
 
-Of downloads (`of_downloads`) it is the mean over runs from several places of a recording, each with a source that
-begins with ten packets and sends two for each that has left: what the law of the rest of the recording teaches is
-played over the run, and the controller is chosen over the rest.
+- `known`, the limit: the laws of the recording itself, and the best controller in hindsight of all that are tried,
+  those of the other curves included. So no other curve lies below it.
+- `crossed`: laws and controller learnt on one half of the recording and played over the other, both ways. Its distance
+  from `known` is the spread: what knowing the law beforehand is worth. It is no limit: a regulator learns while it
+  runs, and may have less delay.
+- `constant`: one number for all states, the best in hindsight, which is the most that a fixed buffer can do.
+
+For downloads (`of_downloads`) each curve is a mean over runs from several places of a recording, each with a source
+that begins with ten packets and sends two for each that has left. `known` takes the best controller of each run
+separately; `crossed` learns laws and controller from the rest of the recording.
 
 ## Differences from the source
 Nothing is lost, and but for downloads nothing starts: there is no TCP, all packets are equal, and the wire does not
-queue. `known` knows
-the law of this very recording, so it is optimistic. None of the curves is a theorem: another view of the past may
-predict better than the windows that are tried.
+queue. `known` knows the law of this very recording, so it is optimistic; it is no theorem, because another view of the
+past may predict better than the windows that are tried. `tests/python/test_scoreboard.py` and the scoreboard itself
+check that no regulator has less delay.
 
 ## Validation
 Links of constant rate and of independent slots against closed forms (tests/python/test_bound.py). For EV-DO and LTE of
@@ -39,6 +43,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -82,7 +87,13 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Bound:
-    """The three curves of a recording, each as its best points in the order of their utilisation."""
+    """The three curves of a recording, each as its best points in the order of their utilisation.
+
+    Attributes:
+        known: The limit: the law is known, and every controller that was tried may be chosen.
+        crossed: Cross-validated: law and controller come from another part of the recording.
+        constant: One number for all states, the best in hindsight.
+    """
 
     known: list[Point]
     crossed: list[Point]
@@ -135,7 +146,8 @@ def of_link(slots: Ints, wire_s: float, progress: Progress | None = None) -> Bou
     constant, known, first_own, first_judged, second_judged, second_own = _watched(games, progress)
     by_first, by_second = chosen(first_own, first_judged), chosen(second_own, second_judged)
     crossed = [one + other for one, other in zip(by_first, by_second, strict=True)]
-    return Bound(*(frontier(map(point_of, played)) for played in (known, crossed, constant)))
+    found = [list(map(point_of, played)) for played in (known, crossed, constant)]
+    return Bound(frontier(chain(*found)), frontier(found[1]), frontier(found[2]))
 
 
 def chosen(own: Sequence[Played], judged: Sequence[Played]) -> list[Played]:
@@ -173,7 +185,7 @@ def _watched(games: Sequence[Iterator[Played]], progress: Progress | None) -> li
 
 
 def of_downloads(slots: Ints, wire_s: float, runs: Downloads, progress: Progress | None = None) -> Bound:
-    """The bound of downloads over a link, each point the mean over the runs; errors as of `of`.
+    """The bound of downloads over a link: means over the runs; errors as of `of`.
 
     Raises:
         ValueError: if the runs leave too little of the recording to learn from.
@@ -193,22 +205,33 @@ def of_downloads(slots: Ints, wire_s: float, runs: Downloads, progress: Progress
             curve.append(points)
         if progress is not None:
             progress(place + 1, runs.places)
-    known, crossed, constant = (frontier(map(_mean, zip(*curve, strict=True))) for curve in curves)
-    return Bound(known, crossed, constant)
+    limits, *others = curves
+    crossed, constant = (frontier(map(_mean, zip(*curve, strict=True))) for curve in others)
+    return Bound(means(limits), crossed, constant)
+
+
+def means(runs: Sequence[Sequence[Point]]) -> list[Point]:
+    """The best means of one point of each run, where each run may have its own."""
+    sums = [Point(0.0, 0.0)]
+    for points in runs:
+        sums = frontier(
+            Point(one.utilisation + other.utilisation, one.p95_s + other.p95_s) for one in sums for other in points
+        )
+    return [Point(one.utilisation / len(runs), one.p95_s / len(runs)) for one in sums]
 
 
 def _of_run(run: Link, rest: Ints, lead: int, fixed: Sequence[ByState]) -> tuple[list[Point], list[Point], list[Point]]:
-    """What each controller gets in a run: with its law, with that of the rest, and `fixed` ones."""
+    """Points of a run: of the limit, then one for each of `CHOSEN_FOR`, and of each of `fixed`."""
 
     def points(controllers: Sequence[ByState]) -> list[Played]:
         return list(play(run, lead, controllers, download=True))
 
     beside = Link(rest)
     others = list(learnt(beside, lead))
-    own = list(play(beside, lead, others, download=True))
-    found = points(list(learnt(run, lead))), chosen(own, points(others)), points(fixed)
-    known, crossed, constant = (list(map(point_of, played)) for played in found)
-    return known, crossed, constant
+    own, judged = list(play(beside, lead, others, download=True)), points(others)
+    crossed, constant = (list(map(point_of, played)) for played in (chosen(own, judged), points(fixed)))
+    known = map(point_of, points(list(learnt(run, lead))))
+    return frontier(chain(known, map(point_of, judged), constant)), crossed, constant
 
 
 def _mean(points: Sequence[Point]) -> Point:
