@@ -12,8 +12,9 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
@@ -90,20 +91,23 @@ def measured(folder: Path, name: str, number: int, tried: Mapping[str, Any]) -> 
     kept = folder / f"{number}.json"
     known: dict[str, Measured] = json.loads(kept.read_text()) if kept.exists() else {}
     if missing := {label: value for label, value in tried.items() if label not in known}:
-        known |= runs(name, number, {NONE: NONE} | missing, 0)
+        scenario = partial(chance.scenario, name, number)
+        known |= runs(scenario, number, {NONE: NONE} | missing, range(RUNS))
         if CHANCE not in known:
-            known[CHANCE] = runs(name, number, {NONE: NONE}, RUNS)[NONE]
+            known[CHANCE] = runs(scenario, number, {NONE: NONE}, range(RUNS, 2 * RUNS))[NONE]
         kept.write_text(json.dumps(known) + "\n")
     return known
 
 
-def runs(name: str, number: int, regulators: Mapping[str, Any], first: int) -> dict[str, Measured]:
-    """Every regulator with the same seeds, and from the same instants, from run `first` on."""
+def runs(
+    scenario: Callable[[int], str], number: int, regulators: Mapping[str, Any], which: Iterable[int]
+) -> dict[str, Measured]:
+    """Every regulator with the same seeds in the runs `which` of a scenario; `number` is part of the seeds."""
     values = ", ".join(json_as_toml(value) for value in regulators.values())
     found: dict[str, Measured] = {label: {"goodput_bps": [], "p95_ms": []} for label in regulators}
     labels = {json.dumps(value): label for label, value in regulators.items()}
-    for run in range(first, first + RUNS):
-        whole = f'{chance.scenario(name, number, run)}\n[sweep]\n"edge.regulator" = [{values}]\n'
+    for run in which:
+        whole = f'{scenario(run)}\n[sweep]\n"edge.regulator" = [{values}]\n'
         for result in ackclock.sweep(whole, set={"runs": 1, "seed": 1 + number + 10**6 * run}).objects:
             one = found[labels[json.dumps(result["point"]["edge.regulator"])]]
             # Not the sum of the flows' own rates: each is over its own time, and one that begins late would weigh more.

@@ -36,12 +36,39 @@ def test_the_scenarios_cover_every_sender_link_and_loss():
     senders = Counter(flow["sender"] for one in scenarios for flow in one["flow"])
     assert set(senders) == set(chance.SENDERS)
     kinds = Counter(one["edge"]["down"]["kind"] for one in scenarios)
-    assert set(kinds) == {"constant", "variable", "trace"}
+    assert set(kinds) == {"constant", "variable", "trace", "cell"}
     flows = [sum(flow["count"] for flow in one["flow"]) for one in scenarios]
     assert min(flows) == 1
     assert 40 <= max(flows) <= 50
     assert {type(one["edge"]["down"].get("loss")) for one in scenarios} == {type(None), float, dict}
     assert {one["path"]["loss"] > 0 for one in scenarios} == {True, False}
+
+
+def test_the_scenarios_cover_the_domain_that_the_module_names():
+    scenarios = drawn()
+    queues = Counter(one["edge"]["queue"] for one in scenarios)
+    assert set(queues) == {"drop-tail", *chance.QUEUES}
+    assert 40 < queues["drop-tail"] < 80
+    sizes = [int(one["flow"][0]["packet"].removesuffix("B")) for one in scenarios]
+    assert 300 <= min(sizes) < 400
+    assert 7000 < max(sizes) <= 9000
+    assert 40 < sizes.count(1500) < 80
+    constant = [one["edge"]["down"] for one in scenarios if one["edge"]["down"]["kind"] == "constant"]
+    rates = [float(one["rate"].removesuffix("bit/s")) for one in constant]
+    assert 16e3 <= min(rates) < 50e3
+    assert max(rates) > 10e6
+    # A stagger of 0 starts all flows at once, and such runs end early unless the link is slow.
+    together = [one for one in scenarios if one["flow"][0]["stagger"] == "0ms"]
+    assert 20 < len(together) < 60
+    assert "10s" in {one["duration"] for one in together}
+    trips = [2 * (ms(one["path"]["delay"]) + ms(one["edge"]["up"]["delay"])) for one in together]
+    assert max(trips) > 400
+    losses = [one["path"]["loss"] for one in scenarios if "bbr" in {flow["sender"] for flow in one["flow"]}]
+    assert 0.01 < max(losses) <= 0.05
+
+
+def ms(delay: str) -> float:
+    return float(delay.removesuffix("ms"))
 
 
 @pytest.mark.parametrize("number", range(0, 40, 4))
@@ -81,7 +108,7 @@ def test_what_was_measured_is_not_measured_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(never_worse, "runs", None)
     assert never_worse.main() == 0
     assert capsys.readouterr().out == table
-    (kept,) = tmp_path.glob("design/*/never-worse.json")
+    (kept,) = tmp_path.glob("wide-design/*/never-worse.json")
     assert [one["scenario"] for one in json.loads(kept.read_text())] == [0, 1, 2]
     assert {label.split(",")[0] for one in json.loads(kept.read_text()) for label in one["regulators"]} == {
         "none",
