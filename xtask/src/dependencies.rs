@@ -17,8 +17,9 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("ackclock-scenario", &["ackclock-edge", "ackclock-tcp"]),
     ("ackclock-exchange", &["ackclock-scenario"]),
     ("ackclock-live", &["ackclock-edge"]),
-    ("ackclock-cli", &["ackclock-exchange", "ackclock-live"]),
-    ("ackclock-py", &["ackclock-exchange", "ackclock-live"]),
+    ("ackclock-output", &[]),
+    ("ackclock-cli", &["ackclock-exchange", "ackclock-live", "ackclock-output"]),
+    ("ackclock-py", &["ackclock-exchange", "ackclock-live", "ackclock-output"]),
     (TESTKIT, &[]),
     ("xtask", &[]),
 ];

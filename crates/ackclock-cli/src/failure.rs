@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
+use ackclock_output::WriteError;
+
 /// Why the command ends before its work is done.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -52,5 +54,11 @@ impl Failure {
             Self::Input(message) | Self::Run(message) => Some(message),
             Self::Reported(_) | Self::Unread => None,
         }
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        Self::writing(error.path.display(), &error.source)
     }
 }

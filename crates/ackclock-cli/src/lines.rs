@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
+use ackclock_output::{Folders, WholeFile};
+
 use crate::failure::Failure;
-use crate::output::{self, WholeFile};
+use crate::output;
 
 /// Where lines go.
 #[derive(Debug)]
@@ -89,8 +91,8 @@ impl Lines {
             match sink {
                 Sink::File(file) => places.push(file.leave_unfinished()?),
                 Sink::Kept(path, lines) if !lines.is_empty() => {
-                    let mut file = WholeFile::create(&path)?;
-                    file.write_all(lines.as_bytes()).map_err(|error| file.failure(&error))?;
+                    let mut file = WholeFile::create(&path, Folders::Existing)?;
+                    file.write_all(lines.as_bytes()).map_err(|error| file.failure(error))?;
                     file.finish()?;
                     places.push(path);
                 }
@@ -115,7 +117,7 @@ impl Lines {
                 Sink::File(file) => {
                     file.write_all(line.as_bytes())
                         .and_then(|()| file.flush())
-                        .map_err(|error| file.failure(&error))?;
+                        .map_err(|error| file.failure(error))?;
                 }
             }
         }
@@ -136,7 +138,7 @@ mod tests {
 
     fn into_file(folder: &tempfile::TempDir) -> (PathBuf, Lines) {
         let path = folder.path().join("out.jsonl");
-        let sink = Sink::File(WholeFile::create(&path).unwrap());
+        let sink = Sink::File(WholeFile::create(&path, Folders::Existing).unwrap());
         (path, Lines::new(vec![sink], 4))
     }
 

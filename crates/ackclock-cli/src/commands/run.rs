@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_core::Span;
+use ackclock_output::{Folders, WholeFile};
 use ackclock_scenario::{Point, RunResult, Series, jobs};
 
 use super::time_above_zero;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
-use crate::output::{self, Form, WholeFile};
+use crate::output::{self, Form};
 use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
 use crate::summary::Uploads;
 use crate::{report, summary};
@@ -68,7 +69,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     say_unswept(&points[0].scenario, "run", &[]);
     say_dropped([&points[0].scenario]);
     let capture = args.pcap.as_deref().map(Capture::create).transpose()?;
-    let series_file = args.series.as_deref().map(WholeFile::create).transpose()?;
+    let series_file =
+        args.series.as_deref().map(|path| WholeFile::create(path, Folders::Existing)).transpose()?;
     let extras = Extras {
         series: args.series.as_ref().map(|_| args.every),
         capture: capture.clone().map(|capture| Box::new(capture) as Box<dyn Write + Send>),
@@ -112,8 +114,8 @@ pub(super) fn rescue(scenario: &ScenarioFile) -> PathBuf {
 }
 
 fn write_series(mut file: WholeFile, series: &Series) -> Result<(), Failure> {
-    series.write_csv(&mut file).map_err(|error| file.failure(&error))?;
-    file.finish()
+    series.write_csv(&mut file).map_err(|error| file.failure(error))?;
+    Ok(file.finish()?)
 }
 
 /// The capture file, shared with the run that writes it.
@@ -122,13 +124,13 @@ pub(super) struct Capture(Arc<Mutex<Option<WholeFile>>>);
 
 impl Capture {
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        Ok(Self(Arc::new(Mutex::new(Some(WholeFile::create(path)?)))))
+        Ok(Self(Arc::new(Mutex::new(Some(WholeFile::create(path, Folders::Existing)?)))))
     }
 
     /// Gives the file its name, now that the run has written it.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        file.map_or(Ok(()), WholeFile::finish)
+        Ok(file.map_or(Ok(()), WholeFile::finish)?)
     }
 }
 

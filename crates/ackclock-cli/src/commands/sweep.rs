@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ackclock_output::{Folders, WholeFile};
 use ackclock_scenario::{Job, Point, jobs};
 use clap::ValueEnum;
 
@@ -10,7 +11,6 @@ use super::run::rescue;
 use crate::batch::{self, Ended, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
-use crate::output::WholeFile;
 use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped};
 use crate::summary::{self, Marks, PointRuns, Uploads};
 use crate::{output, python};
@@ -113,7 +113,7 @@ fn sinks(args: &Args) -> Result<Vec<Sink>, Failure> {
         sinks.push(Sink::Printed);
     }
     match &args.out {
-        Some(path) => sinks.push(Sink::File(WholeFile::create(path)?)),
+        Some(path) => sinks.push(Sink::File(WholeFile::create(path, Folders::Existing)?)),
         None if !args.json => sinks.push(Sink::Kept(rescue(&args.scenario), String::new())),
         None => {}
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ackclock_core::{Rate, Span};
 use ackclock_link::trace::{Recording, Statistics};
+use ackclock_output::{Folders, WholeFile};
 use ackclock_scenario::{DiskFiles, Files};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 use super::time_above_zero;
 use crate::failure::Failure;
 use crate::output;
-use crate::output::WholeFile;
 use crate::python::Words;
 use crate::scenario_file::patiently;
 use crate::table::{Align, Table, number, rate_unit, terminal_width};
@@ -103,9 +103,9 @@ fn convert(args: &ConvertArgs) -> Result<(), Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut file = WholeFile::create(path)?;
-    file.write_all(text.as_bytes()).map_err(|error| file.failure(&error))?;
-    file.finish()
+    let mut file = WholeFile::create(path, Folders::Existing)?;
+    file.write_all(text.as_bytes()).map_err(|error| file.failure(error))?;
+    Ok(file.finish()?)
 }
 
 fn read(path: &Path) -> Result<Recording, Failure> {

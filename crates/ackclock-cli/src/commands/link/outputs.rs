@@ -12,6 +12,7 @@ use ackclock_link::trace::Recording;
 use ackclock_live::capture::Recorder;
 use ackclock_live::log::{LinkLog, LogHeader};
 use ackclock_live::{Ending, Plane, Side, Unwritten};
+use ackclock_output::create_in_place;
 use ackclock_scenario::Files;
 
 use super::live::{now, recording};
@@ -88,7 +89,7 @@ impl Outputs {
         let down = (Side::Radio, "downlink", &args.spelling.downlink_log, &edge.down, queue_down);
         for (to, link, path, table, queue) in [up, down] {
             let Some(path) = path else { continue };
-            let file = output::create_in_place(path)?;
+            let file = create_in_place(path)?;
             let opportunities = match recording(table, files) {
                 Some(Recording::Opportunities(opportunities)) => Some(opportunities),
                 _ => None,

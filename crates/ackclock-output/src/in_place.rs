@@ -1,0 +1,121 @@
+//! Files that grow under their own name.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+
+use crate::place::{Found, OF_ANOTHER_USER, Place, denied};
+use crate::{Folders, WriteError};
+
+/// Opens a file that grows under its own name, so that it can be watched. Its former content is removed.
+///
+/// # Errors
+/// Where it cannot be created, or another user planted something on its path.
+pub fn create_in_place(target: &Path) -> Result<File, WriteError> {
+    let open = || {
+        let place = Place::find(target, Folders::Existing)?;
+        match place.found {
+            Found::Nothing | Found::File => emptied(&place),
+            Found::Special | Found::Opened => place.open_special(),
+        }
+    };
+    open().map_err(|error| WriteError::new(target, error))
+}
+
+fn emptied(place: &Place) -> io::Result<File> {
+    // Without NONBLOCK the call would wait for the reader of a pipe that took the name meanwhile.
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = place.folder.open(&place.name, flags)?;
+    let found = file.metadata()?;
+    if found.uid() != geteuid().as_raw() {
+        return Err(denied(OF_ANOTHER_USER));
+    }
+    // A second name of the user's own file is how a stranger would have it overwritten.
+    if !found.is_file() || found.nlink() != 1 && place.folder.is_open_to_all() {
+        return Err(denied("it was replaced meanwhile, or has another name"));
+    }
+    file.set_len(0)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+    use std::process::Command;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn the_file_behind_own_links_is_emptied_and_filled() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("own"), "old text").unwrap();
+        symlink(at("own"), at("link")).unwrap();
+        create_in_place(&at("link")).unwrap().write_all(b"new").unwrap();
+        create_in_place(&at("fresh")).unwrap().write_all(b"new").unwrap();
+        assert_eq!([at("own"), at("fresh")].map(|path| fs::read(path).unwrap()), [b"new", b"new"]);
+        create_in_place(Path::new("/dev/null")).unwrap();
+    }
+
+    #[test]
+    fn what_takes_the_name_after_the_look_is_neither_followed_nor_filled() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::write(at("precious"), "as it was").unwrap();
+        let place = Place::find(&at("log"), Folders::Existing).unwrap();
+        symlink("precious", at("log")).unwrap();
+        assert!(emptied(&place).unwrap_err().to_string().starts_with("Too many levels"));
+        fs::remove_file(at("log")).unwrap();
+        fs::hard_link(at("precious"), at("log")).unwrap();
+        assert!(emptied(&place).unwrap_err().to_string().ends_with("has another name"));
+        fs::remove_file(at("log")).unwrap();
+        assert!(Command::new("mkfifo").arg(at("log")).status().unwrap().success());
+        // It neither waits for a reader nor writes.
+        emptied(&place).unwrap_err();
+        assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr, reason = "a skipped test says why")]
+    fn links_swapped_in_and_out_never_lead_to_another_file() {
+        if !geteuid().is_root() {
+            eprintln!("skipped: only root can make links of another user");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::write(at("precious"), "as it was").unwrap();
+        fs::write(at("theirs"), "old").unwrap();
+        lchown(at("theirs"), Some(65534), None).unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    symlink("precious", at("next")).unwrap();
+                    lchown(at("next"), Some(65534), None).unwrap();
+                    fs::rename(at("next"), at("log")).unwrap();
+                    let _ = fs::remove_file(at("log"));
+                }
+            });
+            for _ in 0..2_000 {
+                // Refused or created: either way nothing else is touched.
+                let _ = create_in_place(&at("log"));
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
+        let said = create_in_place(&at("theirs")).unwrap_err().to_string();
+        assert!(said.ends_with("theirs: cannot be written: it belongs to another user"), "{said}");
+        assert_eq!(fs::read(at("theirs")).unwrap(), b"old");
+    }
+}

@@ -1,0 +1,35 @@
+//! # ackclock-output
+//!
+//! Result files: complete or absent, and never written through what another user planted. The command and the Python
+//! module write every file here.
+//!
+//! A path is walked one name at a time, each name relative to a folder that is held open and no link followed by the
+//! kernel. Each check looks at the open descriptor, and the file is created and renamed in the folder that was checked, so
+//! nothing that is swapped meanwhile changes where the bytes go.
+
+mod in_place;
+mod place;
+mod whole;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use in_place::create_in_place;
+pub use place::Folders;
+pub use whole::{WholeFile, write_whole};
+
+/// A file that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: cannot be written: {source}", path.display())]
+pub struct WriteError {
+    /// Path of the file as the caller named it.
+    pub path: PathBuf,
+    /// Reason, without the path.
+    pub source: io::Error,
+}
+
+impl WriteError {
+    fn new(path: &Path, source: io::Error) -> Self {
+        Self { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,410 @@
+//! Resolves a path to a name in a folder that is held open.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, fstat, fstatfs, mkdirat, openat, readlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+/// What to do where a folder of the path is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folders {
+    /// Missing folders are an error.
+    Existing,
+    /// Missing folders are created.
+    Created,
+}
+
+/// A name in an open folder, and what had the name when the path was resolved.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) folder: Folder,
+    pub(crate) name: OsString,
+    pub(crate) found: Found,
+}
+
+/// What a name stands for.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Nothing,
+    File,
+    /// Device, named pipe or socket.
+    Special,
+    /// Link of `/proc` to a pipe, device or nameless file that the process of that number has open already.
+    Opened,
+}
+
+/// An open folder.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub(crate) descriptor: OwnedFd,
+    /// Path without links, for messages.
+    pub(crate) path: PathBuf,
+    stat: Stat,
+    /// Whether its owner may name the targets of results, as root and the user may.
+    owner_trusted: bool,
+}
+
+/// An entry of a folder, opened as a name only.
+struct Entry {
+    descriptor: OwnedFd,
+    stat: Stat,
+}
+
+impl Place {
+    /// Resolves `path`. Links are followed only where the user, root or the owner of their folder made them.
+    ///
+    /// # Errors
+    /// Where a folder is missing, or another user planted a link, a folder or a special file on the path.
+    pub(crate) fn find(path: &Path, folders: Folders) -> io::Result<Self> {
+        let mut walk = Walk { folder: Folder::start(path)?, ahead: names(path), links: 0 };
+        while let Some(name) = walk.ahead.pop() {
+            if !walk.ahead.is_empty() {
+                walk.step(name, folders)?;
+            } else if let Some(found) = walk.last(&name)? {
+                return Ok(Self { folder: walk.folder, name, found });
+            }
+        }
+        Err(if path.as_os_str().is_empty() { Errno::NOENT } else { Errno::ISDIR }.into())
+    }
+
+    /// Opens what has the name, for writing. Only links of `/proc` are followed.
+    ///
+    /// # Errors
+    /// Where it cannot be opened, or was replaced since by a link, a file or something of another user.
+    pub(crate) fn open_special(&self) -> io::Result<File> {
+        let follow = if matches!(self.found, Found::Opened) { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let file = self.folder.open(&self.name, OFlags::WRONLY | OFlags::NOCTTY | follow)?;
+        if !matches!(self.found, Found::Opened) {
+            let stat = fstat(&file)?;
+            self.folder.check_owner(&stat)?;
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+                return Err(denied("it was replaced meanwhile"));
+            }
+        }
+        Ok(file)
+    }
+}
+
+/// A path half resolved.
+struct Walk {
+    folder: Folder,
+    /// Names that are still to be resolved, the next one last.
+    ahead: Vec<OsString>,
+    links: u32,
+}
+
+impl Walk {
+    /// Goes into the folder `name`.
+    fn step(&mut self, name: OsString, folders: Folders) -> io::Result<()> {
+        let Some(entry) = self.folder.entry(&name)? else {
+            self.folder.create(&name, folders)?;
+            self.ahead.push(name);
+            return Ok(());
+        };
+        match entry.kind() {
+            FileType::Symlink => self.follow(&entry),
+            FileType::Directory => self.folder.enter(&name, entry).map(|folder| self.folder = folder),
+            _ => Err(Errno::NOTDIR.into()),
+        }
+    }
+
+    /// What the last name stands for; `None` for a link, whose names are then ahead.
+    fn last(&mut self, name: &OsStr) -> io::Result<Option<Found>> {
+        let Some(entry) = self.folder.entry(name)? else { return Ok(Some(Found::Nothing)) };
+        match entry.kind() {
+            FileType::Symlink if self.folder.is_link_to_open_file(name)? => Ok(Some(Found::Opened)),
+            FileType::Symlink => self.follow(&entry).map(|()| None),
+            FileType::Directory => Err(Errno::ISDIR.into()),
+            FileType::RegularFile => self.folder.check_replaceable(&entry.stat).map(|()| Some(Found::File)),
+            _ => self.folder.check_owner(&entry.stat).map(|()| Some(Found::Special)),
+        }
+    }
+
+    fn follow(&mut self, link: &Entry) -> io::Result<()> {
+        self.folder.check_owner(&link.stat)?;
+        self.links += 1;
+        if self.links > MOST_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        let text = OsString::from_vec(readlinkat(&link.descriptor, "", Vec::new())?.into_bytes());
+        let path = Path::new(&text);
+        if path.is_absolute() {
+            self.folder = Folder::start(path)?;
+        }
+        self.ahead.extend(names(path));
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+}
+
+impl Folder {
+    /// Folder in which the first name of `path` is: the root, or the working directory.
+    fn start(path: &Path) -> io::Result<Self> {
+        let path = if path.is_absolute() { "/" } else { "" };
+        let name = if path.is_empty() { "." } else { path };
+        let descriptor =
+            openat(CWD, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { stat: fstat(&descriptor)?, descriptor, path: path.into(), owner_trusted: true })
+    }
+
+    /// What has this name here, opened without access to its content.
+    fn entry(&self, name: &OsStr) -> io::Result<Option<Entry>> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(&self.descriptor, name, flags, Mode::empty()) {
+            Ok(descriptor) => Ok(Some(Entry { stat: fstat(&descriptor)?, descriptor })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Goes one folder down, or up where `name` is `..`.
+    ///
+    /// A folder of another user is refused where every user could have planted it. Where only the owner and his group can
+    /// write, it is entered, and nothing that its owner made in it is followed.
+    fn enter(&self, name: &OsStr, entry: Entry) -> io::Result<Self> {
+        let path = match self.path.file_name() {
+            Some(_) if name == ".." => self.path.parent().unwrap_or(Path::new("")).to_owned(),
+            _ => self.path.join(name),
+        };
+        let owner_trusted = self.trusts(&entry.stat);
+        if !owner_trusted && self.is_open_to_all() {
+            return Err(denied(&format!("{} belongs to another user", path.display())));
+        }
+        Ok(Self { descriptor: entry.descriptor, path, stat: entry.stat, owner_trusted })
+    }
+
+    fn create(&self, name: &OsStr, folders: Folders) -> io::Result<()> {
+        if folders == Folders::Existing || name == ".." {
+            return Err(Errno::NOENT.into());
+        }
+        match mkdirat(&self.descriptor, name, Mode::from_raw_mode(0o777)) {
+            // Another process of this user may have created it; the walk looks at it next.
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a file of this folder; a new one has the permissions that the umask leaves.
+    pub(crate) fn open(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+        Ok(openat(&self.descriptor, name, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// Whether an entry was made by root, the user or a trusted owner of this folder.
+    fn trusts(&self, stat: &Stat) -> bool {
+        [geteuid().as_raw(), 0].contains(&stat.st_uid)
+            || self.owner_trusted && stat.st_uid == self.stat.st_uid
+    }
+
+    /// Whether every user may create entries here.
+    pub(crate) fn is_open_to_all(&self) -> bool {
+        self.stat.st_mode & EVERY_USER_WRITES != 0
+    }
+
+    fn check_owner(&self, stat: &Stat) -> io::Result<()> {
+        if self.trusts(stat) { Ok(()) } else { Err(denied(OF_ANOTHER_USER)) }
+    }
+
+    /// Refuses a file that only its owner, another user, may replace.
+    fn check_replaceable(&self, stat: &Stat) -> io::Result<()> {
+        let replaceable = geteuid().is_root() || self.stat.st_mode & STICKY == 0;
+        if replaceable { Ok(()) } else { self.check_owner(stat) }
+    }
+
+    /// Whether a link of `/proc` leads to something that has no name to follow: a pipe, a terminal, a deleted file.
+    fn is_link_to_open_file(&self, name: &OsStr) -> io::Result<bool> {
+        if fstatfs(&self.descriptor)?.f_type != PROC_SUPER_MAGIC {
+            return Ok(false);
+        }
+        let Ok(target) = openat(&self.descriptor, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
+            return Ok(false);
+        };
+        let stat = fstat(&target)?;
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => false,
+            FileType::RegularFile => stat.st_nlink == 0,
+            _ => true,
+        })
+    }
+}
+
+/// Names of a path, the first one last.
+fn names(path: &Path) -> Vec<OsString> {
+    let name = |component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().rev().filter_map(name).collect()
+}
+
+pub(crate) fn denied(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, why)
+}
+
+pub(crate) const OF_ANOTHER_USER: &str = "it belongs to another user";
+/// As many links as the kernel follows (path_resolution(7)).
+const MOST_LINKS: u32 = 40;
+const STICKY: u32 = 0o1000;
+const EVERY_USER_WRITES: u32 = 0o002;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+    use std::process::Command;
+
+    use super::*;
+
+    fn find(path: PathBuf) -> Result<Found, String> {
+        Place::find(&path, Folders::Existing).map(|place| place.found).map_err(|error| error.to_string())
+    }
+
+    /// A folder with these permissions, and a path in it.
+    fn folder(mode: u32) -> (tempfile::TempDir, impl Fn(&str) -> PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let path = folder.path().to_owned();
+        (folder, move |name| path.join(name))
+    }
+
+    fn make_pipe(path: PathBuf) {
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+
+    fn give_away(path: PathBuf) {
+        lchown(path, Some(65534), None).unwrap();
+    }
+
+    #[allow(clippy::print_stderr, reason = "a skipped test says why")]
+    fn is_root() -> bool {
+        if !geteuid().is_root() {
+            eprintln!("skipped: only root can make files of another user");
+        }
+        geteuid().is_root()
+    }
+
+    #[test]
+    fn a_path_ends_at_a_name_whatever_own_links_it_has() {
+        let (_folder, at) = folder(0o700);
+        fs::create_dir_all(at("real/deep")).unwrap();
+        fs::write(at("real/file"), "").unwrap();
+        symlink("real", at("short")).unwrap();
+        symlink(at("short/deep"), at("long")).unwrap();
+        symlink("../long/../file", at("real/around")).unwrap();
+        for (path, expected) in
+            [("short/file", "real/file"), ("long/new", "real/deep/new"), ("real/around", "real/file")]
+        {
+            let place = Place::find(&at(path), Folders::Existing).unwrap();
+            assert_eq!(place.folder.path.join(&place.name), at(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_for_a_file_is_refused() {
+        let (_folder, at) = folder(0o700);
+        fs::write(at("file"), "").unwrap();
+        symlink("round", at("round")).unwrap();
+        for (path, expected) in [
+            (at("round"), "Too many levels of symbolic links"),
+            (at("."), "Is a directory"),
+            ("/".into(), "Is a directory"),
+            ("".into(), "No such file or directory"),
+            (at("missing/file"), "No such file or directory"),
+            (at("file/below"), "Not a directory"),
+        ] {
+            let message = find(path).unwrap_err();
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn missing_folders_are_created_where_the_caller_wants_them() {
+        let (_folder, at) = folder(0o700);
+        let place = Place::find(&at("a/b/file"), Folders::Created).unwrap();
+        assert_eq!((place.folder.path, at("a/b").is_dir()), (at("a/b"), true));
+    }
+
+    #[test]
+    fn a_link_of_proc_leads_to_what_is_open_even_where_that_has_no_name() {
+        let nameless = tempfile::tempfile().unwrap();
+        let named = tempfile::NamedTempFile::new().unwrap();
+        let link =
+            |file: &dyn std::os::fd::AsRawFd| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let (reader, writer) = std::io::pipe().unwrap();
+        for (path, opened) in [(link(&nameless), true), (link(&writer), true), (link(named.as_file()), false)]
+        {
+            let place = Place::find(&path, Folders::Existing).unwrap();
+            assert_eq!(matches!(place.found, Found::Opened), opened, "{place:?}");
+        }
+        let place = Place::find(&link(&writer), Folders::Existing).unwrap();
+        io::Write::write_all(&mut place.open_special().unwrap(), b"through").unwrap();
+        drop((place, writer));
+        assert_eq!(io::read_to_string(reader).unwrap(), "through");
+    }
+
+    #[test]
+    fn a_special_file_that_is_swapped_for_a_link_or_a_file_is_not_opened() {
+        let (_folder, at) = folder(0o700);
+        fs::write(at("precious"), "as it was").unwrap();
+        make_pipe(at("pipe"));
+        let place = Place::find(&at("pipe"), Folders::Existing).unwrap();
+        for target in [at("precious"), "/dev/null".into()] {
+            fs::remove_file(at("pipe")).unwrap();
+            symlink(target, at("pipe")).unwrap();
+            let message = place.open_special().unwrap_err().to_string();
+            assert!(message.starts_with("Too many levels of symbolic links"), "{message}");
+        }
+        fs::rename(at("precious"), at("pipe")).unwrap();
+        assert_eq!(place.open_special().unwrap_err().to_string(), "it was replaced meanwhile");
+        assert_eq!(fs::read(at("pipe")).unwrap(), b"as it was");
+    }
+
+    #[test]
+    fn nothing_that_another_user_planted_is_followed_or_opened() {
+        if !is_root() {
+            return;
+        }
+        let (_folder, at) = folder(0o1777);
+        fs::write(at("precious"), "").unwrap();
+        symlink("precious", at("link")).unwrap();
+        make_pipe(at("pipe"));
+        fs::create_dir(at("planted")).unwrap();
+        symlink("../precious", at("planted/link")).unwrap();
+        ["link", "pipe", "planted/link", "planted"].into_iter().for_each(|name| give_away(at(name)));
+        let planted = format!("{} belongs to another user", at("planted").display());
+        for (name, expected) in [
+            ("link", OF_ANOTHER_USER),
+            ("pipe", OF_ANOTHER_USER),
+            ("planted/new", &*planted),
+            ("planted/link", &*planted),
+        ] {
+            assert_eq!(find(at(name)).unwrap_err(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn in_the_folder_of_a_colleague_results_find_room_and_his_links_are_not_followed() {
+        if !is_root() {
+            return;
+        }
+        let (_folder, at) = folder(0o775);
+        fs::create_dir(at("theirs")).unwrap();
+        symlink("anywhere", at("theirs/link")).unwrap();
+        ["theirs", "theirs/link"].into_iter().for_each(|name| give_away(at(name)));
+        assert!(matches!(find(at("theirs/new")), Ok(Found::Nothing)));
+        assert_eq!(find(at("theirs/link")).unwrap_err(), OF_ANOTHER_USER);
+    }
+}

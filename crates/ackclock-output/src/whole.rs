@@ -1,0 +1,270 @@
+//! Files that take their name only when they are complete.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, OFlags, renameat, unlinkat};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::place::{Folder, Found, Place};
+use crate::{Folders, WriteError};
+
+/// A file that takes its name only when it is complete. Until then it is in the same folder under a name that no other
+/// user can predict, `NAME.RANDOM.partial`.
+///
+/// A file dropped before [`WholeFile::finish`] is removed. Devices and pipes are written directly.
+#[derive(Debug)]
+pub struct WholeFile {
+    /// Path as the caller named it.
+    target: PathBuf,
+    place: Place,
+    partial: Option<OsString>,
+    writer: BufWriter<File>,
+}
+
+/// Writes a complete file; missing folders are created.
+///
+/// # Errors
+/// As [`WholeFile::create`] and [`WholeFile::finish`]; nothing is left behind.
+pub fn write_whole(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    let mut file = WholeFile::create(target, Folders::Created)?;
+    file.write_all(bytes).map_err(|error| file.failure(error))?;
+    file.finish()
+}
+
+impl WholeFile {
+    /// Starts a file.
+    ///
+    /// # Errors
+    /// Where it cannot be created, or another user planted something on its path.
+    pub fn create(target: &Path, folders: Folders) -> Result<Self, WriteError> {
+        let open = || {
+            let place = Place::find(target, folders)?;
+            let (file, partial) = match place.found {
+                Found::Nothing | Found::File => {
+                    let name = partial_name(&place.name)?;
+                    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+                    (place.folder.open(&name, flags)?, Some(name))
+                }
+                Found::Special | Found::Opened => (place.open_special()?, None),
+            };
+            Ok(Self { target: target.to_owned(), place, partial, writer: BufWriter::new(file) })
+        };
+        open().map_err(|error| WriteError::new(target, error))
+    }
+
+    /// Writes everything out and gives the file its name.
+    ///
+    /// # Errors
+    /// Where the disk is full or the folder was removed; nothing is left behind then.
+    pub fn finish(mut self) -> Result<(), WriteError> {
+        self.complete().map_err(|error| self.failure(error))
+    }
+
+    /// Writes everything out, leaves the file as `NAME.partial` and returns its path. Where that name is taken by a folder
+    /// the file keeps its random name.
+    ///
+    /// # Errors
+    /// As [`WholeFile::finish`].
+    pub fn leave_unfinished(mut self) -> Result<PathBuf, WriteError> {
+        self.writer.flush().map_err(|error| self.failure(error))?;
+        let Some(random) = self.partial.take() else { return Ok(self.target.clone()) };
+        let unfinished = joined(&self.place.name, PARTIAL);
+        let renamed = rename(&self.place.folder, &random, &unfinished).is_ok();
+        Ok(self.place.folder.path.join(if renamed { unfinished } else { random }))
+    }
+
+    /// Error about this file.
+    pub fn failure(&self, error: io::Error) -> WriteError {
+        WriteError::new(&self.target, error)
+    }
+
+    /// The error with the path of this file in its message, for a writer that does not know the path.
+    pub fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.target.display()))
+    }
+
+    fn complete(&mut self) -> io::Result<()> {
+        self.writer.flush()?;
+        let Some(partial) = &self.partial else { return Ok(()) };
+        // Some file systems report a full disk only here.
+        self.writer.get_ref().sync_all()?;
+        rename(&self.place.folder, partial, &self.place.name)?;
+        self.partial = None;
+        Ok(())
+    }
+}
+
+impl Drop for WholeFile {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            // A drop has no caller to report to.
+            let _ = unlinkat(&self.place.folder.descriptor, partial, AtFlags::empty());
+        }
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Renames a file within its folder; a link of the new name is replaced, not followed.
+fn rename(folder: &Folder, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    Ok(renameat(&folder.descriptor, from, &folder.descriptor, to)?)
+}
+
+fn partial_name(name: &OsStr) -> io::Result<OsString> {
+    let mut random = [0; 12];
+    // Fewer than 256 bytes are never cut short (getrandom(2)).
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(joined(name, &format!(".{random}{PARTIAL}")))
+}
+
+fn joined(name: &OsStr, ending: &str) -> OsString {
+    let mut name = name.to_owned();
+    name.push(ending);
+    name
+}
+
+const PARTIAL: &str = ".partial";
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+
+    use rustix::process::geteuid;
+
+    use super::*;
+
+    fn create(path: &Path) -> WholeFile {
+        WholeFile::create(path, Folders::Existing).unwrap()
+    }
+
+    #[test]
+    fn a_file_takes_its_name_only_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.jsonl");
+        let mut file = create(&path);
+        file.write_all(b"line\n").unwrap();
+        assert!(!path.exists());
+        file.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"line\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_abandoned_file_leaves_the_old_one_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.jsonl");
+        fs::write(&path, "old").unwrap();
+        drop(create(&path));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_unfinished_file_says_so_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = create(&folder.path().join("a.jsonl"));
+        file.write_all(b"half").unwrap();
+        let left = file.leave_unfinished().unwrap();
+        assert!(left.ends_with("a.jsonl.partial"));
+        assert_eq!(fs::read(left).unwrap(), b"half");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_bears_the_unfinished_name_is_neither_followed_nor_filled() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("precious"), "as it was").unwrap();
+        symlink(at("precious"), at("a.jsonl.partial")).unwrap();
+        let mut file = create(&at("a.jsonl"));
+        file.write_all(b"half").unwrap();
+        assert_eq!(file.leave_unfinished().unwrap(), at("a.jsonl.partial"));
+        assert!(!fs::symlink_metadata(at("a.jsonl.partial")).unwrap().is_symlink());
+        assert_eq!(fs::read(at("a.jsonl.partial")).unwrap(), b"half");
+        assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
+    }
+
+    #[test]
+    fn a_folder_of_the_unfinished_name_does_not_cost_the_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = folder.path().join("a.jsonl.partial");
+        fs::create_dir(&taken).unwrap();
+        let mut file = create(&folder.path().join("a.jsonl"));
+        file.write_all(b"half").unwrap();
+        let left = file.leave_unfinished().unwrap();
+        assert_ne!(left, taken);
+        assert!(left.to_string_lossy().ends_with(".partial"), "{}", left.display());
+        assert_eq!(fs::read(left).unwrap(), b"half");
+    }
+
+    #[test]
+    fn own_links_stay_and_the_file_behind_them_is_exchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("results")).unwrap();
+        symlink("results/new", at("link")).unwrap();
+        for text in ["one", "two"] {
+            write_whole(&at("link"), text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(at("results/new")).unwrap(), text);
+        }
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn the_folder_that_was_checked_is_the_one_that_gets_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("out")).unwrap();
+        fs::create_dir(at("elsewhere")).unwrap();
+        let mut file = create(&at("out/a"));
+        fs::rename(at("out"), at("moved")).unwrap();
+        symlink("elsewhere", at("out")).unwrap();
+        file.write_all(b"ours").unwrap();
+        file.finish().unwrap();
+        assert_eq!(fs::read(at("moved/a")).unwrap(), b"ours");
+        assert_eq!(fs::read_dir(at("elsewhere")).unwrap().count(), 0);
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr, reason = "a skipped test says why")]
+    fn the_file_of_another_user_is_exchanged_and_its_owner_gets_nothing() {
+        if !geteuid().is_root() {
+            eprintln!("skipped: only root can make files of another user");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::write(&path, "").unwrap();
+        lchown(&path, Some(65534), None).unwrap();
+        write_whole(&path, b"ours").unwrap();
+        assert_eq!((fs::metadata(&path).unwrap().uid(), fs::read(&path).unwrap()), (0, b"ours".to_vec()));
+    }
+
+    #[test]
+    fn a_full_disk_is_one_error_and_the_device_stays() {
+        let error = write_whole(Path::new("/dev/full"), &[0; 100_000]).unwrap_err().to_string();
+        assert!(error.starts_with("/dev/full: cannot be written: No space left"), "{error}");
+        assert!(Path::new("/dev/full").exists());
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let path = Path::new("/nowhere/at/all");
+        let error = WholeFile::create(path, Folders::Existing).unwrap_err().to_string();
+        assert!(error.starts_with("/nowhere/at/all: cannot be written: No such file"), "{error}");
+    }
+}
