@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from ackclock import model_command
-from ackclock.files import in_unicode, naming, write_text, write_whole
+from ackclock.files import in_unicode, naming, write_text
 from ackclock.text import printable
 
 # Plain text, as the binary prints its help and errors.
@@ -117,7 +117,7 @@ def trace_plot(
     picture.check_ending(target)
     recorded = _core.trace(in_unicode(file), interval=interval)
     drawing = plot.trace(recorded["time"], recorded["rate"], file.name)
-    write_whole(target, lambda part: plot.save(drawing, part))
+    plot.save(drawing, target)
     _print(str(target))
     if out is None:
         print(f"ackclock: trace plot: {target} is written into this folder; --out names another file", file=sys.stderr)

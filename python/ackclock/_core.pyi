@@ -5,12 +5,24 @@ prints (file, line, key, what is allowed), a failed run `RuntimeError`, an unrea
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RunOutcome", "Segment", "Sender", "__version__", "list_components", "run", "run_many", "sweep", "trace"]
+__all__ = [
+    "RunOutcome",
+    "Segment",
+    "Sender",
+    "__version__",
+    "list_components",
+    "run",
+    "run_many",
+    "sweep",
+    "trace",
+    "write_whole",
+]
 
 __version__: str
 
@@ -70,6 +82,12 @@ def run_many(
 
 def trace(path: str, *, interval: float = 1.0) -> dict[str, NDArray[np.float64]]:
     """A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s)."""
+
+def write_whole(path: str | PathLike[str], content: bytes) -> None:
+    """Write a file that is complete or absent; missing folders are created.
+
+    Nothing that another user planted on the path is followed or filled: a link, a pipe, a folder.
+    """
 
 def list_components() -> str:
     """The catalogue of links, queues, regulators, senders, ... as a JSON object of lists."""

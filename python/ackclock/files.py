@@ -1,22 +1,19 @@
 """Files that are written whole or not at all, and errors that name them."""
 
-import errno
 import os
-import shutil
-import stat
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ackclock import _core
+
 
 @contextmanager
-def naming(name: str | os.PathLike[str], part: Path | None = None) -> Iterator[None]:
-    """Give errors of the system a name where they have none, or that of an unfinished part.
+def naming(name: str | os.PathLike[str]) -> Iterator[None]:
+    """Give errors of the system a name where they have none.
 
     Args:
         name: A file or what stands for one, such as `standard output`.
-        part: What the file is called until it is complete.
 
     Raises:
         OSError: of the same kind, with the name as its `filename`.
@@ -24,50 +21,11 @@ def naming(name: str | os.PathLike[str], part: Path | None = None) -> Iterator[N
     try:
         yield
     except OSError as error:
-        if error.filename is not None and error.filename != os.fspath(part or ""):
+        if error.filename is not None:
             raise
         if error.errno is None:
             raise OSError(f"{name}: {error}") from None
         raise OSError(error.errno, error.strerror, os.fspath(name)) from None
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file and move it to `path` when it is complete.
-
-    Until then it lies beside `path`, in a folder that nobody else can know in advance or look into. A device or pipe is
-    written directly, unless somebody else who may write to the folder put it there.
-
-    Raises:
-        OSError: naming the file, or the folder that cannot be made, if it cannot be written.
-    """
-    if path.exists() and not path.is_file() and not path.is_dir():
-        with naming(path):
-            _check_owner(path)
-            write(path)
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent)) from None
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=f"{path.name}.", suffix=".partial", dir=path.parent))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    part = folder / path.name
-    try:
-        with naming(path, part):
-            write(part)
-            part.replace(path)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _check_owner(path: Path) -> None:
-    """Refuse a pipe, or a link to one, of a user who merely may write to the folder: it would hand the result over."""
-    found = path.lstat()
-    if stat.S_ISCHR(found.st_mode) or found.st_uid in (os.geteuid(), 0, path.parent.stat().st_uid):
-        return
-    raise PermissionError(errno.EACCES, "it belongs to another user", str(path))
 
 
 def read_text(path: Path) -> str:
@@ -99,5 +57,9 @@ def in_unicode(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole."""
-    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+    """Write a text file whole, with the folders that are missing.
+
+    Raises:
+        OSError: naming the file, if it cannot be written.
+    """
+    _core.write_whole(path, text.encode())

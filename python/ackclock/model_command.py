@@ -10,7 +10,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from ackclock.files import write_whole
 from ackclock.models import registry
 from ackclock.models.answer import Answer, known_numbers
 from ackclock.models.registry import Argument, Model
@@ -106,7 +105,7 @@ def _draw(model: Model, answer: Answer, path: Path) -> None:
         raise ValueError(f"model {model.name} has no picture: leave out --plot")
     picture.check_ending(path)
     drawing = answer.draw()
-    write_whole(path, lambda part: picture.save(drawing, part))
+    picture.save(drawing, path)
 
 
 def _told(arguments: dict[str, Any]) -> Any:

@@ -12,17 +12,23 @@ import matplotlib as mpl
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 
+from ackclock import _core
+
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure; the ending (`.svg`, `.png`, `.pdf`) chooses the format.
+    """Write a figure whole; the ending (`.svg`, `.png`, `.pdf`) chooses the format.
 
     Raises:
+        OSError: naming the file, if it cannot be written.
         ValueError: if the path has no ending of a picture; nothing is written then.
     """
     target = Path(path)
     check_ending(target)
+    drawn = io.BytesIO()
+    form = target.suffix[1:].lower()
     with _reproducible(target.stem):
-        figure.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
+        figure.savefig(drawn, format=form, dpi=150, metadata={"Date": None} if form == "svg" else None)
+    _core.write_whole(target, drawn.getvalue())
 
 
 def check_ending(path: Path) -> None:

@@ -5,13 +5,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock import __main__, cluster
-from ackclock.files import write_text, write_whole
+from ackclock.files import write_text
 from conftest import run_object, swept_objects
 
 SWEEP = """
@@ -215,8 +216,8 @@ RATES = "time_s,rate_kbps\n0,100\n5,\n"
         ("rates.csv", "full.svg", 1, "full.svg: No space left on device"),
         ("rates.csv", "folder.svg", 2, "folder.svg: Is a directory"),
         ("rates.csv", "/proc/a.svg", 2, "/proc/a.svg: No such file or directory"),
-        ("rates.csv", "bad.csv/a.svg", 2, "bad.csv: Not a directory"),
-        ("rates.csv", "bad.csv/b/a.svg", 2, "bad.csv/b: Not a directory"),
+        ("rates.csv", "bad.csv/a.svg", 2, "bad.csv/a.svg: Not a directory"),
+        ("rates.csv", "bad.csv/b/a.svg", 2, "bad.csv/b/a.svg: Not a directory"),
     ],
 )
 def test_a_file_that_cannot_be_read_or_written_is_named(monkeypatch, tmp_path, capsys, recording, out, status, message):
@@ -254,33 +255,33 @@ def test_a_file_of_a_report_or_sweep_is_named(monkeypatch, tmp_path, capsys, arg
     assert error.startswith(f"ackclock: {message}")
 
 
-def test_a_disk_that_is_full_while_a_file_is_written_leaves_nothing(tmp_path):
-    def write(part):
-        part.write_text("half")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with pytest.raises(OSError, match=r"No space left on device: '.*a\.html'") as error:
-        write_whole(tmp_path / "a.html", write)
-    assert error.value.filename == str(tmp_path / "a.html")
-    assert list(tmp_path.iterdir()) == []
+def test_a_full_disk_names_the_file():
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'") as error:
+        write_text(Path("/dev/full"), "half")
+    assert (error.value.errno, error.value.filename) == (errno.ENOSPC, "/dev/full")
 
 
-def test_an_unfinished_file_lies_where_nobody_can_have_put_anything(tmp_path):
-    precious = tmp_path / "precious"
-    precious.write_text("as it was")
-    # The name that an unfinished file once had.
-    (tmp_path / ".a.part.html").symlink_to(precious)
-    seen = []
+def test_a_file_comes_with_its_folders_and_nothing_else(tmp_path):
+    write_text(tmp_path / "a" / "b" / "c.html", "whole")
+    assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "c.html"]
+    assert (tmp_path / "a" / "b" / "c.html").read_text() == "whole"
+    with pytest.raises(NotADirectoryError):
+        write_text(tmp_path / "a" / "b" / "c.html" / "d", "")
 
-    def write(part):
-        seen.extend([part.parent.stat().st_mode & 0o777, part.exists(), part.suffix])
-        part.write_text("whole")
 
-    write_whole(tmp_path / "a.html", write)
-    assert seen == [0o700, False, ".html"]
-    assert (tmp_path / "a.html").read_text() == "whole"
-    assert precious.read_text() == "as it was"
-    assert len(list(tmp_path.iterdir())) == 3
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+def test_a_folder_that_another_user_planted_is_not_written_through(tmp_path):
+    tmp_path.chmod(0o1777)
+    (tmp_path / "precious").write_text("as it was")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.html").symlink_to(tmp_path / "precious")
+    for name in ("out", "out/a.html"):
+        os.chown(tmp_path / name, 65534, -1, follow_symlinks=False)
+    for name in ("out/a.html", "out/b.html", "out/below/c.html"):
+        with pytest.raises(PermissionError, match="out belongs to another user"):
+            write_text(tmp_path / name, "ours")
+    assert (tmp_path / "precious").read_text() == "as it was"
+    assert len(list((tmp_path / "out").iterdir())) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")

@@ -47,7 +47,8 @@ pub(crate) struct Folder {
     pub(crate) descriptor: OwnedFd,
     /// Path without links, for messages.
     pub(crate) path: PathBuf,
-    stat: Stat,
+    owner: u32,
+    mode: u32,
     /// Whether its owner may name the targets of results, as root and the user may.
     owner_trusted: bool,
 }
@@ -157,7 +158,8 @@ impl Folder {
         let name = if path.is_empty() { "." } else { path };
         let descriptor =
             openat(CWD, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { stat: fstat(&descriptor)?, descriptor, path: path.into(), owner_trusted: true })
+        let stat = fstat(&descriptor)?;
+        Ok(Self::new(Entry { descriptor, stat }, path.into(), true))
     }
 
     /// What has this name here, opened without access to its content.
@@ -183,7 +185,12 @@ impl Folder {
         if !owner_trusted && self.is_open_to_all() {
             return Err(denied(&format!("{} belongs to another user", path.display())));
         }
-        Ok(Self { descriptor: entry.descriptor, path, stat: entry.stat, owner_trusted })
+        Ok(Self::new(entry, path, owner_trusted))
+    }
+
+    fn new(entry: Entry, path: PathBuf, owner_trusted: bool) -> Self {
+        let Entry { descriptor, stat } = entry;
+        Self { descriptor, path, owner: stat.st_uid, mode: stat.st_mode, owner_trusted }
     }
 
     fn create(&self, name: &OsStr, folders: Folders) -> io::Result<()> {
@@ -204,13 +211,12 @@ impl Folder {
 
     /// Whether an entry was made by root, the user or a trusted owner of this folder.
     fn trusts(&self, stat: &Stat) -> bool {
-        [geteuid().as_raw(), 0].contains(&stat.st_uid)
-            || self.owner_trusted && stat.st_uid == self.stat.st_uid
+        [geteuid().as_raw(), 0].contains(&stat.st_uid) || self.owner_trusted && stat.st_uid == self.owner
     }
 
     /// Whether every user may create entries here.
     pub(crate) fn is_open_to_all(&self) -> bool {
-        self.stat.st_mode & EVERY_USER_WRITES != 0
+        self.mode & EVERY_USER_WRITES != 0
     }
 
     fn check_owner(&self, stat: &Stat) -> io::Result<()> {
@@ -219,7 +225,7 @@ impl Folder {
 
     /// Refuses a file that only its owner, another user, may replace.
     fn check_replaceable(&self, stat: &Stat) -> io::Result<()> {
-        let replaceable = geteuid().is_root() || self.stat.st_mode & STICKY == 0;
+        let replaceable = geteuid().is_root() || self.mode & STICKY == 0;
         if replaceable { Ok(()) } else { self.check_owner(stat) }
     }
 

@@ -4,6 +4,7 @@
 //! what it offers.
 
 mod arguments;
+mod files;
 mod json;
 mod runs;
 mod sender;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::files::write_whole;
     #[pymodule_export]
     use crate::runs::{RunOutcome, list_components, run, run_many, sweep};
     #[pymodule_export]

@@ -1,16 +1,16 @@
 //! A recording as numbers over time.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ackclock_core::Span;
 use ackclock_link::trace::{Opportunities, Recording, Samples};
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arguments::number;
+use crate::files::os_error;
 
 /// A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s).
 #[pyfunction]
@@ -21,7 +21,7 @@ pub(crate) fn trace<'py>(
     path: PathBuf,
     #[pyo3(from_py_with = bin)] interval: Span,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let bytes = std::fs::read(&path).map_err(|error| unreadable(py, &path, &error))?;
+    let bytes = std::fs::read(&path).map_err(|error| os_error(py, &path, &error))?;
     let recording = Recording::parse(&bytes)
         .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
     let (length, bits) = match &recording {
@@ -46,16 +46,6 @@ fn bin(any: &Bound<'_, PyAny>) -> PyResult<Span> {
 }
 
 /// The `OSError` of its number, with the file's name.
-fn unreadable(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
-    let Some(code) = error.raw_os_error() else {
-        return PyOSError::new_err(format!("{}: {error}", path.display()));
-    };
-    match py.import("os").and_then(|os| Ok(os.call_method1("strerror", (code,))?.unbind())) {
-        Ok(said) => PyOSError::new_err((code, said, path.as_os_str().to_owned())),
-        Err(error) => error,
-    }
-}
-
 fn bins(length: Span, bin: Span) -> Vec<f64> {
     vec![0.0; length.as_nanos().div_ceil(bin.as_nanos()) as usize]
 }

@@ -2,11 +2,10 @@
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 
 from ackclock import plot
-from ackclock.files import write_text, write_whole
+from ackclock.files import write_text
 from ackclock.paper import readme
 from ackclock.paper.document import Outcome, Verdict
 
@@ -28,7 +27,7 @@ def write(outcome: Outcome, folder: Path) -> None:
     figures = list(outcome.paper.figures(outcome.runs))
     for figure in figures:
         for ending in ("svg", "png"):
-            write_whole(folder / "figures" / f"{figure.name}.{ending}", partial(plot.save, figure.drawing))
+            plot.save(figure.drawing, folder / "figures" / f"{figure.name}.{ending}")
     write_text(folder / "report.html", report.of_paper(outcome, figures))
 
 
