@@ -3,11 +3,12 @@
 use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use ackclock_core::Span;
 use ackclock_scenario::{
-    BatchEvent, DiskFiles, Job, Outcome, Point, RunError, RunOptions, Scenario, ScenarioError, Tables,
-    catalogue, dropped_from, in_parallel, jobs, json_line,
+    BatchEvent, DiskFiles, Job, Outcome, Point, Progress, RunError, RunOptions, Scenario, ScenarioError,
+    Tables, catalogue, dropped_from, in_parallel, jobs, json_line,
 };
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
@@ -130,24 +131,27 @@ impl Batch<'_> {
     /// The outcomes of the jobs in their order; the first failure ends the batch.
     fn simulate(self, py: Python<'_>, jobs: &[Job<'_>]) -> PyResult<Vec<Outcome>> {
         let Self { files, interval, progress, threads } = self;
+        let watched = Arc::new(Progress::default());
         let work = |index: usize| {
             let Job { point, run, .. } = jobs[index];
-            let options = RunOptions { series_interval: interval, ..RunOptions::default() };
+            let progress = Arc::clone(&watched);
+            let options = RunOptions { series_interval: interval, progress, ..RunOptions::default() };
             ackclock_scenario::run(&point.scenario, run, files, options)
         };
         let mut outcomes: Vec<Option<Outcome>> = jobs.iter().map(|_| None).collect();
         let mut done = 0;
-        let on_event = |event: BatchEvent<Result<Outcome, RunError>>| {
+        let mut take = |event: BatchEvent<Result<Outcome, RunError>>| {
             if let BatchEvent::Done(index, outcome) = event {
-                match outcome {
-                    Ok(outcome) => outcomes[index] = Some(outcome),
-                    Err(error) => return ControlFlow::Break(failed(error)),
-                }
+                outcomes[index] = Some(outcome.map_err(failed)?);
                 done += 1;
             }
-            match Python::attach(|py| attend(py, progress.as_ref(), done, jobs.len())) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(error),
+            Python::attach(|py| attend(py, progress.as_ref(), done, jobs.len()))
+        };
+        let on_event = |event| match take(event) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                watched.stop();
+                ControlFlow::Break(error)
             }
         };
         match py

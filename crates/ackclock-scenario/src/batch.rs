@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -57,8 +58,8 @@ pub enum BatchEvent<T> {
 /// How often a batch reports that it waits.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Does `work` for the jobs 0 to `jobs` - 1 on all cores, or on so many `threads`, and tells `on_event` on the thread of the
-/// caller as they finish. Jobs begin in their order. After a break no further one begins; those begun are waited for.
+/// Does `work` for the jobs 0 to `jobs` - 1 on all cores, or on at most `threads` of them, and tells `on_event` on the thread
+/// of the caller as they finish. Jobs begin in their order. After a break no further one begins; those begun are waited for.
 ///
 /// # Errors
 /// Where the operating system gives no threads.
@@ -68,8 +69,11 @@ pub fn in_parallel<T: Send, B>(
     work: impl Fn(usize) -> T + Sync,
     mut on_event: impl FnMut(BatchEvent<T>) -> ControlFlow<B>,
 ) -> Result<ControlFlow<B>, String> {
+    // Neither threads without a core nor threads without a job would help.
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let helpful = cores.min(jobs).max(1);
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.map_or(0, NonZeroUsize::get))
+        .num_threads(threads.map_or(helpful, |threads| helpful.min(threads.get())))
         .build()
         .map_err(|error| error.to_string())?;
     let (work, stopped) = (&work, &AtomicBool::new(false));
@@ -121,6 +125,20 @@ mod tests {
         );
         assert_eq!(flow, Ok(ControlFlow::Continue(())));
         assert_eq!(seen, vec![1; 100]);
+    }
+
+    #[test]
+    fn there_are_no_more_threads_than_help() {
+        let mut threads = Vec::new();
+        let work = |_| rayon::current_num_threads();
+        let flow = in_parallel(3, NonZeroUsize::new(1_000_000), work, |event| {
+            if let BatchEvent::Done(_, count) = event {
+                threads.push(count);
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        assert_eq!(flow, Ok(ControlFlow::Continue(())));
+        assert!(threads.iter().all(|count| (1..=3).contains(count)), "{threads:?}");
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub enum RunError {
     /// The capture could not be written.
     #[error("the capture could not be written: {0}")]
     Capture(String),
+    /// [`crate::Progress::stop`] was called.
+    #[error("the run was stopped")]
+    Stopped,
 }
 
 impl ScenarioError {

@@ -1,6 +1,6 @@
-//! How far a run has come, for whoever watches it from another thread.
+//! How far a run has come, for another thread that watches it and may stop it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ackclock_core::{Span, Time};
 
@@ -15,6 +15,7 @@ pub struct Progress {
     built: AtomicU64,
     /// The part of the run that is simulated, as the bits of a float.
     share: AtomicU64,
+    stopped: AtomicBool,
 }
 
 /// What a run is at.
@@ -41,6 +42,15 @@ impl Progress {
         }
     }
 
+    /// Stops every run that reports here: it fails with [`crate::RunError::Stopped`] within a fraction of a second.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
     /// The run has so many flows.
     pub(crate) fn begin(&self, flows: usize) {
         self.flows.store(flows as u64, Ordering::Relaxed);
@@ -56,10 +66,14 @@ impl Progress {
     }
 }
 
-/// Parts of a run after each of which an executor says how far it is,
-const STEPS: usize = 100;
-/// if they are no longer than this.
-const LONGEST: Span = Span::from_secs(1000);
+/// A run says how far it is, and looks whether it was stopped, after at most this share of its time,
+const STEPS: u64 = 100;
+/// which is at most this long,
+const LONGEST: Span = Span::from_secs(1);
+/// and first this long.
+const FIRST: Span = Span::from_millis(1);
+/// Events of a step that is long enough: a tenth of a second of work.
+const EVENTS: u64 = 100_000;
 
 /// An executor that tells its progress while time passes.
 pub(crate) struct Watched<'a, E> {
@@ -69,6 +83,8 @@ pub(crate) struct Watched<'a, E> {
     executors: (usize, usize),
     end: Time,
     now: Time,
+    /// Time from one report to the next, ns.
+    step: u64,
 }
 
 impl<'a, E: Executor> Watched<'a, E> {
@@ -79,7 +95,18 @@ impl<'a, E: Executor> Watched<'a, E> {
         (done, all): (usize, usize),
         end: Time,
     ) -> Self {
-        Self { executor, progress, executors: (done, all), end, now: Time::ZERO }
+        Self { executor, progress, executors: (done, all), end, now: Time::ZERO, step: FIRST.as_nanos() }
+    }
+
+    /// Makes the next step longer or shorter after one of so many events.
+    fn pace(&mut self, events: u64) {
+        let steps = (STEPS / self.executors.1 as u64).max(1);
+        let longest = self.end.as_nanos().div_ceil(steps).min(LONGEST.as_nanos());
+        self.step = match events {
+            EVENTS.. => (self.step / 2).max(1),
+            n if n < EVENTS / 4 => (self.step * 2).min(longest),
+            _ => self.step,
+        };
     }
 
     fn note(&self) {
@@ -91,14 +118,14 @@ impl<'a, E: Executor> Watched<'a, E> {
 
 impl<E: Executor> Executor for Watched<'_, E> {
     fn advance(&mut self, until: Time) {
-        let steps = (STEPS / self.executors.1).max(1) as u64;
-        let step = self.end.as_nanos().div_ceil(steps).min(LONGEST.as_nanos());
         loop {
-            let next = Time::from_nanos((self.now.as_nanos() / step + 1) * step);
+            let next = Time::from_nanos((self.now.as_nanos() / self.step + 1) * self.step);
             self.now = next.min(until);
+            let before = self.executor.events();
             self.executor.advance(self.now);
+            self.pace(self.executor.events() - before);
             self.note();
-            if self.now == until {
+            if self.now == until || self.progress.is_stopped() {
                 return;
             }
         }

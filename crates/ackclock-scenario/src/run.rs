@@ -42,7 +42,7 @@ pub struct Outcome {
 /// Runs a scenario, as number `run` (from 0) of its runs. A `[sweep]` in it is not looked at.
 ///
 /// # Errors
-/// Where a file that the scenario names is wrong, or the capture cannot be written.
+/// Where a file that the scenario names is wrong, the capture cannot be written, or [`Progress::stop`] was called.
 pub fn run(
     scenario: &Scenario,
     run: u32,
@@ -116,7 +116,7 @@ impl Course<'_> {
                 taps(places, numbers_of(flows, parts)).into_iter().for_each(|tap| capture.listen(tap));
             }
         }
-        self.take(&mut islands, parts, (0, 1));
+        self.take(&mut islands, parts, (0, 1))?;
         islands.capture_mut().map_or(Ok(()), Capture::finish)
     }
 
@@ -125,21 +125,25 @@ impl Course<'_> {
         let island = self.island(flows)?;
         if let Some(probe) = self.probe() {
             // Only an engine has wires to listen at.
-            self.in_engine(Some(probe), island, flows, place);
-            return Ok(());
+            return self.in_engine(Some(probe), island, flows, place);
         }
         match Line::try_from(island) {
             Ok(mut line) => self.take(&mut line, &[flows], place),
             Err(island) => self.in_engine(None, *island, flows, place),
         }
-        Ok(())
     }
 
     #[cold]
-    fn in_engine(&mut self, probe: Option<Probe>, island: Island, flows: &[FlowPlan], place: (usize, usize)) {
+    fn in_engine(
+        &mut self,
+        probe: Option<Probe>,
+        island: Island,
+        flows: &[FlowPlan],
+        place: (usize, usize),
+    ) -> Result<(), RunError> {
         let mut islands = Islands::new(None, probe);
         islands.add(island);
-        self.take(&mut islands, &[flows], place);
+        self.take(&mut islands, &[flows], place)
     }
 
     /// What measures at the wires what the scenario asks for.
@@ -154,15 +158,24 @@ impl Course<'_> {
     }
 
     /// Lets `executor`, of whose place among all that is told, run to the end and reads the counters of its islands.
-    fn take(&mut self, executor: &mut impl Executor, islands: &[&[FlowPlan]], place: (usize, usize)) {
+    fn take(
+        &mut self,
+        executor: &mut impl Executor,
+        islands: &[&[FlowPlan]],
+        place: (usize, usize),
+    ) -> Result<(), RunError> {
         let end = Time::ZERO + self.scenario.tables().duration;
         let executor = &mut Watched::new(executor, self.builder.progress, place, end);
         match &mut self.recorder {
             Some(recorder) => recorder.record(executor, islands, end),
             None => executor.advance(end),
         }
+        if self.builder.progress.is_stopped() {
+            return Err(RunError::Stopped);
+        }
         executor.close();
         self.tally.read(executor, islands, &self.builder.groups);
+        Ok(())
     }
 
     /// A channel of one flow has chance of its own, whatever other flows there are, and so has each cell.

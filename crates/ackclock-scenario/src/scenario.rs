@@ -1,6 +1,6 @@
 //! A scenario: text and overrides in, checked tables and the points of its sweep out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ackclock_core::ConfigError;
@@ -12,7 +12,7 @@ use crate::inputs::sha256;
 use crate::kind::Dropped;
 use crate::presets::Layers;
 use crate::tree::{Origin, Tree, merge};
-use crate::{Point, ScenarioError, Tables, presets};
+use crate::{ScenarioError, Tables, presets};
 
 /// A scenario that was read and checked.
 #[derive(Clone, Debug)]
@@ -89,25 +89,20 @@ impl Scenario {
     /// # Errors
     /// As for [`Self::load`].
     pub fn check(&self, files: &dyn Files) -> Result<(), ScenarioError> {
-        self.check_links(files)?;
         // A recording is read once however many points play it.
-        let mut checked = vec![self.links()];
-        for Point { scenario, .. } in self.points()? {
-            if !checked.contains(&scenario.links()) {
-                scenario.check_links(files)?;
-                checked.push(scenario.links());
-            }
-        }
-        Ok(())
+        let points = self.points()?;
+        let scenarios = std::iter::once(self).chain(points.iter().map(|point| &point.scenario));
+        first_of_each(scenarios, |scenario| scenario.links()).try_for_each(|one| one.check_links(files))
     }
 
     fn check_links(&self, files: &dyn Files) -> Result<(), ScenarioError> {
         self.tables.edge.nominal(files).map(drop).map_err(|error| self.error(&error.under("edge")))
     }
 
-    fn links(&self) -> [Value; 3] {
+    /// The tables of its links, as text that is equal where they are.
+    fn links(&self) -> String {
         let edge = self.tables.edge.radio();
-        [edge.bearer.clone(), edge.down.clone(), edge.up.clone()]
+        format!("{} {} {}", edge.bearer, edge.down, edge.up)
     }
 
     /// Name of its file.
@@ -278,6 +273,15 @@ impl Override {
     }
 }
 
+/// The items whose key no item before them has.
+fn first_of_each<T, K: Ord>(
+    items: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> impl Iterator<Item = T> {
+    let mut seen = BTreeSet::new();
+    items.filter(move |item| seen.insert(key(item)))
+}
+
 fn sort_keys(value: &mut Value) {
     match value {
         Value::Object(table) => {
@@ -286,5 +290,50 @@ fn sort_keys(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(sort_keys),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::cmp::Ordering;
+
+    use super::*;
+
+    thread_local!(static COMPARED: Cell<u32> = const { Cell::new(0) });
+
+    /// A number that counts how often it is compared.
+    #[derive(Eq)]
+    struct Counted(u32);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Self) -> bool {
+            self.cmp(other).is_eq()
+        }
+    }
+
+    impl PartialOrd for Counted {
+        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for Counted {
+        fn cmp(&self, other: &Self) -> Ordering {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0.cmp(&other.0)
+        }
+    }
+
+    #[test]
+    fn an_item_is_compared_with_few_others_however_many_there_are() {
+        let compared = |count: u32| {
+            COMPARED.set(0);
+            let items = (0..count).chain(0..count);
+            assert!(first_of_each(items, |&item| Counted(item)).eq(0..count));
+            f64::from(COMPARED.get()) / f64::from(count)
+        };
+        // log2(10 000) / log2(1000) = 1.33
+        assert!(compared(10_000) < 2.0 * compared(1000));
     }
 }

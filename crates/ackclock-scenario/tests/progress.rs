@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_scenario::{NoFiles, Progress, RunOptions, Scenario, Stage, run};
+use ackclock_scenario::{NoFiles, Progress, RunError, RunOptions, Scenario, Stage, run};
 
 /// What a run of `text` is at when it has ended.
 fn end_of(text: &str) -> Stage {
@@ -51,4 +51,23 @@ fn flows_are_counted_while_they_are_built_and_time_while_it_passes() {
         "{seen:?}"
     );
     assert!(seen.iter().find(part).is_some(), "{seen:?}");
+}
+
+#[test]
+fn a_stopped_run_ends_long_before_its_time_and_has_no_result() {
+    let progress = Arc::new(Progress::default());
+    // A year at 10 Gbit/s: no test waits for its end.
+    let text = "duration = \"8760h\"\n[edge.down]\nrate = \"10Gbit/s\"\n";
+    let scenario = Scenario::load("case.toml", text, &[]).unwrap();
+    let watched = Arc::clone(&progress);
+    let work = std::thread::spawn(move || {
+        run(&scenario, 0, &NoFiles, RunOptions { progress: watched, ..RunOptions::default() }).map(drop)
+    });
+    while matches!(progress.stage(), Stage::Building { .. }) {
+        std::thread::yield_now();
+    }
+    progress.stop();
+    assert_eq!(work.join().unwrap(), Err(RunError::Stopped));
+    let Stage::Simulating(share) = progress.stage() else { panic!() };
+    assert!(share < 0.1, "{share}");
 }
