@@ -116,6 +116,11 @@ def cargo_knows_it(words: list[str]) -> None:
         assert (ROOT / "crates" / package).is_dir(), words
 
 
+def skeletons_run_it(words: list[str]) -> None:
+    source = (ROOT / "xtask" / "src" / "skeleton_check.rs").read_text(encoding="utf-8")
+    assert ", ".join(f'"{word}"' for word in words[1:5]) in source, words
+
+
 def the_options_exist(words: list[str]) -> None:
     help_text = run([*words[:2], "--help"], ROOT, "help")
     for option in (word for word in words if word.startswith("--")):
@@ -123,8 +128,13 @@ def the_options_exist(words: list[str]) -> None:
 
 
 # What a page may show although this test does not run it: `make` would run this very test, `cargo` builds everything
-# anew (`make skeletons`), and a paper is rerun whole by tests/python/test_paper.py.
-ELSEWHERE = {"make": a_target_exists, "cargo": cargo_knows_it, "ackclock paper": the_options_exist}
+# again (`make skeletons`, which also compares the regulator of the tutorial), and tests/python/test_paper.py reruns papers.
+ELSEWHERE = {
+    "make": a_target_exists,
+    "cargo": cargo_knows_it,
+    "ackclock paper": the_options_exist,
+    "ackclock compare scenarios/demo.toml --regulators none,ack-pacer": skeletons_run_it,
+}
 
 
 def test_output_is_compared_but_for_dots() -> None:

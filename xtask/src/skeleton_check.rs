@@ -25,6 +25,9 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let packages = ["--package", "ackclock-link", "--package", "ackclock-edge", "--package", "ackclock-tcp"];
     cargo(root, &copy, &[&["clippy", "--quiet"], &packages[..], &["--", "-D", "warnings"]].concat())?;
     cargo(root, &copy, &[&["test", "--quiet"], &packages[..]].concat())?;
+    // The last step of the tutorial: the new regulator in a comparison.
+    let compare = ["compare", "scenarios/demo.toml", "--regulators", "none,ack-pacer"];
+    cargo(root, &copy, &[&["run", "--quiet", "--package", "ackclock-cli", "--"], &compare[..]].concat())?;
     let silent = headings::check(&copy)?;
     if silent.is_empty() { Ok(()) } else { Err(silent.join("\n")) }
 }
@@ -48,7 +51,7 @@ fn copy_workspace(root: &Path, copy: &Path) -> Result<(), String> {
 
 fn is_source(file: &Path) -> bool {
     let first = file.components().next().map(|part| part.as_os_str().to_owned());
-    first.is_some_and(|first| ["crates", "xtask", ".cargo"].iter().any(|folder| first == *folder))
+    first.is_some_and(|first| ["crates", "scenarios", "xtask", ".cargo"].iter().any(|folder| first == *folder))
         || file.components().count() == 1
 }
 
