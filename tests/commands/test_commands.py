@@ -127,8 +127,8 @@ def the_options_exist(words: list[str]) -> None:
         assert option in help_text, f"`{words[0]} {words[1]}` has no option {option}"
 
 
-# What a page may show although this test does not run it: `make` would run this very test, `cargo` builds everything
-# again (`make skeletons`, which also compares the regulator of the tutorial), and tests/python/test_paper.py reruns papers.
+# What a page may show although this test does not run it: `make` would run this very test, `make skeletons` runs the
+# steps of the tutorial that build, and tests/python/test_paper.py reruns papers.
 ELSEWHERE = {
     "make": a_target_exists,
     "cargo": cargo_knows_it,
