@@ -15,10 +15,17 @@ RUST_SOURCES = THIRD-PARTY.txt $(shell find .cargo crates Cargo.toml Cargo.lock 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-run: build ## Set up, build, and show a download to a car over 1xEV-DO under every regulator
+run: ## Build what running needs, and compare regulators on a download to a car over 1xEV-DO
+	@echo "[1/2] Building the command and installing Python packages (2 to 4 minutes the first time)"
+	@+$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) $(if $(wildcard target/release/.built),.venv/.built,.venv/.quick)
+	@echo "[2/2] A CUBIC download over a recording, without and with regulators"
 	@mkdir -p out
-	ackclock compare scenarios/demo.toml --senders cubic --regulators none,ack-regulator,wrd,forecast --buffers 100p --report out/demo.html
-	@echo "The same with a picture: out/demo.html"
+	@ackclock compare scenarios/demo.toml --senders cubic --regulators none,ack-regulator,wrd,forecast --buffers 100p --report out/demo.html
+	@echo
+	@echo "Open out/demo.html for the picture. Next:"
+	@echo "  .venv/bin/ackclock run scenarios/first.toml                  one download, every key explained in the file"
+	@echo "  .venv/bin/ackclock link 64kbit 384kbit --delay 150ms         your shell behind a 3G link"
+	@echo "  .venv/bin/ackclock list                                      links, queues, senders and regulators"
 
 test: ## All tests: Rust, Python, the commands of README and docs
 	@mkdir -p out
@@ -153,20 +160,34 @@ build: .venv/.built
 
 # The command lies beside the interpreter that has the package, which is where it looks for its Python half; the package
 # lies in python/, where it is edited, and has the compiled module beside it.
-.venv/.built: target/release/.built .venv/.packages
-	install -m 755 target/release/ackclock .venv/bin/ackclock
-	install -m 755 target/release/lib_core.so python/ackclock/_core.abi3.so
+define install
+	install -m 755 target/$(1)/ackclock .venv/bin/ackclock
+	install -m 755 target/$(1)/lib_core.so python/ackclock/_core.abi3.so
 	@echo "$(CURDIR)/python" > $$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ackclock.pth
 	@touch $@
+endef
 
-# Both at once, so that what they share is built once.
-target/release/.built: $(RUST_SOURCES) | tools
-	+$(CARGO) build --release --locked --quiet --package ackclock-cli --package ackclock-py
+.venv/.built: target/release/.built .venv/.run
+	$(call install,release)
+
+.venv/.quick: target/quick/.built .venv/.run
+	$(call install,quick)
+
+# Command and module at once, so that what they share is built once. The profile `quick` has no link-time optimisation.
+target/release/.built target/quick/.built: target/%/.built: $(RUST_SOURCES) | tools
+	+$(CARGO) build --profile $* --locked --quiet --package ackclock-cli --package ackclock-py || { $(OFFLINE); }
 	@touch $@
 
-.venv/.packages: python/requirements/dev.txt | tools
+OFFLINE = echo "If crates or packages could not be downloaded: the first build needs the network."; exit 1
+
+# What running needs, then what tests and lints need beside it.
+.venv/.run: python/requirements/run.txt | tools
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $< || { $(OFFLINE); }
+	@touch $@
+
+.venv/.packages: python/requirements/dev.txt .venv/.run
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $< || { $(OFFLINE); }
 	@touch $@
 
 # Sphinx has an environment of its own, so that its needs never change what the tests run on.
