@@ -20,6 +20,8 @@ pub(super) struct AckOutcome {
     pub(super) first_rtt: Option<Span>,
     /// What the receiver had already.
     pub(super) dsack: Option<SackBlock>,
+    /// Bytes of it that count as delivered.
+    pub(super) repeated: u32,
     /// How often a segment had been found lost before.
     pub(super) losses: u32,
     /// What this acknowledgement shows to have arrived, for a recovery that asks.
@@ -123,6 +125,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                     }));
             if repeats {
                 outcome.dsack = Some(block);
+                outcome.repeated = self.take_repeated(block);
             }
             let (rate, arrivals) = (&mut self.rate, &mut outcome.arrivals);
             let (bytes, sent_at) = self.board.sack(block, |record| {
@@ -232,15 +235,28 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// A reduction that is spread over the recovery goes on.
     fn spread_reduction(&mut self, outcome: &AckOutcome, safe: bool) {
-        let Some(reduction) = &mut self.reduction else { return };
-        // To Linux what was sent again for nothing is delivered too (tcp_dsack_seen).
-        let mss = u32::from(self.mss);
-        let repeated = outcome.dsack.filter(|_| self.config.stack == Stack::Linux);
-        let repeated =
-            repeated.map_or(0, |block| block.right.since(block.left).div_ceil(mss).saturating_mul(mss));
+        let (delivered, in_flight) = (self.delivered(outcome), self.recovery.in_flight(&self.board));
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_ack(&Delivery { delivered, in_flight, safe });
+        }
+    }
+
+    /// Bytes that an acknowledgement delivered.
+    #[inline(always)]
+    fn delivered(&self, outcome: &AckOutcome) -> u32 {
         let told = outcome.acked.delivered + outcome.sacked;
-        let delivered = self.recovery.delivered(told.saturating_add(repeated));
-        reduction.on_ack(&Delivery { delivered, in_flight: self.recovery.in_flight(&self.board), safe });
+        self.recovery.delivered(told.saturating_add(outcome.repeated))
+    }
+
+    /// What the receiver had already, bytes of whole segments: to Linux it is delivered too, as long as no more of it is told of than
+    /// was sent again (tcp_dsack_seen).
+    #[cold]
+    fn take_repeated(&mut self, block: SackBlock) -> u32 {
+        let mss = u32::from(self.mss);
+        let segments = block.right.since(block.left).div_ceil(mss);
+        self.past.repeated = self.past.repeated.saturating_add(segments);
+        let sent_again = u64::from(self.past.repeated) <= self.stats.retransmits;
+        if self.config.stack == Stack::Linux && sent_again { segments.saturating_mul(mss) } else { 0 }
     }
 
     /// Round-trip times: of the segment acknowledged (Karn), or by timestamps.
@@ -315,7 +331,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         AckSample {
             now,
             acked: outcome.acked.bytes,
-            delivered: self.recovery.delivered(outcome.acked.delivered + outcome.sacked),
+            delivered: self.delivered(outcome),
             in_flight,
             rtt: outcome.rtt,
             srtt: self.rtt.srtt(),

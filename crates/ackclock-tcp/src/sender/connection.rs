@@ -50,6 +50,8 @@ pub(super) struct Past {
     pub(super) timed_out_at: Option<Seq>,
     /// The reduction of which nothing was sent again yet.
     pub(super) unrepaired: Option<Repair>,
+    /// Segments that the peer says it had already (RFC 2883).
+    pub(super) repeated: u32,
     pub(super) acknowledged: u64,
     /// When everything was acknowledged; [`Time::NEVER`] until then.
     pub(super) finished_at: Time,

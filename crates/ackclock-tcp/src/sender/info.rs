@@ -31,7 +31,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             tcpi_rtt: micros(self.rtt.srtt()),
             tcpi_rttvar: micros(self.rtt.rttvar()),
             tcpi_snd_ssthresh: if ssthresh == u32::MAX { INFINITE_SSTHRESH } else { segments(ssthresh) },
-            tcpi_snd_cwnd: segments(self.cc.window()),
+            tcpi_snd_cwnd: segments(self.window().cwnd),
             tcpi_total_retrans: self.stats.retransmits,
             tcpi_pacing_rate: self.cc.pacing_rate().map_or(0, |rate| rate.as_bps() / 8),
             tcpi_bytes_acked: self.past.acknowledged,
