@@ -23,6 +23,8 @@ pub mod sent;
 pub mod stack;
 pub mod stats;
 pub mod undo;
+#[cfg(test)]
+mod work;
 pub mod workload;
 
 pub use config::{FlowParams, HeaderSize, SenderConfig};

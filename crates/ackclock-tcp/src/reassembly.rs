@@ -7,7 +7,8 @@
 //!
 //! ## What it does
 //! Ranges never touch each other. Every arrival stamps the range that it ends up in, so the SACK blocks are the ranges by
-//! falling stamp. The bytes themselves are not kept, only their place.
+//! falling stamp. The bytes themselves are not kept, only their place. A stack of stamps gives the newest ranges in constant time,
+//! however many gaps there are.
 //!
 //! ## Differences from the source
 //! None: RFC 2018 asks that the most recently reported blocks be repeated; here the report is always of the ranges most
@@ -16,13 +17,19 @@
 //! ## Validation
 //! Against a bitmap, byte by byte, under random overlapping segments (`receiver`).
 
+use std::collections::VecDeque;
+
 use ackclock_core::{SackBlock, Segment, Seq};
 
 /// Ranges of sequence numbers that arrived ahead of a gap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     /// Sorted, disjoint, not even adjacent; all within half the sequence space of each other.
-    ranges: Vec<Range>,
+    ranges: VecDeque<Range>,
+    /// Bytes of all ranges.
+    bytes: u32,
+    /// Arrivals, the latest last: of each range the one that touched it last, and stale ones below the newest ranges.
+    recent: Vec<Touch>,
     /// Stamp of the latest arrival.
     arrivals: u32,
 }
@@ -34,6 +41,14 @@ struct Range {
     /// Bytes of headers of the segments that brought it.
     headers: u32,
     /// When it was last touched, counted in arrivals.
+    stamp: u32,
+}
+
+/// An arrival that ended up in a range.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    /// Left end of the range.
+    left: Seq,
     stamp: u32,
 }
 
@@ -54,12 +69,12 @@ impl Reassembly {
 
     /// The end of the highest range.
     pub(crate) fn end(&self) -> Option<Seq> {
-        self.ranges.last().map(|range| range.block.right)
+        self.ranges.back().map(|range| range.block.right)
     }
 
     /// How many bytes wait.
     pub(crate) fn bytes(&self) -> u32 {
-        self.ranges.iter().map(|range| range.block.right.since(range.block.left)).sum()
+        self.bytes
     }
 
     /// Adds an arrival and gives its first contiguous part that had arrived before, if any.
@@ -71,7 +86,7 @@ impl Reassembly {
         let mut merged = Range { block: arrival, headers: 0, stamp: self.arrivals };
         let mut news = arrival.right.since(arrival.left);
         let mut duplicate = None;
-        for range in &self.ranges[first..after] {
+        for range in self.ranges.range(first..after) {
             let common = SackBlock {
                 left: range.block.left.max(arrival.left),
                 right: range.block.right.min(arrival.right),
@@ -93,51 +108,74 @@ impl Reassembly {
             self.ranges[first] = merged;
             self.ranges.drain(first + 1..after);
         }
+        self.bytes += news;
+        self.recent.push(Touch { left: merged.block.left, stamp: merged.stamp });
+        self.settle();
         duplicate
     }
 
     /// Takes the first range away if it begins at or before `next`, the next byte expected.
     pub(crate) fn take_front(&mut self, next: Seq) -> Option<Delivered> {
-        let front = *self.ranges.first().filter(|range| range.block.left.at_or_before(next))?;
-        self.ranges.remove(0);
+        let front = self.ranges.pop_front_if(|range| range.block.left.at_or_before(next))?;
+        self.bytes -= front.block.right.since(front.block.left);
+        self.settle();
         Some(Delivered { right: front.block.right, headers: front.headers })
     }
 
     /// Adds SACK blocks to `ack`, the most recently touched range first, until it is full.
     pub(crate) fn report(&self, ack: &mut Segment) {
-        let mut below = None;
-        while ack.sack().len() < Segment::MAX_SACK {
-            // The age of a stamp, so that the order survives the wrap of the count.
-            let age = |range: &Range| self.arrivals.wrapping_sub(range.stamp);
-            let next = self
-                .ranges
-                .iter()
-                .filter(|range| below.is_none_or(|limit| age(range) > limit))
-                .min_by_key(|range| age(range));
-            let Some(range) = next else { return };
-            below = Some(age(range));
-            ack.push_sack(range.block);
-        }
+        let room = Segment::MAX_SACK - ack.sack().len();
+        self.newest().take(room).for_each(|range| ack.push_sack(range.block));
     }
 
     /// Whether `newest` ranges were touched after that which `arrival` joins, or it joins none and there are so many.
     pub(crate) fn joins_none_of(&self, newest: usize, arrival: SackBlock) -> bool {
         let (first, after) = self.touched_by(arrival);
-        let age = |range: &Range| self.arrivals.wrapping_sub(range.stamp);
-        let joined = self.ranges[first..after].iter().map(age).min().unwrap_or(u32::MAX);
-        self.ranges.iter().filter(|range| age(range) < joined).count() >= newest
+        let joined = |range: &Range| self.ranges.range(first..after).any(|other| other.stamp == range.stamp);
+        let mut others = self.newest().take_while(|range| !joined(range));
+        others.nth(newest - 1).is_some()
+    }
+
+    /// The ranges, the most recently touched first.
+    fn newest(&self) -> impl Iterator<Item = &Range> {
+        self.recent.iter().rev().filter_map(|touch| self.range_of(touch))
+    }
+
+    /// The range that `touch` was the last to touch; none where it has grown since, or was delivered.
+    fn range_of(&self, touch: &Touch) -> Option<&Range> {
+        #[cfg(test)]
+        crate::work::look();
+        let place = self.ranges.partition_point(|range| range.block.left.before(touch.left));
+        self.ranges.get(place).filter(|range| range.stamp == touch.stamp)
+    }
+
+    /// Takes stale touches away from above and between the newest ranges that a report may ask for, and all of them once they are most.
+    fn settle(&mut self) {
+        let mut newest = [None; Segment::MAX_SACK];
+        for place in &mut newest {
+            while place.is_none()
+                && let Some(touch) = self.recent.pop()
+            {
+                *place = Some(touch).filter(|touch| self.range_of(touch).is_some());
+            }
+        }
+        self.recent.extend(newest.into_iter().rev().flatten());
+        if self.recent.len() > 2 * self.ranges.len() + Segment::MAX_SACK {
+            let mut recent = std::mem::take(&mut self.recent);
+            recent.retain(|touch| self.range_of(touch).is_some());
+            self.recent = recent;
+        }
     }
 
     /// The ranges that overlap `arrival` or lie beside it, as indices `first..after`.
     fn touched_by(&self, arrival: SackBlock) -> (usize, usize) {
         // Behind a gap segments come in order: the last range grows at its end.
-        if self.ranges.last().is_some_and(|last| last.block.right == arrival.left) {
+        if self.ranges.back().is_some_and(|last| last.block.right == arrival.left) {
             return (self.ranges.len() - 1, self.ranges.len());
         }
         let first = self.ranges.partition_point(|range| range.block.right.before(arrival.left));
-        let touched =
-            self.ranges[first..].partition_point(|range| range.block.left.at_or_before(arrival.right));
-        (first, first + touched)
+        let after = self.ranges.partition_point(|range| range.block.left.at_or_before(arrival.right));
+        (first, after)
     }
 }
 

@@ -158,6 +158,13 @@ impl Scoreboard {
         None
     }
 
+    /// The same from `cursor` on, which moves there, over records that are SACKed; to `below` where there is none.
+    pub fn next_hole(&self, cursor: &mut Index, below: Index) -> Option<Index> {
+        let hole = self.hole(*cursor, below);
+        *cursor = hole.unwrap_or(below.max(*cursor));
+        hole
+    }
+
     /// When the oldest segment was sent that an acknowledgement up to `ack` would tell of, none having SACKed it before.
     pub fn oldest_told(&self, ack: Seq) -> Option<Time> {
         let first = self.sent.front()?;

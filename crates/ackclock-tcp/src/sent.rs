@@ -31,6 +31,11 @@ impl Record {
         self.seq + u32::from(self.len)
     }
 
+    /// Whether it is lost and was not sent again since.
+    pub fn awaits_repair(&self) -> bool {
+        self.marks.has(Marks::LOST) && !self.marks.has(Marks::AGAIN)
+    }
+
     /// Bytes of payload.
     pub fn payload(&self) -> u16 {
         self.len - u16::from(self.marks.has(Marks::FIN)) - u16::from(self.marks.has(Marks::SYN))
@@ -120,6 +125,8 @@ impl Sent {
 
     /// The record of this number, which must be within `first()..end()`.
     pub fn get(&self, index: Index) -> &Record {
+        #[cfg(test)]
+        crate::work::look();
         self.records.get((index - self.first) as usize)
     }
 
@@ -131,6 +138,8 @@ impl Sent {
 
     /// The record of this number, to change it.
     pub fn get_mut(&mut self, index: Index) -> &mut Record {
+        #[cfg(test)]
+        crate::work::look();
         self.records.get_mut((index - self.first) as usize)
     }
 

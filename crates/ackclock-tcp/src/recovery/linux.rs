@@ -21,6 +21,7 @@ use super::{AckFacts, Counted, Next, Rack, Recovery, Sending, Verdict, Window};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::Scoreboard;
+use crate::sent::Index;
 
 /// Recovery as Linux chooses it.
 #[derive(Clone, Debug)]
@@ -87,6 +88,10 @@ impl Recovery for Linux {
 
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {
         of!(&mut self.way, recovery => recovery.on_sent(sending, board));
+    }
+
+    fn on_sent_again(&mut self, index: Index, board: &Scoreboard) {
+        of!(&mut self.way, recovery => recovery.on_sent_again(index, board));
     }
 
     fn take_probe(&mut self) -> bool {

@@ -8,6 +8,9 @@ mod frto;
 pub mod linux;
 pub mod ncr;
 pub mod newreno;
+mod order;
+#[cfg(test)]
+mod overshoot;
 pub mod rack;
 pub mod reno;
 mod reordering;
@@ -73,6 +76,9 @@ pub trait Recovery: Send {
 
     /// Something was sent.
     fn on_sent(&mut self, _sending: &Sending, _board: &Scoreboard) {}
+
+    /// A record was sent again as a whole.
+    fn on_sent_again(&mut self, _index: Index, _board: &Scoreboard) {}
 
     /// Whether a probe that sent the last segment again is out, as a reduction begins: from then on it is no probe any more.
     fn take_probe(&mut self) -> bool {

@@ -26,6 +26,7 @@
 use ackclock_core::{Seq, Span, Time};
 
 use super::frto::Doubt;
+use super::order::Order;
 use super::reordering::Reordering;
 use super::tail_probe::{Probe, Sent};
 use super::{AckFacts, Exit, Next, Recovery, Sending, Tail, Timer, Verdict, Window};
@@ -58,8 +59,8 @@ pub struct Rack {
     probe: Option<Probe>,
     /// What must go out whatever the window.
     due: Due,
-    /// Nothing below is lost and still to be sent again.
-    cursor: Index,
+    /// What is outstanding in the order of sending; none until that is asked for, and since marks were taken back.
+    order: Option<Box<Order>>,
     doubt: Doubt,
     /// The left edge has not advanced since the last timeout.
     in_a_row: bool,
@@ -108,17 +109,19 @@ impl Recovery for Rack {
         self.reordering_ends = Time::NEVER;
         self.due = Due::Left;
         let first = board.sent().first();
-        self.cursor = first;
         if board.sent().front().is_some_and(|front| front.marks.has(Marks::SACKED)) {
             // The receiver took its word back (RFC 2018 section 8).
             board.lose_all(SackMemory::Clear);
+            self.order = None;
         }
+        let mut order = self.take_order(board);
         for index in first..board.sent().end() {
             // RFC 8985 section 6.3: what was sent within the last round trip may yet arrive.
             if index == first || board.sent().get(index).sent_at + self.rtt <= now {
-                board.lose(index);
+                order.lose(index, board);
             }
         }
+        self.order = Some(order);
     }
 
     fn on_spurious(&mut self, _: Congestion, board: &mut Scoreboard) {
@@ -126,6 +129,7 @@ impl Recovery for Rack {
         self.phase = Phase::Open;
         self.doubt = Doubt::None;
         self.due = Due::Nothing;
+        self.order = None;
         board.undo_go_back();
     }
 
@@ -136,6 +140,12 @@ impl Recovery for Rack {
     fn on_sent(&mut self, sending: &Sending, board: &Scoreboard) {
         let first = board.sent().front().map_or(sending.now, |first| first.sent_at);
         self.arm_probe(sending, first, board);
+    }
+
+    fn on_sent_again(&mut self, index: Index, board: &Scoreboard) {
+        if let Some(order) = &mut self.order {
+            order.on_sent_again(index, board);
+        }
     }
 
     fn take_probe(&mut self) -> bool {
@@ -180,7 +190,7 @@ impl Recovery for Rack {
             return None;
         }
         if self.doubt != Doubt::Testing
-            && let Some(index) = board.next_lost(&mut self.cursor)
+            && let Some(index) = self.next_lost(board)
         {
             return Some(Next::Again(index));
         }
@@ -205,7 +215,7 @@ impl Rack {
             probe_at: Time::NEVER,
             probe: None,
             due: Due::Nothing,
-            cursor: 0,
+            order: None,
             doubt: Doubt::None,
             in_a_row: false,
             reordering: Reordering::default(),
@@ -214,7 +224,6 @@ impl Rack {
 
     /// The left edge advances.
     fn advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        self.cursor = self.cursor.max(board.sent().first());
         self.in_a_row = false;
         if self.recovery_point.is_some_and(|point| board.una().before(point)) {
             let verdict = self.on_ack(ack, board);
@@ -313,31 +322,24 @@ impl Rack {
     fn detect(&mut self, now: Time, window: Span, board: &mut Scoreboard) {
         self.reordering_ends = Time::NEVER;
         let Some(latest) = self.latest else { return };
-        let end = board.sent().end();
-        let mut from = board.sent().first();
-        while let Some(index) = board.hole(from, end) {
-            from = index + 1;
-            let record = *board.sent().get(index);
-            if record.marks.has(Marks::LOST) && !record.marks.has(Marks::AGAIN) {
-                continue;
-            }
-            if !latest.was_sent_after(record.sent_at, record.end()) {
-                if record.marks.has(Marks::REPEATED) {
-                    continue;
-                }
-                // What follows was sent later still.
-                return;
-            }
-            let old = record.sent_at + self.rtt + window;
-            if old <= now {
-                board.lose(index);
-                self.cursor = self.cursor.min(index);
-            } else {
-                // The last of them ends the wait, as in Linux.
-                let ends = if self.reordering_ends == Time::NEVER { old } else { self.reordering_ends };
-                self.reordering_ends = ends.max(old + TICKS);
-            }
+        let mut order = self.take_order(board);
+        order.overtake(latest, board);
+        let old = |sent_at: Time| sent_at + self.rtt + window;
+        order.lose_old(board, |sent_at| old(sent_at) <= now);
+        if let Some(sent_at) = order.last_overtaken(board) {
+            // The last of them ends the wait, as in Linux.
+            self.reordering_ends = old(sent_at) + TICKS;
         }
+        self.order = Some(order);
+    }
+
+    fn take_order(&mut self, board: &Scoreboard) -> Box<Order> {
+        self.order.take().unwrap_or_else(|| Box::new(Order::of(board)))
+    }
+
+    /// The first segment that is lost and was not sent again since.
+    fn next_lost(&mut self, board: &Scoreboard) -> Option<Index> {
+        self.order.as_mut()?.next_lost(board)
     }
 
     /// Whether repair begins.
@@ -360,11 +362,8 @@ impl Rack {
         }
         match due {
             Due::Nothing => None,
-            Due::Left => {
-                self.cursor = first + 1;
-                Some(Next::Again(first))
-            }
-            Due::Lost => board.next_lost(&mut self.cursor).map(Next::Again),
+            Due::Left => Some(Next::Again(first)),
+            Due::Lost => self.next_lost(board).map(Next::Again),
             Due::Probe => {
                 let tail = if fresh > 0 { Sent::Fresh } else { Sent::Again };
                 self.probe = Some(Probe { end: board.max() + fresh, tail });

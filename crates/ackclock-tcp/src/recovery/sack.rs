@@ -198,7 +198,7 @@ impl Sack {
     fn next_seg(&mut self, window: &Window, board: &Scoreboard) -> Option<Next> {
         let below =
             if self.phase == Phase::TimeoutRecovery { board.sent().end() } else { board.sacked_end() };
-        let hole = board.hole(self.cursor, below).filter(|&index| {
+        let hole = board.next_hole(&mut self.cursor, below).filter(|&index| {
             self.phase == Phase::FastRecovery || board.sent().get(index).marks.has(Marks::LOST)
         });
         let lost = hole.filter(|&index| board.sent().get(index).marks.has(Marks::LOST));

@@ -176,7 +176,7 @@ impl Recovery for Sack1 {
 
 impl Sack1 {
     fn next_segment(&mut self, window: &Window, board: &Scoreboard) -> Option<Next> {
-        if let Some(index) = board.hole(self.cursor, board.sacked_end()) {
+        if let Some(index) = board.next_hole(&mut self.cursor, board.sacked_end()) {
             let within = self.recover.is_some_and(|recover| board.sent().get(index).seq.before(recover));
             self.cursor = if within { index + 1 } else { self.cursor };
             return within.then_some(Next::Again(index));

@@ -11,8 +11,7 @@ impl Scoreboard {
         }
         let mut index = self.hole(from, self.sent.end());
         while let Some(found) = index {
-            let marks = self.sent.get(found).marks;
-            if marks.has(Marks::LOST) && !marks.has(Marks::AGAIN) {
+            if self.sent.get(found).awaits_repair() {
                 return Some(found);
             }
             index = self.hole(found + 1, self.sent.end());
@@ -47,11 +46,11 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a record lost, or lost again where it was sent again since.
-    pub fn lose(&mut self, index: Index) {
+    /// Marks a record lost, or lost again where it was sent again since; whether it was neither SACKed nor lost already.
+    pub fn lose(&mut self, index: Index) -> bool {
         let record = self.sent.get_mut(index);
-        if record.marks.has(Marks::SACKED) {
-            return;
+        if record.marks.has(Marks::SACKED) || record.awaits_repair() {
+            return false;
         }
         if record.marks.has(Marks::AGAIN) {
             record.marks.clear(Marks::AGAIN);
@@ -61,6 +60,12 @@ impl Scoreboard {
             }
         }
         self.mark_lost(index);
+        true
+    }
+
+    /// Whether a record is outstanding, is lost, and was not sent again since.
+    pub fn awaits_repair(&self, index: Index) -> bool {
+        index >= self.sent.first() && self.sent.at(index).is_some_and(Record::awaits_repair)
     }
 
     /// After a timeout everything that the receiver is not known to have is lost (RFC 6675 section 5.1).

@@ -202,6 +202,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     #[inline(never)]
     pub(super) fn send_again(&mut self, now: Time, index: Index) -> Segment {
         let record = self.board.resend(now, index);
+        self.recovery.on_sent_again(index, &self.board);
         self.rtt.on_sent_again(record.end());
         self.stats.retransmits += 1;
         if self.config.stack == Stack::Linux && index == self.board.sent().first() {
