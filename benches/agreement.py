@@ -6,8 +6,9 @@ says of the table on a page what `make agree` says below the one that it measure
 there.
 """
 
+import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from math import comb
 from pathlib import Path
@@ -123,6 +124,8 @@ class Row:
 
     kind: str
     cell: str
+    # What is sent.
+    sends: str
     link: float
     kernel: float
     least: float
@@ -138,7 +141,17 @@ class Row:
         least, most = map(float, kernel_runs.split("-"))
         # Behind the runs of ours come the difference and, of each further quantity, both worlds and the difference.
         apart = {name: float(percent) for (name, *_), percent in zip(SHOWN, rest[1::3], strict=True)}
-        return cls(cell[0], " ".join(cell), float(link), float(kernel), least, most, float(ours), apart)
+        return cls(
+            cell[0],
+            " ".join(cell),
+            cell[CELL.index("sends")],
+            float(link),
+            float(kernel),
+            least,
+            most,
+            float(ours),
+            apart,
+        )
 
     def fills(self) -> bool:
         """Whether the link is full in both worlds."""
@@ -268,6 +281,7 @@ def remarks(rows: Sequence[Row]) -> str:
         where = f"in the {len(open_links)} of {len(rows)} where the link is not full in both worlds"
         values = (of("kbit/s")(open_links).words for of in (middle, worst))
         lines.append(f"goodput {where} ({100 * FULL:.0f} %): median {', worst '.join(values)}")
+        lines += limited_by(open_links)
     above, below = sum(row.ours > row.most for row in rows), sum(row.ours < row.least for row in rows)
     lines.append(
         f"goodput outside the range of the kernel's own runs in {above + below} of {len(rows)}, above it in {above}"
@@ -277,6 +291,32 @@ def remarks(rows: Sequence[Row]) -> str:
         wide = f"where it is wider than {SEVERAL:.0f} % of the mean"
         lines.append(f"goodput within that range in {inside} of the {len(several)} {wide}")
     return "".join(f"- {line}\n" for line in lines)
+
+
+BULK = "bulk"
+
+
+def limited_by(rows: Sequence[Row]) -> Iterator[str]:
+    """Goodput where links are not full, by what limits the sender: the window that it finds itself, or its program."""
+    for words, some in (
+        ("that send without end", [row for row in rows if row.sends == BULK]),
+        ("that a program limits", [row for row in rows if row.sends != BULK]),
+    ):
+        if some:
+            beyond = sum(abs(row.apart["kbit/s"]) > MEDIAN for row in some)
+            size = middle("kbit/s")(some).words
+            yield f"goodput in the {len(some)} of these {words}: median {size}, beyond {MEDIAN:g} % in {beyond}"
+
+
+def first_measured(lines: Iterable[str]) -> str:
+    """How many of the drawn sets had a cell too far apart with the build that measured them first, of lines of JSON."""
+    first: dict[str, tuple[str, list[float]]] = {}
+    for record in map(json.loads, lines):
+        build, sizes = first.setdefault(record["drawn_from"], (record["built_from"], []))
+        if record["built_from"] == build:
+            sizes.append(abs(record["difference_percent"]["goodput_bps"]))
+    beyond = sum(max(sizes) > WORST for _, sizes in first.values())
+    return f"- a cell beyond {WORST:g} % when first measured: {beyond} of the {len(first)} drawn sets\n"
 
 
 # Between these a page has what was measured.
@@ -326,3 +366,4 @@ def differences(pair: Pair) -> dict[str, float | None]:
 
 if __name__ == "__main__":
     print(judgement(list(rows_of(Path(sys.argv[1]).read_text()))), end="")
+    print(first_measured(Path(__file__).with_name("drawn.jsonl").read_text().splitlines()), end="")

@@ -1,20 +1,36 @@
 """What is said of how well the worlds agree."""
 
+import json
 from pathlib import Path
 
 import pytest
-from agreement import BEGIN, END, HEADINGS, Outcome, Pair, judgement, line, markdown, put, rows_of, sign_test
+from agreement import (
+    BEGIN,
+    END,
+    HEADINGS,
+    Outcome,
+    Pair,
+    first_measured,
+    judgement,
+    line,
+    markdown,
+    put,
+    rows_of,
+    sign_test,
+)
 
 ROOT = Path(__file__).parents[2]
 
 
-def pair(sender: str, kernel: list[float], ours: list[float], *, kind: str = "bulk", again: float = 1) -> Pair:
+def pair(
+    sender: str, kernel: list[float], ours: list[float], *, kind: str = "bulk", sends: str = "bulk", again: float = 1
+) -> Pair:
     """Goodput in kbit/s over a link that can carry 1000; `again` is how often ours sends again, the kernel once."""
     worlds = [
         [Outcome(rate * 1e3, 10, 20, retransmits) for rate in world]
         for world, retransmits in ((kernel, 1), (ours, again))
     ]
-    return Pair((kind, "constant", "1bdp", "none", "bulk", sender), *worlds, 1e6)
+    return Pair((kind, "constant", "1bdp", "none", sends, sender), *worlds, 1e6)
 
 
 # Full in both worlds, since 950 of 1000 are; 1 % more, above 950-960.
@@ -53,11 +69,33 @@ def test_each_kind_of_cells_has_its_medians():
 
 
 def test_range_and_what_is_left_where_links_are_full_are_said():
-    *_, links, ranges = said(FULL, LESS, HALF, EQUAL)
+    *_, links, _, ranges = said(FULL, LESS, HALF, EQUAL)
     # Of 2, 4 and 0 in the three that are not full.
     assert "in the 3 of 4 where the link is not full in both worlds (95 %): median 2.0 %, worst 4.0 %" in links
     # 964.55 is above 960, 784 below 790, 921.6 below 960.
     assert ranges == "- goodput outside the range of the kernel's own runs in 3 of 4, above it in 1"
+
+
+def test_cells_whose_link_is_not_full_are_told_apart_by_what_limits_the_sender():
+    program = pair("cubic", [800], [796], kind="web", sends="30 kB, 100 ms")
+    lines = said(FULL, LESS, HALF, program)
+    assert "- goodput in the 2 of these that send without end: median 3.0 %, beyond 1 % in 2" in lines
+    assert "- goodput in the 1 of these that a program limits: median 0.5 %, beyond 1 % in 0" in lines
+
+
+def test_a_drawn_set_counts_as_it_was_first_measured():
+    def measured(drawn: str, built: str, *sizes: float) -> list[str]:
+        cells = ({"drawn_from": drawn, "built_from": built, "difference_percent": {"goodput_bps": s}} for s in sizes)
+        return [json.dumps(cell) for cell in cells]
+
+    lines = measured("a", "a", 1, -5.1) + measured("b", "a", 4, -4.9) + measured("b", "c", 20)
+    assert first_measured(lines) == "- a cell beyond 5 % when first measured: 1 of the 2 drawn sets\n"
+
+
+def test_the_page_says_how_many_drawn_sets_missed_at_first():
+    page = (ROOT / "docs" / "discussion" / "agreement.md").read_text()
+    lines = (ROOT / "benches" / "drawn.jsonl").read_text().splitlines()
+    assert first_measured(lines).strip("- \n") in page
 
 
 def test_where_the_kernel_has_several_outcomes_it_is_said_how_often_ours_is_one_of_them():
