@@ -9,12 +9,12 @@
 //! `D + B` is also the end of what came to the queue and the places that are free in it, and so it is computed: a packet that
 //! waits to be sent again, or is smaller than others, takes a place too.
 
-use std::collections::VecDeque;
-
 use ackclock_core::{Flags, Segment, Seq};
 use ackclock_link::{Cause, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::inside::Inside;
 
 /// How the bytes that left the queue and are not acknowledged are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,8 +53,8 @@ pub(super) struct Dequeued {
     acked: Option<Seq>,
     /// The window field that came with it.
     offered: u16,
-    /// Packets of this flow in the queue and its transmitter, first and last byte.
-    inside: VecDeque<(Seq, Seq)>,
+    /// Packets of this flow in the queue and its transmitter.
+    inside: Inside,
     /// The first byte of a packet that has come and that the queue has not answered for.
     arriving: Option<Seq>,
     /// `Y` of the source, packets.
@@ -79,7 +79,7 @@ impl Dequeued {
             left: None,
             acked: None,
             offered: 0,
-            inside: VecDeque::new(),
+            inside: Inside::default(),
             arriving: None,
             printed: 0,
             payload: 0,
@@ -112,7 +112,7 @@ impl Dequeued {
         if self.arriving.take().is_none() {
             return;
         }
-        self.inside.push_back((segment.seq, segment.end()));
+        self.inside.add((segment.seq, segment.end()));
         self.queued = later(self.queued, segment.end());
     }
 
@@ -129,11 +129,7 @@ impl Dequeued {
         if !segment.has_data() {
             return;
         }
-        // The first, but where a queue drops what is behind it, or the flow was met in mid-stream.
-        let packet = (segment.seq, segment.end());
-        if let Some(at) = self.inside.iter().position(|&other| other == packet) {
-            self.inside.remove(at);
-        }
+        self.inside.remove((segment.seq, segment.end()));
         self.printed = self.printed.saturating_add(1);
         self.left = later(self.left, segment.end());
         self.see(view);
@@ -169,7 +165,7 @@ impl Dequeued {
     pub(super) fn holds(&self, segment: &Segment) -> bool {
         segment.has_data()
             && self.queued.is_some_and(|queued| segment.end().at_or_before(queued))
-            && self.inside.contains(&(segment.seq, segment.end()))
+            && self.inside.contains((segment.seq, segment.end()))
     }
 
     /// Packets of this flow in the queue and its transmitter.
@@ -179,7 +175,7 @@ impl Dequeued {
 
     /// Whether nothing of this flow is in the queue.
     pub(super) fn queue_is_empty(&self) -> bool {
-        self.inside.is_empty()
+        self.inside.len() == 0
     }
 
     /// Whether everything that left the queue is acknowledged.

@@ -9,6 +9,7 @@ mod bench;
 mod dequeued;
 mod floor;
 pub(crate) mod forecast;
+mod inside;
 mod law;
 mod source;
 pub(crate) mod wrb;

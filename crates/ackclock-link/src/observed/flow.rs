@@ -1,8 +1,8 @@
 //! What a box sees of one flow: windows told to its source, data that passed, ACKs for it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ackclock_core::{Segment, Seq, Span, Time};
+use ackclock_core::{SackBlock, Segment, Seq, Span, Time};
 
 use super::Side;
 use super::detour::Detour;
@@ -13,8 +13,9 @@ use super::floor::Floor;
 pub(super) struct Flow {
     /// When data last passed.
     active: Option<Time>,
-    /// The end of the data that passed.
+    /// The end of the data that passed, and the place of it: a number that does not wrap.
     highest: Option<Seq>,
+    reach: i64,
     /// The furthest edge told, and when each edge was that no data has needed yet.
     edge: Option<Seq>,
     told: VecDeque<Told>,
@@ -23,15 +24,17 @@ pub(super) struct Flow {
     syn_ack: Option<Time>,
     /// Round trip between box and source.
     wired: LeastOf,
-    /// Data that passed and is not acknowledged, in the order of passing; of a box before the queue only.
-    passed: VecDeque<Passed>,
-    /// The first of `passed` that has not left the queue; all before it have.
-    staying: usize,
+    /// Data that passed and is not acknowledged, by a number in the order of passing; of a box before the queue only.
+    passed: BTreeMap<u64, Passed>,
+    /// The same by place of the first byte and number.
+    by_place: BTreeSet<(i64, u64)>,
+    /// The number of the next to pass.
+    next: u64,
+    /// All of `passed` below this number have left the queue.
+    staying: u64,
     /// Bytes that are not acknowledged, and those of them that have left the queue.
     unacknowledged: u64,
     left: u64,
-    /// Repetitions in `passed`.
-    repetitions: usize,
     /// The least loop of the flow; of a box behind the queue only.
     pub(super) floor: Floor,
     /// Whether the last new data came as soon as the source was told, and bytes that came of late.
@@ -55,6 +58,7 @@ struct Told {
 struct Passed {
     segment: Segment,
     at: Time,
+    place: i64,
     /// The window had called for it: it came as soon as it could.
     called: bool,
     /// It is a repetition, and its ACK has no round trip where it or its like was sent more than once.
@@ -85,6 +89,8 @@ pub(super) struct Acknowledged {
 /// More edges and segments than these are not remembered; the oldest go.
 const MOST_TOLD: usize = 4096;
 const MOST_PASSED: usize = 1 << 16;
+/// Of the segments that begin within a block this many may end beyond it before the search ends: sources cut data in one way.
+const MOST_PARTLY: usize = 64;
 /// Without data for so long a flow is no longer active.
 const QUIET: Span = Span::from_secs(2);
 /// Data that comes within this part of the round trip more, and a little, was called for by the window.
@@ -96,16 +102,18 @@ impl Flow {
         Self {
             active: None,
             highest: None,
+            reach: 0,
             edge: None,
             told: VecDeque::new(),
             syn: None,
             syn_ack: None,
             wired: LeastOf::default(),
-            passed: VecDeque::new(),
+            passed: BTreeMap::new(),
+            by_place: BTreeSet::new(),
+            next: 0,
             staying: 0,
             unacknowledged: 0,
             left: 0,
-            repetitions: 0,
             floor: Floor::new(now),
             prompt: true,
             came: Lately::default(),
@@ -157,6 +165,7 @@ impl Flow {
         if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
             return Passage { is_new: false, since_told: None, prompt: false };
         }
+        self.reach = self.place(end);
         self.highest = Some(end);
         while self.told.front().is_some_and(|told| told.edge.before(end)) {
             self.told.pop_front();
@@ -191,22 +200,43 @@ impl Flow {
         if let Some(since) = passage.since_told {
             self.wired.add(now, since);
         }
+        let place = self.place(segment.seq);
         if !passage.is_new {
-            let same = self.passed.iter_mut().filter(|other| other.segment.seq == segment.seq);
-            same.for_each(|other| other.repeated = true);
-            self.repetitions += 1;
+            self.mark_repeated(place);
         }
         let forgotten = if self.passed.len() == MOST_PASSED { self.forget_first() } else { None };
         let is_repetition = !passage.is_new;
         self.unacknowledged += u64::from(segment.payload);
         let (segment, repeated, has_left) = (*segment, is_repetition, false);
-        self.passed.push_back(Passed { segment, at: now, called, is_repetition, repeated, has_left });
+        let number = self.next;
+        self.next += 1;
+        self.passed
+            .insert(number, Passed { segment, at: now, place, called, is_repetition, repeated, has_left });
+        self.by_place.insert((place, number));
         forgotten
     }
 
+    /// What begins at `place` is repeated. What was there before an earlier repetition is marked already.
+    fn mark_repeated(&mut self, place: i64) {
+        for (_, number) in self.by_place.range((place, 0)..(place + 1, 0)).rev() {
+            let Some(other) = self.passed.get_mut(number) else { continue };
+            other.repeated = true;
+            if other.is_repetition {
+                return;
+            }
+        }
+    }
+
     fn forget_first(&mut self) -> Option<Segment> {
-        let first = self.remove(0)?;
+        let (&number, _) = self.passed.first_key_value()?;
+        let first = self.remove(number)?;
         Some(first.segment).filter(|_| !first.has_left)
+    }
+
+    /// The place of a sequence number less than 2^31 from the highest.
+    fn place(&self, seq: Seq) -> i64 {
+        let highest = self.highest.unwrap_or(seq);
+        self.reach + i64::from(seq.0.wrapping_sub(highest.0) as i32)
     }
 
     /// Takes an ACK: what it acknowledges leaves the accounts, and `on_left` is told of what had not left the queue before.
@@ -218,18 +248,8 @@ impl Flow {
     ) -> Acknowledged {
         let mut acknowledged = Acknowledged::default();
         let mut newest: Option<Passed> = None;
-        // Without SACK and repetitions, what is acknowledged is in front.
-        let everywhere = !ack.sack().is_empty() || self.repetitions > 0;
-        let mut place = 0;
-        while let Some(passed) = self.passed.get(place) {
-            if !covers(ack, &passed.segment) {
-                if !everywhere {
-                    break;
-                }
-                place += 1;
-                continue;
-            }
-            let Some(passed) = self.remove(place) else { break };
+        for number in self.covered(ack) {
+            let Some(passed) = self.remove(number) else { continue };
             acknowledged.bytes += u64::from(passed.segment.payload);
             if !passed.has_left {
                 on_left(&passed.segment);
@@ -242,20 +262,51 @@ impl Flow {
         acknowledged
     }
 
-    fn remove(&mut self, place: usize) -> Option<Passed> {
-        let passed = self.passed.remove(place)?;
+    /// The numbers of the segments of which an ACK acknowledges all, in the order of passing.
+    fn covered(&self, ack: &Segment) -> Vec<u64> {
+        let mut covered = Vec::new();
+        self.within(i64::MIN, self.place(ack.ack), &mut covered);
+        for &SackBlock { left, right } in ack.sack() {
+            self.within(self.place(left), self.place(right), &mut covered);
+        }
+        covered.sort_unstable();
+        covered
+    }
+
+    /// Adds the numbers of the segments that lie within `left..right`.
+    fn within(&self, left: i64, right: i64, numbers: &mut Vec<u64>) {
+        if left >= right {
+            return;
+        }
+        let mut partly = 0;
+        for &(place, number) in self.by_place.range((left, 0)..(right, 0)) {
+            #[cfg(test)]
+            tests::look();
+            let len = self.passed.get(&number).map_or(0, |passed| passed.segment.sequence_space());
+            if place + i64::from(len) <= right {
+                numbers.push(number);
+            } else {
+                partly += 1;
+                if partly == MOST_PARTLY {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Passed> {
+        let passed = self.passed.remove(&number)?;
+        self.by_place.remove(&(passed.place, number));
         self.unacknowledged -= u64::from(passed.segment.payload);
         if passed.has_left {
             self.left -= u64::from(passed.segment.payload);
         }
-        self.repetitions -= usize::from(passed.is_repetition);
-        self.staying -= usize::from(place < self.staying);
         Some(passed)
     }
 
     /// So many bytes that are not acknowledged have left the queue; `on_left` is told of those that had not before.
     pub(super) fn leave(&mut self, bytes: u64, mut on_left: impl FnMut(&Segment)) {
-        while let Some(passed) = self.passed.get_mut(self.staying) {
+        while let Some((&number, passed)) = self.passed.range_mut(self.staying..).next() {
             let payload = u64::from(passed.segment.payload);
             if self.left + payload > bytes {
                 return;
@@ -263,7 +314,7 @@ impl Flow {
             passed.has_left = true;
             on_left(&passed.segment);
             self.left += payload;
-            self.staying += 1;
+            self.staying = number + 1;
         }
     }
 
@@ -291,15 +342,6 @@ impl Flow {
 /// Whether one value of a clock comes after another (RFC 7323 section 5.2).
 const fn is_after(one: u32, other: u32) -> bool {
     one != other && one.wrapping_sub(other) < 1 << 31
-}
-
-/// Whether an ACK acknowledges all of a segment.
-fn covers(ack: &Segment, segment: &Segment) -> bool {
-    segment.end().at_or_before(ack.ack)
-        || ack
-            .sack()
-            .iter()
-            .any(|block| block.left.at_or_before(segment.seq) && segment.end().at_or_before(block.right))
 }
 
 /// The least of the samples of the last ten to twenty seconds.
@@ -405,7 +447,7 @@ mod tests {
         pass(&mut flow, 70, 0);
         // Both sendings of the first are done with; neither has a round trip of its own.
         assert_eq!(acknowledge(&mut flow, 120, &ack(2000, &[])), (2000, None, vec![0, 0]));
-        assert_eq!((flow.passed.len(), flow.repetitions, flow.left), (0, 0, 0));
+        assert_eq!((flow.passed.len(), flow.by_place.len(), flow.left), (0, 0, 0));
     }
 
     #[test]
@@ -487,6 +529,43 @@ mod tests {
         assert_eq!(least.get(), Some(Span::from_millis(30)));
         least.add(at(20_002), Span::from_millis(60));
         assert_eq!(least.get(), Some(Span::from_millis(50)));
+    }
+
+    thread_local! {
+        static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    /// One more look at a segment that passed.
+    pub(super) fn look() {
+        LOOKS.set(LOOKS.get() + 1);
+    }
+
+    #[test]
+    fn an_ack_with_sack_looks_at_what_it_acknowledges_however_much_is_outstanding() {
+        let looks = |outstanding: u32| {
+            let mut flow = Flow::new(at(0));
+            (0..outstanding).for_each(|number| pass(&mut flow, 10, number * 1000));
+            LOOKS.set(0);
+            // The first is missing; what passed in the middle, and again, is told of one by one.
+            for number in outstanding / 2..outstanding / 2 + 100 {
+                pass(&mut flow, 20, number * 1000);
+                let block = [(number * 1000, number * 1000 + 1000)];
+                assert_eq!(acknowledge(&mut flow, 100, &ack(0, &block)).0, 2000);
+            }
+            LOOKS.get()
+        };
+        let (few, many) = (looks(1000), looks(60_000));
+        assert!(many <= 2 * few, "{few} looks at 1000 outstanding, {many} at 60 000");
+    }
+
+    #[test]
+    fn what_is_cut_otherwise_is_not_looked_through_again_and_again() {
+        let mut flow = Flow::new(at(0));
+        (0..10_000).for_each(|_| pass(&mut flow, 10, 0));
+        LOOKS.set(0);
+        assert_eq!(acknowledge(&mut flow, 20, &ack(500, &[])).0, 0);
+        assert!(LOOKS.get() <= MOST_PARTLY as u64, "{}", LOOKS.get());
+        assert_eq!(acknowledge(&mut flow, 30, &ack(1000, &[])).0, 10_000_000);
     }
 
     #[test]

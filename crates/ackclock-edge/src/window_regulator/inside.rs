@@ -1,0 +1,138 @@
+//! Packets of a flow in the queue and its transmitter, found by their numbers however many there are.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ackclock_core::Seq;
+
+/// First byte of a packet and the byte after its last.
+type Packet = (Seq, Seq);
+
+/// Packets, some of them several times.
+#[derive(Debug, Default)]
+pub(super) struct Inside {
+    /// Each begins where the one before it ends, or later.
+    in_order: VecDeque<Packet>,
+    /// The others, which were sent again or overtaken, with how often each is inside.
+    others: BTreeMap<(u32, u32), usize>,
+    len: usize,
+}
+
+impl Inside {
+    /// How many packets there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// A packet comes.
+    pub(super) fn add(&mut self, packet: Packet) {
+        self.len += 1;
+        if self.in_order.back().is_none_or(|last| last.1.at_or_before(packet.0)) {
+            self.in_order.push_back(packet);
+        } else {
+            *self.others.entry(key(packet)).or_default() += 1;
+        }
+    }
+
+    /// A packet leaves; one that never came, because the flow was met in mid-stream, changes nothing.
+    pub(super) fn remove(&mut self, packet: Packet) {
+        if let Some(at) = self.at(packet) {
+            self.in_order.remove(at);
+        } else if let Some(times) = self.others.get_mut(&key(packet)) {
+            *times -= 1;
+            if *times == 0 {
+                self.others.remove(&key(packet));
+            }
+        } else {
+            return;
+        }
+        self.len -= 1;
+    }
+
+    /// All leave.
+    pub(super) fn clear(&mut self) {
+        self.in_order.clear();
+        self.others.clear();
+        self.len = 0;
+    }
+
+    /// Whether a packet is inside.
+    pub(super) fn contains(&self, packet: Packet) -> bool {
+        self.at(packet).is_some() || self.others.contains_key(&key(packet))
+    }
+
+    /// Its place among those in order: the first, but where a queue drops what is behind it.
+    fn at(&self, packet: Packet) -> Option<usize> {
+        if self.in_order.front() == Some(&packet) {
+            return Some(0);
+        }
+        let at = self.in_order.partition_point(|other| {
+            #[cfg(test)]
+            tests::look();
+            other.0.before(packet.0)
+        });
+        self.in_order.get(at).filter(|other| **other == packet).map(|_| at)
+    }
+}
+
+const fn key(packet: Packet) -> (u32, u32) {
+    (packet.0.0, packet.1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    thread_local! {
+        static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    /// One more look at a packet.
+    pub(super) fn look() {
+        LOOKS.set(LOOKS.get() + 1);
+    }
+
+    fn packet(number: u32) -> Packet {
+        (Seq(number * 1000), Seq(number * 1000 + 1000))
+    }
+
+    proptest! {
+        #[test]
+        fn packets_are_counted_as_in_a_list_that_is_looked_through(ops in prop::collection::vec((0u8..3, 0u32..12), 1..80)) {
+            let (mut inside, mut list) = (Inside::default(), Vec::new());
+            for (op, number) in ops {
+                let packet = packet(number);
+                if op == 0 {
+                    inside.remove(packet);
+                    if let Some(at) = list.iter().position(|other| *other == packet) {
+                        list.remove(at);
+                    }
+                } else {
+                    inside.add(packet);
+                    list.push(packet);
+                }
+                prop_assert_eq!(inside.len(), list.len());
+                prop_assert_eq!(inside.contains(packet), list.contains(&packet));
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_that_is_sent_again_is_found_in_a_large_queue_as_soon_as_in_a_small_one() {
+        let looks = |packets: u32| {
+            let mut inside = Inside::default();
+            (0..packets).for_each(|number| inside.add(packet(number)));
+            LOOKS.set(0);
+            for number in packets - 100..packets {
+                assert!(inside.contains(packet(number)));
+                inside.add(packet(number));
+                inside.remove(packet(number));
+                inside.remove(packet(packets + number));
+            }
+            LOOKS.get()
+        };
+        let (few, many) = (looks(1000), looks(60_000));
+        assert!(many <= 2 * few, "{few} looks in a queue of 1000, {many} in one of 60 000");
+    }
+}
