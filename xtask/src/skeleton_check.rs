@@ -51,7 +51,8 @@ fn copy_workspace(root: &Path, copy: &Path) -> Result<(), String> {
 
 fn is_source(file: &Path) -> bool {
     let first = file.components().next().map(|part| part.as_os_str().to_owned());
-    first.is_some_and(|first| ["crates", "scenarios", "xtask", ".cargo"].iter().any(|folder| first == *folder))
+    first
+        .is_some_and(|first| ["crates", "scenarios", "xtask", ".cargo"].iter().any(|folder| first == *folder))
         || file.components().count() == 1
 }
 

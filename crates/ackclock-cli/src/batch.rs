@@ -1,6 +1,7 @@
 //! Simulations on all cores, with a progress bar, whose finished results survive Ctrl-C.
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::process;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ackclock_core::Span;
 use ackclock_link::Files;
 use ackclock_scenario::{
-    BatchEvent, Job, Outcome, Progress, RunError, RunOptions, in_parallel, json_line, run,
+    BatchEvent, Job, Outcome, Progress, RunError, RunOptions, in_parallel, json_line, run, threads_of_each,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -105,10 +106,16 @@ fn worker<'a>(
 ) -> impl Fn(usize) -> Ended + Sync + 'a {
     // Only a batch of one job has a capture.
     let capture = std::sync::Mutex::new(extras.capture);
+    // The time of a processor is that of one thread.
+    let threads = match extras.timing {
+        Timing::Measured => NonZeroUsize::MIN,
+        Timing::Omitted => threads_of_each(jobs.len(), None),
+    };
     move |index| {
         let capture = capture.lock().map_or(None, |mut capture| capture.take());
         let progress = Arc::clone(only);
-        let options = RunOptions { series_interval: extras.series, capture, progress };
+        let options =
+            RunOptions { series_interval: extras.series, capture, progress, threads: Some(threads) };
         simulate_one(&jobs[index], files, options, extras.timing)
     }
 }

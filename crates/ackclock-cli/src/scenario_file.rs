@@ -141,7 +141,7 @@ impl From<RunError> for Failure {
         match error {
             // What a run depends on was wrong after all.
             RunError::Scenario(_) => Self::Input(error.to_string()),
-            RunError::Capture(_) | RunError::Stopped => Self::Run(error.to_string()),
+            RunError::Capture(_) | RunError::Stopped | RunError::Threads(_) => Self::Run(error.to_string()),
         }
     }
 }

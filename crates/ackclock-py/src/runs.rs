@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ackclock_core::Span;
 use ackclock_scenario::{
     BatchEvent, DiskFiles, Job, Outcome, Point, Progress, RunError, RunOptions, Scenario, ScenarioError,
-    Tables, catalogue, dropped_from, in_parallel, jobs, json_line,
+    Tables, catalogue, dropped_from, in_parallel, jobs, json_line, threads_of_each,
 };
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
@@ -132,10 +132,12 @@ impl Batch<'_> {
     fn simulate(self, py: Python<'_>, jobs: &[Job<'_>]) -> PyResult<Vec<Outcome>> {
         let Self { files, interval, progress, threads } = self;
         let watched = Arc::new(Progress::default());
+        let threads_each = Some(threads_of_each(jobs.len(), threads));
         let work = |index: usize| {
             let Job { point, run, .. } = jobs[index];
             let progress = Arc::clone(&watched);
-            let options = RunOptions { series_interval: interval, progress, ..RunOptions::default() };
+            let options =
+                RunOptions { series_interval: interval, progress, threads: threads_each, capture: None };
             ackclock_scenario::run(&point.scenario, run, files, options)
         };
         let mut outcomes: Vec<Option<Outcome>> = jobs.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! Many runs on many cores. Parallelism is across runs, never inside one.
+//! Many jobs on many cores: the runs of a batch, or the islands of a run.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -69,11 +69,8 @@ pub fn in_parallel<T: Send, B>(
     work: impl Fn(usize) -> T + Sync,
     mut on_event: impl FnMut(BatchEvent<T>) -> ControlFlow<B>,
 ) -> Result<ControlFlow<B>, String> {
-    // Neither threads without a core nor threads without a job would help.
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let helpful = cores.min(jobs).max(1);
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.map_or(helpful, |threads| helpful.min(threads.get())))
+        .num_threads(helpful_threads(jobs, threads).get())
         .build()
         .map_err(|error| error.to_string())?;
     let (work, stopped) = (&work, &AtomicBool::new(false));
@@ -102,6 +99,20 @@ pub fn in_parallel<T: Send, B>(
         stopped.store(flow.is_break(), Ordering::Relaxed);
         flow
     }))
+}
+
+/// Threads that help with so many jobs, of at most `threads`: neither those without a core nor those without a job do.
+pub(crate) fn helpful_threads(jobs: usize, threads: Option<NonZeroUsize>) -> NonZeroUsize {
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
+    cores.min(jobs).min(threads.unwrap_or(cores))
+}
+
+/// Threads that each of so many runs of a batch may have for its islands, where the batch has `threads`, or all cores: what the runs
+/// leave idle.
+pub fn threads_of_each(runs: usize, threads: Option<NonZeroUsize>) -> NonZeroUsize {
+    let all = helpful_threads(usize::MAX, threads).get();
+    NonZeroUsize::new(all / runs.max(1)).unwrap_or(NonZeroUsize::MIN)
 }
 
 #[cfg(test)]

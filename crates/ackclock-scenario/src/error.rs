@@ -31,6 +31,9 @@ pub enum RunError {
     /// [`crate::Progress::stop`] was called.
     #[error("the run was stopped")]
     Stopped,
+    /// The operating system gives no threads.
+    #[error("no thread could be begun: {0}")]
+    Threads(String),
 }
 
 impl ScenarioError {

@@ -13,7 +13,7 @@ use crate::traffic::Traffic;
 pub struct Progress {
     flows: AtomicU64,
     built: AtomicU64,
-    /// The part of the run that is simulated, as the bits of a float.
+    /// The part of the run that is simulated, of [`WHOLE`].
     share: AtomicU64,
     stopped: AtomicBool,
 }
@@ -36,9 +36,9 @@ impl Progress {
     /// What the run is at now.
     pub fn stage(&self) -> Stage {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        match f64::from_bits(of(&self.share)) {
-            0.0 => Stage::Building { built: of(&self.built), flows: of(&self.flows) },
-            share => Stage::Simulating(share),
+        match of(&self.share) {
+            0 => Stage::Building { built: of(&self.built), flows: of(&self.flows) },
+            share => Stage::Simulating(share as f64 / WHOLE as f64),
         }
     }
 
@@ -61,10 +61,14 @@ impl Progress {
         self.built.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn simulate(&self, share: f64) {
-        self.share.store(share.to_bits(), Ordering::Relaxed);
+    /// Another part of the run is simulated.
+    fn simulate(&self, part: u64) {
+        self.share.fetch_add(part, Ordering::Relaxed);
     }
 }
+
+/// A run, in parts so small that those of each of many executors are whole numbers.
+const WHOLE: u64 = 1 << 62;
 
 /// A run says how far it is, and looks whether it was stopped, after at most this share of its time,
 const STEPS: u64 = 100;
@@ -79,28 +83,25 @@ const EVENTS: u64 = 100_000;
 pub(crate) struct Watched<'a, E> {
     executor: &'a mut E,
     progress: &'a Progress,
-    /// Executors of the run, and those that ran before this one.
-    executors: (usize, usize),
+    /// Executors of the run.
+    executors: usize,
     end: Time,
     now: Time,
+    /// The part of the run that it has told.
+    told: u64,
     /// Time from one report to the next, ns.
     step: u64,
 }
 
 impl<'a, E: Executor> Watched<'a, E> {
-    /// `executor` is number `done` of `all` that run one after the other, each until `end`.
-    pub(crate) fn new(
-        executor: &'a mut E,
-        progress: &'a Progress,
-        (done, all): (usize, usize),
-        end: Time,
-    ) -> Self {
-        Self { executor, progress, executors: (done, all), end, now: Time::ZERO, step: FIRST.as_nanos() }
+    /// `executor` is one of so many of a run, each of which runs until `end`.
+    pub(crate) fn new(executor: &'a mut E, progress: &'a Progress, executors: usize, end: Time) -> Self {
+        Self { executor, progress, executors, end, now: Time::ZERO, told: 0, step: FIRST.as_nanos() }
     }
 
     /// Makes the next step longer or shorter after one of so many events.
     fn pace(&mut self, events: u64) {
-        let steps = (STEPS / self.executors.1 as u64).max(1);
+        let steps = (STEPS / self.executors as u64).max(1);
         let longest = self.end.as_nanos().div_ceil(steps).min(LONGEST.as_nanos());
         self.step = match events {
             EVENTS.. => (self.step / 2).max(1),
@@ -109,10 +110,10 @@ impl<'a, E: Executor> Watched<'a, E> {
         };
     }
 
-    fn note(&self) {
-        let (done, all) = self.executors;
-        let part = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
-        self.progress.simulate((done as f64 + part) / all as f64);
+    fn note(&mut self) {
+        let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
+        let part = (share * (WHOLE / self.executors as u64) as f64) as u64;
+        self.progress.simulate(part - std::mem::replace(&mut self.told, part));
     }
 }
 

@@ -1,6 +1,9 @@
 //! One run of a scenario: describe its islands, let time pass, read the counters.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ackclock_core::results::RunResult;
@@ -9,13 +12,14 @@ use ackclock_edge::ChannelSharing;
 use ackclock_link::{Files, path};
 use ackclock_tcp::host;
 
+use crate::batch::{self, BatchEvent, in_parallel};
 use crate::capture::{Capture, Numbers, Tap};
 use crate::island::{Builder, Executor, Island, Islands, Line, Places};
 use crate::packet::{Interface, Source};
 use crate::plan::{self, FlowPlan};
 use crate::probe::Probe;
 use crate::progress::Watched;
-use crate::series::{Recorder, Series};
+use crate::series::{Column, Recorder, Series};
 use crate::tally::Tally;
 use crate::{Inputs, Progress, RunError, Scenario};
 
@@ -28,6 +32,8 @@ pub struct RunOptions {
     pub capture: Option<Box<dyn Write + Send>>,
     /// Where the run tells how far it has come.
     pub progress: Arc<Progress>,
+    /// Most threads on which the islands of the run are simulated; as many as there are cores without it. The results are the same.
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// What a run gives.
@@ -42,11 +48,12 @@ pub struct Outcome {
 /// Runs a scenario, as number `run` (from 0) of its runs. A `[sweep]` in it is not looked at.
 ///
 /// # Errors
-/// Where a file that the scenario names is wrong, the capture cannot be written, or [`Progress::stop`] was called.
+/// Where a file that the scenario names is wrong, the capture cannot be written, the operating system gives no threads, or
+/// [`Progress::stop`] was called.
 pub fn run(
     scenario: &Scenario,
     run: u32,
-    files: &dyn Files,
+    files: &(dyn Files + Sync),
     options: RunOptions,
 ) -> Result<Outcome, RunError> {
     let tables = scenario.tables();
@@ -60,26 +67,22 @@ pub fn run(
         ChannelSharing::Shared => flows.chunk_by(|one, next| one.cell == next.cell).collect(),
         ChannelSharing::Dedicated => flows.chunks(1).collect(),
     };
-    let mut course = Course {
-        scenario,
-        streams,
-        tally: Tally::new(&builder, flows.len()),
-        recorder: recorder(&builder, options.series_interval, &flows)
-            .map_err(|error| scenario.error(&error))?,
-        builder: &builder,
+    let recorder =
+        recorder(&builder, options.series_interval, &flows).map_err(|error| scenario.error(&error))?;
+    let course = Course { scenario, streams, recorder, builder: &builder };
+    let (mut tally, mut columns) = (Tally::new(&builder, flows.len()), Vec::new());
+    let mut read = |islands: &[&[FlowPlan]], mut ended: Ended| {
+        tally.read(&mut *ended.executor, islands, &builder.groups);
+        columns.append(&mut ended.columns);
     };
     match options.capture {
         // Packets of all islands are written in their order in time, so the islands must run together.
-        Some(writer) => course.captured(&parts, writer)?,
-        None => {
-            for (number, flows) in parts.iter().enumerate() {
-                course.alone(flows, (number, parts.len()))?;
-            }
-        }
+        Some(writer) => read(&parts, course.captured(&parts, writer)?),
+        None => course.apart(&parts, options.threads, |part, ended| read(&parts[part..=part], ended))?,
     }
-    let mut result = course.tally.result(scenario, run);
+    let mut result = tally.result(scenario, run);
     result.provenance.inputs = files.digests();
-    Ok(Outcome { result, series: course.recorder.map(Recorder::series) })
+    Ok(Outcome { result, series: course.recorder.map(|recorder| recorder.series(columns)) })
 }
 
 /// What samples a run so often, where it is to be sampled.
@@ -102,13 +105,18 @@ struct Course<'a> {
     scenario: &'a Scenario,
     builder: &'a Builder<'a>,
     streams: Streams,
-    tally: Tally,
     recorder: Option<Recorder>,
+}
+
+/// Islands that have come to their end.
+struct Ended {
+    executor: Box<dyn Executor + Send>,
+    columns: Vec<Column>,
 }
 
 impl Course<'_> {
     /// Runs the islands of `parts` in one engine and writes what crosses their wires.
-    fn captured(&mut self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<(), RunError> {
+    fn captured(&self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<Ended, RunError> {
         let mut islands = Islands::new(Some(Capture::new(writer)), self.probe());
         for flows in parts {
             let places = islands.add(self.island(flows)?);
@@ -116,34 +124,79 @@ impl Course<'_> {
                 taps(places, numbers_of(flows, parts)).into_iter().for_each(|tap| capture.listen(tap));
             }
         }
-        self.take(&mut islands, parts, (0, 1))?;
-        islands.capture_mut().map_or(Ok(()), Capture::finish)
+        let columns = self.end(&mut islands, parts, 1)?;
+        islands.capture_mut().map_or(Ok(()), Capture::finish)?;
+        Ok(Ended { executor: Box::new(islands), columns })
     }
 
-    /// Runs the island of `flows` by itself, by the executor that is fastest for its shape.
-    fn alone(&mut self, flows: &[FlowPlan], place: (usize, usize)) -> Result<(), RunError> {
+    /// Runs the islands of `parts` on at most so many threads, and hands them to `read` in their order.
+    fn apart(
+        &self,
+        parts: &[&[FlowPlan]],
+        threads: Option<NonZeroUsize>,
+        mut read: impl FnMut(usize, Ended),
+    ) -> Result<(), RunError> {
+        let work = |part: usize| self.alone(parts[part], parts.len());
+        let threads = batch::helpful_threads(parts.len(), threads);
+        if threads.get() == 1 {
+            return (0..parts.len()).try_for_each(|part| work(part).map(|ended| read(part, ended)));
+        }
+        // What ended before one that began earlier waits for it.
+        let (mut next, mut early) = (0, BTreeMap::new());
+        let flow = in_parallel(parts.len(), Some(threads), work, |event| {
+            if let BatchEvent::Done(part, ended) = event {
+                early.insert(part, ended);
+            }
+            while let Some(ended) = early.remove(&next) {
+                match ended {
+                    Ok(ended) => read(next, ended),
+                    Err(error) => return ControlFlow::Break(error),
+                }
+                next += 1;
+            }
+            ControlFlow::Continue(())
+        });
+        match flow.map_err(RunError::Threads)? {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    /// Runs the island of `flows`, one of so many, by itself, by the executor that is fastest for its shape.
+    fn alone(&self, flows: &[FlowPlan], islands: usize) -> Result<Ended, RunError> {
         let island = self.island(flows)?;
         if let Some(probe) = self.probe() {
             // Only an engine has wires to listen at.
-            return self.in_engine(Some(probe), island, flows, place);
+            return self.in_engine(Some(probe), island, flows, islands);
         }
         match Line::try_from(island) {
-            Ok(mut line) => self.take(&mut line, &[flows], place),
-            Err(island) => self.in_engine(None, *island, flows, place),
+            Ok(line) => self.ended(line, flows, islands),
+            Err(island) => self.in_engine(None, *island, flows, islands),
         }
     }
 
     #[cold]
     fn in_engine(
-        &mut self,
+        &self,
         probe: Option<Probe>,
         island: Island,
         flows: &[FlowPlan],
-        place: (usize, usize),
-    ) -> Result<(), RunError> {
-        let mut islands = Islands::new(None, probe);
-        islands.add(island);
-        self.take(&mut islands, &[flows], place)
+        islands: usize,
+    ) -> Result<Ended, RunError> {
+        let mut engine = Islands::new(None, probe);
+        engine.add(island);
+        self.ended(engine, flows, islands)
+    }
+
+    fn ended(
+        &self,
+        executor: impl Executor + Send + 'static,
+        flows: &[FlowPlan],
+        islands: usize,
+    ) -> Result<Ended, RunError> {
+        let mut executor = Box::new(executor);
+        let columns = self.end(&mut *executor, &[flows], islands)?;
+        Ok(Ended { executor, columns })
     }
 
     /// What measures at the wires what the scenario asks for.
@@ -157,25 +210,27 @@ impl Course<'_> {
         island.map_err(|error| self.scenario.error(&error).into())
     }
 
-    /// Lets `executor`, of whose place among all that is told, run to the end and reads the counters of its islands.
-    fn take(
-        &mut self,
+    /// Lets `executor`, one of so many, run to the end: the columns of its islands, where they are asked for.
+    fn end(
+        &self,
         executor: &mut impl Executor,
         islands: &[&[FlowPlan]],
-        place: (usize, usize),
-    ) -> Result<(), RunError> {
+        executors: usize,
+    ) -> Result<Vec<Column>, RunError> {
         let end = Time::ZERO + self.scenario.tables().duration;
-        let executor = &mut Watched::new(executor, self.builder.progress, place, end);
-        match &mut self.recorder {
+        let executor = &mut Watched::new(executor, self.builder.progress, executors, end);
+        let columns = match &self.recorder {
             Some(recorder) => recorder.record(executor, islands, end),
-            None => executor.advance(end),
-        }
+            None => {
+                executor.advance(end);
+                Vec::new()
+            }
+        };
         if self.builder.progress.is_stopped() {
             return Err(RunError::Stopped);
         }
         executor.close();
-        self.tally.read(executor, islands, &self.builder.groups);
-        Ok(())
+        Ok(columns)
     }
 
     /// A channel of one flow has chance of its own, whatever other flows there are, and so has each cell.

@@ -27,6 +27,9 @@ pub struct Series {
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
+/// Name and values of a column.
+pub(crate) type Column = (String, Vec<f64>);
+
 impl Series {
     /// Writes the series as CSV with a header row; what does not exist is empty.
     ///
@@ -64,7 +67,6 @@ pub(crate) struct Recorder {
     gauges: Vec<String>,
     /// Quantities of a relay for each flow: none without one.
     relayed: &'static [&'static str],
-    series: Series,
 }
 
 const FLOW: [&str; 7] =
@@ -101,14 +103,16 @@ impl Recorder {
         let columns = (1 + flows * (FLOW.len() + relayed.len()) + edges * of_edge) as u64;
         let what = format!("a series of {samples} rows and {columns} columns, a row each {interval},");
         memory::check("duration", &what, samples.saturating_mul(columns * size_of::<f64>() as u64))?;
-        let times = (0..samples).map(|sample| (interval * sample).as_secs_f64()).collect();
-        let series = Series { columns: vec![("t_s".to_owned(), times)] };
-        Ok(Self { interval, samples, channel: tables.edge.channel, gauges, relayed, series })
+        Ok(Self { interval, samples, channel: tables.edge.channel, gauges, relayed })
     }
 
-    /// Lets the time of `executor` pass up to `end`, with samples of all its islands on the way.
-    pub(crate) fn record(&mut self, executor: &mut impl Executor, islands: &[&[FlowPlan]], end: Time) {
-        let first = self.series.columns.len();
+    /// Lets the time of `executor` pass up to `end`, with samples of all its islands on the way: their columns.
+    pub(crate) fn record(
+        &self,
+        executor: &mut impl Executor,
+        islands: &[&[FlowPlan]],
+        end: Time,
+    ) -> Vec<Column> {
         // Clients whose connections come and go have no columns.
         let lasting = |executor: &mut _, island, flows: &[FlowPlan]| -> Vec<FlowId> {
             let (boxes, _) = Executor::island(executor, island);
@@ -118,13 +122,14 @@ impl Recorder {
             islands.iter().enumerate().map(|(island, flows)| lasting(executor, island, flows)).collect();
         let names = islands.iter().zip(&lasting).flat_map(|(flows, lasting)| self.names(flows, lasting));
         let (names, room) = (names.collect::<Vec<_>>(), self.samples as usize);
-        self.series.columns.extend(names.into_iter().map(|name| (name, Vec::with_capacity(room))));
+        let mut series: Vec<Column> =
+            names.into_iter().map(|name| (name, Vec::with_capacity(room))).collect();
         let mut rtts: Vec<_> = lasting.iter().map(|flows| vec![Rtts::default(); flows.len()]).collect();
         let mut drops = vec![[0u64; 2]; islands.len()];
         for sample in 0..self.samples {
             let now = Time::ZERO + self.interval * sample;
             executor.advance(now);
-            let mut columns = self.series.columns[first..].iter_mut();
+            let mut columns = series.iter_mut();
             let mut push = |value| {
                 if let Some((_, values)) = columns.next() {
                     values.push(value);
@@ -138,10 +143,13 @@ impl Recorder {
             }
         }
         executor.advance(end);
+        series
     }
 
-    pub(crate) fn series(self) -> Series {
-        self.series
+    /// The series of all islands, of which `columns` has those of each in their order.
+    pub(crate) fn series(&self, columns: Vec<Column>) -> Series {
+        let times = (0..self.samples).map(|sample| (self.interval * sample).as_secs_f64()).collect();
+        Series { columns: [("t_s".to_owned(), times)].into_iter().chain(columns).collect() }
     }
 
     /// The columns of one island, in the order in which they are sampled.

@@ -58,7 +58,7 @@ impl Tally {
     /// Reads the counters of islands that have come to their end.
     pub(crate) fn read(
         &mut self,
-        executor: &mut impl Executor,
+        executor: &mut dyn Executor,
         islands: &[&[FlowPlan]],
         groups: &[Arc<Group>],
     ) {

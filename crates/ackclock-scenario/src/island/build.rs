@@ -63,7 +63,7 @@ const READ: &str = "the group was read by building one with the same options";
 pub(crate) struct Builder<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) groups: Vec<Arc<Group>>,
-    pub(crate) files: &'a dyn Files,
+    pub(crate) files: &'a (dyn Files + Sync),
     /// Where it tells what is built.
     pub(crate) progress: &'a Progress,
     /// What clients draw from, whatever island they are in.
@@ -74,7 +74,7 @@ impl<'a> Builder<'a> {
     /// Reads the components of all flows.
     pub(crate) fn new(
         tables: &'a Tables,
-        files: &'a dyn Files,
+        files: &'a (dyn Files + Sync),
         streams: &Streams,
         progress: &'a Progress,
     ) -> Result<Self, ConfigError> {
