@@ -21,13 +21,13 @@ fn load(text: &str, sets: &[&str]) -> Scenario {
     Scenario::load("case.toml", text, &sets).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn result(scenario: &Scenario, files: &dyn Files) -> RunResult {
+fn result(scenario: &Scenario, files: &(dyn Files + Sync)) -> RunResult {
     run(scenario, 0, files, RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).result
 }
 
 /// The scenario that is shown of another; it is whole, runs, and gives the same results.
 #[track_caller]
-fn assert_shown_is_the_same(scenario: &Scenario, files: &dyn Files) {
+fn assert_shown_is_the_same(scenario: &Scenario, files: &(dyn Files + Sync)) {
     let text = toml::to_string_pretty(&scenario.configuration()).unwrap();
     let shown = load(&text, &[]);
     assert_eq!(shown.configuration(), scenario.configuration());

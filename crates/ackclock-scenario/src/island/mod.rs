@@ -1,7 +1,7 @@
 //! The network of a scenario: islands, each of them boxes and the wires between them.
 //!
 //! Where each flow has a channel of its own, the network falls into islands of one flow. Nothing passes between islands, so
-//! they can be run one after the other: memory does not grow with the number of flows, and a flow's chance does not depend
+//! each can be run by itself, on any core: memory does not grow with the number of flows, and a flow's chance does not depend
 //! on how others behave.
 //!
 //! An [`Island`] is described once, in `build`, and run by an [`Executor`]: an [engine](InEngine) runs islands of every
