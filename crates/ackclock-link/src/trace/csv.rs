@@ -2,8 +2,8 @@
 //!
 //! `time_UNIT,rate_UNIT[,delay_UNIT][,loss]` in any order, with units of time s, ms, us and of rate bps, kbps, Mbps, as in
 //! `time_s,rate_kbps,delay_ms`. A row holds until the next; the last holds as long as the one before it, unless its rate
-//! is left empty: then it only says when the recording ends. Times count from the first row. Lines that begin with `#` are
-//! comments.
+//! is left empty: then it only says when the recording ends. Times count from the first row, so seconds since 1970 are times
+//! too. Lines that begin with `#` are comments.
 
 use ackclock_core::units::{rate_unit, time_unit};
 use ackclock_core::{Rate, Span};
@@ -114,7 +114,7 @@ fn parse_row(line: &str, columns: &[Column]) -> Result<Row, String> {
             continue;
         }
         match *column {
-            Column::Time(unit) => row.time = number(field, 1e9 / unit)? * unit,
+            Column::Time(unit) => row.time = number(field, MOST_SECONDS / unit)? * unit,
             Column::Rate(unit) => row.rate = Some(number(field, 1e15 / unit)? * unit),
             Column::Delay(unit) => row.delay = number(field, 1e6 / unit)? * unit,
             Column::Loss => row.loss = number(field, 1.0)?,
@@ -130,11 +130,31 @@ fn number(field: &str, most: f64) -> Result<f64, String> {
     }
 }
 
+/// The largest time in a file: seconds since 1970, until the year 2286.
+const MOST_SECONDS: f64 = 1e10;
+/// The longest recording, and the least time that counts from 1970: the year 2001.
+const LONGEST_SECONDS: f64 = 1e9;
+
+/// Time between two rows. An `f64` holds seconds since 1970 to a quarter of a microsecond, so whole microseconds are exact.
+fn since(first: f64, time: f64) -> Span {
+    let seconds = time - first;
+    if first < LONGEST_SECONDS {
+        return Span::from_secs_f64(seconds);
+    }
+    Span::from_micros(libm::round(seconds * 1e6) as u64)
+}
+
 fn assemble(rows: &[Row]) -> Result<Samples, TraceError> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
         return Err(TraceError::whole("there is a header and no row"));
     };
-    let since_first = |time: f64| Span::from_secs_f64(time - first.time);
+    if last.time - first.time > LONGEST_SECONDS {
+        return Err(TraceError::whole(format!(
+            "it lasts {} s; a recording lasts at most {LONGEST_SECONDS} s",
+            last.time - first.time
+        )));
+    }
+    let since_first = |time: f64| since(first.time, time);
     let samples: Result<Vec<Sample>, TraceError> = rows
         .iter()
         .filter_map(|row| row.rate.map(|rate| (row, rate)))
@@ -173,6 +193,15 @@ mod tests {
     }
 
     #[test]
+    fn seconds_since_1970_count_from_the_first_row() {
+        let since_1970 = "time_s,rate_kbps\n1700000000.1,100\n1700000000.2,300\n1700000001.1,\n";
+        let from_zero = "time_s,rate_kbps\n0,100\n0.1,300\n1,\n";
+        assert_eq!(parse(since_1970.as_bytes()).unwrap(), parse(from_zero.as_bytes()).unwrap());
+        let milliseconds = "time_ms,rate_kbps\n1700000000100,100\n1700000000200,300\n1700000001100,\n";
+        assert_eq!(parse(milliseconds.as_bytes()).unwrap(), parse(from_zero.as_bytes()).unwrap());
+    }
+
+    #[test]
     fn what_is_printed_is_what_is_parsed() {
         for text in [
             "time_s,rate_kbps\n0,100\n1.5,0\n2,250.5\n7,\n",
@@ -200,6 +229,8 @@ mod tests {
             ("time_s,rate_kbps\n0,1\n1,\n2,3\n", "line 4: a row follows"),
             ("time_s,rate_kbps\n0,0\n1,0\n", "every rate is zero"),
             ("time_s,rate_kbps,loss\n0,1,2\n", "`2` is not a number from 0 to 1"),
+            ("time_s,rate_kbps\n0,1\n1700000000,1\n", "it lasts 1700000000 s; a recording lasts at most"),
+            ("time_s,rate_kbps\n1700000000000,1\n", "is not a number from 0 to 10000000000"),
             ("time_s,rate_kbps\n0,\n", "no row at the start"),
             ("time_s,rate_kbps\n0,1\n0.0000000001,1\n", "times increase"),
         ] {

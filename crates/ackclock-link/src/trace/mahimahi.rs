@@ -45,13 +45,23 @@ impl Opportunities {
             let digits = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
             digits.then(|| line.parse().ok()).flatten().ok_or_else(|| {
                 let found = excerpt(line);
+                let help = if line.starts_with('#') { " (mahimahi files have no comments)" } else { "" };
                 TraceError::at(
                     index,
-                    format!("`{found}` is not a time: a line is a whole number of ms below 2^32"),
+                    format!("`{found}` is not a time: a line is a whole number of ms below 2^32{help}"),
                 )
             })
         };
-        Self::new(lines(bytes).map(parse).collect::<Result<_, _>>()?)
+        let millis: Vec<u32> = lines(bytes).map(parse).collect::<Result<_, _>>()?;
+        match millis.first() {
+            Some(first @ EPOCH..) => Err(TraceError::at(
+                0,
+                format!(
+                    "{first} looks like seconds since 1970: times are ms from the start of the recording"
+                ),
+            )),
+            _ => Self::new(millis),
+        }
     }
 
     /// The times, in milliseconds.
@@ -120,6 +130,9 @@ impl Opportunities {
     }
 }
 
+/// The least first time that is taken for seconds since 1970: the year 2001. As milliseconds they would be an outage of 11 days.
+const EPOCH: u32 = 1_000_000_000;
+
 /// Most bins of a table: with some fifteen bytes a row its text is about as long as is read.
 const MOST_BINS: u64 = 20_000_000;
 
@@ -154,6 +167,7 @@ mod tests {
             (b"1\n\xff\xfe\n", "line 2: it is not text"),
             (b"0\n0\n", "longer than 0 ms"),
             (b"\n", "line 1"),
+            (b"1700000000\n1700000001\n", "line 1: 1700000000 looks like seconds since 1970"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(part), "{error}");

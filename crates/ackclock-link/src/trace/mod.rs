@@ -10,7 +10,8 @@
 //! - **samples** ([`Samples`]): rate, and if known delay and loss, that hold until the next row: our CSV, and JSON lists of
 //!   `duration_ms`, `bandwidth_kbps`, `latency_ms`.
 //!
-//! Which of them a file is, its first character tells: a digit, `[`, or another. Either kind begins again at its end.
+//! The first line that is no comment tells which of them a file is: it begins with a number, with `[`, or with another
+//! character. Either kind begins again at its end.
 //!
 //! ## Differences from the source
 //! Limits: 256 MiB of file, read or written; 2^32 ms (49 days) of opportunities.
@@ -93,7 +94,7 @@ impl Recording {
         let bytes = plain_text(bytes, "recordings are mahimahi files, CSV and JSON lists")?;
         match bytes.first() {
             Some(b'[') => json::parse(bytes).map(Self::Samples),
-            Some(first) if first.is_ascii_digit() => Opportunities::parse(bytes).map(Self::Opportunities),
+            _ if begins_with_number(bytes) => Opportunities::parse(bytes).map(Self::Opportunities),
             _ => csv::parse(bytes).map(Self::Samples),
         }
     }
@@ -136,6 +137,13 @@ impl Recording {
             Self::Samples(samples) => Statistics::of_samples(samples),
         }
     }
+}
+
+/// Whether the first line that is neither empty nor a comment begins with a number, which may have a sign.
+fn begins_with_number(bytes: &[u8]) -> bool {
+    let mut texts = lines(bytes).filter_map(|(_, line)| line.ok());
+    let first = texts.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
+    first.trim_start_matches(['+', '-']).starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// A text that [`Recording::parse`] takes: what is written can be read.
@@ -190,12 +198,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_of_times_is_one_whatever_stands_before_the_first() {
+        for (text, expected) in [
+            (
+                &b"# drive\n12\n"[..],
+                "line 1: `# drive` is not a time: a line is a whole number of ms below 2^32 (mahimahi files have no comments)",
+            ),
+            (b"\n12\n", "line 1: `` is not a time: a line is a whole number of ms below 2^32"),
+            (b"-1\n12\n", "line 1: `-1` is not a time: a line is a whole number of ms below 2^32"),
+            (b"+1\n12\n", "line 1: `+1` is not a time: a line is a whole number of ms below 2^32"),
+        ] {
+            assert_eq!(Recording::parse(text).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
     fn nothing_is_written_that_is_too_long_to_be_read() {
         assert!(readable("1".repeat(MAX_BYTES)).is_ok());
         let error = readable("1".repeat(MAX_BYTES + 1)).unwrap_err().to_string();
         assert_eq!(error, "it would take 268435457 bytes; at most 268435456 are read");
         // 49 days by the millisecond.
-        let long = Recording::parse(b"4294967295\n").unwrap();
+        let long = Recording::parse(b"1\n4294967295\n").unwrap();
         let error = long.to_csv(Span::from_millis(1)).unwrap_err().to_string();
         assert_eq!(error, "it has 4294967295 bins of 1ms; at most 20000000 are counted");
     }
