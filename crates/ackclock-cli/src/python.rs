@@ -2,8 +2,9 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
@@ -69,10 +70,11 @@ pub(crate) fn call_module(arguments: &[OsString]) -> Result<(), Failure> {
 fn interpreter() -> Result<PathBuf, Failure> {
     if let Some(named) = env::var_os("ACKCLOCK_PYTHON") {
         let named = PathBuf::from(named);
-        return if has_package(&named) {
-            Ok(named)
-        } else {
-            Err(missing(&format!("{} ($ACKCLOCK_PYTHON) does not have it", named.display())))
+        return match lacks_package(&named) {
+            None => Ok(named),
+            Some(why) => {
+                Err(missing(&format!("{} ($ACKCLOCK_PYTHON) does not have it{why}", named.display())))
+            }
         };
     }
     let beside = env::current_exe().ok().and_then(|binary| Some(binary.parent()?.to_owned()));
@@ -80,24 +82,46 @@ fn interpreter() -> Result<PathBuf, Failure> {
         .into_iter()
         .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
         .chain([PathBuf::from("python3")]);
-    candidates
-        .into_iter()
-        .find(has_package)
-        .ok_or_else(|| missing("neither a python beside this binary nor python3 on the path has it"))
+    let mut reasons = Vec::new();
+    for candidate in candidates {
+        match lacks_package(&candidate) {
+            None => return Ok(candidate),
+            Some(why) if why.is_empty() || reasons.contains(&why) => {}
+            Some(why) => reasons.push(why),
+        }
+    }
+    let none = "neither a python beside this binary nor python3 on the path has it";
+    Err(missing(&format!("{none}{}", reasons.concat())))
 }
 
-/// Whether an interpreter can be started and finds the package; the package itself is not loaded yet.
-fn has_package(python: &PathBuf) -> bool {
-    const FIND: &str = "import importlib.util, sys
+/// Why an interpreter does not find the package, as the end of a sentence; nothing where it does. The package itself is not
+/// loaded yet.
+fn lacks_package(python: &Path) -> Option<String> {
+    // An interpreter leaves out folders that it may not read without a word.
+    const FIND: &str = "import importlib.util, os, sys
 spec = importlib.util.find_spec('ackclock')
+closed = []
+for folder in sys.path + list(spec and spec.submodule_search_locations or []):
+    try:
+        os.listdir(folder or '.')
+    except PermissionError:
+        closed.append(folder)
+    except OSError:
+        pass
+print(*closed, sep=', ')
 sys.exit(spec is None or spec.origin is None)";
-    Command::new(python)
-        .args([SAFE_PATH, "-c", FIND])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    let tried = Command::new(python).args([SAFE_PATH, "-c", FIND]).stdin(Stdio::null()).output();
+    let output = match tried {
+        Ok(output) if output.status.success() => return None,
+        Ok(output) => output,
+        Err(error) if error.kind() == ErrorKind::NotFound || python.is_dir() => return Some(String::new()),
+        Err(error) => return Some(format!("; {} cannot be started: {error}", python.display())),
+    };
+    let closed = String::from_utf8_lossy(&output.stdout);
+    let closed = Some(closed.trim()).filter(|folders| !folders.is_empty());
+    let closed = closed.map(|folders| format!("; {} may not read {folders}", python.display()));
+    let set = |name: &str| env::var_os(name).map(|value| format!("; {name} is {}", value.display()));
+    Some(closed.into_iter().chain(["PYTHONHOME", "PYTHONPATH"].into_iter().filter_map(set)).collect())
 }
 
 fn missing(why: &str) -> Failure {

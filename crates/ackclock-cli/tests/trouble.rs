@@ -314,3 +314,30 @@ fn without_the_python_package_it_says_how_to_get_it() {
     assert_eq!(ended.status, 1);
     assert!(ended.err.contains("/bin/false") && ended.err.contains("pip install ."), "{}", ended.err);
 }
+
+#[test]
+fn what_keeps_a_python_from_its_package_is_named() {
+    let folder = Folder::new();
+    let said = |set: &[(&str, &str)]| {
+        let mut command = folder.command(&["paper", "cr02"]);
+        command.env_remove("PYTHONHOME").env_remove("PYTHONPATH");
+        let ended = Ended::from(command.envs(set.iter().copied()).output().unwrap());
+        assert_eq!(ended.status, 1, "{}", ended.err);
+        ended.err
+    };
+    let python = |script: &str| {
+        folder.write("python3", format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(folder.path("python3"), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let alone = folder.path(".").display().to_string();
+    python("exit 1");
+    let err = said(&[("PATH", &alone), ("PYTHONHOME", "/elsewhere"), ("PYTHONPATH", "/other")]);
+    assert!(err.contains("; PYTHONHOME is /elsewhere; PYTHONPATH is /other. Get it"), "{err}");
+    python("echo /closed/folder; exit 1");
+    let err = said(&[("PATH", &alone)]);
+    assert!(err.contains("; python3 may not read /closed/folder. Get it"), "{err}");
+    fs::set_permissions(folder.path("python3"), fs::Permissions::from_mode(0o644)).unwrap();
+    let named = folder.path("python3").display().to_string();
+    let err = said(&[("ACKCLOCK_PYTHON", &named)]);
+    assert!(err.contains("cannot be started: Permission denied"), "{err}");
+}
