@@ -71,6 +71,17 @@ fn the_command_sees_its_base_and_nothing_else() {
 }
 
 #[test]
+fn a_server_that_goes_to_the_background_serves_and_is_told_of() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    let server = format!("(sleep 0.2; {}) &", server("reno", 1000));
+    let ended = folder.run(&["link", "10mbit", "10mbit", "--server", &server, "--", "sh", "-c", DOWNLOAD]);
+    let said = "ackclock: the server went to the background; it runs until the link ends\n";
+    assert_eq!((ended.status, ended.out.as_str(), ended.err.as_str()), (0, "1000\n", said));
+    let ended = folder.run(&["link", "10mbit", "10mbit", "--server", "true", "--", "true"]);
+    assert!(ended.err.contains("starting the server: it ended at once, exit status: 0"), "{}", ended.err);
+}
+
+#[test]
 fn real_senders_fill_the_link_and_no_more_under_every_regulator() {
     let Some(folder) = ready(&["python3"]) else { return };
     for (congestion_control, regulator) in [("reno", "none"), ("cubic", "none"), ("reno", "ack-regulator")] {

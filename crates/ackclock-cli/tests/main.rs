@@ -13,3 +13,4 @@ mod reach;
 mod strangers;
 mod synth;
 mod trouble;
+mod wayout;

@@ -7,106 +7,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use crate::common::real::{DOWNLOAD, comes_true, ready, server, until_line};
+use crate::common::real::{DOWNLOAD, LINK, Machine, comes_true, is_installed, ready, server, until_line};
 use crate::common::{Ended, Folder};
-
-/// A machine of its own: a network namespace with a way out to a server in another.
-struct Machine {
-    names: [String; 2],
-    server: Option<Child>,
-}
-
-impl Machine {
-    /// The addresses of the server, which is no neighbour.
-    const SERVER: &str = "10.77.0.1";
-    const SERVER6: &str = "fd77::1";
-
-    fn new(purpose: &str, folder: &Folder) -> Option<Self> {
-        let names =
-            ["machine", "server"].map(|host| format!("ackclock-{purpose}-{}-{host}", std::process::id()));
-        let mut machine = Self { names, server: None };
-        let [host, server] = machine.names.clone();
-        let steps = format!(
-            "ip netns add {host} && ip netns add {server} && ip -n {host} link set lo up && ip -n {server} link set lo up &&
-             ip -n {host} link add wan type veth peer name lan netns {server} &&
-             ip -n {host} addr add 10.78.0.1/24 dev wan && ip -n {server} addr add 10.78.0.2/24 dev lan &&
-             ip -n {server} addr add {}/32 dev lo && ip -n {host} link set wan addrgenmode none &&
-             ip -n {host} addr add fd78::1/64 dev wan nodad && ip -n {server} addr add fd78::2/64 dev lan nodad &&
-             ip -n {server} addr add {}/128 dev lo &&
-             ip -n {host} link set wan up && ip -n {server} link set lan up &&
-             ip -n {host} route add default via 10.78.0.2 && ip -n {host} route add default via fd78::2",
-            Self::SERVER,
-            Self::SERVER6
-        );
-        let made = Command::new("sh").args(["-c", &steps]).output().unwrap();
-        if !made.status.success() {
-            eprintln!("skipped: {}", String::from_utf8_lossy(&made.stderr).trim());
-            return None;
-        }
-        let script = format!("python3 {} reno 300000", folder.path("server.py").display());
-        let mut server = Command::new("ip")
-            .args(["netns", "exec", &server, "sh", "-c", &format!("exec {script}")])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let listening = server.stdout.take().unwrap().read_to_end(&mut Vec::new());
-        machine.server = Some(server);
-        listening.unwrap();
-        // Routes change once more when the kernel has seen that both ends of the wire are up.
-        let wire = || machine.command("ip -o link show wan", folder).output().unwrap().stdout;
-        assert!(comes_true(|| String::from_utf8_lossy(&wire()).contains(" state UP ")));
-        Some(machine)
-    }
-
-    /// A command that runs on the machine.
-    fn command(&self, script: &str, folder: &Folder) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[0], "sh", "-c", script]).current_dir(folder.path("."));
-        command
-    }
-
-    /// All that a link could have left behind: interfaces, routes, firewall, forwarding, sockets.
-    fn state(&self, folder: &Folder) -> String {
-        let script = "ip -o addr; ip route show table all; nft list ruleset 2>/dev/null; \
-                      grep -r . /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv6/conf/*/forwarding; \
-                      grep ackclock /proc/net/unix";
-        let output = self.command(script, folder).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Checks that nothing is left behind: all is as it was.
-    fn returns_to(&self, before: &str, folder: &Folder) {
-        let mut now = String::new();
-        let same = comes_true(|| {
-            now = self.state(folder);
-            now == before
-        });
-        assert!(same, "it was\n{before}\nand is\n{now}");
-    }
-
-    /// Whether a process is left that runs on the machine.
-    fn is_busy(&self) -> bool {
-        let listed = Command::new("ip").args(["netns", "pids", &self.names[0]]).output().unwrap();
-        !listed.stdout.is_empty()
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        if let Some(server) = &mut self.server {
-            let _ = server.kill();
-            let _ = server.wait();
-        }
-        for name in &self.names {
-            let _ = Command::new("ip").args(["netns", "del", name]).output();
-        }
-    }
-}
-
-/// A link through the machine, up to its command.
-const LINK: &str = concat!(env!("CARGO_BIN_EXE_ackclock"), " link 10mbit 10mbit --delay 5ms --");
 
 #[test]
 fn the_inside_reaches_what_the_machine_reaches_and_nothing_is_left_behind() {
@@ -253,12 +157,13 @@ fn ipv6_leads_out_whether_the_machine_forwards_it_or_not() {
     }
 }
 
-/// A name server on the loopback address of a machine, which answers those who ask for `echo` and nobody else.
+/// A name server at an address of a machine, which answers those who ask for `echo` and nobody else.
 const NAME_SERVER: &str = r#"
-import os, socket, threading
-queries = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-queries.bind(("127.0.0.53", 53))
-streams = socket.create_server(("127.0.0.53", 53))
+import os, socket, sys, threading
+family, _, _, _, at = socket.getaddrinfo(sys.argv[1], 53)[0]
+queries = socket.socket(family, socket.SOCK_DGRAM)
+queries.bind(at)
+streams = socket.create_server(at, family=family)
 def echo(peer):
     peer.sendall(peer.recv(512))
 def serve():
@@ -272,10 +177,10 @@ while True:
         queries.sendto(query, peer)
 "#;
 
-/// Asks until it is answered, as resolvers do, by datagram and over a connection.
+/// Asks the configured server until it answers, as resolvers do, by datagram and over a connection.
 const ASK: &str = r#"
-import os, socket
-at = (os.environ["ACKCLOCK_BASE"], 53)
+import socket
+at = (next(line.split()[1] for line in open("/etc/resolv.conf") if line.startswith("nameserver")), 53)
 query = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 query.settimeout(1)
 for _ in range(30):
@@ -290,12 +195,18 @@ stream.sendall(b"stream")
 print(stream.recv(512).decode())
 "#;
 
-/// A machine whose first name server is on its loopback address, and that server.
+/// A machine whose name server is on its loopback address, and that server.
 fn with_name_server(machine: &Machine, folder: &Folder) -> Child {
+    folder.write("resolv.conf", "nameserver 127.0.0.53\nsearch test\n");
+    name_server("127.0.0.53", machine, folder)
+}
+
+/// A name server at this address.
+fn name_server(address: &str, machine: &Machine, folder: &Folder) -> Child {
     folder.write("names.py", NAME_SERVER);
     folder.write("ask.py", ASK);
-    folder.write("resolv.conf", "nameserver 127.0.0.53\nsearch test\n");
-    let mut server = machine.command("exec python3 names.py", folder).stdout(Stdio::piped()).spawn().unwrap();
+    let script = format!("exec python3 names.py {address}");
+    let mut server = machine.command(&script, folder).stdout(Stdio::piped()).spawn().unwrap();
     server.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
     server
 }
@@ -331,6 +242,33 @@ fn the_inside_asks_the_resolver_of_the_machine_and_no_file_of_others_is_touched(
     assert_eq!((ended.out, ended.err), (expected, String::new()));
     assert_eq!(folder.read("precious"), "as it was");
     assert_eq!(fs::read_dir(folder.path("tmp")).unwrap().count(), 9);
+}
+
+/// The first two are of no use: nobody listens at one, and the other is no address.
+const SERVERS: &str = "nameserver 127.0.0.99\nnameserver nobody\nnameserver fe80::53%wan\nnameserver ::1\n";
+
+#[test]
+fn all_name_servers_of_the_machine_are_asked_in_their_order_by_root_and_by_a_user() {
+    let Some(folder) = ready(&["python3", "ip", "mount"]) else { return };
+    let Some(machine) = Machine::new("servers", &folder) else { return };
+    let address = "ip addr add fe80::53/64 dev wan nodad";
+    assert!(machine.command(address, &folder).status().unwrap().success());
+    let mut server = name_server("fe80::53%wan", &machine, &folder);
+    folder.write("resolv.conf", SERVERS);
+    let asked = |script: &str| machine.command(script, &folder).output().map(Ended::from);
+    let root = asked(&format!("{RESOLVED} {LINK} python3 ask.py"));
+    let _device = WideDevice::open();
+    let link = "./ackclock link 10mbit 10mbit --delay 5ms --";
+    let user = asked(&format!("{RESOLVED} {} {link} python3 ask.py", as_user(&folder)));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let (root, user) = (root.unwrap(), user.unwrap());
+    assert_eq!(root.out, "echo\nstream\n", "{}", root.err);
+    if user.err.contains("user namespace") || !is_installed("pasta") || !is_installed("setpriv") {
+        eprintln!("skipped: a user reaches nothing here: {}", user.err.trim());
+        return;
+    }
+    assert_eq!(user.out, "echo\nstream\n", "{}", user.err);
 }
 
 #[test]

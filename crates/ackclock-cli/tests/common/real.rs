@@ -1,7 +1,7 @@
 //! What tests with real programs share: what must be there before, and what is read afterwards.
 
 use std::io::Read;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -107,3 +107,107 @@ pub(crate) fn comes_true(mut what: impl FnMut() -> bool) -> bool {
         }
     })
 }
+
+/// A machine of its own: a network namespace with a way out to a server in another.
+pub(crate) struct Machine {
+    names: [String; 2],
+    server: Option<Child>,
+}
+
+impl Machine {
+    /// The addresses of the server, which is no neighbour.
+    pub(crate) const SERVER: &str = "10.77.0.1";
+    pub(crate) const SERVER6: &str = "fd77::1";
+
+    #[allow(clippy::print_stderr, reason = "a skipped test says why")]
+    pub(crate) fn new(purpose: &str, folder: &Folder) -> Option<Self> {
+        let names =
+            ["machine", "server"].map(|host| format!("ackclock-{purpose}-{}-{host}", std::process::id()));
+        let mut machine = Self { names, server: None };
+        let [host, server] = machine.names.clone();
+        let steps = format!(
+            "ip netns add {host} && ip netns add {server} && ip -n {host} link set lo up && ip -n {server} link set lo up &&
+             ip -n {host} link add wan type veth peer name lan netns {server} &&
+             ip -n {host} addr add 10.78.0.1/24 dev wan && ip -n {server} addr add 10.78.0.2/24 dev lan &&
+             ip -n {server} addr add {}/32 dev lo && ip -n {host} link set wan addrgenmode none &&
+             ip -n {host} addr add fd78::1/64 dev wan nodad && ip -n {server} addr add fd78::2/64 dev lan nodad &&
+             ip -n {server} addr add {}/128 dev lo &&
+             ip -n {host} link set wan up && ip -n {server} link set lan up &&
+             ip -n {host} route add default via 10.78.0.2 && ip -n {host} route add default via fd78::2",
+            Self::SERVER,
+            Self::SERVER6
+        );
+        let made = Command::new("sh").args(["-c", &steps]).output().unwrap();
+        if !made.status.success() {
+            eprintln!("skipped: {}", String::from_utf8_lossy(&made.stderr).trim());
+            return None;
+        }
+        let script = format!("python3 {} reno 300000", folder.path("server.py").display());
+        let mut server = Command::new("ip")
+            .args(["netns", "exec", &server, "sh", "-c", &format!("exec {script}")])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let listening = server.stdout.take().unwrap().read_to_end(&mut Vec::new());
+        machine.server = Some(server);
+        listening.unwrap();
+        // Routes change once more when the kernel has seen that both ends of the wire are up.
+        let wire = || machine.command("ip -o link show wan", folder).output().unwrap().stdout;
+        assert!(comes_true(|| String::from_utf8_lossy(&wire()).contains(" state UP ")));
+        Some(machine)
+    }
+
+    /// A command that runs on the machine.
+    pub(crate) fn command(&self, script: &str, folder: &Folder) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[0], "sh", "-c", script]).current_dir(folder.path("."));
+        command
+    }
+
+    /// A server on the machine, which sends so many bytes to whoever connects.
+    pub(crate) fn serve(&self, bytes: u64, folder: &Folder) -> Child {
+        let mut server = self.command(&server("reno", bytes), folder).stdout(Stdio::piped()).spawn().unwrap();
+        server.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+        server
+    }
+
+    /// All that a link could have left behind: interfaces, routes, firewall, forwarding, sockets.
+    pub(crate) fn state(&self, folder: &Folder) -> String {
+        let script = "ip -o addr; ip route show table all; nft list ruleset 2>/dev/null; \
+                      grep -r . /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv6/conf/*/forwarding; \
+                      grep ackclock /proc/net/unix";
+        let output = self.command(script, folder).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Checks that nothing is left behind: all is as it was.
+    pub(crate) fn returns_to(&self, before: &str, folder: &Folder) {
+        let mut now = String::new();
+        let same = comes_true(|| {
+            now = self.state(folder);
+            now == before
+        });
+        assert!(same, "it was\n{before}\nand is\n{now}");
+    }
+
+    /// Whether a process is left that runs on the machine.
+    pub(crate) fn is_busy(&self) -> bool {
+        let listed = Command::new("ip").args(["netns", "pids", &self.names[0]]).output().unwrap();
+        !listed.stdout.is_empty()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Some(server) = &mut self.server {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).output();
+        }
+    }
+}
+
+/// A link through the machine, up to its command.
+pub(crate) const LINK: &str = concat!(env!("CARGO_BIN_EXE_ackclock"), " link 10mbit 10mbit --delay 5ms --");

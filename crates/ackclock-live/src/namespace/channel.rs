@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::addresses::Pair;
 use super::obstacle::{Obstacle, Trying};
+use super::relay::Entrance;
 use crate::reach::Reach;
 
 /// One end of the channel.
@@ -25,11 +26,17 @@ pub(crate) struct SetupSocket(OwnedFd);
 pub(crate) struct Report {
     pub(crate) pair: Pair,
     pub(crate) reach: Reach,
+    /// What the user must know beside that, a line each.
+    pub(crate) remarks: Vec<String>,
     /// The TUN outside, the TUN inside, and the listener of the control socket inside.
     pub(crate) files: [OwnedFd; FILES],
+    /// Where the relay for names listens, if there is to be one.
+    pub(crate) entrance: Option<Entrance>,
 }
 
-pub(crate) const FILES: usize = 3;
+const FILES: usize = 3;
+/// With the two of the relay.
+const MOST_FILES: usize = FILES + 2;
 const LONGEST: usize = 8192;
 
 impl SetupSocket {
@@ -40,9 +47,20 @@ impl SetupSocket {
     }
 
     /// Tells that all stands, and hands the files over.
-    pub(crate) fn report(&self, pair: Pair, reach: &Reach, files: [RawFd; FILES]) -> Result<(), Obstacle> {
-        let text = json!({ "base": pair.base.to_string(), "inside": pair.inside.to_string(), "reach": reach.to_json() });
-        self.send(&text, &[ControlMessage::ScmRights(&files)]).map(drop).trying("reporting to ackclock")
+    pub(crate) fn report(
+        &self,
+        pair: Pair,
+        reach: &Reach,
+        remarks: &[String],
+        files: &[RawFd],
+    ) -> Result<(), Obstacle> {
+        let text = json!({
+            "base": pair.base.to_string(),
+            "inside": pair.inside.to_string(),
+            "reach": reach.to_json(),
+            "remarks": remarks,
+        });
+        self.send(&text, &[ControlMessage::ScmRights(files)]).map(drop).trying("reporting to ackclock")
     }
 
     /// Tells what stands in the way.
@@ -54,7 +72,7 @@ impl SetupSocket {
     /// Waits for the report.
     pub(crate) fn await_report(&self) -> Result<Report, Obstacle> {
         let mut bytes = vec![0; LONGEST];
-        let (length, files) = self.receive(&mut bytes).trying("hearing from the namespaces")?;
+        let (length, mut files) = self.receive(&mut bytes).trying("hearing from the namespaces")?;
         if length == 0 {
             return Err(Obstacle::new("setting up the namespaces", "their first process died"));
         }
@@ -63,9 +81,15 @@ impl SetupSocket {
             return Err(Obstacle::from_json(obstacle));
         }
         let address = |key: &str| text[key].as_str().and_then(|text| text.parse::<Ipv4Addr>().ok());
+        let remarks = text["remarks"].as_array().into_iter().flatten();
+        let remarks = remarks.filter_map(|remark| remark.as_str().map(str::to_owned)).collect();
+        let sockets = <[OwnedFd; 2]>::try_from(files.split_off(files.len().min(FILES))).ok();
+        let entrance = sockets
+            .map(|[datagrams, streams]| Entrance { datagrams: datagrams.into(), streams: streams.into() });
         match (address("base"), address("inside"), files.try_into()) {
             (Some(base), Some(inside), Ok(files)) => {
-                Ok(Report { pair: Pair { base, inside }, reach: Reach::from_json(&text["reach"]), files })
+                let reach = Reach::from_json(&text["reach"]);
+                Ok(Report { pair: Pair { base, inside }, reach, remarks, files, entrance })
             }
             _ => Err(Obstacle::new("hearing from the namespaces", "the report is not whole")),
         }
@@ -98,7 +122,7 @@ impl SetupSocket {
 
     #[allow(unsafe_code)]
     fn receive(&self, bytes: &mut [u8]) -> nix::Result<(usize, Vec<OwnedFd>)> {
-        let mut space = cmsg_space!([RawFd; FILES]);
+        let mut space = cmsg_space!([RawFd; MOST_FILES]);
         let mut into = [IoSliceMut::new(bytes)];
         let flags = MsgFlags::MSG_CMSG_CLOEXEC;
         let message = recvmsg::<()>(self.0.as_raw_fd(), &mut into, Some(&mut space), flags)?;

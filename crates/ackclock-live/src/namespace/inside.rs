@@ -15,7 +15,8 @@ use super::addresses::Pair;
 use super::interface::{Prefix, add_default_route, add_default_route_v6, add_routes, bring_loopback_up};
 use super::keeper::{FAILED, Setting, number};
 use super::obstacle::{Obstacle, Trying};
-use super::resolver::{self, Resolver};
+use super::relay::Entrance;
+use super::resolver::Resolver;
 use super::tun::Tun;
 use crate::control;
 use crate::reach::{V6, Way};
@@ -27,6 +28,10 @@ pub(crate) struct InsideSetup<'a> {
     /// Routed beyond the link.
     pub(crate) beyond: &'a BTreeSet<Prefix>,
     pub(crate) resolver: Resolver,
+    /// Where the relay for names listens.
+    pub(crate) entrance: Option<&'a Entrance>,
+    /// What the user must know of the outside, a line each.
+    pub(crate) remarks: &'a [String],
     pub(crate) outside: &'a OwnedFd,
 }
 
@@ -64,11 +69,13 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     // So that `ping` works without rights of its own; a kernel that refuses it is no obstacle.
     let group = setting.group;
     let _ = fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{group} {group}"));
-    resolver::install(setup.resolver, pair)?;
+    setup.resolver.install()?;
     let name = SocketAddr::from_abstract_name(control::NAME_INSIDE).trying("naming the control socket")?;
     let control = UnixListener::bind_addr(&name).trying("binding the control socket")?;
-    let files = [number(setup.outside), number(&tun.file), number(&control)];
-    setting.channel.report(pair, &setup.way.reach, files)
+    let entrance = setup.entrance.map(|entrance| [number(&entrance.datagrams), number(&entrance.streams)]);
+    let mut files = vec![number(setup.outside), number(&tun.file), number(&control)];
+    files.extend(entrance.into_iter().flatten());
+    setting.channel.report(pair, &setup.way.reach, setup.remarks, &files)
 }
 
 fn command(setting: &Setting<'_>, pair: Pair) -> Command {

@@ -38,6 +38,16 @@ impl Interface {
     }
 }
 
+impl Interface {
+    /// Gives it one more address, with nobody behind it.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub(crate) fn add_address(&self, own: Ipv4Addr) -> io::Result<()> {
+        add_address(self.index, own.into(), own.into())
+    }
+}
+
 fn bring_up(index: u32) -> io::Result<()> {
     let up = libc::IFF_UP as u32;
     Netlink::route()?.request(&[Message::new(libc::RTM_NEWLINK, 0, &link(index, up, up))])
@@ -128,7 +138,7 @@ pub(crate) fn routed() -> io::Result<Vec<Prefix>> {
     let mut prefixes = Vec::new();
     let mut body = [0; ROUTE_BODY];
     body[0] = libc::AF_INET as u8;
-    Netlink::route()?.list(libc::RTM_GETROUTE, &body, |route| {
+    Netlink::route()?.list(Message::list(libc::RTM_GETROUTE, &body), |route| {
         let length = route.get(1).copied().unwrap_or(0);
         let destination = attributes(route.get(ROUTE_BODY..).unwrap_or_default())
             .find(|(kind, _)| *kind == libc::RTA_DST)

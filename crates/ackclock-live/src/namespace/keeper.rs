@@ -22,7 +22,7 @@ use super::channel::SetupSocket;
 use super::inside;
 use super::interface::{Prefix, bring_loopback_up, routed};
 use super::obstacle::{Obstacle, Trying};
-use super::resolver::{self, Resolver};
+use super::resolver;
 use super::signals::{Received, Signals};
 use super::tun::Tun;
 use super::users::{Rights, map_to_themselves};
@@ -48,6 +48,8 @@ struct End {
     way: Way,
     /// What is routed beyond it and must not be taken inside.
     beyond: BTreeSet<Prefix>,
+    /// What the user must know of it, a line each.
+    remarks: Vec<String>,
 }
 
 /// Does the keeper's work; the return value is its exit status.
@@ -75,13 +77,11 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
         map_to_themselves(setting.user, setting.group)?;
     }
     own_mounts()?;
-    let end = outside(setting)?;
-    let resolver = resolver::choose(&end.way.reach);
-    if resolver == Resolver::Relay {
-        apart(|| resolver::relay(end.pair.base))?;
-    }
+    let mut end = outside(setting)?;
+    let resolver = resolver::choose(&end.way, end.pair);
+    let entrance = resolver.entrance();
     if let Outside::Server(server) = &setting.plan.outside {
-        start_server(server, end.pair)?;
+        end.remarks.extend(start_server(server, end.pair)?);
     }
     // Before there is a command: process 1 of a namespace never hears what comes while it neither blocks nor handles it.
     let signals = Signals::take().trying(COLLECTING)?;
@@ -95,6 +95,8 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
             way: &end.way,
             beyond: &end.beyond,
             resolver,
+            entrance: entrance.as_ref(),
+            remarks: &end.remarks,
             outside: &end.tun.file,
         };
         inside::run(setting, &setup)
@@ -143,7 +145,8 @@ fn outside(setting: &Setting<'_>) -> Result<End, Obstacle> {
             (pair, alone(pair)?, reach::closed("as asked".to_owned()))
         }
     };
-    Ok(End { pair, tun, way, beyond: beyond(&routed) })
+    let remarks = way.remarks.clone();
+    Ok(End { pair, tun, way, beyond: beyond(&routed), remarks })
 }
 
 const FINDING: &str = "finding free addresses";
@@ -167,8 +170,9 @@ fn apart(work: impl FnOnce() -> u8) -> Result<Pid, Obstacle> {
     }
 }
 
-/// Starts the server and waits until it listens on a port, or has waited long enough: it may not be that kind.
-fn start_server(server: &OsStr, pair: Pair) -> Result<(), Obstacle> {
+/// Starts the server and waits until it listens on a port, or has waited long enough: it may not be that kind. Gives a remark
+/// about a server that goes to the background: its processes are children of this one then.
+fn start_server(server: &OsStr, pair: Pair) -> Result<Option<String>, Obstacle> {
     let mut child = Command::new("/bin/sh")
         .arg("-c")
         .arg(server)
@@ -177,16 +181,34 @@ fn start_server(server: &OsStr, pair: Pair) -> Result<(), Obstacle> {
         .stdout(io::stderr().as_fd().try_clone_to_owned().map_or(Stdio::null(), Stdio::from))
         .spawn()
         .trying("starting the server")?;
+    let mut remark = None;
     for _ in 0..SERVER_LOOKS {
-        if listens() {
-            return Ok(());
+        let listens = listens();
+        if remark.is_none()
+            && let Ok(Some(status)) = child.try_wait()
+        {
+            if !status.success() || !has_children() {
+                return Err(Obstacle::new("starting the server", format!("it ended at once, {status}")));
+            }
+            remark = Some("the server went to the background; it runs until the link ends".to_owned());
         }
-        if let Ok(Some(status)) = child.try_wait() {
-            return Err(Obstacle::new("starting the server", format!("it ended at once, {status}")));
+        if listens {
+            return Ok(remark);
         }
         pause(SERVER_LOOK);
     }
-    Ok(())
+    Ok(remark.map(|text| format!("{text}, and does not listen on any port")))
+}
+
+/// Whether a child of this process runs. Those that have ended are buried.
+fn has_children() -> bool {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return true,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
 }
 
 const SERVER_LOOK: Duration = Duration::from_millis(20);

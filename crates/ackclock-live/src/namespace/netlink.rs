@@ -1,10 +1,12 @@
 //! Netlink: how the kernel is asked for addresses, routes and firewall rules. Messages are built and acknowledged here.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::libc;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
+};
 
 const ACK: u16 = 0x4;
 const REQUEST: u16 = 0x1;
@@ -30,6 +32,11 @@ impl Message {
     /// A request that is not acknowledged: the brackets of a batch.
     pub(crate) fn bracket(kind: u16, body: &[u8]) -> Self {
         Self::bare(kind, REQUEST, body)
+    }
+
+    /// A request for a list.
+    pub(crate) fn list(kind: u16, body: &[u8]) -> Self {
+        Self::bare(kind, REQUEST | DUMP, body)
     }
 
     /// Adds the fixed part of what an attribute holds.
@@ -116,6 +123,42 @@ impl Netlink {
         Self::open(SockProtocol::NetlinkNetFilter)
     }
 
+    /// What the firewall reports to a group of listeners.
+    pub(crate) fn netfilter_reports(group: i32) -> io::Result<Self> {
+        let netlink = Self::netfilter()?;
+        bind(netlink.socket.as_raw_fd(), &NetlinkAddr::new(0, 1 << (group - 1)))?;
+        Ok(netlink)
+    }
+
+    /// Gives the body of each report that has come to `report`, and waits for none.
+    pub(crate) fn take(&self, mut report: impl FnMut(&[u8])) {
+        let mut buffer = vec![0; BUFFER];
+        while let Ok(length) = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
+            replies(&buffer[..length]).for_each(|(_, body)| report(body));
+        }
+    }
+
+    /// Asks for one thing, and gives the body of the answer.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub(crate) fn ask(&mut self, request: Message) -> io::Result<Vec<u8>> {
+        self.send(&[request])?;
+        let mut buffer = vec![0; BUFFER];
+        let mut answer = None;
+        loop {
+            for (kind, body) in replies(self.receive(&mut buffer)?) {
+                match kind {
+                    ERROR => {
+                        refusal(body)?;
+                        return answer.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT));
+                    }
+                    _ => answer = Some(body.to_vec()),
+                }
+            }
+        }
+    }
+
     /// Sends the messages together and waits until each is acknowledged.
     ///
     /// # Errors
@@ -139,8 +182,8 @@ impl Netlink {
     ///
     /// # Errors
     /// The kernel's refusal.
-    pub(crate) fn list(&mut self, kind: u16, body: &[u8], mut entry: impl FnMut(&[u8])) -> io::Result<()> {
-        self.send(&[Message::bare(kind, REQUEST | DUMP, body)])?;
+    pub(crate) fn list(&mut self, request: Message, mut entry: impl FnMut(&[u8])) -> io::Result<()> {
+        self.send(&[request])?;
         let mut buffer = vec![0; BUFFER];
         loop {
             for (kind, body) in replies(self.receive(&mut buffer)?) {
@@ -171,6 +214,12 @@ impl Netlink {
     fn receive<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
         let length = recv(self.socket.as_raw_fd(), buffer, MsgFlags::empty())?;
         Ok(&buffer[..length])
+    }
+}
+
+impl AsFd for Netlink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
@@ -233,7 +282,7 @@ mod tests {
     fn the_kernel_lists_routes_without_any_privilege() {
         let mut routes = 0;
         let body = [libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        Netlink::route().unwrap().list(libc::RTM_GETROUTE, &body, |_| routes += 1).unwrap();
+        Netlink::route().unwrap().list(Message::list(libc::RTM_GETROUTE, &body), |_| routes += 1).unwrap();
         assert!(routes > 0, "even a fresh namespace has local routes once loopback is up");
     }
 }

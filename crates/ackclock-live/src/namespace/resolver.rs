@@ -1,52 +1,61 @@
-//! Names are resolved inside as outside, also where the machine asks a resolver on its own loopback address, which the
-//! inside cannot reach.
+//! Names are resolved inside as outside, also where the machine asks a resolver that the inside cannot reach: on its own
+//! loopback address, behind one of its interfaces, or by IPv6 where the link has none.
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::net::if_::if_nametoindex;
 
 use super::addresses::Pair;
 use super::obstacle::{Obstacle, Trying};
-use super::relay::Relay;
-use crate::reach::{Reach, pasta};
+use super::relay::Entrance;
+use crate::reach::{Reach, V6, Way, pasta};
 
 /// Whom the inside asks for names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolver {
     /// The same servers as the machine.
     Same,
-    /// A relay at the base address, which asks the machine's.
-    Relay,
-    /// An address that pasta takes for the machine's.
-    Pasta,
+    /// A relay at this address, which asks the machine's.
+    Relay(Ipv4Addr),
 }
 
 const CONFIGURATION: &str = "/etc/resolv.conf";
 const PORT: u16 = 53;
 
-/// What the machine's configuration and the reach make necessary.
-pub(crate) fn choose(reach: &Reach) -> Resolver {
-    let text = fs::read_to_string(CONFIGURATION).unwrap_or_default();
-    match (reach, server(&text)) {
-        (Reach::Machine, Some(server)) if server.is_loopback() => Resolver::Relay,
-        (Reach::Pasta, Some(server)) if server.is_loopback() => Resolver::Pasta,
-        _ => Resolver::Same,
-    }
+/// What the machine's configuration and the way out make necessary.
+pub(crate) fn choose(way: &Way, pair: Pair) -> Resolver {
+    // Without a configuration there is nothing that another could be mounted over.
+    let Ok(text) = fs::read_to_string(CONFIGURATION) else { return Resolver::Same };
+    let at = match way.reach {
+        Reach::Machine => pair.base,
+        Reach::Pasta => pasta::RESOLVER,
+        Reach::Closed(_) => return Resolver::Same,
+    };
+    let same = servers(&text).iter().all(|server| server.is_reached_from_inside(way.v6));
+    if same { Resolver::Same } else { Resolver::Relay(at) }
 }
 
-/// Puts the inside's own configuration over the machine's, in the mounts of the calling process.
-pub(crate) fn install(resolver: Resolver, pair: Pair) -> Result<(), Obstacle> {
-    let server = match resolver {
-        Resolver::Same => return Ok(()),
-        Resolver::Relay => pair.base,
-        Resolver::Pasta => pasta::RESOLVER,
-    };
-    let text = fs::read_to_string(CONFIGURATION).unwrap_or_default();
-    mount_file(&with_server(&text, server)).trying("mounting the configuration of the resolver")
+impl Resolver {
+    /// The sockets of the relay, if there is to be one and the port is free: a resolver of the machine that listens on every
+    /// address answers at the relay's too.
+    pub(crate) fn entrance(self) -> Option<Entrance> {
+        match self {
+            Self::Same => None,
+            Self::Relay(at) => Entrance::open((at, PORT).into()).ok(),
+        }
+    }
+
+    /// Puts the inside's own configuration over the machine's, in the mounts of the calling process.
+    pub(crate) fn install(self) -> Result<(), Obstacle> {
+        let Self::Relay(at) = self else { return Ok(()) };
+        let text = fs::read_to_string(CONFIGURATION).unwrap_or_default();
+        mount_file(&with_server(&text, at)).trying("mounting the configuration of the resolver")
+    }
 }
 
 /// Mounts a file with this text over the configuration. It never has a name that anybody else could know: it lies in a file
@@ -66,18 +75,58 @@ fn mount_file(text: &str) -> io::Result<()> {
 /// A folder that is there on every machine and that nobody looks into meanwhile.
 const HIDDEN: &str = "/proc";
 
-/// Answers at the base address for as long as the process lives; returns where that is impossible.
-pub(crate) fn relay(base: Ipv4Addr) -> u8 {
-    let text = fs::read_to_string(CONFIGURATION).unwrap_or_default();
-    let Some(server) = server(&text) else { return 1 };
-    // Where the machine's own resolver listens on every address, it answers here too and the port is taken.
-    let relay = Relay::new((base, PORT).into(), (server, PORT).into());
-    u8::from(relay.and_then(Relay::serve).is_err())
+/// The name servers of the machine in their order, as the calling thread reaches them.
+pub(crate) fn of_machine() -> Vec<SocketAddr> {
+    servers(&fs::read_to_string(CONFIGURATION).unwrap_or_default()).iter().map(Server::socket).collect()
 }
 
-/// The first name server of a configuration.
-fn server(text: &str) -> Option<IpAddr> {
-    text.lines().find_map(|line| line.trim().strip_prefix("nameserver")?.trim().parse().ok())
+/// A name server as a configuration names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Server {
+    address: IpAddr,
+    /// The interface behind which a link-local address is: its name or number.
+    zone: Option<String>,
+}
+
+impl Server {
+    fn of(text: &str) -> Option<Self> {
+        let (address, zone) =
+            text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
+        Some(Self { address: address.parse().ok()?, zone: zone.map(str::to_owned) })
+    }
+
+    fn is_reached_from_inside(&self, v6: V6) -> bool {
+        match self.address.to_canonical() {
+            IpAddr::V4(address) => !address.is_loopback() && !address.is_unspecified(),
+            IpAddr::V6(address) => {
+                let elsewhere =
+                    address.is_loopback() || address.is_unspecified() || address.is_unicast_link_local();
+                v6 == V6::Beyond && !elsewhere
+            }
+        }
+    }
+
+    fn socket(&self) -> SocketAddr {
+        let zone = self.zone.as_deref().unwrap_or("0");
+        let number = zone.parse().ok().or_else(|| if_nametoindex(zone).ok()).unwrap_or(0);
+        match self.address {
+            IpAddr::V4(address) => (address, PORT).into(),
+            IpAddr::V6(address) => SocketAddrV6::new(address, PORT, 0, number).into(),
+        }
+    }
+}
+
+/// The name servers of a configuration; without one a stub resolver asks its own host (resolv.conf(5)).
+fn servers(text: &str) -> Vec<Server> {
+    let named = text.lines().filter_map(|line| {
+        let (key, rest) = line.trim().split_once([' ', '\t'])?;
+        Server::of(rest.split_whitespace().next()?).filter(|_| key == "nameserver")
+    });
+    let mut servers: Vec<Server> = named.collect();
+    if servers.is_empty() {
+        servers.push(Server { address: Ipv4Addr::LOCALHOST.into(), zone: None });
+    }
+    servers
 }
 
 /// The configuration with one server in the place of all.
@@ -95,7 +144,6 @@ mod tests {
     #[test]
     fn one_server_takes_the_place_of_all_and_the_rest_stays() {
         let text = "# by hand\nnameserver 127.0.0.53\noptions edns0\nnameserver ::1\nsearch lan\n";
-        assert_eq!(server(text), Some("127.0.0.53".parse().unwrap()));
         assert_eq!(
             with_server(text, Ipv4Addr::new(100, 64, 0, 1)),
             "# by hand\noptions edns0\nsearch lan\nnameserver 100.64.0.1\n"
@@ -103,7 +151,31 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_without_servers_has_none() {
-        assert_eq!(server("search lan\nnameserver\n"), None);
+    fn all_servers_are_asked_in_their_order_whatever_their_address() {
+        let text = "nameserver 192.0.2.53 # first\nnameserver fe80::1%lo\n\tnameserver\t::1\nnameserver fe80::2%7\nnameserver x\n";
+        let sockets: Vec<String> = servers(text).iter().map(|server| server.socket().to_string()).collect();
+        // Loopback is the first interface of every network.
+        assert_eq!(sockets, ["192.0.2.53:53", "[fe80::1%1]:53", "[::1]:53", "[fe80::2%7]:53"]);
+        let sockets: Vec<String> =
+            servers("search lan\nnameserver\n").iter().map(|server| server.socket().to_string()).collect();
+        assert_eq!(sockets, ["127.0.0.1:53"]);
+    }
+
+    #[test]
+    fn the_inside_reaches_servers_that_are_not_of_this_host_or_of_a_neighbourhood() {
+        for (server, without, with_v6) in [
+            ("192.0.2.53", true, true),
+            ("169.254.169.253", true, true),
+            ("2001:db8::53", false, true),
+            ("127.0.0.53", false, false),
+            ("0.0.0.0", false, false),
+            ("::1", false, false),
+            ("::ffff:127.0.0.1", false, false),
+            ("fe80::1%eth0", false, false),
+        ] {
+            let reached =
+                [V6::OtherEnd, V6::Beyond].map(|v6| Server::of(server).unwrap().is_reached_from_inside(v6));
+            assert_eq!(reached, [without, with_v6], "{server}");
+        }
     }
 }

@@ -96,7 +96,7 @@ fn request(near: &str, far: &str, beyond: &OwnedFd) -> Message {
 /// One attribute of an interface.
 fn ask(netlink: &mut Netlink, index: u32, wanted: u16) -> io::Result<Vec<u8>> {
     let mut found = None;
-    netlink.list(libc::RTM_GETLINK, &link(0, 0, 0), |entry| {
+    netlink.list(Message::list(libc::RTM_GETLINK, &link(0, 0, 0)), |entry| {
         if entry.get(4..8) == Some(&index.to_ne_bytes()) {
             let mut all = attributes(entry.get(LINK_BODY..).unwrap_or_default());
             found = all.find(|(kind, _)| *kind == wanted).map(|(_, value)| value.to_vec());

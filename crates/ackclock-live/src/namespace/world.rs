@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::thread;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, clone};
@@ -11,9 +12,11 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getegid, geteuid};
 
 use super::addresses::Pair;
-use super::channel::SetupSocket;
+use super::channel::{Report, SetupSocket};
 use super::keeper;
 use super::obstacle::{Obstacle, Trying};
+use super::relay::Relay;
+use super::resolver;
 use super::users::{self, Rights};
 use crate::reach::{Reach, pasta::Pasta};
 
@@ -46,6 +49,10 @@ pub struct World {
     pub pair: Pair,
     /// How far the inside reaches.
     pub reach: Reach,
+    /// What the user must know beside that, a line each.
+    pub remarks: Vec<String>,
+    /// Answers for the machine's name servers where the inside cannot reach them.
+    relay: Option<Relay>,
     channel: SetupSocket,
     keeper: Pid,
     _pasta: Option<Pasta>,
@@ -92,15 +99,22 @@ impl World {
             Err(obstacle) => (Reach::Closed(obstacle.to_string()), None),
         };
         let [outside, inside, control] = report.files;
-        let world = Self { pair: report.pair, reach, channel: ours, keeper, _pasta: pasta };
+        let Report { pair, remarks, entrance, .. } = report;
+        let relay =
+            entrance.map(|entrance| Relay::new(entrance, resolver::of_machine()).trying("relaying names"));
+        let world =
+            Self { pair, reach, remarks, relay: relay.transpose()?, channel: ours, keeper, _pasta: pasta };
         Ok((world, Ends { outside, inside, control }))
     }
 
-    /// Lets the command run.
+    /// Lets the command run. A thread of this process answers for name servers from now on.
     ///
     /// # Errors
     /// Where it has died already.
-    pub fn go(&self) -> io::Result<()> {
+    pub fn go(&mut self) -> io::Result<()> {
+        if let Some(relay) = self.relay.take() {
+            thread::spawn(move || relay.serve());
+        }
         self.channel.go()
     }
 

@@ -24,6 +24,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use nix::libc;
 
+use super::nftables::{
+    AFTER_DSTNAT, ELEMENT, META_IIF, REGISTER, Table, address_is, compare, drop_it, expression, interface,
+    number_compares, set,
+};
 use crate::namespace::interface::octets;
 use crate::namespace::netlink::{Message, Netlink};
 use crate::namespace::{Pair, v6};
@@ -58,7 +62,7 @@ impl Help {
 /// # Errors
 /// The kernel's refusal.
 pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
-    let table = Table::new(link, pair.inside.into());
+    let table = Table { name: name(link), link, inside: pair.inside.into() };
     let mut messages = table.out();
     match help {
         Help::None => {}
@@ -75,7 +79,7 @@ pub(crate) fn install(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> 
 /// # Errors
 /// The kernel's refusal.
 pub(crate) fn install_v6(link: u32, pair: Pair, help: Help) -> io::Result<Netlink> {
-    let table = Table::new(link, v6(pair.inside).into());
+    let table = Table { name: name(link), link, inside: v6(pair.inside).into() };
     let mut messages = table.out();
     if help == Help::Replies {
         messages.extend(table.back());
@@ -83,33 +87,22 @@ pub(crate) fn install_v6(link: u32, pair: Pair, help: Help) -> io::Result<Netlin
     table.commit(messages)
 }
 
-/// A table of one version of IP, for the inside of one link.
-struct Table {
-    name: String,
-    link: u32,
-    inside: IpAddr,
+/// The name of the tables of a link.
+pub(super) fn name(link: u32) -> String {
+    format!("ackclock{link}")
 }
 
+/// The chain that packets from inside pass when nothing else is in their way.
+pub(super) const OUT: &str = "out";
+
 impl Table {
-    fn new(link: u32, inside: IpAddr) -> Self {
-        Self { name: format!("ackclock{link}"), link, inside }
-    }
-
-    fn commit(&self, messages: Vec<Message>) -> io::Result<Netlink> {
-        let create = self.request(libc::NFT_MSG_NEWTABLE, CREATE).text(1, &self.name).number(2, FLAG_OWNER);
-        let batch = [vec![bracket(BATCH_BEGIN), create], messages, vec![bracket(BATCH_END)]].concat();
-        let mut socket = Netlink::netfilter()?;
-        socket.request(&batch)?;
-        Ok(socket)
-    }
-
     fn out(&self) -> Vec<Message> {
-        let rule = self.rule("out", |list| {
+        let rule = self.rule(OUT, |list| {
             let list = address_is(list, self.source(), self.inside);
             interface(list, META_OIF, libc::NFT_CMP_NEQ, self.link)
                 .nested(ELEMENT, |it| expression(it, "masq", |data| data))
         });
-        vec![self.chain("out", "nat", (libc::NF_INET_POST_ROUTING, SRCNAT)), rule]
+        vec![self.chain(OUT, "nat", (libc::NF_INET_POST_ROUTING, SRCNAT)), rule]
     }
 
     fn back(&self) -> [Message; 2] {
@@ -143,86 +136,6 @@ impl Table {
         });
         [self.chain("strays", "filter", (libc::NF_INET_PRE_ROUTING, AFTER_DSTNAT)), rule]
     }
-
-    fn chain(&self, name: &str, kind: &str, (hook, priority): (i32, i32)) -> Message {
-        self.request(libc::NFT_MSG_NEWCHAIN, CREATE)
-            .text(1, &self.name)
-            .text(3, name)
-            .nested(4, |at| at.number(1, hook as u32).number(2, priority as u32))
-            .text(7, kind)
-    }
-
-    fn rule(&self, chain: &str, expressions: impl FnOnce(Message) -> Message) -> Message {
-        self.request(libc::NFT_MSG_NEWRULE, CREATE | APPEND)
-            .text(1, &self.name)
-            .text(2, chain)
-            .nested(4, expressions)
-    }
-
-    /// A request about tables of this version of IP.
-    fn request(&self, kind: i32, flags: u16) -> Message {
-        let kind = (libc::NFNL_SUBSYS_NFTABLES as u16) << 8 | kind as u16;
-        let family = if self.inside.is_ipv4() { libc::NFPROTO_IPV4 } else { libc::NFPROTO_IPV6 };
-        Message::new(kind, flags, &[family as u8, 0, 0, 0])
-    }
-
-    /// Where an IP header has the address of the sender.
-    fn source(&self) -> u32 {
-        if self.inside.is_ipv4() { 12 } else { 8 }
-    }
-
-    /// Where it has that of the receiver, which follows.
-    fn destination(&self) -> u32 {
-        if self.inside.is_ipv4() { 16 } else { 24 }
-    }
-}
-
-fn bracket(kind: u16) -> Message {
-    let [high, low] = (libc::NFNL_SUBSYS_NFTABLES as u16).to_be_bytes();
-    Message::bracket(kind, &[libc::AF_UNSPEC as u8, 0, high, low])
-}
-
-fn expression(list: Message, name: &str, data: impl FnOnce(Message) -> Message) -> Message {
-    list.text(1, name).nested(2, data)
-}
-
-/// Loads something into the first register and compares it.
-fn compare(list: Message, load: (&str, impl FnOnce(Message) -> Message), how: i32, with: &[u8]) -> Message {
-    list.nested(ELEMENT, |it| expression(it, load.0, load.1)).nested(ELEMENT, |it| {
-        expression(it, "cmp", |data| {
-            data.number(1, REGISTER).number(2, how as u32).nested(3, |value| value.attribute(1, with))
-        })
-    })
-}
-
-fn address_is(list: Message, offset: u32, address: IpAddr) -> Message {
-    let address = octets(address);
-    let load = |data: Message| {
-        data.number(1, REGISTER)
-            .number(2, libc::NFT_PAYLOAD_NETWORK_HEADER as u32)
-            .number(3, offset)
-            .number(4, address.len() as u32)
-    };
-    compare(list, ("payload", load), libc::NFT_CMP_EQ, &address)
-}
-
-fn interface(list: Message, which: i32, how: i32, index: u32) -> Message {
-    let load = |data: Message| data.number(1, REGISTER).number(2, which as u32);
-    compare(list, ("meta", load), how, &index.to_ne_bytes())
-}
-
-/// Compares a number of one byte that an expression gives under a key.
-fn number_compares(list: Message, (name, key): (&str, i32), how: i32, with: u8) -> Message {
-    let load = |data: Message| data.number(1, REGISTER).number(2, key as u32);
-    compare(list, (name, load), how, &[with])
-}
-
-fn set(list: Message, register: u32, value: &[u8]) -> Message {
-    list.nested(ELEMENT, |it| {
-        expression(it, "immediate", |data| {
-            data.number(1, register).nested(2, |holder| holder.attribute(1, value))
-        })
-    })
 }
 
 /// A copy to the link, and nothing of the original.
@@ -234,25 +147,6 @@ fn send_on(list: Message, link: u32, to: IpAddr) -> Message {
     }))
 }
 
-fn drop_it(list: Message) -> Message {
-    list.nested(ELEMENT, |it| {
-        expression(it, "immediate", |data| {
-            data.number(1, libc::NFT_REG_VERDICT as u32)
-                .nested(2, |holder| holder.nested(2, |verdict| verdict.number(1, libc::NF_DROP as u32)))
-        })
-    })
-}
-
-const BATCH_BEGIN: u16 = libc::NFNL_MSG_BATCH_BEGIN as u16;
-const BATCH_END: u16 = libc::NFNL_MSG_BATCH_END as u16;
-const CREATE: u16 = libc::NLM_F_CREATE as u16;
-const APPEND: u16 = libc::NLM_F_APPEND as u16;
-const ELEMENT: u16 = 1;
-const FLAG_OWNER: u32 = 2;
-const REGISTER: u32 = libc::NFT_REG_1 as u32;
-const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
-const META_IIF: i32 = libc::NFT_META_IIF;
-const META_OIF: i32 = libc::NFT_META_OIF;
 /// The direction of packets that answer those by which a connection began.
 const REPLY: u8 = 1;
 /// The state of packets that belong to no connection.
@@ -263,5 +157,5 @@ const NAT_DESTINATION: u32 = 1;
 const SRCNAT: i32 = 100;
 /// Where addresses of receivers are changed, also back.
 const DSTNAT: i32 = -100;
-/// Behind the place where addresses are changed back.
-const AFTER_DSTNAT: i32 = -90;
+const SECOND_REGISTER: u32 = libc::NFT_REG_2 as u32;
+const META_OIF: i32 = libc::NFT_META_OIF;

@@ -1,7 +1,11 @@
 //! How far the inside of a link reaches.
 
 mod masquerade;
+mod nftables;
 pub mod pasta;
+mod probe;
+mod routing;
+mod trace;
 
 use std::fs;
 use std::io;
@@ -13,7 +17,7 @@ use crate::namespace::interface::Interface;
 use crate::namespace::netlink::Netlink;
 use crate::namespace::router;
 use crate::namespace::tun::Tun;
-use crate::namespace::{Candidate, Obstacle, Pair, Trying};
+use crate::namespace::{Candidate, Obstacle, Pair, Trying, v6};
 
 /// How far the inside of a link reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub(crate) struct Way {
     pub(crate) reach: Reach,
     /// How far IPv6 leads.
     pub(crate) v6: V6,
+    /// What keeps packets from going that far, a line each.
+    pub(crate) remarks: Vec<String>,
     /// The firewall tables go with these sockets.
     _tables: Vec<Netlink>,
 }
@@ -76,10 +82,16 @@ pub(crate) fn through_machine(free: impl Iterator<Item = Candidate>) -> Result<(
         Obstacle::new("masquerading by nftables", error)
             .remedy("a kernel from 5.12 on with nf_tables, nft_masq and nft_dup is needed")
     })?;
-    let v6 = through_machine_v6(&veth, pair).ok();
-    let leads = if v6.is_some() { V6::Beyond } else { V6::OtherEnd };
-    let tables = std::iter::once(table).chain(v6).collect();
-    Ok((pair, tun, Way { reach: Reach::Machine, v6: leads, _tables: tables }))
+    let six = through_machine_v6(&veth, pair).ok();
+    let leads = if six.is_some() { V6::Beyond } else { V6::OtherEnd };
+    let tables = std::iter::once(table).chain(six).collect();
+    let way = |inside, base| probe::Way { tun: &tun, link: &veth, inside, base };
+    let mut ways = vec![way(pair.inside.into(), pair.base.into())];
+    if leads == V6::Beyond {
+        ways.push(way(v6(pair.inside).into(), v6(pair.base).into()));
+    }
+    let remarks = probe::remarks(&ways);
+    Ok((pair, tun, Way { reach: Reach::Machine, v6: leads, remarks, _tables: tables }))
 }
 
 /// The same for IPv6. There a machine forwards from every interface or from none, and one that does no longer listens to
@@ -103,8 +115,10 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
             "forwarding cannot be switched on in the namespace: /proc/sys is read-only".to_owned(),
         );
     }
+    // An address of our own there; without it names are not relayed.
+    let _ = tun.interface.add_address(pasta::RESOLVER);
     match masquerade::install(tun.interface.index, pair, Help::Base(pasta::MACHINE)) {
-        Ok(table) => Way { reach: Reach::Pasta, v6: V6::OtherEnd, _tables: vec![table] },
+        Ok(table) => Way { reach: Reach::Pasta, v6: V6::OtherEnd, remarks: Vec::new(), _tables: vec![table] },
         Err(error) => closed(Obstacle::new("masquerading by nftables", error).to_string()),
     }
 }
@@ -113,7 +127,7 @@ pub(crate) fn through_pasta(tun: &Tun, pair: Pair, installed: bool) -> Way {
 pub(crate) fn closed(why: String) -> Way {
     // Where nothing lies beyond, the kernel then answers at once that there is no route, instead of keeping programs waiting.
     forward_all();
-    Way { reach: Reach::Closed(why), v6: V6::OtherEnd, _tables: Vec::new() }
+    Way { reach: Reach::Closed(why), v6: V6::OtherEnd, remarks: Vec::new(), _tables: Vec::new() }
 }
 
 /// Switches forwarding on in the namespace of this process, which is our own.

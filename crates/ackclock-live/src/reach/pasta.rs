@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 
 use crate::namespace::Obstacle;
 
-/// An address at which pasta answers for the machine's resolver, wherever that listens.
+/// An address of our end, at which the machine's name servers are asked. The base address stands for the machine.
 pub(crate) const RESOLVER: Ipv4Addr = Ipv4Addr::new(169, 254, 1, 1);
 /// An address at which pasta answers for the machine's loopback address. Were it the machine's own gateway, as pasta has
 /// it by itself, that could not be reached.
@@ -87,7 +87,7 @@ fn start(program: &Path, process: Pid) -> Result<Child, Obstacle> {
         ])
         .args(["--ipv4-only", "--ns-ifname", "pasta0", "--mac-addr", HARDWARE])
         .args(["--address", &OWN.to_string(), "--netmask", "24", "--gateway", &MACHINE.to_string()])
-        .args(["--dns-forward", &RESOLVER.to_string(), &process.to_string()])
+        .arg(process.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     let metrics = args.environment.metrics.map(listen).transpose()?;
     let captures = outputs::create_captures(args)?;
     let plan = Plan { command, environment: Vec::new(), outside };
-    let (world, ends) = World::begin(&plan).map_err(|obstacle| Failure::Run(obstacle.to_string()))?;
+    let (mut world, ends) = World::begin(&plan).map_err(|obstacle| Failure::Run(obstacle.to_string()))?;
     say_reach(&world, args);
     let requests =
         Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
@@ -97,6 +97,7 @@ fn say_reach(world: &World, args: &Args) {
     {
         output::remark(&format!("the inside reaches only {}: {why}", world.pair.base));
     }
+    world.remarks.iter().for_each(|remark| output::remark(remark));
 }
 
 /// Waits for the command's end; signals go to it, and the status is shown.
