@@ -9,6 +9,7 @@ use ackclock_core::results::LinkCounts;
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 use ackclock_link::{AnyBearer, Bearer, BearerListener, Direction, LinkEvent, LinkView, Load, Medium};
 
+use crate::copies::Copies;
 use crate::flow_table::FlowTable;
 use crate::regulators::RegulatorId;
 use crate::report::Reporter;
@@ -29,6 +30,7 @@ pub struct Edge {
     /// Reports that leave the edge, where somebody listens.
     reporter: Option<Box<Reporter>>,
     flows: FlowTable,
+    copies: Copies,
     /// Deadlines of the regulators, by their numbers.
     timers: Wakes,
     /// Slots of `timers`.
@@ -58,6 +60,7 @@ impl Edge {
             reports,
             reporter: None,
             flows: FlowTable::new(regulator, most_flows),
+            copies: Copies::new(usize::MAX),
             timers: Wakes::default(),
             timed: 0,
             bearer_due: Time::NEVER,
@@ -160,6 +163,17 @@ impl Edge {
     /// ACKs held for `flow`.
     pub fn held(&self, flow: FlowId) -> usize {
         self.regulator_of(flow).map_or(0, |regulator| regulator.held(flow))
+    }
+
+    /// Bounds the copies that regulators keep, before the first segment comes: one more of a flow is kept while the copies of the
+    /// flow, of its user and of all users add up to less than `most`. Without this call there is no bound.
+    pub fn keep_at_most(&mut self, most: usize) {
+        self.copies = Copies::new(most);
+    }
+
+    /// Copies kept of all flows.
+    pub fn copies(&self) -> usize {
+        self.copies.all()
     }
 
     /// Segments of `flow` of which a copy is kept.

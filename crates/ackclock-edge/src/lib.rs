@@ -7,6 +7,7 @@
 mod ack_rate_control;
 mod ack_regulator;
 mod config;
+mod copies;
 mod edge;
 mod flow_table;
 mod none;

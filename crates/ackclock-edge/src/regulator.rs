@@ -24,6 +24,9 @@ pub trait Regulator: Send {
     /// A segment entered the queue: one that came from the network, or that the regulator has sent to the mobile.
     fn on_queued(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
+    /// The copy that [`Verdict::ForwardKeep`] asked for is not kept: others use the room. It is not to be released.
+    fn on_copy_refused(&mut self, _segment: &Segment) {}
+
     /// It was refused, or dropped later. One that answers a refusal at once by sending again is refused for ever.
     fn on_dropped(&mut self, _now: Time, _segment: &Segment, _cause: Cause, _view: LinkView) {}
 

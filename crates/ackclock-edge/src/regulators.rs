@@ -86,6 +86,11 @@ impl Regulators {
         self.users[flow.index()] = user;
     }
 
+    /// Whose flow it is.
+    pub(crate) fn user(&self, flow: FlowId) -> u32 {
+        self.users.get(flow.index()).copied().unwrap_or(0)
+    }
+
     /// The flow is an upload: it will have no regulator, where they do not act on those.
     pub(crate) fn leave_upload_alone(&mut self, flow: FlowId) {
         if !self.config.regulates_uploads() {
@@ -95,7 +100,7 @@ impl Regulators {
 
     /// Gives a flow its regulator, which is built where it is the first; none where flows are left alone.
     pub(crate) fn join(&mut self, flow: FlowId) -> RegulatorId {
-        let user = self.users.get(flow.index()).copied().unwrap_or(0);
+        let user = self.user(flow);
         if user == LEFT_ALONE {
             return RegulatorId::NONE;
         }

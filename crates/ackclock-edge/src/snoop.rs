@@ -328,6 +328,10 @@ impl Regulator for Snoop {
         if self.leave_to_source(segment.seq) { Verdict::Forward } else { self.take(segment) }
     }
 
+    fn on_copy_refused(&mut self, segment: &Segment) {
+        self.cache.remove(segment.seq);
+    }
+
     fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, _: LinkView) {
         match cause {
             Cause::Full | Cause::Policy => {

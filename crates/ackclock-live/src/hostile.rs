@@ -2,6 +2,8 @@
 //!
 //! Each returns what it found wrong, so that a fuzzer stops and a property test shrinks.
 
+mod neighbours;
+
 use ackclock_core::{Ecn, Flags, Segment, Seq, Span, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::NoFiles;
@@ -10,6 +12,7 @@ use crate::gso::{self, Header};
 use crate::parse::{Layout, parse};
 use crate::rewrite::rewrite;
 use crate::{Plane, PlaneConfig, Side};
+pub use neighbours::Neighbours;
 
 /// Reads a packet: its size is right, and what is not understood is opaque in every respect.
 ///
@@ -93,6 +96,11 @@ pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
         }
         script = rest;
     }
+    balance(&plane, arrived, departed)
+}
+
+/// The law of conservation: what came, was built, kept or sent once more has departed, was discarded or given back, or is inside.
+fn balance(plane: &Plane, arrived: u64, departed: u64) -> Result<(), String> {
     let counts = plane.edge().statistics();
     let came = arrived + plane.built() + counts.kept + counts.resent;
     let (gone, inside) = (plane.discarded() + counts.released, plane.inside() + plane.pool().copies());

@@ -49,7 +49,7 @@ pub use background::{Ending, Unwritten};
 pub use clock::{Clock, Ready, RealClock, Waits};
 pub use driver::{Call, Driver, Order, Orders, Remote};
 pub use flow::Connections;
-pub use plane::{Departure, Plane};
+pub use plane::{Crowd, Departure, Plane};
 pub use plane_config::PlaneConfig;
 pub use pool::Pool;
 pub use port::{Came, Port, Side, TunPort, Went};

@@ -61,13 +61,28 @@ pub struct Plane {
     /// Packets that were made here, and segments of which none could be made.
     built: u64,
     unbuilt: u64,
-    /// Packets that found no room.
+    /// Packets that found no room, and what was inside before the first of them.
     overflowed: u64,
+    crowd: Option<Crowd>,
+}
+
+/// What the packets inside a plane are doing. A packet that waits may also be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// All packets inside.
+    pub inside: usize,
+    /// Packets that wait in queues, in both directions.
+    pub waiting: usize,
+    /// ACKs held by regulators.
+    pub held: usize,
+    /// Packets of which regulators keep a copy.
+    pub kept: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Connection {
     tally: Tally,
+    user: u32,
     /// What its packets look like, by the side that they come from.
     templates: [Template; 2],
 }
@@ -96,8 +111,11 @@ impl Plane {
     ) -> Result<Self, ConfigError> {
         let inventory = Inventory::new(config);
         let (past, account) = mpsc::channel();
+        let mut graph = Graph::new(config, regulator, files)?;
+        // Copies are no packets: those that come in have three quarters of a side to themselves.
+        graph.edge_mut().keep_at_most(config.packets / 8);
         Ok(Self {
-            graph: Graph::new(config, regulator, files)?,
+            graph,
             users: Users::default(),
             connections: Vec::new(),
             past,
@@ -113,21 +131,23 @@ impl Plane {
             built: 0,
             unbuilt: 0,
             overflowed: 0,
+            crowd: None,
         })
     }
 
     /// A packet has come in at `from`. The pool's packet is the plane's from now on.
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
-        // What waits one way must not stand in the way of the other.
         if self.inventory.is_crowded(from) {
-            self.overflowed += 1;
-            self.discarded += 1;
-            self.inventory.pool.release(packet);
-            return;
+            return self.refuse(packet);
         }
         let Some(bytes) = self.inventory.pool.bytes(packet) else { return };
         let (Parsed { segment, tuple, layout }, length) = (parse(bytes), bytes.len());
         let flow = self.flow(now, from, tuple.as_ref(), &segment);
+        let user =
+            self.connections.get(flow.index()).and_then(Option::as_ref).map(|connection| connection.user);
+        if self.inventory.has_its_share(from, flow, user) {
+            return self.refuse(packet);
+        }
         // What has no number is not regulated.
         let (mut segment, layout) = match flow {
             NO_FLOW => (Segment::opaque(NO_FLOW, u16::try_from(length).unwrap_or(u16::MAX)), Layout::Opaque),
@@ -137,7 +157,7 @@ impl Plane {
         segment.set_scale(self.inventory.flows.scale(flow, from));
         segment.identify(flow, packet);
         let bytes = segment.wire_bytes();
-        self.inventory.enter(packet, Inside { flow, layout, bytes, arrived: now, from: Some(from) });
+        self.inventory.enter(packet, Inside { flow, user, layout, bytes, arrived: now, from: Some(from) });
         self.graph.inject(now, from, segment);
         self.collect();
     }
@@ -207,9 +227,15 @@ impl Plane {
         self.unbuilt
     }
 
-    /// Packets that were lost before the link, because half of the most that may be inside had come in at their side.
+    /// Packets that were lost before the link: half of the most that may be inside had come in at their side, or their connection or its
+    /// user had its share.
     pub fn overflowed(&self) -> u64 {
         self.overflowed
+    }
+
+    /// What was inside when the first packet found no room.
+    pub fn crowd(&self) -> Option<Crowd> {
+        self.crowd
     }
 
     /// What waits in all queues towards the mobiles.
@@ -232,6 +258,31 @@ impl Plane {
     pub fn replace_medium(&mut self, direction: Direction, medium: Box<dyn Medium>) {
         self.graph.replace_medium(direction, medium);
         self.collect();
+    }
+
+    /// A packet finds no room.
+    #[cold]
+    fn refuse(&mut self, packet: PacketId) {
+        self.inventory.pool.release(packet);
+        if self.overflowed == 0 {
+            self.crowd = Some(self.count());
+        }
+        self.overflowed += 1;
+        self.discarded += 1;
+    }
+
+    fn count(&mut self) -> Crowd {
+        let now = self.graph.now();
+        let queue = self.graph.queue_mut();
+        let waiting =
+            Direction::BOTH.map(|direction| queue.waiting(now, direction).packets as usize).iter().sum();
+        let held = (0..self.connections.len()).map(|flow| self.edge().held(FlowId(flow as u32))).sum();
+        Crowd { inside: self.inside(), waiting, held, kept: self.edge().copies() }
+    }
+
+    /// Events of the engine so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.graph.events()
     }
 
     /// The number of a packet's connection, which is opened where it is new.
@@ -267,15 +318,16 @@ impl Plane {
         let tally = ends.map(|ends| Tally::new(self.met, ends, now));
         self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| pages::has_ports(&ends))));
         // The next user gets a number before the old one gives up its own: it may be the same.
-        if let Some(ends) = ends {
-            let user = self.users.enter(ends.radio.address);
+        let user = ends.map(|ends| self.users.enter(ends.radio.address));
+        if let Some(user) = user {
             self.graph.assign(flow, user);
         }
         if let Some(old) = old {
             self.users.leave(old.tally.report().ends.radio.address);
         }
         let templates = [Template::default(); 2];
-        self.connections[flow.index()] = tally.map(|tally| Connection { tally, templates });
+        self.connections[flow.index()] =
+            tally.zip(user).map(|(tally, user)| Connection { tally, user, templates });
     }
 
     /// Learns what a packet shows of its connection.
@@ -321,9 +373,11 @@ impl Plane {
         let ends = self.inventory.flows.ends(segment.flow)?;
         let connection = self.connections.get(segment.flow.index())?.as_ref()?;
         let length = connection.templates[from as usize].build(segment, &ends, from, &mut self.spare)?;
+        let user = Some(connection.user);
         let packet = self.inventory.pool.claim(&mut self.spare, length)?;
         let (flow, bytes, arrived) = (segment.flow, length as u32, self.graph.now());
-        self.inventory.enter(packet, Inside { flow, layout: Layout::Opaque, bytes, arrived, from: None });
+        self.inventory
+            .enter(packet, Inside { flow, user, layout: Layout::Opaque, bytes, arrived, from: None });
         Some(packet)
     }
 }

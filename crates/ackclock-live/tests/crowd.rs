@@ -4,7 +4,7 @@ use ackclock_core::results::Provenance;
 use ackclock_core::{Flags, Size, Span, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::NoFiles;
-use ackclock_live::{FlowReport, Plane, PlaneConfig, Rest, Side};
+use ackclock_live::{Crowd, FlowReport, Plane, PlaneConfig, Rest, Side};
 use etherparse::PacketBuilder;
 use serde_json::json;
 
@@ -22,9 +22,13 @@ fn a_crowd_one_way_loses_its_own_packets_alone() {
     let config = PlaneConfig { packets: 64, ..PlaneConfig::new(&edge) };
     let mut plane = Plane::new(&config, &NoFiles).unwrap();
     (0..100).for_each(|_| arrive(&mut plane, Side::Radio));
-    assert_eq!((plane.inside(), plane.overflowed()), (32, 68));
-    (0..20).for_each(|_| arrive(&mut plane, Side::Wired));
-    assert_eq!((plane.inside(), plane.overflowed()), (52, 68));
+    // n + n + n < 48, three quarters of all: half of its side.
+    assert_eq!((plane.inside(), plane.overflowed()), (16, 84));
+    let crowd = Crowd { inside: 16, waiting: 15, held: 0, kept: 0 };
+    assert_eq!(plane.crowd(), Some(crowd), "one is in transmission");
+    // They are of no connection, as those of the other side are: n + (16 + n) + (16 + n) < 48.
+    (0..5).for_each(|_| arrive(&mut plane, Side::Wired));
+    assert_eq!((plane.inside(), plane.overflowed()), (21, 84));
 }
 
 fn packet(down: bool, port: u16, flags: Flags, [seq, ack]: [u32; 2], payload: usize) -> Vec<u8> {

@@ -16,10 +16,7 @@ impl Edge {
         });
         match verdict {
             Verdict::Forward => {}
-            Verdict::ForwardKeep => {
-                self.statistics.kept += 1;
-                out.copied(&segment, Copied::Kept);
-            }
+            Verdict::ForwardKeep => self.keep(&segment, out),
             Verdict::MarkCe => segment.ecn = Ecn::Ce,
             Verdict::Drop => {
                 self.statistics.discarded[Direction::Down as usize] += 1;
@@ -33,6 +30,20 @@ impl Edge {
         self.close_if_over(now, &segment, out);
         while let Some((surplus, number)) = self.flows.give_up() {
             self.close(now, surplus, number, out);
+        }
+    }
+
+    /// Keeps a copy where there is room for one more of its flow.
+    fn keep(&mut self, segment: &Segment, out: &mut impl Sink) {
+        let flow = segment.flow;
+        if self.copies.take(flow, self.flows.regulators.user(flow)) {
+            self.statistics.kept += 1;
+            out.copied(segment, Copied::Kept);
+            return;
+        }
+        let number = self.flows.get(flow).and_then(|flow| flow.regulator());
+        if let Some(regulator) = number.and_then(|number| self.flows.regulators.get_mut(number)) {
+            regulator.on_copy_refused(segment);
         }
     }
 
@@ -142,6 +153,7 @@ impl Edge {
                 }
                 Output::Release(segment) => {
                     self.statistics.released += 1;
+                    self.copies.release(segment.flow, self.flows.regulators.user(segment.flow));
                     out.copied(&segment, Copied::Released);
                 }
             }

@@ -14,12 +14,16 @@ pub(super) struct Inventory {
     packets: Vec<Inside>,
     /// Packets inside that came in at each side.
     present: [usize; 2],
+    /// Packets inside of each user's connections.
+    of_users: Vec<usize>,
 }
 
 /// What is known of a packet inside.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Inside {
     pub(super) flow: FlowId,
+    /// Whose connection it is of, if it is of one.
+    pub(super) user: Option<u32>,
     pub(super) layout: Layout,
     pub(super) bytes: u32,
     /// When it came to the link.
@@ -35,6 +39,7 @@ impl Inventory {
             flows: Connections::new(config.flows),
             packets: Vec::new(),
             present: [0, 0],
+            of_users: Vec::new(),
         }
     }
 
@@ -43,12 +48,27 @@ impl Inventory {
         self.present[from as usize] >= self.pool.most() / 2
     }
 
+    /// Whether a connection has its share of the packets of a side: what waits of one, is held or kept of it leaves room for others.
+    ///
+    /// The packets inside of the connection, of its user and of the side together stay below three quarters of all. So one
+    /// connection alone gets half of a side, and the connections of one user three quarters of it.
+    pub(super) fn has_its_share(&self, from: Side, flow: FlowId, user: Option<u32>) -> bool {
+        let of_flow = self.flows.inside(flow) as usize;
+        let of_user = user.map_or(of_flow, |user| self.of_users.get(user as usize).copied().unwrap_or(0));
+        self.present[from as usize] + of_flow + of_user >= self.pool.most() * 3 / 4
+    }
+
     /// Notes what is known of a packet that has been claimed.
     pub(super) fn enter(&mut self, packet: PacketId, inside: Inside) {
         let slot = packet.slot as usize;
         self.packets.resize(self.packets.len().max(slot + 1), Inside::default());
         self.packets[slot] = inside;
         self.flows.enter(inside.flow);
+        if let Some(user) = inside.user {
+            let user = user as usize;
+            self.of_users.resize(self.of_users.len().max(user + 1), 0);
+            self.of_users[user] += 1;
+        }
         if let Some(from) = inside.from {
             self.present[from as usize] += 1;
         }
@@ -57,9 +77,12 @@ impl Inventory {
     /// Gives back a packet, which is inside until all who hold it have done so.
     pub(super) fn leave(&mut self, packet: PacketId) {
         if self.pool.release(packet)
-            && let Some(&Inside { flow, from, .. }) = self.get(packet)
+            && let Some(&Inside { flow, user, from, .. }) = self.get(packet)
         {
             self.flows.leave(flow);
+            if let Some(user) = user {
+                self.of_users[user as usize] -= 1;
+            }
             if let Some(from) = from {
                 self.present[from as usize] -= 1;
             }

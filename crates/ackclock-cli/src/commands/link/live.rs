@@ -19,7 +19,8 @@ use ackclock_live::control::{self, LinkRequest};
 use ackclock_live::namespace::{Ends, Outside, Plan, Received, World};
 use ackclock_live::reach::Reach;
 use ackclock_live::{
-    Account, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, TunPort, metrics,
+    Account, Crowd, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, TunPort,
+    metrics,
 };
 use ackclock_scenario::{DiskFiles, Inputs, Scenario, json_line};
 use serde_json::Value;
@@ -245,9 +246,10 @@ impl Link {
 /// Losses that are none of the link's, and that no result counts.
 fn say_lost(driver: &Driver<RealClock, Tap<TunPort>>) {
     let (crowded, punctuality) = (driver.plane().overflowed(), driver.punctuality());
-    if crowded > 0 {
+    if let Some(Crowd { inside, waiting, held, kept }) = driver.plane().crowd() {
         output::remark(&format!(
-            "{crowded} packets found no room: as many as can wait, 32768, waited on their way"
+            "{crowded} packets found no room and are lost. At the first of them {inside} packets were inside: {waiting} \
+             waited in queues, {held} ACKs were held and {kept} copies kept by the regulator"
         ));
     }
     let unbuilt = driver.plane().unbuilt();

@@ -1,0 +1,83 @@
+//! Copies that regulators keep, and the share of each flow and each user.
+
+use ackclock_core::FlowId;
+
+/// Counts of copies. There is room for one more of a flow while the copies of the flow, of its user and of all users add up
+/// to less than `most`. So however many copies one user has asked for, some room is left for each other user, and within a
+/// user for each other flow.
+#[derive(Debug)]
+pub(crate) struct Copies {
+    most: usize,
+    all: usize,
+    of_flows: Vec<usize>,
+    of_users: Vec<usize>,
+}
+
+impl Copies {
+    /// No copies yet; at most `most` counted in this way.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, all: 0, of_flows: Vec::new(), of_users: Vec::new() }
+    }
+
+    /// Copies kept of all flows.
+    pub(crate) fn all(&self) -> usize {
+        self.all
+    }
+
+    /// Takes one more of a flow, if there is room.
+    pub(crate) fn take(&mut self, flow: FlowId, user: u32) -> bool {
+        let of_flow = counter(&mut self.of_flows, flow.index());
+        let of_user = counter(&mut self.of_users, user as usize);
+        let room = self.all + *of_flow + *of_user < self.most;
+        if room {
+            self.all += 1;
+            *of_flow += 1;
+            *of_user += 1;
+        }
+        room
+    }
+
+    /// One that was taken is kept no more.
+    pub(crate) fn release(&mut self, flow: FlowId, user: u32) {
+        self.all -= 1;
+        *counter(&mut self.of_flows, flow.index()) -= 1;
+        *counter(&mut self.of_users, user as usize) -= 1;
+    }
+}
+
+fn counter(counters: &mut Vec<usize>, index: usize) -> &mut usize {
+    if counters.len() <= index {
+        counters.resize(index + 1, 0);
+    }
+    &mut counters[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many copies a flow gets when it asks until it is refused.
+    fn fill(copies: &mut Copies, flow: u32, user: u32) -> usize {
+        (0..).take_while(|_| copies.take(FlowId(flow), user)).count()
+    }
+
+    #[test]
+    fn a_flow_alone_gets_a_third_and_whoever_comes_after_a_crowd_still_something() {
+        // n + n + n < 3000.
+        assert_eq!(fill(&mut Copies::new(3000), 1, 0), 1000);
+        let mut copies = Copies::new(3000);
+        let crowd: usize = (0..1000).map(|flow| fill(&mut copies, flow, 0)).sum();
+        // 2 n approaches 3000 where each flow has few: half of the room stays free for other users.
+        assert!((1400..=1500).contains(&crowd), "{crowd}");
+        // n + n + (n + crowd) < 3000.
+        assert_eq!(fill(&mut copies, 2000, 1), (3000 - crowd).div_ceil(3));
+    }
+
+    #[test]
+    fn what_is_released_is_room_again() {
+        let mut copies = Copies::new(30);
+        assert_eq!(fill(&mut copies, 1, 0), 10);
+        copies.release(FlowId(1), 0);
+        assert_eq!((fill(&mut copies, 1, 0), copies.all()), (1, 10));
+    }
+}
