@@ -173,7 +173,7 @@ def points() -> Iterator[str]:
 
 
 CONDITIONS = (
-    "Not stated is what was chosen here: the round trip of 50 ms contains the TTIs, the first PDU beyond half of the "
-    "window polls, and the controller's occupancy counts what is not sent yet; its step is the printed one, done in "
-    "each TTI too while ACKs wait."
+    "Not stated is what was chosen here: the round trip of 50 ms contains the TTIs, and the first PDU beyond half of the "
+    "window polls; the controller's step is the printed one, done in each TTI too while ACKs wait. Its occupancy counts "
+    "packets not sent yet, which is our reading: section 2 of the source counts them until they are acknowledged."
 )

@@ -13,10 +13,10 @@
 //! The printed algorithm lets one ACK leave for each event, one that comes or a delay that ends, and leaves the others where they
 //! are when the occupancy falls below the threshold. Here the step is repeated until an ACK has to wait; with `step = "single"` it
 //! is as printed, and done in each TTI too where `tti` is set, so that no ACK is left behind. Beyond `max_threshold`, which is the buffer in
-//! the source, the delay stays `max_delay`. The source does not say what occupancy counts. Here it is what an edge sees of the
-//! queue that serves the user and that is not sent yet: what waits and what is in transmission, as TS 25.331 section 14.4.2
-//! defines the buffer occupancy of a radio link control, which leaves out what was sent and not acknowledged. `counts` takes that
-//! in, which fills the buffer too. Where flows have queues of their own it is that of the flow heard of last.
+//! the source, the delay stays `max_delay`. In section 2 of the source a packet counts as occupancy until the far end has
+//! acknowledged all of it (`counts = "unacknowledged"`). The default counts only packets not sent yet, waiting or in transmission,
+//! which is our reading: TS 25.331 section 14.4.2 defines the buffer occupancy of a radio link control in this way, and the goodputs
+//! of the source follow from it. Where flows have separate queues the occupancy is that of the flow heard of last.
 //!
 //! In real traffic only pure ACKs wait. A segment with data, SYN, FIN or RST passes, and takes with it what waits of its flow,
 //! so that order is kept. No more than 4096 ACKs wait: beyond that the oldest goes.

@@ -288,6 +288,7 @@ impl Edge {
     fn on_event_down(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
         match event {
             LinkEvent::Departed => self.departed(at, segment, out),
+            LinkEvent::Freed => self.freed(at, segment, out),
             LinkEvent::Delivered(_) => {
                 self.statistics.on_delivered(segment);
                 out.pass(RADIO, segment);
@@ -299,7 +300,7 @@ impl Edge {
     #[inline(always)]
     fn on_event_up(&mut self, at: Time, event: LinkEvent, segment: &Segment, out: &mut impl Sink) {
         match event {
-            LinkEvent::Departed => {}
+            LinkEvent::Departed | LinkEvent::Freed => {}
             LinkEvent::Delivered(_) => self.handle_uplink(at, segment, out),
             LinkEvent::Dropped(_) => self.dropped_up(segment, out),
         }

@@ -33,6 +33,10 @@ pub trait Regulator: Send {
     /// Its last byte left the queue for the radio. The next segment is in transmission already.
     fn on_departed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
+    /// It no longer counts against the buffer. Told only of bearers that keep a segment until the far end of the radio has
+    /// acknowledged it, of one that departed or was given up before; with others it is freed when it departs.
+    fn on_freed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
+
     /// Nothing is waiting and nothing is in transmission.
     fn on_idle(&mut self, _now: Time, _view: LinkView) {}
 

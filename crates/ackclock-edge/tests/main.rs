@@ -4,6 +4,7 @@
 
 mod broken;
 mod busy;
+mod every_bearer;
 mod laws;
 mod outputs;
 mod regulated;

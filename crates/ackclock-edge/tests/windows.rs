@@ -5,8 +5,11 @@ use ackclock_edge::{Edge, RADIO, REGULATORS, WIRED};
 use ackclock_link::queue::{DropTail, Queue};
 use ackclock_link::{BufferMeaning, Capacity, Constant, PlainBearer, SerialLink};
 use proptest::prelude::*;
+use proptest::sample::select;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
+
+use crate::every_bearer::{edge_over, every_table};
 
 const PAYLOAD: u32 = 1000;
 /// Packets of a download, and of one more that follows when everything is quiet.
@@ -67,6 +70,7 @@ struct Advertised {
 }
 
 impl World {
+    /// An edge over two links with a buffer of so many packets.
     fn new(regulator: &Value, buffer: u32, scale: u8, delayed: usize) -> Self {
         let link = |rate, capacity| {
             let medium = Constant::new(Rate::from_bps(rate), Span::ZERO);
@@ -74,8 +78,13 @@ impl World {
         };
         let down = link(1_040_000, Capacity::Packets(buffer));
         let bearer = PlainBearer::new(down, link(1_000_000_000, Capacity::Unlimited));
+        let regulator = REGULATORS.resolve(regulator).expect("a name of the registry");
+        Self::over(Edge::new(bearer, regulator, 64), scale, delayed)
+    }
+
+    fn over(edge: Edge, scale: u8, delayed: usize) -> Self {
         Self {
-            edge: Edge::new(bearer, REGULATORS.resolve(regulator).expect("a name of the registry"), 64),
+            edge,
             out: Outbox::for_one_node(),
             now: Time::ZERO,
             scale,
@@ -191,6 +200,24 @@ impl World {
     }
 }
 
+/// Bearers that deliver in order whatever their buffer takes.
+fn lossless() -> Vec<Value> {
+    let loses = [
+        "loss",
+        "bler",
+        "power-controlled",
+        "observed",
+        "autorate",
+        "max_dat",
+        "unacknowledged",
+        "out-of-sequence",
+    ];
+    every_table()
+        .into_iter()
+        .filter(|table| !loses.iter().any(|key| table.to_string().contains(key)))
+        .collect()
+}
+
 const NAMES: [&str; 3] = ["wrs", "wrd", "wrb"];
 
 proptest! {
@@ -215,6 +242,24 @@ proptest! {
             prop_assert_eq!((world.edge.statistics().dropped, world.edge.held(FlowId(0))), (0, 0), "{}", name);
             // Everything has left the queue: the edge is where it ought to be, to the byte.
             prop_assert_eq!(world.right_edge, (LENGTH + MORE) * PAYLOAD + room.max(2 * PAYLOAD), "{}", name);
+        }
+    }
+
+    #[test]
+    fn new_data_never_overflows_the_buffer_of_any_bearer_that_loses_nothing(
+        steps in steps(), buffer in 4u32..30, delayed in 1usize..3, table in select(lossless()),
+    ) {
+        for name in NAMES {
+            let regulator = REGULATORS.resolve(&name.into()).expect("a name of the registry");
+            let Some(edge) = edge_over(&table, buffer, regulator) else { continue };
+            let (mut world, mut least) = (World::over(edge, 0, delayed), false);
+            for step in &steps {
+                let told = world.step(Step { lost: false, go_back: false, ..*step });
+                // Two packets are told even where what is acknowledged still fills the buffer.
+                least |= told.iter().any(|told| told.edge == told.ack + 2 * PAYLOAD);
+                let dropped = world.edge.statistics().dropped;
+                prop_assert!(dropped == 0 || least, "{name} drops {dropped} of {}, {table}", world.next);
+            }
         }
     }
 

@@ -135,6 +135,14 @@ impl<T: Transmitter + 'static> BlockLink<T> {
         self.packets.load(flow, self.sent()..self.packets.begun.len())
     }
 
+    /// What counts against the capacity of `flow`'s part of the queue without waiting there.
+    fn unqueued(&self, flow: FlowId) -> Load {
+        match self.meaning {
+            BufferMeaning::WithTransmission => self.in_transmission(flow),
+            BufferMeaning::Waiting => Load::NONE,
+        }
+    }
+
     fn put(
         &mut self,
         now: Time,
@@ -150,10 +158,7 @@ impl<T: Transmitter + 'static> BlockLink<T> {
             self.advance(now);
             return Ok(());
         }
-        let unqueued = match self.meaning {
-            BufferMeaning::WithTransmission => self.in_transmission(segment.flow),
-            BufferMeaning::Waiting => Load::NONE,
-        };
+        let unqueued = self.unqueued(segment.flow);
         let taken = enqueue(&mut self.packets.queue, unqueued);
         self.packets.tell_drops(now);
         taken
@@ -195,10 +200,12 @@ impl<T: Transmitter + 'static> Link for BlockLink<T> {
 
     fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
         self.advance(now);
+        let waiting = self.packets.queue.waiting(flow);
         LinkView {
-            waiting: self.packets.queue.waiting(flow),
+            waiting,
             in_transmission: self.in_transmission(flow),
             unacknowledged: self.packets.load(flow, 0..self.sent()),
+            occupied: waiting + self.unqueued(flow),
             capacity: self.packets.queue.capacity(flow),
             rate: self.transmitter.rate(),
         }

@@ -165,6 +165,9 @@ pub enum Departures {
 pub enum LinkEvent {
     /// Its last byte has left the queue for the medium. Told only where departures are watched.
     Departed,
+    /// It no longer counts against the buffer, which had kept it after its departure. Told only where departures are watched, by
+    /// bearers that keep a packet until the far end has acknowledged it; possibly after its delivery.
+    Freed,
     /// It was lost: by the queue after it had been accepted, or by the medium.
     Dropped(Cause),
     /// It arrived at the far end, after so many repetitions; none of a link that does not repeat.
@@ -314,13 +317,15 @@ pub enum BufferMeaning {
 /// What an edge sees of a link's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {
-    /// Waiting in the queue that serves the flow: what counts against its capacity.
+    /// Waiting in the queue that serves the flow; transmission has not begun.
     pub waiting: Load,
-    /// In transmission beside it.
+    /// In transmission.
     pub in_transmission: Load,
     /// Transmitted but not yet acknowledged by the far end of a link with ARQ; nothing on others.
     pub unacknowledged: Load,
-    /// How much the queue holds.
+    /// Counts against `capacity` when the next segment arrives. Which of the loads above it includes depends on the link.
+    pub occupied: Load,
+    /// How much the buffer holds.
     pub capacity: Capacity,
     /// The rate at this instant.
     pub rate: Rate,
@@ -332,12 +337,42 @@ impl LinkView {
         waiting: Load::NONE,
         in_transmission: Load::NONE,
         unacknowledged: Load::NONE,
+        occupied: Load::NONE,
         capacity: Capacity::Unlimited,
         rate: Rate::ZERO,
     };
 
+    /// Packets of `packet_bytes` on the wire that the buffer still takes; `u32::MAX` where it is unlimited.
+    pub fn room(&self, packet_bytes: u32) -> u32 {
+        self.capacity.packets(packet_bytes).saturating_sub(self.occupied.packets)
+    }
+
+    /// Packets of `packet_bytes` on the wire that the buffer holds in front of the transmitter: its capacity less the
+    /// transmitted packets that it keeps until they are acknowledged. `u32::MAX` where it is unlimited.
+    pub fn places(&self, packet_bytes: u32) -> u32 {
+        match self.capacity {
+            Capacity::Unlimited => u32::MAX,
+            capacity => capacity.packets(packet_bytes).saturating_sub(self.kept()),
+        }
+    }
+
+    /// Transmitted packets that still count against the capacity.
+    pub fn kept(&self) -> u32 {
+        self.occupied.packets.saturating_sub(self.waiting.packets + self.in_transmission.packets)
+    }
+
+    /// Packets in transmission that do not count against the capacity.
+    pub fn beside_buffer(&self) -> u32 {
+        (self.waiting.packets + self.in_transmission.packets).saturating_sub(self.occupied.packets)
+    }
+
     /// Nothing waiting and nothing in transmission.
     pub const fn is_idle(&self) -> bool {
         self.waiting.is_none() && self.in_transmission.is_none()
+    }
+
+    /// Nothing in the buffer and nothing in transmission.
+    pub const fn is_empty(&self) -> bool {
+        self.is_idle() && self.occupied.is_none()
     }
 }

@@ -158,8 +158,8 @@ fn drive(
 
 /// Where every segment ended, in the order of their numbers.
 fn ends(seen: &[Outcome]) -> Vec<Outcome> {
-    let departed = What::Told(LinkEvent::Departed);
-    let mut ends: Vec<_> = seen.iter().copied().filter(|outcome| outcome.what != departed).collect();
+    let goes_on = |what| matches!(what, What::Told(LinkEvent::Departed | LinkEvent::Freed));
+    let mut ends: Vec<_> = seen.iter().copied().filter(|outcome| !goes_on(outcome.what)).collect();
     ends.sort_by_key(|outcome| outcome.number);
     ends
 }
@@ -397,6 +397,50 @@ fn what_goes_to_the_front_leaves_before_what_waits() {
         }
         // One may have been in transmission.
         assert!(left[..2].contains(&99), "{table}: `enqueue_front`: {left:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_room_that_is_seen_is_the_room_that_there_is(arrivals in arrivals(), packets in 1u32..12, seed in 0u64..1000) {
+        for table in with_a_queue().filter(|table| table["kind"] != "autorate") {
+            let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(packets), seed);
+            for (now, direction, segment) in &arrivals {
+                for direction in Direction::BOTH {
+                    while bearer.peek_event(*now, direction).is_some() {
+                        bearer.take_segment(direction);
+                    }
+                }
+                let view = bearer.view(*now, *direction, segment.flow);
+                let taken = bearer.enqueue(*now, *direction, segment).is_ok();
+                assert_eq!(taken, view.room(1500) > 0, "{table}: `view` says {view:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_packet_is_freed_once_where_the_buffer_keeps_what_was_sent() {
+    for table in every_bearer() {
+        let mut bearer = bearer(&table, &"drop-tail".into(), Capacity::Packets(20), 3);
+        bearer.want_departures(Departures::Watched);
+        let keeps = table["kind"] == "umts-rlc-am" && table["mode"] != "unacknowledged";
+        (0..12).for_each(|number| {
+            bearer.enqueue(Time::ZERO, Direction::Down, &segment(0, number, 1000)).unwrap()
+        });
+        let (mut freed, mut now) = (Vec::new(), Time::ZERO);
+        while bearer.due(Direction::Down) != Time::NEVER {
+            now = now.max(bearer.due(Direction::Down));
+            while let Some((_, event)) = bearer.peek_event(now, Direction::Down) {
+                let segment = bearer.take_segment(Direction::Down);
+                freed.extend((event == LinkEvent::Freed).then_some(segment.seq.0));
+            }
+        }
+        freed.sort_unstable();
+        let expected: Vec<u32> = if keeps { (0..12).collect() } else { Vec::new() };
+        assert_eq!(freed, expected, "{table}: `Freed`");
     }
 }
 

@@ -211,6 +211,7 @@ fn what_goes_to_the_front_leaves_before_all_of_its_flow_that_wait_and_nothing_is
                     }
                     LinkEvent::Dropped(_) => ends.push((segment.seq.0, false)),
                     LinkEvent::Delivered(_) => delivered += 1,
+                    LinkEvent::Freed => panic!("a link frees a packet when it departs"),
                 }
             }
         }

@@ -120,6 +120,30 @@ fn a_long_wire_takes_the_dynamic_windows_more_than_the_others() {
     }
 }
 
+/// The radio link control keeps a packet until the far end has acknowledged it. Without a regulator, 20 packets of buffer overflow
+/// and fill half of the bearer. One that sees what the buffer keeps drops less and delivers more; Window Regulators drop nothing
+/// unless a timer expires.
+#[test]
+fn over_a_radio_link_control_packets_that_it_keeps_take_room() {
+    let over = |regulator: &str, number| {
+        let sets = [format!("edge.regulator={regulator}"), "edge.buffer=20p".into()];
+        let text = "preset = \"ac06\"\n[[flow]]\nsender = \"reno\"\n";
+        let scenario = Scenario::load("rlc.toml", text, &sets).unwrap_or_else(|error| panic!("{error}"));
+        let result = run(&scenario, number, &Recordings(None), RunOptions::default()).unwrap().result;
+        (used(&result), result.bottleneck.drops, result.flows[0].timeouts.unwrap())
+    };
+    for number in 0..2 {
+        let none = over("none", number);
+        let ack = over("ack-regulator", number);
+        assert!(ack.1 < none.1 && ack.0 > none.0, "run {number}: {ack:?}, {none:?} without a regulator");
+        for regulator in ["wrs", "wrd", "wrb"] {
+            let window = over(regulator, number);
+            assert!(window.0 > none.0 + 0.1, "run {number}, {regulator}: {window:?} {none:?}");
+            assert_eq!((window.1, window.2), (0, 0), "run {number}, {regulator}");
+        }
+    }
+}
+
 /// Every packet lost on the air must leave the window what it was: where it leaked, the flow would carry less the longer it
 /// lasts, or overflow the queue. One run in five parts of 1000 losses each has the rate of its first part, within what chance
 /// does to the rate of a flow whose losses come by themselves (about 1 / sqrt(1000)); three times that.

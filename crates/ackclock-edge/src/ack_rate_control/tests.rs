@@ -36,6 +36,7 @@ impl Bench {
             waiting: load(self.occupancy - inside),
             in_transmission: load(inside),
             unacknowledged: load(3),
+            occupied: load(self.occupancy - inside),
             capacity: Capacity::Packets(50),
             rate: Rate::from_bps(384_000),
         }

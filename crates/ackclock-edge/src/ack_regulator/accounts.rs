@@ -60,7 +60,7 @@ impl Accounts {
 
     /// A data packet arrives at the edge.
     pub(super) fn on_arrival(&mut self, segment: &Segment, view: LinkView) {
-        self.in_service = self.in_service.max(view.in_transmission.packets);
+        self.in_service = self.in_service.max(view.beside_buffer());
         if u32::from(segment.payload) >= self.payload {
             (self.payload, self.header) = (segment.payload.into(), segment.header.into());
         }

@@ -28,6 +28,7 @@ impl Bench {
             waiting: load(self.waiting),
             in_transmission: load(self.serving),
             unacknowledged: Load::NONE,
+            occupied: load(self.waiting),
             capacity: Capacity::Packets(self.capacity),
             rate: Rate::from_bps(200_000),
         }

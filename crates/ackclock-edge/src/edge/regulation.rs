@@ -57,6 +57,12 @@ impl Edge {
         });
     }
 
+    /// The buffer keeps a segment no more that had left the queue before.
+    #[cold]
+    pub(super) fn freed(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
+        self.regulate(at, segment.flow, out, |regulator, view| regulator.on_freed(at, segment, view));
+    }
+
     /// A bearer that only observes has learnt something.
     #[cold]
     pub(super) fn observed(&mut self, at: Time, observation: &Observation, out: &mut impl Sink) {

@@ -13,6 +13,7 @@ fn view() -> LinkView {
         waiting: Load::NONE,
         in_transmission: Load::NONE,
         unacknowledged: Load::NONE,
+        occupied: Load::NONE,
         capacity: Capacity::Unlimited,
         rate: Rate::from_bps(1_000_000),
     }

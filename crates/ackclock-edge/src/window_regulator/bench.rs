@@ -35,6 +35,7 @@ impl Bench {
             waiting: load(self.queue.len().saturating_sub(1)),
             in_transmission: load(self.queue.len().min(1)),
             unacknowledged: Load::NONE,
+            occupied: load(self.queue.len().saturating_sub(1)),
             capacity: self.capacity,
             rate: Rate::from_bps(200_000),
         }

@@ -219,6 +219,15 @@ impl Dequeued {
         }
     }
 
+    /// How far the source may send under a static window, told by an ACK for `ack`: `B` bytes beyond it, less what is acknowledged
+    /// and still in the buffer. That is what occupies the buffer beyond the outstanding data, at most what the link keeps.
+    pub(super) fn static_edge(&self, ack: Seq, view: LinkView) -> Option<Seq> {
+        let outstanding =
+            self.arrived.map_or(0, |arrived| arrived.since(ack).div_ceil(self.payload().max(1)));
+        let acknowledged = view.occupied.packets.saturating_sub(outstanding).min(view.kept());
+        Some(ack + self.allowance()? + self.bytes_of(view.kept() - acknowledged))
+    }
+
     /// `D` and `budget` bytes more, as what came and the places that are free in it; `None` before the first ACK.
     pub(super) fn edge_at(&self, budget: u32) -> Option<Seq> {
         Some(later(self.queued, self.acked?)? + budget - self.bytes_of(self.inside() as u32))
@@ -229,8 +238,9 @@ impl Dequeued {
         packets.saturating_mul(self.payload()).min(LARGEST)
     }
 
-    fn see(&mut self, view: LinkView) {
-        let packets = view.capacity.packets(self.payload() + self.header);
+    /// Takes in how much the buffer holds.
+    pub(super) fn see(&mut self, view: LinkView) {
+        let packets = view.places(self.payload() + self.header);
         let known = self.payload() > 0 && packets != u32::MAX;
         self.buffer = known.then(|| self.bytes_of(packets));
     }

@@ -15,7 +15,12 @@
 //! they came. A duplicate takes all held ACKs with it and keeps the window of the one that it repeats; so do data, FIN and
 //! RST of the mobile. `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts).
 //!
-//! While more are held an ACK tells no larger window than the last (see `left_to_the_next`).
+//! While more are held an ACK tells no larger window than the last (see `left_to_the_next`). So an ACK that covers k packets
+//! leaves only after k departures; the source releases one ACK at each departure. The window is never below two packets
+//! (`min_window`): a receiver that delays ACKs would stall the source.
+//!
+//! Where the link layer keeps a packet until the far end has acknowledged it, the packet takes a place of `B` until then, and
+//! held ACKs may leave when it is freed.
 //!
 //! Holding ACKs serves nobody when the queue is empty, or when the source sends again what they acknowledge: they are then
 //! released (`empty = "hold"` waits until the air is empty as well). One that nothing releases is released by a safety timer.
@@ -23,8 +28,8 @@
 //! `floor`, which is off, is no part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04, and no
-//! drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
+//! Sequences by hand (tests below); the right edge under random traffic, and no drop of new data over any bearer
+//! (`tests/windows.rs`); the ordering of CR04, and no drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
 
 use std::collections::VecDeque;
 
@@ -244,6 +249,11 @@ impl Regulator for WindowRegulator {
 
     fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
         self.advertiser.accounts.on_left(segment, view);
+        self.release(now, Reason::Departure);
+    }
+
+    fn on_freed(&mut self, now: Time, _: &Segment, view: LinkView) {
+        self.advertiser.accounts.see(view);
         self.release(now, Reason::Departure);
     }
 

@@ -12,13 +12,16 @@
 //! `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts). The window is in bytes, a
 //! packet being the largest seen; smaller ones, and those that are sent again, take a place in the queue as well, of which
 //! the regulator knows when they come: of a few at a time, the last may be dropped. A duplicate keeps the window of the
-//! ACK that it repeats. What the header of a real packet asks for is in `law.rs`.
+//! ACK that it repeats. The window is never below two packets (`min_window`): a receiver that delays ACKs would stall the
+//! source. What the header of a real packet asks for is in `law.rs`.
+//!
+//! Where the link layer keeps a packet until the far end has acknowledged it, the packet takes a place of `B` until then.
 //!
 //! `floor`, which is off, is no part of the source (`floor.rs`).
 //!
 //! ## Validation
-//! Sequences by hand (tests below); the right edge under random traffic (`tests/windows.rs`); the ordering of CR04, and no
-//! drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
+//! Sequences by hand (tests below); the right edge under random traffic, and no drop of new data over any bearer
+//! (`tests/windows.rs`); the ordering of CR04, and no drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Cause, Left, LinkView, Side};

@@ -9,13 +9,17 @@
 //!
 //! ## Differences from the source
 //! The window is in bytes, `B` times the largest packet seen; a source that sends smaller ones can have more of them in the
-//! queue. What the header of a real packet asks for is in `law.rs`.
+//! queue. It is never below two packets (`min_window`): a receiver that delays ACKs would stall the source. What the header of a
+//! real packet asks for is in `law.rs`.
+//!
+//! Where the link layer keeps a packet until the far end has acknowledged it, TCP may have acknowledged packets that still take
+//! room. The window is then `B` less those.
 //!
 //! `floor`, which is off, is no part of the source (`floor.rs`).
 //!
 //! ## Validation
 //! The window by hand (tests below); one buffer a round trip, and no drop where the rate changes but does not stop
-//! (`crates/ackclock-scenario/tests/windows.rs`).
+//! (`crates/ackclock-scenario/tests/windows.rs`); no drop of new data over any bearer (`tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
 use ackclock_link::{Cause, Departures, Left, LinkView, Side};
@@ -94,7 +98,7 @@ impl Regulator for WindowRegulator {
     }
 
     fn handle_ack(&mut self, now: Time, mut ack: Segment, view: LinkView) {
-        let edge = |accounts: &Dequeued, ack| accounts.allowance().map(|allowance| ack + allowance);
+        let edge = |accounts: &Dequeued, ack| accounts.static_edge(ack, view);
         self.advertiser.pass(now, &mut ack, view, edge);
         self.output = Some(Output::ToSender(ack));
     }

@@ -6,7 +6,7 @@ use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 
 use super::backlog::Place;
 use super::{Cell, FULL_PACKET};
-use crate::{AnyLink, BufferMeaning, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
+use crate::{AnyLink, Cause, Departures, Link, LinkEvent, LinkView, Load, Medium};
 
 impl From<Cell> for AnyLink {
     fn from(cell: Cell) -> Self {
@@ -52,11 +52,7 @@ impl Link for Cell {
 
     fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
         self.advance(now);
-        let mut waiting = self.backlog.waiting(flow);
-        let mut in_transmission = self.in_transmission(flow);
-        if self.meaning == BufferMeaning::WithTransmission {
-            waiting += std::mem::take(&mut in_transmission);
-        }
+        let waiting = self.backlog.waiting(flow);
         let (member, slot) = (&self.members[self.backlog.user(flow) as usize], self.slots.at(now));
         let state = match member.state {
             (known, state) if known == slot => state,
@@ -64,8 +60,9 @@ impl Link for Cell {
         };
         LinkView {
             waiting,
-            in_transmission,
+            in_transmission: self.in_transmission(flow),
             unacknowledged: self.unacknowledged(flow),
+            occupied: waiting + self.unqueued(flow),
             capacity: self.backlog.capacity(),
             rate: self.grants[state].rate,
         }

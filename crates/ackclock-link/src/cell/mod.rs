@@ -331,6 +331,14 @@ impl Cell {
         begun.chain(&self.air.last).filter(of_flow).fold(Load::NONE, |sum, segment| sum + Load::of(segment))
     }
 
+    /// What counts against the capacity of the part of the buffer that serves `flow` without waiting there.
+    fn unqueued(&self, flow: FlowId) -> Load {
+        match self.meaning {
+            BufferMeaning::WithTransmission => self.in_transmission(flow),
+            BufferMeaning::Waiting => Load::NONE,
+        }
+    }
+
     /// What was sent, may be sent again, and came from the part of the buffer that serves `flow`.
     fn unacknowledged(&self, flow: FlowId) -> Load {
         let member = &self.members[self.backlog.user(flow) as usize];
@@ -363,12 +371,8 @@ impl Cell {
     /// Takes a segment into the queue of its flow.
     fn put(&mut self, now: Time, segment: &Segment, place: Place) -> Result<(), Cause> {
         self.advance(now);
-        let beside = match self.meaning {
-            BufferMeaning::WithTransmission => self.in_transmission(segment.flow),
-            BufferMeaning::Waiting => Load::NONE,
-        };
         let user = self.backlog.user(segment.flow);
-        let taken = self.backlog.enqueue(now, segment, beside, place);
+        let taken = self.backlog.enqueue(now, segment, self.unqueued(segment.flow), place);
         self.tell_drops(now);
         if !self.backlog.is_empty(user) {
             if self.busy.is_empty() {

@@ -306,7 +306,7 @@ impl Bearer for Observed {
         let packets = bytes.div_ceil(u64::from(user.payload())) as u32;
         let waiting = if packets > 0 { Load { packets, bytes } } else { Load::NONE };
         let rate = Rate::from_bps((user.mean_rate(now, flow) * 8.0) as u64);
-        LinkView { waiting, capacity: self.share(now, flow), rate, ..LinkView::NOTHING }
+        LinkView { waiting, occupied: waiting, capacity: self.share(now, flow), rate, ..LinkView::NOTHING }
     }
 
     fn waiting(&mut self, _: Time, _: Direction) -> Load {

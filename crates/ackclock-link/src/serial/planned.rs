@@ -209,12 +209,13 @@ impl Planned {
     }
 
     pub(super) fn view(&self, now: Time, _: FlowId) -> LinkView {
-        let (mut waiting, mut in_transmission) = self.at(now);
-        if self.meaning == BufferMeaning::WithTransmission {
-            waiting += std::mem::take(&mut in_transmission);
-        }
+        let (waiting, in_transmission) = self.at(now);
+        let occupied = match self.meaning {
+            BufferMeaning::Waiting => waiting,
+            BufferMeaning::WithTransmission => waiting + in_transmission,
+        };
         let (capacity, rate) = (self.capacity, self.medium.rate(now));
-        LinkView { waiting, in_transmission, unacknowledged: Load::NONE, capacity, rate }
+        LinkView { waiting, in_transmission, unacknowledged: Load::NONE, occupied, capacity, rate }
     }
 
     pub(super) fn waiting(&mut self, now: Time) -> Load {

@@ -341,15 +341,12 @@ impl Stepwise {
 
     pub(super) fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
         self.advance(now);
-        let mut waiting = self.queue.waiting(flow);
-        let mut in_transmission = self.in_transmission(flow);
-        if self.meaning == BufferMeaning::WithTransmission {
-            waiting += std::mem::take(&mut in_transmission);
-        }
+        let waiting = self.queue.waiting(flow);
         LinkView {
             waiting,
-            in_transmission,
+            in_transmission: self.in_transmission(flow),
             unacknowledged: Load::NONE,
+            occupied: waiting + self.unqueued(flow),
             capacity: self.queue.capacity(flow),
             rate: self.medium.rate(now),
         }

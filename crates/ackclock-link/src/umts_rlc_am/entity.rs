@@ -116,7 +116,7 @@ impl Entity {
             self.receiver.on_mrw(now, mrw, of_peer);
         }
         if let Some(ack) = status.mrw_ack {
-            self.transmitter.on_mrw_ack(ack, own);
+            self.transmitter.on_mrw_ack(now, ack, own);
         }
         if let Some(report) = &status.report
             && !self.transmitter.on_report(now, report, own)

@@ -302,10 +302,12 @@ impl Bearer for UmtsRlcAm {
         self.advance(now);
         let sdus = &self.sdus[direction as usize];
         let [in_transmission, unacknowledged] = sdus.cutting_and_sent(flow);
+        let waiting = sdus.queue().waiting(flow);
         LinkView {
-            waiting: sdus.queue().waiting(flow),
+            waiting,
             in_transmission,
             unacknowledged,
+            occupied: waiting + in_transmission + unacknowledged,
             capacity: sdus.queue().capacity(flow),
             rate: self.rates[direction as usize],
         }

@@ -156,11 +156,13 @@ impl Sdus {
     }
 
     /// The peer has a PDU with these.
-    pub(super) fn acknowledge(&mut self, payload: Payload) {
+    pub(super) fn acknowledge(&mut self, now: Time, payload: Payload) {
         for number in payload.sdus() {
             if let Some(sdu) = self.get(number) {
                 sdu.acknowledged += 1;
-                sdu.freed |= sdu.cut && sdu.acknowledged == sdu.pdus;
+                if sdu.cut && sdu.acknowledged == sdu.pdus {
+                    self.free_one(now, number);
+                }
             }
         }
         self.trim();
@@ -174,6 +176,16 @@ impl Sdus {
             }
         }
         self.trim();
+    }
+
+    /// An SDU leaves the buffer.
+    fn free_one(&mut self, now: Time, number: SduNumber) {
+        let Some(sdu) = self.get(number).filter(|sdu| !sdu.freed) else { return };
+        sdu.freed = true;
+        let segment = sdu.segment;
+        if self.departures == Departures::Watched {
+            self.outcomes.push(now, LinkEvent::Freed, segment);
+        }
     }
 
     /// A PDU with these arrived for the first time: out of sequence, those that are complete are handed on.
@@ -216,8 +228,9 @@ impl Sdus {
     pub(super) fn give_up_before(&mut self, now: Time, keep: SduNumber) {
         for number in self.first..keep.min(self.next()) {
             if let Some(sdu) = self.get(number) {
-                (sdu.cut, sdu.freed) = (true, true);
+                sdu.cut = true;
             }
+            self.free_one(now, number);
         }
         if keep >= self.next() && (self.uncut > 0 || self.owes_end) {
             (self.uncut, self.owes_end) = (0, false);

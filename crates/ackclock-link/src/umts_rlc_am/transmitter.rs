@@ -176,7 +176,7 @@ impl Transmitter {
         let vt_a = self.vt_a;
         for sn in (0..reported).map(|step| vt_a.plus(step)) {
             if missing.next_if_eq(&sn).is_none() {
-                self.acknowledge(sn, sdus);
+                self.acknowledge(now, sn, sdus);
             } else if first_missing == report.lsn {
                 first_missing = sn;
             }
@@ -191,14 +191,14 @@ impl Transmitter {
         true
     }
 
-    fn acknowledge(&mut self, sn: Sn, sdus: &mut Sdus) {
+    fn acknowledge(&mut self, now: Time, sn: Sn, sdus: &mut Sdus) {
         self.repeats.remove(sn);
         let slot = self.slot(sn);
         if !slot.done {
             slot.done = true;
             let payload = slot.payload;
             self.unacknowledged -= 1;
-            sdus.acknowledge(payload);
+            sdus.acknowledge(now, payload);
         }
     }
 
@@ -238,12 +238,12 @@ impl Transmitter {
     }
 
     /// The receiver has moved its window.
-    pub(super) fn on_mrw_ack(&mut self, ack: MrwAck, sdus: &mut Sdus) {
+    pub(super) fn on_mrw_ack(&mut self, now: Time, ack: MrwAck, sdus: &mut Sdus) {
         if !self.discard.on_ack(ack, self.vt_a) || ack.sn.above(self.vt_a) > self.outstanding() {
             return;
         }
         while self.vt_a != ack.sn {
-            self.acknowledge(self.vt_a, sdus);
+            self.acknowledge(now, self.vt_a, sdus);
             self.vt_a = self.vt_a.plus(1);
         }
         self.polling.on_status(self.vt_a, self.vt_s, |_| false);

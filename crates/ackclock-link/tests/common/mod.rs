@@ -227,6 +227,7 @@ pub enum What {
 fn outcome((at, event, segment): (Time, LinkEvent, Segment)) -> Outcome {
     let what = match event {
         LinkEvent::Departed => What::Departed,
+        LinkEvent::Freed => panic!("a link frees a packet when it departs"),
         LinkEvent::Delivered(_) => What::Delivered,
         LinkEvent::Dropped(cause) => What::Dropped(cause),
     };

@@ -220,6 +220,7 @@ fn taught(ruled: Time) -> f64 {
         waiting: Load::NONE,
         in_transmission: Load::NONE,
         unacknowledged: Load::NONE,
+        occupied: Load::NONE,
         capacity: Capacity::Packets(100),
         rate: Rate::from_bps(800_000),
     };
@@ -297,6 +298,7 @@ fn view() -> LinkView {
         waiting: Load::NONE,
         in_transmission: Load::NONE,
         unacknowledged: Load::NONE,
+        occupied: Load::NONE,
         capacity: Capacity::Unlimited,
         rate: Rate::ZERO,
     }

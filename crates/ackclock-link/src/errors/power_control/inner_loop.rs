@@ -17,7 +17,8 @@
 //! ## Differences from the source
 //! The reference moves once a frame, by a tenth of a step mostly, and the loop does not see it: u is drawn for each frame instead, and
 //! where in its period the loop is. It is followed from some samples before the frame on, so that a frame depends on nothing but
-//! its number. The power has no limits, but the reference has: `highest` must leave room for fading that the loop does not follow.
+//! its number. With a delay of two samples the period is 6 samples; the source says that it is usually below 5. The power has no
+//! limits, but the reference has: `highest` must leave room for fading that the loop does not follow.
 //!
 //! ## Validation
 //! The values of the still channel, and a frame against the formula that they give (unit tests).

@@ -1,0 +1,88 @@
+//! Edges over every bearer of the registry, with several tables each, for laws that hold whatever the channel.
+
+use ackclock_core::{FlowId, Span, Streams};
+use ackclock_edge::{Edge, EdgeConfig, RegulatorConfig, Surroundings};
+use ackclock_link::{BEARERS, NoFiles};
+use serde_json::{Value, json};
+
+/// An `[edge]` table for each channel. A bearer that is named nowhere else is tried with its defaults.
+pub(crate) fn every_table() -> Vec<Value> {
+    let tables = |name: &str| match name {
+        "links" => links().into_iter().chain(cells()).collect(),
+        "umts-rlc-am" => rlc().into_iter().map(|bearer| json!({ "bearer": bearer })).collect(),
+        "observed" => sides(&json!({"kind": name, "probe": "1s"})),
+        "autorate" => sides(&json!({"kind": name, "min": "500kbit/s", "base": "1Mbit/s"})),
+        _ => vec![json!({ "bearer": name })],
+    };
+    BEARERS.entries.iter().flat_map(|entry| tables(entry.name)).collect()
+}
+
+/// Two links, the buffer counted both ways.
+fn links() -> Vec<Value> {
+    let constant = json!({"kind": "constant", "rate": "1Mbit/s", "delay": "20ms"});
+    let down = [
+        constant.clone(),
+        json!({"kind": "variable", "rate": "ln(700kbit/s, 600kbit/s)", "redraw": "interval(50ms)", "delay": "u(75ms, 30ms)"}),
+        json!({"kind": "umts-rlc", "bler": 0.2}),
+        json!({"kind": "power-controlled"}),
+    ];
+    let counts = ["waiting", "with-transmission"];
+    let with =
+        |down: Value| counts.map(|counts| json!({"down": down, "up": constant, "buffer_counts": counts}));
+    down.into_iter().flat_map(with).collect()
+}
+
+/// Cells of two users, one flow each.
+fn cells() -> Vec<Value> {
+    let user = json!([{"doppler": 60.0}, {"mean_snr": 6.0, "fading": "jakes"}]);
+    let up = json!({"kind": "variable", "rate": "64kbit/s", "delay": "e(5ms)"});
+    let down = [
+        json!({"kind": "cell", "scheduler": "pf-rp", "delay": "2ms + e(3ms)", "loss": 0.05}),
+        json!({"kind": "cell", "buffer_per": "user", "overflow": "arriving", "harq": {}}),
+    ];
+    down.map(|down| json!({"down": down, "up": up, "user": user})).into()
+}
+
+/// The radio link control of UMTS: without errors, with many, with small windows, rare polls, discarding, and unacknowledged.
+fn rlc() -> Vec<Value> {
+    let tables = [
+        json!({"errors": 0.0}),
+        json!({"errors": "30%", "errors_by": "pdu", "status": {"prohibit": "60ms"}}),
+        json!({"errors": "20%", "window": 64, "poll": {"timer": "90ms"}}),
+        json!({"errors": "10%", "order": "out-of-sequence", "rate": "64kbit/s"}),
+        json!({"errors": "50%", "errors_by": "pdu", "max_dat": 2, "mrw": {"timer": "100ms", "most": 2}}),
+        json!({"errors": "40%", "max_dat": 3, "on_max_dat": "reset", "reset": {"timer": "80ms", "most": 2}}),
+        json!({"mode": "unacknowledged", "errors": "20%"}),
+    ];
+    let with_kind = |mut table: Value| {
+        table["kind"] = "umts-rlc-am".into();
+        table
+    };
+    tables.map(with_kind).into()
+}
+
+/// A box that observes, on either side of the queue.
+fn sides(bearer: &Value) -> Vec<Value> {
+    let side = |side: &str| {
+        let mut bearer = bearer.clone();
+        bearer["side"] = side.into();
+        json!({ "bearer": bearer })
+    };
+    ["network", "mobile"].map(side).into()
+}
+
+/// The edge of a table with a buffer of `packets`; `None` where the regulator does not work over a bearer that observes.
+pub(crate) fn edge_over(table: &Value, packets: u32, regulator: Box<dyn RegulatorConfig>) -> Option<Edge> {
+    let mut table = table.clone();
+    table["buffer"] = format!("{packets}p").into();
+    let config: EdgeConfig = serde_json::from_value(table).expect("the keys of the table");
+    let bearer = BEARERS.resolve(&config.bearer).expect("a bearer of the registry");
+    if bearer.observes().is_some_and(|side| regulator.observes(side).is_err()) {
+        return None;
+    }
+    let around = Surroundings { wired_round_trip: Span::ZERO, packet_bytes: 1000 };
+    let built = config.build_with(regulator, &Streams::new(3, 0), &NoFiles, around);
+    let mut edge = built.unwrap_or_else(|error| panic!("{error}"));
+    (0..2).for_each(|flow| edge.assign(FlowId(flow), flow));
+    Some(edge)
+}
