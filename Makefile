@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
+.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -113,6 +113,9 @@ regulators-cost: build ## What the Ack Regulator costs Reno on recordings, simul
 FINAL ?=
 never-worse: build ## Every regulator beside none over a thousand random scenarios; FINAL=yes: those kept for the last judgement; ten minutes of CPU time
 	python benches/never_worse.py $(if $(FINAL),--final)
+
+judge: build ## `forecast` beside none and beside that of benches/judged.jsonl, case by case with the same seeds; FINAL=yes: random scenarios kept for the last judgement; ten minutes of CPU time
+	python benches/judge.py $(if $(FINAL),--final)
 
 scoreboard: build ## Every regulator and queue on every recording, beside the bound, as one HTML page: half an hour of two cores; goes on where it stood
 	python benches/scoreboard.py
