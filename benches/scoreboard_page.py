@@ -103,11 +103,10 @@ class Page:
 
 
 CAPTION = (
-    "One CUBIC download: goodput against the 95th percentile of the wait in the queue, each mark a queue discipline or "
-    "a regulator, lines through its buffers. Up and to the left is better. No controller that knows the law of these "
-    "runs beforehand reaches the grey region; the dotted line is what the law of the rest of the recording allows "
-    "without learning from the run (docs/discussion/bound.md). With one download FQ-CoDel does what CoDel does: their "
-    "marks lie on each other."
+    "One CUBIC download: goodput against p95 queueing delay. Each mark is a queue discipline or a regulator, a line "
+    "joins its buffer sizes. Up and to the left is better. No controller that knows the law of these runs beforehand "
+    "reaches the grey region; the dotted line is what the law of the rest of the recording allows without learning "
+    "from the run (docs/discussion/bound.md). With one download FQ-CoDel does what CoDel does: their marks coincide."
 )
 
 
@@ -271,10 +270,10 @@ def picture(found: Sequence[Standing], bounds: Bounds) -> Drawing:
         for row, recording in zip(grid, recordings, strict=False):
             for axes, wire in zip(row, wires, strict=True):
                 panel(axes, [one for one in some if (one.recording, one.wire_ms) == (recording, wire)], bounds)
-                axes.set_title(f"{short(recording)}, {wire} ms of wire", fontsize=10)
+                axes.set_title(f"{short(recording)}, {wire} ms one way", fontsize=10)
             row[0].set_ylabel("goodput, % of the link")
         for axes in grid[-1]:
-            axes.set_xlabel("p95 of the wait in the queue, s")
+            axes.set_xlabel("p95 queueing delay, s")
         handles, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=max(3, int(2.4 * len(wires))), fontsize=10)
     return figure
