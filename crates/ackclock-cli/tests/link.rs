@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
 use crate::common::real::{
-    DOWNLOAD, comes_true, download, is_installed, last_object, ready, server, until_line,
+    DOWNLOAD, ROUND_TRIP, comes_true, download, is_installed, last_object, ready, server, until_line,
 };
 use crate::common::{Ended, Folder};
 
@@ -560,4 +560,85 @@ fn a_request_that_is_ignored_from_the_start_stays_ignored() {
     }
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(7));
+}
+
+/// The law of conservation for a direction of the results.
+fn adds_up(way: &serde_json::Value) {
+    let [sent, made, resent, delivered, drops, discarded, lost, waiting] =
+        ["sent", "made", "resent", "delivered", "drops", "discarded", "lost_by_machine", "waiting"]
+            .map(|key| way[key].as_u64().unwrap());
+    assert_eq!(sent + made + resent, delivered + drops + discarded + lost + waiting, "{way}");
+}
+
+#[test]
+fn a_burst_of_2000_datagrams_into_an_unlimited_queue_arrives_whole() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    let burst = "import os, socket\n\
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+        for _ in range(2000): s.sendto(bytes(1172), (os.environ['ACKCLOCK_BASE'], 9))\n";
+    folder.write("burst.py", burst);
+    let script = format!("python3 burst.py; {ROUND_TRIP}");
+    let ended = folder.run(&["link", "100mbit", "100mbit", "--closed", "--json", "--", "sh", "-c", &script]);
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""));
+    let results = last_object(&ended.out);
+    let (uplink, flow) = (&results["uplink"], download(&results));
+    assert_eq!((&uplink["lost_by_machine"], &uplink["drops"]), (&0.into(), &0.into()));
+    let counts = ["segments_sent", "delivered_bytes", "up_bytes"].map(|key| flow[key].as_u64().unwrap());
+    assert_eq!(counts, [2000, 2000 * 1172, 2000 * 1200]);
+    // 1172 of 1200 bytes are payload: no row has more than the link carries.
+    assert!(flow["goodput_bps"].as_f64().unwrap() <= 1e8 * 1172.0 / 1200.0, "{flow}");
+    [uplink, &results["bottleneck"]].into_iter().for_each(adds_up);
+}
+
+#[test]
+fn what_the_machine_loses_is_counted_and_said_and_the_status_is_that_of_the_command() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    folder.write("many.py", &MANY_PACKETS.replace("1000", "10"));
+    let script = format!("echo ready; read go; python3 many.py; echo done; read go; {ROUND_TRIP}; exit 7");
+    let asked = ["link", "1gbit", "1gbit", "--closed", "--json", "--", "sh", "-c", &script];
+    let mut child = folder
+        .command(&asked)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let link = nix::unistd::Pid::from_raw(child.id() as i32);
+    let signal = |signal| nix::sys::signal::kill(link, signal).unwrap();
+    until_line(&mut child, "ready");
+    // A link that does not run reads nothing from its devices, which then drop what they cannot hold.
+    signal(nix::sys::signal::Signal::SIGSTOP);
+    child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    until_line(&mut child, "done");
+    signal(nix::sys::signal::Signal::SIGCONT);
+    child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.status, 7, "{}", ended.err);
+    let results = last_object(&ended.out);
+    let lost = results["uplink"]["lost_by_machine"].as_u64().unwrap();
+    let sent = download(&results)["segments_sent"].as_u64().unwrap();
+    assert!(lost > 0 && lost + sent == 40_000, "{lost} lost of {sent}");
+    let said = format!("this machine, not the emulated link, lost {lost} packets from the command (");
+    assert!(ended.err.contains(&said), "{}", ended.err);
+    [&results["uplink"], &results["bottleneck"]].into_iter().for_each(adds_up);
+}
+
+#[test]
+fn fragments_are_in_the_row_named_other() {
+    let Some(folder) = ready(&["python3"]) else { return };
+    let fragments = "import os, socket\n\
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+        for _ in range(50): s.sendto(bytes(4000), (os.environ['ACKCLOCK_BASE'], 9))\n";
+    folder.write("fragments.py", fragments);
+    let script = format!("python3 fragments.py; {ROUND_TRIP}");
+    let ended = folder.run(&["link", "10mbit", "10mbit", "--closed", "--json", "--", "sh", "-c", &script]);
+    let results = last_object(&ended.out);
+    let flows = results["flows"].as_array().unwrap();
+    let other = flows.iter().find(|flow| flow["protocol"] == "other").unwrap();
+    // 4008 bytes of UDP in three fragments with 20 bytes of IP each.
+    assert!(other["up_bytes"].as_u64().unwrap() >= 50 * (4008 + 60), "{other}");
+    for (way, key) in [("bottleneck", "down_bytes"), ("uplink", "up_bytes")] {
+        let sum: u64 = flows.iter().map(|flow| flow[key].as_u64().unwrap()).sum();
+        assert_eq!(results[way]["delivered_bytes"], sum, "{way}");
+    }
 }

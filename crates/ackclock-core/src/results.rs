@@ -73,7 +73,8 @@ pub struct FlowResult {
     pub towards: Towards,
     /// Row of the sender table.
     pub sender: String,
-    /// Payload delivered in order, from the flow's start to its end or the end of the run, bit/s.
+    /// Payload delivered in order, from the flow's start to its end or the end of the run, bit/s. Null for a flow of real packets
+    /// that was one packet.
     pub goodput_bps: Option<f64>,
     /// The same packets with their headers, each counted once, bit/s.
     pub wire_goodput_bps: Option<f64>,
@@ -163,16 +164,23 @@ pub struct LegResult {
 /// Which connection a flow of real packets was; there only in the results of `ackclock link`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RealFlow {
-    /// Protocol above IP: `tcp`, `udp`, or its number. Only of real packets.
+    /// Protocol: `tcp`, `udp`; or `other`, one last row for all remaining packets: ICMP, fragments, other protocols, connections
+    /// beyond the most that have a row. Its payload counts with headers. Only of real packets.
     pub protocol: String,
-    /// Address and port of the end that sent most. Only of real packets.
-    pub from: String,
-    /// Address and port of the end that sent less. Only of real packets.
-    pub to: String,
-    /// When the flow's first packet came, s since the link began. Only of real packets.
+    /// Address and port of the end that sent most; null for `other`. Only of real packets.
+    pub from: Option<String>,
+    /// Address and port of the end that sent less; null for `other`. Only of real packets.
+    pub to: Option<String>,
+    /// When the flow's first packet arrived at the link, s since the link began. Only of real packets.
     pub start_s: f64,
-    /// When the flow's last packet came, s since the link began. Only of real packets.
+    /// When the flow's last packet arrived at the link or its last data left it, s since the link began. Only of real packets.
     pub end_s: f64,
+    /// Bytes of the flow that left the link towards the mobile, with headers and repetitions. The rows add up to
+    /// `bottleneck.delivered_bytes`. Only of real packets.
+    pub down_bytes: u64,
+    /// Bytes of the flow that left the link towards the server, with headers and repetitions. The rows add up to
+    /// `uplink.delivered_bytes`. Only of real packets.
+    pub up_bytes: u64,
 }
 
 /// Losses by cycles: those close together belong to one cycle of growth and loss.
@@ -279,6 +287,28 @@ pub struct LinkResult {
     pub resent: u64,
     /// Time that packets waited before their transmission began, ms.
     pub queue_ms: Distribution,
+    /// What became of real packets.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub real: Option<RealTraffic>,
+}
+
+/// What became of the real packets of one direction; there only in the results of `ackclock link`.
+///
+/// `sent + made + resent = delivered + drops + discarded + lost_by_machine + waiting`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RealTraffic {
+    /// Packets sent into this direction of the link, those that the machine lost before it included. With `made` and `resent`
+    /// this is the sum of `delivered`, `drops`, `discarded`, `lost_by_machine` and `waiting`. Only of real packets.
+    pub sent: u64,
+    /// Packets handed on at the other end of the link. Only of real packets.
+    pub delivered: u64,
+    /// Bytes that left the link, with headers and repetitions. Only of real packets.
+    pub delivered_bytes: u64,
+    /// Packets that this machine lost and the emulated link did not: its devices were full, or ackclock had no room. A
+    /// super-packet that a device dropped counts as one. Null where the kernel does not tell. Only of real packets.
+    pub lost_by_machine: Option<u64>,
+    /// Packets still queued or in transit. Only of real packets.
+    pub waiting: u64,
 }
 
 /// What is counted at the link of one direction.
@@ -320,6 +350,7 @@ impl LinkCounts {
             made: self.made,
             resent: self.resent,
             queue_ms: Distribution::from(&self.waits),
+            real: None,
         }
     }
 }

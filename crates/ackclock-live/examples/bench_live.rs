@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use ackclock_core::{Size, Span};
 use ackclock_edge::EdgeConfig;
-use ackclock_live::{Clock, Waits};
+use ackclock_link::Direction;
+use ackclock_live::{Clock, Plane, Waits};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::TimeValLike;
 use serde_json::json;
@@ -117,12 +118,18 @@ fn over_tun(rate: &str) -> Outcome {
         "  {:<44} {:>6.2} Gbit/s, {} packets, {} dropped at the link, {} at the devices, p99 {:.0} us late",
         format!("emulated link of {rate}"),
         bps / 1e9,
-        punctuality.written,
+        punctuality.error.count(),
         edge.dropped,
-        punctuality.lost_at_device + punctuality.lost_at_entry,
+        lost_at_devices(driver.plane()),
         punctuality.error.quantile(0.99).unwrap_or_default().as_nanos() as f64 / 1e3,
     );
     Ok(())
+}
+
+/// Packets that could not be read from a device or written to one.
+fn lost_at_devices(plane: &Plane) -> u64 {
+    let lost = Direction::BOTH.map(|direction| plane.traffic(direction).lost);
+    lost.iter().map(|lost| lost.unread + lost.refused).sum()
 }
 
 /// UDP of 18 bytes, as fast as one core can send.
@@ -154,7 +161,7 @@ fn small() -> Outcome {
     let running = Running::start(tuns, &link("10Gbit/s"), Span::ZERO, Span::from_micros(50), Some(CORES[1]));
     let ours = rate(&lab, "tun0")?;
     let driver = running.stop();
-    let lost = driver.punctuality().lost_at_device + driver.punctuality().lost_at_entry;
+    let lost = lost_at_devices(driver.plane());
     println!(
         "  {:<44} {:>6.0} kpps, {:.0} % of it; {lost} lost at the devices",
         "TUN to TUN",

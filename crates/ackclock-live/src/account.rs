@@ -6,10 +6,11 @@
 use std::sync::mpsc::Receiver;
 
 use ackclock_core::Time;
-use ackclock_core::results::{EngineResult, FairnessResult, LinkCounts, Provenance, RunResult};
+use ackclock_core::results::{EngineResult, FairnessResult, LinkCounts, LinkResult, Provenance, RunResult};
 use ackclock_link::LinkView;
 
-use crate::FlowReport;
+use crate::namespace::DeviceCounters;
+use crate::{FlowReport, Traffic};
 
 /// Some of the connections that a plane knows.
 #[derive(Clone, Debug)]
@@ -40,6 +41,10 @@ pub struct Summary {
     pub links: [LinkCounts; 2],
     /// What the engine did.
     pub engine: EngineResult,
+    /// What became of the packets of each direction, in the same order.
+    pub traffic: [Traffic; 2],
+    /// Packets of no connection that has a row, together.
+    pub other: FlowReport,
     /// Connections that have no row, since there were too many.
     pub forgotten: Totals,
 }
@@ -79,11 +84,18 @@ pub struct Account {
     past: Vec<FlowReport>,
     totals: Totals,
     regulator: String,
+    /// Counters of the devices at the two sides, where they are known.
+    devices: Option<[DeviceCounters; 2]>,
 }
 
 impl Account {
     pub(crate) fn new(ended: Receiver<FlowReport>, regulator: String) -> Self {
-        Self { ended, past: Vec::new(), totals: Totals::default(), regulator }
+        Self { ended, past: Vec::new(), totals: Totals::default(), regulator, devices: None }
+    }
+
+    /// From now on what these devices dropped counts as lost by the machine: the one on the wired side first.
+    pub fn include_devices(&mut self, devices: [DeviceCounters; 2]) {
+        self.devices = Some(devices);
     }
 
     /// The regulator of the connections.
@@ -95,7 +107,7 @@ impl Account {
     pub fn snapshot(&mut self, mut page: impl FnMut(usize) -> Option<Page>) -> Option<Snapshot> {
         let mut flows = Vec::new();
         let mut from = 0;
-        let summary = loop {
+        let mut summary = loop {
             let Page { flows: some, rest } = page(from)?;
             flows.extend(some);
             match rest {
@@ -103,6 +115,9 @@ impl Account {
                 Rest::Nothing(summary) => break *summary,
             }
         };
+        for (traffic, device) in summary.traffic.iter_mut().zip(self.devices.iter_mut().flatten()) {
+            traffic.lost.device = device.dropped().ok();
+        }
         self.hear_of_the_past(&mut flows);
         let mut totals = self.totals;
         flows.iter().for_each(|flow| totals.add(flow));
@@ -111,34 +126,42 @@ impl Account {
         Some(Snapshot { flows, totals, summary })
     }
 
-    /// The results so far, in the form of a simulated run, with a row for each connection that has ports.
+    /// Results of a snapshot, in the form of a simulated run, with a row for each connection that has ports, and one named `other`
+    /// for the remaining packets.
     pub fn results(
-        &mut self,
-        page: impl FnMut(usize) -> Option<Page>,
+        &self,
+        Snapshot { flows: present, summary, .. }: &Snapshot,
         scenario: &str,
         seed: u64,
         provenance: Provenance,
-    ) -> Option<RunResult> {
-        let Snapshot { flows: present, summary, .. } = self.snapshot(page)?;
-        let mut reports: Vec<&FlowReport> = self.past.iter().chain(&present).collect();
+    ) -> RunResult {
+        let mut reports: Vec<&FlowReport> = self.past.iter().chain(present).collect();
         reports.sort_by_key(|report| report.id);
-        let flows: Vec<_> = reports.iter().map(|report| report.result("real", &self.regulator)).collect();
+        let mut flows: Vec<_> = reports.iter().map(|report| report.result("real", &self.regulator)).collect();
+        let fairness = FairnessResult::of(&[], &flows);
+        if summary.other.packets > 0 {
+            let id = flows.last().map_or(0, |row| row.id + 1);
+            flows.push(FlowReport { id, ..summary.other }.result("real", &self.regulator));
+        }
         let duration_s = summary.now.as_secs_f64();
-        let [bottleneck, uplink] = summary.links.map(|link| link.result(duration_s));
-        Some(RunResult {
+        let [bottleneck, uplink] = [0, 1].map(|at: usize| LinkResult {
+            real: Some(summary.traffic[at].result()),
+            ..summary.links[at].result(duration_s)
+        });
+        RunResult {
             scenario: scenario.to_owned(),
             seed,
             run: 0,
             duration_s,
-            fairness: FairnessResult::of(&[], &flows),
+            fairness,
             flows,
             users: Vec::new(),
             transfers: Vec::new(),
             bottleneck,
             uplink,
-            engine: summary.engine,
+            engine: summary.engine.clone(),
             provenance,
-        })
+        }
     }
 
     /// Takes in connections that have lost their number. One that did while the others were paged through is not present any more.

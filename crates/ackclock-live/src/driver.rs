@@ -220,7 +220,7 @@ impl<C: Clock, P: Port> Driver<C, P> {
     fn read(&mut self, side: Side, at: Time) -> io::Result<bool> {
         let came = self.ports[side as usize].read(self.plane.pool_mut(), &mut self.came)?;
         let Came::Packets { lost } = came else { return Ok(false) };
-        self.punctuality.lost_at_entry += u64::from(lost);
+        self.plane.count_unread(side, lost);
         for packet in self.came.drain(..) {
             self.plane.arrive(at, side, packet);
         }
@@ -234,12 +234,11 @@ impl<C: Clock, P: Port> Driver<C, P> {
             let late = self.clock.now().since(departure.at);
             self.punctuality.error.record(late);
             let went = self.ports[departure.side as usize].write(self.plane.bytes(departure.packet))?;
-            match went {
-                Went::Out => self.punctuality.written += 1,
-                Went::Lost => self.punctuality.lost_at_device += 1,
-            }
             written[departure.side as usize] = true;
-            self.plane.release(departure.packet);
+            match went {
+                Went::Out => self.plane.release(departure.packet),
+                Went::Lost => self.plane.refused(departure),
+            }
         }
         Ok(written)
     }

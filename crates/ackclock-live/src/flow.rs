@@ -40,14 +40,16 @@ impl Ends {
         }
     }
 
-    /// What the protocol is called; its number where it has no usual name.
+    /// Whether the connection has a row in results: TCP or UDP whose ports could be read.
+    pub const fn have_row(&self) -> bool {
+        self.wired.port != 0
+    }
+
+    /// What the protocol is called; its number where it has no row.
     pub fn protocol_name(&self) -> String {
         match self.protocol {
             6 => "tcp".to_owned(),
             17 => "udp".to_owned(),
-            33 => "dccp".to_owned(),
-            132 => "sctp".to_owned(),
-            136 => "udplite".to_owned(),
             number => number.to_string(),
         }
     }

@@ -6,12 +6,12 @@ mod neighbours;
 
 use ackclock_core::{Ecn, Flags, Segment, Seq, Span, Time};
 use ackclock_edge::EdgeConfig;
-use ackclock_link::NoFiles;
+use ackclock_link::{Direction, NoFiles};
 
 use crate::gso::{self, Header};
 use crate::parse::{Layout, parse};
 use crate::rewrite::rewrite;
-use crate::{Plane, PlaneConfig, Side};
+use crate::{Plane, PlaneConfig, Side, Traffic};
 pub use neighbours::Neighbours;
 
 /// Reads a packet: its size is right, and what is not understood is opaque in every respect.
@@ -96,18 +96,26 @@ pub fn playing(edge: &EdgeConfig, mut script: &[u8]) -> Result<(), String> {
         }
         script = rest;
     }
-    balance(&plane, arrived, departed)
+    conserves(&plane, arrived, departed)
 }
 
-/// The law of conservation: what came, was built, kept or sent once more has departed, was discarded or given back, or is inside.
-fn balance(plane: &Plane, arrived: u64, departed: u64) -> Result<(), String> {
+/// Checks that what came to a plane has departed, is lost or is inside, in each direction; `arrived` and `departed` are the caller's
+/// own counts.
+///
+/// # Errors
+/// What does not add up.
+pub fn conserves(plane: &Plane, arrived: u64, departed: u64) -> Result<(), String> {
+    let traffic = Direction::BOTH.map(|direction| plane.traffic(direction));
+    let sum = |of: fn(&Traffic) -> u64| traffic.iter().map(of).sum::<u64>();
     let counts = plane.edge().statistics();
-    let came = arrived + plane.built() + counts.kept + counts.resent;
-    let (gone, inside) = (plane.discarded() + counts.released, plane.inside() + plane.pool().copies());
-    if came == departed + gone + inside as u64 {
+    let held = (plane.inside() + plane.pool().copies()) as u64;
+    if traffic.iter().all(|traffic| traffic.unaccounted() == 0)
+        && (sum(|one| one.arrived), sum(|one| one.left)) == (arrived, departed)
+        && sum(|one| one.inside) + counts.kept == held + counts.released
+    {
         Ok(())
     } else {
-        Err(format!("{came} came, {departed} departed, {gone} gone, {inside} inside"))
+        Err(format!("{arrived} arrived, {departed} departed, {held} held; {traffic:?}, {counts:?}"))
     }
 }
 

@@ -41,6 +41,7 @@ pub mod standard_output;
 mod stats;
 mod tally;
 mod template;
+mod traffic;
 mod users;
 mod watch;
 
@@ -54,3 +55,4 @@ pub use plane_config::PlaneConfig;
 pub use pool::Pool;
 pub use port::{Came, Port, Side, TunPort, Went};
 pub use stats::{FlowReport, Punctuality, Way};
+pub use traffic::{Lost, Traffic};

@@ -1,7 +1,7 @@
 //! The data plane: raw packets in, the unchanged graph of the simulation, raw packets out. It has no clock and no devices.
 //!
-//! Every packet that arrives departs, is discarded by the graph, or is inside it; [`Plane::inside`] counts those. What a
-//! regulator makes or sends once more departs, is discarded or is inside as well, or could not be built.
+//! Every packet that arrives departs, is discarded by the graph, or is inside it; what a regulator makes or sends once more does
+//! so as well, or could not be built. [`Plane::traffic`] counts them, for each direction.
 
 mod collect;
 mod inventory;
@@ -22,6 +22,7 @@ use crate::port::Side;
 use crate::rewrite::rewrite;
 use crate::tally::Tally;
 use crate::template::Template;
+use crate::traffic::Traffic;
 use crate::users::Users;
 use crate::{FlowReport, PlaneConfig, Pool};
 use inventory::{Inside, Inventory};
@@ -57,12 +58,11 @@ pub struct Plane {
     spare: Box<[u8]>,
     regulator: String,
     logs: [Option<LinkLog>; 2],
-    discarded: u64,
-    /// Packets that were made here, and segments of which none could be made.
-    built: u64,
-    unbuilt: u64,
-    /// Packets that found no room, and what was inside before the first of them.
-    overflowed: u64,
+    /// Packets by the side from which they come.
+    traffic: [Traffic; 2],
+    /// Packets of no connection that has a row of its own.
+    other: Tally,
+    /// What was inside before the first packet that found no room.
     crowd: Option<Crowd>,
 }
 
@@ -127,26 +127,25 @@ impl Plane {
             inventory,
             regulator: name_of(&config.edge.regulator),
             logs: [None, None],
-            discarded: 0,
-            built: 0,
-            unbuilt: 0,
-            overflowed: 0,
+            traffic: [Traffic::default(); 2],
+            other: Tally::default(),
             crowd: None,
         })
     }
 
     /// A packet has come in at `from`. The pool's packet is the plane's from now on.
     pub fn arrive(&mut self, now: Time, from: Side, packet: PacketId) {
-        if self.inventory.is_crowded(from) {
-            return self.refuse(packet);
-        }
         let Some(bytes) = self.inventory.pool.bytes(packet) else { return };
+        self.traffic[from as usize].arrived += 1;
+        if self.inventory.is_crowded(from) {
+            return self.refuse(from, packet);
+        }
         let (Parsed { segment, tuple, layout }, length) = (parse(bytes), bytes.len());
-        let flow = self.flow(now, from, tuple.as_ref(), &segment);
+        let flow = self.flow(from, tuple.as_ref(), &segment);
         let user =
             self.connections.get(flow.index()).and_then(Option::as_ref).map(|connection| connection.user);
         if self.inventory.has_its_share(from, flow, user) {
-            return self.refuse(packet);
+            return self.refuse(from, packet);
         }
         // What has no number is not regulated.
         let (mut segment, layout) = match flow {
@@ -176,7 +175,7 @@ impl Plane {
     /// The next packet that departs, its bytes as they are to be written.
     pub fn poll_departure(&mut self) -> Option<Departure> {
         while let Some((at, side, segment)) = self.graph.poll_left() {
-            if let Some(packet) = self.finish(&segment, side) {
+            if let Some(packet) = self.finish(at, &segment, side) {
                 if self.graph.ends_with_link(side) {
                     self.log_left(at, packet);
                 }
@@ -211,26 +210,31 @@ impl Plane {
         self.inventory.pool.in_use()
     }
 
-    /// Packets that the graph lost, refused or discarded.
-    pub fn discarded(&self) -> u64 {
-        self.discarded
+    /// Packets came to the link at `from` and could not be taken in.
+    pub fn count_unread(&mut self, from: Side, packets: u32) {
+        self.traffic[from as usize].lost.unread += u64::from(packets);
     }
 
-    /// Packets that were built of what a regulator made.
-    pub fn built(&self) -> u64 {
-        self.built
+    /// Gives back the packet of a departure that the device refused.
+    pub fn refused(&mut self, departure: Departure) {
+        self.traffic[departure.side.other() as usize].lost.refused += 1;
+        self.release(departure.packet);
     }
 
-    /// Segments that a regulator made and that could not be built, and so are lost: of a connection that is not known, with a
-    /// payload, too large, or where no more packets may be inside.
-    pub fn unbuilt(&self) -> u64 {
-        self.unbuilt
-    }
-
-    /// Packets that were lost before the link: half of the most that may be inside had come in at their side, or their connection or its
-    /// user had its share.
-    pub fn overflowed(&self) -> u64 {
-        self.overflowed
+    /// What became of the packets of a direction.
+    pub fn traffic(&self, direction: Direction) -> Traffic {
+        let from = Side::BOTH[direction as usize];
+        let (edge, queue) = (self.graph.edge().statistics(), self.graph.queue().statistics());
+        let drops = match direction {
+            Direction::Down => queue.dropped,
+            Direction::Up => queue.dropped_up,
+        };
+        let traffic = self.traffic[from as usize];
+        // What was removed and never had a packet was made.
+        let made_removed = (drops + edge.discarded[direction as usize]).saturating_sub(traffic.removed);
+        let made_gone = traffic.built + traffic.lost.unbuilt + made_removed;
+        let made_inside = edge.made[direction as usize].saturating_sub(made_gone);
+        Traffic { inside: self.inventory.under_way(from), made_inside, ..traffic }
     }
 
     /// What was inside when the first packet found no room.
@@ -260,15 +264,14 @@ impl Plane {
         self.collect();
     }
 
-    /// A packet finds no room.
+    /// A packet from a side finds no room.
     #[cold]
-    fn refuse(&mut self, packet: PacketId) {
+    fn refuse(&mut self, from: Side, packet: PacketId) {
         self.inventory.pool.release(packet);
-        if self.overflowed == 0 {
+        self.traffic[from as usize].lost.no_room += 1;
+        if self.crowd.is_none() {
             self.crowd = Some(self.count());
         }
-        self.overflowed += 1;
-        self.discarded += 1;
     }
 
     fn count(&mut self) -> Crowd {
@@ -286,17 +289,17 @@ impl Plane {
     }
 
     /// The number of a packet's connection, which is opened where it is new.
-    fn flow(&mut self, now: Time, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
+    fn flow(&mut self, from: Side, tuple: Option<&Tuple>, segment: &Segment) -> FlowId {
         match self.inventory.flows.meet(from, tuple) {
             Met::None => NO_FLOW,
             Met::New(flow) => {
-                self.open(now, flow);
+                self.open(flow);
                 flow
             }
             Met::Known(flow) => {
                 let connection = self.connections[flow.index()].as_ref();
                 if connection.is_some_and(|connection| connection.tally.is_over_with(from, segment)) {
-                    self.open(now, flow);
+                    self.open(flow);
                 }
                 flow
             }
@@ -304,7 +307,7 @@ impl Plane {
     }
 
     /// Begins a connection under a number, and ends the one that had it.
-    fn open(&mut self, now: Time, flow: FlowId) {
+    fn open(&mut self, flow: FlowId) {
         self.connections.resize(self.connections.len().max(flow.index() + 1), None);
         let old = self.connections[flow.index()].take();
         if let Some(old) = &old {
@@ -315,15 +318,15 @@ impl Plane {
             }
         }
         let ends = self.inventory.flows.ends(flow);
-        let tally = ends.map(|ends| Tally::new(self.met, ends, now));
-        self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| pages::has_ports(&ends))));
+        let tally = ends.map(|ends| Tally::new(self.met, ends));
+        self.met = self.met.saturating_add(u32::from(ends.is_some_and(|ends| ends.have_row())));
         // The next user gets a number before the old one gives up its own: it may be the same.
         let user = ends.map(|ends| self.users.enter(ends.radio.address));
         if let Some(user) = user {
             self.graph.assign(flow, user);
         }
-        if let Some(old) = old {
-            self.users.leave(old.tally.report().ends.radio.address);
+        if let Some(ends) = old.and_then(|old| old.tally.report().ends) {
+            self.users.leave(ends.radio.address);
         }
         let templates = [Template::default(); 2];
         self.connections[flow.index()] =
@@ -340,32 +343,44 @@ impl Plane {
         layout: Layout,
         segment: &Segment,
     ) {
-        let Some(connection) = self.connections.get_mut(flow.index()).and_then(Option::as_mut) else {
-            return;
-        };
-        connection.templates[from as usize]
-            .learn(self.inventory.pool.bytes(packet).unwrap_or_default(), layout);
-        connection.tally.on_packet(now, from, segment);
-        if connection.tally.is_proven() {
+        if let Some(connection) = self.connections.get_mut(flow.index()).and_then(Option::as_mut) {
+            let bytes = self.inventory.pool.bytes(packet).unwrap_or_default();
+            connection.templates[from as usize].learn(bytes, layout);
+        }
+        let tally = self.tally(flow);
+        tally.on_packet(now, from, segment);
+        if tally.is_proven() {
             self.inventory.flows.prove(flow);
         }
         self.inventory.flows.learn(flow, from, segment);
     }
 
+    /// What is counted of a connection; of what has no row of its own, together.
+    fn tally(&mut self, flow: FlowId) -> &mut Tally {
+        match self.connections.get_mut(flow.index()) {
+            Some(Some(connection)) if connection.tally.has_row() => &mut connection.tally,
+            _ => &mut self.other,
+        }
+    }
+
     /// Brings the bytes of a segment that departs up to date. `None` where it has none and they cannot be made.
-    fn finish(&mut self, segment: &Segment, side: Side) -> Option<PacketId> {
-        if !segment.packet().has_bytes() {
-            let made = self.make(segment, side.other());
-            let count = if made.is_some() { &mut self.built } else { &mut self.unbuilt };
-            *count += 1;
-            return made;
-        }
-        let layout = self.inventory.get(segment.packet())?.layout;
-        if let Some(connection) = self.connections.get_mut(segment.flow.index()).and_then(Option::as_mut) {
-            connection.tally.on_left(side.other(), segment);
-        }
-        rewrite(self.inventory.pool.bytes_mut(segment.packet())?, layout, segment);
-        Some(segment.packet())
+    fn finish(&mut self, at: Time, segment: &Segment, side: Side) -> Option<PacketId> {
+        let from = side.other();
+        let packet = if segment.packet().has_bytes() {
+            let layout = self.inventory.get(segment.packet())?.layout;
+            rewrite(self.inventory.pool.bytes_mut(segment.packet())?, layout, segment);
+            segment.packet()
+        } else {
+            let made = self.make(segment, from);
+            let Traffic { built, lost, .. } = &mut self.traffic[from as usize];
+            *(if made.is_some() { built } else { &mut lost.unbuilt }) += 1;
+            made?
+        };
+        let bytes = self.bytes(packet).len() as u64;
+        self.traffic[from as usize].left += 1;
+        self.traffic[from as usize].left_bytes += bytes;
+        self.tally(segment.flow).on_left(at, from, segment, bytes);
+        Some(packet)
     }
 
     /// Makes the packet of a segment that a regulator made; it comes as if from the side `from`.

@@ -7,15 +7,17 @@ use crate::flow::Ends;
 use crate::port::Side;
 
 /// One connection as the edge saw it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FlowReport {
-    /// Its number: connections with ports count from 0 as they come.
+    /// Its number: connections that have a row count from 0 as they come.
     pub id: u32,
-    /// Its ends.
-    pub ends: Ends,
+    /// Its ends; `None` for packets of several connections together.
+    pub ends: Option<Ends>,
+    /// Packets that came in, from both sides.
+    pub packets: u64,
     /// When its first packet came in.
     pub first: Time,
-    /// When its last packet came in.
+    /// When its last packet came in, or its last data left the link.
     pub last: Time,
     /// What was sent from each side, by [`Side`].
     pub ways: [Way; 2],
@@ -38,8 +40,24 @@ pub struct Way {
     pub payload_bytes: u64,
     /// Headers of the segments that came in for the first time, bytes.
     pub header_bytes: u64,
-    /// Payload that the receiver has acknowledged, bytes.
+    /// Payload that left the link, bytes; of TCP only what the receiver has acknowledged, each byte once.
     pub delivered_bytes: u64,
+    /// Payload that left the link, repetitions included, bytes.
+    pub left_payload_bytes: u64,
+    /// Bytes that left the link, headers and repetitions included.
+    pub left_bytes: u64,
+}
+
+impl std::ops::AddAssign<&Self> for Way {
+    fn add_assign(&mut self, other: &Self) {
+        self.segments += other.segments;
+        self.retransmits += other.retransmits;
+        self.payload_bytes += other.payload_bytes;
+        self.header_bytes += other.header_bytes;
+        self.delivered_bytes += other.delivered_bytes;
+        self.left_payload_bytes += other.left_payload_bytes;
+        self.left_bytes += other.left_bytes;
+    }
 }
 
 impl FlowReport {
@@ -55,7 +73,8 @@ impl FlowReport {
         let towards = if from == Side::Radio { Towards::Server } else { Towards::Mobile };
         let way = &self.ways[from as usize];
         let duration = self.last.since(self.first).as_secs_f64();
-        let rate = |bytes: f64| (duration > 0.0).then(|| bytes * 8.0 / duration);
+        // One packet shows no rate.
+        let rate = |bytes: f64| (duration > 0.0 && self.packets > 1).then(|| bytes * 8.0 / duration);
         let headers = way.header_bytes as f64 / way.payload_bytes.max(1) as f64;
         FlowResult {
             id: self.id,
@@ -82,31 +101,28 @@ impl FlowReport {
             link: None,
             ack_gap_ms: None,
             relay: None,
-            real: Some(self.real(from)),
+            real: Some(self.real()),
         }
     }
 
-    /// What only real packets have, of the direction that begins at this side.
-    fn real(&self, from: Side) -> RealFlow {
+    /// What only real packets have, for the direction in which most was sent.
+    pub fn real(&self) -> RealFlow {
+        let from = self.sender();
         RealFlow {
-            protocol: self.ends.protocol_name(),
-            from: self.ends.of_side(from).to_string(),
-            to: self.ends.of_side(from.other()).to_string(),
+            protocol: self.ends.map_or_else(|| "other".to_owned(), |ends| ends.protocol_name()),
+            from: self.ends.map(|ends| ends.of_side(from).to_string()),
+            to: self.ends.map(|ends| ends.of_side(from.other()).to_string()),
             start_s: self.first.as_secs_f64(),
             end_s: self.last.as_secs_f64(),
+            down_bytes: self.ways[Side::Wired as usize].left_bytes,
+            up_bytes: self.ways[Side::Radio as usize].left_bytes,
         }
     }
 }
 
-/// How well departures keep to their schedule, and what that costs.
+/// How well departures keep to their schedule.
 #[derive(Clone, Debug, Default)]
 pub struct Punctuality {
     /// How much later than due packets departed, taken just before each was written.
     pub error: Histogram,
-    /// Packets written.
-    pub written: u64,
-    /// Packets that a device did not take.
-    pub lost_at_device: u64,
-    /// Packets that could not be taken in: the pool was full, or a super-packet could not be split.
-    pub lost_at_entry: u64,
 }

@@ -1,8 +1,9 @@
 //! What is counted of a real connection.
 //!
 //! Everything is seen from the edge: a segment is sent when it comes in, sent again when its bytes had come in before, and
-//! delivered when the receiver's acknowledgement of it comes in, or without TCP when it leaves the link. What only a sender knows
-//! (its time-outs, its round-trip times) is not there.
+//! delivered when the receiver's acknowledgement of it comes in, or without TCP when it leaves the link. Bytes and the time in which
+//! they were delivered have one clock: the time ends no earlier than the last data left. What only a sender knows (its time-outs, its round-trip times) is
+//! not there.
 
 use ackclock_core::{Flags, SackBlock, Segment, Seq, Time};
 
@@ -10,8 +11,8 @@ use crate::flow::Ends;
 use crate::port::Side;
 use crate::stats::{FlowReport, Way};
 
-/// A connection while it is counted.
-#[derive(Clone, Debug)]
+/// A connection while it is counted; by default, packets of several connections together.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     report: FlowReport,
     sent: [Sent; 2],
@@ -32,11 +33,13 @@ struct Sent {
 }
 
 impl Tally {
-    pub(crate) fn new(id: u32, ends: Ends, now: Time) -> Self {
-        let ways = [Way::default(), Way::default()];
-        let report =
-            FlowReport { id, ends, first: now, last: now, ways, edge_rtt: None, dropped: 0, held: 0 };
-        Self { report, sent: [Sent::default(), Sent::default()], proven: false }
+    pub(crate) fn new(id: u32, ends: Ends) -> Self {
+        Self { report: FlowReport { id, ends: Some(ends), ..FlowReport::default() }, ..Self::default() }
+    }
+
+    /// Whether results have a row for it.
+    pub(crate) fn has_row(&self) -> bool {
+        self.report.ends.is_some_and(|ends| ends.have_row())
     }
 
     /// What was counted so far.
@@ -51,10 +54,13 @@ impl Tally {
 
     /// A packet of the connection comes in at `from`.
     pub(crate) fn on_packet(&mut self, now: Time, from: Side, segment: &Segment) {
-        self.report.last = now;
+        if self.report.packets == 0 {
+            self.report.first = now;
+        }
+        self.report.packets += 1;
+        self.report.last = self.report.last.max(now);
         let (here, there) = (from as usize, from.other() as usize);
-        if !segment.is_tcp() {
-            let payload = self.datagram(segment);
+        if let Some(payload) = self.datagram(segment) {
             let way = &mut self.report.ways[here];
             way.segments += 1;
             way.payload_bytes += payload;
@@ -70,17 +76,37 @@ impl Tally {
         }
     }
 
-    /// A packet of the connection that had come in at `from` has left the link.
-    pub(crate) fn on_left(&mut self, from: Side, segment: &Segment) {
-        if !segment.is_tcp() {
-            self.report.ways[from as usize].delivered_bytes += self.datagram(segment);
+    /// A packet of the connection that had come in at `from` has left the link, with this many bytes.
+    pub(crate) fn on_left(&mut self, at: Time, from: Side, segment: &Segment, bytes: u64) {
+        let datagram = self.datagram(segment);
+        let way = &mut self.report.ways[from as usize];
+        way.left_bytes += bytes;
+        way.left_payload_bytes += datagram.unwrap_or(segment.payload.into());
+        way.delivered_bytes += datagram.unwrap_or(0);
+        if datagram.is_some() || segment.payload > 0 {
+            self.report.last = self.report.last.max(at);
         }
     }
 
-    /// Payload of a datagram, bytes: what is behind the headers of IP, taken to have no options, and UDP.
-    fn datagram(&self, segment: &Segment) -> u64 {
-        let headers = if self.report.ends.wired.address.is_ipv6() { 48 } else { 28 };
-        u64::from(segment.wire_bytes()).saturating_sub(headers)
+    /// Takes in what was counted of another connection.
+    pub(crate) fn absorb(&mut self, other: &FlowReport) {
+        let report = &mut self.report;
+        report.first = if report.packets == 0 { other.first } else { report.first.min(other.first) };
+        report.last = report.last.max(other.last);
+        report.packets += other.packets;
+        report.ways.iter_mut().zip(&other.ways).for_each(|(way, more)| *way += more);
+    }
+
+    /// Payload of what is no TCP, bytes: what is behind the headers of IP, taken to have no options, and UDP; of packets of several
+    /// connections together all bytes.
+    fn datagram(&self, segment: &Segment) -> Option<u64> {
+        let headers = match self.report.ends {
+            Some(_) if segment.is_tcp() => return None,
+            Some(ends) if ends.wired.address.is_ipv6() => 48,
+            Some(_) => 28,
+            None => 0,
+        };
+        Some(u64::from(segment.wire_bytes()).saturating_sub(headers))
     }
 
     /// Whether a segment begins another connection between the same ends: a SYN that is no repetition of the first.
@@ -128,7 +154,8 @@ impl Sent {
         let (Some(before), Some(highest)) = (self.acknowledged, self.highest) else { return };
         let ack = ack.min(highest);
         self.acknowledged = Some(before.max(ack));
-        way.delivered_bytes = (way.delivered_bytes + u64::from(ack.since(before))).min(way.payload_bytes);
+        let most = way.payload_bytes.min(way.left_payload_bytes);
+        way.delivered_bytes = (way.delivered_bytes + u64::from(ack.since(before))).min(most);
     }
 }
 
@@ -174,11 +201,17 @@ mod tests {
 
     fn tally() -> Tally {
         let end = |port| End { address: std::net::IpAddr::from([127, 0, 0, 1]), port };
-        Tally::new(0, Ends { wired: end(1), radio: end(2), protocol: 6 }, Time::ZERO)
+        Tally::new(0, Ends { wired: end(1), radio: end(2), protocol: 6 })
     }
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// A segment that crosses the link at once.
+    fn crosses(tally: &mut Tally, ms: u64, from: Side, segment: &Segment) {
+        tally.on_packet(at(ms), from, segment);
+        tally.on_left(at(ms), from, segment, segment.wire_bytes().into());
     }
 
     fn data(seq: u32, payload: u16) -> Segment {
@@ -191,7 +224,7 @@ mod tests {
         // Around the wrap of sequence numbers.
         let start = 0xffff_ff00u32;
         for (ms, offset) in [(0, 0), (1, 1000), (2, 2000), (3, 1000)] {
-            tally.on_packet(at(ms), Side::Wired, &data(start.wrapping_add(offset), 1000));
+            crosses(&mut tally, ms, Side::Wired, &data(start.wrapping_add(offset), 1000));
         }
         tally.on_packet(
             at(10),
@@ -217,7 +250,7 @@ mod tests {
         for (ms, (seq, payload)) in
             (0..).zip(starts.into_iter().zip([1000, 500, 1000, 500, 500, 1000, 1000, 1000]))
         {
-            tally.on_packet(at(ms), Side::Wired, &data(seq, payload));
+            crosses(&mut tally, ms, Side::Wired, &data(seq, payload));
         }
         tally.on_packet(at(10), Side::Radio, &Segment::pure_ack(FlowId(1), Seq(5000), 40));
         let row = tally.report().result("kernel", "none");
@@ -231,11 +264,11 @@ mod tests {
         let datagram = Segment::opaque(FlowId(1), 1028);
         tally.on_packet(at(0), Side::Radio, &datagram);
         tally.on_packet(at(10), Side::Radio, &datagram);
-        tally.on_left(Side::Radio, &datagram);
+        tally.on_left(at(20), Side::Radio, &datagram, 1028);
         let row = tally.report().result("kernel", "none");
         assert_eq!((row.segments_sent, row.delivered_bytes), (2, 1000));
-        // 1000 B in 10 ms, and 28 more with headers
-        assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(8e5), Some(8.224e5)));
+        // 1000 B until 20 ms, and 28 more with headers
+        assert_eq!((row.goodput_bps, row.wire_goodput_bps), (Some(4e5), Some(4.112e5)));
     }
 
     #[test]
@@ -247,7 +280,7 @@ mod tests {
             segment
         };
         tally.on_packet(at(0), Side::Radio, &flagged(99, Flags::SYN));
-        tally.on_packet(at(1), Side::Radio, &data(100, 50));
+        crosses(&mut tally, 1, Side::Radio, &data(100, 50));
         tally.on_packet(at(2), Side::Radio, &flagged(150, Flags::FIN | Flags::ACK));
         tally.on_packet(at(3), Side::Wired, &Segment::pure_ack(FlowId(1), Seq(151), 40));
         let row = tally.report().result("kernel", "none");
@@ -265,7 +298,7 @@ mod tests {
         assert!(!tally.is_over_with(Side::Radio, &syn(99)));
         tally.on_packet(at(0), Side::Radio, &syn(99));
         assert!(!tally.is_over_with(Side::Radio, &syn(99)));
-        tally.on_packet(at(1), Side::Radio, &data(100, 50));
+        crosses(&mut tally, 1, Side::Radio, &data(100, 50));
         assert!(tally.is_over_with(Side::Radio, &syn(7_000)));
         assert!(!tally.is_over_with(Side::Radio, &data(7_000, 1)));
     }
@@ -273,7 +306,7 @@ mod tests {
     #[test]
     fn an_acknowledgement_of_what_was_never_sent_delivers_nothing() {
         let mut tally = tally();
-        tally.on_packet(at(0), Side::Wired, &data(0, 100));
+        crosses(&mut tally, 0, Side::Wired, &data(0, 100));
         tally.on_packet(at(1), Side::Radio, &Segment::pure_ack(FlowId(1), Seq(1_000_000), 40));
         assert_eq!(tally.report().ways[0].delivered_bytes, 100);
     }
@@ -300,7 +333,7 @@ mod tests {
     #[test]
     fn one_met_in_mid_stream_is_proven_by_an_acknowledgement_and_not_by_a_reset() {
         let mut tally = tally();
-        tally.on_packet(at(0), Side::Wired, &data(1000, 100));
+        crosses(&mut tally, 0, Side::Wired, &data(1000, 100));
         tally.on_packet(at(1), Side::Radio, &flagged(Flags::RST | Flags::ACK, 0, 1100));
         assert!(!tally.is_proven());
         tally.on_packet(at(2), Side::Radio, &flagged(Flags::ACK, 7, 1000));

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use ackclock_core::{Flags, Seq, Span, Time};
 use ackclock_edge::EdgeConfig;
-use ackclock_link::NoFiles;
+use ackclock_link::{Direction, NoFiles};
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, TcpPacket};
 
 use crate::parse::parse;
@@ -144,11 +144,16 @@ impl Run {
         if Seq(end).after(Seq(own)) {
             self.next[connection][from as usize] = end;
         }
-        let refused = self.plane.overflowed();
+        let refused = self.refused();
         self.send(packet);
         // There are more numbers than connections, so each that is read has one.
         let is_read = parse(&packet.bytes()).segment.is_tcp();
-        self.achieved.entered += u64::from(is_read && self.plane.overflowed() == refused);
+        self.achieved.entered += u64::from(is_read && self.refused() == refused);
+    }
+
+    /// Packets that found no room so far.
+    fn refused(&self) -> u64 {
+        Direction::BOTH.map(|direction| self.plane.traffic(direction).lost.no_room).iter().sum()
     }
 
     fn send(&mut self, packet: Packet) {
@@ -199,7 +204,7 @@ impl Run {
     }
 
     fn check_books(&self) -> Result<(), String> {
-        super::balance(&self.plane, self.arrived, self.departed)
+        super::conserves(&self.plane, self.arrived, self.departed)
     }
 }
 

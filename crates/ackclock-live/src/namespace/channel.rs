@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::addresses::Pair;
 use super::obstacle::{Obstacle, Trying};
 use super::relay::Entrance;
+use super::tun::{DeviceCounters, Tun};
 use crate::reach::Reach;
 
 /// One end of the channel.
@@ -29,12 +30,15 @@ pub(crate) struct Report {
     /// What the user must know beside that, a line each.
     pub(crate) remarks: Vec<String>,
     /// The TUN outside, the TUN inside, and the listener of the control socket inside.
-    pub(crate) files: [OwnedFd; FILES],
+    pub(crate) files: [OwnedFd; 3],
+    /// Counters of the TUN outside, and of that inside.
+    pub(crate) counters: [DeviceCounters; 2],
     /// Where the relay for names listens, if there is to be one.
     pub(crate) entrance: Option<Entrance>,
 }
 
-const FILES: usize = 3;
+/// The TUNs, a socket that asks about each, and the listener of the control socket.
+const FILES: usize = 5;
 /// With the two of the relay.
 const MOST_FILES: usize = FILES + 2;
 const LONGEST: usize = 8192;
@@ -52,15 +56,20 @@ impl SetupSocket {
         pair: Pair,
         reach: &Reach,
         remarks: &[String],
-        files: &[RawFd],
+        [outside, inside]: [&Tun; 2],
+        sockets: &[RawFd],
     ) -> Result<(), Obstacle> {
         let text = json!({
             "base": pair.base.to_string(),
             "inside": pair.inside.to_string(),
             "reach": reach.to_json(),
             "remarks": remarks,
+            "devices": [outside.interface.index, inside.interface.index],
         });
-        self.send(&text, &[ControlMessage::ScmRights(files)]).map(drop).trying("reporting to ackclock")
+        let mut files = [outside, inside].map(|tun| tun.file.as_raw_fd()).to_vec();
+        files.extend([outside, inside].map(|tun| tun.netlink.as_raw_fd()));
+        files.extend(sockets);
+        self.send(&text, &[ControlMessage::ScmRights(&files)]).map(drop).trying("reporting to ackclock")
     }
 
     /// Tells what stands in the way.
@@ -86,10 +95,19 @@ impl SetupSocket {
         let sockets = <[OwnedFd; 2]>::try_from(files.split_off(files.len().min(FILES))).ok();
         let entrance = sockets
             .map(|[datagrams, streams]| Entrance { datagrams: datagrams.into(), streams: streams.into() });
-        match (address("base"), address("inside"), files.try_into()) {
-            (Some(base), Some(inside), Ok(files)) => {
-                let reach = Reach::from_json(&text["reach"]);
-                Ok(Report { pair: Pair { base, inside }, reach, remarks, files, entrance })
+        let counters = |socket: OwnedFd, at: usize| {
+            DeviceCounters::new(socket.into(), text["devices"][at].as_u64().unwrap_or(0) as u32)
+        };
+        match (address("base"), address("inside"), <[OwnedFd; FILES]>::try_from(files)) {
+            (Some(base), Some(inside), Ok([tun_outside, tun_inside, asks_outside, asks_inside, control])) => {
+                Ok(Report {
+                    pair: Pair { base, inside },
+                    reach: Reach::from_json(&text["reach"]),
+                    remarks,
+                    files: [tun_outside, tun_inside, control],
+                    counters: [counters(asks_outside, 0), counters(asks_inside, 1)],
+                    entrance,
+                })
             }
             _ => Err(Obstacle::new("hearing from the namespaces", "the report is not whole")),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
@@ -13,7 +13,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::addresses::Pair;
 use super::interface::{Prefix, add_default_route, add_default_route_v6, add_routes, bring_loopback_up};
-use super::keeper::{FAILED, Setting, number};
+use super::keeper::{FAILED, Setting};
 use super::obstacle::{Obstacle, Trying};
 use super::relay::Entrance;
 use super::resolver::Resolver;
@@ -32,7 +32,7 @@ pub(crate) struct InsideSetup<'a> {
     pub(crate) entrance: Option<&'a Entrance>,
     /// What the user must know of the outside, a line each.
     pub(crate) remarks: &'a [String],
-    pub(crate) outside: &'a OwnedFd,
+    pub(crate) outside: &'a Tun,
 }
 
 /// Becomes the command; returns the exit status where that is impossible.
@@ -72,10 +72,11 @@ fn stand(setting: &Setting<'_>, setup: &InsideSetup<'_>) -> Result<(), Obstacle>
     setup.resolver.install()?;
     let name = SocketAddr::from_abstract_name(control::NAME_INSIDE).trying("naming the control socket")?;
     let control = UnixListener::bind_addr(&name).trying("binding the control socket")?;
-    let entrance = setup.entrance.map(|entrance| [number(&entrance.datagrams), number(&entrance.streams)]);
-    let mut files = vec![number(setup.outside), number(&tun.file), number(&control)];
-    files.extend(entrance.into_iter().flatten());
-    setting.channel.report(pair, &setup.way.reach, setup.remarks, &files)
+    let entrance =
+        setup.entrance.map(|entrance| [entrance.datagrams.as_raw_fd(), entrance.streams.as_raw_fd()]);
+    let mut sockets = vec![control.as_raw_fd()];
+    sockets.extend(entrance.into_iter().flatten());
+    setting.channel.report(pair, &setup.way.reach, setup.remarks, [setup.outside, &tun], &sockets)
 }
 
 fn command(setting: &Setting<'_>, pair: Pair) -> Command {

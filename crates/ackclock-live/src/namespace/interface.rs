@@ -63,7 +63,22 @@ pub(crate) fn link(index: u32, flags: u32, changed: u32) -> [u8; LINK_BODY] {
 }
 
 /// The length of the fixed part of a message about an interface.
-pub(crate) const LINK_BODY: usize = 16;
+const LINK_BODY: usize = 16;
+
+/// One attribute of an interface in the namespace of the socket.
+///
+/// # Errors
+/// The kernel's refusal; `ENODEV` where there is no such interface or attribute.
+pub(crate) fn attribute_of(netlink: &mut Netlink, index: u32, wanted: u16) -> io::Result<Vec<u8>> {
+    let mut found = None;
+    netlink.list(Message::list(libc::RTM_GETLINK, &link(0, 0, 0)), |entry| {
+        if entry.get(4..8) == Some(&index.to_ne_bytes()) {
+            let mut all = attributes(entry.get(LINK_BODY..).unwrap_or_default());
+            found = all.find(|(kind, _)| *kind == wanted).map(|(_, value)| value.to_vec());
+        }
+    })?;
+    found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
+}
 
 /// Brings loopback up; its number is 1 in every namespace.
 ///

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -97,7 +97,7 @@ fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
             resolver,
             entrance: entrance.as_ref(),
             remarks: &end.remarks,
-            outside: &end.tun.file,
+            outside: &end.tun,
         };
         inside::run(setting, &setup)
     })?;
@@ -251,9 +251,4 @@ fn bury(command: Pid) -> Option<u8> {
             Ok(_) => {}
         }
     }
-}
-
-/// The number of a file, for handing it over.
-pub(crate) fn number(file: &impl AsRawFd) -> i32 {
-    file.as_raw_fd()
 }

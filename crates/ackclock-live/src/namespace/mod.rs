@@ -47,4 +47,5 @@ pub(crate) use addresses::{Candidate, v6};
 pub use obstacle::Obstacle;
 pub(crate) use obstacle::Trying;
 pub use signals::{Received, Sender, Signals};
+pub use tun::DeviceCounters;
 pub use world::{Ends, Outside, Plan, World};

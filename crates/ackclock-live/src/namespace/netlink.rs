@@ -1,7 +1,7 @@
 //! Netlink: how the kernel is asked for addresses, routes and firewall rules. Messages are built and acknowledged here.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use nix::libc;
 use nix::sys::socket::{
@@ -110,6 +110,19 @@ impl Message {
 pub(crate) struct Netlink {
     socket: OwnedFd,
     sequence: u32,
+}
+
+/// A socket that was opened elsewhere: it keeps its namespace.
+impl From<OwnedFd> for Netlink {
+    fn from(socket: OwnedFd) -> Self {
+        Self { socket, sequence: 0 }
+    }
+}
+
+impl AsRawFd for Netlink {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
 }
 
 impl Netlink {

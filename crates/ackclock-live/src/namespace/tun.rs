@@ -8,7 +8,8 @@ use nix::libc;
 use nix::net::if_::if_nametoindex;
 use nix::sys::stat::Mode;
 
-use super::interface::Interface;
+use super::interface::{Interface, attribute_of, link};
+use super::netlink::{Message, Netlink};
 use super::obstacle::{Obstacle, Trying};
 
 /// A TUN device in the namespace in which it was opened. It is gone when the last copy of its file is closed.
@@ -17,9 +18,40 @@ pub(crate) struct Tun {
     /// Reads and writes packets, each with a virtio header where the driver knows them; never blocks.
     pub(crate) file: OwnedFd,
     pub(crate) interface: Interface,
+    /// Asks about the device, wherever the calling thread is.
+    pub(crate) netlink: Netlink,
+}
+
+/// The kernel's counters of a device, wherever the process that reads them is.
+#[derive(Debug)]
+pub struct DeviceCounters {
+    netlink: Netlink,
+    index: u32,
+}
+
+impl DeviceCounters {
+    /// Those of the interface with this number in the namespace of the socket.
+    pub(crate) const fn new(netlink: Netlink, index: u32) -> Self {
+        Self { netlink, index }
+    }
+
+    /// Packets that were sent to the device while its queue was full, a super-packet counted once.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn dropped(&mut self) -> io::Result<u64> {
+        let all = attribute_of(&mut self.netlink, self.index, libc::IFLA_STATS64)?;
+        let count = all.get(TX_DROPPED * 8..).and_then(|rest| rest.first_chunk());
+        count.map(|bytes| u64::from_ne_bytes(*bytes)).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
 }
 
 const DEVICE: &str = "/dev/net/tun";
+/// Place of the counter in `struct rtnl_link_stats64` of `linux/if_link.h`.
+const TX_DROPPED: usize = 7;
+/// Packets that a device holds until they are read. The kernel's 500 are too few for a burst that comes faster than they are read:
+/// a device refuses what it cannot hold and stops no sender.
+const QUEUE: u32 = 1 << 14;
 /// Nothing stands before a packet.
 const PLAIN: libc::c_int = 0;
 
@@ -39,7 +71,12 @@ impl Tun {
             })
             .trying("creating a TUN device")?;
         let index = if_nametoindex(name.as_str()).trying("finding the TUN device")?;
-        Ok(Self { file, interface: Interface { index, name } })
+        let mut netlink = Netlink::route().trying("finding the TUN device")?;
+        let longer = Message::new(libc::RTM_NEWLINK, 0, &link(index, 0, 0))
+            .attribute(libc::IFLA_TXQLEN, &QUEUE.to_ne_bytes());
+        // Where the kernel refuses, more is lost, and that is counted.
+        let _ = netlink.request(&[longer]);
+        Ok(Self { file, interface: Interface { index, name }, netlink })
     }
 }
 

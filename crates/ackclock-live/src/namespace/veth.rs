@@ -3,7 +3,6 @@
 //! Both ends have the same hardware address and seek no neighbours. The kernel of an end then writes its own address to
 //! whomever it sends, which is right here because it is the other end's as well: the pair is as point-to-point as a TUN.
 
-use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::sleep;
 use std::time::Duration;
@@ -11,8 +10,8 @@ use std::time::Duration;
 use nix::libc;
 use nix::net::if_::{if_indextoname, if_nametoindex};
 
-use super::interface::{Interface, LINK_BODY, link};
-use super::netlink::{CREATE, Message, Netlink, attributes};
+use super::interface::{Interface, attribute_of, link};
+use super::netlink::{CREATE, Message, Netlink};
 use super::obstacle::{Obstacle, Trying};
 
 /// A pair with one end in the namespace in which it was made. It is gone when the namespace of either end is.
@@ -41,7 +40,7 @@ impl Veth {
             };
         }
         let near = Interface { index: if_nametoindex(near).trying(CREATING)?, name: near.to_owned() };
-        let far = ask(&mut netlink, near.index, libc::IFLA_LINK).trying(CREATING)?;
+        let far = attribute_of(&mut netlink, near.index, libc::IFLA_LINK).trying(CREATING)?;
         let far = far.try_into().map_or(0, u32::from_ne_bytes);
         Ok(Some(Self { near, far, netlink }))
     }
@@ -62,7 +61,7 @@ impl Veth {
     /// Where an end is not up, or the pair is gone.
     pub(crate) fn await_carrier(&mut self) -> Result<(), Obstacle> {
         for _ in 0..LOOKS {
-            let state = ask(&mut self.netlink, self.near.index, libc::IFLA_OPERSTATE);
+            let state = attribute_of(&mut self.netlink, self.near.index, libc::IFLA_OPERSTATE);
             if state.trying(JOINING)? == [OPERATIONAL] {
                 return Ok(());
             }
@@ -91,18 +90,6 @@ fn request(near: &str, far: &str, beyond: &OwnedFd) -> Message {
                 })
             })
         })
-}
-
-/// One attribute of an interface.
-fn ask(netlink: &mut Netlink, index: u32, wanted: u16) -> io::Result<Vec<u8>> {
-    let mut found = None;
-    netlink.list(Message::list(libc::RTM_GETLINK, &link(0, 0, 0)), |entry| {
-        if entry.get(4..8) == Some(&index.to_ne_bytes()) {
-            let mut all = attributes(entry.get(LINK_BODY..).unwrap_or_default());
-            found = all.find(|(kind, _)| *kind == wanted).map(|(_, value)| value.to_vec());
-        }
-    })?;
-    found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
 /// A local address (IEEE 802 section 8.4: second bit of the first byte). Every pair is a wire of its own, so all may have it.

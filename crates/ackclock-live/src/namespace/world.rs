@@ -17,6 +17,7 @@ use super::keeper;
 use super::obstacle::{Obstacle, Trying};
 use super::relay::Relay;
 use super::resolver;
+use super::tun::DeviceCounters;
 use super::users::{self, Rights};
 use crate::reach::{Reach, pasta::Pasta};
 
@@ -67,6 +68,8 @@ pub struct Ends {
     pub inside: OwnedFd,
     /// A listening stream socket inside, for the control of the link from there.
     pub control: OwnedFd,
+    /// Counters of the TUN on the wired side, and of that on the mobile side.
+    pub counters: [DeviceCounters; 2],
 }
 
 impl World {
@@ -99,12 +102,12 @@ impl World {
             Err(obstacle) => (Reach::Closed(obstacle.to_string()), None),
         };
         let [outside, inside, control] = report.files;
-        let Report { pair, remarks, entrance, .. } = report;
+        let Report { pair, remarks, entrance, counters, .. } = report;
         let relay =
             entrance.map(|entrance| Relay::new(entrance, resolver::of_machine()).trying("relaying names"));
         let world =
             Self { pair, reach, remarks, relay: relay.transpose()?, channel: ours, keeper, _pasta: pasta };
-        Ok((world, Ends { outside, inside, control }))
+        Ok((world, Ends { outside, inside, control, counters }))
     }
 
     /// Lets the command run. A thread of this process answers for name servers from now on.

@@ -30,7 +30,9 @@ impl Plane {
             self.copy(packet, copied);
         }
         while let Some(packet) = self.graph.poll_discarded() {
-            self.discarded += 1;
+            if let Some(from) = self.inventory.get(packet).and_then(|inside| inside.from) {
+                self.traffic[from as usize].removed += 1;
+            }
             self.log_dropped(packet);
             self.release(packet);
         }
@@ -41,11 +43,14 @@ impl Plane {
         match copied {
             Copied::Kept => self.inventory.pool.add_holder(packet),
             Copied::Sent => {
-                self.inventory.pool.add_holder(packet);
+                self.inventory.resend(packet);
+                if let Some(from) = self.inventory.get(packet).and_then(|inside| inside.from) {
+                    self.traffic[from as usize].resent += 1;
+                }
                 let at = self.graph.now();
                 self.log_seen(Seen::Arrived { at, packet });
             }
-            Copied::Released => self.release(packet),
+            Copied::Released => self.inventory.give_back(packet),
         }
     }
 

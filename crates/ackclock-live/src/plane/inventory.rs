@@ -16,6 +16,8 @@ pub(super) struct Inventory {
     present: [usize; 2],
     /// Packets inside of each user's connections.
     of_users: Vec<usize>,
+    /// Packets of each side on their way through the graph: kept copies do not count, and a packet that was resent counts again.
+    under_way: [u64; 2],
 }
 
 /// What is known of a packet inside.
@@ -40,6 +42,7 @@ impl Inventory {
             packets: Vec::new(),
             present: [0, 0],
             of_users: Vec::new(),
+            under_way: [0, 0],
         }
     }
 
@@ -71,11 +74,28 @@ impl Inventory {
         }
         if let Some(from) = inside.from {
             self.present[from as usize] += 1;
+            self.under_way[from as usize] += 1;
         }
     }
 
-    /// Gives back a packet, which is inside until all who hold it have done so.
+    /// A kept copy of a packet goes on its way.
+    pub(super) fn resend(&mut self, packet: PacketId) {
+        self.pool.add_holder(packet);
+        if let Some(from) = self.side(packet) {
+            self.under_way[from as usize] += 1;
+        }
+    }
+
+    /// A packet has left the graph, one way or another.
     pub(super) fn leave(&mut self, packet: PacketId) {
+        if let Some(from) = self.side(packet) {
+            self.under_way[from as usize] -= 1;
+        }
+        self.give_back(packet);
+    }
+
+    /// Gives back a packet or a copy of it. The packet is inside until all who hold it have done so.
+    pub(super) fn give_back(&mut self, packet: PacketId) {
         if self.pool.release(packet)
             && let Some(&Inside { flow, user, from, .. }) = self.get(packet)
         {
@@ -87,6 +107,16 @@ impl Inventory {
                 self.present[from as usize] -= 1;
             }
         }
+    }
+
+    /// Packets that came in at a side and are on their way through the graph.
+    pub(super) const fn under_way(&self, from: Side) -> u64 {
+        self.under_way[from as usize]
+    }
+
+    /// Where a packet that is inside came in.
+    fn side(&self, packet: PacketId) -> Option<Side> {
+        self.pool.bytes(packet).and(self.get(packet)?.from)
     }
 
     /// What is known of a packet.

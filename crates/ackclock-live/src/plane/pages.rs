@@ -7,7 +7,7 @@ use ackclock_link::{Direction, LinkView};
 use super::{Connection, Plane};
 use crate::FlowReport;
 use crate::account::{Account, Page, Rest, Summary};
-use crate::flow::{Ends, NO_FLOW};
+use crate::flow::NO_FLOW;
 
 /// Numbers of connections that are looked through for one [`Page`].
 const PAGE: usize = 64;
@@ -25,8 +25,7 @@ impl Plane {
         let known = self.connections.get(from..to).unwrap_or_default().iter().enumerate();
         let flows: Vec<_> = known
             .filter_map(|(index, connection)| {
-                let connection =
-                    connection.as_ref().filter(|connection| has_ports(&connection.tally.report().ends))?;
+                let connection = connection.as_ref().filter(|connection| connection.tally.has_row())?;
                 Some(self.report(FlowId((from + index) as u32), connection))
             })
             .collect();
@@ -51,6 +50,8 @@ impl Plane {
                 packets: self.graph.queue().statistics().delivered,
                 cpu_s: None,
             },
+            traffic: Direction::BOTH.map(|direction| self.traffic(direction)),
+            other: *self.other.report(),
             forgotten: self.forgotten,
         }
     }
@@ -63,14 +64,17 @@ impl Plane {
 
     /// Hands over what is known of a connection that has lost its number.
     pub(super) fn archive(&mut self, flow: FlowId, connection: &Connection) {
-        let report = self.report(flow, connection);
-        if !has_ports(&report.ends) {
+        if !connection.tally.has_row() {
             return;
         }
+        let report = self.report(flow, connection);
         match self.past_room.checked_sub(1) {
             // Whoever had the other end may have gone.
             Some(room) if self.past.send(report).is_ok() => self.past_room = room,
-            _ => self.forgotten.add(&report),
+            _ => {
+                self.forgotten.add(&report);
+                self.other.absorb(&report);
+            }
         }
     }
 
@@ -84,9 +88,4 @@ impl Plane {
         report.held = self.edge().held(flow);
         report
     }
-}
-
-/// Whether a connection has a row in results: one whose protocol has ports.
-pub(super) fn has_ports(ends: &Ends) -> bool {
-    ends.wired.port != 0
 }

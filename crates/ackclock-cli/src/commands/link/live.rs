@@ -16,11 +16,11 @@ use ackclock_link::Files;
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, LinkRequest};
-use ackclock_live::namespace::{Ends, Outside, Plan, Received, World};
+use ackclock_live::namespace::{DeviceCounters, Ends, Outside, Plan, Received, World};
 use ackclock_live::reach::Reach;
 use ackclock_live::{
-    Account, Crowd, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, TunPort,
-    metrics,
+    Account, Crowd, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, Traffic,
+    TunPort, metrics,
 };
 use ackclock_scenario::{DiskFiles, Inputs, Scenario, json_line};
 use serde_json::Value;
@@ -59,8 +59,8 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     say_reach(&world, args);
     let requests =
         Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
-    let Ends { outside, inside, control } = ends;
-    let link = Link::start(args, text, scenario, files, [outside, inside], captures)?;
+    let Ends { outside, inside, control, counters } = ends;
+    let link = Link::start(args, text, scenario, files, ([outside, inside], counters), captures)?;
     let _name = link.serve(control, metrics);
     world.go().map_err(|error| Failure::Run(format!("the command cannot be started: {error}")))?;
     let once = args.spelling.once.then(|| link.length()).flatten();
@@ -162,7 +162,7 @@ impl Link {
         text: &Text,
         scenario: &Scenario,
         files: Read,
-        tuns: [OwnedFd; 2],
+        (tuns, counters): ([OwnedFd; 2], [DeviceCounters; 2]),
         mut captures: Captures,
     ) -> Result<Self, Failure> {
         let edge = scenario.tables().edge.clone();
@@ -170,8 +170,9 @@ impl Link {
         let config = PlaneConfig { delay: scenario.tables().path.delay, seed, ..PlaneConfig::new(&edge) };
         let mut plane =
             Plane::new(&config, &files).map_err(|error| Failure::Input(format!("{}: {error}", text.name)))?;
-        let account =
+        let mut account =
             plane.account().ok_or_else(|| Failure::Run("the plane is somebody else's".to_owned()))?;
+        account.include_devices(counters);
         let mut outputs = Outputs::default();
         outputs.log(&mut plane, args, edge.radio(), &files)?;
         let [outside, inside] = Side::BOTH.map(|side| outputs.capture(side, &mut captures));
@@ -233,8 +234,10 @@ impl Link {
         let ended = match self.thread.join() {
             Ok(Ok(mut driver)) => {
                 driver.plane_mut().finish_logs();
-                say_lost(&driver);
-                results.ok_or_else(|| failed(&"it does not answer"))
+                results.ok_or_else(|| failed(&"it does not answer")).map(|(results, traffic)| {
+                    say_lost(&traffic, driver.plane().crowd());
+                    results
+                })
             }
             Ok(Err(error)) => Err(failed(&error)),
             Err(_) => Err(failed(&"its thread died")),
@@ -243,30 +246,27 @@ impl Link {
     }
 }
 
-/// Losses that are none of the link's, and that no result counts.
-fn say_lost(driver: &Driver<RealClock, Tap<TunPort>>) {
-    let (crowded, punctuality) = (driver.plane().overflowed(), driver.punctuality());
-    if let Some(Crowd { inside, waiting, held, kept }) = driver.plane().crowd() {
+/// Says what this machine lost, which the emulated link did not, and what nothing accounts for.
+fn say_lost(traffic: &[Traffic; 2], crowd: Option<Crowd>) {
+    let of = |at: usize, way: &str| {
+        let lost = &traffic[at].lost;
+        (lost.total() != Some(0)).then(|| match lost.total() {
+            Some(total) => format!("{total} packets {way} ({lost})"),
+            None => format!("packets {way}, of which the kernel gives no count"),
+        })
+    };
+    let lost: Vec<_> = [of(0, "to the command"), of(1, "from the command")].into_iter().flatten().collect();
+    if !lost.is_empty() {
+        output::remark(&format!("this machine, not the emulated link, lost {}", lost.join(" and ")));
+    }
+    if let Some(Crowd { inside, waiting, held, kept }) = crowd {
         output::remark(&format!(
-            "{crowded} packets found no room and are lost. At the first of them {inside} packets were inside: {waiting} \
-             waited in queues, {held} ACKs were held and {kept} copies kept by the regulator"
+            "when the first packet found no room {inside} packets were inside: {waiting} were queued, the regulator held {held} \
+             ACKs and kept copies of {kept}"
         ));
     }
-    let unbuilt = driver.plane().unbuilt();
-    if unbuilt > 0 {
-        output::remark(&format!(
-            "{unbuilt} packets that the regulator made could not be built, and are lost"
-        ));
-    }
-    let unread = punctuality.lost_at_entry;
-    if unread > 0 {
-        output::remark(&format!("{unread} packets could not be read from a device, and are lost"));
-    }
-    let refused = punctuality.lost_at_device;
-    if refused > 0 {
-        output::remark(&format!(
-            "{refused} packets were refused by the device that they left through, and are lost"
-        ));
+    for unaccounted in traffic.iter().map(Traffic::unaccounted).filter(|packets| *packets != 0) {
+        output::remark(&format!("{unaccounted} packets are unaccounted for: this is a fault of ackclock"));
     }
 }
 
@@ -290,7 +290,7 @@ impl Shared {
         match request {
             LinkRequest::Show => self
                 .results()
-                .map(|results| json_line(&results, &[]))
+                .map(|(results, _)| json_line(&results, &[]))
                 .ok_or_else(|| "the link has ended".to_owned()),
             LinkRequest::Set(pairs) => self.set(pairs).map(|()| String::new()),
         }
@@ -317,10 +317,13 @@ impl Shared {
         Ok(())
     }
 
-    fn results(&self) -> Option<RunResult> {
+    /// The results so far, and what became of the packets of each direction.
+    fn results(&self) -> Option<(RunResult, [Traffic; 2])> {
         let provenance = Provenance { inputs: self.files.digests(), ..self.scenario.provenance() };
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
-        account.results(|from| self.page(from), self.scenario.name(), self.seed, provenance)
+        let snapshot = account.snapshot(|from| self.page(from))?;
+        let results = account.results(&snapshot, self.scenario.name(), self.seed, provenance);
+        Some((results, snapshot.summary.traffic))
     }
 
     /// The link as it is or was a moment ago: however many ask, packets wait for few of them.

@@ -128,12 +128,12 @@ fn of_flows(page: &mut Page, flows: &[FlowReport], regulator: &str) {
     shown.truncate(FLOWS_SHOWN);
     let number = |flow: &FlowReport| ("flow", flow.id.to_string());
     let ends = |flow: &&FlowReport| {
-        let side = flow.sender();
+        let real = flow.real();
         let labels = vec![
             number(flow),
-            ("protocol", flow.ends.protocol_name()),
-            ("from", flow.ends.of_side(side).to_string()),
-            ("to", flow.ends.of_side(side.other()).to_string()),
+            ("protocol", real.protocol),
+            ("from", real.from.unwrap_or_default()),
+            ("to", real.to.unwrap_or_default()),
             ("regulator", regulator.to_owned()),
         ];
         (labels, Some(1.0))
