@@ -1,5 +1,6 @@
 //! A scenario file as the command line names it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use ackclock_core::name_of;
-use ackclock_scenario::{Axis, DiskFiles, RunError, Scenario, ScenarioError, dropped_from};
+use ackclock_scenario::{
+    Axis, DiskFiles, Files, Limit, RunError, Scenario, ScenarioError, dropped_from, said_of_begins,
+};
 
 use crate::failure::Failure;
 use crate::output;
@@ -99,6 +102,40 @@ pub(crate) fn say_dropped<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>)
     if let Some(remark) = dropped_from(scenarios) {
         output::remark(&remark);
     }
+}
+
+/// Says once that runs of these scenarios start anywhere in their recordings, where nobody asked for it.
+pub(crate) fn say_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
+    if let Some(remark) = said_of_begins(scenarios) {
+        output::remark(&remark);
+    }
+}
+
+/// Says what limits the results of these scenarios beside their links, for each key once; each scenario with its utilisation.
+pub(crate) fn say_limits<'a>(
+    scenarios: impl IntoIterator<Item = (&'a Scenario, Option<f64>)>,
+    files: &dyn Files,
+) -> Result<(), Failure> {
+    let (mut limits, mut all) = (BTreeMap::<_, (String, u32)>::new(), 0);
+    for (scenario, utilisation) in scenarios {
+        all += 1;
+        if let Some(Limit { key, message }) = scenario.limit(files, utilisation)? {
+            limits.entry(key).or_insert((message, 0)).1 += 1;
+        }
+    }
+    for (key, (message, many)) in limits {
+        let others =
+            if many > 1 { format!(" (and so with {many} of {all} combinations)") } else { String::new() };
+        output::remark(&format!("{key} limits the result: {message}{others}"));
+    }
+    Ok(())
+}
+
+/// Says what of a scenario's times and defaults may not be meant.
+pub(crate) fn say_doubts(scenario: &Scenario, files: &dyn Files) -> Result<(), Failure> {
+    let doubts = scenario.too_short(files)?.into_iter().chain(scenario.said_of_defaults());
+    doubts.for_each(|doubt| output::remark(&doubt));
+    Ok(())
 }
 
 /// Says that `command` runs no point of the `[sweep]` of the scenario, unless `replaced` has all of its keys.

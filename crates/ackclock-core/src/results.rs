@@ -269,13 +269,14 @@ fn jain_index(shares: &[f64]) -> Option<f64> {
 /// The queue and the link of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkResult {
-    /// Mean rate that the link could have carried in this run, always with something to send, bit/s. Where its rate changes
+    /// Mean rate that the link could have carried from the start of the first flow until the end of the last, always with something to
+    /// send, bit/s; of a cell in the whole run. Where its rate changes
     /// in time: the mean of the rates that it had, outages included. Where a rate is drawn for each packet: what was sent over
     /// the time that it took, for all the time without outages. Of a cell: what its scheduler would have given the users to whom flows came, had
     /// all of them always had something to send, or what it did carry, where that is more. Dedicated channels are
     /// summed. Null where a rate is drawn for each packet and none was sent.
     pub capacity_bps: Option<f64>,
-    /// Bits delivered over it, headers and repetitions included, as a share of the capacity.
+    /// Bits delivered over it, headers and repetitions included, as a share of what it could have carried in the same time.
     pub utilisation: Option<f64>,
     /// Packets lost in the queue or on the radio.
     pub drops: u64,

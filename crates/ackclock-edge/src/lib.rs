@@ -6,6 +6,7 @@
 
 mod ack_rate_control;
 mod ack_regulator;
+mod chance;
 mod config;
 mod copies;
 mod edge;

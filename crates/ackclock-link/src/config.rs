@@ -147,6 +147,11 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
     /// another's can take the place of its own. Of any other link a step of `[[edge.at]]` is refused when it is read.
     fn has_medium(&self) -> bool;
 
+    /// Whether anything of it is drawn from the seed, so that runs differ. What a recording itself says of losses does not count.
+    fn draws(&self) -> bool {
+        true
+    }
+
     /// Tells a cell who its users are.
     ///
     /// # Errors

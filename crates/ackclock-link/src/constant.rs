@@ -82,6 +82,10 @@ impl LinkConfig for ConstantConfig {
     fn has_medium(&self) -> bool {
         true
     }
+
+    fn draws(&self) -> bool {
+        !self.loss.is_none()
+    }
 }
 
 /// A fixed rate and a fixed delay.

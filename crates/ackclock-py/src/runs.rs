@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ackclock_core::Span;
 use ackclock_scenario::{
     BatchEvent, DiskFiles, Job, Outcome, Point, Progress, RunError, RunOptions, Scenario, ScenarioError,
-    Tables, catalogue, dropped_from, in_parallel, jobs, json_line, threads_of_each,
+    Tables, catalogue, dropped_from, in_parallel, jobs, json_line, said_of_begins, threads_of_each,
 };
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
@@ -43,6 +43,7 @@ pub(crate) fn run(
 ) -> PyResult<Vec<RunOutcome>> {
     let scenario = Scenario::load(name, scenario, &set).map_err(wrong)?;
     warn(py, 1, dropped_from([&scenario]))?;
+    warn(py, 1, said_of_begins([&scenario]))?;
     warn(py, 1, unswept(&scenario))?;
     let points = [Point { labels: Vec::new(), scenario }];
     let batch = Batch { files: &files(base_dir), interval: series_interval, progress: None, threads: None };
@@ -76,6 +77,7 @@ pub(crate) fn sweep(
     if first == 0 {
         // The parts of a sweep on a cluster would say the same.
         warn(py, 2, dropped_from(points.iter().map(|point| &point.scenario)))?;
+        warn(py, 2, said_of_begins(points.iter().map(|point| &point.scenario)))?;
     }
     let jobs: Vec<Job<'_>> = jobs(&points).into_iter().skip(first).step_by(step).collect();
     let batch = Batch { files: &files(base_dir), interval: None, progress, threads };

@@ -4,16 +4,19 @@
 //! builds the graph, lets time pass and reads the counters. Beside results a run can give a [`Series`] and a capture.
 
 pub mod acks;
+mod active;
 mod axes;
 mod batch;
 mod capture;
 mod catalogue;
+mod chance;
 mod disk;
 mod error;
 mod hint;
 mod inputs;
 mod island;
 mod kind;
+mod limits;
 mod link_share;
 mod measure;
 mod memory;
@@ -37,10 +40,12 @@ pub use ackclock_link::{Files, NoFiles};
 pub use axes::{Axis, Point};
 pub use batch::{BatchEvent, Job, in_parallel, jobs, json_line, threads_of_each};
 pub use catalogue::{Component, Kind, catalogue, catalogue_json, component_json};
+pub use chance::said_of_begins;
 pub use disk::{DiskFiles, Reading};
 pub use error::{RunError, ScenarioError};
 pub use inputs::Inputs;
 pub use kind::{Dropped, dropped_from};
+pub use limits::Limit;
 pub use measure::Measure;
 pub use progress::{Progress, Stage};
 pub use run::{Outcome, RunOptions, run};

@@ -19,6 +19,32 @@ pub(crate) struct Mark {
     bits: Option<f64>,
 }
 
+impl Mark {
+    /// The start of the run.
+    pub(crate) const START: Self = Self { at: Time::ZERO, bits: Some(0.0) };
+
+    /// What the link of a direction could have carried by `now`.
+    pub(crate) fn of(link: Telling, now: Time, direction: Direction, boxes: &mut Boxes<'_>) -> Self {
+        let seconds = now.since(Time::ZERO).as_secs_f64();
+        match (link, now) {
+            (Telling::AtTheEnd, _) => Self { at: now, bits: None },
+            (Telling::Always, Time::ZERO) => Self::START,
+            (Telling::Always, _) => {
+                let bits = boxes.queue().capacity_bps(now, direction).map(|bps| bps * seconds);
+                Self { at: now, bits }
+            }
+        }
+    }
+
+    pub(crate) const fn at(&self) -> Time {
+        self.at
+    }
+
+    pub(crate) const fn bits(&self) -> Option<f64> {
+        self.bits
+    }
+}
+
 /// What the link could have carried while transfers were under way, and what it carried of them: a sum over transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LinkShare {
@@ -89,13 +115,7 @@ impl Shares {
             Towards::Mobile => Direction::Down,
             Towards::Server => Direction::Up,
         };
-        let seconds = now.since(Time::ZERO).as_secs_f64();
-        let bits = match (self.link, now) {
-            (Telling::AtTheEnd, _) => None,
-            (Telling::Always, Time::ZERO) => Some(0.0),
-            (Telling::Always, _) => boxes.queue().capacity_bps(now, direction).map(|bps| bps * seconds),
-        };
-        Mark { at: now, bits }
+        Mark::of(self.link, now, direction, boxes)
     }
 
     /// A file begins at `start`; [`reached`](Self::reached) is to be told of its end.

@@ -24,6 +24,7 @@ pub struct Scenario {
     merged: Tree,
     tables: Tables,
     dropped: Vec<Dropped>,
+    begins_anywhere: bool,
 }
 
 /// What was written, which all points of a sweep share.
@@ -146,6 +147,11 @@ impl Scenario {
         &self.dropped
     }
 
+    /// Whether runs start anywhere in a recording because nothing else is drawn, though the scenario does not say so.
+    pub fn begins_anywhere(&self) -> bool {
+        self.begins_anywhere
+    }
+
     /// What file and overrides say, without what presets and defaults fill in: a scenario that means the same.
     pub fn said(&self) -> Value {
         self.merged.said().map_or_else(|| Value::Object(Map::new()), |tree| tree.value())
@@ -192,9 +198,10 @@ impl Scenario {
         let at = |error: &ConfigError| ScenarioError::at(&source.name, &merged, error);
         let tables: Tables = serde_path_to_error::deserialize(merged.value())
             .map_err(|error| at(&ConfigError::new(path_of(&error), error.inner())))?;
-        let tables = tables.filled();
+        let mut tables = tables.filled();
+        let begins_anywhere = tables.begin_anywhere();
         tables.check().map_err(|error| at(&error))?;
-        let scenario = Self { source, overrides, merged, tables, dropped };
+        let scenario = Self { source, overrides, merged, tables, dropped, begins_anywhere };
         scenario.axes()?;
         Ok(scenario)
     }

@@ -13,6 +13,7 @@ use ackclock_link::Direction;
 use ackclock_tcp::{Sender, SenderStats};
 
 use crate::Scenario;
+use crate::active::Could;
 use crate::island::{Boxes, Builder, Executor, Group};
 use crate::plan::FlowPlan;
 use crate::probe::Measured;
@@ -28,8 +29,8 @@ pub(crate) struct Tally {
     flows: Vec<FlowResult>,
     users: BTreeMap<u32, Counts>,
     transfers: Transfers,
-    /// By direction.
-    links: [LinkCounts; 2],
+    /// By direction, with the time over which it counts.
+    links: [(LinkCounts, Over); 2],
     delivered: u64,
     events: u64,
 }
@@ -84,7 +85,11 @@ impl Tally {
                 }
             }
             for (direction, sum) in Direction::BOTH.into_iter().zip(&mut self.links) {
-                *sum += &link_counts(&mut boxes, Time::ZERO + self.duration, direction);
+                let end = Time::ZERO + self.duration;
+                let mut counts = link_counts(&mut boxes, end, direction);
+                let active = traffic.active().could(end, direction, &mut boxes);
+                sum.1.add(&mut counts, active, self.duration);
+                sum.0 += &counts;
             }
         }
         self.events += executor.events();
@@ -93,7 +98,7 @@ impl Tally {
     /// The results of everything that was read.
     pub(crate) fn result(self, scenario: &Scenario, run: u32) -> RunResult {
         let seconds = self.duration.as_secs_f64();
-        let [down, up] = &self.links;
+        let [bottleneck, uplink] = self.links.map(|(counts, over)| counts.result(over.seconds()));
         let users: Vec<_> = self.users.iter().map(|(&id, counts)| user(id, counts, seconds)).collect();
         RunResult {
             scenario: scenario.name().to_owned(),
@@ -104,8 +109,8 @@ impl Tally {
             flows: self.flows,
             users,
             transfers: self.transfers.rows(&scenario.tables().measure),
-            bottleneck: down.result(seconds),
-            uplink: up.result(seconds),
+            bottleneck,
+            uplink,
             engine: EngineResult { events: self.events, packets: self.delivered, cpu_s: None },
             provenance: scenario.provenance(),
         }
@@ -148,6 +153,40 @@ impl Tally {
             relay: relay(group, boxes, id).map(Box::new),
             real: None,
         })
+    }
+}
+
+/// How long islands had flows, and what they could have carried in that time.
+#[derive(Clone, Copy, Default)]
+struct Over {
+    shortest_and_longest: Option<(Span, Span)>,
+    bits: f64,
+    bps: f64,
+}
+
+impl Over {
+    /// Adds an island. Its counts get the capacity of the time in which it had flows.
+    fn add(&mut self, counts: &mut LinkCounts, active: Option<Could>, duration: Span) {
+        let Could { bits, time } = active.unwrap_or_else(|| Could {
+            bits: counts.capacity_bps.unwrap_or(0.0) * duration.as_secs_f64(),
+            time: duration,
+        });
+        if active.is_some() {
+            counts.capacity_bps = counts.capacity_bps.map(|_| bits / time.as_secs_f64());
+        }
+        let (shortest, longest) = self.shortest_and_longest.unwrap_or((time, time));
+        self.shortest_and_longest = Some((shortest.min(time), longest.max(time)));
+        self.bits += bits;
+        self.bps += counts.capacity_bps.unwrap_or(0.0);
+    }
+
+    /// The time over which the rates of all islands carry what they could have carried.
+    fn seconds(&self) -> f64 {
+        match self.shortest_and_longest {
+            Some((shortest, longest)) if shortest < longest => self.bits / self.bps,
+            Some((same, _)) => same.as_secs_f64(),
+            None => 0.0,
+        }
     }
 }
 

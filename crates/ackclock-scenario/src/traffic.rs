@@ -14,6 +14,7 @@ use ackclock_core::{FlowId, Seq, Span, Time, Wakes};
 use ackclock_tcp::sender::SenderState;
 use ackclock_tcp::{Client, EndpointEvent, Receiver, Request, Sender, Supply, Then};
 
+use crate::active::Active;
 use crate::island::{Boxes, Group};
 use crate::link_share::{LinkShare, Mark, Shares, Telling};
 use crate::plan::FlowPlan;
@@ -38,6 +39,7 @@ pub(crate) struct Traffic {
     past: BTreeMap<u32, Counts>,
     /// Where it is measured what transfers get of the link: those on connections that last.
     shares: Option<Shares>,
+    active: Active,
 }
 
 /// A client and what it is connected by.
@@ -134,8 +136,13 @@ impl Counts {
 
 impl Traffic {
     /// No clients yet, beside so many flows with a connection for the whole run.
-    pub(crate) fn numbered_from(flows: usize) -> Self {
-        Self { first: flows as u32, ..Self::default() }
+    pub(crate) fn numbered_from(flows: usize, active: Active) -> Self {
+        Self { first: flows as u32, active, ..Self::default() }
+    }
+
+    /// When there are flows.
+    pub(crate) fn active(&self) -> &Active {
+        &self.active
     }
 
     /// Adds the client of a plan; `name` chooses the loss streams of its packets.
@@ -164,15 +171,22 @@ impl Traffic {
         self.shares.as_mut()
     }
 
-    /// Whether there is nothing to do.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.clients.is_empty() && self.shares.as_ref().is_none_or(Shares::is_empty)
+    /// Whether it is to be told when files that last have arrived.
+    pub(crate) fn awaits_ends(&self) -> bool {
+        self.shares.is_some() || self.active.awaits_ends()
     }
 
-    /// When a client makes its next request, or a file begins of which is measured what it gets; [`Time::NEVER`] where there is
-    /// none.
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+            && self.shares.as_ref().is_none_or(Shares::is_empty)
+            && self.active.is_settled()
+    }
+
+    /// When a client makes its next request, the first flow starts, or a file begins of which is measured what it gets;
+    /// [`Time::NEVER`] where none does.
     pub(crate) fn due(&self) -> Time {
-        let request = self.wakes.first().map_or(Time::NEVER, |(due, _)| due);
+        let request = self.wakes.first().map_or(Time::NEVER, |(due, _)| due).min(self.active.due());
         self.shares.as_ref().map_or(request, |shares| request.min(shares.due()))
     }
 
@@ -180,6 +194,7 @@ impl Traffic {
     /// whether there were any.
     pub(crate) fn serve(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let mut served = self.shares.as_mut().is_some_and(|shares| shares.begin(now, boxes));
+        served |= self.active.begin(now, boxes);
         while let Some(event) = boxes.clients.poll_event().or_else(|| boxes.servers.poll_event()) {
             served = true;
             match event {
@@ -320,6 +335,7 @@ impl Traffic {
     fn answered(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let Some(slot) = self.slot(flow) else {
             self.shares.iter_mut().for_each(|shares| shares.reached(now, flow, boxes));
+            self.active.finished(now, boxes);
             return;
         };
         let Some(connection) = slot else { return };

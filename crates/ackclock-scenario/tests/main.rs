@@ -24,6 +24,7 @@ mod progress;
 mod provenance;
 mod random;
 mod relay;
+mod replication;
 mod rnf;
 mod shipped;
 mod snoop;

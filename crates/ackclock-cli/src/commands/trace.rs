@@ -99,8 +99,35 @@ fn convert(args: &ConvertArgs) -> Result<(), Failure> {
         Form::Csv => recording.to_csv(args.bin),
     };
     let text = text.map_err(|error| Failure::Input(format!("{}: {error}", args.file.display())))?;
+    if args.to == Form::Mahimahi {
+        say_lost(&args.file.display().to_string(), &recording, &text);
+    }
     args.out.as_ref().map_or_else(|| output::print(&text), |path| write(path, &text))
 }
+
+/// Says what of a recording its `text` in mahimahi's form does not hold.
+fn say_lost(name: &str, recording: &Recording, text: &str) {
+    let impairments = recording.impairments();
+    if !impairments.is_empty() {
+        output::remark(&format!(
+            "{name}: mahimahi files hold no {}: it is left out",
+            impairments.join(" and no ")
+        ));
+    }
+    let [before, after] =
+        [Some(recording.mean_rate()), Recording::parse(text.as_bytes()).ok().map(|new| new.mean_rate())]
+            .map(|rate| rate.map_or(0.0, |rate| rate.as_bps() as f64));
+    if (after / before - 1.0).abs() > SMALL {
+        output::remark(&format!(
+            "{name}: its mean rate is {} kbit/s and becomes {}: mahimahi files hold whole chances to send 1500 bytes",
+            number(before / 1e3),
+            number(after / 1e3)
+        ));
+    }
+}
+
+/// A change of the mean rate that is not told.
+const SMALL: f64 = 0.001;
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let mut file = WholeFile::create(path, Folders::Existing)?;

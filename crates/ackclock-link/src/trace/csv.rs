@@ -2,8 +2,8 @@
 //!
 //! `time_UNIT,rate_UNIT[,delay_UNIT][,loss]` in any order, with units of time s, ms, us and of rate bps, kbps, Mbps, as in
 //! `time_s,rate_kbps,delay_ms`. A row holds until the next; the last holds as long as the one before it, unless its rate
-//! is left empty: then it only says when the recording ends. Times count from the first row, so seconds since 1970 are times
-//! too. Lines that begin with `#` are comments.
+//! is left empty: then it only says when the recording ends. Any other field that is empty is refused. Times count from the
+//! first row, so seconds since 1970 are times too. Lines that begin with `#` are comments.
 
 use ackclock_core::units::{rate_unit, time_unit};
 use ackclock_core::{Rate, Span};
@@ -22,6 +22,18 @@ enum Column {
     Rate(f64),
     Delay(f64),
     Loss,
+}
+
+impl Column {
+    /// What error messages call it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Time(_) => "time",
+            Self::Rate(_) => "rate",
+            Self::Delay(_) => "delay",
+            Self::Loss => "loss",
+        }
+    }
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
@@ -108,10 +120,21 @@ fn parse_row(line: &str, columns: &[Column]) -> Result<Row, String> {
         return Err(format!("{} fields; the header names {} columns", fields.len(), columns.len()));
     }
     let mut row = Row { time: 0.0, rate: None, delay: 0.0, loss: 0.0 };
+    // Only the row that marks the end leaves fields empty.
+    let is_end = fields
+        .iter()
+        .zip(columns)
+        .all(|(field, column)| !matches!(column, Column::Rate(_)) || field.is_empty());
     for (field, column) in fields.into_iter().zip(columns) {
-        // Only the row that marks the end leaves fields empty; it is checked for its rate.
-        if field.is_empty() && !matches!(column, Column::Time(_)) {
-            continue;
+        match (field.is_empty(), column) {
+            (false, _) | (true, Column::Time(_)) => {}
+            (true, _) if is_end => continue,
+            (true, column) => {
+                let name = column.name();
+                return Err(format!(
+                    "no {name} is given: write the {name} of every row, 0 where there is none"
+                ));
+            }
         }
         match *column {
             Column::Time(unit) => row.time = number(field, MOST_SECONDS / unit)? * unit,
@@ -228,6 +251,8 @@ mod tests {
             ("time_s,rate_kbps\n1,1\n0.5,1\n", "line 3: 0.5 after 1"),
             ("time_s,rate_kbps\n0,1\n1,\n2,3\n", "line 4: a row follows"),
             ("time_s,rate_kbps\n0,0\n1,0\n", "every rate is zero"),
+            ("time_s,rate_kbps,delay_ms\n0,1,20\n1,1,\n2,1,20\n", "line 3: no delay is given"),
+            ("time_s,rate_kbps,loss\n0,1,\n1,,\n", "line 2: no loss is given"),
             ("time_s,rate_kbps,loss\n0,1,2\n", "`2` is not a number from 0 to 1"),
             ("time_s,rate_kbps\n0,1\n1700000000,1\n", "it lasts 1700000000 s; a recording lasts at most"),
             ("time_s,rate_kbps\n1700000000000,1\n", "is not a number from 0 to 10000000000"),

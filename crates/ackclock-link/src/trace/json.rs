@@ -14,13 +14,13 @@ use crate::Loss;
 struct Entry {
     duration_ms: f64,
     bandwidth_kbps: f64,
-    #[serde(default)]
-    latency_ms: f64,
+    latency_ms: Option<f64>,
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
     let entries: Vec<Entry> = serde_json::from_slice(bytes)
         .map_err(|error| TraceError { line: Some(error.line()), message: error.to_string() })?;
+    let measured = entries.iter().any(|entry| entry.latency_ms.is_some());
     let (mut rows, mut begins) = (Vec::with_capacity(entries.len()), Span::ZERO);
     for (index, entry) in entries.iter().enumerate() {
         let check = |name: &str, value: f64, most: f64| {
@@ -30,7 +30,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Samples, TraceError> {
             Err(TraceError::whole(format!("entry {}: {name} {value} is not from 0 to {most}", index + 1)))
         };
         let rate = check("bandwidth_kbps", entry.bandwidth_kbps, 1e12)?;
-        let delay = check("latency_ms", entry.latency_ms, 1e9)?;
+        let latency = entry.latency_ms.or((!measured).then_some(0.0)).ok_or_else(|| {
+            TraceError::whole(format!("entry {}: no latency_ms, which other entries have", index + 1))
+        })?;
+        let delay = check("latency_ms", latency, 1e9)?;
         let lasts = check("duration_ms", entry.duration_ms, 1e12)?;
         if lasts == 0.0 {
             continue;
@@ -68,6 +71,10 @@ mod tests {
             ("[{\"duration_ms\": 1}]", "bandwidth_kbps"),
             ("[\n{\"duration_ms\": 1, \"bandwidth_kbps\": -1}]", "entry 1: bandwidth_kbps -1"),
             ("[{\"duration_ms\": 1, \"bandwidth_kbps\": 1, \"colour\": 3}]", "unknown field `colour`"),
+            (
+                "[{\"duration_ms\": 1, \"bandwidth_kbps\": 1, \"latency_ms\": 9}, {\"duration_ms\": 1, \"bandwidth_kbps\": 1}]",
+                "entry 2: no latency_ms",
+            ),
             ("[{\"duration_ms\": 1, \"bandwidth_kbps\": 0}]", "every rate is zero"),
         ] {
             let error = parse(text.as_bytes()).unwrap_err().to_string();

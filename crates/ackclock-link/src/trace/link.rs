@@ -4,7 +4,7 @@
 //! mm-link of mahimahi (its semantics: `opportunities.rs`); `links.md` section 5.
 //!
 //! ## What it does
-//! Plays a recording again and again from the start of the run. At the opportunities of a mahimahi file packets leave; at
+//! Plays a recording again and again, from `begin` at the start of the run. At the opportunities of a mahimahi file packets leave; at
 //! the rates of a table they are transmitted, and one that is in transmission when the rate changes finishes its
 //! remaining bits at the new rate.
 //!
@@ -21,6 +21,7 @@ use ackclock_core::{Config, ConfigError, Law, Rate, Segment, Span, Stream, Time}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::begin::{Begin, Later};
 use super::opportunities::{OpportunityMedium, Tariff};
 use super::samples::Playhead;
 use super::{Recording, TraceError};
@@ -37,6 +38,10 @@ use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, N
 pub struct TraceConfig {
     /// The recording.
     pub file: String,
+    /// Where in the recording a run starts: a time, a law of times, or "anywhere"; it wraps at the end. Left out it is "0s"; where a
+    /// scenario has several runs and draws nothing else in its links and flows, it is "anywhere".
+    #[serde(skip_serializing_if = "Begin::is_start")]
+    pub begin: Begin,
     /// How bytes are counted at the opportunities of a mahimahi file.
     pub accounting: Accounting,
     /// Law of the propagation delay, one way, beside the delay that the recording itself may give.
@@ -70,6 +75,7 @@ impl Default for TraceConfig {
     fn default() -> Self {
         Self {
             file: String::new(),
+            begin: Begin::default(),
             accounting: Accounting::Mahimahi,
             delay: Law::from(Span::ZERO),
             loss: Errors::NONE,
@@ -119,19 +125,33 @@ impl TraceConfig {
     /// The medium, which may lose what it carries.
     fn transmitter(&self, context: MediumContext<'_>) -> Result<AnyMedium, ConfigError> {
         let recording = self.recording(context.files)?;
+        let offset = self.begin.offset(recording.length(), context.streams);
         let stream = |what: &str| context.streams.stream(&format!("{}/{what}", context.name));
         let delays = Delays::new(self.delay.clone(), stream("delay"));
         match recording {
             Recording::Opportunities(opportunities) => {
                 let medium = OpportunityMedium::new(opportunities, self.accounting.tariff(), delays);
-                with_errors(medium, &self.loss, context)
+                self.begun(medium, offset, context)
             }
             Recording::Samples(samples) => {
                 let losses = stream("recorded-loss");
                 let work = samples.work();
                 let medium = SampleMedium { playhead: Playhead::new(samples), work, delays, losses };
-                with_errors(medium, &self.loss, context)
+                self.begun(medium, offset, context)
             }
+        }
+    }
+
+    /// `medium` from `offset` of its recording on, with the losses of the table.
+    fn begun(
+        &self,
+        medium: impl Medium + 'static,
+        offset: Span,
+        context: MediumContext<'_>,
+    ) -> Result<AnyMedium, ConfigError> {
+        match offset {
+            Span::ZERO => with_errors(medium, &self.loss, context),
+            offset => with_errors(Later { inner: medium, offset }, &self.loss, context),
         }
     }
 }
@@ -152,6 +172,10 @@ impl LinkConfig for TraceConfig {
 
     fn has_medium(&self) -> bool {
         true
+    }
+
+    fn draws(&self) -> bool {
+        self.begin.is_drawn() || self.delay.constant().is_none() || !self.loss.is_none()
     }
 }
 

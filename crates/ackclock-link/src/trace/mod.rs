@@ -19,6 +19,7 @@
 //! ## Validation
 //! Statistics of public recordings as their providers give them; conversion there and back (unit tests, `tests/trace.rs`).
 
+mod begin;
 mod csv;
 mod json;
 mod link;
@@ -29,6 +30,9 @@ mod statistics;
 
 use ackclock_core::{Rate, Span, Time};
 
+use crate::Loss;
+
+pub use begin::Begin;
 pub use link::{Accounting, TraceConfig};
 pub use mahimahi::Opportunities;
 pub use samples::{Sample, Samples};
@@ -99,8 +103,9 @@ impl Recording {
         }
     }
 
-    /// Its text in mahimahi's form. A table of rates gives an opportunity whenever it has carried another 1500 bytes,
-    /// rounded up to the next millisecond, and one at its end, because such files last until their last opportunity.
+    /// Its text in mahimahi's form. A table of rates gives an opportunity whenever it has carried another 1500 bytes, rounded up to
+    /// the next millisecond. The last one is at its end, because such files last until their last opportunity. Delays and losses are
+    /// not part of the form: [`impairments`](Self::impairments) says whether there are any.
     ///
     /// # Errors
     /// Where a table of rates carries or lasts more than the form can hold, or the text would be too long to be read again.
@@ -119,6 +124,23 @@ impl Recording {
         match self {
             Self::Opportunities(opportunities) => readable(csv::print(&opportunities.samples(bin)?)),
             Self::Samples(samples) => readable(csv::print(samples)),
+        }
+    }
+
+    /// What it says beside rates: "delay", "loss".
+    pub fn impairments(&self) -> Vec<&'static str> {
+        let Self::Samples(samples) = self else { return Vec::new() };
+        let any = |is: fn(&Sample) -> bool| samples.rows().iter().any(is);
+        let said =
+            [("delay", any(|row| row.delay != Span::ZERO)), ("loss", any(|row| row.loss != Loss::NONE))];
+        said.into_iter().filter_map(|(name, is_said)| is_said.then_some(name)).collect()
+    }
+
+    /// How long it lasts until it begins again.
+    pub fn length(&self) -> Span {
+        match self {
+            Self::Opportunities(opportunities) => opportunities.length(),
+            Self::Samples(samples) => samples.length(),
         }
     }
 

@@ -91,11 +91,14 @@ impl Samples {
         self.rows.partition_point(|row| row.begins <= offset) - 1
     }
 
-    /// An opportunity whenever another 1500 bytes have been carried, at the next whole millisecond, and one at the end.
+    /// The nearest whole number of opportunities: one whenever another 1500 bytes have been carried, at the next whole millisecond,
+    /// and the last of them at the end, which says how long the recording lasts.
     pub(super) fn opportunities(&self) -> Result<Opportunities, TraceError> {
         const MOST: u128 = 100_000_000;
         let each = u128::from(Opportunities::BYTES * NANOBITS_PER_BYTE);
-        if self.work() / each > MOST {
+        // A half is left out: an opportunity too many would be one that the link did not have.
+        let count = ((self.work() + each / 2 - 1) / each).max(1);
+        if count > MOST {
             return Err(TraceError::whole(format!("it carries more than {MOST} opportunities")));
         }
         let too_long = |_| TraceError::whole("it lasts for longer than 2^32 ms");
@@ -103,17 +106,14 @@ impl Samples {
         for (index, row) in self.rows.iter().enumerate() {
             let (rate, lasts) = (u128::from(row.rate.as_bps()), self.end(index).saturating_sub(row.begins));
             let until = carried + rate * u128::from(lasts.as_nanos());
-            for number in carried / each + 1..=until / each {
+            for number in carried / each + 1..=(until / each).min(count - 1) {
                 let after = (number * each - carried).div_ceil(rate);
                 let instant = (u128::from(row.begins.as_nanos()) + after).div_ceil(1_000_000);
                 millis.push(u32::try_from(instant).map_err(too_long)?);
             }
             carried = until;
         }
-        let end = u32::try_from(self.length.as_nanos().div_ceil(1_000_000)).map_err(too_long)?;
-        if millis.last() != Some(&end) {
-            millis.push(end);
-        }
+        millis.push(u32::try_from(self.length.as_nanos().div_ceil(1_000_000)).map_err(too_long)?);
         Opportunities::new(millis)
     }
 }
@@ -171,10 +171,21 @@ mod tests {
     #[test]
     fn opportunities_come_when_1500_bytes_are_carried() {
         // 12000 bit at 1200 kbit/s take 10 ms: 10, 20, and 5 ms of the third; then 100 ms of outage; its other half at
-        // 600 kbit/s takes 10 ms: 135; the next 20 ms: 155; and one at the end.
+        // 600 kbit/s takes 10 ms: 135; the next 20 ms: 155. With a quarter more it is four in 160 ms, the last at the end.
         let opportunities = samples(&[(0, 1200), (25, 0), (125, 600)], 160).opportunities().unwrap();
-        assert_eq!(opportunities.millis(), [10, 20, 135, 155, 160]);
+        assert_eq!(opportunities.millis(), [10, 20, 135, 160]);
         assert!(samples(&[(0, 1_000_000_000_000)], 3_600_000).opportunities().is_err());
+    }
+
+    #[test]
+    fn a_conversion_keeps_the_mean_rate_to_half_an_opportunity() {
+        for (kbps, length_ms, count) in
+            [(1200, 100, 10), (1200, 104, 10), (1200, 106, 11), (3, 10_000, 2), (1, 1000, 1)]
+        {
+            let opportunities = samples(&[(0, kbps)], length_ms).opportunities().unwrap();
+            assert_eq!(opportunities.millis().len(), count, "{kbps} kbit/s for {length_ms} ms");
+            assert_eq!(opportunities.length(), Span::from_millis(length_ms));
+        }
     }
 
     #[test]

@@ -14,7 +14,8 @@ use ackclock_tcp::{
 };
 
 use super::{AnyNode, End, Island, Places};
-use crate::link_share::{Shares, Telling};
+use crate::active::Active;
+use crate::link_share::Telling;
 use crate::plan::FlowPlan;
 use crate::tables::{FlowGroup, PathTable, RelayTable};
 use crate::traffic::Traffic;
@@ -95,7 +96,7 @@ impl<'a> Builder<'a> {
         let mut relay = self.relay()?;
         let (mut edge, mut behind) = self.edges(streams).map_err(|error| error.under("edge"))?;
         let (mut servers, mut clients) = (Host::new(), Host::new());
-        let mut traffic = self.traffic(flows.len())?;
+        let mut traffic = self.traffic(flows)?;
         for (number, flow) in flows.iter().enumerate() {
             let (id, group) = (FlowId(number as u32), &self.groups[flow.group]);
             let (name, start) = (flow.name(), flow.start);
@@ -112,7 +113,7 @@ impl<'a> Builder<'a> {
                     if group.table.towards == Towards::Server {
                         edge.leave_upload_alone(id);
                     }
-                    group.begin([&mut servers, &mut clients], id, flow.start, supply, traffic.shares_mut());
+                    group.begin([&mut servers, &mut clients], id, flow.start, supply, &mut traffic);
                 }
                 Course::Client(client) => traffic.add(client, Arc::clone(group), flow, name),
             }
@@ -126,12 +127,15 @@ impl<'a> Builder<'a> {
         Ok(island)
     }
 
-    /// Traffic without clients whose connections are numbered from `first`; it measures what the results are asked to tell.
-    fn traffic(&self, first: usize) -> Result<Traffic, ConfigError> {
-        let mut traffic = Traffic::numbered_from(first);
+    /// Traffic of `flows` without its clients; it measures what the results are asked to tell.
+    fn traffic(&self, flows: &[FlowPlan]) -> Result<Traffic, ConfigError> {
+        let cell = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
+        let link = if cell.is_some() { Telling::AtTheEnd } else { Telling::Always };
+        let start = flows.iter().map(|flow| flow.start).min().unwrap_or(Time::ZERO);
+        let files = flows.iter().all(|flow| self.groups[flow.group].is_file()).then_some(flows.len());
+        let mut traffic = Traffic::numbered_from(flows.len(), Active::new(link, start, files));
         if self.tables.measure.contains(&Measure::Utilisation) {
-            let cell = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
-            traffic.measure_shares(if cell.is_some() { Telling::AtTheEnd } else { Telling::Always });
+            traffic.measure_shares(link);
         }
         Ok(traffic)
     }
@@ -268,15 +272,20 @@ impl Group {
         (sender, receiver_of(self.receiver, id, first))
     }
 
+    /// Whether each flow is one file.
+    fn is_file(&self) -> bool {
+        self.lasts && !self.workload.is_endless()
+    }
+
     /// Adds both ends of a connection that has `supply` to send to the servers and the clients. Of a file they tell when it is there
-    /// where `shares` are measured.
+    /// where `traffic` asks.
     fn begin(
         &self,
         [servers, clients]: [&mut Host; 2],
         id: FlowId,
         start: Time,
         supply: Supply,
-        shares: Option<&mut Shares>,
+        traffic: &mut Traffic,
     ) {
         let (mut sender, receiver) = self.connection(id, start, FIRST);
         sender.supply(supply);
@@ -291,11 +300,11 @@ impl Group {
                 servers
             }
         };
-        match (shares, supply) {
-            (Some(shares), Supply::Bytes(bytes)) => {
+        match supply {
+            Supply::Bytes(bytes) if traffic.awaits_ends() => {
                 receiving.watch_receiver(id, start, receiver);
                 receiving.mark(id, bytes);
-                shares.add(start, id, towards);
+                traffic.shares_mut().into_iter().for_each(|shares| shares.add(start, id, towards));
             }
             _ => receiving.add_receiver(id, start, receiver),
         }

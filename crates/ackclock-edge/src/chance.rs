@@ -1,0 +1,47 @@
+//! What of a channel differs between runs.
+
+use ackclock_core::{ConfigError, name_of};
+use ackclock_link::trace::Begin;
+use ackclock_link::{LINKS, Loss};
+
+use crate::EdgeConfig;
+
+impl EdgeConfig {
+    /// Whether anything of the channel is drawn from the seed. Coin tosses of a queue discipline do not count: they are no
+    /// property of the channel.
+    ///
+    /// # Errors
+    /// Where a link or the bearer is wrong.
+    pub fn draws(&self) -> Result<bool, ConfigError> {
+        let radio = self.radio();
+        let reports = self.report.as_ref();
+        if reports.is_some_and(|report| report.delay.constant().is_none() || report.loss != Loss::NONE) {
+            return Ok(true);
+        }
+        if !radio.bearer()?.uses_links() {
+            return Ok(true);
+        }
+        let up = LINKS.resolve(&radio.up).map_err(|error| error.under("up"))?;
+        Ok(radio.downlink()?.draws() || up.draws())
+    }
+
+    /// Lets each recording whose table does not say where runs start start anywhere; whether there is one.
+    pub fn begin_anywhere(&mut self) -> bool {
+        let radio = self.radio_mut();
+        let mut any = false;
+        for table in [&mut radio.down, &mut radio.up] {
+            let is_open = name_of(table) == "trace" && table.get("begin").is_none();
+            if let (true, Some(keys)) = (is_open, table.as_object_mut()) {
+                keys.insert("begin".to_owned(), Begin::ANYWHERE.into());
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Whether a link plays a recording.
+    pub fn plays_recording(&self) -> bool {
+        let radio = self.radio();
+        [&radio.down, &radio.up].into_iter().any(|table| name_of(table) == "trace")
+    }
+}

@@ -1,0 +1,203 @@
+//! What limits a result beside the link: windows, the wired path, the buffer, and times that leave no room.
+
+use ackclock_core::{ConfigError, FlowId, Rate, Seq, Size, Span, Time};
+use ackclock_edge::ChannelSharing;
+use ackclock_link::Files;
+use ackclock_tcp::config::window_bytes;
+
+use crate::tables::FlowGroup;
+use crate::{PathTable, Scenario, ScenarioError, Tables};
+
+/// From this utilisation on the link itself is the limit.
+const FULL: f64 = 0.95;
+
+/// A limit: the key that changes it, and what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Key of the scenario.
+    pub key: &'static str,
+    /// By how much it limits what, for a person.
+    pub message: String,
+}
+
+impl Scenario {
+    /// The limit of downloads that used this share of the link, where that is not the link itself: the windows, the wired path, or a
+    /// buffer below bandwidth x delay. A cell is not looked at, and behind a relay neither windows nor wires.
+    ///
+    /// # Errors
+    /// Where a file that a link names is wrong.
+    pub fn limit(&self, files: &dyn Files, utilisation: Option<f64>) -> Result<Option<Limit>, ScenarioError> {
+        if utilisation.is_none_or(|used| used >= FULL) {
+            return Ok(None);
+        }
+        self.tables().limit(files).map_err(|error| self.error(&error))
+    }
+
+    /// The buffer, where it holds less than bandwidth x delay of packets of 1500 bytes.
+    ///
+    /// # Errors
+    /// Where a file that a link names is wrong.
+    pub fn buffer_limit(&self, files: &dyn Files) -> Result<Option<Limit>, ScenarioError> {
+        let channel = Channel::of(self.tables(), files).map_err(|error| self.error(&error))?;
+        Ok(channel.and_then(|channel| channel.buffer(self.tables().edge.radio().buffer, 1500)))
+    }
+
+    /// Times that leave no room for what the scenario says: a run shorter than a round trip, flows that start after its end.
+    ///
+    /// # Errors
+    /// Where a file that a link names is wrong.
+    pub fn too_short(&self, files: &dyn Files) -> Result<Vec<String>, ScenarioError> {
+        let (name, tables) = (self.name(), self.tables());
+        let late = |(index, flow): (usize, &FlowGroup)| {
+            (flow.start >= tables.duration).then(|| {
+                let (start, duration) = (flow.start, tables.duration);
+                format!("{name}: flow.{index}.start: {start} is not before the end, at {duration}: it sends nothing")
+            })
+        };
+        let mut remarks: Vec<_> = tables.flow.iter().enumerate().filter_map(late).collect();
+        let channel = Channel::of(tables, files).map_err(|error| self.error(&error))?;
+        if let Some(Channel { round_trip, .. }) =
+            channel.filter(|channel| tables.duration < channel.round_trip)
+        {
+            let duration = tables.duration;
+            remarks.push(format!(
+                "{name}: duration: {duration} is shorter than a round trip, {}",
+                in_ms(round_trip)
+            ));
+        }
+        Ok(remarks)
+    }
+
+    /// The remark that keys of flows which the file leaves out have defaults of 2002, where no preset says otherwise.
+    pub fn said_of_defaults(&self) -> Option<String> {
+        let said = self.said();
+        let flows = said.get("flow").and_then(|flows| flows.as_array());
+        let says = |key| flows.is_some_and(|flows| flows.iter().all(|flow| flow.get(key).is_some()));
+        let open: Vec<_> = OF_AN_ERA.into_iter().filter(|key| !says(*key)).collect();
+        (self.tables().preset.is_none() && !open.is_empty()).then(|| {
+            let (name, keys) = (self.name(), open.join(", "));
+            format!(
+                "{name} has no preset: {keys} of its flows are by default as in 2002; `preset = \"linux\"` is TCP of today"
+            )
+        })
+    }
+}
+
+/// Keys of a flow whose usual values have changed since 2002.
+const OF_AN_ERA: [&str; 5] = ["sender", "packet", "max_window", "initial_window", "acks"];
+
+impl Tables {
+    fn limit(&self, files: &dyn Files) -> Result<Option<Limit>, ConfigError> {
+        let Some(channel) = Channel::of(self, files)? else { return Ok(None) };
+        let downloads: Vec<_> = self.flow.iter().filter(|flow| flow.towards.is_mobile()).collect();
+        for flow in &downloads {
+            if !flow.workload()?.is_endless() {
+                // What ends may have wanted no more.
+                return Ok(None);
+            }
+        }
+        let windows = if self.relay.is_none() { channel.windows(self, &downloads)? } else { None };
+        let wires = if self.relay.is_none() { channel.wires(self, &downloads) } else { None };
+        let packet = downloads.iter().filter_map(|flow| packet_bytes(flow)).max().unwrap_or(0);
+        let hard = windows.into_iter().chain(wires).min_by_key(|(rate, _)| *rate).map(|(_, limit)| limit);
+        Ok(hard.or_else(|| channel.buffer(self.edge.radio().buffer, packet)))
+    }
+
+    /// How many of these flows share a channel.
+    fn sharing(&self, flow: &FlowGroup) -> u64 {
+        match self.edge.channel {
+            ChannelSharing::Shared => flow.count.into(),
+            ChannelSharing::Dedicated => 1,
+        }
+    }
+}
+
+/// The channel of downloads without its queue.
+struct Channel {
+    rate: Rate,
+    round_trip: Span,
+}
+
+impl Channel {
+    /// `None` of a cell, which shares its rate as its scheduler likes.
+    fn of(tables: &Tables, files: &dyn Files) -> Result<Option<Self>, ConfigError> {
+        let under = |error: ConfigError| error.under("edge");
+        if tables.edge.cell_users().map_err(under)?.is_some() {
+            return Ok(None);
+        }
+        let nominal = tables.edge.nominal(files).map_err(under)?;
+        let wired = |path: &PathTable| path.delay * 2;
+        let core = tables.relay.as_ref().map_or(Span::ZERO, |relay| wired(&relay.core));
+        Ok(Some(Self { rate: nominal.rate, round_trip: wired(&tables.path) + core + nominal.delay }))
+    }
+
+    /// The windows of these flows, where all of them together do not fill the link, and the rate that they allow.
+    fn windows(&self, tables: &Tables, flows: &[&FlowGroup]) -> Result<Option<(Rate, Limit)>, ConfigError> {
+        let mut bits_per_second = 0.0;
+        for flow in flows {
+            let mss = flow.sender()?.build(flow.params(FlowId(0), Time::ZERO, Seq(1))?)?.mss();
+            let payload = f64::from(window_bytes(flow.max_window, mss as u16)?);
+            let wire = payload * f64::from(packet_bytes(flow).unwrap_or(mss)) / f64::from(mss);
+            let round_trip = (self.round_trip + flow.route * 2).as_secs_f64();
+            bits_per_second += wire * 8.0 / round_trip * tables.sharing(flow) as f64;
+        }
+        let rate = Rate::from_bps_f64(bits_per_second);
+        let size = flows.iter().map(|flow| flow.max_window.to_string()).collect::<Vec<_>>().join(", ");
+        let message = format!(
+            "{size} in a round trip of {} are at most {}, and the link has {}",
+            in_ms(self.round_trip),
+            in_bps(rate),
+            in_bps(self.rate)
+        );
+        Ok((rate < self.rate).then_some((rate, Limit { key: "flow.max_window", message })))
+    }
+
+    /// The wired path, where it carries less than the link, and its rate.
+    fn wires(&self, tables: &Tables, flows: &[&FlowGroup]) -> Option<(Rate, Limit)> {
+        let wires: u64 = flows.iter().map(|flow| tables.sharing(flow)).sum();
+        let rate = Rate::from_bps(tables.path.rate.as_bps().saturating_mul(wires));
+        let message = format!(
+            "the wired path carries {} a flow, {} in all, and the link has {}",
+            tables.path.rate,
+            in_bps(rate),
+            in_bps(self.rate)
+        );
+        (rate < self.rate).then_some((rate, Limit { key: "path.rate", message }))
+    }
+
+    /// A buffer of this size for packets of so many bytes, where it holds less than bandwidth x delay.
+    fn buffer(&self, buffer: Size, packet: u32) -> Option<Limit> {
+        let most = self.rate.bytes_in(self.round_trip);
+        let holds = match buffer {
+            Size::Packets(packets) => u64::from(packets) * u64::from(packet),
+            Size::Bytes(bytes) => bytes,
+            Size::Time(time) => self.rate.bytes_in(time),
+            Size::Bdp(factor) => (most as f64 * factor) as u64,
+        };
+        let message = format!(
+            "{buffer} are less than bandwidth x delay, {:.1} kB ({} x {}): the link idles while windows recover, and windows \
+             that are kept within the buffer do not fill it; \"1bdp\" holds that much",
+            most as f64 / 1e3,
+            in_bps(self.rate),
+            in_ms(self.round_trip)
+        );
+        (holds < most).then_some(Limit { key: "edge.buffer", message })
+    }
+}
+
+/// The size of a full packet; none where it is not given in bytes, which the check refuses.
+fn packet_bytes(flow: &FlowGroup) -> Option<u32> {
+    match flow.packet {
+        Size::Bytes(bytes) => u32::try_from(bytes).ok(),
+        _ => None,
+    }
+}
+
+fn in_bps(rate: Rate) -> String {
+    let bps = rate.as_bps() as f64;
+    if bps >= 1e6 { format!("{:.1} Mbit/s", bps / 1e6) } else { format!("{:.1} kbit/s", bps / 1e3) }
+}
+
+fn in_ms(time: Span) -> String {
+    format!("{:.1} ms", time.as_millis_f64())
+}
