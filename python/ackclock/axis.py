@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -39,6 +40,14 @@ def legend_above(figure: Figure) -> None:
     rows = math.ceil(len(labels) / most)
     columns = math.ceil(len(labels) / rows)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=10)
+
+
+def not_below_zero(axes: Axes, which: Literal["x", "y", "xy"] = "y") -> None:
+    """Cuts off what intervals and margins would show below zero of rates and times, which have no such values."""
+    if "x" in which and axes.get_xlim()[0] < 0:
+        axes.set_xlim(left=0)
+    if "y" in which and axes.get_ylim()[0] < 0:
+        axes.set_ylim(bottom=0)
 
 
 def log_if_wide(axes: Axes) -> None:

@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
-from ackclock.axis import legend_above, log_if_wide, numbers, positions
+from ackclock.axis import legend_above, log_if_wide, not_below_zero, numbers, positions
 from ackclock.picture import save as save
 from ackclock.picture import svg as svg
 from ackclock.results import Results, Series, mean_and_interval
@@ -137,6 +137,7 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
     draw = curves if numbers(ticks) is not None else _marks
     figure = draw(lines, over, ylabel or column, confidence=results.confidence)
     figure.axes[0].set_xticks(list(position.values()), ticks)
+    not_below_zero(figure.axes[0])
     return figure
 
 
@@ -179,6 +180,7 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
                     fontsize=8, color=colour,
                 )  # fmt: skip
         axes.margins(0.08)
+        not_below_zero(axes, "xy")
         log_if_wide(axes)
         legend_above(figure)
     return figure

@@ -98,40 +98,96 @@ def page(title: str, words: Sequence[str], figures: Iterable[Figure], tables: Se
     )
 
 
+# A smaller difference is called none, however certain it is.
+_MATTERS = 0.01
+
+
 def findings(results: Results) -> list[str]:
-    """What a comparison shows, in two sentences: the most goodput, and what the regulators give and cost."""
+    """What a comparison shows beyond chance: the most goodput, and what the regulators give and cost.
+
+    Combinations are compared run by run, under equal seeds.
+    """
     if results.flows.empty or not {"flow.sender", "edge.regulator"} & set(results.swept):
         return []
-    goodput, rtt = results.summary("goodput_bps") / 1e3, results.summary("rtt_ms.mean")
-    first = int(goodput["mean"].argmax())
-    best = goodput.iloc[first]
-    name = goodput.index[first]
-    combination = " + ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-    found = [
-        f"Of {len(goodput)} combinations, {combination} has the most goodput: "
-        f"{with_spread(best['mean'], best['high'] - best['mean'])} kbit/s at a mean round trip time of "
-        f"{rtt['mean'].iloc[first]:.0f} ms."
+    runs = results.per_run(["goodput_bps", "rtt_ms.mean"], [*results.swept, "seed", "run"])
+    goodput, rtt = (_of_points(runs, column, results.swept) for column in ("goodput_bps", "rtt_ms.mean"))
+    first = int(goodput.mean().argmax())
+    best = goodput.iloc[:, first] / 1e3
+    equal = [
+        _named(goodput.columns[i])
+        for i in range(len(goodput.columns))
+        if i != first and not _beyond_chance(best - goodput.iloc[:, i] / 1e3, float(best.mean()), results.confidence)
     ]
-    gains, costs = _against_none(goodput["mean"]), _against_none(rtt["mean"])
+    much = with_spread(*mean_and_interval(best, results.confidence))
+    at = f"{much} kbit/s at a mean round trip time of {rtt.iloc[:, first].mean():.0f} ms"
+    name, count = _named(goodput.columns[first]), len(goodput.columns)
+    if equal:
+        others = ", ".join(equal) if len(equal) <= _MOST_NAMED else f"{len(equal)} others"
+        largest = f"Of {count} combinations, {name} has the largest mean goodput, {at}"
+        found = [f"{largest}; it does not differ beyond chance from {others}."]
+    else:
+        found = [f"Of {count} combinations, {name} has the most goodput: {at}."]
+    gains, costs = (_against_none(table, results.confidence) for table in (goodput, rtt))
     told = [f"{name} changes goodput by {gains[name]} and the round trip time by {costs[name]}" for name in gains]
     return [*found, f"Beside the same link without a regulator, {'; '.join(told)}."] if told else found
 
 
-def _against_none(means: pd.Series[float]) -> dict[str, str]:
-    """By how many percent each regulator changes a mean, beside the same point without one."""
-    if "edge.regulator" not in means.index.names:
-        return {}
-    # The level added keeps one where the regulator is all that was swept.
-    table = means.to_frame().assign(all="").set_index("all", append=True)["mean"].unstack("edge.regulator")
-    if "none" not in table:
-        return {}
-    changes = 100 * table.drop(columns="none").div(table["none"], axis=0) - 100
-    return {str(name): _range(changes[name]) for name in changes}
+# More combinations than this are counted and not named.
+_MOST_NAMED = 3
 
 
-def _range(percent: pd.Series[float]) -> str:
-    low, high = f"{percent.min():+.0f} %", f"{percent.max():+.0f} %"
-    return low if low == high else f"{low} to {high}"
+def _of_points(runs: pd.DataFrame, column: str, swept: Sequence[str]) -> pd.DataFrame:
+    """A number of each run, in a column for each point and a row for each seed and run."""
+    import pandas as pd
+
+    values = runs.assign(**{key: runs[key].astype(str) for key in swept})
+    points = values.groupby([*swept], sort=False).ngroup()
+    names = values.drop_duplicates(list(swept))[list(swept)].itertuples(index=False, name=None)
+    wide = values.assign(point=points).pivot_table(index=["seed", "run"], columns="point", values=column, dropna=False)
+    wide.columns = pd.MultiIndex.from_tuples(list(names), names=list(swept))
+    return wide
+
+
+def _named(point: Any) -> str:
+    return " + ".join(point)
+
+
+def _beyond_chance(differences: pd.Series[float], of: float, confidence: float) -> bool:
+    """Whether differences exceed a percent of `of`, and their interval does not hold zero."""
+    mean, half = mean_and_interval(differences, confidence)
+    return abs(mean) > max(half, _MATTERS * abs(of))
+
+
+def _against_none(table: pd.DataFrame, confidence: float) -> dict[str, str]:
+    """By how many percent each regulator changes a number, beside the same point without one, run by run."""
+    if "edge.regulator" not in table.columns.names:
+        return {}
+    place = list(table.columns.names).index("edge.regulator")
+    points = [tuple(map(str, point)) for point in table.columns]
+    bases = {_without(point, place): i for i, point in enumerate(points) if point[place] == "none"}
+    changes: dict[str, list[tuple[float, float]]] = {}
+    for i, point in enumerate(points):
+        base = bases.get(_without(point, place))
+        if base is not None and base != i:
+            without = table.iloc[:, base]
+            differences = 100 * (table.iloc[:, i] - without) / without.mean()
+            changes.setdefault(point[place], []).append(mean_and_interval(differences, confidence))
+    return {name: _range(of) for name, of in changes.items()}
+
+
+def _without(point: tuple[str, ...], place: int) -> tuple[str, ...]:
+    return point[:place] + point[place + 1 :]
+
+
+def _range(changes: Sequence[tuple[float, float]]) -> str:
+    """Means of changes in percent; one alone with its interval."""
+    means = [mean for mean, _ in changes]
+    low, high = f"{min(means):+.0f} %", f"{max(means):+.0f} %"
+    certain = sum(abs(mean) > half for mean, half in changes)
+    if not certain and any(half > 0 for _, half in changes):
+        return f"nothing beyond chance ({low if low == high else f'{low} to {high}'})"
+    some = f" ({certain} of {len(changes)} beyond chance)" if 0 < certain < len(changes) else ""
+    return (low if low == high else f"{low} to {high}") + some
 
 
 def _claim(judged: JudgedRow) -> dict[str, str]:

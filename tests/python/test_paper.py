@@ -299,9 +299,10 @@ def test_a_summary_has_a_number_for_each_kind_and_verdict_and_none_over_all():
     ]
     claimed = {"X-1": number(100.0), "X-2": number(50.0), "X-3": Claim(ordering=True), "X-4": number(100.0)}
     made = paper(rows, conditions="Slots of one packet.", caveats={"X-3": "far off", "X-2": "never shown"})
-    outcome = Outcome(made, Runs({}), made.judge(claimed))
+    runs = Runs({"few": [{}] * 3, "many": [{}] * 5})
+    outcome = Outcome(made, runs, made.judge(claimed))
     assert readme.summary(outcome) == (
-        "5 rows. Simulated: 1 within tolerance, 1 by order only, 1 not reproduced. "
+        "5 rows. Simulated, 3 to 5 seeds a point: 1 within tolerance, 1 by order only, 1 not reproduced. "
         "Formulas recomputed: 1 within tolerance, 0 by order only, 0 not reproduced. Not checked: 1."
     )
     table = readme.claim_table(outcome)
@@ -331,7 +332,7 @@ def test_the_claim_table_replaces_the_old_one(tmp_path, outcome):
     readme.update(path, outcome)
     readme.update(path, outcome)
     text = path.read_text()
-    assert text.startswith(f"before\n<!-- claims -->\n{len(CR02.expected)} rows. Simulated: ")
+    assert text.startswith(f"before\n<!-- claims -->\n{len(CR02.expected)} rows. Simulated, 5 seeds a point: ")
     assert text.endswith("|\n<!-- /claims -->\nafter\n")
     assert "stale" not in text
     # Every row once, and nine again for the Doppler frequencies.

@@ -2,7 +2,7 @@
 
 import re
 
-from ackclock import report
+from ackclock import plot, report
 from ackclock.paper import Outcome, Runs, load
 from ackclock.papers.cr02 import grid
 from ackclock.results import Results
@@ -83,6 +83,45 @@ def test_a_comparison_says_what_it_shows():
     assert report.findings(Results([run_object()])) == []
 
 
+def compared(**goodputs: list[float]) -> Results:
+    """Runs of regulators, in each of which a regulator has one of its goodputs."""
+    return Results(
+        [
+            {**run_object(goodput, point={"edge.regulator": name.replace("_", "-")}), "run": number}
+            for name, listed in goodputs.items()
+            for number, goodput in enumerate(listed)
+        ]
+    )
+
+
+def test_nothing_is_called_best_inside_noise():
+    # 0.4 % apart in the mean, and more only in two runs of three.
+    close = compared(none=[100e3, 120e3, 140e3], wrd=[101e3, 119e3, 141.4e3])
+    most, change = report.findings(close)
+    assert most.startswith("Of 2 combinations, wrd has the largest mean goodput, ")
+    assert most.endswith("; it does not differ beyond chance from none.")
+    assert "wrd changes goodput by nothing beyond chance (+0 %)" in change
+    # Certain, and less than a percent.
+    small = compared(none=[100e3, 120e3, 140e3], wrd=[100.5e3, 120.5e3, 140.5e3])
+    assert "does not differ" in report.findings(small)[0]
+
+
+def test_what_each_run_shows_is_beyond_chance_however_much_runs_differ():
+    # Means 120 and 132 within ± 50 each; run by run it is 10 % more.
+    assert report.findings(compared(none=[100e3, 120e3, 140e3], wrd=[110e3, 132e3, 154e3])) == [
+        "Of 2 combinations, wrd has the most goodput: 127 ± 52 kbit/s at a mean round trip time of 600 ms.",
+        "Beside the same link without a regulator, wrd changes goodput by +10 % and the round trip time by +0 %.",
+    ]
+
+
+def test_axes_of_goodput_and_delay_never_reach_below_zero():
+    wide = compared(none=[1e3, 120e3], wrd=[2e3, 200e3])
+    for figure in (plot.goodput_against_delay(wide), plot.sweep(wide)):
+        axes = figure.axes[0]
+        assert axes.get_ylim()[0] >= 0
+        assert axes.get_xlim()[0] >= 0 or axes.get_xlabel() == "edge.regulator"
+
+
 def test_regulators_alone_are_compared_too():
     alpha_3 = {"kind": "ack-regulator", "alpha": 3}
     runs = [run_object(g, point={"edge.regulator": r}) for r, g in (("none", 100e3), (alpha_3, 110e3))]
@@ -100,4 +139,5 @@ def test_a_papers_report_shows_misses_first_and_all_rows():
     assert html.index("Not reproduced") < html.index("All rows")
     assert html.count("CR02-T1-1-mu") == 1
     assert html.count("CR02-T1-1-p1") == 2
+    assert "Simulated, 2 seeds a point" in html
     assert needs_nothing_else(html)

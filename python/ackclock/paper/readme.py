@@ -42,8 +42,8 @@ def claim_table(outcome: Outcome) -> str:
 def summary(outcome: Outcome) -> str:
     """How many rows have which verdict, by kind."""
     simulated, formulas = _counted(outcome.simulated), _counted(outcome.formulas)
-    counts = f"Simulated: {simulated}. Formulas recomputed: {formulas}. Not checked: {outcome.not_checked}."
-    return f"{len(outcome.rows)} rows. {counts}"
+    counts = f"Simulated, {outcome.runs.seeds}: {simulated}. Formulas recomputed: {formulas}."
+    return f"{len(outcome.rows)} rows. {counts} Not checked: {outcome.not_checked}."
 
 
 def _counted(counts: Counts) -> str:

@@ -46,6 +46,13 @@ class Runs:
     def __init__(self, objects: Mapping[str, list[Mapping[str, Any]]]) -> None:
         self.objects = objects
 
+    @property
+    def seeds(self) -> str:
+        """How many seeds each point was run with: `5 seeds a point`, or `3 to 20 seeds a point`."""
+        counts = [len(runs) for runs in self.objects.values()] or [0]
+        least, most = min(counts), max(counts)
+        return f"{least if least == most else f'{least} to {most}'} {'seed' if most == 1 else 'seeds'} a point"
+
     def __call__(self, at: str, measure: Measure) -> PerSeed:
         """What `measure` reads of each run of a point; NaN where a run has no such number."""
         numbers = [measure(run) for run in self.objects[at]]
