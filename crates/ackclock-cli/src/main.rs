@@ -9,6 +9,7 @@ mod commands;
 mod failure;
 mod lines;
 mod output;
+mod paired;
 mod progress;
 mod python;
 mod report;

@@ -155,15 +155,19 @@ pub(crate) fn say_defaults(scenario: &Scenario) {
     let (name, tables) = (scenario.name(), scenario.tables());
     let sender = name_of(&tables.flow[0].sender);
     let by = tables.preset.as_ref().map_or("default".to_owned(), |preset| format!("preset {preset}"));
+    let era = match tables.preset {
+        None => "; defaults are as in 2002, `preset = \"linux\"` is TCP of today",
+        Some(_) => "",
+    };
     if scenario.is_empty() {
         let (duration, link) = (tables.duration, &scenario.configuration()["edge"]["down"]["rate"]);
         output::remark(&format!(
             "{name} says nothing: by {by} one {sender} flow is run for {duration} over a link of {}; \
-             `ackclock check --show` prints it whole",
+             `ackclock check --show` prints it whole{era}",
             link.as_str().unwrap_or_default()
         ));
     } else if !scenario.names_flows() {
-        output::remark(&format!("{name} has no [[flow]]: by {by} one {sender} flow is run"));
+        output::remark(&format!("{name} has no [[flow]]: by {by} one {sender} flow is run{era}"));
     }
 }
 

@@ -1,13 +1,15 @@
 //! Results as tables for people.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ackclock_core::results::{FairnessResult, FlowResult, LinkResult, RunResult, TransferResult, UserResult};
 use ackclock_scenario::Point;
 use serde_json::Value;
 
+use crate::paired::{self, Baseline};
 use crate::statistics::{self, Confidence, Estimate};
-use crate::table::{Align, Table, estimate, rate_unit, terminal_width};
+use crate::table::{Align, Table, change, estimate, rate_unit, terminal_width};
 
 /// More flows than this are shown by their kind and not one by one.
 const MOST_FLOWS_SHOWN: usize = 20;
@@ -100,6 +102,8 @@ const POINT_UP: &[Measure<RunResult>] = &[
 /// What the flows of one scenario got, and how the bottleneck fared; means over `runs` with their intervals.
 pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confidence) -> String {
     let width = terminal_width();
+    let all = runs.len();
+    let runs = different(runs);
     let mut tables = Vec::new();
     let flows = flow_rows(runs);
     if !flows.is_empty() {
@@ -112,8 +116,7 @@ pub(crate) fn of_runs(runs: &[&RunResult], uploads: Uploads, confidence: Confide
     tables.push(links(runs, uploads, confidence));
     tables.extend(transfers(runs, confidence));
     let tables: Vec<_> = tables.iter().map(|table| table.render(width)).collect();
-    let note = if runs.len() > 1 { interval_note(runs.len(), confidence) } else { String::new() };
-    tables.join("\n") + &note
+    tables.join("\n") + &note([(all, runs.len())].into_iter(), confidence)
 }
 
 /// The link towards the mobiles, and beside uploads the one from them.
@@ -168,7 +171,7 @@ pub(crate) fn of_points(
     let keys: Vec<&str> =
         points.first().map_or(Vec::new(), |point| point.labels.iter().map(|(key, _)| key.as_str()).collect());
     let best = match marks {
-        Marks::Best => undominated(points),
+        Marks::Best => undominated(points, confidence),
         Marks::None => BTreeSet::new(),
     };
     let rows: Vec<_> = points
@@ -179,18 +182,54 @@ pub(crate) fn of_points(
             if marks == Marks::Best {
                 names.insert(0, if best.contains(&index) { "*" } else { "" }.to_owned());
             }
-            (names, point.runs.clone())
+            (names, different(&point.runs).to_vec())
         })
         .collect();
     let headings: Vec<&str> = if marks == Marks::Best { [&[""], keys.as_slice()].concat() } else { keys };
-    let most = points.iter().map(|point| point.runs.len()).max().unwrap_or(0);
-    let note = if most > 1 { interval_note(most, confidence) } else { String::new() };
-    let legend = match marks {
-        Marks::Best => "\n* no other combination has more goodput and a smaller round-trip time.\n",
-        Marks::None => "",
-    };
     let measures = if uploads == Uploads::Some { &[POINT, POINT_UP].concat() } else { POINT };
-    table(&headings, &rows, measures, confidence).render(terminal_width()) + legend + &note
+    let mut shown = table(&headings, &rows, measures, confidence);
+    let counts =
+        || points.iter().zip(&rows).map(|(point, (_, different))| (point.runs.len(), different.len()));
+    let repeated = counts().any(|(_, different)| different > 1);
+    let legend = match (marks, repeated) {
+        (Marks::None, _) => String::new(),
+        (Marks::Best, false) => format!("{LEGEND}.\n"),
+        (Marks::Best, true) => format!("{LEGEND}, one of them beyond chance.\n"),
+    };
+    let baseline = Baseline::of(points).filter(|_| repeated);
+    if let Some(baseline) = &baseline {
+        add_changes(&mut shown, points, baseline, confidence);
+    }
+    let paired = baseline.map_or_else(String::new, |baseline| paired_note(&plain(&baseline.value)));
+    shown.render(terminal_width()) + &legend + &note(counts(), confidence) + &paired
+}
+
+const LEGEND: &str = "\n* no other combination has more goodput and a smaller round-trip time";
+
+/// The runs without copies: the first alone where all are equal in every number.
+fn different<'a, 'b>(runs: &'a [&'b RunResult]) -> &'a [&'b RunResult] {
+    let equal = |one: &RunResult, other: &RunResult| {
+        one.flows == other.flows
+            && one.users == other.users
+            && one.transfers == other.transfers
+            && one.bottleneck == other.bottleneck
+            && one.uplink == other.uplink
+    };
+    match runs {
+        [first, others @ ..] if others.iter().all(|run| equal(first, run)) => &runs[..1],
+        runs => runs,
+    }
+}
+
+/// Columns of what differs from the baseline, run by run.
+fn add_changes(table: &mut Table, points: &[PointRuns<'_>], baseline: &Baseline, confidence: Confidence) {
+    for (what, number) in [("goodput", goodput as paired::Number), ("RTT mean", mean_rtt)] {
+        let changes = baseline.changes(points, number, confidence);
+        if changes.iter().any(Option::is_some) {
+            let cells = changes.into_iter().map(change).collect();
+            table.last_column(format!("{what} vs {} %", plain(&baseline.value)), cells);
+        }
+    }
 }
 
 /// Whether the best points are marked.
@@ -202,24 +241,28 @@ pub(crate) enum Marks {
     None,
 }
 
-/// The points that no other one beats in goodput and round-trip time at once.
-fn undominated(points: &[PointRuns<'_>]) -> BTreeSet<usize> {
-    let mean = |point: &PointRuns<'_>, of: fn(&RunResult) -> Option<f64>| {
+/// The points that no other one beats: none has at least their goodput and at most their round-trip time, and one of the two
+/// better beyond chance.
+fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usize> {
+    let mean = |point: &PointRuns<'_>, of: paired::Number| {
         statistics::mean(&point.runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>())
     };
     let places: Vec<_> =
         points.iter().map(|point| Some((mean(point, goodput)?, mean(point, mean_rtt)?))).collect();
-    let beaten = |(goodput, rtt): (f64, f64)| {
-        places
-            .iter()
-            .flatten()
-            .any(|&(more, less)| more >= goodput && less <= rtt && (more > goodput || less < rtt))
+    let better = |one: usize, other: usize| {
+        let compared = |of| paired::beyond_chance(&points[one], &points[other], of, confidence);
+        compared(goodput) == Ordering::Greater || compared(mean_rtt) == Ordering::Less
+    };
+    let beaten = |index: usize, (goodput, rtt): (f64, f64)| {
+        places.iter().enumerate().any(|(other, place)| {
+            place.is_some_and(|(more, less)| more >= goodput && less <= rtt) && better(other, index)
+        })
     };
     places
         .iter()
         .enumerate()
-        .filter(|(_, place)| place.is_some_and(|at| !beaten(at)))
-        .map(|(i, _)| i)
+        .filter(|&(index, place)| place.is_some_and(|at| !beaten(index, at)))
+        .map(|(index, _)| index)
         .collect()
 }
 
@@ -231,6 +274,11 @@ fn goodput(run: &RunResult) -> Option<f64> {
     }
     let rates: Vec<f64> = run.flows.iter().filter_map(|flow| flow.goodput_bps).collect();
     (!rates.is_empty()).then(|| rates.iter().sum())
+}
+
+/// Mean share of the link towards the mobiles that runs used; `None` where no run knows it.
+pub(crate) fn utilisation(runs: &[&RunResult]) -> Option<f64> {
+    statistics::mean(&runs.iter().filter_map(|run| run.bottleneck.utilisation).collect::<Vec<_>>())
 }
 
 /// Mean latency of all transfers, ms.
@@ -376,8 +424,27 @@ impl Shown {
     }
 }
 
-fn interval_note(runs: usize, confidence: Confidence) -> String {
-    format!("\n± is the {confidence} % confidence interval over {runs} runs (Student's law).\n")
+/// What the intervals of a table are over points that have so many runs, and so many that differ.
+fn note(runs: impl Iterator<Item = (usize, usize)>, confidence: Confidence) -> String {
+    let (copies, others): (Vec<_>, Vec<_>) = runs.partition(|&(all, different)| all > different);
+    let intervals = match others.iter().map(|&(all, _)| all).max() {
+        Some(most @ 2..) => {
+            format!("\n± is the {confidence} % confidence interval over {most} runs (Student's law).\n")
+        }
+        _ => String::new(),
+    };
+    let one = match (copies.first(), others.is_empty()) {
+        (None, _) => String::new(),
+        (Some(_), true) => "\nThese runs are one run: nothing in this scenario is drawn.\n".to_owned(),
+        (Some(_), false) => "\nRows without ± are one run: nothing in them is drawn.\n".to_owned(),
+    };
+    intervals + &one
+}
+
+fn paired_note(baseline: &str) -> String {
+    format!(
+        "\n\"vs {baseline}\" compares runs of equal seed and number, in percent of the mean of {baseline}.\n"
+    )
 }
 
 /// A value of the scenario as it is written behind `--set`.

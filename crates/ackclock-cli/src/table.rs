@@ -34,6 +34,15 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| printable_line(&cell).into_owned()).collect());
     }
 
+    /// Adds a column of numbers behind the others, with a cell for each row.
+    pub(crate) fn last_column(&mut self, heading: String, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.rows.len());
+        self.column(printable_line(&heading).into_owned(), Align::Right);
+        for (row, cell) in self.rows.iter_mut().zip(cells) {
+            row.push(cell);
+        }
+    }
+
     /// The table as lines; where they would be wider than `width` characters, one block of lines a row.
     pub(crate) fn render(&self, width: Option<usize>) -> String {
         let widths: Vec<usize> = (0..self.headings.len()).map(|column| self.column_width(column)).collect();
@@ -114,6 +123,12 @@ pub(crate) fn estimate(of: Option<Estimate>) -> String {
         Some(Estimate { mean, half_interval: Some(_) }) => format!("{} ± 0", number(mean)),
         Some(Estimate { mean, half_interval: None }) => number(mean),
     }
+}
+
+/// As [`estimate`], with the sign of an increase.
+pub(crate) fn change(of: Option<Estimate>) -> String {
+    let sign = if of.is_some_and(|of| of.mean > 0.0) { "+" } else { "" };
+    format!("{sign}{}", estimate(of))
 }
 
 /// The unit that suits rates up to `most` bit/s: what it is called, and how many bit/s it is.

@@ -16,8 +16,8 @@ fn folder() -> Folder {
     let link = |keys: &str| format!("{ONE}[edge.down]\nkind = \"constant\"\n{keys}\n");
     for (name, text) in [
         ("empty.toml", String::new()),
-        ("noflow.toml", "duration = \"1s\"\n".to_owned()),
-        ("one.toml", ONE.to_owned()),
+        ("noflow.toml", "duration = \"1s\"\n[edge]\nbuffer = \"2bdp\"\n".to_owned()),
+        ("one.toml", format!("preset = \"cr02\"\n{ONE}")),
         ("j.json", "{\"duration\": \"1s\"}".to_owned()),
         ("zero.toml", link("rate = \"0Mbit/s\"")),
         ("jitter.toml", link("jitter = \"5ms\"")),

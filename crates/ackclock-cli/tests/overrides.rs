@@ -15,7 +15,8 @@ fn another_kind_is_run_with_the_rate_of_the_file_and_what_it_does_not_know_is_na
         SCENARIO.replace("delay = \"e(50ms)\"", "redraw = \"slot\"").replace("[sweep]", "[flow.x]"),
     );
     folder.write("slots.toml", folder.read("slots.toml").split("[flow.x]").next().unwrap());
-    let (line, remark) = folder.remarks(&["run", "slots.toml", "--set", "edge.down.kind=constant", "--json"]);
+    let sets = ["--set", "edge.down.kind=constant", "--set", "edge.buffer=1bdp"];
+    let (line, remark) = folder.remarks(&[&["run", "slots.toml", "--json"], &sets[..]].concat());
     assert_eq!(object(&line)["bottleneck"]["capacity_bps"], 200_000.0);
     assert_eq!(
         remark,

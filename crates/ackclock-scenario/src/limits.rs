@@ -68,13 +68,13 @@ impl Scenario {
         Ok(remarks)
     }
 
-    /// The remark that keys of flows which the file leaves out have defaults of 2002, where no preset says otherwise.
+    /// The remark that keys which the flows of the file leave out have defaults of 2002, where no preset says otherwise.
     pub fn said_of_defaults(&self) -> Option<String> {
         let said = self.said();
         let flows = said.get("flow").and_then(|flows| flows.as_array());
         let says = |key| flows.is_some_and(|flows| flows.iter().all(|flow| flow.get(key).is_some()));
         let open: Vec<_> = OF_AN_ERA.into_iter().filter(|key| !says(*key)).collect();
-        (self.tables().preset.is_none() && !open.is_empty()).then(|| {
+        (self.names_flows() && self.tables().preset.is_none() && !open.is_empty()).then(|| {
             let (name, keys) = (self.name(), open.join(", "));
             format!(
                 "{name} has no preset: {keys} of its flows are by default as in 2002; `preset = \"linux\"` is TCP of today"
@@ -165,7 +165,7 @@ impl Channel {
         (rate < self.rate).then_some((rate, Limit { key: "path.rate", message }))
     }
 
-    /// A buffer of this size for packets of so many bytes, where it holds less than bandwidth x delay.
+    /// A buffer of this size for packets of so many bytes, where it and the packet in transmission are less than bandwidth x delay.
     fn buffer(&self, buffer: Size, packet: u32) -> Option<Limit> {
         let most = self.rate.bytes_in(self.round_trip);
         let holds = match buffer {
@@ -175,13 +175,14 @@ impl Channel {
             Size::Bdp(factor) => (most as f64 * factor) as u64,
         };
         let message = format!(
-            "{buffer} are less than bandwidth x delay, {:.1} kB ({} x {}): the link idles while windows recover, and windows \
-             that are kept within the buffer do not fill it; \"1bdp\" holds that much",
+            "{buffer}, {:.1} kB, is less than bandwidth x delay, {:.1} kB ({} x {}): windows within it do not fill the link, and \
+             the link idles while larger ones recover; \"1bdp\" holds that much",
+            holds as f64 / 1e3,
             most as f64 / 1e3,
             in_bps(self.rate),
             in_ms(self.round_trip)
         );
-        (holds < most).then_some(Limit { key: "edge.buffer", message })
+        (holds + u64::from(packet) < most).then_some(Limit { key: "edge.buffer", message })
     }
 }
 

@@ -10,7 +10,10 @@ use super::sweep::by_point;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
-use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
+use crate::scenario_file::{
+    Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped, say_limits,
+    say_unswept,
+};
 use crate::summary::{self, Marks, Uploads};
 use crate::{output, report};
 
@@ -69,6 +72,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     say_defaults(&scenario);
     say_unswept(&scenario, "compare", &axes);
     say_dropped(points.iter().map(|point| &point.scenario));
+    say_begins(points.iter().map(|point| &point.scenario));
+    say_doubts(&scenario, &files)?;
     let jobs = jobs(&points);
     let sink = match args.json {
         true => Sink::Printed,
@@ -79,6 +84,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let finished =
         batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
     let of_points = by_point(&points, &jobs, &finished.ended);
+    let used = of_points.iter().map(|point| summary::utilisation(&point.runs));
+    say_limits(points.iter().map(|point| &point.scenario).zip(used), &files)?;
     if !args.json {
         let uploads = Uploads::of(&points);
         output::print(&summary::of_points(&of_points, Marks::Best, uploads, args.intervals.confidence()))?;

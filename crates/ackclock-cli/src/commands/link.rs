@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use ackclock_core::Span;
 use ackclock_link::Loss;
 use ackclock_live::metrics;
-use ackclock_scenario::{DiskFiles, Inputs};
+use ackclock_scenario::{DiskFiles, Inputs, Limit};
 
 use self::mahimahi::Spelling;
 use crate::failure::Failure;
@@ -126,6 +126,9 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     if let Some(ignored) = args.spelling.ignored() {
         output::remark(&ignored);
+    }
+    if let Some(Limit { key, message }) = scenario.buffer_limit(&files)? {
+        output::remark(&format!("{key} limits the link: {message}"));
     }
     live::run(args, &text, &scenario, files)
 }

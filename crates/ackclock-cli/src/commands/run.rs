@@ -13,7 +13,10 @@ use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::{self, Form};
-use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped, say_unswept};
+use crate::scenario_file::{
+    Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped, say_limits,
+    say_unswept,
+};
 use crate::summary::Uploads;
 use crate::{report, summary};
 
@@ -68,6 +71,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     say_defaults(&points[0].scenario);
     say_unswept(&points[0].scenario, "run", &[]);
     say_dropped([&points[0].scenario]);
+    say_begins([&points[0].scenario]);
+    say_doubts(&points[0].scenario, &files)?;
     let capture = args.pcap.as_deref().map(Capture::create).transpose()?;
     let series_file =
         args.series.as_deref().map(|path| WholeFile::create(path, Folders::Existing)).transpose()?;
@@ -83,6 +88,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let finished =
         batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
     let results: Vec<&RunResult> = finished.ended.iter().flatten().map(|outcome| &outcome.result).collect();
+    say_limits([(&points[0].scenario, summary::utilisation(&results))], &files)?;
     if !args.json && !results.is_empty() {
         output::print(&summary::of_runs(&results, Uploads::of(&points), args.intervals.confidence()))?;
     }

@@ -11,7 +11,9 @@ use super::run::rescue;
 use crate::batch::{self, Ended, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
-use crate::scenario_file::{Intervals, Repetition, ScenarioFile, say_defaults, say_dropped};
+use crate::scenario_file::{
+    Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped,
+};
 use crate::summary::{self, Marks, PointRuns, Uploads};
 use crate::{output, python};
 
@@ -77,6 +79,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         output::remark(&format!("{}: there is no [sweep], so it is one point", scenario.name()));
     }
     say_dropped(points.iter().map(|point| &point.scenario));
+    say_begins(points.iter().map(|point| &point.scenario));
+    say_doubts(&scenario, &files)?;
     let jobs = jobs(&points);
     let finished = {
         let lines = Lines::new(sinks(args)?, jobs.len());

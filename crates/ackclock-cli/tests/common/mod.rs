@@ -82,10 +82,11 @@ impl Folder {
         Ended::from(self.command(arguments).output().unwrap())
     }
 
-    /// What the command prints, which must end well and say nothing else, but for the `[sweep]` of `case.toml`.
+    /// What the command prints, which must end well and say nothing else, but for the `[sweep]` of `case.toml` and what limits it.
     pub(crate) fn prints(&self, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
-        let remark = |line: &&str| line.contains(UNSWEPT) || line.contains("has no [[flow]]");
+        let remarks = [UNSWEPT, "has no [[flow]]", " limits the result: "];
+        let remark = |line: &&str| remarks.iter().any(|remark| line.contains(remark));
         let said: Vec<_> = ended.err.lines().filter(|line| !remark(line)).collect();
         assert_eq!((ended.status, said), (0, Vec::new()), "{arguments:?}");
         ended.out

@@ -104,8 +104,8 @@ impl Recording {
     }
 
     /// Its text in mahimahi's form. A table of rates gives an opportunity whenever it has carried another 1500 bytes, rounded up to
-    /// the next millisecond. The last one is at its end, because such files last until their last opportunity. Delays and losses are
-    /// not part of the form: [`impairments`](Self::impairments) says whether there are any.
+    /// the next millisecond. The last one is at its end, because such files last until their last opportunity; the mean rate changes
+    /// by less than half an opportunity or 0.1 %. Delays and losses are not part of the form: [`impairments`](Self::impairments) says whether there are any.
     ///
     /// # Errors
     /// Where a table of rates carries or lasts more than the form can hold, or the text would be too long to be read again.

@@ -103,8 +103,18 @@ fn with_whole_paths(value: &mut serde_json::Value, folder: &Path) {
 impl Text {
     /// The scenario; an error names what was typed.
     pub(super) fn scenario(&self) -> Result<Scenario, Failure> {
-        let sets: Vec<String> = self.sets.iter().map(|(set, _)| set.clone()).collect();
-        Scenario::load(&self.name, &self.toml, &sets).map_err(|error| {
+        let mut sets: Vec<String> = self.sets.iter().map(|(set, _)| set.clone()).collect();
+        let scenario = self.load(&sets)?;
+        if scenario.begins_anywhere() {
+            // A link is a single run, which starts at the beginning of its recordings.
+            sets.push("runs=1".to_owned());
+            return self.load(&sets);
+        }
+        Ok(scenario)
+    }
+
+    fn load(&self, sets: &[String]) -> Result<Scenario, Failure> {
+        Scenario::load(&self.name, &self.toml, sets).map_err(|error| {
             let typed = self.sets.iter().find(|(set, _)| error.place == format!("--set {set}"));
             let place = match typed {
                 Some((_, typed)) => typed.clone(),

@@ -1,0 +1,170 @@
+//! Points compared run by run: runs of equal seed and number meet the same chance, so their differences say more than two means.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use ackclock_core::name_of;
+use ackclock_core::results::RunResult;
+use serde_json::Value;
+
+use crate::statistics::{self, Confidence, Estimate};
+use crate::summary::PointRuns;
+
+/// A number of a run; `None` where a run does not have it.
+pub(crate) type Number = fn(&RunResult) -> Option<f64>;
+
+/// With which point each point is compared.
+pub(crate) struct Baseline {
+    /// The value that they share, as it is written behind `--set`.
+    pub(crate) value: Value,
+    /// By point; `None` for a point of the baseline.
+    of: Vec<Option<usize>>,
+}
+
+impl Baseline {
+    /// The points without a regulator, where regulators are varied and "none" is among them; otherwise those with the first value of
+    /// the key that varies first. `None` where nothing varies.
+    pub(crate) fn of(points: &[PointRuns<'_>]) -> Option<Self> {
+        let labels = points.first().map(|point| point.labels).filter(|labels| !labels.is_empty())?;
+        let values = |at: usize| points.iter().map(move |point| &point.labels[at].1);
+        let regulator = labels.iter().position(|(key, _)| key == "edge.regulator");
+        let none = regulator.and_then(|at| Some((at, values(at).find(|value| name_of(value) == "none")?)));
+        let (at, value) = none.or_else(|| Some((0, values(0).next()?)))?;
+        let others = |point: &PointRuns<'_>| {
+            let others = point.labels.iter().enumerate().filter(|(place, _)| *place != at);
+            others.map(|(_, (_, value))| value.to_string()).collect::<Vec<_>>()
+        };
+        let is_base = |point: &PointRuns<'_>| point.labels[at].1 == *value;
+        let bases = points.iter().enumerate().filter(|(_, point)| is_base(point));
+        let bases: BTreeMap<_, _> = bases.map(|(index, point)| (others(point), index)).collect();
+        let base = |point| if is_base(point) { None } else { bases.get(&others(point)).copied() };
+        Some(Self { value: value.clone(), of: points.iter().map(base).collect() })
+    }
+
+    /// By how many percent of the baseline's mean a number of each point differs from the baseline's; `None` for the baseline, and
+    /// where the two share no run.
+    pub(crate) fn changes(
+        &self,
+        points: &[PointRuns<'_>],
+        number: Number,
+        confidence: Confidence,
+    ) -> Vec<Option<Estimate>> {
+        let change = |(point, base): (&PointRuns<'_>, &Option<usize>)| {
+            let base = &points[(*base)?];
+            let mean = statistics::mean(&base.runs.iter().filter_map(|run| number(run)).collect::<Vec<_>>());
+            let percent = 100.0 / mean.filter(|&mean| mean > 0.0)?;
+            let mut scaled: Vec<_> = differences(point, base, number).iter().map(|by| by * percent).collect();
+            if scaled.iter().all(|by| *by == scaled[0]) {
+                // One number, however often: no interval.
+                scaled.truncate(1);
+            }
+            Estimate::of(&scaled, confidence)
+        };
+        points.iter().zip(&self.of).map(change).collect()
+    }
+}
+
+/// By how much a number of `one` is above that of `other`, in each run that both have.
+fn differences(one: &PointRuns<'_>, other: &PointRuns<'_>, number: Number) -> Vec<f64> {
+    let of = |point: &PointRuns<'_>| -> BTreeMap<_, _> {
+        point.runs.iter().filter_map(|run| Some(((run.seed, run.run), number(run)?))).collect()
+    };
+    let others = of(other);
+    of(one).iter().filter_map(|(run, value)| Some(value - others.get(run)?)).collect()
+}
+
+/// Whether a number of `one` is above or below that of `other` beyond chance: the interval of their differences does not hold zero.
+/// Of a single run, and of runs that are all equal, the numbers themselves decide.
+pub(crate) fn beyond_chance(
+    one: &PointRuns<'_>,
+    other: &PointRuns<'_>,
+    number: Number,
+    confidence: Confidence,
+) -> Ordering {
+    let Some(Estimate { mean, half_interval }) = Estimate::of(&differences(one, other, number), confidence)
+    else {
+        return Ordering::Equal;
+    };
+    match half_interval {
+        Some(half) if mean.abs() <= half => Ordering::Equal,
+        _ => mean.total_cmp(&0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_core::results::{FairnessResult, LinkCounts};
+    use serde_json::json;
+
+    /// Runs whose number is their duration.
+    fn runs(numbers: &[f64]) -> Vec<RunResult> {
+        let run = |(run, &duration_s): (usize, &f64)| {
+            RunResult {
+            scenario: String::new(),
+            seed: 1,
+            run: run as u32,
+            duration_s,
+            flows: Vec::new(),
+            users: Vec::new(),
+            transfers: Vec::new(),
+            fairness: FairnessResult::default(),
+            bottleneck: LinkCounts::default().result(1.0),
+            uplink: LinkCounts::default().result(1.0),
+            engine: serde_json::from_value(json!({"events": 0, "packets": 0})).unwrap(),
+            provenance: serde_json::from_value(json!({
+                "version": "", "commit": null, "dirty": null, "scenario_sha256": "", "configuration_sha256": "", "inputs": {}, "set": []
+            }))
+            .unwrap(),
+        }
+        };
+        numbers.iter().enumerate().map(run).collect()
+    }
+
+    const NUMBER: Number = |run| Some(run.duration_s);
+
+    fn point<'a>(labels: &'a [(String, Value)], runs: &'a [RunResult]) -> PointRuns<'a> {
+        PointRuns { labels, runs: runs.iter().collect() }
+    }
+
+    #[test]
+    fn what_runs_share_cancels_in_their_differences() {
+        // Means 200 and 202 within ±248 each; run by run it is 1 to 3 more: 2 ± 4.303 / sqrt 3.
+        let (base, more) = (runs(&[100.0, 200.0, 300.0]), runs(&[101.0, 202.0, 303.0]));
+        let labels = ["none", "wrd"].map(|name| vec![("edge.regulator".to_owned(), json!(name))]);
+        let points = [point(&labels[0], &base), point(&labels[1], &more)];
+        let baseline = Baseline::of(&points).unwrap();
+        let changes = baseline.changes(&points, NUMBER, Confidence::default());
+        assert_eq!(changes[0], None);
+        let Estimate { mean, half_interval } = changes[1].unwrap();
+        assert!(
+            (mean - 1.0).abs() < 1e-12 && (half_interval.unwrap() - 4.3027 / 3f64.sqrt() / 2.0).abs() < 1e-3
+        );
+        let compared = |one: &_, other: &_| beyond_chance(one, other, NUMBER, Confidence::default());
+        assert_eq!(compared(&points[1], &points[0]), Ordering::Equal, "2 ± 2.48 holds zero");
+        let surely = runs(&[103.0, 204.0, 303.0]);
+        assert_eq!(compared(&point(&labels[1], &surely), &points[0]), Ordering::Greater);
+        assert_eq!(compared(&points[0], &point(&labels[1], &surely)), Ordering::Less);
+    }
+
+    #[test]
+    fn a_single_run_is_compared_as_it_is() {
+        let (one, other) = (runs(&[1.0]), runs(&[2.0]));
+        let compared = beyond_chance(&point(&[], &one), &point(&[], &other), NUMBER, Confidence::default());
+        assert_eq!(compared, Ordering::Less);
+    }
+
+    #[test]
+    fn each_point_is_compared_with_the_one_that_differs_in_the_key_of_the_baseline_alone() {
+        let label = |buffer: &str, regulator: &str| {
+            vec![("edge.buffer".to_owned(), json!(buffer)), ("edge.regulator".to_owned(), json!(regulator))]
+        };
+        let labels = [label("4p", "wrd"), label("4p", "none"), label("8p", "wrd"), label("8p", "none")];
+        let points: Vec<_> = labels.iter().map(|labels| point(labels, &[])).collect();
+        assert_eq!(Baseline::of(&points).unwrap().of, [Some(1), None, Some(3), None]);
+        let [first, second, ..] = &labels;
+        let buffers: Vec<_> = [first, second].map(|labels| point(&labels[..1], &[])).into();
+        assert_eq!(Baseline::of(&buffers).unwrap().value, json!("4p"));
+        assert!(Baseline::of(&[point(&[], &[])]).is_none());
+    }
+}
