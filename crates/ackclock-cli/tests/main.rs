@@ -8,6 +8,7 @@ mod common;
 mod exchange;
 mod link;
 mod mistakes;
+mod needs;
 mod overrides;
 mod programs;
 mod reach;

@@ -30,10 +30,10 @@ pub(crate) struct Args {
     #[command(subcommand)]
     request: Option<change::Verb>,
     /// The link from the command: a recording or a rate.
-    #[arg(value_name = "UP", required_unless_present = "scenario")]
+    #[arg(value_name = "UP", required_unless_present_any = ["scenario", "check"])]
     up: Option<OsString>,
     /// The link to the command: a recording or a rate.
-    #[arg(value_name = "DOWN", required_unless_present = "scenario")]
+    #[arg(value_name = "DOWN", required_unless_present_any = ["scenario", "check"])]
     down: Option<OsString>,
     /// What to run, behind `--` where it could be taken for options; your shell where it is left out.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
@@ -62,6 +62,9 @@ pub(crate) struct Args {
     /// Print the equivalent scenario, and run nothing.
     #[arg(long)]
     generate: bool,
+    /// Say of each thing that a link needs whether it is here, and what gives it; run nothing.
+    #[arg(long, exclusive = true)]
+    check: bool,
     #[command(flatten)]
     environment: Environment,
     #[command(flatten)]
@@ -112,6 +115,9 @@ Exit status: that of the command; 1 the link could not be made, 2 the input was 
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     if let Some(request) = &args.request {
         return change::perform(request);
+    }
+    if args.check {
+        return live::check();
     }
     let text = text::of(args)?;
     let scenario = text.scenario()?;

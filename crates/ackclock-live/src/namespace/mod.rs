@@ -31,6 +31,7 @@ mod channel;
 mod inside;
 pub(crate) mod interface;
 mod keeper;
+pub mod needs;
 pub(crate) mod netlink;
 mod obstacle;
 mod relay;

@@ -46,7 +46,8 @@ impl DeviceCounters {
     }
 }
 
-const DEVICE: &str = "/dev/net/tun";
+/// The file that makes devices.
+pub(crate) const DEVICE: &str = "/dev/net/tun";
 /// Place of the counter in `struct rtnl_link_stats64` of `linux/if_link.h`.
 const TX_DROPPED: usize = 7;
 /// Packets that a device holds until they are read. The kernel's 500 are too few for a burst that comes faster than they are read:
@@ -62,7 +63,7 @@ impl Tun {
     /// Where the device file is missing or closed to the user, or the namespace is not ours to change.
     pub(crate) fn open(pattern: &str) -> Result<Self, Obstacle> {
         let flags = OFlag::O_RDWR | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let file = open(DEVICE, flags, Mode::empty()).map_err(|error| unopened(error.into()))?;
+        let file = open(DEVICE, flags, Mode::empty()).trying("opening /dev/net/tun")?;
         let name = attach(&file, pattern, libc::IFF_VNET_HDR)
             // A driver without super-packets calls them invalid; packets come one by one then.
             .or_else(|error| match error.raw_os_error() {
@@ -78,15 +79,6 @@ impl Tun {
         let _ = netlink.request(&[longer]);
         Ok(Self { file, interface: Interface { index, name }, netlink })
     }
-}
-
-fn unopened(error: io::Error) -> Obstacle {
-    let remedy = match error.kind() {
-        io::ErrorKind::PermissionDenied => "let everyone open it: sudo chmod 666 /dev/net/tun",
-        io::ErrorKind::NotFound => "load the driver: sudo modprobe tun",
-        _ => return Obstacle::new(format!("opening {DEVICE}"), error),
-    };
-    Obstacle::new(format!("opening {DEVICE}"), error).remedy(remedy)
 }
 
 /// Makes the open file a device with packets as they are, behind what `before` says, and gives its name.

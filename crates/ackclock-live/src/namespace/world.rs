@@ -18,7 +18,7 @@ use super::obstacle::{Obstacle, Trying};
 use super::relay::Relay;
 use super::resolver;
 use super::tun::DeviceCounters;
-use super::users::{self, Rights};
+use super::users::Rights;
 use crate::reach::{Reach, pasta::Pasta};
 
 /// What is to run, and where the link ends.
@@ -154,7 +154,7 @@ fn start_keeper(plan: &Plan, (ours, theirs): Both<'_>, pasta: bool) -> Result<Pi
     match copy_process(plan, (ours, theirs), pasta, Rights::Administrator, base) {
         Err(Errno::EPERM) => {
             let flags = base | CloneFlags::CLONE_NEWUSER;
-            copy_process(plan, (ours, theirs), pasta, Rights::User, flags).map_err(users::forbidden)
+            copy_process(plan, (ours, theirs), pasta, Rights::User, flags).trying("creating namespaces")
         }
         outcome => outcome.trying("creating namespaces"),
     }

@@ -16,7 +16,7 @@ use ackclock_link::Files;
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, LinkRequest};
-use ackclock_live::namespace::{DeviceCounters, Ends, Outside, Plan, Received, World};
+use ackclock_live::namespace::{DeviceCounters, Ends, Obstacle, Outside, Plan, Received, World, needs};
 use ackclock_live::reach::Reach;
 use ackclock_live::{
     Account, Crowd, Driver, Orders, Page, Plane, PlaneConfig, RealClock, Remote, Side, Snapshot, Traffic,
@@ -55,7 +55,8 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
     let metrics = args.environment.metrics.map(listen).transpose()?;
     let captures = outputs::create_captures(args)?;
     let plan = Plan { command, environment: Vec::new(), outside };
-    let (mut world, ends) = World::begin(&plan).map_err(|obstacle| Failure::Run(obstacle.to_string()))?;
+    let (mut world, ends) =
+        World::begin(&plan).map_err(|failed| cannot_be_made(&needs::obstacles(failed)))?;
     say_reach(&world, args);
     let requests =
         Requests::hear().map_err(|error| Failure::Run(format!("signals cannot be collected: {error}")))?;
@@ -74,6 +75,27 @@ pub(super) fn run(args: &Args, text: &Text, scenario: &Scenario, files: Read) ->
         false => Ok(()),
     });
     conclude(status, printed.err().into_iter().chain(outputs.finish()).collect())
+}
+
+/// All that stands in the way, a line each.
+fn cannot_be_made(obstacles: &[Obstacle]) -> Failure {
+    let lines: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
+    Failure::Run(match lines.as_slice() {
+        [one] => one.clone(),
+        all => format!("a link needs {} things that are missing here:\n{}", all.len(), all.join("\n")),
+    })
+}
+
+/// Says of each need of a link whether it is met, and what gives it.
+pub(super) fn check() -> Result<(), Failure> {
+    let obstacles = needs::NEEDS.iter().map(|need| (need.what, need.obstacle()));
+    let lines: Vec<_> = obstacles.map(|(what, obstacle)| (what, obstacle.map(|it| it.to_string()))).collect();
+    let text = lines.iter().map(|(what, missing)| match missing {
+        None => format!("{what}: ok\n"),
+        Some(missing) => format!("{missing}\n"),
+    });
+    output::print(&text.collect::<String>())?;
+    if lines.iter().any(|(_, missing)| missing.is_some()) { Err(Failure::Reported(1)) } else { Ok(()) }
 }
 
 /// Tells what failed, but the last of it, which is returned. The command's status goes before that of its results.

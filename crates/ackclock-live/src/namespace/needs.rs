@@ -1,0 +1,207 @@
+//! What a link needs of a machine or a container, and what gives it: the one list of both.
+//!
+//! Each need is tried by itself, in a process that ends at once where that changes the process, so that everything that is missing
+//! is told together. What cannot be tried because another need is missing is judged by the rights of this process.
+
+use std::path::Path;
+use std::{env, fs};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::stat::Mode;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork, getegid, geteuid};
+
+use super::obstacle::Obstacle;
+use super::tun::DEVICE;
+use super::users::{self, Rights, map_to_themselves};
+
+/// One thing that a link needs.
+#[derive(Debug)]
+pub struct Need {
+    /// What a link does with it.
+    pub what: &'static str,
+    check: fn() -> nix::Result<()>,
+    /// What gives it where the check fails so.
+    remedy: fn(Errno) -> String,
+}
+
+/// All that a link needs, and nothing else.
+pub const NEEDS: [Need; 4] = [
+    Need { what: "creating namespaces", check: namespaces, remedy: namespaces_remedy },
+    Need { what: "creating a network device", check: network, remedy: |_| start_with(NET_ADMIN) },
+    Need { what: "opening /dev/net/tun", check: device, remedy: device_remedy },
+    Need { what: "keeping mounts to the link", check: mounts, remedy: mounts_remedy },
+];
+
+/// The options of `docker run` and `podman run` that give a container what it lacks.
+pub const OPTIONS: [&str; 5] = [SYS_ADMIN, NET_ADMIN, TUN, APPARMOR, SECCOMP];
+
+const SYS_ADMIN: &str = "--cap-add SYS_ADMIN";
+const NET_ADMIN: &str = "--cap-add NET_ADMIN";
+const TUN: &str = "--device /dev/net/tun";
+const APPARMOR: &str = "--security-opt apparmor=unconfined";
+const SECCOMP: &str = "--security-opt seccomp=unconfined";
+
+impl Need {
+    /// Why it is missing and what gives it; nothing where it is met. To be called before the process starts a thread.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        let errno = (self.check)().err()?;
+        Some(Obstacle::new(self.what, errno.desc()).remedy((self.remedy)(errno)))
+    }
+}
+
+/// What stands in the way of a link: all needs that are missing, else what failed when it was made.
+pub fn obstacles(failed: Obstacle) -> Vec<Obstacle> {
+    let missing: Vec<Obstacle> = NEEDS.iter().filter_map(Need::obstacle).collect();
+    if missing.is_empty() { vec![failed] } else { missing }
+}
+
+fn namespaces() -> nix::Result<()> {
+    tried(|| enter().map(drop))
+}
+
+fn namespaces_remedy(_: Errno) -> String {
+    match users::remedy() {
+        Some(remedy) if !geteuid().is_root() && !is_container() => remedy.to_owned(),
+        None if !geteuid().is_root() && !is_container() => "run with sudo".to_owned(),
+        _ if holds(CAP_SYS_ADMIN) => start_with(SECCOMP),
+        _ => start_with(SYS_ADMIN),
+    }
+}
+
+/// An ordinary user has the right in a user namespace; root is to have it in the one that it is in.
+fn network() -> nix::Result<()> {
+    tried(|| match enter() {
+        Ok(Rights::User) => Ok(()),
+        _ if geteuid().is_root() && !holds(CAP_NET_ADMIN) => Err(Errno::EPERM),
+        _ => Ok(()),
+    })
+}
+
+fn device() -> nix::Result<()> {
+    open(DEVICE, OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).map(drop)
+}
+
+fn device_remedy(errno: Errno) -> String {
+    match errno {
+        Errno::EACCES => "let everyone open it: sudo chmod 666 /dev/net/tun".to_owned(),
+        // The groups of a container do not have the device.
+        Errno::EPERM => start_with(TUN),
+        _ if is_container() => {
+            format!("{}; it needs the driver on the host: sudo modprobe tun", start_with(TUN))
+        }
+        _ => "load the driver: sudo modprobe tun".to_owned(),
+    }
+}
+
+fn mounts() -> nix::Result<()> {
+    let none = None::<&str>;
+    tried(|| match enter() {
+        Ok(_) => mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none),
+        // Profiles of containers refuse mounts whatever the rights.
+        Err(_) if is_confined() => Err(Errno::EACCES),
+        Err(_) => Ok(()),
+    })
+}
+
+fn mounts_remedy(errno: Errno) -> String {
+    match users::remedy() {
+        Some(remedy) if !geteuid().is_root() && !is_container() => remedy.to_owned(),
+        _ if errno == Errno::EACCES => start_with(APPARMOR),
+        _ => start_with(SECCOMP),
+    }
+}
+
+fn start_with(option: &str) -> String {
+    format!("start the container with {option}")
+}
+
+/// Enters namespaces as a link does.
+fn enter() -> nix::Result<Rights> {
+    let base = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET;
+    let (user, group) = (geteuid(), getegid());
+    match unshare(base) {
+        Err(Errno::EPERM) => {
+            unshare(base | CloneFlags::CLONE_NEWUSER)?;
+            map_to_themselves(user, group).map_err(|_| Errno::EACCES)?;
+            Ok(Rights::User)
+        }
+        outcome => outcome.map(|()| Rights::Administrator),
+    }
+}
+
+/// Runs a check in a process of its own, whose exit status is the number of the error.
+#[allow(unsafe_code)]
+fn tried(check: impl FnOnce() -> nix::Result<()>) -> nix::Result<()> {
+    // SAFETY: this process has one thread, so that the copy inherits no lock that another holds.
+    match unsafe { fork() }? {
+        ForkResult::Child => std::process::exit(check().map_or_else(|errno| errno as i32, |()| 0)),
+        ForkResult::Parent { child } => match waitpid(child, None)? {
+            WaitStatus::Exited(_, 0) => Ok(()),
+            WaitStatus::Exited(_, errno) => Err(Errno::from_raw(errno)),
+            // A filter of system calls may kill.
+            _ => Err(Errno::EPERM),
+        },
+    }
+}
+
+/// Whether this process has a capability, by its number (`linux/capability.h`).
+fn holds(capability: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective
+        .is_some_and(|text| u64::from_str_radix(text.trim(), 16).is_ok_and(|all| all >> capability & 1 == 1))
+}
+
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// Whether a profile of AppArmor is enforced on this process.
+fn is_confined() -> bool {
+    fs::read_to_string("/proc/self/attr/current").is_ok_and(|profile| profile.trim().ends_with("(enforce)"))
+}
+
+/// Whether this is a container, as Docker, Podman and systemd mark them.
+fn is_container() -> bool {
+    ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists())
+        || env::var_os("container").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_about_containers_has_every_option_and_no_other() {
+        let page = include_str!("../../../../docs/how-to/containers.md");
+        let mut words = page.split_whitespace().peekable();
+        let mut options = Vec::new();
+        while let Some(word) = words.next() {
+            if ["--cap-add", "--device", "--security-opt"].contains(&word) {
+                let value =
+                    words.peek().copied().unwrap_or_default().trim_matches(['`', ',', '.', '"', '\\']);
+                options.push(format!("{word} {value}"));
+            }
+        }
+        for option in OPTIONS {
+            assert!(options.iter().any(|written| written == option), "{option} is missing in {options:?}");
+        }
+        for written in options {
+            assert!(OPTIONS.contains(&written.as_str()), "{written} gives nothing that a link needs");
+        }
+    }
+
+    #[test]
+    fn each_need_is_told_with_what_gives_it() {
+        for (need, errno, remedy) in [
+            (&NEEDS[1], Errno::EPERM, "start the container with --cap-add NET_ADMIN"),
+            (&NEEDS[2], Errno::EACCES, "let everyone open it: sudo chmod 666 /dev/net/tun"),
+            (&NEEDS[2], Errno::EPERM, "start the container with --device /dev/net/tun"),
+        ] {
+            assert_eq!((need.remedy)(errno), remedy);
+        }
+    }
+}
