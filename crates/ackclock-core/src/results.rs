@@ -74,7 +74,7 @@ pub struct FlowResult {
     /// Row of the sender table.
     pub sender: String,
     /// Payload delivered in order, from the flow's start to its end or the end of the run, bit/s. Null for a flow of real packets
-    /// that was one packet.
+    /// that sent one packet.
     pub goodput_bps: Option<f64>,
     /// The same packets with their headers, each counted once, bit/s.
     pub wire_goodput_bps: Option<f64>,

@@ -74,7 +74,7 @@ impl FlowReport {
         let way = &self.ways[from as usize];
         let duration = self.last.since(self.first).as_secs_f64();
         // One packet shows no rate.
-        let rate = |bytes: f64| (duration > 0.0 && self.packets > 1).then(|| bytes * 8.0 / duration);
+        let rate = |bytes: f64| (duration > 0.0 && way.segments != 1).then(|| bytes * 8.0 / duration);
         let headers = way.header_bytes as f64 / way.payload_bytes.max(1) as f64;
         FlowResult {
             id: self.id,

@@ -148,17 +148,21 @@ fn of_flows(page: &mut Page, flows: &[FlowReport], regulator: &str) {
 const FLOWS_SHOWN: usize = 100;
 
 fn of_link(page: &mut Page, summary: &Summary, held: usize) {
-    let Summary { now, down, links, engine, .. } = summary;
+    let Summary { now, down, links, traffic, engine, .. } = summary;
     let seconds = [(Labels::new(), Some(now.as_secs_f64()))];
     let rate = [way("down", down.rate.as_bps() as f64 / 8.0)];
     let delivered = [way("down", engine.packets as f64)];
     let both = |of: fn(&LinkCounts) -> u64| [0, 1].map(|at| way(WAYS[at], of(&links[at]) as f64));
     let (dropped, bytes) = (both(|link| link.drops), both(|link| link.delivered_bytes));
+    let lost = [0, 1].map(|at: usize| {
+        (vec![("direction", WAYS[at].to_owned())], traffic[at].lost.total().map(|lost| lost as f64))
+    });
     page.metric(Kind::Gauge, "uptime_seconds", "Time since the link began.", seconds)
         .metric(Kind::Gauge, "link_rate_bytes_per_second", "Rate of the link now.", rate)
         .metric(Kind::Counter, "delivered_packets_total", "Packets that left the link.", delivered)
         .metric(Kind::Counter, "delivered_bytes_total", "Bytes that left the link, with headers.", bytes)
-        .metric(Kind::Counter, "dropped_packets_total", "Packets lost in the queue or on the link.", dropped);
+        .metric(Kind::Counter, "dropped_packets_total", "Packets lost in the queue or on the link.", dropped)
+        .metric(Kind::Counter, "lost_by_machine_packets_total", LOST_BY_MACHINE, lost);
     of_queue(page, summary, held);
 }
 
@@ -178,6 +182,8 @@ fn of_queue(page: &mut Page, Summary { down, links, .. }: &Summary, held: usize)
         )
         .metric(Kind::Gauge, "held_acks", "ACKs that regulators hold.", held);
 }
+
+const LOST_BY_MACHINE: &str = "Packets that the machine lost and the emulated link did not.";
 
 /// The directions, in the order of [`Summary::links`].
 const WAYS: [&str; 2] = ["down", "up"];
