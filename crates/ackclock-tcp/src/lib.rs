@@ -10,6 +10,8 @@ pub mod config;
 pub mod delivery_rate;
 pub mod host;
 pub mod info;
+#[cfg(test)]
+mod overshoot;
 pub mod prr;
 mod reassembly;
 pub mod receiver;

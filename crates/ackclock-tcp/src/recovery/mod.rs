@@ -9,8 +9,6 @@ pub mod linux;
 pub mod ncr;
 pub mod newreno;
 mod order;
-#[cfg(test)]
-mod overshoot;
 pub mod rack;
 pub mod reno;
 mod reordering;

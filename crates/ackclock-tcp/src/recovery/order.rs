@@ -14,7 +14,7 @@
 //! Linux walks what is overtaken and too young at each ACK; here only its first and its last are looked at, which is all that counts.
 //!
 //! ## Validation
-//! Against the walk over all that is outstanding, under random arrivals (tests of [RACK](super::rack)).
+//! Against the walk over all that is outstanding, under random arrivals (tests below); looks by the size of the window (`overshoot`).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, SackBlock, Segment, Seq, Span, Time};
 
-use super::{AckFacts, Next, Rack, Recovery, Sack, Sack1, Window};
 use crate::config::SenderConfig;
 use crate::reassembly::Reassembly;
+use crate::recovery::{AckFacts, Next, Rack, Recovery, Sack, Sack1, Window};
 use crate::scoreboard::{Arrivals, Scoreboard, Sendings};
 use crate::sent::{Index, Marks};
 use crate::work::looks_of;
