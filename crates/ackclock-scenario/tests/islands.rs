@@ -63,9 +63,10 @@ impl Files for Meeting {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "says that it was skipped")]
 fn islands_are_built_and_run_side_by_side() {
     if std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1) {
-        println!("skipped: there is one core");
+        eprintln!("skipped: there is one core");
         return;
     }
     let text = "duration = \"1s\"
