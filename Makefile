@@ -144,20 +144,11 @@ pages: build ## Write what pages show again: the generated reference, and the ou
 	ACKCLOCK_UPDATE_PAGES=1 pytest tests/commands
 
 FUZZ_SECONDS ?= 60
-fuzz: tools ## Fuzz the parsers and TCP, FUZZ_SECONDS (60) a target
-	@if $(CARGO) +nightly fuzz --version >/dev/null 2>&1; then \
-	    (cd fuzz && $(CARGO) +nightly fuzz build) || exit 1; \
-	    for target in $$(cd fuzz && $(CARGO) +nightly fuzz list); do \
-	        echo "fuzz $$target"; \
-	        (cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS)) || exit 1; \
-	    done; \
-	else \
-	    echo "skipped: fuzzing needs a nightly Rust and cargo-fuzz: rustup toolchain install nightly && cargo install cargo-fuzz"; \
-	    echo "(make test runs the same targets on random input without them)"; \
-	fi
+fuzz: tools ## Fuzz the parsers, TCP, the plane and its sockets, FUZZ_SECONDS (60) a target
+	fuzz/run $(FUZZ_SECONDS)
 
 clean: ## Remove what was built and installed here
-	rm -rf target .venv out docs/_build fuzz/target python/ackclock/_core*.so
+	rm -rf target .venv out docs/_build python/ackclock/_core*.so
 
 build: .venv/.built
 

@@ -6,7 +6,9 @@ use ackclock_live::hostile;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|script: &[u8]| {
-    if let Err(wrong) = hostile::playing(&EdgeConfig { regulator: "ack-regulator".into(), ..EdgeConfig::default() }, script) {
+    if let Err(wrong) =
+        hostile::playing(&EdgeConfig { regulator: "ack-regulator".into(), ..EdgeConfig::default() }, script)
+    {
         panic!("{wrong}");
     }
 });

@@ -57,7 +57,7 @@ pub enum Unanswered {
 }
 
 impl LinkRequest {
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         match self {
             Self::Set(pairs) => {
                 let pairs: String = pairs.iter().map(|(key, value)| format!("\t{key}={value}")).collect();
@@ -67,7 +67,7 @@ impl LinkRequest {
         }
     }
 
-    fn parse(line: &str) -> Result<Self, String> {
+    pub(crate) fn parse(line: &str) -> Result<Self, String> {
         match line.trim_end().split_once('\t').unwrap_or((line.trim_end(), "")) {
             ("show", "") => Ok(Self::Show),
             ("set", pairs) if !pairs.is_empty() => {
@@ -168,9 +168,14 @@ impl<F: Fn(&LinkRequest) -> Result<String, String>> Protocol for Lines<F> {
     }
 
     fn answer(&self, line: &[u8]) -> Vec<u8> {
-        let line = String::from_utf8_lossy(line);
-        outcome(LinkRequest::parse(&line).and_then(|request| self.0(&request)))
+        answer_to(line, &self.0)
     }
+}
+
+/// The line that answers a line.
+pub(crate) fn answer_to(line: &[u8], answer: impl Fn(&LinkRequest) -> Result<String, String>) -> Vec<u8> {
+    let line = String::from_utf8_lossy(line);
+    outcome(LinkRequest::parse(&line).and_then(|request| answer(&request)))
 }
 
 fn outcome(outcome: Result<String, String>) -> Vec<u8> {

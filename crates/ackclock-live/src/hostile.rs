@@ -3,11 +3,13 @@
 //! Each returns what it found wrong, so that a fuzzer stops and a property test shrinks.
 
 mod neighbours;
+mod relay_trial;
 
 use ackclock_core::{Ecn, Flags, Segment, Seq, Span, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::{Direction, NoFiles};
 
+use crate::control::{self, LinkRequest};
 use crate::gso::{self, Header};
 use crate::parse::{Layout, parse};
 use crate::rewrite::rewrite;
@@ -50,6 +52,37 @@ pub fn rewriting(knobs: [u8; 8], bytes: &[u8]) -> Result<(), String> {
     }
     let read = parse(&after).segment;
     if read == changed { Ok(()) } else { Err(format!("{changed:?} reads back as {read:?}")) }
+}
+
+/// Answers a line at the control socket: by one line, and a request that is understood reads back as itself.
+///
+/// # Errors
+/// What is wrong.
+pub fn asking(line: &[u8]) -> Result<(), String> {
+    let understood = |request: &LinkRequest| {
+        let again = LinkRequest::parse(&request.line());
+        // What is refused is told with the name, which may be anything.
+        if again.as_ref() == Ok(request) { Err(format!("{request:?}")) } else { Ok(format!("{again:?}")) }
+    };
+    let answer = control::answer_to(line, understood);
+    let is_line = answer.iter().position(|&byte| byte == b'\n') == Some(answer.len() - 1);
+    if is_line && answer.starts_with(b"error ") {
+        return Ok(());
+    }
+    Err(format!(
+        "{:?} is answered by {:?}",
+        line.escape_ascii().to_string(),
+        answer.escape_ascii().to_string()
+    ))
+}
+
+/// Lets clients of a name server's relay send whatever they like in whatever order: what waits stays bounded, and an answer reaches
+/// only the client that asked.
+///
+/// # Errors
+/// What is wrong.
+pub fn relaying(script: &[u8]) -> Result<(), String> {
+    relay_trial::play(script).unwrap_or_else(|error| Err(error.to_string()))
 }
 
 /// Splits what a device might give: the parts hold no more than the whole, and each fits its buffer.
@@ -166,7 +199,23 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(cases(20)))]
+
+        #[test]
+        fn clients_of_a_relay_hear_answers_to_their_own_queries_alone(script in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(relaying(&script), Ok(()));
+        }
+    }
+
+    proptest! {
         #![proptest_config(ProptestConfig::with_cases(cases(2000)))]
+
+        #[test]
+        fn any_line_at_the_control_socket_is_answered_by_a_line(words in prop::collection::vec("(show|set)?[\\PC\t=]{0,10}", 0..4), end in any::<[u8; 2]>()) {
+            let mut line = words.join("\t").into_bytes();
+            line.extend(end);
+            prop_assert_eq!(asking(&line), Ok(()));
+        }
 
         #[test]
         fn damaged_packets_are_read_and_rewritten_soundly(bytes in mutated(), knobs: [u8; 8]) {

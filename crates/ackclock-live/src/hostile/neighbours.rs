@@ -2,9 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use ackclock_core::{Flags, Seq, Span, Time};
+use ackclock_core::{Flags, Seq, Size, Span, Time};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::{Direction, NoFiles};
+use serde_json::{Value, json};
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, TcpPacket};
 
 use crate::parse::parse;
@@ -47,6 +48,27 @@ const EVENTS_PER_PACKET: u64 = 200;
 const EVENTS_OF_TIMERS: u64 = 5_000;
 
 impl Neighbours {
+    /// Regulators with much state over bearers whose state depends on both directions.
+    ///
+    /// # Errors
+    /// As [`Neighbours::on`].
+    pub fn on_all_edges() -> Result<Vec<Self>, String> {
+        let plain = EdgeConfig::default().bearer;
+        let rlc = json!({ "kind": "umts-rlc-am", "errors": "5%", "errors_by": "pdu" });
+        let observed = json!({ "kind": "observed", "side": "network" });
+        let pairs = [
+            ("snoop", &plain),
+            ("snoop", &rlc),
+            ("forecast", &plain),
+            ("forecast", &rlc),
+            ("forecast", &observed),
+            ("ack-regulator", &plain),
+            ("ack-regulator", &rlc),
+            ("wrb", &plain),
+        ];
+        pairs.into_iter().map(|(regulator, bearer)| Self::on(edge(regulator, bearer))).collect()
+    }
+
     /// Runs the steady connection alone.
     ///
     /// # Errors
@@ -77,6 +99,12 @@ impl Neighbours {
         }
         Ok(beside.entered)
     }
+}
+
+fn edge(regulator: &str, bearer: &Value) -> EdgeConfig {
+    let way = json!({ "kind": "constant", "rate": "400kbit/s", "delay": "5ms" });
+    let ([down, up], bearer, regulator) = ([way.clone(), way], bearer.clone(), regulator.into());
+    EdgeConfig { down, up, bearer, regulator, buffer: Size::Packets(20), ..EdgeConfig::default() }
 }
 
 /// One run.
@@ -269,19 +297,9 @@ fn ports_of(connection: usize, from: Side) -> [u8; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_core::Size;
     use ackclock_edge::REGULATORS;
     use ackclock_testkit::cases;
     use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    fn edge(regulator: &Value, bearer: Option<Value>) -> EdgeConfig {
-        let way = json!({ "kind": "constant", "rate": "400kbit/s", "delay": "5ms" });
-        let [down, up] = [way.clone(), way];
-        let bearer = bearer.unwrap_or(EdgeConfig::default().bearer);
-        let buffer = Size::Packets(20);
-        EdgeConfig { down, up, bearer, buffer, regulator: regulator.clone(), ..EdgeConfig::default() }
-    }
 
     /// Packets from one side, whatever their connections: tiny data that is never acknowledged, or duplicate ACKs that report more and
     /// more beyond a hole.
@@ -295,7 +313,7 @@ mod tests {
     #[test]
     fn beside_hostile_connections_another_keeps_half_under_every_regulator() {
         for entry in REGULATORS.entries {
-            let neighbours = Neighbours::on(edge(&json!(entry.name), None)).unwrap();
+            let neighbours = Neighbours::on(edge(entry.name, &EdgeConfig::default().bearer)).unwrap();
             for from in Side::BOTH {
                 for connections in [1, 7] {
                     let entered = neighbours.play(&flood(from, connections));
@@ -311,15 +329,7 @@ mod tests {
 
     #[test]
     fn whatever_neighbours_send_over_whatever_bearer_the_laws_hold() {
-        let rlc = json!({ "kind": "umts-rlc-am", "errors": "5%", "errors_by": "pdu" });
-        let observed = json!({ "kind": "observed", "side": "network" });
-        let edges = [
-            ("snoop", None),
-            ("snoop", Some(rlc.clone())),
-            ("ack-regulator", Some(rlc)),
-            ("forecast", Some(observed)),
-        ];
-        let edges = edges.map(|(regulator, bearer)| Neighbours::on(edge(&json!(regulator), bearer)).unwrap());
+        let edges = Neighbours::on_all_edges().unwrap();
         let script = prop::collection::vec(any::<u8>(), 0..RECORD * MOST);
         proptest!(ProptestConfig::with_cases(cases(20)), |(script in script, which in 0..edges.len())| {
             let entered = edges[which].play(&script);

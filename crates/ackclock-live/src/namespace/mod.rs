@@ -34,7 +34,7 @@ mod keeper;
 pub mod needs;
 pub(crate) mod netlink;
 mod obstacle;
-mod relay;
+pub(crate) mod relay;
 mod resolver;
 pub(crate) mod router;
 mod signals;

@@ -71,8 +71,13 @@ impl Relay {
         }
     }
 
+    /// Queries that wait for an answer, and connections.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        (self.datagrams.waiting.len(), self.streams.open.len())
+    }
+
     /// Waits until there is something to do, and does it.
-    fn round(&mut self) -> io::Result<()> {
+    pub(crate) fn round(&mut self) -> io::Result<()> {
         let ready = self.wait()?;
         let now = now();
         for what in ready {
@@ -140,7 +145,7 @@ struct Query {
 }
 
 /// So many queries wait at most.
-const QUERIES: usize = 128;
+pub(crate) const QUERIES: usize = 128;
 /// So many of them may come from one socket.
 const QUERIES_OF_ONE: usize = 32;
 
@@ -282,7 +287,7 @@ struct Way {
 }
 
 /// So many connections are open at most.
-const STREAMS: usize = 32;
+pub(crate) const STREAMS: usize = 32;
 
 impl Streams {
     fn new(listener: TcpListener, servers: Vec<SocketAddr>) -> io::Result<Self> {

@@ -1,0 +1,85 @@
+//! Clients of a relay for name servers, on sockets of this machine.
+
+use std::io::{self, ErrorKind, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+
+use crate::namespace::relay::{Entrance, QUERIES, Relay, STREAMS};
+
+const CLIENTS: usize = 4;
+const SERVERS: usize = 2;
+/// Length of a header (RFC 1035 section 4.1.1).
+const MESSAGE: usize = 12;
+
+/// Plays a script, one step a byte: a client sends a query, and a server answers, or the client opens, uses or closes a connection.
+pub(super) fn play(script: &[u8]) -> io::Result<Result<(), String>> {
+    let [servers, clients] =
+        [SERVERS, CLIENTS].map(|count| (0..count).map(|_| socket()).collect::<io::Result<Vec<_>>>());
+    let (servers, clients) = (servers?, clients?);
+    let streams = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let entrance = Entrance { datagrams: socket()?, streams };
+    let [datagrams, streams] = [entrance.datagrams.local_addr()?, entrance.streams.local_addr()?];
+    let addresses = servers.iter().map(UdpSocket::local_addr).collect::<io::Result<_>>()?;
+    let mut relay = Relay::new(entrance, addresses)?;
+    let mut connections: Vec<TcpStream> = Vec::new();
+    for &step in script {
+        let client = usize::from(step) % CLIENTS;
+        let mut query = [0; MESSAGE];
+        query[0] = client as u8;
+        clients[client].send_to(&query, datagrams)?;
+        match step >> 5 {
+            0..=3 => answer(&servers[usize::from(step >> 2) % SERVERS], step >> 3)?,
+            4 | 5 => connections.extend(TcpStream::connect(streams)),
+            6 => drop(connections.last_mut().map(|connection| connection.write(&query))),
+            _ => drop(connections.pop()),
+        }
+        // The query is there, so this does not wait.
+        relay.round()?;
+        let (queries, open) = relay.load();
+        if queries > QUERIES || open > STREAMS {
+            return Ok(Err(format!("{queries} queries and {open} connections at a time")));
+        }
+        if let Some(wrong) = misled(&clients)? {
+            return Ok(Err(wrong));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn socket() -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// A server answers one query, with a response code.
+fn answer(server: &UdpSocket, code: u8) -> io::Result<()> {
+    let mut message = [0; MESSAGE];
+    if let Some((_, from)) = received(server.recv_from(&mut message))? {
+        (message[2], message[3]) = (0x80, code & 0xf);
+        // A relay that has given the query up refuses the answer.
+        drop(server.send_to(&message, from));
+    }
+    Ok(())
+}
+
+/// A client that got the answer to the query of another.
+fn misled(clients: &[UdpSocket]) -> io::Result<Option<String>> {
+    for (own, client) in clients.iter().enumerate() {
+        let mut message = [0; MESSAGE];
+        let length = received(client.recv(&mut message))?.unwrap_or(MESSAGE);
+        if length != MESSAGE || message[2] == 0x80 && usize::from(message[0]) != own {
+            return Ok(Some(format!("client {own} got {:?}", &message[..length])));
+        }
+    }
+    Ok(None)
+}
+
+/// Nothing where nothing has come, or only news of what could not be delivered.
+fn received<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Err(error) if [ErrorKind::WouldBlock, ErrorKind::ConnectionRefused].contains(&error.kind()) => {
+            Ok(None)
+        }
+        outcome => outcome.map(Some),
+    }
+}
