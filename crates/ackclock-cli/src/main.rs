@@ -7,6 +7,7 @@
 mod batch;
 mod commands;
 mod failure;
+mod limits;
 mod lines;
 mod output;
 mod paired;
@@ -57,15 +58,19 @@ Examples:
 Exit status: 0 done, 1 a run failed or there was no room for a result, 2 the input was wrong.";
 
 fn main() -> ExitCode {
-    let done = match Cli::try_parse() {
+    let done = limits::check().and_then(|()| perform());
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(&failure),
+    }
+}
+
+fn perform() -> Result<(), Failure> {
+    match Cli::try_parse() {
         Ok(Cli { command: Some(command), .. }) => command.perform(),
         // Without a command and without an option clap has shown the help.
         Ok(Cli { command: None, .. }) => output::print(LICENCES),
         Err(error) => Err(usage::failure_of(&error)),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => report(&failure),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::common::{Ended, Folder, SCENARIO, UNSWEPT};
 use rustix::process::{Pid, Signal, kill_process};
@@ -340,4 +340,39 @@ fn what_keeps_a_python_from_its_package_is_named() {
     let named = folder.path("python3").display().to_string();
     let err = said(&[("ACKCLOCK_PYTHON", &named)]);
     assert!(err.contains("cannot be started: Permission denied"), "{err}");
+}
+
+/// The command as the last words of another one.
+fn behind(folder: &Folder, words: &[&str], arguments: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).arg(env!("CARGO_BIN_EXE_ackclock")).args(arguments);
+    command.current_dir(folder.path("")).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn a_limit_of_the_shell_that_is_too_low_is_named_with_what_is_needed() {
+    let folder = Folder::new();
+    for (limit, expected) in
+        [("-v 60000", "60000 KiB of address space"), ("-n 12", "12 open files, and ackclock needs 32")]
+    {
+        let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+        let ended =
+            Ended::from(behind(&folder, &["sh", "-c", &script], &["run", "case.toml"]).output().unwrap());
+        assert_eq!((ended.status, ended.err.lines().count()), (1, 1), "{}", ended.err);
+        assert!(ended.err.contains(expected) && ended.err.contains("ulimit -H"), "{}", ended.err);
+    }
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "a skipped test says why")]
+fn a_run_is_the_same_under_valgrind_so_that_instructions_can_be_counted() {
+    let folder = Folder::new();
+    let run = ["run", "case.toml", "--set", "duration=100ms", "--json"];
+    let Ok(output) = behind(&folder, &["valgrind", "--tool=none", "--quiet"], &run).output() else {
+        eprintln!("skipped: valgrind is missing");
+        return;
+    };
+    let counted = Ended::from(output);
+    assert_eq!((counted.status, counted.out), (0, folder.prints(&run)), "{}", counted.err);
 }
