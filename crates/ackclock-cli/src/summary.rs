@@ -191,20 +191,23 @@ pub(crate) fn of_points(
     let counts =
         || points.iter().zip(&rows).map(|(point, (_, different))| (point.runs.len(), different.len()));
     let repeated = counts().any(|(_, different)| different > 1);
-    let legend = match (marks, repeated) {
-        (Marks::None, _) => String::new(),
-        (Marks::Best, false) => format!("{LEGEND}.\n"),
-        (Marks::Best, true) => format!("{LEGEND}, one of them beyond chance.\n"),
-    };
     let baseline = Baseline::of(points).filter(|_| repeated);
     if let Some(baseline) = &baseline {
         add_changes(&mut shown, points, baseline, confidence);
     }
     let paired = baseline.map_or_else(String::new, |baseline| paired_note(&plain(&baseline.value)));
-    shown.render(terminal_width()) + &legend + &note(counts(), confidence) + &paired
+    shown.render(terminal_width()) + &legend(marks, repeated) + &note(counts(), confidence) + &paired
 }
 
-const LEGEND: &str = "\n* no other combination has more goodput and a smaller round-trip time";
+/// What a star means, over single runs or repeated ones.
+fn legend(marks: Marks, repeated: bool) -> String {
+    const STAR: &str = "\n* no other combination has more goodput and a smaller round-trip time";
+    match (marks, repeated) {
+        (Marks::None, _) => String::new(),
+        (Marks::Best, false) => format!("{STAR}.\n"),
+        (Marks::Best, true) => format!("{STAR}, one of them beyond chance.\n"),
+    }
+}
 
 /// The runs without copies: the first alone where all are equal in every number.
 fn different<'a, 'b>(runs: &'a [&'b RunResult]) -> &'a [&'b RunResult] {

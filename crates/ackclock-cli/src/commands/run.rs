@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_core::Span;
 use ackclock_output::{Folders, WholeFile};
-use ackclock_scenario::{Point, RunResult, Series, jobs};
+use ackclock_scenario::{DiskFiles, Point, RunResult, Scenario, Series, jobs};
 
 use super::time_above_zero;
 use crate::batch::{self, Extras, Timing};
@@ -68,11 +68,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         let message = format!("--pcap and --series take one run, the scenario asks for {runs}; add --runs 1");
         return Err(Failure::Input(message));
     }
-    say_defaults(&points[0].scenario);
-    say_unswept(&points[0].scenario, "run", &[]);
-    say_dropped([&points[0].scenario]);
-    say_begins([&points[0].scenario]);
-    say_doubts(&points[0].scenario, &files)?;
+    say(&points[0].scenario, &files)?;
     let capture = args.pcap.as_deref().map(Capture::create).transpose()?;
     let series_file =
         args.series.as_deref().map(|path| WholeFile::create(path, Folders::Existing)).transpose()?;
@@ -101,6 +97,15 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let Some(path) = &args.report else { return Ok(()) };
     let runs = finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..]));
     report::write(path, &args.scenario, runs, args.series.as_deref(), args.intervals.confidence())
+}
+
+/// Says what of the scenario may not be meant.
+fn say(scenario: &Scenario, files: &DiskFiles) -> Result<(), Failure> {
+    say_defaults(scenario);
+    say_unswept(scenario, "run", &[]);
+    say_dropped([scenario]);
+    say_begins([scenario]);
+    say_doubts(scenario, files)
 }
 
 /// Checks that the files to write are different ones, and called as what they will hold.
