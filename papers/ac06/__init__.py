@@ -9,7 +9,10 @@ PAPER = Paper(
     points=grid.points,
     claims=claims.claims,
     figures=figures.figures,
-    elsewhere={"AC06-X1": "two packets of 1500 bytes take 62.5 ms at 384 kbit/s, the source's own rate"},
+    elsewhere={
+        "AC06-X1": "two packets of 1500 bytes take 62.5 ms at 384 kbit/s, the source's own rate",
+        "AC06-F78-1": "results that tell the mean delay between ACKs (t_id) are missing",
+    },
     tried=tried.TRIED,
     caveats=caveats.CAVEATS,
     conditions=grid.CONDITIONS,

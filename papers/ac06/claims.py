@@ -8,11 +8,11 @@ import numpy as np
 from ackclock.paper import Claim, Runs
 from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
-from ackclock.paper.measure import drops
+from ackclock.paper.measure import all_timeouts, drops
 from ackclock.paper.order import above, alike, below, gain
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.ac06 import grid
-from ackclock.papers.ac06.grid import CONFIGURATIONS, Control
+from ackclock.papers.ac06.grid import BUFFER, CONFIGURATIONS, Control
 from ackclock.papers.ac06.measures import delay, goodput, occupancy, overflows
 
 Claims = Iterator[tuple[str, Claim]]
@@ -24,6 +24,7 @@ NEGLIGIBLE = 2.0  # %, within which a goodput or a delay counts as equal
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
     parts = (of_formula(), table_2(runs), of_table_2(runs), of_parameters(runs), of_buffer(runs), of_start(runs))
+    parts = (*parts, of_drops(runs), of_grid(runs))
     return dict(claim for part in parts for claim in part)
 
 
@@ -36,6 +37,14 @@ def of_formula() -> Claims:
     note = (
         f"at most {below_10:.0f} ms below 10 packets and at least {min(at_20):.0f} ms at 20; two packets take {PAIR} ms"
     )
+    step, line, none = (Control(alpha, 10, 500) for alpha in (0, 1, 1000))
+    beyond = range(10, BUFFER + 1)
+    holds = (
+        all(step.delay(occupancy) == 500 for occupancy in beyond)
+        and np.ptp(np.diff([line.delay(occupancy) for occupancy in beyond])) < 1e-9
+        and max(none.delay(occupancy) for occupancy in beyond[:-1]) < 1e-6
+    )
+    yield "AC06-F5-1", Claim(ordering=holds, note="alpha 0, 1 and 1000; minth 10, maxd 500 ms", kind="computed")
     yield "AC06-F2", Claim(ordering=ordering, note=note, kind="computed")
 
 
@@ -136,6 +145,33 @@ def of_start(runs: Runs) -> Claims:
     seen = ", ".join(f"alpha {control.alpha:g} {_mean(lost[control]):.2f}" for control in CONFIGURATIONS)
     note = f"drops in {grid.AT_FIRST}: conventional {_mean(lost[None]):.2f}, {seen}"
     yield "AC06-O10", Claim(ordering=fewer, note=note)
+
+
+def of_drops(runs: Runs) -> Claims:
+    """Drops and timers of table 2."""
+    traced = [runs(grid.download(1, CONFIGURATIONS[i]), drops) for i in (0, 1, 3)]
+    yield "AC06-F11-1", Claim([float(np.median(values)) for values in traced])
+    conventional, *controlled = (
+        runs(grid.download(1, control), all_timeouts) for control in (None, *CONFIGURATIONS[:2], CONFIGURATIONS[3])
+    )
+    seen = ", ".join(f"{_mean(values):.2f}" for values in (conventional, *controlled))
+    fewer = all(_mean(values) < _mean(conventional) for values in controlled)
+    yield "AC06-S3-1", Claim(ordering=fewer, note=f"time-outs, conventional and alpha 0, 0.2, 1: {seen}")
+
+
+def of_grid(runs: Runs) -> Claims:
+    """How many settings of figures 7 and 8 are better than none."""
+    plain = grid.download(1)
+    better = [
+        _mean(runs(at, goodput)) > _mean(runs(plain, goodput)) and _mean(runs(at, delay)) < _mean(runs(plain, delay))
+        for at in grid.of_figure(1)
+    ]
+    share = 100 * float(np.mean(better))
+    yield "AC06-F7-1", Claim([share], share > 0, f"{sum(better)} of {len(better)} settings, by the means")
+    plain = grid.download(4)
+    gains = [_mean(gain(runs(at, goodput), runs(plain, goodput))) for at in grid.of_figure(4)]
+    note = f"the best of {len(gains)} settings; {sum(more > 5 for more in gains)} gain more than 5 %"
+    yield "AC06-F8-1", Claim([max(gains)], note=note)
 
 
 def _goodput(runs: Runs, flows: int, control: Control) -> PerSeed:

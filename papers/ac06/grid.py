@@ -130,6 +130,13 @@ def by_longest(flows: int, alpha: float, threshold: int) -> Mapping[float, str]:
     return {longest: download(flows, Control(alpha, threshold, longest)) for longest in LONGEST}
 
 
+def of_figure(flows: int) -> Iterator[str]:
+    """Every setting of figure 7 or 8."""
+    for alpha in SHOWN_ALPHAS:
+        for threshold in THRESHOLDS:
+            yield from by_longest(flows, alpha, threshold).values()
+
+
 def by_alpha(longest: int) -> Mapping[float, str]:
     """A curve of figure 10."""
     return {alpha: download(1, Control(alpha, 10, longest), runs=ALPHA_RUNS) for alpha in ALPHAS}
@@ -161,9 +168,7 @@ def points() -> Iterator[str]:
         yield from by_buffer(flows).values()
     for flows in FLOWS:
         yield with_red(flows)
-        for alpha in SHOWN_ALPHAS:
-            for threshold in THRESHOLDS:
-                yield from by_longest(flows, alpha, threshold).values()
+        yield from of_figure(flows)
     for longest in ALPHA_LONGEST:
         yield from by_alpha(longest).values()
     yield download(1, runs=ALPHA_RUNS)
@@ -173,7 +178,9 @@ def points() -> Iterator[str]:
 
 
 CONDITIONS = (
-    "Not stated is what was chosen here: the round trip of 50 ms contains the TTIs, and the first PDU beyond half of the "
-    "window polls; the controller's step is the printed one, done in each TTI too while ACKs wait. Its occupancy counts "
+    "Not stated is what was chosen here: the round trip of 50 ms contains the TTIs, and the first PDU beyond half "
+    "of the "
+    "window polls; the controller's step is the printed one, done in each TTI too while ACKs wait. Its occupancy "
+    "counts "
     "packets not sent yet, which is our reading: section 2 of the source counts them until they are acknowledged."
 )

@@ -13,4 +13,15 @@ PAPER = Paper(
     caveats=caveats.CAVEATS,
     conditions=grid.CONDITIONS,
     tables=claims.tables,
+    elsewhere={
+        "CR02-S5-1": "results that tell the most ACKs held at once are missing",
+        "CR02-S67-8": "a regulator at the mobile, in front of the uplink queue, is missing",
+        "CR02-F15a-0": "an input here: the mean SNR of several users is chosen to give this rate",
+        "CR02-F15b-0": "an input here: the mean SNR of several users is chosen to give this rate",
+        "CR02-S65-1": "a summary of the curves of figures 14 and 15, which are judged one by one",
+        "CR02-S67-3": "a summary of the curves of figure 14, which are judged one by one",
+        "CR02-S67-4": "a summary of the curves of figure 15, which are judged one by one",
+        "CR02-S67-5": "a summary of the curves of figures 11 to 15, which are judged one by one",
+        "CR02-S67-6": "a summary of the curves of figures 11 to 15, which are judged one by one",
+    },
 )

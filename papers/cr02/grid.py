@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ackclock.paper import point, radio
+from ackclock.paper import point, radio, rlc
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -175,6 +175,8 @@ def fig15(users: int, doppler: float = DOPPLER) -> Family:
 
 def points() -> Iterator[str]:
     """Every point; some stand in several curves."""
+    for of in rlc.by_buffer("none", "ack-regulator").values():
+        yield from of
     yield from TABLE1.values()
     yield from TABLE3.values()
     for of in FIG11_LAWS.values():

@@ -13,4 +13,9 @@ PAPER = Paper(
     caveats=caveats.CAVEATS,
     conditions=grid.CONDITIONS,
     tables=claims.tables,
+    elsewhere={
+        "CR04-31": "a summary of the curves of figure 7, which are judged one by one",
+        "CR04-32": "results that tell the packets beyond the queue (Y) are missing",
+        "CR04-33": "scenarios with a file every 80 s are missing",
+    },
 )

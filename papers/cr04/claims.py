@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ackclock.models import bounded_pareto
-from ackclock.paper import Claim, Runs, Table
+from ackclock.paper import Claim, Runs, Table, rlc
 from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import Measure, aggregate, all_timeouts, drops, goodput, mean_rtt
@@ -59,6 +59,20 @@ def of_no_channel(runs: Runs) -> Claims:
         "what nobody asked for"
     )
     yield "CR04-inv", number(one[0].max(), note)
+    yield "CR04-34", over_rlc(runs)
+
+
+def over_rlc(runs: Runs) -> Claim:
+    """The Window Regulators above a radio link control, which keeps a packet until it is acknowledged."""
+    points = [at for of in rlc.by_buffer("wrs", "wrd", "wrb").values() for at in of]
+    lost, expired = (np.concatenate([runs(at, of) for at in points]) for of in (drops, all_timeouts))
+    asked = (lost > 0) & (expired == 0)
+    note = (
+        f"the most of {lost.size} runs over the bearer of the preset ac06 with {', '.join(map(str, rlc.BUFFERS))} "
+        f"packets "
+        f"of buffer; {(lost > 0).sum()} drop, in {asked.sum()} of these no timer expires"
+    )
+    return number(lost.max(), note)
 
 
 def _regulated(users: tuple[int, ...]) -> Iterator[str]:

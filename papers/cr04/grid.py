@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.files import read_text
-from ackclock.paper import point, radio
+from ackclock.paper import point, radio, rlc
 from ackclock.scenario import tables
 
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -215,6 +215,8 @@ WIRE, RADIO = "path.loss", "edge.down.loss"
 
 def points() -> Iterator[str]:
     """Every point; some stand in several curves."""
+    for of in rlc.by_buffer("wrs", "wrd", "wrb").values():
+        yield from of
     for channel in dict.fromkeys((JUDGED, *FASTER, *OTHER_CELLS.values())):
         yield from channel.points()
     for channel in dict.fromkeys((JUDGED, *FASTER, *READ)):

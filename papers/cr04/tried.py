@@ -61,4 +61,11 @@ TRIED: dict[str, str] = {
         "they ask for under every scheme, a load below the capacity, so that Jain's index of what they got is the "
         "same. A cell with downloads without end has no such limit, and the slide does not say that it had them"
     ),
+    "CR04-34": (
+        "Nearly all follow a timer that expired for nothing: what is then sent again finds the buffer full of "
+        "packets that "
+        "the radio repeats. Without a regulator the same runs drop 10 to 25 packets on average. New data within the "
+        "advertised window does not overflow the buffer, unless the least window of two packets is advertised while "
+        "acknowledged packets still fill it"
+    ),
 }

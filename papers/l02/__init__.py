@@ -13,4 +13,11 @@ PAPER = Paper(
     caveats=caveats.CAVEATS,
     conditions=grid.CONDITIONS,
     tables=tables.tables,
+    unreactive=claims.unreactive,
+    elsewhere={
+        "L02-O14": "results that count the repetitions of a block are missing",
+        "L02-F13-1": "results that tell the mean window of a flow are missing",
+        "L02-O18": "no one link shows the 24 cells: each asks for a pair of scenarios that differ in one piece",
+        "L02-O19": "an HSDPA bearer with a radio link control above the cell is missing",
+    },
 )

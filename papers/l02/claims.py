@@ -9,6 +9,7 @@ import numpy as np
 from ackclock.paper import Claim, Runs
 from ackclock.paper.document import formula, number
 from ackclock.paper.expected import Expected
+from ackclock.paper.measure import Measure
 from ackclock.paper.order import above, below
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.l02 import grid
@@ -24,7 +25,59 @@ def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
     parts = (table_4(expected), large_files(runs), figure_20(runs), small_files(runs), of_large_files(runs))
     more = (of_orders(runs), of_timeouts(runs), of_small_files(runs))
+    more = (*more, of_the_radio(runs, expected), of_delays(runs))
     return dict(claim for part in (*parts, *more) for claim in part)
+
+
+def unreactive(runs: Runs, expected: Expected) -> dict[str, Claim]:
+    """The simulated rows again, with a sender that does not react to loss: only the radio is left to make them."""
+    without = Unreactive(runs)
+    parts = (large_files(without), figure_20(without), small_files(without), of_large_files(without))
+    more = (of_orders(without), of_timeouts(without), of_small_files(without))
+    return dict(claim for part in (*parts, *more) for claim in part)
+
+
+class Unreactive(Runs):
+    """The runs of each point with a sender that does not react to loss."""
+
+    def __init__(self, runs: Runs) -> None:
+        super().__init__(runs.objects)
+
+    def __call__(self, at: str, measure: Measure) -> PerSeed:
+        """As `Runs`, of the point without reaction."""
+        return super().__call__(grid.without_reaction(at), measure)
+
+
+def of_the_radio(runs: Runs, expected: Expected) -> Claims:
+    """Windows that fill the radio, blocks over packets, and who helps where."""
+    clean = [speed(runs, Download(cell).without_errors()) / cell.kbps for cell in grid.CELLS]
+    yield "L02-W-1", number(clean[0])
+    yield "L02-W-2", Claim(clean[1:])
+    printed = [[expected.number(f"L02-T10-{n}-{error}") for error in (0, 10)] for n in range(2, 7)]
+    yield "L02-O13", Claim([100 * (a / b - 1) for a, b in printed], kind="computed")
+    pairs = [(f"L02-T3-{n}", f"L02-T14-{n}") for n in range(1, 7)] + [
+        (f"L02-T8-{n}", f"L02-T15-{n}") for n in (1, 2, 3)
+    ]
+    worse = [a for a, b in pairs if above(increase(runs, LARGE_FILES[a]), increase(runs, LARGE_FILES[b]))]
+    yield "L02-O16", Claim(ordering=not worse, note=f"worse with a PDU of a TTI: {', '.join(worse) or 'none'}")
+    reno = [_mean(increase(runs, LARGE_FILES[f"L02-T3-{n}"])) for n in (1, 2, 3)]
+    gains = {
+        name: [a - _mean(increase(runs, LARGE_FILES[f"L02-T{table}-{n}"])) for n, a in enumerate(reno, 1)]
+        for table, name in ((5, "Eifel"), (6, "Westwood"))
+    }
+    seen = "; ".join(f"{name} {', '.join(f'{gain:.1f}' for gain in of)} points" for name, of in gains.items())
+    holds = all(int(np.argmax(of)) == int(np.argmax(reno)) for of in gains.values())
+    yield "L02-O17", Claim(ordering=holds, note=seen)
+
+
+def of_delays(runs: Runs) -> Claims:
+    """Split TCP by the delay of the radio, and slow uplinks."""
+    increases = {ms: increase(runs, at) for ms, at in grid.split_by_delay().items()}
+    seen = ", ".join(f"{ms} ms {_mean(values):.1f} %" for ms, values in increases.items())
+    rises = all(_mean(a) <= _mean(b) for a, b in pairwise(increases.values()))
+    yield "L02-O15", Claim(ordering=rises, note=seen)
+    plain, *slow = grid.slow_uplinks()
+    yield "L02-O20", Claim([_mean(100 * (1 - speed(runs, at) / speed(runs, plain))) for at in slow])
 
 
 def table_4(expected: Expected) -> Claims:
@@ -33,6 +86,8 @@ def table_4(expected: Expected) -> Claims:
         printed = expected.number(f"L02-T3-{n}") / 100
         yield f"L02-T4-{n}", formula(100 * ((1 + printed) * 0.9 - 1))
     yield "L02-O4", formula(FLOOR)
+    # RFC 3390.
+    yield "L02-IW", Claim([min(4 * mss, max(2 * mss, 4380)) // mss for mss in (536, 1460)], kind="computed")
 
 
 def large_files(runs: Runs) -> Claims:

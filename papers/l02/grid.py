@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ackclock.paper import point
+from ackclock.paper import edited, point
 
 SCENARIO = Path(__file__).parent / "scenarios" / "download.toml"
 HEADER = 40  # bytes; the source counts them as data
@@ -185,8 +185,8 @@ HUNTED: Mapping[str, Download] = {
 }
 
 
-def points() -> Iterator[str]:
-    """Every point; some stand in several tables."""
+def judged() -> Iterator[str]:
+    """The points of the tables and the text, which a sender that does not react to loss plays again."""
     downloads = [*LARGE_FILES.values(), *FILES.values()]
     for _, larger, smaller in windows():
         downloads += [larger, smaller]
@@ -195,10 +195,43 @@ def points() -> Iterator[str]:
     for one in downloads:
         yield one.point()
         yield one.without_errors().point()
+
+
+def without_reaction(at: str) -> str:
+    """A point with a sender that does not react to loss: no duplicate and no timer makes it reduce its window.
+
+    The radio of the source loses no packet, so nothing has to be repaired.
+    """
+    return edited(at, {"flow.sender.dup_thresh": 1000, "flow.sender.rto": {"min": "3600s", "max": "3600s"}})
+
+
+def split_by_delay() -> Mapping[int, Download]:
+    """Section 6.2: Split TCP by the delay of the radio one way, ms, rising."""
+    delays = (10, 20, 30, 60, 100)
+    return {ms: Download(keys={**SPLIT, "edge.down.delay": f"{ms}ms", "edge.up.delay": f"{ms}ms"}) for ms in delays}
+
+
+def slow_uplinks() -> tuple[Download, ...]:
+    """Section 2.2: the uplink as in table 3, and with a third and a sixth of the rate of the downlink.
+
+    Without errors, and with a window that fills the radio: a longer round trip costs a shorter window more.
+    """
+    cell, up = CELLS[1], {"kind": "variable", "delay": "60ms"}
+    rates = (cell.kbps // 3, cell.kbps // 6)
+    slow = (Download(cell, error=0.0, keys={"edge.up": {**up, "rate": f"{kbps}kbit/s"}}) for kbps in rates)
+    return (Download(cell, error=0.0), *slow)
+
+
+def points() -> Iterator[str]:
+    """Every point; some stand in several tables."""
+    yield from judged()
     for one in HUNTED.values():
         for keys in (*READINGS.values(), *RADIOS.values()):
             yield replace(one, keys={**one.keys, **keys}).point()
+    for one in (*split_by_delay().values(), *slow_uplinks()):
+        yield from (one.point(), one.without_errors().point())
     yield from (one.point() for one in open_ends().values())
+    yield from map(without_reaction, judged())
 
 
 def open_ends() -> Mapping[str, Download]:

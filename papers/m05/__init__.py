@@ -42,9 +42,10 @@ PAPER = Paper(
     points=_points,
     claims=_claims,
     figures=_figures,
-    elsewhere={**proxy.ELSEWHERE, **channel.ELSEWHERE},
+    elsewhere={**notes.ELSEWHERE, **proxy.ELSEWHERE, **channel.ELSEWHERE},
     tried={**notes.TRIED, **proxy.TRIED, **channel.TRIED},
     caveats={**notes.CAVEATS, **proxy.CAVEATS, **channel.CAVEATS},
     conditions=" ".join(filter(None, (notes.CONDITIONS, proxy.CONDITIONS, channel.CONDITIONS))),
     tables=_tables,
+    restated=notes.RESTATED,
 )

@@ -57,6 +57,19 @@ def chain(step: float) -> Chain:
     return Chain(step)
 
 
+def swing(delay: int) -> list[float]:
+    """Levels over the reference in one period of the inner loop over a still channel, steps of 1 dB.
+
+    Each sample the level moves a step against its sign `delay` - 1 samples before.
+    """
+    levels = [0.3] * delay  # anywhere between two steps
+    states: list[tuple[float, ...]] = []
+    while (state := tuple(round(level, 6) for level in levels[-delay:])) not in states:
+        states.append(state)
+        levels.append(levels[-1] - (1.0 if levels[-delay] > 0 else -1.0))
+    return [past[-1] for past in states[states.index(state) :]]
+
+
 @cache
 def delay(step: float, frames: int) -> PacketDelay:
     """The delay of packets, TTI."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import e
 
 import numpy as np
+from scipy.special import lambertw
 
 from ackclock.models.error_process import Rayleigh
 from ackclock.models.feedback_loop import lyapunov_derivative, sampled
@@ -17,12 +18,14 @@ from ackclock.paper.expected import Expected
 from ackclock.papers.m05 import analysis
 from ackclock.papers.m05.analysis import EXAMPLES, SIZES, STEPS, TTI, chain, delay, fast_retransmit
 
+SIZES_OF_REORDERING = (1, 2, 3, 4)  # frames
 Claims = Iterator[tuple[str, Claim]]
 
 
 def claims(expected: Expected) -> dict[str, Claim]:
     """Our value of every row that a formula gives."""
     parts = (chapter_3(), tables_4_1_and_4_2(), table_4_3(), figure_4_9(), chapter_5(), table_5_2(), repetition())
+    parts = (*parts, section_4_2(), section_4_4(), section_4_5(), lemma_1())
     return dict(claim for part in parts for claim in part)
 
 
@@ -37,6 +40,59 @@ def chapter_3() -> Claims:
     queues = [queue for queue, _ in sampled(1.0, 6.0, 10.0, 30.0, 5)]
     yield "M05-D1", number(1 + next(k for k in range(len(queues)) if all(queue == 6 for queue in queues[k:])))
     yield "M05-F39-1", number(6.0, "as stated")
+
+
+def section_4_2() -> Claims:
+    """The loops of the power control."""
+    levels = analysis.swing(2)
+    yield (
+        "M05-S42-1",
+        number(float(len(levels)), "a still channel, from the rule of the loop; the source says typically"),
+    )
+    swing = max(levels) - min(levels)
+    yield "M05-S42-2", Claim([swing], 2 <= swing <= 3, "from the lowest to the highest level of the swing")
+    mean, sd = ([getattr(chain(step), of) for step in STEPS] for of in ("mean_sir", "sd_sir"))
+    seen = ", ".join(f"{step:g} dB {a:.2f} ± {b:.2f}" for step, a, b in zip(STEPS, mean, sd, strict=True))
+    falls = all(a > b for of in (mean, sd) for a, b in pairwise(of))
+    yield "M05-F45-1", Claim(ordering=falls, note=f"mean and deviation of the reference: {seen}")
+    yield "M05-S42-3", Claim([rate * TTI / 8 for rate in (64, 384)])
+
+
+def section_4_4() -> Claims:
+    """How delay and reordering go with the size."""
+    means, sds = ({step: [getattr(delay(step, n).law, of) for n in SIZES] for step in STEPS} for of in ("mean", "sd"))
+    linear = min(float(np.corrcoef(SIZES, of)[0, 1]) for of in means.values())
+    slower = all(sd[-1] / sd[0] < mean[-1] / mean[0] for mean, sd in zip(means.values(), sds.values(), strict=True))
+    apart = {name: of[STEPS[-1]][-1] / of[STEPS[0]][-1] for name, of in (("mean", means), ("deviation", sds))}
+    holds = linear > 0.99 and slower and apart["deviation"] > apart["mean"]
+    seen = ", ".join(f"{name} {ratio:.3f}" for name, ratio in apart.items())
+    note = f"correlation with n at least {linear:.4f}; steps of 0.02 over 0.2 dB at n = 10: {seen}"
+    yield "M05-T41-O1", Claim(ordering=holds, note=note)
+    cells = [(step, n) for step in STEPS for n in SIZES_OF_REORDERING]
+    above = [cell for cell in cells if fast_retransmit(*cell) > delay(*cell).law.above(3 * cell[1] - 0.5)]
+    note = f"n from 1 to {SIZES_OF_REORDERING[-1]}: for more frames P_FR is below the precision of the sum"
+    yield "M05-T42-O1", Claim(ordering=not above, note=note)
+
+
+def section_4_5() -> Claims:
+    """The example, and what the delays of section 5.4 cost."""
+    yield "M05-S45-5", Claim([of.missing(event) for event in ("FR", "TO") for of in EXAMPLES[::-1]])
+    trips = [analysis.REST + delay(0.06, of.frames).law.mean * TTI / 1e3 for of in EXAMPLES[::-1]]
+    yield "M05-S45-6", Claim(trips)
+    yield "M05-S54-7", number(100 * analysis.optimum().mean_added / 1e3 / trips[0])
+
+
+def lemma_1() -> Claims:
+    """Roots of alpha x = e^x."""
+    alphas = np.linspace(1.001 * e, 50, 500)  # at e both roots are 1
+    smallest = [-float(lambertw(-1 / alpha).real) for alpha in alphas]
+    largest = [-float(lambertw(-1 / alpha, -1).real) for alpha in alphas]
+    slack = 1e-9
+    holds = all(
+        1 / (alpha - 1) <= low + slack and high <= 2 * alpha + slack
+        for alpha, low, high in zip(alphas, smallest, largest, strict=True)
+    )
+    yield "M05-L1", Claim(ordering=holds, note="500 alphas above e, to 50")
 
 
 def _lyapunov_differences() -> Iterator[Fraction]:

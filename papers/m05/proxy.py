@@ -135,6 +135,17 @@ def table_3_1(runs: Runs) -> Iterator[tuple[str, Claim]]:
         yield f"{row}-ttsu-px", Claim((ratio,), note=note, reference=f"{printed:.2f}")
         yield f"{row}-util-nom", Claim((runs(nominal, utilisation),), note=_queue(runs, nominal))
         yield f"{row}-util-px", Claim((runs(proxy, utilisation),), note=_queue(runs, proxy))
+    yield "M05-T31-O1", use_cases(runs)
+
+
+def use_cases(runs: Runs) -> Claim:
+    """How much of the time the proxy leaves, by use case."""
+    ratio = {
+        case: _mean(runs(at("proxy", files), served)) / _mean(runs(at("end-to-end", files), served))
+        for case, files in CASES.items()
+    }
+    note = ", ".join(f"case {case} {share:.2f}" for case, share in ratio.items())
+    return Claim(ordering=ratio[2] < ratio[1] < ratio[3], note=note)
 
 
 def figures_3_5_to_3_9(runs: Runs) -> Iterator[tuple[str, Claim]]:

@@ -167,7 +167,7 @@ def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     runs = Runs({at: [made] * 2 for at in cr04_grid.points()})
     cr04 = load("cr04")
     judged = cr04.judge(cr04.claims(runs, cr04.expected))
-    assert len(judged) == len(cr04.expected) == 32
+    assert len(judged) == len(cr04.expected) == 36
     doppler, cells, traffic = cr04.tables(runs, cr04.expected)
     assert {len(row) for row in doppler.rows} == {2 + len(cr04_grid.DOPPLERS)}
     # 25 rows are judged over every channel, the five of figure 9 in both readings; 17 are of downloads without end.
@@ -268,13 +268,13 @@ def test_every_row_of_cr02_gets_a_verdict_and_json_keeps_the_contract(outcome):
     assert [entry["id"] for entry in printed["rows"]] == list(CR02.expected)
     assert len(printed["rows"]) == len(CR02.expected)
     for entry in printed["rows"]:
-        assert entry.keys() == {"id", "kind", "value", "expected", "tolerance", "verdict", "note"}
+        assert entry.keys() == {"id", "kind", "value", "expected", "tolerance", "verdict", "note", "unreactive"}
 
 
 def test_json_counts_simulations_and_formulas_apart(outcome):
     printed = json.loads(json.dumps(outcome.as_json()))
     verdicts = {"reproduced": "reproduced", "ordering-holds": "ordering", "not-reproduced": "not"}
-    for name, kind in (("simulated", "sim"), ("formulas", "computed")):
+    for name, kind in (("simulated", "sim"), ("formulas", "computed"), ("restated", "restated")):
         of_kind = Counter(verdicts.get(entry["verdict"]) for entry in printed["rows"] if entry["kind"] == kind)
         assert printed["counts"][name] == {key: of_kind[key] for key in ("reproduced", "ordering", "not")}
     judged = [entry for entry in printed["rows"] if entry["verdict"] != "not-checked"]
@@ -287,6 +287,32 @@ def test_a_row_whose_value_a_formula_gives_counts_as_a_formula_whatever_the_sour
     outcome = Outcome(paper([]), Runs({}), judged)
     assert [entry.as_json()["kind"] for entry in judged] == ["computed", "sim"]
     assert outcome.formulas == outcome.simulated == Counts(reproduced=1, ordering=0, missed=0)
+
+
+def test_a_row_that_repeats_the_input_of_a_formula_is_counted_apart():
+    made = paper([row(name="X-1"), row(name="X-2")], restated=["X-1"])
+    outcome = Outcome(made, Runs({}), made.judge({"X-1": formula(100.0), "X-2": formula(100.0)}))
+    assert [judged.kind for judged in outcome.rows] == ["restated", "computed"]
+    assert outcome.formulas == outcome.restated == Counts(reproduced=1, ordering=0, missed=0)
+    assert "Restated, so that they test nothing: 1." in readme.summary(outcome)
+    with pytest.raises(ValueError, match="restated without a row: X-3"):
+        paper([row()], restated=["X-3"]).judge({})
+
+
+def test_a_row_that_holds_without_reaction_to_loss_says_so():
+    made = paper([row(name="X-1"), row(name="X-2"), row(name="X-3")])
+    claimed = {"X-1": number(100.0), "X-2": number(101.0), "X-3": number(50.0)}
+    judged = made.judge(claimed, {"X-1": number(99.0), "X-2": number(50.0), "X-3": number(100.0)})
+    outcome = Outcome(made, Runs({}), judged)
+    # The third does not hold with the sender of the source, so that its other verdict counts for nothing.
+    assert outcome.unreactive == (2, 1)
+    assert "Of 2 simulated rows that hold, 1 also hold with a sender" in readme.summary(outcome)
+    head, _, *lines = readme.claim_table(outcome).split("| id |")[1].splitlines()
+    assert head.endswith("| without reaction to loss |")
+    assert [line.split(" | ")[-1] for line in lines] == ["reproduced |", "not-reproduced |", "reproduced |"]
+    plain = Outcome(made, Runs({}), made.judge(claimed))
+    assert plain.unreactive is None
+    assert "without reaction" not in readme.claim_table(plain)
 
 
 def test_a_summary_has_a_number_for_each_kind_and_verdict_and_none_over_all():
@@ -315,9 +341,9 @@ def test_a_summary_has_a_number_for_each_kind_and_verdict_and_none_over_all():
 
 def test_every_computed_row_of_cr02_holds(outcome):
     judged = [j for j in outcome.rows if j.kind == "computed" and j.verdict is not Verdict.NOT_CHECKED]
-    # 9 items x (service rate, 3 models, 3 accuracies), the minimum round trip times of 6 of them, section 3 (3) and
-    # 4 (2), figure 13's capacity, table 4's 11 rates and their sum.
-    assert len(judged) == 9 * 7 + 6 + 3 + 2 + 1 + 12
+    # 9 items x (service rate, 3 models, 3 accuracies), the minimum round trip times of 6 of them, section 3 (4) and
+    # 4 (4), figure 13's capacity, table 4's 11 rates and their sum.
+    assert len(judged) == 9 * 7 + 6 + 4 + 4 + 1 + 12
     assert [j.row.id for j in judged if j.verdict is Verdict.NOT_REPRODUCED] == []
 
 

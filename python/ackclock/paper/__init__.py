@@ -17,7 +17,7 @@ from ackclock.paper.document import (
     keys,
     load,
 )
-from ackclock.paper.runs import Runs, point, simulate
+from ackclock.paper.runs import Runs, edited, point, simulate
 
 __all__ = [
     "Claim",
@@ -29,6 +29,7 @@ __all__ = [
     "Runs",
     "Table",
     "Verdict",
+    "edited",
     "judge_row",
     "keys",
     "load",

@@ -3,8 +3,8 @@
 import importlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from importlib.resources import files
@@ -33,7 +33,9 @@ class Verdict(Enum):
 
 
 COMPUTED = "computed"  # the kind of a row whose value a formula gives
+RESTATED = "restated"  # the kind of a row whose printed value is the input or the definition of the formula
 
+HOLDS = (Verdict.REPRODUCED, Verdict.ORDERING_HOLDS)
 VERDICT_OF = {
     Held.NUMBER: Verdict.REPRODUCED,
     Held.ORDERING: Verdict.ORDERING_HOLDS,
@@ -87,16 +89,28 @@ def formula(value: ArrayLike, note: str = "") -> Claim:
 
 @dataclass(frozen=True)
 class JudgedRow:
-    """A row with our value and the verdict."""
+    """A row with our value and the verdict.
+
+    Attributes:
+        row: What is printed.
+        claim: Our side.
+        verdict: The verdict.
+        note: What the reader must know.
+        unreactive: The verdict with a sender that does not react to loss; None where there is no such run.
+    """
 
     row: Row
     claim: Claim
     verdict: Verdict
     note: str
+    unreactive: Verdict | None = None
 
     @property
     def kind(self) -> str:
-        """How our value came about: `sim` by simulation, `computed` by a formula; of a row without a claim its own."""
+        """How our value came about: `sim` by simulation, `computed` by a formula, `restated` by the input of a formula.
+
+        A row without a claim has its own kind.
+        """
         return self.claim.kind or self.row.kind
 
     @property
@@ -110,7 +124,7 @@ class JudgedRow:
     @property
     def holds(self) -> bool:
         """Whether it was judged and holds, in number or in order."""
-        return self.verdict in (Verdict.REPRODUCED, Verdict.ORDERING_HOLDS)
+        return self.verdict in HOLDS
 
     def as_json(self) -> dict[str, Any]:
         """The object of one entry of `rows`."""
@@ -122,6 +136,7 @@ class JudgedRow:
             "tolerance": self.row.tolerance,
             "verdict": self.verdict.value,
             "note": self.note,
+            "unreactive": self.unreactive.value if self.unreactive else None,
         }
 
 
@@ -159,6 +174,9 @@ class Paper:
         caveats: Row id -> what the verdict of a row that holds does not show, such as a size that is far off.
         conditions: Settings of ours that no source states, told wherever the numbers are.
         tables: Tables of what no row asks for, such as the same claims under other settings.
+        restated: Ids of rows whose printed value is the input or the definition of the formula that gives ours.
+        unreactive: Our values by row id with a sender that does not react to loss: a row that holds with it shows the
+            radio and not TCP.
     """
 
     key: str
@@ -171,6 +189,8 @@ class Paper:
     caveats: Mapping[str, str] = field(default_factory=dict)
     conditions: str = ""
     tables: Callable[[Runs, Expected], Iterable[Table]] = lambda runs, expected: ()
+    restated: Collection[str] = ()
+    unreactive: Callable[[Runs, Expected], Mapping[str, Claim]] = lambda runs, expected: {}
 
     @property
     def folder(self) -> Path:
@@ -185,19 +205,29 @@ class Paper:
     def reproduce(self, seeds: int | None = None) -> "Outcome":
         """Run and judge everything; `seeds` replaces the scenarios' own number of runs."""
         runs = simulate(self.points(), seeds=seeds, title=self.key)
-        return Outcome(self, runs, self.judge(self.claims(runs, self.expected)))
+        claims, unreactive = self.claims(runs, self.expected), self.unreactive(runs, self.expected)
+        return Outcome(self, runs, self.judge(claims, unreactive))
 
-    def judge(self, claims: Mapping[str, Claim]) -> list[JudgedRow]:
-        """Judge every row.
+    def judge(self, claims: Mapping[str, Claim], unreactive: Mapping[str, Claim] | None = None) -> list[JudgedRow]:
+        """Judge every row, also with the claims of a sender that does not react to loss.
 
         Raises:
             ValueError: if a claim names no row, or a row that must be checked has no claim.
         """
         if strangers := claims.keys() - self.expected.keys():
             raise ValueError(f"{self.key}: claims without a row: {', '.join(sorted(strangers))}")
-        return [self._judged(row, claims.get(row.id)) for row in self.expected.values()]
+        if strangers := set(self.restated) - self.expected.keys():
+            raise ValueError(f"{self.key}: restated without a row: {', '.join(sorted(strangers))}")
+        judged = [self._judged(row, claims.get(row.id)) for row in self.expected.values()]
+        without = unreactive or {}
+        return [
+            replace(one, unreactive=judge_row(one.row, without[one.row.id]).verdict) if one.row.id in without else one
+            for one in judged
+        ]
 
     def _judged(self, row: Row, claim: Claim | None) -> JudgedRow:
+        if claim and row.id in self.restated:
+            claim = replace(claim, kind=RESTATED)
         excuse = next((why for start, why in self.elsewhere.items() if row.id.startswith(start)), None)
         if row.kind == "measured" and claim is None:
             excuse = "field measurement"
@@ -254,7 +284,8 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """The object that `ackclock paper KEY --json` prints."""
-        counts = {"simulated": self.simulated.as_json(), "formulas": self.formulas.as_json()}
+        kinds = {"simulated": self.simulated, "formulas": self.formulas, "restated": self.restated}
+        counts = {name: of_kind.as_json() for name, of_kind in kinds.items()}
         return {"paper": self.paper.key, "counts": counts, "rows": [row.as_json() for row in self.rows]}
 
     @cached_property
@@ -265,12 +296,23 @@ class Outcome:
     @property
     def simulated(self) -> Counts:
         """Verdicts of the rows whose value comes out of simulations."""
-        return Counts.of(row for row in self.rows if row.kind != COMPUTED)
+        return Counts.of(row for row in self.rows if row.kind not in (COMPUTED, RESTATED))
 
     @property
     def formulas(self) -> Counts:
         """Verdicts of the rows that are formulas computed again."""
         return Counts.of(row for row in self.rows if row.kind == COMPUTED)
+
+    @property
+    def restated(self) -> Counts:
+        """Verdicts of the rows that repeat the input or the definition of a formula."""
+        return Counts.of(row for row in self.rows if row.kind == RESTATED)
+
+    @property
+    def unreactive(self) -> tuple[int, int] | None:
+        """How many rows hold that are also simulated with a sender that does not react to loss, and with it too."""
+        held = [row for row in self.rows if row.unreactive is not None and row.holds]
+        return (len(held), sum(row.unreactive in HOLDS for row in held)) if held else None
 
     @property
     def not_checked(self) -> int:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ackclock.files import read_text, write_text
@@ -10,6 +10,9 @@ from ackclock.paper.document import Claim, Counts, JudgedRow, Outcome, Table, Ve
 from ackclock.paper.expected import Row
 
 CAVEATS = "Held, with what the verdict does not show"
+
+COLUMNS = ("id", "kind", "config", "metric", "printed", "ours", "tolerance", "verdict", "note")
+UNREACTIVE = "without reaction to loss"
 
 _BETWEEN = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
 
@@ -34,16 +37,30 @@ def claim_table(outcome: Outcome) -> str:
     caveats = "".join(_remark(row, caveat) for row, caveat in outcome.caveats)
     parted = f"Not reproduced, and what was tried:\n\n{misses}\n" if misses else ""
     parted += f"{CAVEATS}:\n\n{caveats}\n" if caveats else ""
-    head = "| id | kind | config | metric | printed | ours | tolerance | verdict | note |\n" + "| --- " * 9 + "|\n"
+    columns = [*COLUMNS, UNREACTIVE] if outcome.unreactive else COLUMNS
+    head = _cells(columns) + "| --- " * len(columns) + "|\n"
     others = "".join(f"\n{table.title}\n\n{_markdown(table)}" for table in outcome.tables)
-    return f"{summary(outcome)}{said}\n\n{parted}{head}" + "".join(_line(row) for row in outcome.rows) + others
+    return f"{summary(outcome)}{said}\n\n{parted}{head}" + "".join(_line(row, columns) for row in outcome.rows) + others
 
 
 def summary(outcome: Outcome) -> str:
     """How many rows have which verdict, by kind."""
     simulated, formulas = _counted(outcome.simulated), _counted(outcome.formulas)
-    counts = f"Simulated, {outcome.runs.seeds}: {simulated}. Formulas recomputed: {formulas}."
-    return f"{len(outcome.rows)} rows. {counts} Not checked: {outcome.not_checked}."
+    restated = outcome.restated
+    count = restated.reproduced + restated.ordering + restated.missed
+    repeated = f" Restated, so that they test nothing: {count}." if count else ""
+    counts = f"Simulated, {outcome.runs.seeds}: {simulated}. Formulas recomputed: {formulas}.{repeated}"
+    return f"{len(outcome.rows)} rows. {counts} Not checked: {outcome.not_checked}.{_unreactive(outcome)}"
+
+
+def _unreactive(outcome: Outcome) -> str:
+    if outcome.unreactive is None:
+        return ""
+    held, without = outcome.unreactive
+    return (
+        f" Of {held} simulated rows that hold, {without} also hold with a sender that does not react to "
+        "loss: they show the radio, not TCP."
+    )
 
 
 def _counted(counts: Counts) -> str:
@@ -91,9 +108,9 @@ def _remark(judged: JudgedRow, remark: str) -> str:
     return f"- **{row.id}**, {row.metric}: printed {printed(row)}, ours {ours(judged)}. {remark}.\n"
 
 
-def _line(judged: JudgedRow) -> str:
+def _line(judged: JudgedRow, columns: Sequence[str]) -> str:
     row = judged.row
-    cells = (
+    cells = [
         row.id,
         judged.kind,
         row.config,
@@ -103,7 +120,9 @@ def _line(judged: JudgedRow) -> str:
         row.tolerance,
         judged.verdict.value,
         judged.claim.note if judged.verdict is Verdict.NOT_REPRODUCED else judged.note,
-    )
+    ]
+    if UNREACTIVE in columns:
+        cells.append(judged.unreactive.value if judged.unreactive else "")
     return _cells(cells)
 
 

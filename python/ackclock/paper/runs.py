@@ -32,6 +32,11 @@ def point(scenario: Path, keys: Mapping[str, Any]) -> str:
     return toml(_sorted(with_keys(table, keys)))
 
 
+def edited(at: str, keys: Mapping[str, Any]) -> str:
+    """The text of a point with some keys replaced."""
+    return toml(_sorted(with_keys(tomllib.loads(at), keys)))
+
+
 def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
