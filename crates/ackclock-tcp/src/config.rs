@@ -1,7 +1,7 @@
-//! What a scenario may say of a sender, and what its flow says.
+//! Options of a sender, and the parameters of its flow.
 //!
-//! One set of options serves every row of the [sender table](crate::senders): a row fills in the defaults that differ,
-//! and an option that a row has no use for is not read by it.
+//! All rows of the [sender table](crate::senders) share one set of options. A row sets its own defaults and ignores
+//! options that do not apply to it.
 
 use ackclock_core::{Config, ConfigError, FlowId, Seq, Size, Span, Time};
 use schemars::JsonSchema;
@@ -20,65 +20,69 @@ use crate::stack::Stack;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SenderConfig {
-    /// Whose rules hold where no option says otherwise; it also chooses the defaults of the others.
+    /// Rules to follow where no option says otherwise; also selects the defaults of the other options.
     pub stack: Stack,
-    /// The retransmission timeout.
+    /// Retransmission timeout.
     pub rto: RtoConfig,
-    /// reno, eifel, westwood, sack1: no fast retransmit until everything outstanding at the last loss is acknowledged.
+    /// reno, eifel, westwood, sack1: no fast retransmit until everything in flight at the last loss is acknowledged.
     pub recover_guard: Switch,
-    /// newreno: when a partial acknowledgement restarts the retransmission timer.
+    /// newreno: which partial acknowledgements restart the retransmission timer.
     pub partial_ack_timer: PartialAckTimer,
-    /// New data on each duplicate acknowledgement before `dup_thresh` of them, the first two unless said (RFC 3042); in the stack of Linux it is always so.
+    /// Send new data on each duplicate acknowledgement before the `dup_thresh`-th: on the first two by default (limited
+    /// transmit, RFC 3042). Always on in the Linux stack.
     pub limited_transmit: Switch,
-    /// Duplicate acknowledgements, or segments received beyond a gap, that tell of a loss: DupThresh of RFC 5681 and RFC 6675, 1 to 1000.
-    /// `careful` and `aggressive` (sack, westwood-plus, cubic, bbr) adapt it to what is outstanding, so that packets may overtake each other
-    /// for a round trip (RFC 4653). Not in the stack of Linux, which finds its own.
+    /// Duplicate acknowledgements, or segments received beyond a gap, that indicate a loss: DupThresh of RFC 5681 and
+    /// RFC 6675, 1 to 1000. `careful` and `aggressive` (sack, westwood-plus, cubic, bbr) adapt it to the bytes in
+    /// flight and so tolerate reordering within a round trip (RFC 4653). Not in the Linux stack, which adapts its own
+    /// threshold.
     pub dup_thresh: DupThresh,
-    /// sack, westwood-plus, cubic, bbr: whether SACK marks outlive a timeout.
+    /// sack, westwood-plus, cubic, bbr: whether SACK marks are kept after a timeout.
     pub sack_memory: SackMemory,
-    /// sack, westwood-plus, cubic, and newreno in the stack of Linux: spread a reduction over the recovery (PRR, RFC 6937).
+    /// sack, westwood-plus, cubic, and newreno in the Linux stack: spread a window reduction over the recovery (PRR,
+    /// RFC 6937).
     pub prr: Switch,
-    /// All but bbr: what slow start and congestion avoidance count.
+    /// All but bbr: whether slow start and congestion avoidance count acknowledgements or bytes.
     pub growth: Growth,
-    /// reno, newreno, sack, sack1, eifel: what is halved at a loss; cubic: what is reduced, the window or what is outstanding;
-    /// westwood, westwood-plus: what is halved before there is an estimate.
-    /// The default is the row's.
+    /// reno, newreno, sack, sack1, eifel: quantity halved at a loss. cubic: quantity reduced, the window or the bytes
+    /// in flight. westwood, westwood-plus: quantity halved before there is a bandwidth estimate. The default depends on
+    /// the kind of sender.
     pub halves: Option<Halves>,
-    /// Initial slow-start threshold; the largest window by default.
+    /// Initial slow-start threshold; by default the largest window.
     pub initial_ssthresh: Option<Size>,
-    /// All but bbr: the window after a timeout, at least one packet (LW of RFC 5681, which allows no more than one). Not in the stack of Linux,
-    /// which sends one packet beside what is still in flight.
+    /// All but bbr: the window after a timeout, at least one packet (LW of RFC 5681, which allows at most one). Not in
+    /// the Linux stack, which sends one packet in addition to those still in flight.
     pub loss_window: Size,
-    /// Timestamps (RFC 7323). The default is the row's.
+    /// Timestamps (RFC 7323). The default depends on the kind of sender.
     pub timestamps: Option<Switch>,
-    /// Clock of the timestamps.
+    /// Tick of the timestamp clock.
     pub timestamp_tick: Span,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: Switch,
-    /// Repair what an agent at the edge asks for (Snoop with `nacks`) at once and without a reduction. In the stack of Linux, with SACK.
+    /// Retransmit segments that an agent at the edge reports missing (Snoop with `nacks`) at once, without a window
+    /// reduction. In the Linux stack, with SACK.
     pub nacks: Switch,
-    /// Wait for the peer's SYN, or begin with an established connection.
+    /// Open the connection with a handshake, awaiting the peer's SYN; `off` starts with an established connection.
     pub handshake: Switch,
-    /// What to do about a reduction that proves to be spurious. The default is the row's.
+    /// Response to a window reduction that proves spurious. The default depends on the kind of sender.
     pub undo: Option<UndoKind>,
-    /// eifel: the response to a spurious reduction.
+    /// eifel: how the window is set after a spurious reduction.
     pub response: Response,
-    /// Options of CUBIC.
+    /// Options of cubic.
     pub cubic: CubicConfig,
-    /// Options of Westwood.
+    /// Options of westwood and westwood-plus.
     pub westwood: WestwoodConfig,
-    /// Options of BBR.
+    /// Options of bbr.
     pub bbr: BbrConfig,
-    /// Statistics: losses further apart than this belong to different cycles.
+    /// Statistics: losses further apart than this belong to separate loss cycles.
     pub loss_cycle_gap: Span,
 }
 
-/// What the rows of the sender table differ in beside their types.
+/// Options whose defaults differ between rows of the sender table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowDefaults {
-    /// Timestamps.
+    /// Default of `timestamps`.
     pub timestamps: Switch,
-    /// Undo.
+    /// Default of `undo`.
     pub undo: UndoKind,
 }
 
@@ -112,7 +116,7 @@ impl Default for SenderConfig {
     }
 }
 
-/// The loss window of RFC 5681.
+/// Loss window of RFC 5681.
 const ONE_PACKET: Size = Size::Packets(1);
 
 impl Config for SenderConfig {
@@ -126,10 +130,10 @@ impl Config for SenderConfig {
         self.dup_thresh.check(self).map_err(|error| error.under("dup_thresh"))?;
         window_bytes(self.loss_window, 1).map_err(|error| error.under("loss_window"))?;
         if self.stack == Stack::Linux && self.loss_window != ONE_PACKET {
-            let message = format!("{}: stack = \"linux\" has its own", self.loss_window);
+            let message = format!("{}: stack = \"linux\" has its own loss window", self.loss_window);
             return Err(ConfigError::new("loss_window", message));
         }
-        // Linux takes back by other proofs too.
+        // Linux can also undo without timestamps, by D-SACK.
         let needs_timestamps = self.undo == Some(UndoKind::Eifel) && self.stack == Stack::Rfc;
         if needs_timestamps && self.timestamps == Some(Switch::Off) {
             return Err(ConfigError::new("undo", "`eifel` needs timestamps = \"on\""));
@@ -141,60 +145,62 @@ impl Config for SenderConfig {
     }
 }
 
-/// On or off.
+/// A feature that is on or off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switch {
-    /// It is done.
+    /// Enabled.
     On,
-    /// It is not done.
+    /// Disabled.
     #[default]
     Off,
 }
 
-/// When NewReno restarts the retransmission timer in recovery (RFC 6582 section 4).
+/// Which partial acknowledgements restart NewReno's retransmission timer during recovery (RFC 6582 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAckTimer {
-    /// At the first partial acknowledgement.
+    /// The first partial acknowledgement only.
     #[default]
     Impatient,
-    /// At each.
+    /// Each partial acknowledgement.
     Slow,
 }
 
-/// What the growth of a window counts.
+/// Unit by which acknowledgements grow the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
-    /// Acknowledgements that advance, a segment each.
+    /// Each acknowledgement of new data counts as one segment.
     #[default]
     Acks,
-    /// What they deliver, while the window is what limits the sender (RFC 3465 without a limit, as Linux does).
+    /// Each acknowledgement counts the bytes it delivers, while the window limits the sender (RFC 3465 without a limit,
+    /// as in Linux).
     Bytes,
 }
 
-/// What a loss halves, or reduces.
+/// Quantity that is reduced at a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halves {
-    /// The window in use, in whole segments, as the agents of ns-2 did until 2006; again at every timeout.
+    /// Window in use, in whole segments, reduced again at every timeout: the ns-2 agents until 2006.
     Window,
-    /// The same with the fraction of a segment, as they do since (`precisionReduce_`); their threshold stays whole.
+    /// Window in use, with the fraction of a segment: the ns-2 agents since 2006 (`precisionReduce_`). The threshold is
+    /// still in whole segments.
     ExactWindow,
-    /// What is outstanding (RFC 5681 equation (4)); held when the same segment times out again.
+    /// Bytes in flight (RFC 5681 equation (4)); not reduced again when the same segment times out again.
     Flight,
-    /// The congestion window itself, as Linux does (the ssthresh of its controllers).
+    /// Congestion window itself, as in Linux (ssthresh of its controllers).
     Cwnd,
 }
 
-/// What to do about spurious reductions.
+/// Response to spurious window reductions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UndoKind {
-    /// Nothing; with timestamps they are still counted.
+    /// No response; with timestamps, spurious reductions are still counted.
     None,
-    /// The Eifel response; needs timestamps.
+    /// Eifel response; needs timestamps.
     Eifel,
 }
 
@@ -202,43 +208,44 @@ pub enum UndoKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
-    /// RFC 4015.
+    /// As in RFC 4015.
     #[default]
     Rfc4015,
-    /// Window and threshold as they were before the reduction (Ludwig and Katz 2000).
+    /// Restore window and threshold from before the reduction (Ludwig and Katz 2000).
     Restore,
 }
 
-/// Bytes of headers on the wire.
+/// Size of headers counted on the link, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeaderSize {
-    /// Always this many (the sources count 40).
+    /// Always this many bytes (the sources count 40).
     Fixed(u16),
-    /// IPv4 and TCP headers and the options that the segment really carries.
+    /// IPv4 and TCP headers plus the options that the segment really has.
     Real,
 }
 
-/// What a flow says of its sender.
+/// Parameters that a flow gives its sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FlowParams {
     /// The flow.
     pub flow: FlowId,
-    /// When an established connection begins to send. With a handshake the client decides.
+    /// When an established connection begins to send. With a handshake, the client's SYN decides.
     pub start: Time,
-    /// A full data segment on the wire with its headers, bytes.
+    /// Size of a full data segment with its headers, bytes.
     pub packet: u16,
-    /// Headers of a segment.
+    /// Header size of a segment.
     pub header: HeaderSize,
     /// Largest window, in packets or bytes of payload.
     pub max_window: Size,
     /// Initial window, in packets or bytes of payload.
     pub initial_window: Size,
-    /// Number of the first byte of data; the SYN, if any, has the one before.
+    /// Sequence number of the first byte of data; the SYN, if any, has the number before it.
     pub first: Seq,
 }
 
 impl FlowParams {
-    /// Parameters of the sources: 1000-byte packets of which 40 are headers, a window of 500 packets that begins at 1.
+    /// Parameters of the sources: 1000-byte packets including 40 bytes of headers, a largest window of 500 packets, an
+    /// initial window of 1.
     pub fn new(flow: FlowId) -> Self {
         Self {
             flow,
@@ -251,10 +258,10 @@ impl FlowParams {
         }
     }
 
-    /// Checks that there is room for data and that the windows are numbers of packets or bytes.
+    /// Checks that a packet has room for data and that both windows are valid sizes.
     ///
     /// # Errors
-    /// Names the key of the flow.
+    /// Names the offending key of the flow.
     pub fn check(&self, timestamps: Switch) -> Result<(), ConfigError> {
         let header = self.header_bytes(timestamps);
         if self.packet <= header {
@@ -267,7 +274,7 @@ impl FlowParams {
         Ok(())
     }
 
-    /// Headers of a data segment, bytes.
+    /// Header size of a data segment, bytes.
     pub fn header_bytes(&self, timestamps: Switch) -> u16 {
         match (self.header, timestamps) {
             (HeaderSize::Fixed(bytes), _) => bytes,
@@ -279,22 +286,22 @@ impl FlowParams {
 
 /// IPv4 and TCP headers without options, bytes.
 pub(crate) const PLAIN_HEADER: u16 = 40;
-/// The timestamps option with its padding, bytes.
+/// Timestamps option with its padding, bytes.
 pub(crate) const TIMESTAMPS: u16 = 12;
 
-/// The largest window that TCP can have, bytes (RFC 7323 section 2.3: 2^30).
+/// Largest possible TCP window, bytes (RFC 7323 section 2.3: 2^30).
 pub const LARGEST_WINDOW: u32 = 1 << 30;
 
-/// A window in bytes of payload, where a packet carries `mss` of them.
+/// Converts a window to bytes of payload, with `mss` bytes per packet.
 ///
 /// # Errors
-/// Where it is zero, larger than TCP can have (2^30), or not a number of packets or bytes.
+/// If the window is zero, larger than 2^30 bytes, or not given in packets or bytes.
 pub fn window_bytes(size: Size, mss: u16) -> Result<u32, ConfigError> {
     let bytes = match size {
         Size::Packets(packets) => u64::from(packets) * u64::from(mss),
         Size::Bytes(bytes) => bytes,
         Size::Time(_) | Size::Bdp(_) => {
-            let message = format!("{size} is not a window; it is written like \"500p\" or \"64kB\"");
+            let message = format!("{size} is not a window; write it like \"500p\" or \"64kB\"");
             return Err(ConfigError::new("", message));
         }
     };
@@ -304,7 +311,7 @@ pub fn window_bytes(size: Size, mss: u16) -> Result<u32, ConfigError> {
     }
 }
 
-/// What a controller is told of a flow whose segments carry `mss` bytes.
+/// Context for the congestion control of a flow with segments of `mss` bytes.
 pub(crate) fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> CcContext {
     CcContext {
         mss: u32::from(mss),
@@ -315,7 +322,7 @@ pub(crate) fn context(config: &SenderConfig, params: &FlowParams, mss: u16) -> C
     }
 }
 
-/// A window that was checked, in bytes; one segment if it was not.
+/// Converts a checked window to bytes; one segment if it is invalid.
 pub(crate) fn window_in_bytes(size: Size, mss: u16) -> u32 {
     window_bytes(size, mss).unwrap_or(u32::from(mss))
 }

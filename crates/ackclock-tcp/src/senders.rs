@@ -1,4 +1,4 @@
-//! The sender table: every kind of sender by its name, as recovery x undo x congestion control.
+//! The sender table: each kind of sender by name, as recovery x undo x congestion control.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ use crate::sender::{Sender, TcpSender, context_of};
 use crate::stack::Stack;
 
 ackclock_core::registry! {
-    /// Everything that a flow can be sent by.
+    /// All kinds of sender.
     pub static SENDERS: dyn SenderRow = "sender" {
         "reno" => Row<RenoRow>,
         "newreno" => Row<NewRenoRow>,
@@ -36,49 +36,49 @@ ackclock_core::registry! {
     }
 }
 
-/// A sender as configured.
+/// A configured kind of sender.
 pub trait SenderRow: fmt::Debug + Send + Sync {
     /// Builds the sender of a flow.
     ///
     /// # Errors
-    /// Where the flow leaves no room for data, or a window is not one.
+    /// If a packet has no room for data, or a window is invalid.
     fn build(&self, params: FlowParams) -> Result<Box<dyn Sender>, ConfigError>;
 
-    /// Builds the sender of a flow so that it can be [steered](Sender::steer). Of this row it has the recovery, and while nobody
-    /// steers it the congestion control of the row `own`, with the options of this one.
+    /// Builds a sender whose window can be [steered](Sender::steer). Recovery comes from this row. While no controller
+    /// steers it, it uses the congestion control of row `own` with this row's options.
     ///
     /// # Errors
-    /// As [`build`](Self::build).
+    /// See [`build`](Self::build).
     fn build_steered(&self, params: FlowParams, own: &dyn SenderRow) -> Result<Box<dyn Sender>, ConfigError>;
 
-    /// What makes the congestion control of this row, with these options.
+    /// Constructor of this row's congestion control, with these options.
     fn control(&self, config: &Arc<SenderConfig>) -> MakeControl;
 
     /// The options, with the row's defaults filled in.
     fn config(&self) -> &SenderConfig;
 
-    /// Whether its receiver should report what arrives out of order.
+    /// Whether the receiver should send SACK blocks.
     fn uses_sack(&self) -> bool;
 }
 
-/// What Linux has in the place of a recovery.
+/// Recovery used in the Linux stack in place of `R`.
 type InLinux<R> = <R as Recovery>::InLinux;
 
-/// What a row is made of.
+/// Component types of a row.
 pub trait SenderParts: 'static {
-    /// How losses are found and repaired.
+    /// Loss detection and retransmission.
     type Recovery: Recovery + 'static;
-    /// How much may be in flight.
+    /// Congestion control.
     type Control: BuildControl + 'static;
     /// Documentation of the row.
     const HELP: &'static str;
-    /// Where the row's defaults differ.
+    /// Defaults particular to this row.
     const DEFAULTS: RowDefaults = RowDefaults { timestamps: Switch::Off, undo: UndoKind::None };
 }
 
-/// The options of a row.
+/// A row of the sender table with its options.
 pub struct Row<P> {
-    /// Every sender of the row reads it, so there is only one.
+    /// Shared by all senders of the row.
     config: Arc<SenderConfig>,
     parts: PhantomData<fn() -> P>,
 }
@@ -100,31 +100,31 @@ macro_rules! row {
 }
 
 row! {
-    /// Reno: fast recovery ends with the first advance, so each loss of a window halves it again.
+    /// Reno: the first acknowledgement of new data ends fast recovery, so each loss in a window halves it again.
     RenoRow = Reno, RenoControl
 }
 row! {
-    /// NewReno (RFC 6582): one reduction a window, one loss repaired a round trip.
+    /// NewReno (RFC 6582): one reduction per window, one retransmission per round trip.
     NewRenoRow = NewReno, RenoControl
 }
 row! {
-    /// SACK (RFC 6675) with the window of Reno.
+    /// SACK (RFC 6675) with Reno's congestion window.
     SackRow = Sack, RenoControl
 }
 row! {
-    /// SACK as the ns-2 agent Sack1 does it, with the window of Reno.
+    /// SACK as in the ns-2 agent Sack1, with Reno's congestion window.
     Sack1Row = Sack1, RenoControl
 }
 row! {
-    /// Reno that takes spurious reductions back (Eifel: RFC 3522 and RFC 4015).
+    /// Reno that undoes spurious reductions (Eifel: RFC 3522 and RFC 4015).
     EifelRow = Reno, RenoControl, RowDefaults { timestamps: Switch::On, undo: UndoKind::Eifel }
 }
 row! {
-    /// Westwood: Reno that falls to what it estimates the path to hold instead of halving.
+    /// Westwood: at a loss, Reno's window falls to the estimated bandwidth-delay product instead of halving.
     WestwoodRow = Reno, Westwood
 }
 row! {
-    /// Westwood+ with SACK: the estimate takes one sample a round trip.
+    /// Westwood+ with SACK: one bandwidth sample per round trip.
     WestwoodPlusRow = Sack, WestwoodPlus
 }
 row! {
@@ -181,7 +181,7 @@ impl<P: SenderParts> SenderRow for Row<P> {
 }
 
 impl<P: SenderParts> Row<P> {
-    /// The options with what they leave open filled in.
+    /// Fills in this row's defaults for options left open.
     fn new(config: SenderConfig) -> Self {
         let config = SenderConfig {
             halves: config.halves.or(Some(P::Recovery::HALVES)),
@@ -204,12 +204,12 @@ impl<P: SenderParts> Config for Row<P> {
     fn check(&self) -> Result<(), ConfigError> {
         self.config.check()?;
         if matches!(self.config.dup_thresh, DupThresh::Adaptive(_)) && !P::Recovery::ADAPTS_DUP_THRESH {
-            let message = "it adapts to SACK alone: sack, westwood-plus, cubic and bbr have it";
+            let message = "adaptive thresholds need SACK: use sack, westwood-plus, cubic or bbr";
             return Err(ConfigError::new("dup_thresh", message));
         }
         let by_time = self.config.stack == Stack::Linux && P::Recovery::USES_SACK;
         if self.config.nacks == Switch::On && !by_time {
-            let message = "only the stack of Linux with SACK tells that a repair is under way: sack, westwood-plus, cubic and bbr have it";
+            let message = "needs stack = \"linux\" and a sender with SACK: sack, westwood-plus, cubic or bbr";
             return Err(ConfigError::new("nacks", message));
         }
         Ok(())

@@ -1,22 +1,30 @@
 //! # Stack
 //!
-//! Whose rules a sender keeps: those of the RFC of its row, or those of Linux.
+//! Rule set that a sender follows: the RFC of its row, or Linux.
 //!
 //! ## Source
-//! The RFCs that each module names; Linux 6.18.
+//! The RFCs named in each module; Linux 6.18.
 //!
 //! ## What it does
-//! `stack` chooses what no other option says, and the default of those that say more. What it chooses stands where it
-//! happens: which [recovery](crate::recovery) repairs losses, with F-RTO and D-SACK to doubt them, in `recovery` and
-//! `sender/ack.rs`; which round trips are timed, in `sender/ack.rs`; what a timeout leaves in flight, in `sender/timer.rs`; what a
-//! silence does to the window, in `sender/output.rs`; what the socket takes of the application's data, in `sender/send_buffer.rs`; chunks and PSH, in `sender/outgoing.rs`; how a handshake is
-//! repeated and what that costs, in `sender/handshake.rs`; what an echo of congestion makes of a repair, in `sender/reduction.rs`; how BBR renews its round-trip time and restarts, in `cc/bbr`.
+//! `stack` selects behaviour that has no option of its own, and the defaults of the other options. Each choice is
+//! implemented where it applies:
+//!
+//! - `recovery` and `sender/ack.rs`: which [recovery](crate::recovery) retransmits losses; detection of spurious
+//!   retransmissions by F-RTO and D-SACK.
+//! - `sender/ack.rs`: which round trips are timed.
+//! - `sender/timer.rs`: bytes left in flight by a timeout.
+//! - `sender/output.rs`: effect of an idle period on the window.
+//! - `sender/send_buffer.rs`: how much application data the socket accepts.
+//! - `sender/outgoing.rs`: chunks and PSH.
+//! - `sender/handshake.rs`: retransmission of a handshake, and its effect on the window.
+//! - `sender/reduction.rs`: effect of an ECN echo on a recovery.
+//! - `cc/bbr`: how BBR refreshes its round-trip time and restarts after idle.
 //!
 //! ## Differences from the source
-//! Each module tells its own.
+//! Listed in each module.
 //!
 //! ## Validation
-//! The exchanges of `tests/linux.rs`; side by side with the kernel's senders over the cells of `make agree`.
+//! The exchanges of `tests/linux.rs`; comparison with the kernel's senders over the cells of `make agree`.
 
 use ackclock_core::Span;
 use schemars::JsonSchema;
@@ -27,23 +35,23 @@ use crate::cc::cubic::{CubicConfig, SlowStartEnd};
 use crate::config::{Growth, Halves, Response, SenderConfig, Switch, UndoKind};
 use crate::rtt::{Bounds, RtoConfig};
 
-/// So often a SYN of Linux waits no longer than the one before (tcp_syn_linear_timeouts).
+/// Number of SYN timeouts without backoff in Linux (tcp_syn_linear_timeouts).
 pub(crate) const ALIKE_SYN_TIMEOUTS: u32 = 4;
 
-/// Whose rules a sender keeps.
+/// Rule set that a sender follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stack {
-    /// Those of the RFC that the row names.
+    /// The RFC that the row names.
     #[default]
     Rfc,
-    /// Those of Linux 6.18: losses are told by time where there is SACK (RACK-TLP, RFC 8985) and by counted duplicates where
-    /// there is none, timeouts are doubted (F-RTO, RFC 5682), and the other options have the defaults that Linux has.
+    /// Linux 6.18: losses are detected by time with SACK (RACK-TLP, RFC 8985) and by counting duplicates without it.
+    /// Spurious timeouts are detected (F-RTO, RFC 5682). All other options default to Linux's values.
     Linux,
 }
 
 impl Stack {
-    /// The options as this stack has them.
+    /// Default options of this stack.
     pub fn defaults(self) -> SenderConfig {
         match self {
             Self::Rfc => SenderConfig::default(),

@@ -1,31 +1,33 @@
-//! What a receiver can and may do.
+//! Configuration of a receiver.
 
 use ackclock_core::{LARGEST_WINDOW_SCALE, Seq, Span, scaled_window};
 
 use crate::config::HeaderSize;
 
-/// Bits of a window that Linux counts on without a shift: half of what the field can say.
+/// Width of a window that Linux advertises without a shift, bits: half the range of the field.
 const TELLABLE: u32 = 15;
 
-/// When arrivals in order are acknowledged. Whatever is out of order, fills a gap or repeats is acknowledged at once.
+/// When in-order arrivals are acknowledged. Segments that are out of order, fill a gap or repeat are acknowledged at
+/// once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckPolicy {
     /// Every segment.
     Every,
-    /// Every `count`-th segment, or `timeout` after the first that was not acknowledged (RFC 5681 section 4.2).
+    /// Every `count`-th segment, or `timeout` after the first unacknowledged one (RFC 5681 section 4.2).
     Delayed {
-        /// Segments to an ACK.
+        /// Segments per ACK.
         count: u32,
-        /// Longest delay of an ACK; with `quick` the least one, where segments come fast.
+        /// Longest delay of an ACK; with `quick`, the shortest delay used when segments arrive fast.
         timeout: Span,
-        /// Segments that are acknowledged one by one (Linux: 16) at the beginning, after a silence and after data that had arrived
-        /// before; with any, the other rules of Linux hold too: at once is acknowledged what lets a tuned window grow and what tells of
-        /// congestion; what is pushed, and a bunch that arrives together, as soon as it is read; and SACKs are merged.
+        /// Segments acknowledged one by one (Linux: 16) at the start, after an idle period and after repeated data.
+        /// Above 0, the other rules of Linux also apply. Segments that open a tuned window or carry congestion marks
+        /// are acknowledged at once. Pushed segments, and bursts that arrive together, are acknowledged as soon as they
+        /// are read. SACKs are merged.
         quick: u32,
     },
 }
 
-/// What of the largest window is advertised.
+/// Share of the largest window that is advertised.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
@@ -34,10 +36,10 @@ pub enum WindowPolicy {
     /// All of it.
     #[default]
     Whole,
-    /// 64 KiB, and more as data arrives, as Linux does.
+    /// 64 KiB at first, growing as data arrives, as in Linux.
     Tuned,
-    /// What of it is free: the application tells what it has read ([`Receiver::read_up_to`](super::Receiver::read_up_to)). No
-    /// scenario can ask for it.
+    /// The free part of the buffer: the application reports what it has read
+    /// ([`Receiver::read_up_to`](super::Receiver::read_up_to)). Not available in scenarios.
     #[serde(skip)]
     Unread,
 }
@@ -45,41 +47,41 @@ pub enum WindowPolicy {
 /// How a connection begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opening {
-    /// By a handshake, which the receiver begins.
+    /// Active open: the receiver sends the SYN.
     Handshake,
-    /// By a handshake, for which the receiver waits: the peer begins it.
+    /// Passive open: the receiver waits for the peer's SYN.
     Awaited,
-    /// The connection exists; the first byte of the peer has this number.
+    /// Already established; the peer's first byte has this sequence number.
     Established(Seq),
 }
 
-/// What the receiver can and may do.
+/// Configuration of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
     /// How the connection begins.
     pub opening: Opening,
     /// When to acknowledge.
     pub acks: AckPolicy,
-    /// Size of an ACK: always the same (the sources count 40), or what its options really take.
+    /// Size of an ACK: a fixed size (the sources count 40), or the real size with its options.
     pub ack_size: HeaderSize,
-    /// Window to advertise, bytes; at most 2^30.
+    /// Largest advertised window, bytes; at most 2^30.
     pub max_window: u32,
-    /// Whether all of it is advertised from the beginning.
+    /// Whether the whole window is advertised from the start.
     pub window: WindowPolicy,
-    /// Payload of a full segment, bytes; the handshake offers it with the options that every segment carries (RFC 6691).
+    /// Payload of a full segment, bytes; the handshake offers it plus the options that every segment has (RFC 6691).
     pub mss: u16,
-    /// Report what arrived out of order (RFC 2018).
+    /// Report data that arrived out of order (SACK, RFC 2018).
     pub sack: bool,
-    /// Report what arrived twice (RFC 2883); needs `sack`.
+    /// Report data that arrived twice (D-SACK, RFC 2883); needs `sack`.
     pub dsack: bool,
-    /// Send timestamps and check those that come (RFC 7323).
+    /// Send timestamps and check received ones (RFC 7323).
     pub timestamps: bool,
-    /// Echo congestion experienced (RFC 3168).
+    /// Echo congestion marks (RFC 3168).
     pub ecn: bool,
 }
 
 impl ReceiverConfig {
-    /// The shift of windows. Where the window grows it is that of Linux, for memory of which half is payload
+    /// Window scale. A tuned window uses Linux's, computed for a buffer of which half is payload
     /// (tcp_select_initial_window).
     pub(super) fn scale(&self) -> u8 {
         match self.window {
