@@ -1,44 +1,43 @@
 //! # Round-trip time and retransmission timeout
 //!
 //! ## Source
-//! RFC 6298; the coarse-tick form is that of the simulators of about 2002 (integer arithmetic on ticks, after Jacobson's
-//! appendix of 1988); the form that bounds the variation is Linux's (Sarolahti and Kuznetsov, "Congestion control in Linux
-//! TCP", USENIX 2002).
+//! RFC 6298. The coarse-tick form follows the simulators of about 2002 (integer arithmetic on ticks, after Jacobson's
+//! appendix of 1988). The form that bounds the variation is Linux's (Sarolahti and Kuznetsov, "Congestion control in
+//! Linux TCP", USENIX 2002).
 //!
 //! ## What it does
-//! Keeps the smoothed round-trip time and its variation, and gives the timeout with its backoff. Beside the estimator it
-//! times one segment at a time, which is what the coarse form is fed with, and what gives the mean that the sources call
-//! `rtt`.
+//! Maintains the smoothed round-trip time and its variation, and computes the timeout with its backoff. It also times
+//! one segment at a time: these times feed the coarse form and give the mean that the sources call `rtt`.
 //!
 //! ## Differences from the source
-//! - The backoff is a power of two up to 64 and ends with the next sample that is taken, in both forms.
-//! - The lower limit is applied before the backoff, the upper limit after it.
+//! - The backoff is a power of two up to 64 and ends with the next sample, in both forms.
+//! - The lower limit applies before the backoff, the upper limit after it.
 //!
 //! ## Validation
-//! The worked values of the tests; the mean of the timed segments of CR02 Table 1 item 1 (`tests/table_one.rs`).
+//! Worked values in the tests; mean of the timed segments of CR02 Table 1 item 1 (`tests/table_one.rs`).
 
 use ackclock_core::{ConfigError, Seq, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the retransmission timeout is found.
+/// Options of the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RtoConfig {
-    /// Before the first sample (RFC 6298 (2.1)).
+    /// Timeout before the first round-trip time sample (RFC 6298 (2.1)).
     pub initial: Span,
-    /// Lower limit (RFC 6298 (2.4)).
+    /// Lower limit of the timeout (RFC 6298 (2.4)).
     pub min: Span,
-    /// Upper limit (RFC 6298 (2.5)).
+    /// Upper limit of the timeout (RFC 6298 (2.5)).
     pub max: Span,
     /// Clock granularity G of RFC 6298.
     pub granularity: Span,
-    /// What `min` bounds.
+    /// Quantity that `min` bounds.
     pub bounds: Bounds,
-    /// From when the timeout counts when an acknowledgement of new data restarts the timer.
+    /// When the timeout counts from, after an acknowledgement of new data restarts the timer.
     pub anchor: Anchor,
-    /// Zero: RFC 6298, fed by every segment that can be timed. Otherwise the coarse form in ticks of this length, fed
-    /// by one segment at a time.
+    /// Clock tick of the coarse timer, which times one segment at a time. Zero: RFC 6298, timing every segment that can
+    /// be timed.
     pub tick: Span,
 }
 
@@ -56,34 +55,35 @@ impl Default for RtoConfig {
     }
 }
 
-/// What the lower limit of the retransmission timeout bounds.
+/// Quantity that the lower limit of the retransmission timeout bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bounds {
-    /// The timeout itself (RFC 6298).
+    /// Timeout (RFC 6298).
     #[default]
     Timeout,
-    /// Four times the variation, to which the smoothed round-trip time is added, as Linux does; the variation rises at
-    /// once and falls once a round trip, and a round-trip time below the mean raises it by an eighth of what others do.
+    /// Four times the variation, which is added to the smoothed round-trip time, as in Linux. The variation rises at
+    /// once and falls once per round trip. A round-trip time below the mean raises it by an eighth of what one above
+    /// would.
     Variation,
 }
 
-/// From when the timeout counts when an acknowledgement of new data restarts the timer.
+/// When the timeout counts from, after an acknowledgement of new data restarts the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Anchor {
-    /// From the acknowledgement (RFC 6298 (5.3)): a segment has as much more time as it waited for those before it.
+    /// The acknowledgement (RFC 6298 (5.3)): a segment's timeout is extended by its time behind earlier segments.
     #[default]
     Ack,
-    /// From when the oldest segment in flight was sent, so that each has exactly the timeout.
+    /// Transmission of the oldest segment in flight: each segment gets exactly the timeout.
     Segment,
 }
 
 impl RtoConfig {
-    /// Checks that the timeout can be waited for.
+    /// Checks that limits and initial value are positive and in order.
     ///
     /// # Errors
-    /// Names the key.
+    /// Names the offending key.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.min == Span::ZERO {
             return Err(ConfigError::new("min", "0s is not above 0"));
@@ -98,15 +98,15 @@ impl RtoConfig {
     }
 }
 
-/// The estimator of one connection. What every ACK reads comes first.
+/// Round-trip time estimator of one connection. Fields that every ACK reads come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct RttEstimator {
-    /// The timeout with its limits and backoff.
+    /// Timeout with its limits and backoff.
     rto: Span,
     min_rtt: Span,
     timed: Option<Timed>,
-    /// Power of two by which the timeout is multiplied, 0..=6.
+    /// Exponent of the timeout's backoff, 0..=6: the timeout is multiplied by 2^`backoff`.
     backoff: u32,
     anchor: Anchor,
     config: RtoConfig,
@@ -120,8 +120,8 @@ enum Estimate {
         srtt: Span,
         rttvar: Span,
     },
-    /// The timeout is `srtt + margin`; `peak` is the largest of four times the deviation in this round trip, which lasts until
-    /// more than `round` is acknowledged.
+    /// The timeout is `srtt + margin`. `peak` is the largest value of four times the deviation in this round trip,
+    /// which ends when more than `round` is acknowledged.
     Bounded {
         srtt: Span,
         deviation: Span,
@@ -136,18 +136,18 @@ enum Estimate {
     },
 }
 
-/// The one segment that is being timed.
+/// The segment being timed.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     end: Seq,
     sent_at: Time,
 }
 
-/// Doublings after which the timeout grows no more (a factor of 64).
+/// Largest number of doublings of the timeout (a factor of 64).
 const MAX_BACKOFF: u32 = 6;
 
 impl RttEstimator {
-    /// An estimator without a sample.
+    /// Creates an estimator without samples.
     pub fn new(config: RtoConfig) -> Self {
         let mut estimator = Self {
             anchor: config.anchor,
@@ -162,13 +162,13 @@ impl RttEstimator {
         estimator
     }
 
-    /// The retransmission timeout, with backoff.
+    /// Retransmission timeout, with backoff.
     pub fn rto(&self) -> Span {
         self.rto
     }
 
-    /// When the timer expires that an acknowledgement of new data restarts at `now`; `oldest` is when the oldest segment was sent that is
-    /// in flight.
+    /// Expiry of the timer that an acknowledgement of new data restarts at `now`. `oldest` gives the transmission time
+    /// of the oldest segment in flight.
     #[inline]
     pub fn expiry(&self, now: Time, oldest: impl FnOnce() -> Option<Time>) -> Time {
         match self.anchor {
@@ -177,12 +177,12 @@ impl RttEstimator {
         }
     }
 
-    /// How often the timeout was doubled.
+    /// Number of times the timeout was doubled.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// The smoothed round-trip time.
+    /// Smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
         self.estimate.map(|state| match state {
             Estimate::Exact { srtt, .. } | Estimate::Bounded { srtt, .. } => srtt,
@@ -190,7 +190,7 @@ impl RttEstimator {
         })
     }
 
-    /// The smoothed variation.
+    /// Smoothed variation.
     pub fn rttvar(&self) -> Option<Span> {
         self.estimate.map(|state| match state {
             Estimate::Exact { rttvar, .. } => rttvar,
@@ -199,26 +199,26 @@ impl RttEstimator {
         })
     }
 
-    /// The smallest sample.
+    /// Smallest sample.
     pub fn min_rtt(&self) -> Option<Span> {
         Some(self.min_rtt).filter(|&span| span != Span::MAX)
     }
 
-    /// New data up to `end` leaves: it is timed if nothing else is.
+    /// New data up to `end` is sent; it is timed if no other segment is.
     pub fn on_sent(&mut self, now: Time, end: Seq) {
         if self.timed.is_none() {
             self.timed = Some(Timed { end, sent_at: now });
         }
     }
 
-    /// Everything before `ack` has arrived; gives the time of the timed segment if it is among it.
+    /// Everything before `ack` has arrived. Returns the round-trip time of the timed segment if it is included.
     #[inline(always)]
     pub fn on_acknowledged(&mut self, now: Time, ack: Seq) -> Option<Span> {
         let timed = self.timed.filter(|timed| timed.end.at_or_before(ack))?;
         Some(self.take_timed(now, timed))
     }
 
-    // Apart, because it is once in a round trip.
+    // Out of line because it runs once per round trip.
     #[inline(never)]
     fn take_timed(&mut self, now: Time, timed: Timed) -> Span {
         self.timed = None;
@@ -230,8 +230,8 @@ impl RttEstimator {
         rtt
     }
 
-    /// A sample of any segment, told by an ACK up to `una` when everything before `next` had left: taken in by the exact form
-    /// alone.
+    /// Takes a sample from any segment, given by an ACK up to `una` when everything before `next` had been sent. Used
+    /// only by the exact form.
     #[inline(always)]
     pub fn on_sample(&mut self, rtt: Span, una: Seq, next: Seq) {
         if self.config.tick == Span::ZERO {
@@ -255,31 +255,31 @@ impl RttEstimator {
         self.accept(Estimate::Exact { srtt, rttvar });
     }
 
-    /// The segment up to `end` leaves again: its time would mean nothing (Karn).
+    /// The segment up to `end` is retransmitted: stop timing it (Karn).
     pub fn on_sent_again(&mut self, end: Seq) {
         self.timed = self.timed.filter(|timed| timed.end != end);
     }
 
-    /// A loss was found: what is being timed may wait for its repair.
+    /// A loss was found: stop timing, as the timed segment may be held up by the retransmission.
     pub fn stop_timing(&mut self) {
         self.timed = None;
     }
 
-    /// The timer expired: the timeout doubles (RFC 6298 (5.5)).
+    /// The timer expired: double the timeout (RFC 6298 (5.5)).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
         self.timed = None;
         self.update_rto();
     }
 
-    /// The timeout is no longer doubled: what had doubled it were probes of a closed window.
+    /// Ends the backoff, which came from probes of a closed window.
     pub fn end_backoff(&mut self) {
         self.backoff = 0;
         self.update_rto();
     }
 
-    /// RFC 4015 section 3 step (9): after a spurious timeout the estimate starts again from the larger of what it was
-    /// and the first sample. Everything before `next` has left.
+    /// RFC 4015 section 3 step (9): after a spurious timeout, restarts the estimate from the larger of its previous
+    /// value and the first sample. Everything before `next` has been sent.
     pub fn restart_from(&mut self, previous: (Span, Span), rtt: Span, next: Seq) {
         if self.config.tick == Span::ZERO {
             let (srtt, rttvar) = previous;
@@ -294,13 +294,13 @@ impl RttEstimator {
         }
     }
 
-    /// Smoothed round-trip time raised by twice the granularity, and variation, to be kept before a reduction
-    /// (RFC 4015 section 3 step (DET)).
+    /// Smoothed round-trip time plus twice the granularity, and variation, to be saved before a reduction (RFC 4015
+    /// section 3 step (DET)).
     pub fn saved(&self) -> Option<(Span, Span)> {
         Some((self.srtt()? + self.config.granularity * 2, self.rttvar()?))
     }
 
-    /// Linux's form: the deviation is kept as four times its value, as in Jacobson's appendix.
+    /// Linux's form: the deviation is stored as four times its value, as in Jacobson's appendix.
     fn take_bounded(&mut self, rtt: Span, una: Seq, next: Seq) {
         let least = self.config.min;
         let Some(Estimate::Bounded { srtt, deviation, peak, margin, mut round }) = self.estimate else {
@@ -330,7 +330,7 @@ impl RttEstimator {
         self.accept(Estimate::Bounded { srtt: (srtt * 7 + rtt) / 8, deviation, peak, margin, round });
     }
 
-    /// The sample in whole ticks as a clock of that granularity would see it.
+    /// The sample in whole ticks, as seen by a clock of that granularity.
     fn take_coarse(&mut self, sent_at: Time, rtt: Span) {
         let tick = self.config.tick.as_nanos();
         let into_tick = sent_at.as_nanos() % tick;
@@ -359,7 +359,7 @@ impl RttEstimator {
             Some(Estimate::Bounded { srtt, margin, .. }) => srtt + margin,
             Some(Estimate::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
         };
-        // Without a sample the initial value stands, even below the lower limit.
+        // Without a sample the initial value applies, even below the lower limit.
         let base = if self.estimate.is_some() { base.max(self.config.min) } else { base };
         self.rto = (base * (1 << self.backoff)).min(self.config.max);
     }

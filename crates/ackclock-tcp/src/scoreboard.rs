@@ -1,23 +1,23 @@
 //! # Scoreboard
 //!
-//! What the sender knows of every segment in flight, and the counts that follow from it.
+//! The sender's record of every segment in flight, and the counts derived from it.
 //!
 //! ## Source
 //! RFC 6675 sections 3 and 4 (`Update`, `IsLost`, `SetPipe`), RFC 2018.
 //!
 //! ## What it does
-//! Cumulative and selective acknowledgements mark the records of [`Sent`]; `pipe` and the set of lost segments are kept
-//! up to date by each mark instead of being counted anew at each ACK, so that an ACK costs O(1) amortised whatever the
-//! window. Runs of SACKed records hold their length at both ends, and are passed over in one step.
+//! Cumulative and selective acknowledgements mark the records of [`Sent`]. Each mark updates `pipe` and the set of lost
+//! segments instead of recounting them at each ACK. An ACK thus costs O(1) amortised at any window size. Runs of SACKed
+//! records store their length at both ends and are skipped in one step.
 //!
-//! `IsLost` is monotone: if a segment is lost then so is every unSACKed one below it. Hence the lost ones are the unSACKed
-//! records below one moving edge, and only what is SACKed above that edge must be counted.
+//! `IsLost` is monotone: if a segment is lost, so is every unSACKed one below it. Hence the lost segments are the
+//! unSACKed records below one moving edge, and only SACKed records above that edge need counting.
 //!
 //! ## Differences from the source
 //! Works on whole segments: a SACK block marks the segments that it covers entirely.
 //!
 //! ## Validation
-//! Against the definitions of RFC 6675 written out byte by byte, under random blocks (tests below).
+//! Compared with the definitions of RFC 6675, written out byte by byte, under random blocks (tests below).
 
 mod chunks;
 mod latest;
@@ -29,47 +29,47 @@ use ackclock_core::{SackBlock, Seq, Time};
 pub use self::latest::{Arrivals, Latest, Sendings};
 use crate::sent::{Index, Marks, Record, Sent};
 
-/// Duplicate acknowledgements, or discontiguous SACKed runs, that make a loss (RFC 6675 section 2).
+/// Duplicate acknowledgements, or discontiguous SACKed runs, that indicate a loss (RFC 6675 section 2).
 pub const DUP_THRESH: u32 = 3;
 
-/// The records in flight with their marks counted.
+/// The records in flight, with counts of their marks.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     sent: Sent,
     una: Seq,
     max: Seq,
-    /// The record that goes out next in sequence: below `end` only while going back after a timeout.
+    /// Next record to send in sequence: below `end` only during a go-back-N after a timeout.
     next: Index,
-    /// Bytes SACKed; bytes lost and not SACKed; bytes sent again and not SACKed.
+    /// Bytes SACKed; bytes lost and not SACKed; bytes retransmitted and not SACKed.
     sacked: u32,
     lost: u32,
     retransmitted: u32,
     /// One past the highest SACKed record.
     sacked_end: Index,
-    /// Every unSACKed record below is lost.
+    /// Every unSACKed record below it is lost.
     edge: Index,
     /// Bytes and runs SACKed at or above `edge`.
     above_bytes: u32,
     above_runs: u32,
-    /// How often a segment was found lost, or its repair.
+    /// Number of times a segment, or its retransmission, was found lost.
     losses: u32,
-    /// Records that begin a chunk; zero where the sender does not tell.
+    /// Records that begin a chunk; zero where the sender does not mark chunks.
     chunks: u32,
 }
 
-/// What a cumulative acknowledgement took away.
+/// Result of a cumulative acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acked {
     /// Bytes of sequence space acknowledged.
     pub bytes: u32,
-    /// Those of them that had not been SACKed before.
+    /// Bytes among them that had not been SACKed before.
     pub delivered: u32,
-    /// When the newest of the segments was sent; `None` where one of them was sent more than once (Karn).
+    /// When the newest of the segments was sent; `None` if one of them was sent more than once (Karn).
     pub newest: Option<Time>,
 }
 
 impl Scoreboard {
-    /// Nothing in flight; the first number to be sent is `first`.
+    /// Creates an empty scoreboard; `first` is the first sequence number to send.
     pub fn new(first: Seq) -> Self {
         Self {
             sent: Sent::default(),
@@ -88,22 +88,22 @@ impl Scoreboard {
         }
     }
 
-    /// The lowest number not acknowledged.
+    /// Lowest unacknowledged sequence number.
     pub fn una(&self) -> Seq {
         self.una
     }
 
-    /// One past the highest number sent.
+    /// One past the highest sequence number sent.
     pub fn max(&self) -> Seq {
         self.max
     }
 
-    /// Sent and not cumulatively acknowledged, bytes (FlightSize).
+    /// Bytes sent and not cumulatively acknowledged (FlightSize).
     pub fn outstanding(&self) -> u32 {
         self.max.since(self.una)
     }
 
-    /// Estimate of what is still in the network, bytes (`pipe` of RFC 6675); after going back, what was sent since.
+    /// Estimate of the bytes still in the network (`pipe` of RFC 6675); after a go-back-N, the bytes sent since.
     #[inline(always)]
     pub fn in_flight(&self) -> u32 {
         self.next_seq().since(self.una).saturating_sub(self.sacked + self.lost) + self.retransmitted
@@ -114,7 +114,7 @@ impl Scoreboard {
         self.lost
     }
 
-    /// How often a segment was found lost, or its repair, over the whole connection; wraps.
+    /// Number of losses, of segments or their retransmissions, over the whole connection; wraps.
     pub fn losses(&self) -> u32 {
         self.losses
     }
@@ -124,17 +124,17 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// The records themselves.
+    /// The sent records.
     pub fn sent(&self) -> &Sent {
         &self.sent
     }
 
-    /// The record that goes out next in sequence; the end of the ring where that is new data.
+    /// Next record to send in sequence; the end of the ring if that is new data.
     pub fn next(&self) -> Index {
         self.next
     }
 
-    /// The sequence number of [`Self::next`].
+    /// Sequence number of [`Self::next`].
     #[inline(always)]
     pub fn next_seq(&self) -> Seq {
         self.sent.at(self.next).map_or(self.max, |record| record.seq)
@@ -145,7 +145,7 @@ impl Scoreboard {
         self.sacked_end
     }
 
-    /// The first record in `from..below` that is not SACKed.
+    /// First record in `from..below` that is not SACKed.
     pub fn hole(&self, from: Index, below: Index) -> Option<Index> {
         let mut index = from.max(self.sent.first());
         while index < below {
@@ -158,14 +158,15 @@ impl Scoreboard {
         None
     }
 
-    /// The same from `cursor` on, which moves there, over records that are SACKed; to `below` where there is none.
+    /// First record from `cursor` up to `below` that is not SACKed, or `below`; moves `cursor` there.
     pub fn next_hole(&self, cursor: &mut Index, below: Index) -> Option<Index> {
         let hole = self.hole(*cursor, below);
         *cursor = hole.unwrap_or(below.max(*cursor));
         hole
     }
 
-    /// When the oldest segment was sent that an acknowledgement up to `ack` would tell of, none having SACKed it before.
+    /// Transmission time of the oldest segment that an acknowledgement up to `ack` would newly acknowledge, ignoring
+    /// SACKed ones.
     pub fn oldest_told(&self, ack: Seq) -> Option<Time> {
         let first = self.sent.front()?;
         let told = if first.marks.has(Marks::SACKED) {
@@ -176,7 +177,7 @@ impl Scoreboard {
         told.seq.before(ack).then_some(told.sent_at)
     }
 
-    /// Whether something that was sent more than once has not arrived, as far as SACK tells.
+    /// Whether a retransmitted segment has not arrived yet, as far as SACK shows.
     #[cold]
     pub fn holds_repeated(&self) -> bool {
         let mut from = self.sent.first();
@@ -189,7 +190,7 @@ impl Scoreboard {
         false
     }
 
-    /// Adds new data of `len` bytes behind everything sent before.
+    /// Appends a record of `len` bytes of new data.
     pub fn push(&mut self, now: Time, len: u16, marks: Marks) -> Index {
         let index = self.sent.end();
         self.sent.push(Record { sent_at: now, seq: self.max, run: 0, len, marks });
@@ -198,12 +199,12 @@ impl Scoreboard {
         index
     }
 
-    /// A record is sent again.
+    /// Records a retransmission.
     pub fn resend(&mut self, now: Time, index: Index) -> Record {
         let in_sequence = index == self.next;
         self.next += u64::from(in_sequence);
         let record = self.sent.get_mut(index);
-        // What goes out in sequence counts as in flight by its place below `next`.
+        // A record sent in sequence already counts as in flight, being below `next`.
         if !in_sequence && !record.marks.has(Marks::AGAIN.with(Marks::SACKED)) {
             self.retransmitted += u32::from(record.len);
             record.marks.set(Marks::AGAIN);
@@ -213,17 +214,17 @@ impl Scoreboard {
         *record
     }
 
-    /// A record is sent again in part, or is a SYN sent again: it only cannot be timed any more.
+    /// Marks a record as not timeable: it is retransmitted in part, or is a repeated SYN.
     pub fn touch(&mut self, index: Index) -> Record {
         let record = self.sent.get_mut(index);
         record.marks.set(Marks::REPEATED);
         *record
     }
 
-    /// Takes in a cumulative acknowledgement, which must lie within what was sent. Each segment found arrived is told to
-    /// `news`.
-    // Records that were sent once were sent in order, so that the last is the newest. They are looked at in their places, since
-    // a copy of one costs more than all that is looked at.
+    /// Applies a cumulative acknowledgement, which must lie within the data sent. Calls `news` with each segment newly
+    /// found to have arrived.
+    // Records sent once were sent in order, so the last is the newest. They are read in place: copying one costs more
+    // than all the reads.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: Seq, mut news: impl FnMut(&Record)) -> Acked {
         let bytes = ack.since(self.una);
@@ -256,7 +257,7 @@ impl Scoreboard {
                 acked.newest = None;
             }
             if marks.has(Marks::BEGINS) {
-                // Of a chunk that is acknowledged in part the rest stays.
+                // The rest of a partly acknowledged chunk stays.
                 self.split(self.sent.first());
             }
         }
@@ -266,9 +267,9 @@ impl Scoreboard {
         acked
     }
 
-    /// Marks what `block` covers as arrived; gives the bytes that were not known to have, and when their newest was
-    /// sent (`None` where nothing was new or something had been sent more than once). Each segment found arrived is
-    /// told to `news`.
+    /// Marks the segments that `block` covers as arrived. Returns the bytes newly known to have arrived and the newest
+    /// transmission time among them (`None` if there are none or one was sent more than once). Calls `news` with each
+    /// segment newly found to have arrived.
     pub fn sack(&mut self, block: SackBlock, mut news: impl FnMut(&Record)) -> (u32, Option<Time>) {
         // RFC 2018 section 4: a block lies above the cumulative acknowledgement and within what was sent.
         if !block.left.after(self.una) || block.right.after(self.max) || !block.left.before(block.right) {
@@ -295,7 +296,7 @@ impl Scoreboard {
         (new, if repeated { None } else { newest })
     }
 
-    /// Goes back to `una`: everything is sent again in sequence.
+    /// Go-back-N: everything from `una` on is retransmitted in sequence.
     pub fn go_back(&mut self) {
         self.forget_sack();
         for index in self.sent.first()..self.sent.end() {
@@ -305,7 +306,7 @@ impl Scoreboard {
         self.next = self.sent.first();
     }
 
-    /// Undoes a go-back: everything sent counts as in flight again, and new data goes out next.
+    /// Undoes a go-back-N: everything sent counts as in flight again; new data goes out next.
     pub fn undo_go_back(&mut self) {
         for index in self.sent.first()..self.sent.end() {
             self.sent.get_mut(index).marks.clear(Marks::AGAIN.with(Marks::LOST));
@@ -315,7 +316,7 @@ impl Scoreboard {
         self.recount_above();
     }
 
-    /// Forgets every SACK and loss mark.
+    /// Clears every SACK and loss mark.
     pub fn forget_sack(&mut self) {
         for index in self.sent.first()..self.sent.end() {
             self.sent.get_mut(index).marks.clear(Marks::SACKED.with(Marks::LOST));
@@ -326,8 +327,9 @@ impl Scoreboard {
         self.sacked_end = self.sent.first();
     }
 
-    /// The front record is acknowledged up to `ack`, which lies within it: what it was, and the bytes of it that were known to
-    /// have arrived. It knows nothing of what else is acknowledged, so that the usual acknowledgement is worked out in registers.
+    /// Acknowledges the front record in part, up to `ack`. Returns the record as it was, and its bytes that were
+    /// already known to have arrived. Independent of the rest of the acknowledgement, so that the common case stays in
+    /// registers.
     #[cold]
     fn acknowledge_part(&mut self, ack: Seq) -> (Record, u32) {
         let index = self.sent.first();
@@ -340,7 +342,8 @@ impl Scoreboard {
         (record, known)
     }
 
-    /// Takes the acknowledged front record out of the counts; gives the bytes of it that were known to have arrived.
+    /// Removes the acknowledged front record from the counts; returns its bytes that were already known to have
+    /// arrived.
     #[cold]
     fn uncount(&mut self) -> u32 {
         let record = *self.sent.get(self.sent.first());
@@ -349,7 +352,8 @@ impl Scoreboard {
         known
     }
 
-    /// Takes `len` acknowledged bytes of the front record out of the counts; gives those that were known to have arrived.
+    /// Removes `len` acknowledged bytes of the front record from the counts; returns those already known to have
+    /// arrived.
     fn discount(&mut self, record: &Record, len: u16) -> u32 {
         let len = u32::from(len);
         if record.marks.has(Marks::SACKED) {
@@ -384,16 +388,16 @@ impl Scoreboard {
     }
 }
 
-/// Whether SACK marks outlive a timeout.
+/// Whether SACK marks are kept after a timeout.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SackMemory {
-    /// As today's stacks do; a receiver that goes back on a SACK is noticed at the left edge.
+    /// Keep them, like current stacks; reneging by the receiver is noticed at the left edge.
     #[default]
     Keep,
-    /// As RFC 2018 section 8 advises.
+    /// Clear them, as RFC 2018 section 8 advises.
     Clear,
 }
 
@@ -404,10 +408,10 @@ mod tests {
 
     const MSS: u32 = 100;
 
-    /// RFC 6675 written out over segments, each counted anew every time.
+    /// RFC 6675 written out over segments, recounted every time.
     #[derive(Default)]
     struct Definition {
-        /// Number, length, SACKed, sent again.
+        /// Sequence number, length, SACKed, retransmitted.
         segments: Vec<(Seq, u32, bool, bool)>,
         lost: Vec<Seq>,
     }
@@ -447,7 +451,7 @@ mod tests {
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
             2 => (1u32..=MSS).prop_map(Op::Send),
-            // Short ones, of which three runs are fewer bytes than three segments.
+            // Short segments: three runs of them are fewer bytes than three full segments.
             2 => (1u32..=10).prop_map(Op::Send),
             2 => (0usize..40).prop_map(Op::Again),
             6 => (0usize..40, 1usize..8).prop_map(|(at, count)| Op::Sack(at, count)),
@@ -486,7 +490,7 @@ mod tests {
                 model.segments.drain(..at);
                 model.segments[0].0 += bytes;
                 model.segments[0].1 -= bytes;
-                // Its new beginning is as lost as its old one.
+                // The remainder of a lost segment is lost too.
                 if model.lost.contains(&(model.segments[0].0 - bytes)) {
                     model.lost.push(model.segments[0].0);
                 }
@@ -548,7 +552,7 @@ mod tests {
         assert_eq!((board.lost(), board.losses()), (5 * MSS, 6), "and the three that no SACK told of");
     }
 
-    /// Segments of `len` bytes, each sent a millisecond after the one before.
+    /// Segments of `len` bytes, sent 1 ms apart.
     fn board_of(count: u64, len: u16) -> Scoreboard {
         let mut board = Scoreboard::new(Seq(0));
         for n in 0..count {

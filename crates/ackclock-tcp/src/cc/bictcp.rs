@@ -1,22 +1,22 @@
-//! # CUBIC's curve as Linux follows it
+//! # CUBIC growth curve of Linux
 //!
-//! How fast the window grows in congestion avoidance, in the stack of Linux.
+//! Window growth in congestion avoidance, in the Linux stack.
 //!
 //! ## Source
 //! Ha, Rhee and Xu, "CUBIC: a new TCP-friendly high-speed TCP variant" (ACM SIGOPS OSR 42(5), 2008), sections 3.1 to 3.4, with
 //! the arithmetic of Linux 6.18 (bictcp_update).
 //!
 //! ## What it does
-//! The curve is read where it will be after the smallest round-trip time, and gives how many segments must be delivered for one
-//! more in the window: never fewer than two, and no more than 20 while no loss has shown the largest window. It is read again
-//! when the window has moved or 32 ms have passed. Time passes in ticks of 250 Hz, so that stretches that are alike in all else are not
-//! equally long. The window that Reno would have grows by one for each 15/8 of the window.
+//! The curve is evaluated one smallest round-trip time ahead. It gives the number of segments to deliver per segment of
+//! window growth: at least two, and at most 20 until a loss has set W_max. It is evaluated again when the window has
+//! moved or 32 ms have passed. Time is counted in 250 Hz ticks, so that otherwise equal epochs differ in length. Reno's
+//! window grows by one segment per 15/8 of the window delivered.
 //!
 //! ## Differences from the source
-//! The cube root is exact, and a window that has moved within a tick is looked at at once.
+//! The cube root is exact, and a window that moved within a tick is re-evaluated at once.
 //!
 //! ## Validation
-//! By hand (tests below); side by side with the kernel's sender over the cells of `make agree`.
+//! Hand-computed values (tests below); comparison with the kernel's sender over the cells of `make agree`.
 
 use ackclock_core::{Span, Time};
 
@@ -27,61 +27,61 @@ use crate::config::Switch;
 const C: f64 = 410.0 / 1024.0;
 /// beta: 717 of 1024.
 const BETA: f64 = 717.0 / 1024.0;
-/// Of Reno's window, what one step of it costs.
+/// Deliveries per step of Reno's window, as a multiple of that window.
 const RENO: f64 = 15.0 / 8.0;
-/// Deliveries that a step costs at most while no W_max is known, and at least.
+/// Most deliveries per step while W_max is unknown, and least deliveries per step.
 const MOST_BLIND: f64 = 20.0;
 const LEAST: f64 = 2.0;
-/// What time passes in (CONFIG_HZ of 250).
+/// Unit of time (CONFIG_HZ of 250).
 const TICK: Span = Span::from_millis(4);
-/// The curve is not read again so soon while the window stands still, ticks: a 32nd of a second.
+/// Shortest time between evaluations of the curve while the window is unchanged, ticks: a 32nd of a second.
 const PAUSE: u64 = 7;
-/// No round-trip time counts for this long after a loss, ticks: a second.
+/// Round-trip times are ignored for this long after a loss, ticks: a second.
 const UNTIMED: u64 = 250;
 
-/// The curve of one connection. In segments.
+/// Growth curve of one connection. Windows in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bictcp {
     /// W_max; zero while there is none.
     w_max: f64,
     epoch: Option<Epoch>,
-    /// Deliveries for a step.
+    /// Deliveries per step.
     per: f64,
     steps: Steps,
-    /// When the curve was read last, and the window then.
+    /// Time and window of the last evaluation.
     read: Option<(Ticks, f64)>,
     least_rtt: Option<Span>,
-    /// When something was sent last.
+    /// Time of the last transmission.
     sent: Ticks,
 }
 
-/// Ticks since the beginning.
+/// Ticks since the start of the run.
 type Ticks = u64;
 
 fn ticks(now: Time) -> Ticks {
     now.as_nanos() / TICK.as_nanos()
 }
 
-/// A stretch of congestion avoidance.
+/// One epoch of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Ticks,
     origin: f64,
     k: f64,
-    /// The window that Reno would have, and what was delivered towards its next step.
+    /// Window of an equivalent Reno sender, and segments delivered towards its next step.
     reno: f64,
     acked: f64,
 }
 
 impl Bictcp {
-    /// A round-trip time.
+    /// Takes a round-trip time sample.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
         if self.epoch.is_none_or(|epoch| ticks(now).saturating_sub(epoch.start) >= UNTIMED) {
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         }
     }
 
-    /// The window of `cwnd` segments after `acked` more.
+    /// Grown window in segments, from `cwnd` after `acked` more delivered.
     pub(super) fn grow(&mut self, now: Time, cwnd: f64, acked: f64) -> f64 {
         self.update(now, cwnd, acked);
         self.steps.grow(cwnd, self.per.max(LEAST), acked)
@@ -110,7 +110,7 @@ impl Bictcp {
             self.per = self.per.min(MOST_BLIND);
         }
         let step = (RENO * cwnd).floor().max(1.0);
-        // It lags one delivery behind, as in the kernel.
+        // Lags one delivery behind, as in the kernel.
         if epoch.acked > step {
             let steps = (epoch.acked / step).ceil() - 1.0;
             epoch.acked -= steps * step;
@@ -121,7 +121,7 @@ impl Bictcp {
         }
     }
 
-    /// A loss at a window of `cwnd` segments; gives the threshold.
+    /// A loss at a window of `cwnd` segments; returns the new threshold.
     pub(super) fn on_loss(&mut self, cwnd: f64, fast_convergence: Switch) -> f64 {
         let gives_way = fast_convergence == Switch::On && cwnd < self.w_max;
         self.w_max = if gives_way { (cwnd * f64::midpoint(1.0, BETA)).floor() } else { cwnd };
@@ -130,12 +130,12 @@ impl Bictcp {
         (cwnd * BETA).floor()
     }
 
-    /// A timeout: everything is forgotten.
+    /// Resets all state after a timeout.
     pub(super) fn reset(&mut self) {
         *self = Self { sent: self.sent, ..Self::default() };
     }
 
-    /// Something is sent; where nothing was in flight the time since the last counts for nothing.
+    /// A segment is sent; if nothing was in flight, the time since the last transmission does not count.
     pub(super) fn on_sent(&mut self, now: Time, idle: bool) {
         let now = ticks(now);
         if idle && let Some(epoch) = &mut self.epoch {
@@ -157,7 +157,7 @@ mod tests {
     fn while_no_largest_window_is_known_twenty_deliveries_move_the_window() {
         let mut curve = Bictcp::default();
         let mut cwnd = 40.0;
-        // In 60 ms of its flat beginning the curve rises by nothing: 40 deliveries give two.
+        // In the first 60 ms the curve is flat: 40 deliveries give two segments.
         for n in 0..20 {
             cwnd = curve.grow(at(3 * n), cwnd, 2.0);
         }
@@ -182,7 +182,7 @@ mod tests {
         let mut curve = Bictcp::default();
         curve.on_loss(1000.0, Switch::On);
         curve.update(at(0), 16.0, 1.0);
-        // 30 deliveries, and the one that shows it: reno is 17.
+        // 30 deliveries, and one that makes the step visible: reno is 17.
         (0..30).for_each(|_| curve.update(at(40), 16.0, 1.0));
         curve.update(at(80), 16.0, 0.0);
         assert_eq!(curve.epoch.map(|epoch| epoch.reno), Some(17.0));
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn however_much_is_acknowledged_at_once_is_counted_at_once() {
         let mut curve = Bictcp::default();
-        // Steps of 30 for a window of 16: 100 are three, and ten are left.
+        // Steps of 30 for a window of 16: 100 deliveries make three steps, and ten are left.
         curve.update(at(0), 16.0, 100.0);
         assert_eq!(curve.epoch.map(|epoch| (epoch.reno, epoch.acked)), Some((19.0, 10.0)));
         // Steps of one segment.
@@ -207,7 +207,7 @@ mod tests {
             curve.update(at(ms), 16.0, 1.0);
             assert_eq!(curve.read, Some((read, 16.0)), "after {ms} ms");
         }
-        // Between two ticks nothing passes, and a round trip is longer rather than shorter.
+        // No time passes between two ticks, and a round trip is rounded up.
         let rates = [(4, 97), (7, 100)].map(|(ms, rtt)| {
             let mut curve = Bictcp::default();
             curve.on_loss(100.0, Switch::On);

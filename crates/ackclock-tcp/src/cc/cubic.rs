@@ -1,25 +1,25 @@
 //! # CUBIC
 //!
-//! The window grows along a cubic curve of the time since the last loss: fast back to where it was lost, flat around it,
-//! then fast again.
+//! The window follows a cubic curve of the time since the last loss: fast growth towards the window at the loss, flat
+//! around it, then fast again.
 //!
 //! ## Source
 //! RFC 9438; slow start by RFC 5681 section 3.1, or with [HyStart++](super::hystart) by RFC 9406.
 //!
 //! ## What it does
-//! All windows are real numbers of segments, as in the source. A *stage* is one stretch of congestion avoidance; its
-//! clock runs only while the window limits the sender (section 5.8). In the stack of Linux whole segments follow
-//! [Linux's curve](super::bictcp).
+//! All windows are real numbers of segments, as in the source. A *stage* is one epoch of congestion avoidance; its
+//! clock runs only while the window limits the sender (section 5.8). In the Linux stack, whole segments follow [Linux's
+//! curve](super::bictcp).
 //!
 //! ## Differences from the source
-//! - An ACK for n segments moves the window n times as far towards the target (section 4.4 counts ACKs), so that delayed
-//!   ACKs do not halve the growth; the target stays the bound.
-//! - An ACK never shrinks the window: in the Reno-friendly region it is the larger of itself and W_est.
-//! - Where the window at the start of a stage is not below W_max, K is 0 and W_max that window, as after a timeout.
+//! - An ACK for n segments moves the window n times as far towards the target (section 4.4 counts ACKs), so that
+//!   delayed ACKs do not halve the growth. The target remains the bound.
+//! - An ACK never shrinks the window: in the Reno-friendly region it becomes the larger of its value and W_est.
+//! - If the window at the start of a stage is W_max or more, K is 0 and W_max is that window, as after a timeout.
 //!
 //! ## Validation
-//! Values of the formulas of sections 4.2 to 4.8 (tests below); share of a link with and without a buffer, and against
-//! Reno on a large pipe (`tests/cc_paths.rs`).
+//! Values of the formulas of sections 4.2 to 4.8 (tests below); share of a link with and without a buffer, and compared
+//! with Reno on a large pipe (`tests/cc_paths.rs`).
 
 use ackclock_core::{Span, Time};
 use schemars::JsonSchema;
@@ -32,13 +32,13 @@ use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent
 use crate::config::{Growth, Switch};
 use crate::stack::Stack;
 
-/// C of section 4.1, segments a second cubed.
+/// C of section 4.1, segments per second cubed.
 const C: f64 = 0.4;
 /// beta_cubic of section 4.6.
 const BETA: f64 = 0.7;
-/// alpha_cubic of section 4.3: as fast on average as Reno, given that beta is not a half.
+/// alpha_cubic of section 4.3: average growth equals Reno's, although beta is not one half.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// ssthresh is at least this many segments (section 4.6).
+/// Smallest ssthresh, segments (section 4.6).
 const LEAST_SSTHRESH: f64 = 2.0;
 /// L and CSS_GROWTH_DIVISOR of RFC 9406 section 4.3.
 const HYSTART_LIMIT: f64 = 8.0;
@@ -48,7 +48,8 @@ const HYSTART_DIVISOR: f64 = 4.0;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CubicConfig {
-    /// Give way faster to new flows: remember less than the window at a loss below the last (section 4.7).
+    /// Yield bandwidth faster to new flows: after a loss below the previous W_max, remember less than the window
+    /// (section 4.7).
     pub fast_convergence: Switch,
     /// Leave slow start when the round-trip time grows.
     pub hystart: SlowStartEnd,
@@ -60,67 +61,67 @@ impl Default for CubicConfig {
     }
 }
 
-/// How the end of slow start is found before something is lost.
+/// How slow start ends before a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartEnd {
     /// HyStart++ (RFC 9406), in the first slow start.
     On,
-    /// Hybrid slow start as Linux does it, in every slow start.
+    /// Hybrid slow start as in Linux, in every slow start.
     Classic,
-    /// Not at all.
+    /// No early end.
     #[default]
     Off,
 }
 
-/// A CUBIC controller.
+/// CUBIC congestion control.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    /// Bytes in a segment.
+    /// Segment size, bytes.
     mss: f64,
     fast_convergence: Switch,
     /// Present until the first slow start ends.
     hystart: Option<HyStart>,
     hybrid: Option<HybridStart>,
     growth: Growth,
-    /// The curve of the stack of Linux, instead of the stage.
+    /// Growth curve of the Linux stack, used instead of the stage.
     linux: Option<Bictcp>,
     /// LW of RFC 5681, segments.
     loss_window: f64,
     state: CubicState,
-    /// The state before the last reduction.
+    /// State before the last reduction.
     before: Option<CubicState>,
 }
 
-/// What a reduction changes and a spurious one gives back. In segments.
+/// State changed by a reduction and restored if that was spurious. In segments.
 #[derive(Clone, Copy, Debug)]
 struct CubicState {
     cwnd: f64,
     ssthresh: f64,
-    /// The window at the last reduction; none before the first and after a timeout.
+    /// Window at the last reduction; `None` before the first one and after a timeout.
     w_max: Option<f64>,
-    /// The window when ssthresh was last set.
+    /// Window when ssthresh was last set.
     cwnd_prior: f64,
     stage: Option<Stage>,
 }
 
-/// A stage of congestion avoidance.
+/// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     w_max: f64,
     /// Seconds until the curve is back at `w_max`, eq. (2).
     k: f64,
-    /// The window that Reno would have, section 4.3.
+    /// Window of an equivalent Reno sender, section 4.3.
     w_est: f64,
-    /// t: how long the stage has lasted, without what the application let pass.
+    /// t: duration of the stage, without times when the application limited the sender.
     age: Span,
-    /// The last ACK, and whether the window limited the sender then.
+    /// Time of the last ACK, and whether the window limited the sender then.
     last: Time,
     limited: bool,
 }
 
 impl Cubic {
-    /// A controller at the beginning of a connection.
+    /// Creates the controller of a new connection.
     pub fn new(config: &CubicConfig, growth: Growth, context: CcContext) -> Self {
         let mss = f64::from(context.mss.max(1));
         let cwnd = (f64::from(context.initial_window) / mss).max(1.0);
@@ -154,7 +155,7 @@ impl Cubic {
         let Some(hystart) = &mut self.hystart else {
             self.state.cwnd += match self.growth {
                 Growth::Acks => acked.min(1.0),
-                // Not beyond the threshold.
+                // Growth stops at the threshold.
                 Growth::Bytes => delivered.min(self.state.ssthresh - self.state.cwnd),
             };
             return;
@@ -171,15 +172,15 @@ impl Cubic {
         }
     }
 
-    /// Whole segments, of which one that is not full is one: slow start up to the threshold, and by the curve with what is left
-    /// over.
+    /// Grows by whole segments, counting a partial one as whole: slow start up to the threshold, then the curve with
+    /// the remainder.
     fn grow_as_linux(&mut self, sample: &AckSample) {
         let before = self.state.cwnd.floor();
         let delivered = libm::ceil(f64::from(sample.delivered) / self.mss);
         if before < self.state.ssthresh {
             self.slow_start(sample, delivered);
         }
-        // What slow start did not use.
+        // Remainder after slow start.
         let left = delivered - (self.state.cwnd - before).max(0.0);
         if let Some(curve) = &mut self.linux
             && self.state.cwnd >= self.state.ssthresh
@@ -208,7 +209,7 @@ impl Cubic {
         }
     }
 
-    /// The stage under way, or a new one.
+    /// The current stage, or a new one.
     fn stage(&mut self, now: Time) -> &mut Stage {
         let CubicState { cwnd, w_max, .. } = self.state;
         let w_max = w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
@@ -268,7 +269,7 @@ impl CongestionControl for Cubic {
         } else {
             self.avoid_congestion(sample);
         }
-        // Keeps the window within what its 32 bits can say.
+        // Keeps the window within 32 bits.
         self.state.cwnd = self.state.cwnd.min(f64::from(u32::MAX) / self.mss);
     }
 
@@ -279,7 +280,7 @@ impl CongestionControl for Cubic {
         }
         let held = event.cause == Congestion::Timeout && event.repeated_timeout;
         if held {
-            // ssthresh is held (RFC 5681 section 3.1), and so is what a spurious timeout would give back.
+            // ssthresh is held (RFC 5681 section 3.1), and so is the state that a spurious timeout would restore.
             self.state.cwnd = self.loss_window;
             self.state.stage = None;
         } else {
@@ -294,12 +295,12 @@ impl CongestionControl for Cubic {
     fn on_spurious(&mut self, _now: Time, _cause: Congestion) {
         if let Some(before) = self.before.take().filter(|before| before.cwnd > self.state.cwnd) {
             if self.linux.is_some() {
-                // The curve stays as the loss left it.
+                // The curve stays as set by the loss.
                 self.state.cwnd = before.cwnd;
                 self.state.ssthresh = self.state.ssthresh.max(before.ssthresh);
                 return;
             }
-            // Section 4.9: with the stage its beginning comes back, so the time of recovery counts.
+            // Section 4.9: the start of the stage is restored too, so the time spent in recovery counts.
             self.state = before;
         }
     }
@@ -324,12 +325,12 @@ impl CongestionControl for Cubic {
     }
 }
 
-/// To the nearest byte, so that 63 segments, computed as 62.999 999, are not 62; saturates.
+/// Rounds to the nearest byte, so that 62.999 999 computed segments count as 63; saturates.
 fn bytes(segments: f64, mss: f64) -> u32 {
     libm::round(segments * mss) as u32
 }
 
-/// What kept the sender from sending more.
+/// Limits on sending.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limited {
     ByWindow,
@@ -343,7 +344,7 @@ impl Stage {
         C * from_k * from_k * from_k + self.w_max
     }
 
-    /// Time passes until `now`; it counts if the window limited the sender since the last ACK.
+    /// Advances the clock to `now`; the time counts if the window limited the sender since the last ACK.
     fn pass(&mut self, now: Time, limited: Limited) {
         if self.limited {
             self.age += now.since(self.last);
@@ -359,7 +360,7 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// A controller that is driven by an ACK clock: a segment acknowledged every RTT / window.
+    /// A controller driven by an ACK clock: one segment acknowledged every RTT / window.
     struct Bench {
         cubic: Cubic,
         now: Time,
@@ -400,7 +401,7 @@ mod tests {
             });
         }
 
-        /// ACKs for as long as `span`.
+        /// ACKs for the duration of `span`.
         fn run(&mut self, span: Span) {
             let until = self.now + span;
             while self.now < until {
@@ -468,10 +469,10 @@ mod tests {
     fn with_little_to_win_it_grows_as_reno_with_alpha_and_then_with_one() {
         let mut bench = Bench::new(20, Span::from_millis(20));
         bench.congestion(Congestion::FastRetransmit, 20);
-        // 14 segments, then 9/17 a round; in 200 ms W_cubic = 20 - 0.4 (2.466 - 0.2)^3 = 15.3 is below W_est = 19.3
+        // 14 segments, then 9/17 per round; in 200 ms W_cubic = 20 - 0.4 (2.466 - 0.2)^3 = 15.3 is below W_est = 19.3
         bench.run(Span::from_millis(200));
         close(bench.segments(), 14.0 + 10.0 * 9.0 / 17.0, 0.5);
-        // from cwnd_prior = 20 on, one a round: 6 / (9/17) = 11.33 rounds to get there, 8.67 more to round 20
+        // from cwnd_prior = 20 on, one per round: 6 / (9/17) = 11.33 rounds to get there, 8.67 more to round 20
         bench.run(Span::from_millis(200));
         close(bench.segments(), 20.0 + 8.67, 0.7);
     }

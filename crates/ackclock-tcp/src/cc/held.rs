@@ -1,16 +1,16 @@
-//! # Held window
+//! # Steered window
 //!
 //! ## Source
-//! M05 section 3.2: the window of the connection between proxy and terminal is what a controller says, without slow start, additive
-//! increase and backing off.
+//! M05 section 3.2: a controller sets the window of the connection between proxy and terminal, without slow start,
+//! additive increase and backoff.
 //!
 //! ## What it does
-//! While it is held the window is as told, whatever is acknowledged or lost; losses are repaired within it. After a timeout it is one
-//! segment until the next acknowledgement, as a kernel has it. When it is let go another congestion control begins with the
-//! window that is there, and with the threshold of a new connection.
+//! A steered window keeps its set value whatever is acknowledged or lost; losses are retransmitted within it. After a
+//! timeout it is one segment until the next acknowledgement, as in a kernel. On release, another congestion control
+//! starts with the current window and a new connection's threshold.
 //!
 //! ## Differences from the source
-//! The source has neither timeouts nor anything to let go to.
+//! The source has neither timeouts nor release.
 //!
 //! ## Validation
 //! Tests below, and the senders of a relay in `tests/steered.rs`.
@@ -20,29 +20,29 @@ use ackclock_core::{Rate, Setting, Span, Time};
 use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, RenewControl};
 use crate::config::{Halves, SenderConfig};
 
-/// Builds a congestion control at the beginning of a connection, or where a window is let go.
+/// Builds a congestion control for a new connection, or on release of a steered window.
 pub type MakeControl = Box<dyn Fn(&CcContext) -> Box<dyn CongestionControl> + Send>;
 
-/// A window that somebody can hold.
+/// Congestion control whose window can be steered from outside.
 pub struct Held {
     hold: Option<Hold>,
-    /// What rules while nobody holds.
+    /// Congestion control used while the window is not steered.
     own: Box<dyn CongestionControl>,
     make: MakeControl,
     context: CcContext,
 }
 
-/// A window that is held.
+/// A window being steered.
 #[derive(Clone, Copy)]
 struct Hold {
     window: u32,
     pacing: Option<Rate>,
-    /// A timeout came, and no acknowledgement since.
+    /// A timeout occurred, with no acknowledgement since.
     timed_out: bool,
 }
 
 impl Held {
-    /// One that is not held: `make` makes what rules.
+    /// Creates an unsteered window; `make` builds its congestion control.
     pub fn new(make: MakeControl, context: CcContext) -> Self {
         Self { hold: None, own: make(&context), make, context }
     }

@@ -6,16 +6,16 @@
 //! RFC 9406 sections 4.2 and 4.3.
 //!
 //! ## What it does
-//! Compares the smallest round-trip time of a round with that of the round before. Where it has grown by an eighth (4 to
-//! 16 ms), slow start goes on at a quarter of its pace for five rounds; if the round-trip time falls again it was jitter
-//! and slow start resumes, else congestion avoidance begins.
+//! Compares the smallest round-trip time of a round with that of the previous round. If it has grown by an eighth (4 to
+//! 16 ms), slow start continues at a quarter of its pace for five rounds. If the round-trip time then falls again, the
+//! growth was jitter and slow start resumes; otherwise congestion avoidance begins.
 //!
 //! ## Differences from the source
-//! A round ends when everything outstanding at its start has been delivered, counted in bytes; the source compares
-//! sequence numbers, which a controller does not see. Without loss, which ends slow start anyhow, both are the same.
+//! A round ends when all bytes in flight at its start have been delivered. The source compares sequence numbers, which
+//! a controller does not see. Without loss, which ends slow start anyway, both are equal.
 //!
 //! ## Validation
-//! By hand (tests below).
+//! Hand-computed values (tests below).
 
 use ackclock_core::Span;
 
@@ -25,23 +25,23 @@ use super::AckSample;
 const LEAST_RISE: Span = Span::from_millis(4);
 const MOST_RISE: Span = Span::from_millis(16);
 const RISE_DIVISOR: u64 = 8;
-/// N_RTT_SAMPLE: a round with fewer samples says nothing.
+/// N_RTT_SAMPLE: rounds with fewer samples are not judged.
 const SAMPLES: u32 = 8;
 /// CSS_ROUNDS: rounds of conservative slow start.
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
-/// How slow start goes on after an ACK.
+/// Pace of slow start after an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
-    /// As usual.
+    /// Full pace.
     Full,
-    /// At a quarter (CSS_GROWTH_DIVISOR).
+    /// A quarter of the pace (CSS_GROWTH_DIVISOR).
     Conservative,
     /// Slow start is over.
     Leave,
 }
 
-/// The search for the end of the first slow start.
+/// Detector for the end of the first slow start.
 #[derive(Clone, Debug)]
 pub(crate) struct HyStart {
     delivered: u64,
@@ -56,19 +56,19 @@ pub(crate) struct HyStart {
 /// Conservative slow start.
 #[derive(Clone, Copy, Debug)]
 struct Conservative {
-    /// The smallest round-trip time of the round that began it.
+    /// Smallest round-trip time of the round that began it.
     baseline: Span,
-    /// Rounds begun, with the one in which it began.
+    /// Rounds so far, including the one in which it began.
     rounds: u32,
 }
 
 impl HyStart {
-    /// At the beginning of a connection.
+    /// Creates the detector of a new connection.
     pub(crate) fn new() -> Self {
         Self { delivered: 0, round_end: 0, last_min: None, current_min: None, samples: 0, conservative: None }
     }
 
-    /// Takes in an ACK of slow start.
+    /// Processes an ACK received in slow start.
     pub(crate) fn on_ack(&mut self, sample: &AckSample) -> Pace {
         self.delivered += u64::from(sample.delivered);
         let ended = self.delivered >= self.round_end;
@@ -101,7 +101,7 @@ impl HyStart {
         }
     }
 
-    /// Begins a round; whether the last of conservative slow start is over.
+    /// Begins a round; returns whether the last round of conservative slow start is over.
     fn next_round(&mut self, in_flight: u32) -> bool {
         self.round_end = self.delivered + u64::from(in_flight);
         self.last_min = self.current_min.take().or(self.last_min);
@@ -118,7 +118,7 @@ mod tests {
     use crate::cc::Phase;
     use ackclock_core::Time;
 
-    /// A round of `acks` ACKs with one round-trip time; gives the pace after the last.
+    /// A round of `acks` ACKs with one round-trip time; returns the pace after the last.
     fn round(hystart: &mut HyStart, acks: u32, rtt_ms: u64) -> Pace {
         let mut pace = Pace::Full;
         for _ in 0..acks {

@@ -1,23 +1,22 @@
 //! # Hybrid slow start
 //!
-//! Leaves slow start when a train of ACKs, or the round-trip time, shows that the pipe is full; Linux's form.
+//! Leaves slow start when a train of ACKs, or the round-trip time, shows that the pipe is full, as in Linux.
 //!
 //! ## Source
-//! Ha and Rhee, "Taming the elephants: new TCP slow start" (Computer Networks 55, 2011), with the constants that Linux
-//! uses.
+//! Ha and Rhee, "Taming the elephants: new TCP slow start" (Computer Networks 55, 2011), with Linux's constants.
 //!
 //! ## What it does
-//! In every round of slow start, from 16 segments on: where ACKs that follow each other within 2 ms go on for half the
-//! smallest round-trip time, or where the smallest of the first round-trip times of the round exceeds the smallest of all
-//! by an eighth (4 to 16 ms), slow start ends. Rounds and round-trip times go on whatever limits the sender; once the end was found none is
-//! looked for before a timeout.
+//! Applies in every round of slow start from a window of 16 segments. Slow start ends when ACKs at most 2 ms apart
+//! continue for half the smallest round-trip time. It also ends when the smallest of a round's first round-trip times
+//! exceeds the overall smallest by an eighth (4 to 16 ms). Rounds and round-trip times are tracked whatever limits the
+//! sender. After an end is found, none is looked for until a timeout.
 //!
 //! ## Differences from the source
 //! - A round ends by bytes delivered, as for [HyStart++](super::hystart).
-//! - Linux leaves out samples of the first second after a loss.
+//! - Linux ignores samples of the first second after a loss.
 //!
 //! ## Validation
-//! By hand (tests below).
+//! Hand-computed values (tests below).
 
 use ackclock_core::{Span, Time};
 
@@ -25,33 +24,33 @@ use super::AckSample;
 
 /// Largest gap in a train of ACKs.
 const GAP: Span = Span::from_millis(2);
-/// What the train may last longer for the sender's own bursts.
+/// Extra length of the train allowed for the sender's own bursts.
 const BURST: Span = Span::from_millis(1);
-/// Rise of the round-trip time: an eighth, within these.
+/// Rise of the round-trip time: an eighth, within these bounds.
 const LEAST_RISE: Span = Span::from_millis(4);
 const MOST_RISE: Span = Span::from_millis(16);
 /// Samples of a round before the round-trip time is judged.
 const SAMPLES: u32 = 8;
-/// Segments below which nothing is judged.
+/// Windows below this many segments are not judged.
 pub(crate) const LEAST_WINDOW: f64 = 16.0;
 
-/// The search for the end of a slow start.
+/// Detector for the end of slow start.
 #[derive(Clone, Debug)]
 pub(crate) struct HybridStart {
     delivered: u64,
     round_end: u64,
     round_start: Time,
     last_ack: Time,
-    /// Smallest round-trip time of the round, and of all.
+    /// Smallest round-trip time of the round, and overall.
     current: Option<Span>,
     least: Option<Span>,
     samples: u32,
-    /// The end was found: nothing more is looked for before the next timeout.
+    /// The end was found; nothing more is looked for until the next timeout.
     found: bool,
 }
 
 impl HybridStart {
-    /// At the beginning of a slow start.
+    /// Creates the detector at the start of a slow start.
     pub(crate) fn new() -> Self {
         Self {
             delivered: 0,
@@ -65,7 +64,8 @@ impl HybridStart {
         }
     }
 
-    /// Takes in an ACK, before the window grows, which in slow start is of `slow` segments; whether slow start ends.
+    /// Processes an ACK before the window grows; `slow` is the window in segments if in slow start. Returns whether
+    /// slow start ends.
     pub(crate) fn on_ack(&mut self, sample: &AckSample, slow: Option<f64>) -> bool {
         self.delivered += u64::from(sample.delivered);
         let Some(rtt) = sample.rtt else { return false };
@@ -107,7 +107,7 @@ mod tests {
         AckSample { now, in_flight: 20_000, rtt, srtt: rtt, min_rtt: rtt, ..AckSample::of(1000) }
     }
 
-    /// The number of the ACK at which slow start ends, of the round after a first one of 80 ms.
+    /// Number of the ACK at which slow start ends, in the round after a first one of 80 ms.
     fn ends(gap_ms: u64, rtt_ms: u64, cwnd: f64) -> Option<u64> {
         let mut start = HybridStart::new();
         start.on_ack(&AckSample { in_flight: 0, ..ack(Time::ZERO, 80) }, Some(cwnd));
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_train_ends_it_after_half_the_round_trip_and_a_gap_ends_the_train() {
         let mut start = HybridStart::new();
-        // ACKs 2 ms apart: (80 + 1) / 2 = 40.5 ms are exceeded at 42 ms.
+        // ACKs 2 ms apart: 42 ms exceed (80 + 1) / 2 = 40.5 ms.
         let found =
             (0..40).find(|&n| start.on_ack(&ack(Time::ZERO + Span::from_millis(2 * n), 80), Some(20.0)));
         assert_eq!(found, None, "a round of 21 segments ends before");
@@ -145,7 +145,7 @@ mod tests {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let mut start = HybridStart::new();
         start.on_ack(&AckSample { in_flight: 5000, ..ack(at(0), 80) }, Some(20.0));
-        // Six more segments, of congestion avoidance, end the round of the first and its five in flight.
+        // Six more segments in congestion avoidance end the round of the first and its five in flight.
         (1..=6).for_each(|n| assert!(!start.on_ack(&ack(at(n), 80), None)));
         let found: Vec<u64> =
             (0..30).filter(|&n| start.on_ack(&ack(at(100 + 5 * n), 91), Some(20.0))).collect();

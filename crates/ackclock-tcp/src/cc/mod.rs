@@ -1,7 +1,7 @@
-//! Congestion control: how much may be in flight.
+//! Congestion control: limits the bytes in flight.
 //!
-//! Which segment is lost is [recovery](crate::recovery)'s business, whether the loss was real is
-//! [undo](crate::undo)'s. A controller sees events and keeps a window; it never sees a sequence number.
+//! [Recovery](crate::recovery) decides which segments are lost, and [undo](crate::undo) whether a loss was real. A
+//! controller sees events and sets a window; it never sees a sequence number.
 
 pub mod bbr;
 mod bictcp;
@@ -19,7 +19,7 @@ use ackclock_core::{Rate, Setting, Span, Time};
 use crate::config::{Halves, SenderConfig};
 use crate::stack::Stack;
 
-/// What an ACK that advanced the left edge, or newly SACKed data, tells a controller.
+/// Information for a controller about an ACK that acknowledged or newly SACKed data.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// When the ACK arrived.
@@ -30,30 +30,30 @@ pub struct AckSample {
     pub delivered: u32,
     /// Bytes in flight after the ACK, as recovery estimates them.
     pub in_flight: u32,
-    /// The round-trip time of this ACK, where it gave one (Karn's rule, or timestamps).
+    /// Round-trip time sample of this ACK, if it gave one (Karn's rule, or timestamps).
     pub rtt: Option<Span>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
     /// Smallest round-trip time of the connection so far.
     pub min_rtt: Option<Span>,
-    /// The delivery rate, for controllers that asked for it.
+    /// Delivery rate, for controllers that requested it.
     pub rate: Option<RateSample>,
-    /// How long pacing holds the next segment back.
+    /// How long pacing delays the next segment.
     pub paced_for: Span,
-    /// Where recovery stands.
+    /// Phase of loss recovery.
     pub phase: Phase,
-    /// Whether the window was what kept the sender from sending more; where the growth counts bytes, within a window of data. Of
-    /// use where [`CongestionControl::asks_for_limit`].
+    /// Whether the window limited the sender; if growth counts bytes, at any time in the last window of data. Only set
+    /// if [`CongestionControl::asks_for_limit`].
     pub window_limited: bool,
-    /// Segments that it showed to be lost, and all that were found lost so far (wraps).
+    /// Segments newly found lost by this ACK. `lost_in_all`: segments found lost since the start (wraps).
     pub lost: u32,
-    /// See [`lost`](Self::lost).
+    /// Segments found lost since the start; wraps.
     pub lost_in_all: u32,
 }
 
 #[cfg(test)]
 impl AckSample {
-    /// So many bytes are acknowledged in order while the window is full; nothing was measured.
+    /// A sample of `acked` bytes acknowledged in order while the window is full, without measurements.
     pub(crate) fn of(acked: u32) -> Self {
         Self {
             now: Time::ZERO,
@@ -73,14 +73,14 @@ impl AckSample {
     }
 }
 
-/// Where loss recovery stands while an ACK is taken in.
+/// Phase of loss recovery while an ACK is processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// No loss is being repaired: the window may grow.
+    /// No loss is being recovered: the window may grow.
     Open,
-    /// Fast recovery: a loss is being repaired and the window stays.
+    /// Fast recovery: a loss is being retransmitted and the window does not grow.
     FastRecovery,
-    /// After a timeout, while what was lost is sent again in slow start: the window may grow.
+    /// After a timeout, while lost data is retransmitted in slow start: the window may grow.
     TimeoutRecovery,
 }
 
@@ -89,7 +89,7 @@ pub enum Phase {
 pub struct RateSample {
     /// Bytes delivered over the longer of the send and the ACK interval.
     pub rate: Rate,
-    /// Total bytes delivered on the connection when the ACK was taken in.
+    /// Total bytes delivered on the connection when the ACK was processed.
     pub delivered: u64,
     /// Total bytes delivered when the sampled segment was sent.
     pub prior_delivered: u64,
@@ -97,119 +97,119 @@ pub struct RateSample {
     pub app_limited: bool,
 }
 
-/// Why a window must shrink.
+/// Cause of a window reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
     /// Recovery found a loss by duplicate ACKs or SACK.
     FastRetransmit,
     /// The retransmission timer expired.
     Timeout,
-    /// The receiver echoed congestion experienced (RFC 3168).
+    /// The receiver echoed a congestion mark (RFC 3168).
     Ecn,
 }
 
-/// The facts of a congestion event.
+/// A congestion event.
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionEvent {
-    /// When it was found.
+    /// When it was detected.
     pub now: Time,
-    /// Why.
+    /// Cause of the event.
     pub cause: Congestion,
-    /// Bytes outstanding, before anything is sent again, but not more than the controller's window; that window itself
-    /// where that is what is halved.
+    /// Bytes in flight before any retransmission, at most the controller's window. If the window is what is halved,
+    /// that window.
     pub flight: u32,
-    /// The window in use, in bytes: the smaller of the controller's own and the peer's.
+    /// Window in use, bytes: the smaller of the congestion window and the advertised window.
     pub window: u32,
     /// Whether the same segment had timed out before (RFC 5681 section 3.1 then holds ssthresh).
     pub repeated_timeout: bool,
-    /// Losses since the connection began, in segments, with those that this event found; wraps.
+    /// Segments found lost since the connection began, including by this event; wraps.
     pub lost_in_all: u32,
 }
 
-/// What leaves the sender.
+/// A segment being sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// When.
+    /// Time of transmission.
     pub now: Time,
-    /// Its payload.
+    /// Payload, bytes.
     pub bytes: u32,
-    /// Bytes in flight, these counted.
+    /// Bytes in flight, including this segment.
     pub in_flight: u32,
-    /// Whether the application limited the sending until now, which is known where [`CongestionControl::wants_rate`].
+    /// Whether the application limited sending until now; only set if [`CongestionControl::wants_rate`].
     pub app_limited: bool,
 }
 
-/// How much may be in flight. All amounts are bytes of payload; a window never falls below one segment.
+/// Limits the bytes in flight. All amounts are bytes of payload; a window never falls below one segment.
 pub trait CongestionControl: Send {
-    /// An ACK delivered something.
+    /// An ACK delivered data.
     fn on_ack(&mut self, sample: &AckSample);
 
-    /// The handshake is over; it told a round-trip time.
+    /// The handshake is complete, with this round-trip time.
     fn on_established(&mut self, _now: Time, _round_trip: Span) {}
 
-    /// A duplicate ACK that delivered nothing known (no SACK): Westwood counts it, most do not care.
+    /// A duplicate ACK without SACK information: Westwood counts it, most controllers ignore it.
     fn on_duplicate(&mut self, _sample: &AckSample) {}
 
-    /// A loss or a mark asks for a smaller window. Called once per reduction.
+    /// A loss or congestion mark requires a smaller window. Called once per reduction.
     fn on_congestion(&mut self, event: &CongestionEvent);
 
-    /// Recovery is over: everything outstanding when it began is acknowledged.
+    /// Recovery is over: everything in flight when it began is acknowledged.
     fn on_recovered(&mut self, _now: Time) {}
 
-    /// The last reduction was for nothing: take the window back.
+    /// The last reduction was spurious: restore the window.
     fn on_spurious(&mut self, _now: Time, _cause: Congestion) {}
 
-    /// Takes over a window and a threshold, bytes, that recovery (RFC 6582, full acknowledgement) or undo (RFC 4015)
-    /// worked out. A controller that has a model of its own may keep to it.
+    /// Sets window and threshold, bytes, as computed by recovery (RFC 6582, full acknowledgement) or undo (RFC 4015).
+    /// Controllers with their own model may ignore it.
     fn adopt(&mut self, _window: u32, _ssthresh: u32) {}
 
-    /// Somebody outside says the window, or leaves it to the controller; but a window that can be [held](held::Held) nobody heeds it.
+    /// Steers the window from outside, or releases it. Ignored unless the window can be [steered](held::Held).
     fn steer(&mut self, _setting: &Setting) {}
 
-    /// Something leaves the sender.
+    /// A segment is sent.
     fn on_sent(&mut self, _sent: &Departure) {}
 
-    /// The congestion window, bytes.
+    /// Congestion window, bytes.
     fn window(&self) -> u32;
 
-    /// The slow-start threshold, bytes; `u32::MAX` where the controller has none.
+    /// Slow-start threshold, bytes; `u32::MAX` if the controller has none.
     fn ssthresh(&self) -> u32;
 
-    /// The rate at which to spread what the window allows; `None` sends at once.
+    /// Pacing rate; `None` sends without pacing.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Bytes that leave together where sending is spread; `None` where each segment waits for its turn.
+    /// Bytes sent together when pacing; `None` paces each segment.
     fn burst(&self) -> Option<u32> {
         None
     }
 
-    /// Whether the controller itself says how much is sent while losses are repaired.
+    /// Whether the controller decides how much is sent during recovery.
     fn rules_recovery(&self) -> bool {
         false
     }
 
-    /// Whether [`AckSample::window_limited`] must be filled.
+    /// Whether [`AckSample::window_limited`] must be set.
     fn asks_for_limit(&self) -> bool {
         true
     }
 
-    /// Whether [`AckSample::rate`] must be filled.
+    /// Whether [`AckSample::rate`] must be set.
     fn wants_rate(&self) -> bool {
         false
     }
 }
 
-/// Congestion control that the options of a sender can build.
+/// Congestion control that can be built from a sender's options.
 pub trait BuildControl: CongestionControl + Sized {
-    /// At the beginning of a connection.
+    /// Creates the controller of a new connection.
     fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self;
 }
 
-/// Congestion control that can begin again where the peer takes smaller segments than it was built for.
+/// Congestion control that can restart when the peer's maximum segment size is smaller than assumed.
 pub trait RenewControl: CongestionControl {
-    /// Begins the connection again.
+    /// Restarts for the new segment size.
     fn renew(&mut self, config: &SenderConfig, context: &CcContext, halves: Halves);
 }
 
@@ -219,7 +219,7 @@ impl<C: BuildControl> RenewControl for C {
     }
 }
 
-/// What a controller is told when its connection begins.
+/// Parameters of a connection, given to its controller at the start.
 #[derive(Clone, Copy, Debug)]
 pub struct CcContext {
     /// Sender's maximum segment size, bytes of payload.
@@ -230,6 +230,6 @@ pub struct CcContext {
     pub initial_ssthresh: u32,
     /// Window after a timeout, bytes; at least one segment.
     pub loss_window: u32,
-    /// Whose rules hold where no option says otherwise.
+    /// Rule set that applies where no option says otherwise.
     pub stack: Stack,
 }

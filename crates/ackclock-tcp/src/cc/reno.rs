@@ -1,19 +1,19 @@
 //! # Reno congestion control
 //!
-//! Slow start, congestion avoidance and halving, with a real-valued window counted in segments.
+//! Slow start, congestion avoidance and halving, with a real-valued window in segments.
 //!
 //! ## Source
-//! RFC 5681 sections 3.1 and 3.2; the growth rule and `halves = "window"` are those of the one-way agents of ns-2 until 2006,
-//! `halves = "exact-window"` of those since.
+//! RFC 5681 sections 3.1 and 3.2. The growth rule and `halves = "window"` follow ns-2's one-way agents until 2006,
+//! `halves = "exact-window"` those since.
 //!
 //! ## What it does
-//! An acknowledgement that advances adds what it covers, but one segment at most, below the threshold, and 1/cwnd of a segment
-//! above it.
-//! A loss halves the window in use or what is outstanding, as `halves` says, but the threshold is never below two segments. A
-//! timeout also sets the window to the loss window, one segment unless said. A congestion echo halves as a loss does.
+//! An acknowledgement of new data grows the window: below the threshold by the data it acknowledges, at most one
+//! segment; above it by 1/cwnd of a segment. A loss halves the window in use or the bytes in flight, as set by
+//! `halves`; the threshold is at least two segments. A timeout also sets the window to the loss window, by default one
+//! segment. A congestion echo halves like a loss.
 //!
 //! ## Differences from the source
-//! - Grows while the peer's window, not its own, is the limit; what is halved is the smaller of the two.
+//! - The window also grows while the peer's window is the limit; the smaller of the two is halved.
 //!
 //! ## Validation
 //! CR02 Table 1 item 1 (`tests/table_one.rs`).
@@ -30,7 +30,7 @@ use crate::stack::Stack;
 pub struct Reno {
     cwnd: f64,
     ssthresh: f64,
-    /// `cwnd` in bytes, which is asked for far more often than it changes.
+    /// `cwnd` in bytes, cached because it is read far more often than it changes.
     window: u32,
     mss: u32,
     halves: Halves,
@@ -43,11 +43,11 @@ pub struct Reno {
     before: (f64, f64),
 }
 
-/// RFC 5681 equation (4) and the agents of ns-2: the threshold is at least two segments.
+/// RFC 5681 equation (4) and the ns-2 agents: the threshold is at least two segments.
 const LEAST_THRESHOLD: f64 = 2.0;
 
 impl Reno {
-    /// At the beginning of a connection.
+    /// Creates the controller of a new connection.
     pub fn new(context: &CcContext, halves: Halves, growth: Growth) -> Self {
         let mss = f64::from(context.mss);
         let cwnd = (f64::from(context.initial_window) / mss).max(1.0);
@@ -75,15 +75,15 @@ impl Reno {
     }
 
     fn bytes(&self, segments: f64) -> u32 {
-        // Whole segments exactly, so that rounding never costs one; `as` saturates.
+        // Rounds down to whole segments without rounding error; `as` saturates.
         let whole = segments as u32;
         let part = (segments - f64::from(whole)) * f64::from(self.mss);
         whole.saturating_mul(self.mss).saturating_add(part as u32)
     }
 
-    /// Slow start up to the threshold, and what is left over in congestion avoidance, of everything delivered, while the
-    /// window limits the sender.
-    // By value, so that what else a sample says need not be worked out for it.
+    /// Byte-counted growth by everything delivered while the window limits the sender: slow start up to the threshold,
+    /// then congestion avoidance with the remainder.
+    // Passed by value, so that unused fields of the sample need not be computed.
     #[inline(never)]
     fn grow_by_bytes(&mut self, delivered: u32) {
         let delivered = match self.stack {
@@ -96,7 +96,7 @@ impl Reno {
             self.set(cwnd + (delivered - doubling) / cwnd);
             return;
         }
-        // Whole segments, as Linux counts, one that is not full like any other.
+        // Whole segments as in Linux, counting a partial segment as whole.
         let mut grown = self.cwnd.floor();
         if doubling > 0.0 {
             grown = self.steps.grow(grown, 1.0, doubling);
@@ -107,7 +107,7 @@ impl Reno {
         self.set(grown);
     }
 
-    /// Half of what was in use.
+    /// Half of the window or flight in use.
     fn half(&self, event: &CongestionEvent) -> f64 {
         let half = match self.halves {
             Halves::Window => f64::from(event.window / self.mss / 2),

@@ -4,26 +4,26 @@
 //! Linux 6.18, tcp_cong_avoid_ai.
 //!
 //! ## What it does
-//! The window moves by whole segments: what is delivered is saved up until it is worth one.
+//! The window grows by whole segments: deliveries accumulate until they are worth one.
 //!
 //! ## Differences from the source
 //! None known.
 //!
 //! ## Validation
-//! By hand (tests below).
+//! Hand-computed values (tests below).
 
-/// Segments delivered that have not yet moved the window.
+/// Segments delivered that have not yet grown the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steps {
     credit: f64,
 }
 
 impl Steps {
-    /// The window of `cwnd` segments after `delivered` more, of which each `per` move it by one.
+    /// Grown window in segments, from `cwnd` after `delivered` more, with one segment of growth per `per` delivered.
     pub(super) fn grow(&mut self, cwnd: f64, per: f64, delivered: f64) -> f64 {
         let mut grown = cwnd;
         if self.credit >= per {
-            // It was saved up while more were asked for: one step, gently.
+            // Credit accumulated under a larger `per` gives one step only.
             self.credit = 0.0;
             grown += 1.0;
         }

@@ -1,28 +1,28 @@
 //! # TCP Westwood congestion control
 //!
-//! Sets the window after a loss from an estimate of the bandwidth, so that a loss on the radio does not halve it.
+//! Sets the window after a loss from a bandwidth estimate, so that a loss on the radio link does not halve it.
 //!
 //! ## Source
 //! Mascolo, Casetti, Gerla, Sanadidi and Wang, "TCP Westwood: bandwidth estimation for enhanced transport over wireless
 //! links", MobiCom 2001: sections 2.1 (filter), 2.2 (what an ACK counts) and 3 (setting the window).
 //!
 //! ## What it does
-//! Each ACK gives a sample: the bytes that it acknowledges over the time since the ACK before it. A first-order low-pass
-//! filter with the time constant τ, discretised by Tustin's rule, makes the estimate B of the samples; when no ACK has come for
-//! τ/2 a sample of zero enters. At a loss `ssthresh = B · smallest RTT`, and the window falls to it if it is above; a timeout
-//! besides sets the window to one segment. Between losses the window grows as Reno's.
+//! Each ACK gives a sample: the bytes it acknowledges over the time since the previous ACK. A first-order low-pass
+//! filter with time constant τ, discretised by Tustin's rule, turns the samples into the estimate B. After τ/2 without
+//! an ACK, a sample of zero enters. At a loss `ssthresh = B · smallest RTT`, and a larger window falls to it. A timeout
+//! also sets the window to one segment. Between losses the window grows like Reno's.
 //!
 //! ## Differences from the source
-//! - ACKs of the same instant make one sample together, because a sample needs a duration.
-//! - The first ACK only starts the clock, and a loss before the second halves the window as Reno does.
-//! - A duplicate ACK counts one segment even where SACK tells how much arrived.
-//! - A congestion echo sets the window as a loss does; the source has no ECN.
-//! - L02 section 3.1.5 multiplies by "the RTT" where the source takes the smallest.
+//! - ACKs of the same instant form one sample, because a sample needs a duration.
+//! - The first ACK only starts the clock; a loss before the second halves the window like Reno.
+//! - A duplicate ACK counts as one segment even if SACK shows how much arrived.
+//! - A congestion echo sets the window like a loss; the source has no ECN.
+//! - L02 section 3.1.5 multiplies by "the RTT", the source by the smallest RTT.
 //!
 //! ## Validation
-//! The step response and the decay of the filter in closed form (unit tests). Over random loss it fills a link that Reno leaves
-//! half empty (`tests/cc_paths.rs`). L02's table 6 is reproduced but for the size
-//! of its first row, 22 for 34 % (`papers/l02`).
+//! Step response and decay of the filter in closed form (unit tests). Under random loss it fills a link that Reno
+//! leaves half empty (`tests/cc_paths.rs`). L02's table 6 is reproduced except for the value in its first row, 22
+//! instead of 34 % (`papers/l02`).
 
 use ackclock_core::{Config, ConfigError, Span, Time};
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ use crate::config::{Halves, SenderConfig};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WestwoodConfig {
-    /// Time constant of the bandwidth filter; Westwood+ has none.
+    /// Time constant of the bandwidth filter of westwood; westwood-plus ignores it.
     pub tau: Span,
 }
 
@@ -56,15 +56,15 @@ impl Config for WestwoodConfig {
     }
 }
 
-/// An estimate of the bandwidth that a connection gets, made of what its ACKs acknowledge.
+/// Bandwidth estimator of a connection, driven by the data its ACKs acknowledge.
 pub trait BandwidthFilter: Send {
-    /// At the beginning of a connection.
+    /// Creates the filter of a new connection.
     fn new(config: &WestwoodConfig) -> Self;
 
-    /// An ACK told of `bytes` more that have arrived; `rtt` is the smoothed round-trip time.
+    /// An ACK reported `bytes` newly arrived; `rtt` is the smoothed round-trip time.
     fn on_acked(&mut self, now: Time, bytes: f64, rtt: Option<Span>);
 
-    /// Bytes a second, as estimated at `now`; `None` before there is anything to go by.
+    /// Estimate at `now`, bytes per second; `None` before the first sample.
     fn estimate(&mut self, now: Time) -> Option<f64>;
 }
 
@@ -74,12 +74,12 @@ pub struct Westwood<F = LowPass> {
     reno: Reno,
     filter: F,
     mss: u32,
-    /// Bytes that duplicate ACKs have counted and that the next advance acknowledges once more.
+    /// Bytes counted from duplicate ACKs that the next acknowledgement of new data will cover again.
     accounted: u32,
     min_rtt: Option<Span>,
 }
 
-/// The threshold is at least two segments (section 3).
+/// Smallest threshold, segments (section 3).
 const LEAST_THRESHOLD: u32 = 2;
 
 impl<F: BandwidthFilter> BuildControl for Westwood<F> {
@@ -95,7 +95,7 @@ impl<F: BandwidthFilter> BuildControl for Westwood<F> {
 }
 
 impl<F: BandwidthFilter> Westwood<F> {
-    /// The bytes that an ACK shows to have arrived since the one before it (section 2.2).
+    /// Bytes newly arrived according to this ACK (section 2.2).
     fn arrived(&mut self, acked: u32) -> u32 {
         if acked == 0 {
             self.accounted = self.accounted.saturating_add(self.mss);
@@ -115,7 +115,7 @@ impl<F: BandwidthFilter> Westwood<F> {
         self.filter.on_acked(sample.now, f64::from(bytes), sample.srtt);
     }
 
-    /// What the path holds at the estimated bandwidth without a queue, bytes.
+    /// Bandwidth-delay product at the estimated bandwidth and the smallest RTT, bytes.
     fn pipe(&mut self, now: Time) -> Option<u32> {
         let bytes = self.filter.estimate(now)? * self.min_rtt?.as_secs_f64();
         // `as` saturates.
@@ -161,20 +161,20 @@ impl<F: BandwidthFilter> CongestionControl for Westwood<F> {
     }
 }
 
-/// The filter of Westwood: a low pass with the time constant τ (section 2.1).
+/// Bandwidth filter of Westwood: a low pass with the time constant τ (section 2.1).
 #[derive(Clone, Debug)]
 pub struct LowPass {
     /// τ, seconds.
     tau: f64,
-    /// The longest time between two samples, τ/m with m = 2.
+    /// Longest time between two samples, τ/m with m = 2.
     longest: Span,
     /// When the last sample was taken.
     sampled: Option<Time>,
-    /// How long the last sample took, seconds; zero before there is one.
+    /// Duration of the last sample, seconds; zero before the first one.
     duration: f64,
-    /// The last sample, b of k, bytes a second.
+    /// Last sample, b of k, bytes per second.
     sample: f64,
-    /// The estimate, B of k, bytes a second.
+    /// Estimate, B of k, bytes per second.
     bandwidth: f64,
 }
 
@@ -191,13 +191,14 @@ impl LowPass {
         (self.sample, self.duration) = (sample, duration);
     }
 
-    /// Takes the samples of zero that are due before `now`, and tells how long ago the last sample was.
+    /// Takes the zero samples due before `now`; returns the time since the last sample.
     fn advance(&mut self, now: Time) -> Option<Span> {
         let silence = now.since(self.sampled?);
         if silence <= self.longest {
             return Some(silence);
         }
-        // Each comes after τ/m, and what is left is never zero: a sample that is due now is an ACK's, if one comes.
+        // Zero samples are τ/m apart, and the remainder is never zero: a sample due now belongs to an ACK, if one
+        // arrives.
         let virtual_samples = (silence.as_nanos() - 1) / self.longest.as_nanos();
         let step = self.longest.as_secs_f64();
         self.take(0.0, step);
@@ -224,7 +225,7 @@ impl BandwidthFilter for LowPass {
         match self.advance(now) {
             None => self.sampled = Some(now),
             Some(Span::ZERO) if self.duration > 0.0 => {
-                // The last sample becomes larger; the filter is linear in it.
+                // The last sample grows; the filter is linear in it.
                 let more = bytes / self.duration;
                 self.bandwidth += (1.0 - self.weight(self.duration)) * more / 2.0;
                 self.sample += more;
@@ -307,8 +308,8 @@ mod tests {
         (0..=500).for_each(|n| filter.on_acked(ms(20 * n), 1000.0, None));
         let before = filter.estimate(ms(10_000)).unwrap();
         close(filter.estimate(ms(10_250)).unwrap(), before);
-        // Due at 10.25, 10.5 and 10.75 s. a = (1 - 0.25)/(1 + 0.25) = 0.6; the first stands beside a sample of 50 000 B/s,
-        // which counts (1 - 0.6)/2; the others stand beside zeros.
+        // Due at 10.25, 10.5 and 10.75 s. a = (1 - 0.25)/(1 + 0.25) = 0.6; the first follows a sample of 50 000 B/s,
+        // which counts (1 - 0.6)/2; the others follow zeros.
         let after = (0.6 * before + 0.2 * 50_000.0) * 0.6 * 0.6;
         close(filter.estimate(ms(10_900)).unwrap(), after);
         // An ACK 150 ms after the last of them is a sample of 1000 B in 0.15 s; a = 0.85/1.15.
@@ -347,11 +348,11 @@ mod tests {
         let count = |westwood: &mut Westwood, acked: &[u32]| {
             acked.iter().map(|n| westwood.arrived(n * MSS)).sum::<u32>()
         };
-        // Five duplicates and the advance over what was lost and those five: six segments in all.
+        // Five duplicates, then an ACK over the lost segment and those five: six segments in total.
         assert_eq!(count(&mut westwood, &[0, 0, 0, 0, 0, 6]), 6 * MSS);
-        // A delayed ACK afterwards counts in full.
+        // A later delayed ACK counts in full.
         assert_eq!(count(&mut westwood, &[2]), 2 * MSS);
-        // A partial ACK of 2 after five duplicates counts one segment; the 3 left over are taken from the next.
+        // A partial ACK of 2 after five duplicates counts one segment; the remaining 3 are deducted from the next.
         assert_eq!(count(&mut westwood, &[0, 0, 0, 0, 0]), 5 * MSS);
         assert_eq!(count(&mut westwood, &[2]), MSS);
         assert_eq!(count(&mut westwood, &[5]), 2 * MSS);

@@ -1,21 +1,21 @@
 //! # TCP Westwood+ congestion control
 //!
-//! [Westwood](super::westwood) with a bandwidth filter that ACKs that come in bunches do not deceive.
+//! [Westwood](super::westwood) with a bandwidth filter that is not misled by bursts of ACKs.
 //!
 //! ## Source
 //! Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control",
 //! ACM Computer Communication Review 34(2), 2004: section 2.
 //!
 //! ## What it does
-//! One sample each round-trip time: the bytes acknowledged since the last sample over the time since then. The estimate is
-//! `B = 0.9 B + 0.1 b`. What an ACK counts and how the window is set is Westwood's.
+//! Takes one sample per round-trip time: the bytes acknowledged since the last sample over the time since then. The
+//! estimate is `B = 0.9 B + 0.1 b`. ACKs are counted and the window is set as in Westwood.
 //!
 //! ## Differences from the source
-//! The first sample is taken as the estimate, as Linux does, instead of entering beside a zero. A sample ends with the first ACK
-//! that comes a smoothed round-trip time after it began.
+//! The first sample becomes the estimate, as in Linux, instead of being averaged with zero. A sample ends with the
+//! first ACK at least one smoothed round-trip time after the sample began.
 //!
 //! ## Validation
-//! Estimates worked out by hand (unit tests), and a lossy path (`tests/cc_paths.rs`).
+//! Hand-computed estimates (unit tests), and a lossy path (`tests/cc_paths.rs`).
 
 use ackclock_core::{Span, Time};
 
@@ -24,18 +24,18 @@ use super::westwood::{BandwidthFilter, Westwood, WestwoodConfig};
 /// State of Westwood+ congestion control.
 pub type WestwoodPlus = Westwood<PerRoundTrip>;
 
-/// The filter of Westwood+: one sample each round-trip time.
+/// Bandwidth filter of Westwood+: one sample per round-trip time.
 #[derive(Clone, Debug)]
 pub struct PerRoundTrip {
-    /// When the sample that is being taken began.
+    /// Start of the current sample.
     began: Option<Time>,
     /// Bytes acknowledged since then.
     bytes: f64,
-    /// The estimate, bytes a second.
+    /// Estimate, bytes per second.
     bandwidth: Option<f64>,
 }
 
-/// What the estimate keeps of itself at a new sample.
+/// Weight of the old estimate at a new sample.
 const KEEP: f64 = 0.9;
 
 impl BandwidthFilter for PerRoundTrip {

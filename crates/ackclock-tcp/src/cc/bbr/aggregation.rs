@@ -1,28 +1,28 @@
-//! ACK aggregation: how much more than the estimated rate explains was acknowledged at once.
+//! ACK aggregation: bytes acknowledged at once beyond what the estimated rate explains.
 //!
-//! draft-cardwell-iccrg-bbr-congestion-control-02 section 4.5.5 (BBRUpdateACKAggregation), with the bounds of Linux: the
-//! largest excess of five to ten rounds, and no more than the rate brings in 100 ms.
+//! draft-cardwell-iccrg-bbr-congestion-control-02 section 4.5.5 (BBRUpdateACKAggregation), with Linux's bounds: the
+//! largest excess of five to ten rounds, and at most the data delivered in 100 ms at the estimated rate.
 
 use ackclock_core::{Rate, Span, Time};
 
-/// Rounds after which one of the two maxima is forgotten.
+/// Rounds covered by each of the two maxima.
 const ROUNDS: u64 = 5;
-/// Longest time that is made up for.
+/// Longest time compensated.
 const LONGEST: Span = Span::from_millis(100);
 
-/// The excess of what is acknowledged over what the rate would bring.
+/// Excess of acknowledged data over the estimated rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     epoch_start: Time,
     epoch_acked: u64,
-    /// The largest excess of the rounds under way, and of those before.
+    /// Largest excess of the current period of rounds, and of the previous one.
     excess: [u64; 2],
     turn: usize,
     turn_began: u64,
 }
 
 impl Aggregation {
-    /// Takes in `acked` bytes at `now`, in round `round`, under a window of `cwnd`.
+    /// Processes `acked` bytes at `now`, in round `round`, under a window of `cwnd`.
     pub(super) fn on_ack(&mut self, now: Time, acked: u32, round: u64, rate: Rate, cwnd: u32) {
         if acked == 0 {
             return;
@@ -43,12 +43,12 @@ impl Aggregation {
         self.excess[self.turn] = self.excess[self.turn].max(excess);
     }
 
-    /// Sending begins again at `now`: what was acknowledged before counts no more.
+    /// Sending restarts at `now`: earlier acknowledgements no longer count.
     pub(super) fn restart(&mut self, now: Time) {
         (self.epoch_start, self.epoch_acked) = (now, 0);
     }
 
-    /// Room to add to the window, bytes.
+    /// Bytes to add to the window.
     pub(super) fn room(&self, rate: Rate) -> u32 {
         let excess = self.excess[0].max(self.excess[1]).min(rate.bytes_in(LONGEST));
         u32::try_from(excess).unwrap_or(u32::MAX)

@@ -1,11 +1,11 @@
-//! DRAIN: takes the queue that STARTUP built out of the pipe again (draft section 4.3.3).
+//! DRAIN: empties the queue that STARTUP built (draft section 4.3.3).
 
 use super::startup::HIGH_GAIN;
 use super::{Bbr, Mode};
 use crate::cc::AckSample;
 
 impl Bbr {
-    /// BBRCheckDrain: begins where STARTUP has filled the pipe, ends where no more than it holds is in flight.
+    /// BBRCheckDrain: begins once STARTUP has filled the pipe, ends when bytes in flight are within its capacity.
     pub(super) fn check_drain(&mut self, sample: &AckSample) {
         if matches!(self.mode, Mode::Startup) && self.full_pipe.filled {
             self.mode = Mode::Drain;

@@ -1,4 +1,4 @@
-//! What losses do to the window (draft section 4.2.3.5), and how Linux does it.
+//! Effect of losses on the window (draft section 4.2.3.5), and Linux's variant.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 use super::{Bbr, Mode};
 use crate::cc::{AckSample, Congestion, CongestionEvent, Phase};
 
-/// How the window follows losses.
+/// How the window responds to losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossWindow {
-    /// Repair begins with what is in flight, and a timeout with one segment.
+    /// Draft: recovery starts from the bytes in flight, and a timeout from one segment.
     #[default]
     Draft,
-    /// Each loss is subtracted too, what is not lost stays in flight at a timeout, and a probe for bandwidth ends only by
-    /// a loss found at the very acknowledgement.
+    /// Linux: each loss is also subtracted, a timeout keeps data that is not lost in flight, and a bandwidth probe ends
+    /// only by a loss found at that very acknowledgement.
     Linux,
 }
 
-/// Loss recovery as the window sees it.
+/// Phase of loss recovery, as used for the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Repair {
     None,
-    /// The first round: as much is sent as is delivered.
+    /// First round: send as much as is delivered.
     Conserving,
     Growing,
 }
 
 impl Bbr {
-    /// The window while losses are repaired; whether it is that, and does not grow by the model.
+    /// Sets the window during loss recovery; returns whether it did, in which case the model must not grow it.
     pub(super) fn follow_losses(&mut self, sample: &AckSample) -> bool {
         if self.repair == Repair::Conserving && self.round_start {
             self.repair = Repair::Growing;
@@ -59,12 +59,13 @@ impl Bbr {
         }
     }
 
-    /// A loss was found, or a timeout has come.
+    /// A loss was found, or a timeout occurred.
     pub(super) fn take_loss(&mut self, event: &CongestionEvent) {
         if let Mode::ProbeBw(cycle) = &mut self.mode {
             cycle.lost = self.losses == LossWindow::Draft;
         }
-        // As Linux does, the acknowledgement that shows the loss was the first of the repair, and a timeout amid a repair saves nothing.
+        // As in Linux, the ACK that showed the loss was the first of the recovery, and a timeout during recovery saves
+        // nothing.
         let repairs = self.repair != Repair::None || event.repeated_timeout;
         if !(self.losses == LossWindow::Linux && repairs) {
             self.prior_cwnd = self.saved_cwnd(self.cwnd);
@@ -84,14 +85,14 @@ impl Bbr {
             (_, LossWindow::Draft) => {
                 self.repair = Repair::Conserving;
                 self.cwnd = self.cwnd.min(event.flight.saturating_add(self.mss));
-                // The round of conservation begins now.
+                // The round of packet conservation begins now.
                 self.round_end = self.delivered;
             }
             (_, LossWindow::Linux) => {}
         }
     }
 
-    /// BBRSaveCwnd: what to take back after recovery or PROBE_RTT, where the window is `cwnd` now.
+    /// BBRSaveCwnd: window to restore after recovery or PROBE_RTT, given the current window `cwnd`.
     pub(super) fn saved_cwnd(&self, cwnd: u32) -> u32 {
         let undisturbed = self.repair == Repair::None && !matches!(self.mode, Mode::ProbeRtt(_));
         if undisturbed { cwnd } else { self.prior_cwnd.max(cwnd) }

@@ -1,29 +1,29 @@
-//! The largest delivery rate of the last ten rounds (draft section 4.1.1.4, BtlBw filter).
+//! Largest delivery rate of the last ten rounds (draft section 4.1.1.4, BtlBw filter).
 //!
-//! Kathleen Nichols' windowed filter, as Linux has it: it remembers the best sample and two later ones to fall back on. A maximum is
-//! kept for ten rounds after its own, and what follows it may be less than the true maximum of the window.
+//! Kathleen Nichols' windowed filter, as in Linux: it stores the best sample and two later ones as fallbacks. A maximum
+//! expires ten rounds after its own; its successor may be less than the true maximum of the window.
 
 use ackclock_core::Rate;
 
 /// BBRBtlBwFilterLen, rounds.
 const ROUNDS: u64 = 10;
 
-/// A delivery rate and the round that showed it.
+/// A delivery rate and the round in which it was measured.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     round: u64,
     rate: Rate,
 }
 
-/// A maximum over the last [`ROUNDS`] rounds in which it was fed. Rounds without samples forget nothing by themselves.
+/// A maximum over the last [`ROUNDS`] rounds that had samples. Rounds without samples expire nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxFilter {
-    /// The largest, and the largest of what came a quarter and half of the window later.
+    /// Largest sample, and the largest ones a quarter and half of the window later.
     best: [Sample; 3],
 }
 
 impl MaxFilter {
-    /// Takes in a sample of `round`; rounds do not go back.
+    /// Adds a sample of `round`; rounds do not decrease.
     pub(super) fn update(&mut self, round: u64, rate: Rate) {
         let new = Sample { round, rate };
         let [first, second, third] = self.best;
@@ -39,7 +39,7 @@ impl MaxFilter {
         self.age(new);
     }
 
-    /// Forgets what is older than the window, and fills the places of what should be younger than it is.
+    /// Drops samples older than the window, and refills the places meant for younger ones.
     fn age(&mut self, new: Sample) {
         let age = new.round - self.best[0].round;
         if age > ROUNDS {
@@ -54,7 +54,7 @@ impl MaxFilter {
         }
     }
 
-    /// The largest sample; zero where there was none.
+    /// Largest sample; zero if there is none.
     pub(super) fn max(&self) -> Rate {
         self.best[0].rate
     }

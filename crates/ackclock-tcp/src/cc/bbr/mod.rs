@@ -1,28 +1,31 @@
 //! # BBR
 //!
-//! Sends at the rate of the bottleneck and keeps about what the pipe holds in flight; loss does not tell it the rate.
+//! Sends at the bottleneck rate and keeps about one bandwidth-delay product in flight; loss does not affect the rate
+//! estimate.
 //!
 //! ## Source
-//! draft-cardwell-iccrg-bbr-congestion-control-00 (BBR v1), section 4. Function names of the draft stand in the comments.
+//! draft-cardwell-iccrg-bbr-congestion-control-00 (BBR v1), section 4. Comments give the draft's function names.
 //!
 //! ## What it does
 //! Two filters model the path: the largest delivery rate of ten rounds and the smallest round-trip time of ten seconds.
-//! Four states, a file each, choose the gains with which that model becomes a pacing rate and a window.
+//! Four states, one file each, choose the gains that turn this model into a pacing rate and a window.
 //!
 //! ## Differences from the source
-//! - The first phase of the gain cycle is chosen by the instant, not drawn.
-//! - The first pacing rate is set again at the first round-trip time, as Linux does; the draft would keep the guess of
-//!   1 ms until the pipe is full. In Linux the handshake tells it, and its packets are small.
-//! - While the first round of a recovery conserves packets the window is what is in flight and what was just delivered;
-//!   the draft subtracts each loss from the window, which comes to the same. Later losses of the same recovery are
-//!   subtracted as Linux does it (`losses`) alone.
-//! - A probe for bandwidth ends by any loss since it began, not only by one found at that ACK, but as Linux does it.
-//! - What is in flight is taken at the ACK, but as Linux does it at the next departure that pacing allows.
-//! - ECN marks are not heeded (as in the source); to Linux they make the repair of a loss in the same window a short one.
+//! - The first phase of the gain cycle is derived from the instant, not drawn at random.
+//! - The first round-trip time resets the initial pacing rate, as in Linux; the draft keeps its guess of 1 ms until the
+//!   pipe is full. In Linux this time comes from the handshake, whose packets are small.
+//! - During the first round of a recovery (packet conservation) the window is the bytes in flight plus those just
+//!   delivered. The draft subtracts each loss from the window, with the same result. Later losses of the same recovery
+//!   are subtracted only with Linux's `losses`.
+//! - A bandwidth probe ends by any loss since it began, not only by one found at that ACK. With Linux's `losses`, only
+//!   by the latter.
+//! - Bytes in flight are taken at the ACK. In the Linux stack, at the next departure that pacing allows.
+//! - ECN marks are ignored (as in the source). In the Linux stack they shorten the recovery of a loss in the same
+//!   window.
 //!
 //! ## Validation
-//! A paced sender on a constant link (tests below): bandwidth, window, cycle, PROBE_RTT, loss. Queue and random loss with
-//! the whole sender (`tests/cc_paths.rs`).
+//! A paced sender on a constant link (tests below): bandwidth, window, cycle, PROBE_RTT, loss. Queue and random loss
+//! with the complete sender (`tests/cc_paths.rs`).
 
 mod aggregation;
 mod drain;
@@ -52,32 +55,32 @@ use crate::stack::Stack;
 
 /// BBRMinPipeCwnd, segments.
 const LEAST_SEGMENTS: u32 = 4;
-/// Stands for the round-trip time before there is one.
+/// Assumed round-trip time before the first sample.
 const FIRST_ROUND_TRIP: Span = Span::from_millis(1);
-/// Below these pacing rates a burst is one and two segments (draft section 4.2.2).
+/// Below these pacing rates a burst is one or two segments (draft section 4.2.2).
 const ONE_SEGMENT: Rate = Rate::from_bps(1_200_000);
 const TWO_SEGMENTS: Rate = Rate::from_bps(24_000_000);
-/// Above, what passes in this time, and at most this.
+/// Above these rates: the data sent in this time, and at most this many bytes.
 const QUANTUM: Span = Span::from_millis(1);
 const LARGEST_QUANTUM: u64 = 64 * 1024;
-/// Bursts beyond the bandwidth-delay product that the window allows (BBRInflight).
+/// Bursts that the window allows beyond the bandwidth-delay product (BBRInflight).
 const QUANTA: u32 = 3;
 
 /// Options of BBR.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BbrConfig {
-    /// Allow the window for ACKs that come in bundles.
+    /// Enlarge the window for aggregated ACKs.
     pub aggregation: Switch,
-    /// Share by which the pacing rate stays below the estimate, below 1.
+    /// Fraction by which the pacing rate is below the bandwidth estimate, from 0 to below 1.
     pub pacing_margin: f64,
-    /// Round the window up to an even number of segments, and allow two more while probing, as Linux does.
+    /// Round the window up to an even number of segments and allow two more while probing, as in Linux.
     pub even_window: Switch,
-    /// How the window follows losses.
+    /// How the window responds to losses.
     pub losses: LossWindow,
-    /// Look for a token-bucket policer and keep to its rate (long-term sampling), as Linux does.
+    /// Detect a token-bucket policer and keep to its rate (long-term sampling), as in Linux.
     pub policer: Switch,
-    /// Pace bursts of a send quantum, and make up for half of what could not be sent in time, as Linux does.
+    /// Pace bursts of a send quantum, and catch up on half of each delayed departure, as in Linux.
     pub bursts: Switch,
 }
 
@@ -103,7 +106,7 @@ impl Config for BbrConfig {
     }
 }
 
-/// A BBR controller.
+/// BBR congestion control.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     mss: u32,
@@ -120,17 +123,17 @@ pub struct Bbr {
     round_trip_at: Time,
     full_pipe: FullPipe,
     delivered: u64,
-    /// A round ends with the delivery of a segment that was sent when this much had been delivered.
+    /// A round ends with the delivery of a segment sent after this many bytes had been delivered.
     round_end: u64,
     rounds: u64,
     /// This ACK began a round.
     round_start: bool,
-    /// Samples of what was sent before this much was delivered do not show the bottleneck.
+    /// Segments sent before this many bytes were delivered are application-limited and do not show the bottleneck rate.
     app_limited_until: u64,
-    /// Sending began again with nothing in flight.
+    /// Sending restarted with nothing in flight.
     idle_restart: bool,
     repair: Repair,
-    /// The window before recovery or PROBE_RTT.
+    /// Window before recovery or PROBE_RTT.
     prior_cwnd: u32,
     aggregation: Option<Aggregation>,
     even_window: Switch,
@@ -138,7 +141,7 @@ pub struct Bbr {
     stack: Stack,
     policer: Option<Policer>,
     bursts: Switch,
-    /// Part of the estimate at which it is paced.
+    /// Pacing rate as a fraction of the estimate.
     paced: f64,
 }
 
@@ -151,7 +154,7 @@ enum Mode {
 }
 
 impl Bbr {
-    /// A controller at the beginning of a connection.
+    /// Creates the controller of a new connection.
     pub fn new(config: &BbrConfig, context: CcContext) -> Self {
         let mut bbr = Self {
             mss: context.mss.max(1),
@@ -189,12 +192,12 @@ impl Bbr {
     /// BBRInitPacingRate.
     fn init_pacing_rate(&mut self, round_trip: Span) {
         let bytes_a_second = f64::from(self.cwnd) / round_trip.max(Span::from_nanos(1)).as_secs_f64();
-        // A rate of zero would never send again.
+        // A rate of zero would stop sending for ever.
         self.pacing_rate =
             Rate::from_bps_f64(self.paced * self.pacing_gain * 8.0 * bytes_a_second).max(Rate::from_bps(1));
     }
 
-    /// BBRUpdateRound and BBRUpdateBtlBw; whether the sample shows less than the bottleneck would give.
+    /// BBRUpdateRound and BBRUpdateBtlBw; returns whether the sample is application-limited.
     fn update_bottleneck(&mut self, sample: &AckSample) -> bool {
         self.round_start = false;
         let Some(rate) = sample.rate else {
@@ -222,12 +225,12 @@ impl Bbr {
         }
     }
 
-    /// BBRInflight: `gain` times what the pipe holds, and a few bursts, bytes.
+    /// BBRInflight: `gain` times the bandwidth-delay product plus some bursts, bytes.
     fn inflight(&self, gain: f64) -> u32 {
         self.inflight_with(gain, 0)
     }
 
-    /// The same with room for `more` bytes.
+    /// BBRInflight with room for `more` additional bytes.
     fn inflight_with(&self, gain: f64, more: u32) -> u32 {
         let Some(round_trip) = self.round_trip else { return self.initial_window };
         let bdp = self.rate().bytes_in(round_trip) as f64;
@@ -243,15 +246,16 @@ impl Bbr {
         }
     }
 
-    /// An even number of segments, and two more while probing, so that delayed ACKs do not hold a probe up, in bytes.
+    /// Rounds up to an even number of segments, plus two while probing, so that delayed ACKs do not stall a probe;
+    /// bytes.
     fn rounded(&self, segments: u32) -> u32 {
         let probing = matches!(self.mode, Mode::ProbeBw(Cycle { phase: 0, .. }));
         let pairs = segments.div_ceil(2) + u32::from(probing);
         pairs.saturating_mul(2).saturating_mul(self.mss)
     }
 
-    /// Bytes in the network when pacing lets the next segment go, where `in_flight` are now. Linux asks for then, and counts whole
-    /// segments delivered.
+    /// Bytes that will be in the network when pacing releases the next segment, from `in_flight` now. Linux uses this
+    /// time and counts whole delivered segments.
     fn in_flight_at_departure(&self, sample: &AckSample, in_flight: u32) -> u32 {
         if self.stack == Stack::Rfc {
             return in_flight;
@@ -289,7 +293,7 @@ impl Bbr {
         }
     }
 
-    /// Room for ACKs that come in bundles, once the pipe is full.
+    /// Extra window for aggregated ACKs, once the pipe is full.
     fn room(&self) -> u32 {
         let aggregation = self.aggregation.filter(|_| self.full_pipe.filled);
         aggregation.map_or(0, |aggregation| aggregation.room(self.rate()))
@@ -302,7 +306,7 @@ impl Bbr {
 
 impl CongestionControl for Bbr {
     fn on_established(&mut self, now: Time, round_trip: Span) {
-        // The draft times segments alone.
+        // The draft times segments only.
         if self.stack == Stack::Linux {
             self.begin_timing(now, round_trip);
         }
@@ -342,7 +346,7 @@ impl CongestionControl for Bbr {
     fn on_spurious(&mut self, now: Time, _cause: Congestion) {
         self.on_recovered(now);
         if self.stack == Stack::Linux {
-            // What was found of the path was found while it stood still.
+            // Discards full-pipe rounds measured during the spurious recovery.
             self.full_pipe.forget_rounds();
             if let Some(policer) = &mut self.policer {
                 policer.reset();
@@ -355,7 +359,7 @@ impl CongestionControl for Bbr {
     }
 
     fn adopt(&mut self, window: u32, _ssthresh: u32) {
-        // The draft knows nothing of windows from elsewhere.
+        // The draft does not consider windows set from outside.
         if self.stack == Stack::Linux {
             self.cwnd = window;
         }
@@ -402,14 +406,14 @@ mod tests {
     /// 10 Mbit/s x 40 ms = 50 kB
     const BDP: u32 = 50_000;
 
-    /// A paced sender with always something to send, a link with an endless queue, and every segment acknowledged.
+    /// A paced sender that always has data, a link with an unlimited queue, and every segment acknowledged.
     struct Bench {
         bbr: Bbr,
         rate: DeliveryRate,
         now: Time,
         next_send: Time,
         link_free: Time,
-        /// ACKs on their way: when each arrives, and when its segment was sent.
+        /// ACKs in transit: arrival time of each, and transmission time of its segment.
         acks: VecDeque<(Time, Time)>,
         sent: Seq,
         acked: Seq,
@@ -450,7 +454,7 @@ mod tests {
             self.in_flight() + MSS <= self.bbr.window()
         }
 
-        /// The next event: an ACK, or a segment that pacing and window let go.
+        /// The next event: an ACK, or a segment that pacing and window allow.
         fn step(&mut self) {
             let ack_at = self.acks.front().map_or(Time::NEVER, |&(at, _)| at);
             if self.can_send() && self.next_send <= ack_at {
@@ -541,7 +545,7 @@ mod tests {
             bench.bbr.on_established(Time::ZERO, ROUND_TRIP);
             (bench.bbr.round_trip, bench.bbr.pacing_rate.as_bps())
         });
-        // Ten segments of 1000 bytes in 40 ms, or in the millisecond that is guessed, with the gain of STARTUP.
+        // Ten segments of 1000 bytes in 40 ms, or in the assumed millisecond, with the gain of STARTUP.
         assert_eq!(known, [(Some(ROUND_TRIP), 5_770_780), (None, 230_831_207)]);
     }
 
@@ -580,7 +584,7 @@ mod tests {
         while matches!(bench.bbr.mode, Mode::Startup) {
             bench.step();
         }
-        // From 10 segments to the 51 that the pipe holds is three doublings; three rounds more show that it is full.
+        // From 10 segments to the 51 of a full pipe takes three doublings; three more rounds detect it.
         assert!((5..=9).contains(&bench.bbr.rounds), "{} rounds", bench.bbr.rounds);
         assert!(bench.in_flight() > 3 * BDP / 2, "a queue was built: {}", bench.in_flight());
         let began = bench.now;

@@ -1,35 +1,35 @@
-//! Long-term sampling: the rate of a token-bucket policer, as Linux looks for it.
+//! Long-term sampling: detects the rate of a token-bucket policer, as in Linux.
 //!
-//! Google's BBR talks at IETF 97 and 99 ("policer detection") and the bounds that Linux gives it. From the first loss on,
-//! an interval lasts four to sixteen rounds and ends with a loss; where a fifth of what it delivered was lost, and the
-//! next interval brings the same rate, that rate is kept for 48 rounds and nothing is probed.
+//! Google's BBR talks at IETF 97 and 99 ("policer detection"), with Linux's bounds. From the first loss on, an interval
+//! lasts four to sixteen rounds and ends with a loss. If a fifth of its delivered data was lost and the next interval
+//! has the same rate, that rate is kept for 48 rounds without probing.
 
 use ackclock_core::{Rate, Time};
 
 use super::{Bbr, Mode};
 use crate::cc::{AckSample, CongestionEvent};
 
-/// Rounds that an interval lasts at least and at most.
+/// Shortest and longest interval, rounds.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-/// Of what is delivered so many 256ths must be lost.
+/// Losses that indicate a policer, in 256ths of the delivered data.
 const LOST_256THS: u64 = 50;
-/// Two rates are the same within an eighth, or within this.
+/// Two rates are equal within an eighth, or within this difference.
 const SAME: Rate = Rate::from_bps(4000);
-/// Rounds for which a rate is kept.
+/// Rounds for which a policed rate is kept.
 const KEPT_ROUNDS: u32 = 48;
 
-/// The search for a policer, and the rate that it lets through.
+/// Policer detector and the detected rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Policer {
     /// Rate of the last interval.
     last: Option<Rate>,
     state: PolicerState,
-    /// Rounds of this interval, or since the rate is kept.
+    /// Rounds in this interval, or since the rate is kept.
     rounds: u32,
-    /// Where this interval began.
+    /// Start of this interval.
     from: Mark,
-    /// What the last acknowledgement told.
+    /// Counts at the last acknowledgement.
     seen: Mark,
 }
 
@@ -39,20 +39,20 @@ enum PolicerState {
     #[default]
     Waiting,
     Sampling,
-    /// The rate of the last intervals holds.
+    /// The detected rate applies.
     Policed,
 }
 
-/// What an acknowledgement tells of the connection so far.
+/// Connection totals at an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     now: Time,
-    /// Bytes delivered and lost in all.
+    /// Total bytes delivered and lost.
     delivered: u64,
     lost: u64,
 }
 
-/// What it tells beside.
+/// Events shown by an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     /// It began a round.
@@ -61,22 +61,22 @@ struct Round {
     lost: bool,
     /// The application limited the sending.
     app_limited: bool,
-    /// The pipe was found, and rounds count against the rate that is kept.
+    /// The pipe was full, and rounds count against the kept rate.
     cruising: bool,
 }
 
 impl Policer {
-    /// The rate to keep, once a policer is found.
+    /// Rate to keep, once a policer is detected.
     fn rate(&self) -> Option<Rate> {
         self.last.filter(|_| self.state == PolicerState::Policed)
     }
 
-    /// Forgets what was found.
+    /// Resets the detector.
     pub(super) fn reset(&mut self) {
         *self = Self { seen: self.seen, ..Self::default() };
     }
 
-    /// Takes in an acknowledgement; whether a rate was kept long enough, and probing begins again.
+    /// Processes an acknowledgement; returns whether a rate was kept long enough and probing restarts.
     fn on_ack(&mut self, mark: Mark, round: Round) -> bool {
         self.seen = mark;
         if self.state == PolicerState::Policed {
@@ -108,7 +108,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Ends the interval where enough was lost in it.
+    /// Ends the interval if enough was lost in it.
     fn end(&mut self, mark: Mark) {
         let delivered = mark.delivered.saturating_sub(self.from.delivered);
         let lost = mark.lost.saturating_sub(self.from.lost);
@@ -134,7 +134,7 @@ impl Policer {
 }
 
 impl Bbr {
-    /// What the path lets through: what a policer does, or else the bottleneck.
+    /// Rate of the path: the policer's if one was detected, else the bottleneck's.
     pub(super) fn rate(&self) -> Rate {
         self.policer.and_then(|policer| policer.rate()).unwrap_or(self.bottleneck.max())
     }
@@ -143,7 +143,7 @@ impl Bbr {
         self.policer.is_some_and(|policer| policer.rate().is_some())
     }
 
-    /// A timeout counts as a round that ends with a loss; what it takes for lost was lost before the interval that begins here.
+    /// A timeout counts as a round that ends with a loss; its losses fall before the interval that starts here.
     pub(super) fn time_out_policer(&mut self, event: &CongestionEvent) {
         let cruising = matches!(self.mode, Mode::ProbeBw(_));
         let round = Round { start: true, lost: true, app_limited: false, cruising };
@@ -155,7 +155,7 @@ impl Bbr {
         }
     }
 
-    /// Looks for a policer.
+    /// Updates the policer detector.
     pub(super) fn update_policer(&mut self, sample: &AckSample) {
         let Some(policer) = &mut self.policer else { return };
         let lost = u64::from(sample.lost_in_all) * u64::from(self.mss);
@@ -187,7 +187,7 @@ mod tests {
     use crate::stack::Stack;
     use ackclock_core::Span;
 
-    /// A round of 100 ms that delivers 10 000 bytes and ends with the loss of `lost` more.
+    /// A round of 100 ms that delivers 10 000 bytes and ends with `lost` more bytes lost.
     fn round(policer: &mut Policer, number: u64, lost: u64) -> bool {
         let mark = Mark {
             now: Time::ZERO + Span::from_millis(100) * number,
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn two_intervals_of_one_rate_with_a_fifth_lost_are_a_policer_for_48_rounds() {
         let mut policer = Policer::default();
-        // The first loss begins an interval; four rounds make one, and four more the second.
+        // The first loss begins an interval; four rounds make the first one, and four more the second.
         (1..8).for_each(|number| assert!(!round(&mut policer, number, 2500)));
         assert_eq!(policer.rate(), None);
         (8..10).for_each(|number| assert!(!round(&mut policer, number, 2500)));

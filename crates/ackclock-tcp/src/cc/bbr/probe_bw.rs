@@ -1,16 +1,16 @@
-//! PROBE_BW: cruises at the estimated rate and probes for more, one round trip in eight (draft section 4.3.4).
+//! PROBE_BW: cruises at the estimated rate and probes for more in one of eight round trips (draft section 4.3.4).
 
 use ackclock_core::{Span, Time};
 
 use super::{Bbr, LossWindow, Mode};
 use crate::cc::AckSample;
 
-/// The gain cycle: probe, drain what the probe queued, cruise.
+/// Gain cycle: probe, drain the queue of the probe, cruise.
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Room for delayed and aggregated ACKs.
 const CWND_GAIN: f64 = 2.0;
 
-/// Where the gain cycle stands.
+/// Position in the gain cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub(super) phase: usize,
@@ -20,8 +20,8 @@ pub(super) struct Cycle {
 }
 
 impl Bbr {
-    /// BBREnterProbeBW. It begins in any phase but the draining one. The source draws it; here the nanoseconds of the
-    /// instant choose, so that flows spread out and equal runs stay equal.
+    /// BBREnterProbeBW. Begins in any phase except draining. The source draws it at random; here the nanoseconds of the
+    /// instant choose it, so that flows spread out and equal runs stay equal.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
         let drawn = (now.as_nanos() % (GAINS.len() as u64 - 1)) as usize;
         self.cwnd_gain = CWND_GAIN;
@@ -36,18 +36,18 @@ impl Bbr {
         }
     }
 
-    /// Whether this ACK shows a loss that alone ends a probe.
+    /// Whether this ACK shows a loss that by itself ends a probe.
     fn ends_probe(&self, sample: &AckSample) -> bool {
         self.losses == LossWindow::Linux && sample.lost > 0
     }
 
     fn enter_phase(&mut self, now: Time, phase: usize) {
-        // To a policer nothing is probed.
+        // No probing through a policer.
         self.pacing_gain = if self.is_policed() { 1.0 } else { GAINS[phase] };
         self.mode = Mode::ProbeBw(Cycle { phase, since: now, lost: false });
     }
 
-    /// BBRIsNextCyclePhase: a probe lasts until it has filled the pipe or lost something, a drain until it has emptied it.
+    /// BBRIsNextCyclePhase: a probe lasts until it fills the pipe or a loss occurs, a drain until it empties the queue.
     fn phase_is_over(&self, cycle: Cycle, sample: &AckSample) -> bool {
         let full_length = sample.now.since(cycle.since) > self.round_trip.unwrap_or(Span::ZERO);
         let before = self.in_flight_at_departure(sample, sample.in_flight.saturating_add(sample.delivered));

@@ -1,5 +1,5 @@
-//! The least round-trip time, and PROBE_RTT, which empties the pipe for a moment to see it without a queue (draft sections 4.1.2
-//! and 4.3.5).
+//! Smallest round-trip time, and PROBE_RTT, which briefly empties the pipe to measure it without a queue (draft
+//! sections 4.1.2 and 4.3.5).
 
 use ackclock_core::{Span, Time};
 
@@ -12,12 +12,12 @@ const ROUND_TRIP_AGE: Span = Span::from_secs(10);
 /// ProbeRTTDuration.
 const DURATION: Span = Span::from_millis(200);
 
-/// How far PROBE_RTT has come.
+/// Progress of PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Set when the pipe is as empty as it gets: when the probe may end.
+    /// End of the probe; set once the pipe has drained.
     until: Option<Time>,
-    /// A round has passed since.
+    /// A round has passed since the pipe drained.
     round_done: bool,
 }
 
@@ -29,7 +29,7 @@ impl Bbr {
         self.init_pacing_rate(round_trip);
     }
 
-    /// BBRUpdateRTprop; whether the old value was out of date.
+    /// BBRUpdateRTprop; returns whether the old value had expired.
     pub(super) fn update_round_trip(&mut self, sample: &AckSample) -> bool {
         let Some(known) = self.round_trip else {
             if let Some(first) = sample.rtt {
@@ -38,7 +38,7 @@ impl Bbr {
             return false;
         };
         let expired = sample.now > self.round_trip_at + ROUND_TRIP_AGE;
-        // An equal one is as good, but in Linux.
+        // An equal round-trip time refreshes the value, except in Linux.
         let same = self.stack == Stack::Rfc;
         if let Some(rtt) = sample.rtt.filter(|&rtt| rtt < known || expired || (same && rtt == known)) {
             self.round_trip = Some(rtt);
@@ -47,7 +47,7 @@ impl Bbr {
         expired
     }
 
-    /// BBRCheckProbeRTT: begins where the round-trip time is out of date, unless the sender was idle just now.
+    /// BBRCheckProbeRTT: begins when the round-trip time has expired, unless the sender was idle just now.
     pub(super) fn check_probe_rtt(&mut self, sample: &AckSample, expired: bool) {
         if !matches!(self.mode, Mode::ProbeRtt(_)) && expired && !self.idle_restart {
             self.prior_cwnd = self.saved_cwnd(self.cwnd);
@@ -63,7 +63,7 @@ impl Bbr {
 
     /// BBRHandleProbeRTT.
     fn probe_round_trip(&mut self, sample: &AckSample, mut probe: Probe) {
-        // The rate is low on purpose: what is sent now must not be taken for the bottleneck's.
+        // The low rate is intentional: segments sent now must not count as bottleneck samples.
         self.app_limited_until = self.delivered.saturating_add(sample.in_flight.into());
         match probe.until {
             None if sample.in_flight <= self.least_cwnd() => {
@@ -79,7 +79,7 @@ impl Bbr {
         }
     }
 
-    /// Ends the probe where it has lasted long enough.
+    /// Ends the probe once it has lasted long enough.
     pub(super) fn end_probe_rtt(&mut self, now: Time, probe: Probe) {
         if probe.until.is_some_and(|until| now > until) {
             self.round_trip_at = now;

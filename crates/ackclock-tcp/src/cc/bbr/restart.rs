@@ -1,11 +1,11 @@
-//! Sending begins again with nothing in flight (draft section 4.4.3, BBRHandleRestartFromIdle).
+//! Restart from idle: sending resumes with nothing in flight (draft section 4.4.3, BBRHandleRestartFromIdle).
 
 use super::{Bbr, Mode, Stack};
 use crate::cc::Departure;
 
 impl Bbr {
-    /// Something leaves the sender. Linux asks whether the application limited the sending, and then begins a new count of bundled
-    /// ACKs too, and ends a probe for the round-trip time that has lasted long enough.
+    /// A segment is sent. Linux checks whether the application limited sending, and then also restarts the count of
+    /// aggregated ACKs and ends a PROBE_RTT that has lasted long enough.
     pub(super) fn handle_restart_from_idle(&mut self, sent: &Departure) {
         let probes = self.app_limited_until > self.delivered;
         let starved = self.stack == Stack::Rfc || sent.app_limited || probes;

@@ -6,27 +6,27 @@ use super::{Bbr, Mode};
 
 /// BBRHighGain, 2 / ln 2: the smallest gain that lets the delivery rate double each round.
 pub(super) const HIGH_GAIN: f64 = 2.885_390_081_777_927;
-/// The pipe is full when a round brings less than a quarter more ...
+/// The pipe is full if the rate grows by less than this factor per round ...
 const GROWTH: f64 = 1.25;
-/// ... three times.
+/// ... in this many rounds.
 const ROUNDS: u32 = 3;
 
 /// Whether the bottleneck has been found (draft section 4.3.2.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     pub(super) filled: bool,
-    /// The rate that the next must exceed by [`GROWTH`].
+    /// Rate that the next must exceed by [`GROWTH`].
     rate: Rate,
     rounds_without_growth: u32,
 }
 
 impl FullPipe {
-    /// The next rate is held against none: what a timeout does in Linux.
+    /// Clears the reference rate, as after a timeout in Linux.
     pub(super) fn forget_rate(&mut self) {
         self.rate = Rate::ZERO;
     }
 
-    /// Rounds without growth are counted anew: what a spurious reduction does in Linux.
+    /// Restarts the count of rounds without growth, as after a spurious reduction in Linux.
     pub(super) fn forget_rounds(&mut self) {
         *self = Self { filled: self.filled, ..Self::default() };
     }
@@ -39,7 +39,7 @@ impl Bbr {
         self.cwnd_gain = HIGH_GAIN;
     }
 
-    /// BBRCheckFullPipe, once a round in which the application did not limit the sending.
+    /// BBRCheckFullPipe, once per round that is not application-limited.
     pub(super) fn check_full_pipe(&mut self, app_limited: bool) {
         let pipe = &mut self.full_pipe;
         if pipe.filled || !self.round_start || app_limited {
