@@ -50,7 +50,7 @@ def paper(
     from ackclock.paper import output, readme
 
     for one in [papers.load(k) for k in (papers.keys() if key == "all" else [key])]:
-        outcome = one.reproduce(seeds)
+        outcome = one.reproduce(seeds, out and out / one.key / "runs.jsonl")
         if out is not None:
             output.write(outcome, out / one.key)
         if update_readme:
@@ -91,17 +91,18 @@ def sweep(
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.LOCAL,
     set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE, instead of the file's.")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write the lines into instead of printing them.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace lines of other runs in that file.")] = False,
 ) -> None:
     """Run a sweep and print one JSON object a run, a line each."""
     from ackclock import simulate
     from ackclock.scenario import source
 
-    lines = simulate.sweep_lines(source(scenario), set_ or [], engine.value)
-    text = "".join(f"{line}\n" for line in lines)
+    def found(rows: int, runs: int) -> None:
+        _say(f"{out}: {rows} of {runs} runs are there already")
+
+    lines = simulate.sweep_lines(source(scenario), set_ or [], engine.value, out, overwrite=overwrite, found=found)
     if out is None:
-        _print(text, end="")
-    else:
-        write_text(out, text)
+        _print("".join(f"{line}\n" for line in lines), end="")
 
 
 @trace.command("plot")
@@ -158,7 +159,7 @@ def _status() -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        print(_taught(error), file=sys.stderr)
+        print(printable(_taught(error)), file=sys.stderr)
         raise SystemExit(2) from None
     except typer.Abort:
         raise SystemExit(130) from None
@@ -173,9 +174,14 @@ def _status() -> Iterator[None]:
 
 
 def _tell(error: Exception) -> None:
-    """Say on standard error what went wrong, further lines of it indented."""
-    message = printable(_said(error)).replace("\n", "\n  ")
-    print(f"ackclock: {message}", file=sys.stderr)
+    """Say on standard error what went wrong."""
+    _say(_said(error))
+
+
+def _say(message: str) -> None:
+    """Say something on standard error, further lines of it indented."""
+    indented = printable(message).replace("\n", "\n  ")
+    print(f"ackclock: {indented}", file=sys.stderr)
 
 
 # Typer exports one kind of it.

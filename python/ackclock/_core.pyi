@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Jobs",
     "RunOutcome",
     "Segment",
     "Sender",
@@ -61,14 +62,13 @@ def sweep(
     base_dir: str | None = None,
     set: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
-    part: tuple[int, int] = (0, 1),
     threads: int | None = None,
 ) -> list[str]:
     """Run every point of `[sweep]` x every run on all cores and return JSON lines in that order.
 
-    Each line has the key `point` besides those of `run`: `{"edge.buffer": "4p", ...}`. `part = (i, n)` takes only
-    the jobs i, i + n, i + 2n, ... of the same order. `progress` is called with (jobs done, jobs in all); the
-    interpreter's lock is released otherwise, and Ctrl-C raises `KeyboardInterrupt` after the jobs in work.
+    Each line has the key `point` besides those of `run`: `{"edge.buffer": "4p", ...}`. `progress` is called with (jobs
+    done, jobs in all). `threads` is the most cores to use. The interpreter's lock is released otherwise, and Ctrl-C
+    raises `KeyboardInterrupt` within a fraction of a second.
     """
 
 def run_many(
@@ -77,8 +77,57 @@ def run_many(
     base_dir: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     threads: int | None = None,
+    out: str | PathLike[str] | None = None,
+    overwrite: bool = False,
 ) -> list[list[str]]:
-    """Run many scenario texts in one parallel batch: for each text the JSON lines of its runs."""
+    """Run many scenario texts in one parallel batch: for each text the JSON lines of its runs.
+
+    `out` and `overwrite` as in `Jobs.of_sweep`.
+    """
+
+@final
+class Jobs:
+    """The runs of every point of a sweep, and their JSON lines. A file keeps each line as soon as it is there."""
+
+    @staticmethod
+    def of_sweep(
+        scenario: str,
+        *,
+        name: str = "<python>",
+        base_dir: str | None = None,
+        set: Sequence[str] = (),
+        out: str | PathLike[str] | None = None,
+        overwrite: bool = False,
+    ) -> Jobs:
+        """Read a sweep. Lines of it that `out` or `OUT.partial` has already are taken from there.
+
+        `out` with lines of other runs, another build or changed inputs raises `ValueError`; with `overwrite` they are
+        replaced.
+        """
+
+    @property
+    def found(self) -> int:
+        """How many lines were taken from the file."""
+
+    @property
+    def missing(self) -> list[int]:
+        """The numbers of the jobs whose lines are missing."""
+
+    def __len__(self) -> int: ...
+    def run(
+        self,
+        only: Sequence[int] | None = None,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        threads: int | None = None,
+    ) -> list[str]:
+        """Run these jobs, or all that are missing, and return their lines."""
+
+    def put(self, job: int, line: str) -> None:
+        """Take the line of a job that another process ran."""
+
+    def finish(self) -> list[str]:
+        """Return all lines in the order of the jobs; their file takes its name."""
 
 def trace(path: str, *, interval: float = 1.0) -> dict[str, NDArray[np.float64]]:
     """A recording as the link model reads it: `time` (start of each interval, seconds) and `rate` (its mean, bit/s)."""

@@ -1,64 +1,113 @@
-"""Sweeps on a cluster: joblib hands the parts of a sweep to Dask or Ray.
+"""Sweeps on a cluster: Dask or Ray runs parts of about ten seconds, and their lines come back as they finish.
 
-Every part is a fixed set of jobs and every job's seed follows from its place in the sweep, so that the lines are
-those of a local sweep whatever the cluster's size.
+The seed of a job follows from its place in the sweep, so that the lines are those of a local sweep whatever the
+cluster's size.
 """
 
 import os
-from collections.abc import Callable
-from typing import Literal
-
-import joblib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
 
 from ackclock import _core
 from ackclock.scenario import Source
 
 _NEEDS = {"dask": "'dask[distributed]'", "ray": "ray"}
-PARTS_PER_WORKER = 4  # parts end at different times; a few each keep all workers busy until the end
+PART_SECONDS = 10.0
+PARTS_PER_WORKER = 2  # the next part is there before a worker has finished its own
+
+Part = tuple[list[str], float]  # lines of some jobs, and the seconds that they took
 
 
-def sweep(text: Source, keys: list[str], engine: Literal["dask", "ray"]) -> list[str]:
-    """The JSON lines of a sweep in the order of the local one.
+@dataclass(frozen=True)
+class Cluster:
+    """What a sweep needs of Dask or Ray.
+
+    Attributes:
+        workers: Jobs that run at a time.
+        submit: Starts the call of a function on a worker and returns its future.
+        wait: Waits for at least one of the futures and returns those that are done, with their results.
+    """
+
+    workers: int
+    submit: Callable[..., Any]
+    wait: Callable[[list[Any]], Iterable[tuple[Any, Any]]]
+
+
+def fill(jobs: _core.Jobs, text: Source, keys: list[str], engine: Literal["dask", "ray"]) -> None:
+    """Run the missing jobs of a sweep on a cluster.
 
     Raises:
         ImportError: with the remedy, if the engine is not installed.
     """
-    start: dict[str, Callable[[], None]] = {"dask": _start_dask, "ray": _start_ray}
+    start: dict[str, Callable[[], Cluster]] = {"dask": _dask, "ray": _ray}
     try:
-        start[engine]()
+        cluster = start[engine]()
     except ImportError as error:
         raise ImportError(f"engine {engine} is not installed; get it with: pip install {_NEEDS[engine]}") from error
-    with joblib.parallel_config(backend=engine):
-        n = joblib.effective_n_jobs(-1) * PARTS_PER_WORKER
-        parts = joblib.Parallel(n_jobs=-1)(joblib.delayed(_part)(text, keys, (i, n)) for i in range(n))
-    return interleaved(parts)
+    spread(jobs, text, keys, cluster)
 
 
-def interleaved(parts: list[list[str]]) -> list[str]:
-    """Undo the dealing of jobs to parts: job k is entry k // n of part k % n."""
-    n = len(parts)
-    return [parts[k % n][k // n] for k in range(sum(map(len, parts)))]
+def spread(jobs: _core.Jobs, text: Source, keys: list[str], cluster: Cluster) -> None:
+    """Hand out the missing jobs in parts, and keep the lines of each part as soon as it is done."""
+    missing = jobs.missing
+    running: dict[Any, list[int]] = {}
+    size = 1
+    while missing or running:
+        while missing and len(running) < PARTS_PER_WORKER * cluster.workers:
+            part, missing = missing[:size], missing[size:]
+            running[cluster.submit(run_part, text, tuple(keys), part)] = part
+        for future, (lines, seconds) in cluster.wait(list(running)):
+            part = running.pop(future)
+            for job, line in zip(part, lines, strict=True):
+                jobs.put(job, line)
+            size = max(1, int(PART_SECONDS * len(part) / max(seconds, 1e-3)))
+            size = min(size, 1 + len(missing) // (PARTS_PER_WORKER * cluster.workers))  # all work until the end
 
 
-def _part(text: Source, keys: list[str], part: tuple[int, int]) -> list[str]:
+def run_part(text: Source, keys: tuple[str, ...], part: list[int]) -> Part:
+    """Run some jobs of a sweep, on a worker."""
+    before = time.monotonic()
     # One thread: the cluster's workers are the parallelism.
-    return _core.sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys, part=part, threads=1)
+    lines = _jobs(text, keys).run(part, threads=1)
+    return lines, time.monotonic() - before
 
 
-def _start_dask() -> None:
-    from distributed import Client, get_client
+@lru_cache(maxsize=1)
+def _jobs(text: Source, keys: tuple[str, ...]) -> _core.Jobs:
+    return _core.Jobs.of_sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys)
+
+
+def _dask() -> Cluster:
+    from distributed import Client, get_client, wait
 
     try:
-        get_client()
+        client = get_client()
     except ValueError:
-        Client(dashboard_address=None, set_as_default=True)
+        client = Client(dashboard_address=None, set_as_default=True)
+
+    def done(futures: list[Any]) -> Iterable[tuple[Any, Any]]:
+        return [(future, future.result()) for future in wait(futures, return_when="FIRST_COMPLETED").done]
+
+    def submit(function: Callable[..., Any], *arguments: Any) -> Any:
+        return client.submit(function, *arguments, pure=False)
+
+    return Cluster(max(1, sum(client.nthreads().values())), submit, done)
 
 
-def _start_ray() -> None:
+def _ray() -> Cluster:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
-    from ray.util.joblib import register_ray
 
     if not ray.is_initialized():
         ray.init(include_dashboard=False)
-    register_ray()
+
+    def done(futures: list[Any]) -> Iterable[tuple[Any, Any]]:
+        return [(future, ray.get(future)) for future in ray.wait(futures)[0]]
+
+    def submit(function: Callable[..., Any], *arguments: Any) -> Any:
+        return ray.remote(function).remote(*arguments)
+
+    return Cluster(max(1, int(ray.cluster_resources().get("CPU", 1))), submit, done)

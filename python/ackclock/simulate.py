@@ -1,8 +1,9 @@
 """Run scenarios: once, over a sweep, or under several senders and regulators."""
 
 import json
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
@@ -42,7 +43,14 @@ def run(scenario: Scenario, *, set: Values | None = None, series_interval: float
     return Results(objects, series)
 
 
-def sweep(scenario: Scenario, *, set: Values | None = None, engine: Engine = "local") -> Results:  # noqa: A002
+def sweep(
+    scenario: Scenario,
+    *,
+    set: Values | None = None,  # noqa: A002
+    engine: Engine = "local",
+    out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+) -> Results:
     """Run every combination of the scenario's `[sweep]` x its `runs`.
 
     Args:
@@ -50,12 +58,17 @@ def sweep(scenario: Scenario, *, set: Values | None = None, engine: Engine = "lo
         set: As for `run`.
         engine: `local` uses all cores of this machine, `dask` and `ray` those of a cluster (a client or session
             that exists already is used).
+        out: File for the JSON lines. `OUT.partial` has each line as soon as it is there: an interrupted sweep goes on
+            where it stood when it is called again.
+        overwrite: Whether lines of other runs, another build or changed inputs in `out` are replaced.
 
     Raises:
-        ValueError: if the scenario is wrong, as for `run`, or the engine is none of these.
+        ValueError: if the scenario is wrong, as for `run`, the engine is none of these, or `out` has lines of other
+            runs.
+        OSError: if `out` cannot be written.
         RuntimeError: if a run failed.
     """
-    return Results.from_lines(sweep_lines(source(scenario), overrides(set or {}), engine))
+    return Results.from_lines(sweep_lines(source(scenario), overrides(set or {}), engine, out, overwrite=overwrite))
 
 
 def compare(
@@ -93,16 +106,34 @@ def compare(
     return Results.from_lines(sweep_lines(text, overrides(set or {}), engine))
 
 
-def sweep_lines(text: Source, keys: list[str], engine: Engine) -> list[str]:
-    """The JSON lines of a sweep; `keys` are strings as `--set` takes them, errors as of `sweep`."""
+def sweep_lines(
+    text: Source,
+    keys: list[str],
+    engine: Engine,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    overwrite: bool = False,
+    found: Callable[[int, int], None] = lambda found, runs: None,
+) -> list[str]:
+    """The JSON lines of a sweep; `keys` are strings as `--set` takes them, arguments and errors as of `sweep`.
+
+    `found` hears how many of the runs are in `out` already.
+    """
     if engine not in get_args(Engine):
         raise ValueError(f"engine: {engine} is none of {', '.join(get_args(Engine))}")
+    jobs = _core.Jobs.of_sweep(
+        text.text, name=text.name, base_dir=text.base_dir, set=keys, out=out, overwrite=overwrite
+    )
+    if jobs.found:
+        found(jobs.found, len(jobs))
     if engine != "local":
         from ackclock import cluster
 
-        return cluster.sweep(text, keys, engine)
-    with progress.bar(text.name) as shown:
-        return _core.sweep(text.text, name=text.name, base_dir=text.base_dir, set=keys, progress=shown)
+        cluster.fill(jobs, text, keys, engine)
+    else:
+        with progress.bar(text.name) as shown:
+            jobs.run(progress=shown)
+    return jobs.finish()
 
 
 def _listed(values: OneOrMore) -> list[One]:

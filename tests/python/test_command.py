@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ackclock import __main__, cluster
+from ackclock import __main__
 from ackclock.files import write_text
 from conftest import run_object, swept_objects
 
@@ -196,12 +194,6 @@ def test_a_bad_line_leaves_no_report(monkeypatch, tmp_path, capsys):
     assert command(monkeypatch, "report", str(runs), "--out", str(out)) == 2
     assert "runs.jsonl:2" in capsys.readouterr().err
     assert not out.exists()
-
-
-@given(st.integers(0, 60), st.integers(1, 20))
-def test_the_parts_of_a_clusters_sweep_come_back_in_order(jobs, parts):
-    lines = [str(k) for k in range(jobs)]
-    assert cluster.interleaved([lines[i::parts] for i in range(parts)]) == lines
 
 
 RATES = "time_s,rate_kbps\n0,100\n5,\n"

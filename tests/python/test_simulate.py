@@ -10,7 +10,6 @@ import pytest
 
 import ackclock
 from ackclock import _core
-from ackclock.cluster import interleaved
 
 SCENARIO = """
 version = 1
@@ -129,8 +128,8 @@ def test_a_sweep_gives_every_point_and_run_in_order():
 
 def test_the_parts_of_a_sweep_are_the_sweep():
     text = SCENARIO + '[sweep]\n"edge.buffer" = ["4p", "10p", "20p"]\n'
-    parts = [_core.sweep(text, part=(i, 4), threads=1) for i in range(4)]
-    assert interleaved(parts) == _core.sweep(text)
+    jobs = _core.Jobs.of_sweep(text)
+    assert [line for part in ([0, 1, 2], [3], [4, 5]) for line in jobs.run(part)] == _core.sweep(text)
 
 
 def test_progress_counts_every_job():
@@ -235,7 +234,7 @@ def test_a_comparison_takes_arrays():
     [
         (lambda: _core.sweep(SCENARIO, threads=-1), "^threads: -1 is not a whole number from 1 to "),
         (lambda: _core.run_many([SCENARIO], threads=2**70), "^threads: 1180591620717411303424 is not a whole number"),
-        (lambda: _core.sweep(SCENARIO, part=(-1, 2)), r"^part: \(-1, 2\) is not \(i, n\) with 0 <= i < n"),
+        (lambda: _core.Jobs.of_sweep(SCENARIO).run([2]), "^job: 2 is none of 2"),
         (lambda: ackclock.run(SCENARIO, series_interval=-1), "^series_interval: -1 is not above 0 seconds"),
         (lambda: ackclock.run(SCENARIO, series_interval=10**400), "^series_interval: 10*0 is not above 0 seconds"),
     ],

@@ -14,7 +14,7 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("ackclock-link", &["ackclock-core"]),
     ("ackclock-tcp", &["ackclock-core"]),
     ("ackclock-edge", &["ackclock-link"]),
-    ("ackclock-scenario", &["ackclock-edge", "ackclock-tcp"]),
+    ("ackclock-scenario", &["ackclock-edge", "ackclock-output", "ackclock-tcp"]),
     ("ackclock-exchange", &["ackclock-scenario"]),
     ("ackclock-live", &["ackclock-edge"]),
     ("ackclock-output", &[]),

@@ -1,5 +1,6 @@
 //! Simulations on all cores, with a progress bar, whose finished results survive Ctrl-C.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -10,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ackclock_core::Span;
 use ackclock_link::Files;
 use ackclock_scenario::{
-    BatchEvent, Job, Outcome, Progress, RunError, RunOptions, in_parallel, json_line, run, threads_of_each,
+    BatchEvent, Job, Outcome, Progress, RunError, RunOptions, RunResult, in_parallel, json_line, run,
+    threads_of_each,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -49,7 +51,7 @@ pub(crate) struct Finished {
     pub(crate) verdict: Result<(), Failure>,
 }
 
-/// Simulates the jobs; their JSON goes to `lines` as they finish.
+/// Simulates the jobs but those that are `done`; their JSON goes to `lines` as they finish.
 ///
 /// # Errors
 /// Where a line cannot be written. Where a run fails the others go on.
@@ -58,38 +60,44 @@ pub(crate) fn simulate(
     jobs: &[Job<'_>],
     files: &(dyn Files + Sync),
     extras: Extras,
-    lines: Lines,
+    mut lines: Lines,
+    mut done: BTreeMap<usize, RunResult>,
 ) -> Result<Finished, Failure> {
     let interrupted = on_interrupt()?;
-    let shown = Shown::new(title, jobs.len());
-    let mut ended: Vec<Option<Ended>> = jobs.iter().map(|_| None).collect();
+    lines.take_up()?;
+    let mut ended: Vec<Option<Ended>> = (0..jobs.len()).map(|job| done.remove(&job).map(kept)).collect();
+    let missing: Vec<usize> = (0..jobs.len()).filter(|&job| ended[job].is_none()).collect();
+    let shown = Shown::new(title, missing.len());
     let mut lines = Some(lines);
-    let flow = in_parallel(jobs.len(), None, worker(jobs, files, extras, &shown.only), |event| {
+    let work = worker(jobs, files, extras, &shown.only);
+    let on_event = |event| {
         let Some(open) = &mut lines else { return ControlFlow::Continue(()) };
         shown.attend();
-        if let BatchEvent::Done(index, result) = event {
+        if let BatchEvent::Done(number, result) = event {
+            let index = missing[number];
             shown.done();
-            let put = put_line(open, index, &jobs[index], &result);
-            ended[index] = Some(result);
-            if let Err(failure) = put {
+            if let Err(failure) = put_line(open, index, &jobs[index], &result) {
                 return ControlFlow::Break(failure);
             }
+            ended[index] = Some(result);
         }
         if interrupted.load(Ordering::Relaxed) {
-            shown.clear();
-            if let Some(lines) = lines.take() {
-                leave(lines);
-            }
+            leave(&shown, lines.take());
         }
         ControlFlow::Continue(())
-    });
+    };
+    let flow = in_parallel(missing.len(), None, |number| work(missing[number]), on_event);
     shown.clear();
     if let ControlFlow::Break(failure) = flow.map_err(Failure::Run)? {
         return Err(failure);
     }
     let ended: Vec<Ended> = ended.into_iter().flatten().collect();
-    let verdict = lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines));
-    Ok(Finished { ended, verdict })
+    Ok(Finished { verdict: lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines)), ended })
+}
+
+/// A job that a former process did.
+fn kept(result: RunResult) -> Ended {
+    Ok(Outcome { result, series: None })
 }
 
 /// Writes the line of a job that went well.
@@ -131,7 +139,7 @@ fn conclude(jobs: &[Job<'_>], ended: &[Ended], lines: Lines) -> Result<(), Failu
             for (job, error) in failures {
                 output::remark(&format!("{}: {error}", named(job)));
             }
-            let left = lines.abandon()?;
+            let left = lines.abandon();
             Err(Failure::Run(format!("{} of {} runs failed{left}", failures.len(), jobs.len())))
         }
     }
@@ -167,11 +175,14 @@ fn on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// Saves what is finished, says where it is, and ends the process without waiting for the runs in work.
-fn leave(lines: Lines) -> ! {
-    let message = lines.interrupt().unwrap_or_else(|failure| {
-        format!("interrupted: {}", failure.message().unwrap_or("the results were not read"))
-    });
-    output::remark(&message);
+fn leave(shown: &Shown, lines: Option<Lines>) -> ! {
+    shown.clear();
+    if let Some(lines) = lines {
+        let message = lines.interrupt().unwrap_or_else(|failure| {
+            format!("interrupted: {}", failure.message().unwrap_or("the results were not read"))
+        });
+        output::remark(&message);
+    }
     process::exit(INTERRUPTED);
 }
 

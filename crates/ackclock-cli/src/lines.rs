@@ -1,10 +1,10 @@
 //! Results as JSON lines, written in the order of the jobs while the jobs finish in any order.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs;
 use std::path::PathBuf;
 
-use ackclock_output::{Folders, WholeFile};
+use ackclock_scenario::Kept;
 
 use crate::failure::Failure;
 use crate::output;
@@ -14,10 +14,10 @@ use crate::output;
 pub(crate) enum Sink {
     /// Standard output, a line as soon as all before it are there.
     Printed,
-    /// A file that takes its name when all lines are in it.
-    File(WholeFile),
-    /// Memory; the lines are put into this file only if the work is interrupted.
-    Kept(PathBuf, String),
+    /// A file that has each line as soon as it is there, and takes its name when it has all.
+    File(Kept),
+    /// Memory; the lines are put into this file, or one named like it, only if the work is interrupted.
+    Memory(PathBuf, String),
 }
 
 /// Lines of finished jobs.
@@ -43,12 +43,24 @@ impl Lines {
     /// # Errors
     /// Where a line cannot be written.
     pub(crate) fn put(&mut self, index: usize, line: Option<String>) -> Result<(), Failure> {
-        self.waiting.insert(index, line);
-        while let Some(line) = self.waiting.remove(&self.next) {
-            self.next += 1;
-            self.write(line)?;
+        for sink in &mut self.sinks {
+            if let (Sink::File(file), Some(line)) = (sink, &line) {
+                file.put(index, line.clone())?;
+            }
         }
-        Ok(())
+        self.pass_on(index, line)
+    }
+
+    /// Takes the lines of jobs that a former process finished.
+    ///
+    /// # Errors
+    /// Where a line cannot be written.
+    pub(crate) fn take_up(&mut self) -> Result<(), Failure> {
+        let file =
+            self.sinks.iter().find_map(|sink| if let Sink::File(file) = sink { Some(file) } else { None });
+        let row = |job| Some((job, file?.row(job)?.to_owned()));
+        let found: Vec<_> = (0..self.jobs).filter_map(row).collect();
+        found.into_iter().try_for_each(|(job, line)| self.pass_on(job, Some(line)))
     }
 
     /// Gives files their names, now that every job is done.
@@ -64,18 +76,9 @@ impl Lines {
         Ok(())
     }
 
-    /// Leaves files under their unfinished names, because a job failed; says where they are.
-    ///
-    /// # Errors
-    /// Where something cannot be written.
-    pub(crate) fn abandon(self) -> Result<String, Failure> {
-        let mut places = Vec::new();
-        for sink in self.sinks {
-            if let Sink::File(file) = sink {
-                places.push(file.leave_unfinished()?);
-            }
-        }
-        Ok(naming("the others are in", &places))
+    /// Says where lines are kept, because a job failed.
+    pub(crate) fn abandon(self) -> String {
+        naming("the others are in", &self.unfinished())
     }
 
     /// Writes what is finished out of its turn too, and says where it is.
@@ -86,17 +89,14 @@ impl Lines {
         for line in std::mem::take(&mut self.waiting).into_values() {
             self.write(line)?;
         }
-        let mut places = Vec::new();
+        let mut places = self.unfinished();
         for sink in self.sinks {
-            match sink {
-                Sink::File(file) => places.push(file.leave_unfinished()?),
-                Sink::Kept(path, lines) if !lines.is_empty() => {
-                    let mut file = WholeFile::create(&path, Folders::Existing)?;
-                    file.write_all(lines.as_bytes()).map_err(|error| file.failure(error))?;
-                    file.finish()?;
-                    places.push(path);
-                }
-                Sink::Printed | Sink::Kept(..) => {}
+            if let Sink::Memory(path, lines) = sink
+                && !lines.is_empty()
+            {
+                let path = free_name(path);
+                ackclock_output::write_whole(&path, lines.as_bytes())?;
+                places.push(path);
             }
         }
         let done = match self.jobs {
@@ -106,6 +106,22 @@ impl Lines {
         Ok(done + &naming("they are in", &places))
     }
 
+    /// The files that keep lines until all are there.
+    fn unfinished(&self) -> Vec<PathBuf> {
+        let kept = |sink: &Sink| if let Sink::File(file) = sink { file.unfinished() } else { None };
+        self.sinks.iter().filter_map(kept).collect()
+    }
+
+    /// Hands lines on in the order of their jobs.
+    fn pass_on(&mut self, index: usize, line: Option<String>) -> Result<(), Failure> {
+        self.waiting.insert(index, line);
+        while let Some(line) = self.waiting.remove(&self.next) {
+            self.next += 1;
+            self.write(line)?;
+        }
+        Ok(())
+    }
+
     fn write(&mut self, line: Option<String>) -> Result<(), Failure> {
         let Some(line) = line else { return Ok(()) };
         let line = line + "\n";
@@ -113,16 +129,19 @@ impl Lines {
         for sink in &mut self.sinks {
             match sink {
                 Sink::Printed => output::print(&line)?,
-                Sink::Kept(_, kept) => kept.push_str(&line),
-                Sink::File(file) => {
-                    file.write_all(line.as_bytes())
-                        .and_then(|()| file.flush())
-                        .map_err(|error| file.failure(error))?;
-                }
+                Sink::Memory(_, kept) => kept.push_str(&line),
+                Sink::File(_) => {}
             }
         }
         Ok(())
     }
+}
+
+/// The path, or one like it with a number, that no file has: what an earlier interruption left stays.
+fn free_name(path: PathBuf) -> PathBuf {
+    let numbered = |number: u32| path.with_extension(format!("{number}.jsonl"));
+    let mut names = std::iter::once(path.clone()).chain((2..).map(numbered));
+    names.find(|name| fs::symlink_metadata(name).is_err()).unwrap_or(path)
 }
 
 /// `; they are in A and B`, or nothing.
@@ -134,51 +153,38 @@ fn naming(what: &str, places: &[PathBuf]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
-    fn into_file(folder: &tempfile::TempDir) -> (PathBuf, Lines) {
-        let path = folder.path().join("out.jsonl");
-        let sink = Sink::File(WholeFile::create(&path, Folders::Existing).unwrap());
-        (path, Lines::new(vec![sink], 4))
+    fn memory(folder: &tempfile::TempDir, jobs: usize) -> (PathBuf, Lines) {
+        let path = folder.path().join("kept.jsonl");
+        (path.clone(), Lines::new(vec![Sink::Memory(path, String::new())], jobs))
     }
 
     #[test]
     fn lines_stand_in_the_order_of_the_jobs_whatever_finishes_first() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, mut lines) = into_file(&folder);
+        let (path, mut lines) = memory(&folder, 5);
         lines.put(2, Some("c".into())).unwrap();
         lines.put(0, Some("a".into())).unwrap();
-        lines.put(3, Some("d".into())).unwrap();
+        lines.put(4, Some("e".into())).unwrap();
         lines.put(1, None).unwrap();
-        lines.finish().unwrap();
-        assert_eq!(fs::read_to_string(path).unwrap(), "a\nc\nd\n");
-    }
-
-    #[test]
-    fn an_interruption_keeps_what_is_finished_under_an_unfinished_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, mut lines) = into_file(&folder);
-        lines.put(0, Some("a".into())).unwrap();
-        lines.put(2, Some("c".into())).unwrap();
         let message = lines.interrupt().unwrap();
-        assert!(message.starts_with("interrupted: 2 of 4 runs are finished; they are in "), "{message}");
-        assert!(message.ends_with("out.jsonl.partial"), "{message}");
-        assert!(!path.exists());
-        assert_eq!(fs::read_to_string(folder.path().join("out.jsonl.partial")).unwrap(), "a\nc\n");
+        assert!(message.starts_with("interrupted: 3 of 5 runs are finished; they are in "), "{message}");
+        assert_eq!(fs::read_to_string(path).unwrap(), "a\nc\ne\n");
     }
 
     #[test]
-    fn kept_lines_reach_the_disk_only_by_an_interruption() {
+    fn kept_lines_reach_the_disk_only_by_an_interruption_and_replace_none_of_an_earlier_one() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kept.jsonl");
-        let kept = || Lines::new(vec![Sink::Kept(path.clone(), String::new())], 2);
-        let mut lines = kept();
+        let (path, mut lines) = memory(&folder, 2);
         lines.put(0, Some("a".into())).unwrap();
         lines.finish().unwrap();
         assert!(!path.exists());
-        let mut lines = kept();
-        lines.put(1, Some("b".into())).unwrap();
-        lines.interrupt().unwrap();
+        for text in ["b", "c"] {
+            let (_, mut lines) = memory(&folder, 2);
+            lines.put(1, Some(text.into())).unwrap();
+            lines.interrupt().unwrap();
+        }
         assert_eq!(fs::read_to_string(&path).unwrap(), "b\n");
+        assert_eq!(fs::read_to_string(folder.path().join("kept.2.jsonl")).unwrap(), "c\n");
     }
 }

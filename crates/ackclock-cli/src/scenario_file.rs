@@ -18,7 +18,7 @@ use crate::output;
 use crate::statistics::Confidence;
 
 /// Which scenario, and what is changed in it.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ScenarioFile {
     /// The scenario (TOML).
     file: PathBuf,
@@ -68,6 +68,11 @@ impl Repetition {
 }
 
 impl ScenarioFile {
+    /// A scenario file with these overrides.
+    pub(crate) fn new(file: PathBuf, set: Vec<String>) -> Self {
+        Self { file, set }
+    }
+
     /// Reads the scenario and checks it.
     ///
     /// # Errors

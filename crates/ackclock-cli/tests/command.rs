@@ -176,7 +176,7 @@ fn a_capture_and_a_series_are_written_whole() {
     assert_eq!(series.lines().count(), 12);
     assert_eq!(folder.names(), ["a.csv", "a.pcapng", "case.toml"]);
     let refused = folder.complains(2, &["run", "case.toml", "--runs", "2", "--pcap", "a.pcapng"]);
-    assert!(refused.contains("--runs 1"), "{refused}");
+    assert!(refused.contains("--run 0"), "{refused}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod needs;
 mod overrides;
 mod programs;
 mod reach;
+mod resume;
 mod strangers;
 mod synth;
 mod trouble;

@@ -30,6 +30,13 @@ fn emptied(place: &Place) -> io::Result<File> {
     // Without NONBLOCK the call would wait for the reader of a pipe that took the name meanwhile.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = place.folder.open(&place.name, flags)?;
+    check_own(&file, place)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// Checks that an open file is an ordinary one of the user, and that no stranger gave it a second name.
+pub(crate) fn check_own(file: &File, place: &Place) -> io::Result<()> {
     let found = file.metadata()?;
     if found.uid() != geteuid().as_raw() {
         return Err(denied(OF_ANOTHER_USER));
@@ -38,8 +45,7 @@ fn emptied(place: &Place) -> io::Result<File> {
     if !found.is_file() || found.nlink() != 1 && place.folder.is_open_to_all() {
         return Err(denied("it was replaced meanwhile, or has another name"));
     }
-    file.set_len(0)?;
-    Ok(file)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 
 mod in_place;
 mod place;
+mod rows;
 mod whole;
 
 use std::io;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use in_place::create_in_place;
 pub use place::Folders;
+pub use rows::{FoundRow, Rows};
 pub use whole::{WholeFile, write_whole};
 
 /// A file that cannot be written.

@@ -55,6 +55,15 @@ impl WholeFile {
         open().map_err(|error| WriteError::new(target, error))
     }
 
+    /// Writes lines, each without its end.
+    ///
+    /// # Errors
+    /// Where the disk is full.
+    pub fn put_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Result<(), WriteError> {
+        let mut lines = lines.into_iter();
+        lines.try_for_each(|line| writeln!(self, "{line}")).map_err(|error| self.failure(error))
+    }
+
     /// Writes everything out and gives the file its name.
     ///
     /// # Errors
@@ -129,13 +138,13 @@ fn partial_name(name: &OsStr) -> io::Result<OsString> {
     Ok(joined(name, &format!(".{random}{PARTIAL}")))
 }
 
-fn joined(name: &OsStr, ending: &str) -> OsString {
+pub(crate) fn joined(name: &OsStr, ending: &str) -> OsString {
     let mut name = name.to_owned();
     name.push(ending);
     name
 }
 
-const PARTIAL: &str = ".partial";
+pub(crate) const PARTIAL: &str = ".partial";
 
 #[cfg(test)]
 mod tests {

@@ -21,7 +21,7 @@ mod _core {
     #[pymodule_export]
     use crate::files::write_whole;
     #[pymodule_export]
-    use crate::runs::{RunOutcome, list_components, run, run_many, sweep};
+    use crate::runs::{Jobs, RunOutcome, list_components, run, run_many, sweep};
     #[pymodule_export]
     use crate::sender::{HandDrivenSender, SentSegment};
     #[pymodule_export]

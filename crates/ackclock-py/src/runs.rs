@@ -1,14 +1,19 @@
 //! Scenarios run from Python. The interpreter's lock is held only to report progress and to look for Ctrl-C.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_core::Span;
+use ackclock_core::text::printable;
+use ackclock_output::{Folders, WriteError};
 use ackclock_scenario::{
-    BatchEvent, DiskFiles, Job, Outcome, Point, Progress, RunError, RunOptions, Scenario, ScenarioError,
-    Tables, catalogue, dropped_from, in_parallel, jobs, json_line, said_of_begins, threads_of_each,
+    BatchEvent, DiskFiles, Job, Kept, KeptError, Others, Outcome, Point, Progress, RunError, RunOptions,
+    Scenario, ScenarioError, Tables, Want, catalogue, dropped_from, in_parallel, jobs, json_line,
+    said_of_begins, threads_of_each,
 };
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
@@ -16,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arguments::{number, whole_or_none};
+use crate::files::os_error;
 use crate::series;
 
 /// One finished run.
@@ -47,20 +53,21 @@ pub(crate) fn run(
     warn(py, 1, unswept(&scenario))?;
     let points = [Point { labels: Vec::new(), scenario }];
     let batch = Batch { files: &files(base_dir), interval: series_interval, progress: None, threads: None };
-    let outcomes = batch.simulate(py, &jobs(&points))?;
+    let jobs = jobs(&points);
+    let all: Vec<usize> = (0..jobs.len()).collect();
+    let mut outcomes = BTreeMap::new();
+    batch.simulate(py, &jobs, &all, |job, outcome| {
+        outcomes.insert(job, outcome);
+        Ok(())
+    })?;
     let tables = points[0].scenario.tables();
-    outcomes.into_iter().map(|outcome| kept(py, outcome, tables)).collect()
+    outcomes.into_values().map(|outcome| kept(py, outcome, tables)).collect()
 }
 
 /// Run every point of `[sweep]` x every run on all cores and return JSON lines in that order.
 #[pyfunction]
-#[pyo3(signature = (
-    scenario, *, name="<python>", base_dir=None, set=Vec::new(), progress=None, part=(0, 1), threads=None
-))]
-#[pyo3(
-    text_signature = "(scenario, *, name='<python>', base_dir=None, set=(), progress=None, part=(0, 1), threads=None)"
-)]
-#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+#[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), progress=None, threads=None))]
+#[pyo3(text_signature = "(scenario, *, name='<python>', base_dir=None, set=(), progress=None, threads=None)")]
 pub(crate) fn sweep(
     py: Python<'_>,
     scenario: &str,
@@ -68,36 +75,24 @@ pub(crate) fn sweep(
     base_dir: Option<&str>,
     set: Vec<String>,
     progress: Option<Py<PyAny>>,
-    #[pyo3(from_py_with = part)] part: (usize, usize),
     #[pyo3(from_py_with = threads)] threads: Option<NonZeroUsize>,
 ) -> PyResult<Vec<String>> {
-    let (first, step) = part;
-    let points =
-        Scenario::load(name, scenario, &set).and_then(|scenario| scenario.points()).map_err(wrong)?;
-    if first == 0 {
-        // The parts of a sweep on a cluster would say the same.
-        warn(py, 2, dropped_from(points.iter().map(|point| &point.scenario)))?;
-        warn(py, 2, said_of_begins(points.iter().map(|point| &point.scenario)))?;
-    }
-    let jobs: Vec<Job<'_>> = jobs(&points).into_iter().skip(first).step_by(step).collect();
-    let batch = Batch { files: &files(base_dir), interval: None, progress, threads };
-    let outcomes = batch.simulate(py, &jobs)?;
-    Ok(outcomes
-        .iter()
-        .zip(&jobs)
-        .map(|(outcome, job)| json_line(&outcome.result, &job.point.labels))
-        .collect())
+    let mut jobs = Jobs::of_sweep(py, scenario, name, base_dir, set, None, false)?;
+    jobs.run(py, None, progress, threads)?;
+    jobs.finish(py)
 }
 
 /// Run many scenario texts in one parallel batch: for each text the JSON lines of its runs.
 #[pyfunction]
-#[pyo3(signature = (scenarios, *, base_dir=None, progress=None, threads=None))]
+#[pyo3(signature = (scenarios, *, base_dir=None, progress=None, threads=None, out=None, overwrite=false))]
 pub(crate) fn run_many(
     py: Python<'_>,
     scenarios: Vec<String>,
     base_dir: Option<&str>,
     progress: Option<Py<PyAny>>,
     #[pyo3(from_py_with = threads)] threads: Option<NonZeroUsize>,
+    out: Option<PathBuf>,
+    overwrite: bool,
 ) -> PyResult<Vec<Vec<String>>> {
     let load = |(index, text): (usize, &String)| {
         let scenario = Scenario::load(&format!("<python> {index}"), text, &[])?;
@@ -105,14 +100,130 @@ pub(crate) fn run_many(
     };
     let points: Vec<Point> =
         scenarios.iter().enumerate().map(load).collect::<Result<_, _>>().map_err(wrong)?;
-    let jobs = jobs(&points);
-    let batch = Batch { files: &files(base_dir), interval: None, progress, threads };
-    let outcomes = batch.simulate(py, &jobs)?;
-    let mut lines: Vec<Vec<String>> = points.iter().map(|_| Vec::new()).collect();
-    for (outcome, job) in outcomes.iter().zip(&jobs) {
-        lines[job.index].push(json_line(&outcome.result, &[]));
+    let runs: Vec<usize> = points.iter().map(|point| point.scenario.tables().runs as usize).collect();
+    let mut jobs = Jobs::new(py, points, base_dir, out, overwrite)?;
+    jobs.run(py, None, progress, threads)?;
+    let mut rows = jobs.finish(py)?.into_iter();
+    Ok(runs.into_iter().map(|runs| rows.by_ref().take(runs).collect()).collect())
+}
+
+/// The runs of every point of a sweep, and their JSON lines. A file keeps each line as soon as it is there.
+#[pyclass(module = "ackclock._core")]
+pub(crate) struct Jobs {
+    points: Vec<Point>,
+    files: DiskFiles,
+    kept: Option<Kept>,
+    /// Jobs whose rows a former process left.
+    #[pyo3(get)]
+    found: usize,
+}
+
+#[pymethods]
+impl Jobs {
+    /// Reads a sweep. Lines of it that `out` has already are taken from there.
+    #[staticmethod]
+    #[pyo3(signature = (scenario, *, name="<python>", base_dir=None, set=Vec::new(), out=None, overwrite=false))]
+    #[pyo3(
+        text_signature = "(scenario, *, name='<python>', base_dir=None, set=(), out=None, overwrite=False)"
+    )]
+    fn of_sweep(
+        py: Python<'_>,
+        scenario: &str,
+        name: &str,
+        base_dir: Option<&str>,
+        set: Vec<String>,
+        out: Option<PathBuf>,
+        overwrite: bool,
+    ) -> PyResult<Self> {
+        let points =
+            Scenario::load(name, scenario, &set).and_then(|scenario| scenario.points()).map_err(wrong)?;
+        warn(py, 2, dropped_from(points.iter().map(|point| &point.scenario)))?;
+        warn(py, 2, said_of_begins(points.iter().map(|point| &point.scenario)))?;
+        Self::new(py, points, base_dir, out, overwrite)
     }
-    Ok(lines)
+
+    fn __len__(&self) -> usize {
+        jobs(&self.points).len()
+    }
+
+    /// The numbers of the jobs whose lines are missing.
+    #[getter]
+    fn missing(&self) -> Vec<usize> {
+        self.kept.as_ref().map_or_else(Vec::new, Kept::missing)
+    }
+
+    /// Run these jobs, or all that are missing, and return their lines.
+    #[pyo3(signature = (only=None, *, progress=None, threads=None))]
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        only: Option<Vec<usize>>,
+        progress: Option<Py<PyAny>>,
+        #[pyo3(from_py_with = threads)] threads: Option<NonZeroUsize>,
+    ) -> PyResult<Vec<String>> {
+        let jobs = jobs(&self.points);
+        let only = only.unwrap_or_else(|| self.missing());
+        only.iter().try_for_each(|&job| in_range(job, jobs.len()))?;
+        let kept = self.kept.as_mut().ok_or_else(finished)?;
+        let batch = Batch { files: &self.files, interval: None, progress, threads };
+        batch.simulate(py, &jobs, &only, |job, outcome| {
+            let line = json_line(&outcome.result, &jobs[job].point.labels);
+            kept.put(job, line).map_err(|error| Python::attach(|py| unwritten(py, error)))
+        })?;
+        Ok(only.iter().filter_map(|&job| kept.row(job).map(str::to_owned)).collect())
+    }
+
+    /// Take the line of a job that another process ran.
+    fn put(&mut self, py: Python<'_>, job: usize, line: String) -> PyResult<()> {
+        in_range(job, jobs(&self.points).len())?;
+        self.kept.as_mut().ok_or_else(finished)?.put(job, line).map_err(|error| unwritten(py, error))
+    }
+
+    /// Return all lines in the order of the jobs; their file takes its name.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let kept = self.kept.take().ok_or_else(finished)?;
+        kept.finish().map_err(|error| unwritten(py, error))
+    }
+}
+
+impl Jobs {
+    fn new(
+        py: Python<'_>,
+        points: Vec<Point>,
+        base_dir: Option<&str>,
+        out: Option<PathBuf>,
+        overwrite: bool,
+    ) -> PyResult<Self> {
+        let files = files(base_dir);
+        let all = jobs(&points);
+        let (kept, found) = match out {
+            None => (Kept::in_memory(all.len()), 0),
+            Some(out) => {
+                let program: PathBuf = py.import("ackclock._core")?.getattr("__file__")?.extract()?;
+                let others = if overwrite { Others::Overwritten } else { Others::Refused };
+                let want = Want { jobs: &all, files: &files, timed: false, program: Some(&program), others };
+                let opened = Kept::open(&out, Folders::Created, &want);
+                let (kept, found) = opened.map_err(|error| match error {
+                    KeptError::Write(error) => unwritten(py, error),
+                    KeptError::Others(message) => PyValueError::new_err(printable(&message).into_owned()),
+                })?;
+                (kept, found.len())
+            }
+        };
+        Ok(Self { files, kept: Some(kept), found, points })
+    }
+}
+
+fn unwritten(py: Python<'_>, error: WriteError) -> PyErr {
+    os_error(py, &error.path, &error.source)
+}
+
+fn finished() -> PyErr {
+    PyValueError::new_err("these jobs are finished")
+}
+
+fn in_range(job: usize, jobs: usize) -> PyResult<()> {
+    if job < jobs { Ok(()) } else { Err(PyValueError::new_err(format!("job: {job} is none of {jobs}"))) }
 }
 
 /// The catalogue of links, queues, regulators, senders, presets and workloads as a JSON object of lists.
@@ -130,28 +241,33 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// The outcomes of the jobs in their order; the first failure ends the batch.
-    fn simulate(self, py: Python<'_>, jobs: &[Job<'_>]) -> PyResult<Vec<Outcome>> {
+    /// Hands each outcome of the jobs numbered `only` to `take`; the first failure, or Ctrl-C, ends the batch.
+    fn simulate(
+        self,
+        py: Python<'_>,
+        jobs: &[Job<'_>],
+        only: &[usize],
+        mut take: impl FnMut(usize, Outcome) -> PyResult<()> + Send,
+    ) -> PyResult<()> {
         let Self { files, interval, progress, threads } = self;
         let watched = Arc::new(Progress::default());
-        let threads_each = Some(threads_of_each(jobs.len(), threads));
-        let work = |index: usize| {
-            let Job { point, run, .. } = jobs[index];
+        let threads_each = Some(threads_of_each(only.len(), threads));
+        let work = |number: usize| {
+            let Job { point, run, .. } = jobs[only[number]];
             let progress = Arc::clone(&watched);
             let options =
                 RunOptions { series_interval: interval, progress, threads: threads_each, capture: None };
             ackclock_scenario::run(&point.scenario, run, files, options)
         };
-        let mut outcomes: Vec<Option<Outcome>> = jobs.iter().map(|_| None).collect();
-        let mut done = 0;
-        let mut take = |event: BatchEvent<Result<Outcome, RunError>>| {
-            if let BatchEvent::Done(index, outcome) = event {
-                outcomes[index] = Some(outcome.map_err(failed)?);
+        let mut done = jobs.len() - only.len();
+        let mut attend_to = |event: BatchEvent<Result<Outcome, RunError>>| {
+            if let BatchEvent::Done(number, outcome) = event {
+                take(only[number], outcome.map_err(failed)?)?;
                 done += 1;
             }
             Python::attach(|py| attend(py, progress.as_ref(), done, jobs.len()))
         };
-        let on_event = |event| match take(event) {
+        let on_event = |event| match attend_to(event) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 watched.stop();
@@ -159,11 +275,11 @@ impl Batch<'_> {
             }
         };
         match py
-            .detach(|| in_parallel(jobs.len(), threads, work, on_event))
+            .detach(|| in_parallel(only.len(), threads, work, on_event))
             .map_err(PyRuntimeError::new_err)?
         {
             ControlFlow::Break(error) => Err(error),
-            ControlFlow::Continue(()) => Ok(outcomes.into_iter().flatten().collect()),
+            ControlFlow::Continue(()) => Ok(()),
         }
     }
 }
@@ -193,11 +309,6 @@ fn threads(any: &Bound<'_, PyAny>) -> PyResult<Option<NonZeroUsize>> {
     Ok(whole_or_none("threads", some, 1..=usize::MAX)?.and_then(NonZeroUsize::new))
 }
 
-fn part(any: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
-    let wrong = || PyValueError::new_err(format!("part: {any} is not (i, n) with 0 <= i < n"));
-    any.extract().ok().filter(|(first, step)| first < step).ok_or_else(wrong)
-}
-
 fn interval(any: &Bound<'_, PyAny>) -> PyResult<Option<Span>> {
     if any.is_none() {
         return Ok(None);
@@ -217,17 +328,18 @@ fn unswept(scenario: &Scenario) -> Option<String> {
 /// A `UserWarning` at the line that called the package, `depth` frames of which lie between.
 fn warn(py: Python<'_>, depth: i32, remark: Option<String>) -> PyResult<()> {
     // A key of a scenario has no zero byte: TOML forbids it.
-    let remark = remark.and_then(|remark| CString::new(remark).ok());
+    let remark = remark.and_then(|remark| CString::new(printable(&remark).as_bytes()).ok());
     remark.map_or(Ok(()), |remark| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &remark, depth + 1))
 }
 
+/// Names and values in messages may come from anybody's file: what a terminal would obey in them is escaped.
 fn wrong(error: ScenarioError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    PyValueError::new_err(printable(&error.to_string()).into_owned())
 }
 
 fn failed(error: RunError) -> PyErr {
     match error {
         RunError::Scenario(error) => wrong(error),
-        other => PyRuntimeError::new_err(other.to_string()),
+        other => PyRuntimeError::new_err(printable(&other.to_string()).into_owned()),
     }
 }

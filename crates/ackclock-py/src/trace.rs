@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ackclock_core::Span;
+use ackclock_core::text::printable;
 use ackclock_link::trace::{Opportunities, Recording, Samples};
 use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
@@ -23,7 +24,8 @@ pub(crate) fn trace<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let bytes = std::fs::read(&path).map_err(|error| os_error(py, &path, &error))?;
     let recording = Recording::parse(&bytes)
-        .map_err(|error| PyValueError::new_err(format!("{}: {error}", path.display())))?;
+        .map_err(|error| format!("{}: {error}", path.display()))
+        .map_err(|message| PyValueError::new_err(printable(&message).into_owned()))?;
     let (length, bits) = match &recording {
         Recording::Opportunities(opportunities) => {
             (opportunities.length(), opportunity_bits(opportunities, interval))

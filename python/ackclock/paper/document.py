@@ -202,9 +202,14 @@ class Paper:
         """Its printed values."""
         return expected.read(self.folder / "expected.csv")
 
-    def reproduce(self, seeds: int | None = None) -> "Outcome":
-        """Run and judge everything; `seeds` replaces the scenarios' own number of runs."""
-        runs = simulate(self.points(), seeds=seeds, title=self.key)
+    def reproduce(self, seeds: int | None = None, out: Path | None = None) -> "Outcome":
+        """Run and judge everything.
+
+        Args:
+            seeds: Runs a point instead of the scenarios' own number.
+            out: File for the JSON lines of the runs; an interrupted rerun goes on from it.
+        """
+        runs = simulate(self.points(), seeds=seeds, title=self.key, out=out)
         claims, unreactive = self.claims(runs, self.expected), self.unreactive(runs, self.expected)
         return Outcome(self, runs, self.judge(claims, unreactive))
 

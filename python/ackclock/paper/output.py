@@ -18,12 +18,10 @@ COLOUR = {
 
 
 def write(outcome: Outcome, folder: Path) -> None:
-    """Write `rows.json`, `runs.jsonl`, `figures/*.svg`, `figures/*.png` and `report.html`."""
+    """Write `rows.json`, `figures/*.svg`, `figures/*.png` and `report.html`."""
     from ackclock import report
 
     write_text(folder / "rows.json", json.dumps(outcome.as_json()) + "\n")
-    runs = (json.dumps(run) + "\n" for runs in outcome.runs.objects.values() for run in runs)
-    write_text(folder / "runs.jsonl", "".join(runs))
     figures = list(outcome.paper.figures(outcome.runs))
     for figure in figures:
         for ending in ("svg", "png"):

@@ -64,18 +64,22 @@ class Runs:
         return np.array([np.nan if number is None else number for number in numbers], dtype=float)
 
 
-def simulate(points: Iterable[str], *, seeds: int | None = None, title: str = "simulating") -> Runs:
+def simulate(
+    points: Iterable[str], *, seeds: int | None = None, title: str = "simulating", out: Path | None = None
+) -> Runs:
     """Run all points on all cores.
 
     Args:
         points: Scenario texts of `point`; equal ones are run once.
         seeds: Runs a point instead of the scenario's own `runs`.
         title: Stands before the progress bar.
+        out: File for the JSON lines of the runs. Lines of the same runs that it has already are not run again, lines of
+            other runs are replaced.
     """
     once = list(dict.fromkeys(points))
     texts = [_with_runs(text, seeds) for text in once] if seeds is not None else once
     with progress.bar(title) as shown:
-        lines = _core.run_many(texts, progress=shown)
+        lines = _core.run_many(texts, progress=shown, out=out, overwrite=True)
     return Runs({text: [json.loads(line) for line in runs] for text, runs in zip(once, lines, strict=True)})
 
 

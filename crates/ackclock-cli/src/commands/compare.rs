@@ -1,5 +1,6 @@
 //! `ackclock compare`: one scenario under several senders, regulators, buffers and queues.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ackclock_scenario::{Axis, catalogue, jobs};
@@ -77,12 +78,18 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let jobs = jobs(&points);
     let sink = match args.json {
         true => Sink::Printed,
-        false => Sink::Kept(rescue(&args.scenario), String::new()),
+        false => Sink::Memory(rescue(&args.scenario), String::new()),
     };
     let timing = if args.timing { Timing::Measured } else { Timing::Omitted };
     let extras = Extras { series: None, capture: None, timing };
-    let finished =
-        batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
+    let finished = batch::simulate(
+        args.scenario.stem(),
+        &jobs,
+        &files,
+        extras,
+        Lines::new(vec![sink], jobs.len()),
+        BTreeMap::new(),
+    )?;
     let of_points = by_point(&points, &jobs, &finished.ended);
     let used = of_points.iter().map(|point| summary::utilisation(&point.runs));
     say_limits(points.iter().map(|point| &point.scenario).zip(used), &files)?;

@@ -5,6 +5,7 @@ mod compare;
 mod exchange;
 mod link;
 mod list;
+mod replay;
 mod run;
 mod sweep;
 mod trace;

@@ -1,14 +1,16 @@
 //! `ackclock run`: simulate one scenario.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_core::Span;
+use ackclock_link::Files;
 use ackclock_output::{Folders, WholeFile};
-use ackclock_scenario::{DiskFiles, Point, RunResult, Scenario, Series, jobs};
+use ackclock_scenario::{DiskFiles, Job, Point, RunResult, Scenario, Series, jobs};
 
-use super::time_above_zero;
+use super::{replay, time_above_zero};
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
@@ -25,9 +27,19 @@ use crate::{report, summary};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    scenario: ScenarioFile,
+    scenario: Option<ScenarioFile>,
     #[command(flatten)]
     repetition: Repetition,
+    /// Only run number K of the scenario's runs, counted from 0. It draws the same as among all of them.
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    run: Option<u32>,
+    /// Repeat the run of one line of results, counted from 1, such as `runs.jsonl#17`. The line names the scenario,
+    /// settings, seed and run.
+    #[arg(long, value_name = "FILE#LINE", conflicts_with_all = ["file", "set", "seed", "runs", "run"])]
+    from: Option<String>,
+    /// Repeat it even where the scenario, its input files or this build have changed since.
+    #[arg(long, requires = "from")]
+    anyway: bool,
     #[command(flatten)]
     intervals: Intervals,
     /// Print one JSON object a run, a line each.
@@ -55,20 +67,16 @@ Examples:
   ackclock run scenarios/first.toml
   ackclock run scenarios/first.toml --set edge.regulator=none --runs 5
   ackclock run scenarios/first.toml --pcap first.pcapng --series first.csv
+  ackclock run scenarios/first.toml --runs 5 --run 3 --series third.csv
+  ackclock run --from alpha.jsonl#17 --series 17.csv --report 17.html
   ackclock run scenarios/first.toml --json | jq '.flows[0].goodput_bps'";
 
 /// Simulates and prints.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
-    check_outputs(args)?;
-    let (scenario, files) = args.scenario.load(&args.repetition)?;
-    let points = [Point { labels: Vec::new(), scenario }];
-    let jobs = jobs(&points);
-    if (args.pcap.is_some() || args.series.is_some()) && jobs.len() > 1 {
-        let runs = jobs.len();
-        let message = format!("--pcap and --series take one run, the scenario asks for {runs}; add --runs 1");
-        return Err(Failure::Input(message));
-    }
-    say(&points[0].scenario, &files)?;
+    let Chosen { file, points, files, run } = chosen(args)?;
+    check_outputs(args, &file)?;
+    let jobs = jobs_of(args, &points, run)?;
+    say(args, &points[0].scenario, &files)?;
     let capture = args.pcap.as_deref().map(Capture::create).transpose()?;
     let series_file =
         args.series.as_deref().map(|path| WholeFile::create(path, Folders::Existing)).transpose()?;
@@ -79,10 +87,16 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     };
     let sink = match args.json {
         true => Sink::Printed,
-        false => Sink::Kept(rescue(&args.scenario), String::new()),
+        false => Sink::Memory(rescue(&file), String::new()),
     };
-    let finished =
-        batch::simulate(args.scenario.stem(), &jobs, &files, extras, Lines::new(vec![sink], jobs.len()))?;
+    let finished = batch::simulate(
+        file.stem(),
+        &jobs,
+        &files,
+        extras,
+        Lines::new(vec![sink], jobs.len()),
+        BTreeMap::new(),
+    )?;
     let results: Vec<&RunResult> = finished.ended.iter().flatten().map(|outcome| &outcome.result).collect();
     say_limits([(&points[0].scenario, summary::utilisation(&results))], &files)?;
     if !args.json && !results.is_empty() {
@@ -91,31 +105,68 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     finished.verdict?;
     capture.map_or(Ok(()), Capture::finish)?;
     let series = finished.ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
-    if let (Some(file), Some(series)) = (series_file, series) {
-        write_series(file, series)?;
+    if let (Some(into), Some(series)) = (series_file, series) {
+        write_series(into, series)?;
     }
     let Some(path) = &args.report else { return Ok(()) };
-    let runs = finished.ended.iter().flatten().map(|outcome| (&outcome.result, &[][..]));
-    report::write(path, &args.scenario, runs, args.series.as_deref(), args.intervals.confidence())
+    let runs = finished.ended.iter().flatten().map(|outcome| (&outcome.result, &points[0].labels[..]));
+    report::write(path, &file, runs, args.series.as_deref(), args.intervals.confidence())
 }
 
-/// Says what of the scenario may not be meant.
-fn say(scenario: &Scenario, files: &DiskFiles) -> Result<(), Failure> {
-    say_defaults(scenario);
-    say_unswept(scenario, "run", &[]);
+/// The runs of the point, or the one with the number.
+fn jobs_of<'a>(args: &Args, points: &'a [Point], run: Option<u32>) -> Result<Vec<Job<'a>>, Failure> {
+    let mut jobs = jobs(points);
+    jobs.retain(|job| run.is_none_or(|run| job.run == run));
+    match jobs.len() {
+        runs @ 2.. if args.pcap.is_some() || args.series.is_some() => Err(Failure::Input(format!(
+            "--pcap and --series take one run, the scenario asks for {runs}; --run 0 is the first"
+        ))),
+        _ => Ok(jobs),
+    }
+}
+
+/// Says what is run where the command line does not.
+fn say(args: &Args, scenario: &Scenario, files: &dyn Files) -> Result<(), Failure> {
+    if args.from.is_none() {
+        say_defaults(scenario);
+        say_unswept(scenario, "run", &[]);
+        say_begins([scenario]);
+    }
     say_dropped([scenario]);
-    say_begins([scenario]);
     say_doubts(scenario, files)
 }
 
+/// What is run: number `run` of the point's runs, or all of them.
+pub(super) struct Chosen {
+    pub(super) file: ScenarioFile,
+    pub(super) points: [Point; 1],
+    pub(super) files: DiskFiles,
+    pub(super) run: Option<u32>,
+}
+
+fn chosen(args: &Args) -> Result<Chosen, Failure> {
+    if let Some(from) = &args.from {
+        return replay::find(from, args.anyway);
+    }
+    let file = args.scenario.clone().expect("clap requires FILE where there is no --from");
+    let (scenario, files) = file.load(&args.repetition)?;
+    let runs = scenario.tables().runs;
+    if let Some(run) = args.run.filter(|&run| run >= runs) {
+        let message =
+            format!("run: --run {run}: the scenario has runs 0 to {}; --runs sets how many", runs - 1);
+        return Err(Failure::Input(message));
+    }
+    Ok(Chosen { file, points: [Point { labels: Vec::new(), scenario }], files, run: args.run })
+}
+
 /// Checks that the files to write are different ones, and called as what they will hold.
-fn check_outputs(args: &Args) -> Result<(), Failure> {
+fn check_outputs(args: &Args, scenario: &ScenarioFile) -> Result<(), Failure> {
     let written = [
         ("--pcap", args.pcap.as_ref(), Form::Capture),
         ("--series", args.series.as_ref(), Form::Csv),
         ("--report", args.report.as_ref(), Form::Html),
     ];
-    output::keep_apart(Some(args.scenario.path()), &written.map(|(name, path, _)| (name, path)))?;
+    output::keep_apart(Some(scenario.path()), &written.map(|(name, path, _)| (name, path)))?;
     written.into_iter().try_for_each(|(name, path, form)| output::keep_form(name, path, form))
 }
 

@@ -1,10 +1,12 @@
 //! `ackclock sweep`: every point of a scenario's `[sweep]`.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ackclock_output::{Folders, WholeFile};
-use ackclock_scenario::{Job, Point, jobs};
+use ackclock_link::Files;
+use ackclock_output::Folders;
+use ackclock_scenario::{Job, Kept, KeptError, Others, Point, RunResult, Want, jobs};
 use clap::ValueEnum;
 
 use super::run::rescue;
@@ -19,7 +21,8 @@ use crate::{output, python};
 
 /// Simulate every point of a scenario's [sweep] on all cores: means and confidence intervals over its runs.
 ///
-/// Ctrl-C leaves what is finished on the disk: in FILE.partial of `--out FILE`, else in NAME.interrupted.jsonl.
+/// With `--out FILE` an interrupted sweep goes on where it stood when it is started again. Without it Ctrl-C leaves what is
+/// finished in NAME.interrupted.jsonl, which `--out` takes up too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -32,10 +35,13 @@ pub(crate) struct Args {
     /// Print one JSON object a run, a line each, with its point under `point`.
     #[arg(long)]
     json: bool,
-    /// Write the JSON lines into a file; until all are there it is called FILE.*.partial,
-    /// after Ctrl-C FILE.partial.
+    /// Write the JSON lines into a file; until all are there they are in FILE.partial. Runs whose lines are in
+    /// either file are not run again.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace a file of `--out` that has lines of other runs, another build or changed inputs.
+    #[arg(long, requires = "out")]
+    overwrite: bool,
     /// Where to run; `dask` and `ray` are clusters (Python).
     #[arg(long, value_enum, default_value_t = Engine::Local)]
     engine: Engine,
@@ -83,10 +89,11 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     say_doubts(&scenario, &files)?;
     let jobs = jobs(&points);
     let finished = {
-        let lines = Lines::new(sinks(args)?, jobs.len());
+        let (sinks, done) = sinks(args, &jobs, &files)?;
+        let lines = Lines::new(sinks, jobs.len());
         let timing = if args.timing { Timing::Measured } else { Timing::Omitted };
         let extras = Extras { series: None, capture: None, timing };
-        batch::simulate(args.scenario.stem(), &jobs, &files, extras, lines)?
+        batch::simulate(args.scenario.stem(), &jobs, &files, extras, lines, done)?
     };
     if !args.json {
         output::print(&summary::of_points(
@@ -111,17 +118,54 @@ pub(super) fn by_point<'a>(points: &'a [Point], jobs: &[Job<'_>], ended: &'a [En
     of_points
 }
 
-fn sinks(args: &Args) -> Result<Vec<Sink>, Failure> {
+/// Where lines go, and the results that are there already.
+fn sinks(
+    args: &Args,
+    jobs: &[Job<'_>],
+    files: &dyn Files,
+) -> Result<(Vec<Sink>, BTreeMap<usize, RunResult>), Failure> {
     let mut sinks = Vec::new();
+    let mut done = BTreeMap::new();
     if args.json {
         sinks.push(Sink::Printed);
     }
     match &args.out {
-        Some(path) => sinks.push(Sink::File(WholeFile::create(path, Folders::Existing)?)),
-        None if !args.json => sinks.push(Sink::Kept(rescue(&args.scenario), String::new())),
+        Some(path) => {
+            let kept;
+            (kept, done) = keep(path, args, jobs, files)?;
+            sinks.push(Sink::File(kept));
+        }
+        None if !args.json => sinks.push(Sink::Memory(rescue(&args.scenario), String::new())),
         None => {}
     }
-    Ok(sinks)
+    Ok((sinks, done))
+}
+
+/// Opens the file of `--out`, and says how many of the runs it has.
+fn keep(
+    path: &Path,
+    args: &Args,
+    jobs: &[Job<'_>],
+    files: &dyn Files,
+) -> Result<(Kept, BTreeMap<usize, RunResult>), Failure> {
+    let program = std::env::current_exe().ok();
+    let others = if args.overwrite { Others::Overwritten } else { Others::Refused };
+    let want = Want { jobs, files, timed: args.timing, program: program.as_deref(), others };
+    let (kept, done) = Kept::open(path, Folders::Existing, &want)?;
+    if !done.is_empty() {
+        let (path, found, all) = (path.display(), done.len(), jobs.len());
+        output::remark(&format!("{path}: {found} of {all} runs are there already"));
+    }
+    Ok((kept, done))
+}
+
+impl From<KeptError> for Failure {
+    fn from(error: KeptError) -> Self {
+        match error {
+            KeptError::Write(error) => error.into(),
+            KeptError::Others(message) => Self::Input(message),
+        }
+    }
 }
 
 /// Hands the sweep to Python, which prints or writes the same JSON lines.
@@ -132,6 +176,9 @@ fn on_cluster(args: &Args) -> Result<(), Failure> {
     arguments.extend(sets.flat_map(|set| ["--set".into(), set.into()]));
     if let Some(path) = &args.out {
         arguments.extend(["--out".into(), path.into()]);
+    }
+    if args.overwrite {
+        arguments.push("--overwrite".into());
     }
     Err(python::become_module(&["sweep"], &arguments))
 }

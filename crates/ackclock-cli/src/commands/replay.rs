@@ -1,0 +1,47 @@
+//! `run --from FILE#LINE`: repeats the run of one line of results.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use ackclock_scenario::{Axis, Job, Row};
+
+use super::run::Chosen;
+use crate::failure::Failure;
+use crate::output;
+use crate::scenario_file::{Repetition, ScenarioFile};
+
+/// Finds scenario, settings and run of the line that `from` names. A run that would not give the same line is refused unless
+/// `anyway` is set.
+///
+/// # Errors
+/// Where the line or its scenario is missing or wrong, or the run would not give the same line.
+pub(super) fn find(from: &str, anyway: bool) -> Result<Chosen, Failure> {
+    let failure = |why: String| Failure::Input(format!("--from {from}: {why}"));
+    let row = Row::parse(&line(from)?).map_err(failure)?;
+    let file = ScenarioFile::new(row.result.scenario.clone().into(), row.result.provenance.set.clone());
+    let (scenario, files) = file.load(&Repetition::default())?;
+    let axes: Vec<Axis> =
+        row.point.iter().map(|(key, value)| Axis::new(key, vec![value.clone()], from)).collect();
+    let mut points = scenario.points_over(&axes)?;
+    let run = row.result.run;
+    if let Some(why) = row.differs_from(&Job { index: 0, point: &points[0], run }, &files) {
+        if !anyway {
+            return Err(failure(format!("{why}; --anyway repeats it all the same")));
+        }
+        output::remark(&format!("--from {from}: {why}"));
+    }
+    Ok(Chosen { file, points: [points.swap_remove(0)], files, run: Some(run) })
+}
+
+/// The line that `FILE#LINE` names.
+fn line(from: &str) -> Result<String, Failure> {
+    let wrong = || Failure::Input(format!("--from {from}: write it like `runs.jsonl#17` for line 17"));
+    let (path, number) = from.rsplit_once('#').ok_or_else(wrong)?;
+    let number = number.parse::<usize>().ok().filter(|&number| number > 0).ok_or_else(wrong)?;
+    let path = Path::new(path);
+    let failure = |error| Failure::reading(path, &error);
+    let mut lines = BufReader::new(File::open(path).map_err(failure)?).lines();
+    let missing = || Failure::Input(format!("--from {from}: the file has fewer lines"));
+    lines.nth(number - 1).ok_or_else(missing)?.map_err(failure)
+}

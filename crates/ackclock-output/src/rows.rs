@@ -1,0 +1,210 @@
+//! Rows that are kept as they come, until a file of all of them is complete.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{AtFlags, FlockOperation, OFlags, flock, unlinkat};
+use rustix::io::Errno;
+
+use crate::in_place::check_own;
+use crate::place::{Found, Place};
+use crate::whole::{PARTIAL, joined};
+use crate::{Folders, WholeFile, WriteError};
+
+/// Rows of a file that is not complete yet. Each is appended to `NAME.partial` when it is put here, so that a process that is
+/// killed loses none of them; the next one finds them there.
+#[derive(Debug)]
+pub struct Rows {
+    /// Path as the caller named it.
+    target: PathBuf,
+    place: Place,
+    name: OsString,
+    partial: File,
+    /// What is in the partial file: nothing, where it can be removed.
+    empty: bool,
+}
+
+/// A row that a former process wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundRow {
+    /// Its file and line, for messages.
+    pub place: String,
+    /// Its text.
+    pub text: String,
+    /// When its file was last written.
+    pub written: SystemTime,
+}
+
+impl Rows {
+    /// Opens the rows of `target`; `None` where it is a device or a pipe, which keeps nothing.
+    ///
+    /// # Errors
+    /// Where the file cannot be written, another process writes it, or another user planted something on its path.
+    pub fn open(target: &Path, folders: Folders) -> Result<Option<Self>, WriteError> {
+        let open = || {
+            let place = Place::find(target, folders)?;
+            if matches!(place.found, Found::Special | Found::Opened) {
+                return Ok(None);
+            }
+            let name = joined(&place.name, PARTIAL);
+            let partial = locked(&place, &name)?;
+            let empty = partial.metadata()?.len() == 0;
+            Ok(Some(Self { target: target.to_owned(), place, name, partial, empty }))
+        };
+        open().map_err(|error| WriteError::new(target, error))
+    }
+
+    /// The rows that are there: those of the file itself, then those of its partial file. The last one of the partial file is
+    /// removed where it was cut off.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, or belongs to another user.
+    pub fn found(&mut self) -> Result<Vec<FoundRow>, WriteError> {
+        let read = || {
+            let mut rows = Vec::new();
+            if matches!(self.place.found, Found::File) {
+                let file = self.place.folder.open(&self.place.name, OFlags::RDONLY | OFlags::NOFOLLOW)?;
+                check_own(&file, &self.place)?;
+                read_rows(&file, &self.target, &mut rows)?;
+            }
+            let partial = self.place.folder.path.join(&self.name);
+            let whole = read_rows(&self.partial, &partial, &mut rows)?;
+            self.partial.set_len(whole)?;
+            Ok(rows)
+        };
+        read().map_err(|error| WriteError::new(&self.target, error))
+    }
+
+    /// Appends a row, a line without its end.
+    ///
+    /// # Errors
+    /// Where the disk is full.
+    pub fn put(&mut self, row: &str) -> Result<(), WriteError> {
+        self.empty = false;
+        // In one call, so that a process that is killed leaves a whole row or one without its end.
+        let written = self.partial.write_all(format!("{row}\n").as_bytes());
+        written.map_err(|error| WriteError::new(&self.target, error))
+    }
+
+    /// Path of the partial file, where it has rows.
+    pub fn unfinished(&self) -> Option<PathBuf> {
+        (!self.empty).then(|| self.place.folder.path.join(&self.name))
+    }
+
+    /// Writes the complete file, of these rows in this order, and removes the partial one.
+    ///
+    /// # Errors
+    /// Where the disk is full; the partial file is still there then.
+    pub fn finish<'a>(mut self, rows: impl IntoIterator<Item = &'a str>) -> Result<(), WriteError> {
+        let mut file = WholeFile::create(&self.target, Folders::Existing)?;
+        file.put_lines(rows)?;
+        file.finish()?;
+        self.empty = true;
+        Ok(())
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        if self.empty {
+            // A drop has no caller to report to.
+            let _ = unlinkat(&self.place.folder.descriptor, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// The partial file, opened by this process alone.
+fn locked(place: &Place, name: &OsString) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    loop {
+        let file = place.folder.open(name, flags)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => return Err(io::Error::other("another process is writing it")),
+            locked => locked?,
+        }
+        // The process that had the lock may have completed the file and removed its partial one.
+        if rustix::fs::fstat(&file)?.st_nlink != 0 {
+            check_own(&file, place)?;
+            return Ok(file);
+        }
+    }
+}
+
+/// Reads the rows of a file that have their end, and returns how many bytes they take.
+fn read_rows(file: &File, path: &Path, rows: &mut Vec<FoundRow>) -> io::Result<u64> {
+    let (mut lines, mut whole, written) = (BufReader::new(file), 0, file.metadata()?.modified()?);
+    lines.seek(SeekFrom::Start(0))?;
+    for number in 1.. {
+        let mut line = Vec::new();
+        let bytes = lines.read_until(b'\n', &mut line)? as u64;
+        if line.pop_if(|last| *last == b'\n').is_none() {
+            break;
+        }
+        whole += bytes;
+        let place = format!("{}:{number}", path.display());
+        rows.push(FoundRow { place, text: String::from_utf8_lossy(&line).into_owned(), written });
+    }
+    Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn open(path: &Path) -> Rows {
+        Rows::open(path, Folders::Existing).unwrap().unwrap()
+    }
+
+    fn texts(rows: &mut Rows) -> Vec<String> {
+        rows.found().unwrap().into_iter().map(|row| row.text).collect()
+    }
+
+    #[test]
+    fn rows_outlive_the_process_and_one_that_was_cut_off_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let mut rows = open(&at("runs.jsonl"));
+        assert_eq!(texts(&mut rows), [""; 0]);
+        rows.put("b").unwrap();
+        rows.put("a").unwrap();
+        drop(rows);
+        fs::write(at("runs.jsonl.partial"), "b\na\nhalf").unwrap();
+        let mut rows = open(&at("runs.jsonl"));
+        assert_eq!(texts(&mut rows), ["b", "a"]);
+        rows.put("c").unwrap();
+        assert_eq!(fs::read_to_string(at("runs.jsonl.partial")).unwrap(), "b\na\nc\n");
+        rows.finish(["a", "b", "c"]).unwrap();
+        assert_eq!(fs::read_to_string(at("runs.jsonl")).unwrap(), "a\nb\nc\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let found = open(&at("runs.jsonl")).found().unwrap();
+        assert!(found[2].place.ends_with("runs.jsonl:3"), "{found:?}");
+    }
+
+    #[test]
+    fn one_process_at_a_time_writes_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = open(&folder.path().join("runs.jsonl"));
+        let second = Rows::open(&folder.path().join("runs.jsonl"), Folders::Existing).unwrap_err();
+        assert!(second.to_string().ends_with("another process is writing it"), "{second}");
+        drop(first);
+        open(&folder.path().join("runs.jsonl"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_has_the_unfinished_name_is_not_followed_and_a_device_keeps_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("precious"), "as it was").unwrap();
+        symlink(at("precious"), at("runs.jsonl.partial")).unwrap();
+        Rows::open(&at("runs.jsonl"), Folders::Existing).unwrap_err();
+        assert_eq!(fs::read(at("precious")).unwrap(), b"as it was");
+        assert!(Rows::open(Path::new("/dev/null"), Folders::Existing).unwrap().is_none());
+    }
+}

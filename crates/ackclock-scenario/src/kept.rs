@@ -1,0 +1,197 @@
+//! Rows of finished runs, kept in a file from the instant at which they are there: work that was interrupted goes on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ackclock_core::results::Provenance;
+use ackclock_link::Files;
+use ackclock_output::{Folders, FoundRow, Rows, WholeFile, WriteError};
+
+use crate::inputs::sha256;
+use crate::row::mark_of;
+use crate::{Job, Row, RunResult};
+
+/// Rows of jobs on their way into a file.
+#[derive(Debug)]
+pub struct Kept {
+    into: Into,
+    /// The row of each job that is finished.
+    rows: Vec<Option<String>>,
+}
+
+/// What rows are written into.
+#[derive(Debug)]
+enum Into {
+    /// A file that keeps them until it is complete.
+    File(Rows),
+    /// A device or pipe, which has them all at the end.
+    Stream(WholeFile),
+    /// Nothing: they are in memory alone.
+    Nothing,
+}
+
+/// Which rows a file is to have.
+pub struct Want<'a> {
+    /// The runs, in the order of their rows.
+    pub jobs: &'a [Job<'a>],
+    /// The files that their scenarios name.
+    pub files: &'a dyn Files,
+    /// Whether the results say how much CPU time they took.
+    pub timed: bool,
+    /// The program, whose age tells its rows from those of another build where it does not know its commit.
+    pub program: Option<&'a Path>,
+    /// What becomes of rows that are of none of these runs.
+    pub others: Others,
+}
+
+/// What becomes of the rows of other runs in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// They are an error.
+    Refused,
+    /// They are passed over, and gone when the file is complete.
+    Overwritten,
+}
+
+/// Rows that cannot be kept in a file.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptError {
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// It has rows of other runs.
+    #[error("{0}")]
+    Others(String),
+}
+
+impl Kept {
+    /// Rows of so many jobs that no file keeps.
+    pub fn in_memory(jobs: usize) -> Self {
+        Self { into: Into::Nothing, rows: vec![None; jobs] }
+    }
+
+    /// Opens the rows of `out`, and gives the results of the jobs whose rows are there already.
+    ///
+    /// # Errors
+    /// Where the file cannot be written, or has rows of other runs.
+    pub fn open(
+        out: &Path,
+        folders: Folders,
+        want: &Want<'_>,
+    ) -> Result<(Self, BTreeMap<usize, RunResult>), KeptError> {
+        let mut kept = vec![None; want.jobs.len()];
+        let Some(mut file) = Rows::open(out, folders)? else {
+            let stream = WholeFile::create(out, folders)?;
+            return Ok((Self { into: Into::Stream(stream), rows: kept }, BTreeMap::new()));
+        };
+        let mut results = BTreeMap::new();
+        for (job, text, result) in want.sorted(file.found()?)? {
+            kept[job] = Some(text);
+            results.insert(job, result);
+        }
+        Ok((Self { into: Into::File(file), rows: kept }, results))
+    }
+
+    /// The row of a job, where it is there.
+    pub fn row(&self, job: usize) -> Option<&str> {
+        self.rows[job].as_deref()
+    }
+
+    /// The jobs whose rows are missing.
+    pub fn missing(&self) -> Vec<usize> {
+        (0..self.rows.len()).filter(|&job| self.rows[job].is_none()).collect()
+    }
+
+    /// Keeps the row of a job.
+    ///
+    /// # Errors
+    /// Where the disk is full.
+    pub fn put(&mut self, job: usize, row: String) -> Result<(), WriteError> {
+        if let Into::File(file) = &mut self.into {
+            file.put(&row)?;
+        }
+        self.rows[job] = Some(row);
+        Ok(())
+    }
+
+    /// The file that has the rows until all are there, if anything keeps them.
+    pub fn unfinished(&self) -> Option<PathBuf> {
+        match &self.into {
+            Into::File(file) => file.unfinished(),
+            Into::Stream(_) | Into::Nothing => None,
+        }
+    }
+
+    /// Writes the rows in the order of their jobs, gives the file its name, and returns them.
+    ///
+    /// # Errors
+    /// Where the disk is full.
+    pub fn finish(self) -> Result<Vec<String>, WriteError> {
+        let rows: Vec<String> = self.rows.into_iter().flatten().collect();
+        let each = rows.iter().map(String::as_str);
+        match self.into {
+            Into::File(file) => file.finish(each)?,
+            Into::Stream(mut stream) => {
+                stream.put_lines(each)?;
+                stream.finish()?;
+            }
+            Into::Nothing => {}
+        }
+        Ok(rows)
+    }
+}
+
+impl Want<'_> {
+    /// The rows with the numbers of their jobs.
+    fn sorted(&self, found: Vec<FoundRow>) -> Result<Vec<(usize, String, RunResult)>, KeptError> {
+        let Some(first) = self.jobs.first().filter(|_| !found.is_empty()) else { return Ok(Vec::new()) };
+        let now = first.point.scenario.provenance();
+        let jobs: BTreeMap<String, usize> =
+            self.jobs.iter().enumerate().map(|(number, job)| (mark_of(job), number)).collect();
+        let mut digests = BTreeMap::new();
+        let mut digest = |path: &str| {
+            let read = || self.files.read(path).map(|bytes| sha256(&bytes));
+            digests.entry(path.to_owned()).or_insert_with(read).clone()
+        };
+        let mut rows = Vec::new();
+        for FoundRow { place, text, written } in found {
+            let job = Row::parse(&text).and_then(|row| {
+                self.check_build(&row, written, &now)?;
+                row.differs_in_inputs(&mut digest).map_or(Ok(()), Err)?;
+                Ok((self.job_of(&row, &jobs)?, row.result))
+            });
+            match job {
+                Ok((job, result)) => rows.push((job, text, result)),
+                Err(why) if self.others == Others::Refused => {
+                    let message = format!("{place}: {why}; name another file, or --overwrite it");
+                    return Err(KeptError::Others(message));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Checks that the build of a row is this one, `now`.
+    fn check_build(&self, row: &Row, written: SystemTime, now: &Provenance) -> Result<(), String> {
+        row.differs_in_build(now).map_or(Ok(()), Err)?;
+        let built = self.program.and_then(|program| program.metadata().ok()?.modified().ok());
+        if now.commit.is_none() && built.is_some_and(|built| written < built) {
+            return Err("it is older than this program, which does not know its commit".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The job that a row is of.
+    fn job_of(&self, row: &Row, jobs: &BTreeMap<String, usize>) -> Result<usize, String> {
+        if row.result.engine.cpu_s.is_some() != self.timed {
+            return Err("one of two sweeps has --timing, this one or the former".to_owned());
+        }
+        jobs.get(&row.mark()).copied().ok_or_else(|| {
+            let RunResult { scenario, seed, run, .. } = &row.result;
+            let point = serde_json::Value::from(row.point.clone());
+            format!("it is none of these runs: {scenario}, seed {seed}, run {run}, {point}")
+        })
+    }
+}
