@@ -24,8 +24,8 @@ NEGLIGIBLE = 2.0  # %, within which a goodput or a delay counts as equal
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
     parts = (of_formula(), table_2(runs), of_table_2(runs), of_parameters(runs), of_buffer(runs), of_start(runs))
-    parts = (*parts, of_drops(runs), of_grid(runs))
-    return dict(claim for part in parts for claim in part)
+    more = (of_drops(runs), of_grid(runs))
+    return dict(claim for part in (*parts, *more) for claim in part)
 
 
 def of_formula() -> Claims:

@@ -175,8 +175,8 @@ def fig15(users: int, doppler: float = DOPPLER) -> Family:
 
 def points() -> Iterator[str]:
     """Every point; some stand in several curves."""
-    for of in rlc.by_buffer("none", "ack-regulator").values():
-        yield from of
+    for above_rlc in rlc.by_buffer("none", "ack-regulator").values():
+        yield from above_rlc
     yield from TABLE1.values()
     yield from TABLE3.values()
     for of in FIG11_LAWS.values():

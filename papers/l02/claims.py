@@ -24,8 +24,7 @@ OPTIMUM = 11.1  # %, as printed
 def claims(runs: Runs, expected: Expected) -> dict[str, Claim]:
     """Our value of every row that is checked."""
     parts = (table_4(expected), large_files(runs), figure_20(runs), small_files(runs), of_large_files(runs))
-    more = (of_orders(runs), of_timeouts(runs), of_small_files(runs))
-    more = (*more, of_the_radio(runs, expected), of_delays(runs))
+    more = (of_orders(runs), of_timeouts(runs), of_small_files(runs), of_the_radio(runs, expected), of_delays(runs))
     return dict(claim for part in (*parts, *more) for claim in part)
 
 

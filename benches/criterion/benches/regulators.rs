@@ -43,6 +43,7 @@ impl Flow {
             waiting: load(self.queue.len().saturating_sub(1)),
             in_transmission: load(self.queue.len().min(1)),
             unacknowledged: Load::NONE,
+            occupied: load(self.queue.len().saturating_sub(1)),
             capacity: Capacity::Packets(BUFFER),
             rate: Rate::from_bps(8_320_000),
         }
