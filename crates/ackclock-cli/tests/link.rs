@@ -593,7 +593,7 @@ fn a_burst_of_2000_datagrams_into_an_unlimited_queue_arrives_whole() {
 #[test]
 fn what_the_machine_loses_is_counted_and_said_and_the_status_is_that_of_the_command() {
     let Some(folder) = ready(&["python3"]) else { return };
-    folder.write("many.py", &MANY_PACKETS.replace("1000", "10"));
+    folder.write("many.py", MANY_PACKETS.replace("1000", "10"));
     let script = format!("echo ready; read go; python3 many.py; echo done; read go; {ROUND_TRIP}; exit 7");
     let asked = ["link", "1gbit", "1gbit", "--closed", "--json", "--", "sh", "-c", &script];
     let mut child = folder
