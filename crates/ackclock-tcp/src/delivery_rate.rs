@@ -1,29 +1,29 @@
 //! # Delivery rate
 //!
-//! How fast the network delivered the latest flight, for controllers that ask for it
+//! Rate at which the network delivered the latest flight, for controllers that request it
 //! ([`CongestionControl::wants_rate`](crate::cc::CongestionControl::wants_rate)).
 //!
 //! ## Source
 //! draft-cheng-iccrg-delivery-rate-estimation-02, sections 3.2 and 3.3.
 //!
 //! ## What it does
-//! Every segment in flight carries a tag: how much had been delivered, and when, at the time it was sent. When it is
-//! delivered itself, the bytes delivered since, over the longer of the time taken to send them and the time taken to
-//! acknowledge them, are a sample of the rate. The longer of the two, because ACKs may be compressed on their way.
+//! Every segment in flight has a tag with the bytes delivered, and the delivery time, as of its transmission. When the
+//! segment itself is delivered, the bytes delivered since then give a rate sample. They are divided by the longer of
+//! the send interval and the ACK interval, because ACKs may be compressed in transit.
 //!
 //! The sender calls, in this order:
-//! - for each segment sent, new or again: [`DeliveryRate::on_sent`], with the bytes outstanding before it;
-//! - for each ACK: [`DeliveryRate::on_sacked`] for every newly SACKed range, [`DeliveryRate::on_acked`] where the left
+//! - for each segment sent or retransmitted: [`DeliveryRate::on_sent`], with the bytes in flight before it;
+//! - for each ACK: [`DeliveryRate::on_sacked`] for every newly SACKed range, [`DeliveryRate::on_acked`] if the left
 //!   edge moved, then once [`DeliveryRate::sample`];
-//! - when it could send more but the application has nothing: [`DeliveryRate::on_app_limited`].
+//! - when the window allows more but the application has no data: [`DeliveryRate::on_app_limited`].
 //!
 //! ## Differences from the source
-//! - A segment of which an ACK covers a part counts for that part at once; one that SACK covers in part counts when the
-//!   rest has arrived too.
-//! - The draft compares tags by time sent and, where equal, by sequence number; here the order of the calls decides.
+//! - A segment acknowledged in part counts for that part at once; one SACKed in part counts when the rest has arrived
+//!   too.
+//! - The draft compares tags by transmission time, then by sequence number; here call order decides.
 //!
 //! ## Validation
-//! A constant link, compressed ACKs, an idle sender and a retransmission by hand (tests below).
+//! A constant link, compressed ACKs, an idle sender and a retransmission, computed by hand (tests below).
 
 use std::collections::VecDeque;
 
@@ -31,31 +31,31 @@ use ackclock_core::{Rate, SackBlock, Seq, Span, Time};
 
 use crate::cc::RateSample;
 
-/// The delivery rate of one connection.
+/// Delivery rate of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRate {
-    /// Segments from the left edge on, in the order of their numbers, without holes between them.
+    /// Segments from the left edge on, in sequence order, without gaps.
     tags: VecDeque<Tag>,
     /// First byte of the first tag.
     left: Seq,
     /// C.delivered: bytes delivered so far.
     delivered: u64,
-    /// C.delivered_time: when the last of them was.
+    /// C.delivered_time: delivery time of the last of them.
     delivered_at: Time,
-    /// C.first_sent_time: when the segment was sent that was last found delivered.
+    /// C.first_sent_time: transmission time of the segment most recently found delivered.
     first_sent: Time,
-    /// C.app_limited: until this many bytes are delivered, the application limited the sending.
+    /// C.app_limited: until this many bytes are delivered, samples are application-limited.
     app_limited_until: u64,
-    /// What this ACK has shown so far: the tag of the latest sent among the segments that it delivered.
+    /// Tag of the segment sent last among those delivered by this ACK.
     newest: Option<Tag>,
 }
 
-/// What a segment remembers of the moment at which it was sent.
+/// Tag of a segment: state at its transmission.
 #[derive(Clone, Copy, Debug)]
 struct Tag {
     /// The byte after its last.
     right: Seq,
-    /// Its bytes are counted as delivered.
+    /// Its bytes are already counted as delivered.
     counted: bool,
     app_limited: bool,
     /// P.sent_time
@@ -69,11 +69,10 @@ struct Tag {
 }
 
 impl DeliveryRate {
-    /// The bytes `range` leave the sender, for the first time or again; `outstanding` bytes were sent before and are not
-    /// acknowledged.
+    /// The bytes `range` are sent or retransmitted, with `outstanding` bytes already sent and not acknowledged.
     pub fn on_sent(&mut self, now: Time, range: SackBlock, outstanding: u32) {
         if outstanding == 0 {
-            // Idle time is neither sending nor acknowledging.
+            // Idle time belongs to neither the send nor the ACK interval.
             self.first_sent = now;
             self.delivered_at = now;
         }
@@ -93,7 +92,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The bytes `range` were SACKed and had not been before.
+    /// The bytes `range` are newly SACKed.
     pub fn on_sacked(&mut self, now: Time, range: SackBlock) {
         for index in self.within(range) {
             let left = self.left_of(index);
@@ -115,19 +114,19 @@ impl DeliveryRate {
         }
     }
 
-    /// The application has nothing more to send though the window would allow it; `in_flight` bytes are outstanding.
+    /// The window allows more but the application has no data; `in_flight` bytes are in flight.
     pub fn on_app_limited(&mut self, in_flight: u32) {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
-    /// Whether the application limits the sending.
+    /// Whether the application limits sending.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until != 0
     }
 
-    /// Ends an ACK: the rate at which the flight that it acknowledges was delivered.
+    /// Ends the processing of an ACK; returns the delivery rate of the flight that it acknowledges.
     ///
-    /// `None` where it delivered nothing, or in less time than the smallest round trip, which no flight can take.
+    /// `None` if it delivered nothing, or in less than the smallest round trip, which is impossible for a flight.
     pub fn sample(&mut self, min_rtt: Option<Span>) -> Option<RateSample> {
         if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
@@ -180,7 +179,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The indices of the segments that lie wholly within `range`.
+    /// Indices of the segments entirely within `range`.
     fn within(&self, range: SackBlock) -> std::ops::Range<usize> {
         let first = self.tags.partition_point(|tag| tag.right.at_or_before(range.left));
         let first =

@@ -1,18 +1,18 @@
 //! # Host
 //!
-//! Many TCP endpoints behind one wire.
+//! Many TCP endpoints behind one network interface.
 //!
 //! ## Source
-//! None: plumbing.
+//! None: infrastructure.
 //!
 //! ## What it does
-//! Holds the endpoint of each flow, sender or receiver, hands it what arrives, and sends what it has to send at port 0.
-//! Connections may also come and go: their ends are *watched*, which means that the host tells as [`EndpointEvent`] what becomes of
-//! them, and they are removed. Such events come at the instant at which they happen, and their flow is due then: who runs a host
-//! need look for news only where something was due.
+//! Holds the endpoint of each flow, sender or receiver. Passes arriving segments to it and sends its segments at port
+//! 0. Connections may also come and go: their endpoints are *watched*. The host reports their progress as
+//! [`EndpointEvent`]s, and the caller removes them. Events are reported at the instant they happen, and their flow is
+//! due then: poll for events only when something was due.
 //!
-//! A deadline that moves later, as a retransmission timer does at every ACK, is not written down again: the early wake
-//! finds nothing due and sets the true one.
+//! A deadline that moves later, like a retransmission timer at every ACK, is not rescheduled: the early wake-up finds
+//! nothing due and sets the new deadline.
 //!
 //! ## Differences from the source
 //! None.
@@ -28,25 +28,25 @@ use crate::receiver::Receiver;
 use crate::sender::{Sender, SenderState};
 use crate::workload::Supply;
 
-/// The port of the wire.
+/// Port of the network interface.
 pub const WIRE: Port = 0;
 
-/// A node that is the end of many connections.
+/// A node that is the endpoint of many connections.
 #[derive(Default)]
 pub struct Host {
     endpoints: Vec<Option<Endpoint>>,
-    /// One slot a flow.
+    /// One slot per flow.
     wakes: Wakes,
     events: VecDeque<EndpointEvent>,
 }
 
-/// What becomes of a watched end of a connection.
+/// Event of a watched endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndpointEvent {
-    /// The receiver has delivered everything up to the first mark that was not reached yet.
+    /// The receiver has delivered everything up to the next mark.
     Reached(FlowId),
-    /// Everything that the sender sent is acknowledged, or its peer gave up: it has nothing more to do. May be told again
-    /// until the end is removed.
+    /// Everything sent is acknowledged, or the peer gave up: the sender is finished. May be repeated until the endpoint
+    /// is removed.
     Closed(FlowId),
 }
 
@@ -58,80 +58,80 @@ enum Endpoint {
     WatchedReceiver(Box<Download>),
 }
 
-/// A receiver and what it is watched for.
+/// A receiver and its marks.
 struct Download {
     receiver: Receiver,
-    /// Payload in order, bytes, at which there is news.
+    /// Amounts of in-order payload that cause an event, bytes.
     marks: VecDeque<u64>,
 }
 
 impl Host {
-    /// A host without connections.
+    /// Creates a host without connections.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the sender of `flow`, with its supply; it starts by itself.
+    /// Adds the sender of `flow`, with its data supply; it starts by itself.
     ///
     /// # Panics
-    /// Where the flow has an endpoint here already: the graph is built by code, not by users.
+    /// If the flow already has an endpoint here: the graph is built by code, not by users.
     pub fn add_sender(&mut self, flow: FlowId, sender: Box<dyn Sender>) {
         let deadline = sender.poll_timeout();
         self.add(flow, Endpoint::Sender(sender), deadline);
     }
 
-    /// Adds the sender of `flow`, with its supply, which opens the connection at `start`.
+    /// Adds the sender of `flow`, with its data supply; it opens the connection at `start`.
     ///
     /// # Panics
-    /// As [`Self::add_sender`].
+    /// See [`Self::add_sender`].
     pub fn connect_sender(&mut self, flow: FlowId, start: Time, mut sender: Box<dyn Sender>) {
         sender.connect(start);
         self.add(flow, Endpoint::Sender(sender), Some(start));
     }
 
-    /// Adds the receiver of `flow`, which begins the handshake, if there is one, at `start`.
+    /// Adds the receiver of `flow`, which begins the handshake, if any, at `start`.
     ///
     /// # Panics
-    /// As [`Self::add_sender`].
+    /// See [`Self::add_sender`].
     pub fn add_receiver(&mut self, flow: FlowId, start: Time, receiver: Receiver) {
         self.add(flow, Endpoint::Receiver(Box::new(receiver)), Some(start));
     }
 
-    /// Adds the sender of a connection that will be removed; [`EndpointEvent::Closed`] tells when.
+    /// Adds the sender of a temporary connection; [`EndpointEvent::Closed`] reports its end.
     ///
     /// # Panics
-    /// As [`Self::add_sender`].
+    /// See [`Self::add_sender`].
     pub fn watch_sender(&mut self, flow: FlowId, sender: Box<dyn Sender>) {
         let deadline = sender.poll_timeout();
         self.add(flow, Endpoint::WatchedSender(sender), deadline);
     }
 
-    /// As [`watch_sender`](Self::watch_sender), of a sender that opens the connection at `start`.
+    /// Adds the sender of a temporary connection, which opens it at `start`; see [`watch_sender`](Self::watch_sender).
     ///
     /// # Panics
-    /// As [`Self::add_sender`].
+    /// See [`Self::add_sender`].
     pub fn watch_connecting_sender(&mut self, flow: FlowId, start: Time, mut sender: Box<dyn Sender>) {
         sender.connect(start);
         self.add(flow, Endpoint::WatchedSender(sender), Some(start));
     }
 
-    /// Adds the receiver of a connection that will be removed; [`Self::mark`] says what is news of it.
+    /// Adds the receiver of a temporary connection; [`Self::mark`] sets its events.
     ///
     /// # Panics
-    /// As [`Self::add_sender`].
+    /// See [`Self::add_sender`].
     pub fn watch_receiver(&mut self, flow: FlowId, start: Time, receiver: Receiver) {
         let download = Box::new(Download { receiver, marks: VecDeque::new() });
         self.add(flow, Endpoint::WatchedReceiver(download), Some(start));
     }
 
-    /// It is news of a watched receiver when it has so many bytes in order, which are more than at marks before.
+    /// Requests an event when a watched receiver has `bytes` in order, more than at any earlier mark.
     pub fn mark(&mut self, flow: FlowId, bytes: u64) {
         if let Some(Some(Endpoint::WatchedReceiver(download))) = self.endpoints.get_mut(flow.index()) {
             download.marks.push_back(bytes);
         }
     }
 
-    /// Gives a watched sender more to send, at `now`.
+    /// Gives a watched sender more data to send, at `now`.
     pub fn supply(&mut self, now: Time, flow: FlowId, supply: Supply) {
         if let Some(Some(Endpoint::WatchedSender(sender))) = self.endpoints.get_mut(flow.index()) {
             sender.supply(supply);
@@ -139,7 +139,7 @@ impl Host {
         }
     }
 
-    /// Removes the end of a connection; what still arrives for it is left alone.
+    /// Removes an endpoint; segments that still arrive for it are ignored.
     pub fn remove(&mut self, flow: FlowId) {
         if let Some(place) = self.endpoints.get_mut(flow.index()) {
             *place = None;
@@ -147,13 +147,13 @@ impl Host {
         }
     }
 
-    /// Whether there is news.
+    /// Whether an event is pending.
     #[inline]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// The next news, in the order in which it happened.
+    /// Next event, in order of occurrence.
     pub fn poll_event(&mut self) -> Option<EndpointEvent> {
         self.events.pop_front()
     }
@@ -175,7 +175,7 @@ impl Host {
         }
     }
 
-    /// One more than the highest number of a flow that ever had an end here.
+    /// One more than the highest flow number that ever had an endpoint here.
     pub fn flows(&self) -> usize {
         self.endpoints.len()
     }
@@ -191,7 +191,7 @@ impl Host {
         self.wakes.set(flow.index(), deadline);
     }
 
-    /// Writes down when `slot` is next due, unless an earlier wake will find out.
+    /// Schedules the next deadline of `slot`, unless an earlier wake-up will find it.
     #[inline]
     fn arm(&mut self, slot: usize, deadline: Option<Time>) {
         if let Some(deadline) = deadline {
@@ -199,7 +199,7 @@ impl Host {
         }
     }
 
-    /// Takes a segment that arrives.
+    /// Processes an arriving segment.
     #[inline]
     pub fn take(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         let slot = segment.flow.index();
@@ -208,7 +208,7 @@ impl Host {
         self.arm(slot, deadline);
     }
 
-    /// An acknowledgement will come soon for `flow`, as [`Sender::prefetch`].
+    /// An acknowledgement for `flow` will arrive soon; see [`Sender::prefetch`].
     #[inline]
     pub fn prefetch(&self, flow: FlowId) {
         if let Some(sender) = self.sender(flow) {
@@ -216,7 +216,7 @@ impl Host {
         }
     }
 
-    /// It comes next but a few, as [`Sender::prefetch_more`].
+    /// An acknowledgement for `flow` will arrive after a few others; see [`Sender::prefetch_more`].
     #[inline]
     pub fn prefetch_more(&self, flow: FlowId) {
         if let Some(sender) = self.sender(flow) {
@@ -224,7 +224,7 @@ impl Host {
         }
     }
 
-    /// Does whatever is due at `now`.
+    /// Does all work due at `now`.
     pub fn run(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((_, slot)) = self.wakes.first().filter(|(due, _)| *due <= now) {
             let deadline = match &mut self.endpoints[slot] {
@@ -236,13 +236,13 @@ impl Host {
             };
             self.wakes.set(slot, deadline);
         }
-        // A flow whose deadline comes has been still for long, and has left the caches.
+        // A flow reaching its deadline has been idle for long and is no longer in the CPU caches.
         if let Some((_, next)) = self.wakes.first() {
             self.prefetch(FlowId(next as u32));
         }
     }
 
-    /// When something is next due; [`Time::NEVER`] where nothing is.
+    /// When work is next due; [`Time::NEVER`] if none is.
     #[inline]
     pub fn due(&self) -> Time {
         self.wakes.due()
@@ -273,7 +273,7 @@ impl Endpoint {
                 receiver.on_segment(now, segment, &mut |seg: &Segment| out.pass(WIRE, seg));
                 receiver.poll_timeout()
             }
-            // What is news makes the flow due at once.
+            // A pending event makes the flow due at once.
             Self::WatchedSender(sender) => sender
                 .drive(now, Some(segment), WIRE, out)
                 .or_else(|| (sender.state() == SenderState::Closed).then_some(now)),
@@ -292,7 +292,7 @@ impl Endpoint {
         }
     }
 
-    /// Notes what has become of a watched end.
+    /// Queues events of a watched endpoint.
     fn note_events(&mut self, flow: FlowId, events: &mut VecDeque<EndpointEvent>) {
         match self {
             Self::Sender(_) | Self::Receiver(_) => {}

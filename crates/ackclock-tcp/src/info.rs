@@ -1,10 +1,10 @@
-//! What Linux tells of a socket under `TCP_INFO`, by the names that it has there.
+//! Socket state as in Linux's `TCP_INFO`, with the same field names.
 
-/// Declares the fields once: their names are what scripts and Python read.
+/// Declares the fields once; scripts and Python read their names.
 macro_rules! info {
     ($($(#[doc = $meaning:literal])+ $name:ident),+ $(,)?) => {
-        /// The state of a sender as `TCP_INFO` tells it. Windows and segments are whole numbers of full segments, times
-        /// are microseconds.
+        /// State of a sender in the form of `TCP_INFO`. Windows and segments are whole numbers of full segments, times
+        /// are in microseconds.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct TcpInfo {
             $($(#[doc = $meaning])+ pub $name: u64),+
@@ -29,9 +29,9 @@ info! {
     tcpi_ca_state,
     /// Doublings of the retransmission timeout.
     tcpi_backoff,
-    /// What was agreed on, as a sum of `TCPI_OPT_TIMESTAMPS` and so on.
+    /// Negotiated options, as a sum of `TCPI_OPT_TIMESTAMPS` and so on.
     tcpi_options,
-    /// Shift of the peer's window.
+    /// Window scale of the peer.
     tcpi_snd_wscale,
     /// Retransmission timeout with its backoff, microseconds.
     tcpi_rto,
@@ -41,35 +41,35 @@ info! {
     tcpi_unacked,
     /// Segments in flight that SACK reported.
     tcpi_sacked,
-    /// Segments in flight that are taken for lost.
+    /// Segments in flight that are marked lost.
     tcpi_lost,
-    /// Segments in flight that were sent again since they were taken for lost.
+    /// Segments in flight that were retransmitted since they were marked lost.
     tcpi_retrans,
     /// Smoothed round-trip time, microseconds; 0 before the first sample.
     tcpi_rtt,
     /// Mean deviation of the round-trip time, microseconds.
     tcpi_rttvar,
-    /// Slow-start threshold, segments; `TCP_INFINITE_SSTHRESH` where there is none.
+    /// Slow-start threshold, segments; `TCP_INFINITE_SSTHRESH` if there is none.
     tcpi_snd_ssthresh,
     /// Congestion window, segments.
     tcpi_snd_cwnd,
-    /// Segments sent again over the whole connection.
+    /// Segments retransmitted over the whole connection.
     tcpi_total_retrans,
-    /// Rate at which sending is spread, bytes a second; 0 where it is not.
+    /// Pacing rate, bytes per second; 0 without pacing.
     tcpi_pacing_rate,
     /// Payload acknowledged, bytes.
     tcpi_bytes_acked,
-    /// Payload that waits to be sent, bytes.
+    /// Payload waiting to be sent, bytes.
     tcpi_notsent_bytes,
     /// Smallest round-trip time, microseconds; 0 before the first sample.
     tcpi_min_rtt,
-    /// Segments with data that left, each time that they did.
+    /// Data segments sent, including retransmissions.
     tcpi_data_segs_out,
-    /// What is left of the peer's window, counted from the first byte not acknowledged, bytes.
+    /// Part of the peer's window above the first unacknowledged byte, bytes.
     tcpi_snd_wnd,
 }
 
-/// What the numbers of some fields are called.
+/// Names of the values of some fields.
 pub const CONSTANTS: &[(&str, u64)] = &[
     ("TCP_ESTABLISHED", state::ESTABLISHED),
     ("TCP_SYN_SENT", state::SYN_SENT),
@@ -89,10 +89,10 @@ pub const CONSTANTS: &[(&str, u64)] = &[
     ("TCP_INFINITE_SSTHRESH", INFINITE_SSTHRESH),
 ];
 
-/// The threshold of a sender that has none.
+/// Threshold of a sender that has none.
 pub(crate) const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 
-/// The states of a connection.
+/// States of a connection.
 pub(crate) mod state {
     pub(crate) const ESTABLISHED: u64 = 1;
     pub(crate) const SYN_SENT: u64 = 2;
@@ -102,7 +102,7 @@ pub(crate) mod state {
     pub(crate) const LISTEN: u64 = 10;
 }
 
-/// The states of congestion avoidance.
+/// States of congestion avoidance.
 pub(crate) mod ca_state {
     pub(crate) const OPEN: u64 = 0;
     pub(crate) const DISORDER: u64 = 1;
@@ -111,7 +111,7 @@ pub(crate) mod ca_state {
     pub(crate) const LOSS: u64 = 4;
 }
 
-/// The bits of `tcpi_options`.
+/// Bits of `tcpi_options`.
 pub(crate) mod option {
     pub(crate) const TIMESTAMPS: u64 = 1;
     pub(crate) const SACK: u64 = 2;

@@ -1,9 +1,9 @@
 //! # ackclock-tcp
 //!
-//! TCP senders and receivers that work by events alone, and the host that holds many of them.
+//! Event-driven TCP senders and receivers, and the host that holds many of them.
 //!
-//! A sender is `recovery x undo x congestion control`: [`recovery`] finds and repairs losses, [`undo`] takes back what a
-//! spurious one did, [`cc`] says how much may be in flight. [`senders::SENDERS`] names the combinations.
+//! A sender is `recovery x undo x congestion control`: [`recovery`] detects and retransmits losses, [`undo`] reverts
+//! spurious reductions, [`cc`] limits the bytes in flight. [`senders::SENDERS`] lists the combinations.
 
 pub mod cc;
 pub mod config;

@@ -165,8 +165,8 @@ fn limited_transmit_goes_on_until_dup_thresh() {
 fn a_threshold_that_nobody_would_obey_is_refused() {
     for (options, why) in [
         (json!({"kind": "reno", "dup_thresh": 0}), "1 to 1000"),
-        (json!({"kind": "cubic", "stack": "linux", "dup_thresh": 5}), "finds its own"),
-        (json!({"kind": "cubic", "stack": "linux", "dup_thresh": "careful"}), "finds its own"),
+        (json!({"kind": "cubic", "stack": "linux", "dup_thresh": 5}), "adapts its own"),
+        (json!({"kind": "cubic", "stack": "linux", "dup_thresh": "careful"}), "adapts its own"),
         (json!({"kind": "sack", "dup_thresh": "bold"}), "1 to 1000, \"careful\" or \"aggressive\""),
         (json!({"kind": "sack", "dup_thresh": -1}), "1 to 1000"),
         (json!({"kind": "newreno", "dup_thresh": "careful"}), "sack, westwood-plus, cubic and bbr"),

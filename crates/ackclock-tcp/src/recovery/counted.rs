@@ -1,26 +1,27 @@
 //! # Counted duplicates
 //!
-//! NewReno that takes each duplicate acknowledgement for a segment that has left the network.
+//! NewReno that counts each duplicate acknowledgement as a segment that has left the network.
 //!
 //! ## Source
-//! Sarolahti and Kuznetsov, "Congestion control in Linux TCP" (USENIX 2002), section 3: how Linux repairs losses where
-//! the peer has no SACK. RFC 6582 for what a partial acknowledgement means; F-RTO: RFC 5682.
+//! Sarolahti and Kuznetsov, "Congestion control in Linux TCP" (USENIX 2002), section 3: Linux's recovery when the peer
+//! has no SACK. RFC 6582 for partial acknowledgements; RFC 5682 for F-RTO.
 //!
 //! ## What it does
-//! What is in flight is what is outstanding, less a segment a duplicate, less the one that is lost. The third duplicate
-//! takes the first segment for lost, and so does each partial acknowledgement, which besides uses up the duplicates that
-//! it explains. More duplicates than segments can explain raise the threshold to what was outstanding, up to 300, for good.
-//! The window is never inflated. Parts of segments count as whole ones.
+//! Bytes in flight are those sent and not acknowledged, less one segment per duplicate, less the lost segment. The
+//! third duplicate marks the first segment lost. Each partial acknowledgement does too, and uses up the duplicates that
+//! it explains. If there are more duplicates than segments, the path reorders: the threshold rises permanently to the
+//! segments in flight, up to 300. The window is never inflated. Partial segments count as whole ones.
 //!
-//! Repair, also that of a timeout, ends when more than what was outstanding at its beginning is acknowledged. Where just that is,
-//! duplicates are not counted: what was sent again for nothing brings them (RFC 6582 section 3.2 step 2). A timeout that an echo shows to
-//! have been spurious is taken back, but the repair goes on, and no duplicates bring a fast retransmit, until F-RTO shows it too.
+//! Recovery, also after a timeout, ends when more than the data in flight at its start is acknowledged. When exactly
+//! that data is acknowledged, duplicates are not counted, as spurious retransmissions cause them (RFC 6582 section 3.2
+//! step 2). If a timestamp echo shows a timeout to be spurious, its reduction is undone but recovery continues. No
+//! duplicates then trigger a fast retransmit until F-RTO also shows it.
 //!
 //! ## Differences from the source
 //! None known.
 //!
 //! ## Validation
-//! The exchanges of `tests/linux.rs`; side by side with the kernel's sender over the cells of `make agree`.
+//! The exchanges of `tests/linux.rs`; comparison with the kernel's sender over the cells of `make agree`.
 
 use ackclock_core::{Seq, Time};
 
@@ -31,33 +32,33 @@ use crate::config::{Halves, SenderConfig};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sent::Index;
 
-/// The highest threshold of duplicates (tcp_max_reordering).
+/// Largest duplicate threshold (tcp_max_reordering).
 const MOST_THRESH: u32 = 300;
 
 /// State of recovery by counted duplicates.
 #[derive(Clone, Debug)]
 pub struct Counted {
     phase: Phase,
-    /// What was outstanding when repair began, while no more than that is acknowledged.
+    /// End of the data in flight when recovery began, while no more than that is acknowledged.
     recovery_point: Option<Seq>,
-    /// Segments that duplicates stand for.
+    /// Segments assumed to have left the network, by duplicates.
     left: u32,
     /// Full segment, bytes; 0 before the first acknowledgement.
     mss: u32,
-    /// The first segment that was not acknowledged yet.
+    /// First unacknowledged segment.
     first: Index,
-    /// What the last acknowledgement delivered, bytes.
+    /// Bytes delivered by the last acknowledgement.
     delivered: u32,
-    /// The first segment must go out whatever the window.
+    /// The first segment must be retransmitted whatever the window.
     retransmit: bool,
-    /// Nothing below is lost and still to be sent again.
+    /// No record below it is lost and still to be retransmitted.
     cursor: Index,
     doubt: Doubt,
     /// The left edge has not advanced since the last timeout.
     in_a_row: bool,
-    /// This acknowledgement showed the last timeout to be spurious already.
+    /// This acknowledgement has already shown the last timeout to be spurious.
     undone: bool,
-    /// Duplicates that make a loss.
+    /// Duplicates that indicate a loss.
     threshold: u32,
 }
 
@@ -78,7 +79,7 @@ impl Recovery for Counted {
         let first = board.sent().first();
         self.cursor = self.cursor.max(first);
         let acked = (first - std::mem::replace(&mut self.first, first)) as u32;
-        // One of the segments was the hole; the others had been told by duplicates.
+        // One of the segments was the hole; duplicates already counted the others.
         self.delivered = acked.saturating_sub(self.left).max(acked.min(1)) * ack.mss;
         self.in_a_row = false;
         let undone = std::mem::take(&mut self.undone);
@@ -121,7 +122,7 @@ impl Recovery for Counted {
         self.recovery_point = Some(board.max());
         self.phase = Phase::FastRecovery;
         self.lose_first(board);
-        // RFC 5681 section 3.2 step 3: whatever the window.
+        // RFC 5681 section 3.2 step 3: regardless of the window.
         self.retransmit = true;
         Verdict::Enter
     }
@@ -140,7 +141,8 @@ impl Recovery for Counted {
     }
 
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard) {
-        // A timeout that an echo or its last acknowledgement shows to be spurious counts as being repaired until more is acknowledged.
+        // After a spurious timeout shown by an echo or its last acknowledgement, recovery continues until more is
+        // acknowledged.
         if cause == Congestion::Timeout && self.phase == Phase::TimeoutRecovery {
             (self.undone, self.retransmit) = (true, false);
             self.doubt.dispel();
@@ -156,13 +158,13 @@ impl Recovery for Counted {
 
     fn on_sent(&mut self, _: &Sending, board: &Scoreboard) {
         if self.mss == 0 {
-            // What a handshake takes is none of them.
+            // The SYN does not count.
             self.first = board.sent().first();
         }
     }
 
     fn in_flight(&self, board: &Scoreboard) -> u32 {
-        // Where nothing but the first is lost, a part of a segment counts as a whole one, as a duplicate does.
+        // Unless more than the first is lost, a partial segment counts as a whole one, like a duplicate.
         let parts = match self.phase {
             Phase::TimeoutRecovery => 0,
             _ => (segments(board) * self.mss).saturating_sub(board.outstanding()),
@@ -212,7 +214,7 @@ impl Recovery for Counted {
 }
 
 impl Counted {
-    /// At the beginning of a connection.
+    /// Creates the recovery of a new connection.
     pub fn begin() -> Self {
         Self {
             phase: Phase::Open,
@@ -265,15 +267,16 @@ impl Counted {
         Verdict::Open
     }
 
-    /// A duplicate stands for a segment, as long as the first one is missing.
+    /// Counts a duplicate as one segment, while the first one is missing.
     fn count(&mut self, board: &Scoreboard) {
         let before = self.left;
         self.bound(before + 1, 0, board);
         self.delivered = self.left.saturating_sub(before) * self.mss;
     }
 
-    /// Duplicates stand for `left` segments, but for no more than may have left the network. More of them mean to Linux that
-    /// the path reorders as much as was outstanding, `acked` segments ago, and it raises its threshold to that.
+    /// Sets the segments assumed to have left the network to `left`, at most those that can have. If `left` exceeds
+    /// that, Linux infers reordering over all segments in flight before the last `acked`, and raises its threshold to
+    /// their number.
     fn bound(&mut self, left: u32, acked: u32, board: &Scoreboard) {
         let outstanding = segments(board);
         let most = outstanding.saturating_sub(board.lost().div_ceil(self.mss.max(1)).max(1));
@@ -290,13 +293,13 @@ impl Counted {
     }
 }
 
-/// The end of the lowest segment that arrived by its first sending. Without SACK what was sent once may have waited out of order for
-/// what was sent again, and tells nothing beside it.
+/// End of the lowest segment that arrived by its first transmission. Without SACK, such a segment may have waited
+/// behind a retransmitted one; passing both is no evidence.
 fn original(ack: &AckFacts) -> Option<Seq> {
     ack.original.filter(|_| !ack.passed_repeated)
 }
 
-/// Segments that are outstanding.
+/// Number of segments in flight.
 fn segments(board: &Scoreboard) -> u32 {
     (board.sent().end() - board.sent().first()) as u32
 }
@@ -334,7 +337,7 @@ mod tests {
         }
     }
 
-    /// Duplicates until repair begins or there are `most`.
+    /// Sends duplicates until recovery begins or `most` are sent; returns their number.
     fn duplicates(counted: &mut Counted, board: &mut Scoreboard, most: u32) -> u32 {
         (1..=most).find(|_| counted.on_duplicate(&facts(0), board) == Verdict::Enter).unwrap_or(most + 1)
     }
@@ -348,7 +351,7 @@ mod tests {
         counted.on_advance(&facts(acked), board);
     }
 
-    /// Of four segments all but the first are told by duplicates, and then not the first alone proves to have been lost.
+    /// State after four segments: duplicates account for all but the first, and then more than the first proves lost.
     fn deceived() -> (Counted, Scoreboard) {
         let mut board = Scoreboard::new(Seq(0));
         push(&mut board, 14);
@@ -365,7 +368,7 @@ mod tests {
     #[test]
     fn more_duplicates_than_segments_raise_the_threshold_to_what_was_outstanding() {
         let (mut counted, mut board) = deceived();
-        // 3 outstanding and one acknowledged, where three had been told to have left
+        // 3 in flight and one acknowledged, when duplicates had accounted for three
         assert_eq!(duplicates(&mut counted, &mut board, 9), 4);
     }
 
@@ -385,7 +388,7 @@ mod tests {
             board.push(Time::ZERO, 100, Marks::default());
         }
         let mut counted = Counted::new(&SenderConfig::default());
-        // Nine behind the first, which is lost, are told by duplicates.
+        // Duplicates account for the nine segments behind the first, which is lost.
         assert_eq!(duplicates(&mut counted, &mut board, 9), 3);
         assert_eq!(duplicates(&mut counted, &mut board, 6), 7, "repair has begun");
         assert_eq!(counted.in_flight(&board), 0);

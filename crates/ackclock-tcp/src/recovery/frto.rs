@@ -1,17 +1,17 @@
 //! # F-RTO
 //!
-//! Tells a spurious timeout by what arrives after it.
+//! Detects a spurious timeout from the acknowledgements that follow it.
 //!
 //! ## Source
-//! RFC 5682 section 3.1, in the form that Linux gives it.
+//! RFC 5682 section 3.1, in Linux's form.
 //!
 //! ## What it does
-//! After a timeout only the first segment is sent again. If what arrives next was never sent again, the timeout was
-//! spurious. If it advances without telling, new data is sent once instead of what is deemed lost: where that arrives and
-//! what is before it does not, the loss was real.
+//! After a timeout only the first segment is retransmitted. If the next segment to arrive was never retransmitted, the
+//! timeout was spurious. If an acknowledgement advances without showing which, new data is sent once instead of the
+//! segments marked lost. If the new data arrives and the data before it does not, the loss was real.
 //!
 //! ## Differences from the source
-//! What is deemed lost stays so until the timeout proves spurious; the source would keep silent about it.
+//! Segments marked lost stay so until the timeout proves spurious; in the source they would not be marked.
 //!
 //! ## Validation
 //! The exchanges of `tests/linux.rs`.
@@ -25,25 +25,25 @@ use crate::scoreboard::Scoreboard;
 /// Whether the last timeout may have been spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Doubt {
-    /// It was not, or there was none.
+    /// The timeout was real, or there was none.
     #[default]
     None,
-    /// It may.
+    /// The timeout may have been spurious.
     Open,
-    /// New data is sent in the place of what is deemed lost, until the next acknowledgement (step 2b).
+    /// New data is sent instead of segments marked lost, until the next acknowledgement (step 2b).
     Testing,
-    /// It was, as an echo told, which leaves it to the next acknowledgement to end the repair.
+    /// A timestamp echo showed the timeout to be spurious; the next acknowledgement ends the recovery.
     Dispelled,
 }
 
 impl Doubt {
-    /// After a timeout in `phase`, and `in_a_row` with the one before: not where losses were being repaired already
-    /// (RFC 5682 step 1), but for timeouts in a row.
+    /// State after a timeout in `phase`; `in_a_row` if nothing was acknowledged since the previous one. A timeout
+    /// during recovery is not tested (RFC 5682 step 1), unless it is one in a row.
     pub(super) fn after_timeout(phase: Phase, in_a_row: bool) -> Self {
         if phase == Phase::Open || in_a_row { Self::Open } else { Self::None }
     }
 
-    /// Something is to be sent: without new data to send, and `none_sent` so far, nothing can be tested.
+    /// A segment is to be sent. With no new data to send and `none_sent` so far, the test ends.
     #[inline]
     pub(super) fn on_poll(&mut self, fresh: bool, none_sent: bool) {
         if *self == Self::Testing && none_sent && !fresh {
@@ -51,20 +51,22 @@ impl Doubt {
         }
     }
 
-    /// Something else showed that the timeout was spurious.
+    /// Other evidence showed the timeout to be spurious.
     pub(super) fn dispel(&mut self) {
         if *self != Self::None {
             *self = Self::Dispelled;
         }
     }
 
-    /// Whether a segment that was outstanding at the timeout, up to `point`, arrived by its first sending: the lowest ends at `original`.
+    /// Whether a segment in flight at the timeout, below `point`, arrived by its first transmission; `original` is the
+    /// end of the lowest one.
     pub(super) fn is_dispelled(self, original: Option<Seq>, point: Seq) -> bool {
         self != Self::None && original.is_some_and(|end| !end.after(point))
     }
 
-    /// Takes in an acknowledgement that does not cover all that was outstanding, up to `point`, at the timeout; `original` is the
-    /// end of the lowest segment that it shows to have arrived by its first sending. Whether it proves the timeout spurious.
+    /// Processes an acknowledgement that does not cover all data in flight at the timeout, up to `point`. `original` is
+    /// the end of the lowest segment shown to have arrived by its first transmission. Returns whether it proves the
+    /// timeout spurious.
     pub(super) fn on_ack(
         &mut self,
         ack: &AckFacts,
@@ -79,7 +81,7 @@ impl Doubt {
             return true;
         }
         if board.max().after(*point) {
-            // Step 3a: new data arrives, and what is before it does not.
+            // Step 3a: the new data arrives, and the data before it does not.
             if ack.sacked > 0 || ack.duplicate {
                 *self = Self::None;
             } else if *self == Self::Testing {

@@ -1,16 +1,16 @@
-//! # Recovery of Linux
+//! # Recovery in Linux
 //!
-//! RACK-TLP where the peer sends SACK, counted duplicates where it does not.
+//! RACK-TLP if the peer sends SACK, counted duplicates otherwise.
 //!
 //! ## Source
-//! Linux 6.18; each of the two names its own.
+//! Linux 6.18; further sources are listed in both modules.
 //!
 //! ## What it does
-//! The handshake decides. A connection that began without one takes a duplicate acknowledgement that SACKs nothing for the
-//! sign of a peer without SACK, and the first SACK for the contrary.
+//! The handshake decides. For a connection established without one, a duplicate acknowledgement without SACK indicates
+//! a peer without SACK, and the first SACK indicates the opposite.
 //!
 //! ## Differences from the source
-//! There is no connection without a handshake there.
+//! Linux has no connections without a handshake.
 //!
 //! ## Validation
 //! The exchanges of `tests/linux.rs`.
@@ -23,7 +23,7 @@ use crate::config::{Halves, SenderConfig, Switch};
 use crate::scoreboard::Scoreboard;
 use crate::sent::Index;
 
-/// Recovery as Linux chooses it.
+/// Recovery as chosen by Linux.
 #[derive(Clone, Debug)]
 pub struct Linux {
     way: Way,
@@ -37,7 +37,7 @@ enum Way {
     Counted(Counted),
 }
 
-/// Calls whichever is in use.
+/// Calls the recovery in use.
 macro_rules! of {
     ($way:expr, $recovery:ident => $call:expr) => {
         match $way {
@@ -144,7 +144,7 @@ impl Recovery for Linux {
 }
 
 impl Linux {
-    /// What a duplicate tells of a peer with which there was no handshake. Nothing changes while losses are repaired.
+    /// Infers from a duplicate whether the peer sends SACK, if there was no handshake. Has no effect during recovery.
     #[cold]
     fn guess(&mut self, ack: &AckFacts) {
         if self.phase() != Phase::Open {

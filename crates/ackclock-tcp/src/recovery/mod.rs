@@ -1,7 +1,7 @@
-//! Loss recovery: which segment is lost, and what is sent next.
+//! Loss recovery: decides which segments are lost and what is sent next.
 //!
-//! How much may be in flight is [congestion control](crate::cc)'s business. A recovery sees every acknowledgement after
-//! the [`Scoreboard`] has taken it in, says what it means, and then chooses segment after segment while the window lasts.
+//! [Congestion control](crate::cc) limits the bytes in flight. A recovery processes every acknowledgement after the
+//! [`Scoreboard`], returns a verdict, and then chooses segments one by one while the window allows.
 
 pub mod counted;
 mod frto;
@@ -32,101 +32,103 @@ pub use reno::Reno;
 pub use sack::Sack;
 pub use sack1::Sack1;
 
-/// How losses are found and repaired.
+/// Loss detection and retransmission.
 pub trait Recovery: Send {
     /// Whether it reads SACK blocks.
     const USES_SACK: bool;
 
-    /// What halves by default at a loss: the window, as the classic agents do, or what is outstanding (RFC 5681 (4)).
+    /// Quantity halved at a loss by default: the window, as in the classic agents, or the bytes in flight (RFC 5681
+    /// (4)).
     const HALVES: crate::config::Halves;
 
-    /// Whether its DupThresh can adapt to what is outstanding.
+    /// Whether its DupThresh can adapt to the bytes in flight.
     const ADAPTS_DUP_THRESH: bool = false;
 
-    /// Whether it wants to know which segments an acknowledgement shows to have arrived ([`AckFacts::latest`]).
+    /// Whether it needs to know which segments an acknowledgement newly shows to have arrived ([`AckFacts::latest`]).
     const FOLLOWS_ARRIVALS: bool = false;
 
-    /// Whether [`in_flight`](Self::in_flight) and [`delivered`](Self::delivered) hold while losses are repaired, so that a
-    /// reduction can be spread by them (PRR).
+    /// Whether [`in_flight`](Self::in_flight) and [`delivered`](Self::delivered) are accurate during recovery, so that
+    /// a reduction can be spread over it (PRR).
     const KNOWS_FLIGHT: bool = false;
 
-    /// What takes its place where losses are repaired as Linux does.
+    /// Replacement in the Linux stack.
     type InLinux: Recovery + 'static;
 
-    /// As the options say, at the beginning of a connection.
+    /// Creates the recovery of a new connection.
     fn new(config: &SenderConfig) -> Self;
 
-    /// The left edge advanced.
+    /// An acknowledgement advanced the left edge.
     fn on_advance(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict;
 
-    /// A duplicate acknowledgement.
+    /// A duplicate acknowledgement arrived.
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict;
 
     /// The retransmission timer expired.
     fn on_timeout(&mut self, now: Time, board: &mut Scoreboard);
 
-    /// The last timeout or fast retransmit was for nothing. After a timeout what was sent is on its way (RFC 4015 section 3.2
-    /// step SPTO); a fast retransmit says nothing of what an earlier timeout has still to send again.
+    /// The last timeout or fast retransmit was spurious. After a timeout, the data sent before it is still in transit
+    /// (RFC 4015 section 3.2 step SPTO). After a fast retransmit, retransmissions due to an earlier timeout remain due.
     fn on_spurious(&mut self, cause: Congestion, board: &mut Scoreboard);
 
-    /// The repair that has just begun goes on with a reduction that lasts until `point` is acknowledged, and ends there.
+    /// The recovery that has just begun continues a reduction that lasts until `point` is acknowledged, and ends there.
     fn ends_at(&mut self, _point: Seq) {}
 
-    /// Something was sent.
+    /// A segment was sent.
     fn on_sent(&mut self, _sending: &Sending, _board: &Scoreboard) {}
 
-    /// A record was sent again as a whole.
+    /// A complete record was retransmitted.
     fn on_sent_again(&mut self, _index: Index, _board: &Scoreboard) {}
 
-    /// Whether a probe that sent the last segment again is out, as a reduction begins: from then on it is no probe any more.
+    /// A reduction begins: turns an outstanding tail probe that retransmitted the last segment into a plain
+    /// retransmission. Returns whether there was one.
     fn take_probe(&mut self) -> bool {
         false
     }
 
-    /// What was sent is a probe of the peer's window.
+    /// The segment sent is a probe of the peer's window.
     fn on_window_probe(&mut self) {}
 
-    /// The handshake says whether the peer sends SACK.
+    /// The handshake showed whether the peer sends SACK.
     fn agree(&mut self, _sack: Switch) {}
 
-    /// When [`on_time`](Self::on_time) is due; [`Time::NEVER`] where nothing is waited for.
+    /// When [`on_time`](Self::on_time) is due; [`Time::NEVER`] if no timer is set.
     fn poll_timeout(&self) -> Time {
         Time::NEVER
     }
 
-    /// Does what was waited for. A verdict that restarts the timer calls for a probe.
+    /// The timer of [`poll_timeout`](Self::poll_timeout) expired. A verdict that restarts the timer asks for a probe.
     fn on_time(&mut self, _now: Time, _board: &mut Scoreboard) -> Verdict {
         Verdict::Open
     }
 
-    /// Bytes in flight, as this recovery sees it.
+    /// Bytes in flight, as estimated by this recovery.
     #[inline(always)]
     fn in_flight(&self, board: &Scoreboard) -> u32 {
         board.in_flight()
     }
 
-    /// Bytes that the last acknowledgement delivered, of which `told` are acknowledged or SACKed by it.
+    /// Bytes delivered by the last acknowledgement, of which it acknowledged or SACKed `told`.
     fn delivered(&self, told: u32) -> u32 {
         told
     }
 
-    /// Duplicates that make a loss, where their number has risen to what the path seems to reorder; 0 otherwise.
+    /// DupThresh, if it was raised to the reordering seen on the path; 0 otherwise.
     fn reordered(&self) -> u32 {
         0
     }
 
-    /// What was outstanding before it let more out than the window allows, bytes; `None` where it did not.
+    /// Bytes in flight before more was sent than the window allows; `None` if that did not happen.
     fn flight_before(&self) -> Option<u32> {
         None
     }
 
-    /// What to send next, if the window allows. What it gives is sent.
+    /// Chooses what to send next if the window allows. The caller must send it.
     fn poll(&mut self, window: &Window, board: &mut Scoreboard) -> Option<Next>;
 
-    /// Where recovery stands.
+    /// Phase of loss recovery.
     fn phase(&self) -> Phase;
 
-    /// Whether all that was outstanding when repair began is acknowledged, while repair goes on until more is.
+    /// Whether all data in flight when recovery began is acknowledged, while recovery continues until more is.
     fn is_repaired(&self, _: &Scoreboard) -> bool {
         false
     }
@@ -137,22 +139,22 @@ pub trait Recovery: Send {
     }
 }
 
-/// What an acknowledgement brought.
+/// Facts about an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct AckFacts {
-    /// When it came.
+    /// Time of arrival.
     pub now: Time,
-    /// The segment sent last among those that it shows to have arrived as they were sent last.
+    /// Among the segments newly shown to have arrived by their latest transmission, the one sent last.
     pub latest: Option<Latest>,
-    /// The last of those of them that the left edge passed, in their order; if there is none, the last that it SACKs.
+    /// Among those segments, the last in sequence below the new left edge; if there is none, the last one SACKed.
     pub last: Option<Latest>,
-    /// End of the lowest segment that it shows to have arrived and that was sent but once.
+    /// End of the lowest segment newly shown to have arrived that was sent only once.
     pub original: Option<Seq>,
-    /// Whether the left edge passed a segment that was sent more than once.
+    /// Whether the left edge passed a retransmitted segment.
     pub passed_repeated: bool,
     /// End of the highest segment that it SACKs.
     pub highest_sacked: Option<Seq>,
-    /// What the receiver says to have had already (RFC 2883).
+    /// Data that the receiver reports as a duplicate (RFC 2883).
     pub dsack: Option<SackBlock>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
@@ -168,51 +170,51 @@ pub struct AckFacts {
     pub duplicate: bool,
     /// Full segment, bytes.
     pub mss: u32,
-    /// The window before the acknowledgement, bytes.
+    /// Congestion window before the acknowledgement, bytes.
     pub cwnd: u32,
 }
 
-/// What an acknowledgement means.
+/// Meaning of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Nothing: the window follows the usual rules.
+    /// No loss: the window follows the usual rules.
     Open,
     /// A loss was found: reduce the window, restart the timer.
     Enter,
-    /// Part of what was outstanding at the loss is acknowledged; recovery goes on.
+    /// Part of the data in flight at the loss is acknowledged; recovery continues.
     Partial(Timer),
     /// Recovery is over.
     Leave(Exit),
-    /// Packets only overtook each other, while more was sent than the window allows: it takes these values, bytes.
+    /// Packets were only reordered, while more was sent than the window allows: set the window to these values, bytes.
     Reordered {
         /// The congestion window.
         cwnd: u32,
         /// The slow-start threshold.
         ssthresh: u32,
     },
-    /// Recovery is over, and what else is lost begins the next one.
+    /// Recovery is over, and a further loss begins the next one.
     Again,
-    /// The last timeout was for nothing: take the reduction back.
+    /// The last timeout was spurious: undo the reduction.
     Spurious,
-    /// A probe that sent the last segment again is answered.
+    /// A tail probe that retransmitted the last segment is answered.
     Probed(Tail),
 }
 
-/// What the answer to a probe of the tail means (RFC 8985 section 7.4.2).
+/// Meaning of the answer to a tail probe (RFC 8985 section 7.4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tail {
-    /// It seems that the probe repaired a loss: the threshold falls.
+    /// The probe seems to have repaired a loss: the threshold falls.
     Repaired,
-    /// More was acknowledged since, and nothing spoke for the original: the window falls to the threshold.
+    /// More was acknowledged since without a sign of the original: the window falls to the threshold.
     Lost,
-    /// The original had arrived after all: what fell is given back.
+    /// The original had arrived after all: undo the reduction.
     Arrived,
 }
 
-/// What a recovery is told when something is sent.
+/// State passed to a recovery when a segment is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// When.
+    /// Time of transmission.
     pub now: Time,
     /// Retransmission timeout.
     pub rto: Span,
@@ -220,27 +222,27 @@ pub struct Sending {
     pub srtt: Option<Span>,
 }
 
-/// What a partial acknowledgement does to the retransmission timer.
+/// Effect of a partial acknowledgement on the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
-    /// It starts anew.
+    /// The timer restarts.
     Restart,
-    /// It runs on.
+    /// The timer keeps running.
     Keep,
 }
 
-/// What the acknowledgement that ends recovery does to the window.
+/// Effect on the window of the acknowledgement that ends recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// It counts as any other.
+    /// The window grows as by any other acknowledgement.
     Grow,
-    /// The window stays.
+    /// The window stays unchanged.
     Hold,
-    /// The window is at most this, bytes.
+    /// The window is limited to this, bytes.
     Cap(u32),
 }
 
-/// What may be sent.
+/// Limits on sending.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// The congestion window, bytes.
@@ -249,22 +251,22 @@ pub struct Window {
     pub limit: u32,
     /// Full segment, bytes.
     pub mss: u32,
-    /// Payload of the segment of new data that could go out now, one for a lone FIN; zero where there is none or the
-    /// peer's window does not take it.
+    /// Payload of the segment of new data that could be sent now, bytes; 1 for a lone FIN; 0 if there is none or the
+    /// peer's window is too small.
     pub fresh: u32,
 }
 
-/// What to send.
+/// What to send next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// New data.
     Fresh,
-    /// This record again.
+    /// Retransmission of this record.
     Again(Index),
 }
 
-/// The next segment in sequence, as senders without SACK choose it: of `usable` bytes, and the other limits, counted from
-/// the left edge.
+/// Next segment in sequence, as chosen by senders without SACK, within `usable` bytes and the other limits, counted
+/// from the left edge.
 #[inline]
 pub(crate) fn in_sequence(window: &Window, usable: u32, board: &Scoreboard) -> Option<Next> {
     let usable = usable.min(window.limit);

@@ -1,23 +1,24 @@
 //! # Non-congestion robustness
 //!
-//! A DupThresh that follows what is outstanding, so that packets may overtake each other for a round trip (TCP-NCR).
+//! A DupThresh that follows the bytes in flight, to tolerate reordering within a round trip (TCP-NCR).
 //!
 //! ## Source
 //! RFC 4653 section 3, on the loss recovery of RFC 6675.
 //!
 //! ## What it does
-//! From the first ACK that SACKs something, no loss is found until about a window of packets beyond the gap has arrived. Meanwhile new
-//! data keep the ACKs coming (extended limited transmit): one packet for each that leaves the network (`aggressive`), or one for every
-//! second (`careful`). An ACK that advances shows that packets only overtook each other; the window then lets no burst out, and slow
-//! start leads it back to what had been outstanding. A loss halves what had been outstanding before the extension.
+//! After the first ACK with SACK, a loss is only declared once about a window of packets beyond the gap has arrived.
+//! Meanwhile new data keeps the ACK clock running (extended limited transmit): one packet for each that leaves the
+//! network (`aggressive`), or for every second one (`careful`). An ACK that advances shows mere reordering: the window
+//! then prevents a burst, and slow start returns it to the earlier bytes in flight. A loss halves the bytes in flight
+//! from before the extension.
 //!
 //! ## Differences from the source
-//! - A part of a packet in `LT_F * (FlightSize / SMSS)` counts as a whole one, for no part of a packet arrives by itself.
-//! - A last segment of less than SMSS may go out too.
-//! - The window stays where an echo of congestion has reduced it in the same round trip.
+//! - A fraction of a packet in `LT_F * (FlightSize / SMSS)` is rounded up, as packets arrive whole.
+//! - A last segment shorter than SMSS may be sent too.
+//! - The window is not changed if a congestion echo has reduced it in the same round trip.
 //!
 //! ## Validation
-//! The exchanges of both variants by hand, ACK after ACK (`tests/ncr.rs`).
+//! Exchanges of both variants computed by hand, ACK by ACK (`tests/ncr.rs`).
 
 use ackclock_core::ConfigError;
 use schemars::JsonSchema;
@@ -28,23 +29,23 @@ use crate::config::{SenderConfig, Switch};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::stack::Stack;
 
-/// DupThresh: a number, or how it adapts.
+/// DupThresh: a fixed number, or adaptive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "it is 1 to 1000, \"careful\" or \"aggressive\"")]
+#[serde(untagged, expecting = "expected 1 to 1000, \"careful\" or \"aggressive\"")]
 pub enum DupThresh {
-    /// This many.
+    /// Fixed number of duplicates.
     Fixed(u32),
-    /// About a window of packets (RFC 4653).
+    /// Adaptive: about a window of packets (RFC 4653).
     Adaptive(Extension),
 }
 
-/// What an extended limited transmit sends.
+/// Rate of extended limited transmit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extension {
-    /// A packet for every second one that leaves the network; DupThresh is two thirds of what is outstanding.
+    /// One packet for every second one that leaves the network; DupThresh is two thirds of the packets in flight.
     Careful,
-    /// A packet for each that leaves the network; DupThresh is half of what is outstanding.
+    /// One packet for each that leaves the network; DupThresh is half of the packets in flight.
     Aggressive,
 }
 
@@ -58,7 +59,7 @@ impl Default for DupThresh {
 }
 
 impl DupThresh {
-    /// The number, and where it adapts the one that it never falls below.
+    /// The fixed number; if adaptive, the smallest value.
     pub fn least(self) -> u32 {
         match self {
             Self::Fixed(number) => number,
@@ -66,21 +67,21 @@ impl DupThresh {
         }
     }
 
-    /// Checks it beside the other options of its sender.
+    /// Checks it against the other options of its sender.
     ///
     /// # Errors
-    /// Says what is allowed.
+    /// Says which values are allowed.
     pub fn check(self, config: &SenderConfig) -> Result<(), ConfigError> {
         let refuse = |message: String| Err(ConfigError::new("", message));
         match self {
             _ if config.stack == Stack::Linux && self != Self::default() => {
-                refuse("stack = \"linux\" finds its own".to_owned())
+                refuse("stack = \"linux\" adapts its own threshold".to_owned())
             }
             Self::Fixed(number) if !(1..=MOST_DUPLICATES).contains(&number) => {
                 refuse(format!("{number} is not 1 to {MOST_DUPLICATES}"))
             }
             Self::Adaptive(_) if config.limited_transmit == Switch::On => refuse(
-                "it adapts with a limited transmit of its own: leave limited_transmit \"off\"".to_owned(),
+                "adaptive thresholds include limited transmit: leave limited_transmit \"off\"".to_owned(),
             ),
             _ => Ok(()),
         }
@@ -91,16 +92,16 @@ impl DupThresh {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ncr {
     extension: Extension,
-    /// Bytes for which an ACK sends nothing.
+    /// Bytes that have left the network without a new transmission in return.
     skipped: u32,
-    /// FlightSizePrev, bytes: what was outstanding when the extension began.
+    /// FlightSizePrev, bytes in flight when the extension began.
     before: u32,
-    /// Whether extended limited transmit is under way.
+    /// Whether extended limited transmit is active.
     active: bool,
 }
 
 impl Ncr {
-    /// Where the options ask for it.
+    /// Creates the state if the options request an adaptive threshold.
     pub(super) fn new(config: &SenderConfig) -> Option<Self> {
         match config.dup_thresh {
             DupThresh::Fixed(_) => None,
@@ -108,7 +109,7 @@ impl Ncr {
         }
     }
 
-    /// An ACK came while nothing is being repaired: whether it begins or goes on, and the DupThresh from now on (steps I and E.6).
+    /// An ACK arrived outside recovery: begins or continues the extension; returns the new DupThresh (steps I and E.6).
     pub(super) fn on_ack(&mut self, mss: u32, board: &Scoreboard) -> u32 {
         if board.sacked() == 0 {
             (self.active, self.before) = (false, 0);
@@ -121,11 +122,11 @@ impl Ncr {
             Extension::Careful => (2 * u64::from(board.outstanding())).div_ceil(3 * u64::from(mss)),
             Extension::Aggressive => u64::from(board.outstanding()).div_ceil(2 * u64::from(mss)),
         };
-        // No more than 32 bits of bytes are outstanding.
+        // Bytes in flight fit in 32 bits.
         (segments as u32).max(DUP_THRESH)
     }
 
-    /// The left edge advanced: what was SACKed had overtaken the rest (steps T).
+    /// The left edge advanced: SACKed packets were only reordered (steps T).
     pub(super) fn on_advance(&mut self, mss: u32, board: &Scoreboard) -> Verdict {
         if !self.active {
             return Verdict::Open;
@@ -134,17 +135,17 @@ impl Ncr {
         Verdict::Reordered { cwnd: self.before.min(board.outstanding() + mss), ssthresh: self.before }
     }
 
-    /// Recovery begins, or the timer expired.
+    /// Ends the extension: recovery begins, or the timer expired.
     pub(super) fn end(&mut self) {
         self.active = false;
     }
 
-    /// What was outstanding before the last extension, bytes; `None` where nothing was SACKed.
+    /// Bytes in flight before the last extension; `None` if nothing was SACKed.
     pub(super) fn before(&self) -> Option<u32> {
         Some(self.before).filter(|&bytes| bytes > 0)
     }
 
-    /// Whether extended limited transmit says what is sent.
+    /// Whether extended limited transmit chooses what is sent.
     pub(super) fn is_active(&self) -> bool {
         self.active
     }

@@ -1,17 +1,17 @@
 //! # NewReno
 //!
-//! Fast recovery that lasts until everything outstanding at the loss is acknowledged.
+//! Fast recovery that lasts until all data in flight at the loss is acknowledged.
 //!
 //! ## Source
 //! RFC 6582; limited transmit: RFC 3042.
 //!
 //! ## What it does
-//! A partial acknowledgement retransmits the new left edge at once and deflates the window by what it acknowledged; one
-//! loss is repaired a round trip. The retransmission timer restarts at the first partial acknowledgement only
+//! A partial acknowledgement retransmits the new left edge at once and deflates the window by the acknowledged bytes,
+//! so one loss is repaired per round trip. The retransmission timer restarts at the first partial acknowledgement only
 //! ("impatient") or at each ("slow but steady").
 //!
 //! ## Differences from the source
-//! The heuristics of section 4 for retransmissions after a timeout are not built.
+//! Does not implement the heuristics of section 4 for retransmissions after a timeout.
 //!
 //! ## Validation
 //! The exchanges of `tests/exchanges.rs`.
@@ -27,12 +27,12 @@ use crate::scoreboard::Scoreboard;
 #[derive(Clone, Debug)]
 pub struct NewReno {
     duplicates: u32,
-    /// What recovery adds to the window, bytes; a large partial acknowledgement can make it negative.
+    /// Bytes that recovery adds to the window; negative after a large partial acknowledgement.
     inflation: i32,
-    /// The left edge must be sent again whatever the window.
+    /// The left edge must be retransmitted whatever the window.
     retransmit: bool,
     phase: Phase,
-    /// One past what was outstanding at the last loss, while no more than that is acknowledged.
+    /// End of the data in flight at the last loss, while no more than that is acknowledged.
     recover: Option<Seq>,
     /// Partial acknowledgements of this recovery so far.
     partials: u32,
@@ -128,7 +128,8 @@ impl Recovery for NewReno {
         self.inflation = 0;
         self.retransmit = false;
         self.phase = Phase::Open;
-        // `recover` stays: what the timeout sent again brings duplicates that tell no loss (RFC 6582 section 3.2 step 4).
+        // `recover` stays: duplicates caused by retransmissions of the timeout indicate no loss (RFC 6582 section 3.2
+        // step 4).
         if cause == Congestion::Timeout {
             board.undo_go_back();
         }
@@ -159,7 +160,7 @@ impl NewReno {
         self.partials += 1;
         self.retransmit = true;
         let back = if ack.acked >= ack.mss { ack.mss } else { 0 };
-        // It cannot take more away than the window and what inflated it.
+        // It cannot deduct more than the inflated window.
         let deflated = i64::from(self.inflation) + i64::from(back) - i64::from(ack.acked);
         self.inflation = deflated.max(-i64::from(ack.cwnd)) as i32;
         let restart = self.partials == 1 || self.timer == PartialAckTimer::Slow;

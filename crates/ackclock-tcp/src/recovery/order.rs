@@ -1,20 +1,22 @@
-//! # Order of sending
+//! # Transmission order
 //!
-//! What is outstanding in the order in which it was sent, as RACK asks for it, and what is lost in the order of its numbers.
+//! Segments in flight in order of transmission, as RACK needs them, and lost segments in sequence order.
 //!
 //! ## Source
-//! RFC 8985 section 6.2 step 5; the list of Linux in the order of sending (tsorted_sent_queue).
+//! RFC 8985 section 6.2 step 5; Linux's list in transmission order (tsorted_sent_queue).
 //!
 //! ## What it does
-//! Segments that were sent once are in that order by their numbers already, so that only what was sent again is queued. What was sent
-//! before something that has arrived is overtaken: it enters a second queue, and leaves it when it is old enough to be lost. Each sending
-//! enters and leaves once, so that an ACK costs O(log n) amortised whatever the window.
+//! Segments sent once are already in this order by sequence number, so only retransmissions are queued. A segment sent
+//! before another that has arrived is overtaken. It enters a second queue and leaves it when it is old enough to be
+//! lost. Each transmission enters and leaves once, so that an ACK costs O(log n) amortised at any window size.
 //!
 //! ## Differences from the source
-//! Linux walks what is overtaken and too young at each ACK; here only its first and its last are looked at, which is all that counts.
+//! Linux walks all overtaken segments that are too young at each ACK. Here only the first and the last are examined,
+//! with the same result.
 //!
 //! ## Validation
-//! Against the walk over all that is outstanding, under random arrivals (tests below); looks by the size of the window (`overshoot`).
+//! Compared with a walk over all segments in flight, under random arrivals (tests below); examined segments by window
+//! size (`overshoot`).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -24,20 +26,20 @@ use ackclock_core::Time;
 use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::{Index, Marks};
 
-/// What is outstanding in the order of sending.
+/// Segments in flight in transmission order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    /// Records below were overtaken, or are queued because they were sent again.
+    /// Records below it were overtaken, or are queued as retransmissions.
     once: Index,
-    /// What was sent again and is not overtaken.
+    /// Retransmissions that are not overtaken.
     again: VecDeque<Sending>,
-    /// What is overtaken, and was neither lost nor known to have arrived when it entered.
+    /// Overtaken transmissions that were neither lost nor known to have arrived when queued.
     overtaken: VecDeque<Sending>,
-    /// What is lost and still to be sent again, but for what has arrived or was sent again since.
+    /// Lost records to be retransmitted; may include ones that have since arrived or been retransmitted.
     lost: BinaryHeap<Reverse<Index>>,
 }
 
-/// A record as it was sent; stale once it is sent again, has arrived or is lost.
+/// One transmission of a record; stale once the record is retransmitted, has arrived or is lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Sending {
     at: Time,
@@ -49,7 +51,7 @@ impl Sending {
         Self { at: board.sent().get(index).sent_at, index }
     }
 
-    /// Whether the record is outstanding as it was sent then, and neither lost nor known to have arrived.
+    /// Whether this transmission is the record's latest, and neither lost nor known to have arrived.
     fn is_out(&self, board: &Scoreboard) -> bool {
         self.index >= board.sent().first()
             && board.sent().at(self.index).is_some_and(|record| {
@@ -60,7 +62,7 @@ impl Sending {
 }
 
 impl Order {
-    /// The order of all that is outstanding, none of it overtaken.
+    /// Order of all segments in flight, none of them overtaken.
     #[cold]
     pub(super) fn of(board: &Scoreboard) -> Self {
         let all = || board.sent().first()..board.sent().end();
@@ -71,16 +73,16 @@ impl Order {
         Self { once: board.sent().first(), again: again.into(), overtaken: VecDeque::new(), lost }
     }
 
-    /// A record was sent again.
+    /// A record was retransmitted.
     pub(super) fn on_sent_again(&mut self, index: Index, board: &Scoreboard) {
-        // However often the same one is sent again, it is queued once.
+        // A record retransmitted several times is queued once.
         self.again.pop_back_if(|last| last.index == index);
         let sending = Sending::of(index, board);
         let place = self.again.partition_point(|other| *other < sending);
         self.again.insert(place, sending);
     }
 
-    /// What was sent before `latest`, which has arrived, is overtaken.
+    /// Queues as overtaken all transmissions before `latest`, which has arrived.
     pub(super) fn overtake(&mut self, latest: Latest, board: &Scoreboard) {
         while let Some(sending) = self.next(board) {
             let record = board.sent().get(sending.index);
@@ -94,7 +96,7 @@ impl Order {
         }
     }
 
-    /// Marks lost what is overtaken and old, as `is_old` says of the instant at which it was sent.
+    /// Marks overtaken transmissions lost if `is_old` holds for their transmission time.
     pub(super) fn lose_old(&mut self, board: &mut Scoreboard, is_old: impl Fn(Time) -> bool) {
         while let Some(first) = self.overtaken.pop_front_if(|first| is_old(first.at) || !first.is_out(board))
         {
@@ -104,7 +106,7 @@ impl Order {
         }
     }
 
-    /// When that was sent of what is overtaken that was sent last.
+    /// Transmission time of the latest overtaken transmission.
     pub(super) fn last_overtaken(&mut self, board: &Scoreboard) -> Option<Time> {
         while self.overtaken.pop_back_if(|last| !last.is_out(board)).is_some() {}
         self.overtaken.back().map(|last| last.at)
@@ -117,7 +119,7 @@ impl Order {
         }
     }
 
-    /// Takes out the first segment that is lost and was not sent again since.
+    /// Removes the first lost record that was not retransmitted since.
     pub(super) fn next_lost(&mut self, board: &Scoreboard) -> Option<Index> {
         while let Some(Reverse(index)) = self.lost.pop() {
             if board.awaits_repair(index) {
@@ -127,7 +129,7 @@ impl Order {
         None
     }
 
-    /// What was sent first of what is not overtaken.
+    /// Earliest transmission that is not overtaken.
     fn next(&mut self, board: &Scoreboard) -> Option<Sending> {
         while self.again.pop_front_if(|first| !first.is_out(board)).is_some() {}
         let again = self.again.front().copied();
@@ -142,7 +144,7 @@ impl Order {
         again
     }
 
-    /// Whether a record is queued because it was sent again; one that was sent again in part is not.
+    /// Whether a record is queued as a retransmission; not so if it was retransmitted in part.
     fn is_queued(&self, sending: &Sending, board: &Scoreboard) -> bool {
         board.sent().get(sending.index).marks.has(Marks::REPEATED)
             && self.again.binary_search(sending).is_ok()
@@ -158,7 +160,8 @@ mod tests {
 
     const MSS: u32 = 100;
 
-    /// RFC 8985 section 6.2 step 5 written out over all that is outstanding: when that was sent last that is overtaken and not old.
+    /// RFC 8985 section 6.2 step 5 written out over all segments in flight; returns the latest transmission time among
+    /// overtaken segments that are not old.
     fn walk(board: &mut Scoreboard, latest: Latest, is_old: impl Fn(Time) -> bool) -> Option<Time> {
         let mut last = None;
         for index in board.sent().first()..board.sent().end() {
@@ -201,7 +204,7 @@ mod tests {
         ]
     }
 
-    /// A board with the order of what is on it, and what was sent last of what has arrived.
+    /// A scoreboard with its transmission order, and the latest transmission known to have arrived.
     struct Bench {
         board: Scoreboard,
         order: Order,

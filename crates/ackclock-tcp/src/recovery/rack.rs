@@ -1,27 +1,28 @@
 //! # RACK-TLP
 //!
-//! Tells losses by time: what was sent a round trip before something that has arrived, and has not arrived itself, is lost.
+//! Detects losses by time: a segment sent a round trip before one that has arrived, and missing itself, is lost.
 //!
 //! ## Source
-//! RFC 8985 (RACK and the tail loss probe), RFC 5682 with SACK (F-RTO); the choices that they leave open are Linux's.
+//! RFC 8985 (RACK and the tail loss probe), RFC 5682 with SACK (F-RTO); Linux's choices where they leave options.
 //!
 //! ## What it does
-//! Each acknowledgement shows the segment sent last of those that arrived. Whatever was sent before it is lost once it is
-//! older than that segment's round trip, and the [reordering window](super::reordering), which is a quarter of the smallest round
-//! trip or several, and none once three segments are SACKed or losses are being repaired, unless the path reorders; so a
-//! retransmission that is lost again is found too.
-//! Nothing arriving for two round trips calls for a probe: a segment of new data, or else the last one again. A timeout
-//! takes only the first segment, and what is older than a round trip, for lost; and while what arrives next was never sent
-//! again, the timeout was spurious.
+//! RACK finds, at each acknowledgement, the latest transmission that has arrived. Any segment sent before it is lost
+//! once it is older than that segment's round trip plus the [reordering window](super::reordering). That window is a
+//! quarter of the smallest round trip or a multiple of it. On a path that does not reorder it is zero in recovery and
+//! once three segments are SACKed. Lost retransmissions are detected too.
+//!
+//! After two round trips without an arrival a probe is sent: new data, or else the last segment. A timeout marks only
+//! the first segment lost, and those older than a round trip. If the next segment to arrive was never retransmitted,
+//! the timeout was spurious.
 //!
 //! ## Differences from the source
-//! - RACK.rtt is the round trip of the segment that an acknowledgement tells last, SACKed ones before those that the left
-//!   edge passes, which need not be the one sent last.
-//! - Where a probe that sent the last segment again is answered, the threshold falls as soon as all is acknowledged, and the window,
-//!   as in the source, once more is, unless a D-SACK comes first.
+//! - RACK.rtt is the round trip of the last segment that an acknowledgement reports: SACKed segments first, then those
+//!   that the left edge passes. It need not be the segment sent last.
+//! - If a probe that retransmitted the last segment is answered, the threshold falls once everything is acknowledged.
+//!   The window falls at the next acknowledgement, as in the source, unless a D-SACK arrives first.
 //!
 //! ## Validation
-//! The exchanges of `tests/linux.rs`; side by side with the kernel's senders over the cells of `make agree`.
+//! The exchanges of `tests/linux.rs`; comparison with the kernel's senders over the cells of `make agree`.
 
 use ackclock_core::{Seq, Span, Time};
 
@@ -35,31 +36,32 @@ use crate::config::{Halves, SenderConfig};
 use crate::scoreboard::{DUP_THRESH, Latest, SackMemory, Scoreboard};
 use crate::sent::{Index, Marks};
 
-/// What a probe of a lone segment waits longer, for a delayed acknowledgement (RFC 8985 section 7.2: WCDelAckT).
+/// Extra delay of a probe for a lone segment, allowing for a delayed acknowledgement (RFC 8985 section 7.2: WCDelAckT).
 const DELAYED_ACK: Span = Span::from_millis(200);
 
-/// What any other probe waits longer, and what is too young to be lost: two ticks of Linux's clock of 250 Hz.
+/// Extra delay of any other probe and of the reordering timer: two ticks of Linux's 250 Hz clock.
 const TICKS: Span = Span::from_millis(8);
 
 /// State of RACK-TLP.
 #[derive(Clone, Debug)]
 pub struct Rack {
     phase: Phase,
-    /// What was outstanding when repair began, while it is not acknowledged.
+    /// End of the data in flight when recovery began, until it is acknowledged.
     recovery_point: Option<Seq>,
-    /// RACK.segment: the one sent last of those that arrived; and RACK.rtt, the round trip of the one that was told last.
+    /// RACK.segment: the latest transmission that has arrived. `rtt` is RACK.rtt, the round trip of the segment
+    /// reported last.
     latest: Option<Latest>,
     rtt: Span,
     min_rtt: Span,
-    /// When what is too young to be lost will be old enough.
+    /// When the segments now too young to be lost will be old enough.
     reordering_ends: Time,
     /// When the tail is probed.
     probe_at: Time,
-    /// The probe that is out.
+    /// Outstanding tail probe.
     probe: Option<Probe>,
-    /// What must go out whatever the window.
+    /// Segment that must be sent whatever the window.
     due: Due,
-    /// What is outstanding in the order of sending; none until that is asked for, and since marks were taken back.
+    /// Segments in flight in transmission order; `None` until needed, and after marks were undone.
     order: Option<Box<Order>>,
     doubt: Doubt,
     /// The left edge has not advanced since the last timeout.
@@ -72,9 +74,9 @@ enum Due {
     Nothing,
     /// The left edge, after a timeout.
     Left,
-    /// The first segment that is lost (RFC 6675 section 5 step 4.3).
+    /// The first lost segment (RFC 6675 section 5 step 4.3).
     Lost,
-    /// A probe of the tail.
+    /// A tail probe.
     Probe,
 }
 
@@ -110,13 +112,13 @@ impl Recovery for Rack {
         self.due = Due::Left;
         let first = board.sent().first();
         if board.sent().front().is_some_and(|front| front.marks.has(Marks::SACKED)) {
-            // The receiver took its word back (RFC 2018 section 8).
+            // The receiver reneged (RFC 2018 section 8).
             board.lose_all(SackMemory::Clear);
             self.order = None;
         }
         let mut order = self.take_order(board);
         for index in first..board.sent().end() {
-            // RFC 8985 section 6.3: what was sent within the last round trip may yet arrive.
+            // RFC 8985 section 6.3: segments sent within the last round trip may yet arrive.
             if index == first || board.sent().get(index).sent_at + self.rtt <= now {
                 order.lose(index, board);
             }
@@ -203,7 +205,7 @@ impl Recovery for Rack {
 }
 
 impl Rack {
-    /// At the beginning of a connection.
+    /// Creates the recovery of a new connection.
     pub fn begin() -> Self {
         Self {
             phase: Phase::Open,
@@ -248,9 +250,9 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 section 7.2, at what is sent and at each advance: the probe waits for two round trips from then on, and
-    /// takes the place of a retransmission timer that runs since `since`, where that would be earlier. To Linux it runs since an
-    /// advance, but where something is sent thereafter, since the first segment outstanding left.
+    /// RFC 8985 section 7.2, at each transmission and each advance: sets the probe two round trips from now, or earlier
+    /// at the expiry of the retransmission timer that runs since `since`. In Linux that is the last advance or, after a
+    /// later transmission, when the first segment in flight was sent.
     fn arm_probe(&mut self, sending: &Sending, since: Time, board: &Scoreboard) {
         self.probe_at = Time::NEVER;
         let tail = board.sent().end() - board.sent().first();
@@ -263,7 +265,7 @@ impl Rack {
         self.probe_at = if timer > sending.now { probe.min(timer) } else { probe };
     }
 
-    /// What an acknowledgement shows, while nothing ends by it.
+    /// Processes an acknowledgement that ends no recovery.
     fn on_ack(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
         let told = self.learn(ack, board);
         if let Some(verdict) = self.judge_probe(ack, board) {
@@ -280,7 +282,7 @@ impl Rack {
         self.judge(board)
     }
 
-    /// RFC 8985 section 6.2 steps 1 to 3; whether anything arrived.
+    /// RFC 8985 section 6.2 steps 1 to 3; returns whether anything arrived.
     fn learn(&mut self, ack: &AckFacts, board: &Scoreboard) -> bool {
         self.min_rtt = ack.min_rtt.unwrap_or(Span::ZERO);
         let of_probe =
@@ -303,7 +305,7 @@ impl Rack {
         (self.min_rtt / 4 * u64::from(self.reordering.steps)).min(ack.srtt.unwrap_or(Span::ZERO))
     }
 
-    /// RFC 8985 section 7.4.2: what an answer to the probe means.
+    /// RFC 8985 section 7.4.2: evaluates the answer to a probe.
     fn judge_probe(&mut self, ack: &AckFacts, board: &Scoreboard) -> Option<Verdict> {
         let probe = self.probe.filter(|probe| !board.una().before(probe.end))?;
         self.probe = None;
@@ -327,7 +329,7 @@ impl Rack {
         let old = |sent_at: Time| sent_at + self.rtt + window;
         order.lose_old(board, |sent_at| old(sent_at) <= now);
         if let Some(sent_at) = order.last_overtaken(board) {
-            // The last of them ends the wait, as in Linux.
+            // The youngest of them sets the timer, as in Linux.
             self.reordering_ends = old(sent_at) + TICKS;
         }
         self.order = Some(order);
@@ -337,12 +339,12 @@ impl Rack {
         self.order.take().unwrap_or_else(|| Box::new(Order::of(board)))
     }
 
-    /// The first segment that is lost and was not sent again since.
+    /// First lost segment that was not retransmitted since.
     fn next_lost(&mut self, board: &Scoreboard) -> Option<Index> {
         self.order.as_mut()?.next_lost(board)
     }
 
-    /// Whether repair begins.
+    /// Whether recovery begins.
     fn judge(&mut self, board: &Scoreboard) -> Verdict {
         if self.phase != Phase::Open || board.lost() == 0 {
             return Verdict::Open;

@@ -1,22 +1,22 @@
 //! # Reno
 //!
-//! Fast retransmit and fast recovery that ends with the first acknowledgement that advances.
+//! Fast retransmit, and fast recovery that ends with the first acknowledgement of new data.
 //!
 //! ## Source
 //! RFC 5681 section 3.2, in the form of the one-way agents of ns-2 (`dupwnd`); limited transmit: RFC 3042.
 //!
 //! ## What it does
-//! The third duplicate retransmits the left edge; each further one lets one more segment out. Any advance deflates the
-//! window and leaves recovery, so that several losses in one window give several fast retransmits. With the guard on, no
-//! fast retransmit happens until everything outstanding at the last one, or at the last timeout, is acknowledged. After a
-//! timeout everything is sent again from the left edge.
+//! The third duplicate retransmits the left edge; each further one allows one more segment. Any advance deflates the
+//! window and ends recovery, so that several losses in one window cause several fast retransmits. With the guard on, no
+//! fast retransmit occurs until all data in flight at the last one, or at the last timeout, is acknowledged. After a
+//! timeout everything from the left edge on is retransmitted.
 //!
 //! ## Differences from the source
-//! RFC 5681 asks for limited transmit; here it is an option.
+//! RFC 5681 requires limited transmit; here it is an option.
 //!
 //! ## Validation
-//! Counts of fast retransmits and timeouts of CR02 Table 1 items 1 and 4 (`tests/table_one.rs`); against ns-2 2.35 on all
-//! nine items goodput within 2 %, timeouts within 10.
+//! Counts of fast retransmits and timeouts of CR02 Table 1 items 1 and 4 (`tests/table_one.rs`). Compared with ns-2
+//! 2.35 on all nine items: goodput within 2 %, timeouts within 10.
 
 use ackclock_core::{Seq, Time};
 
@@ -29,12 +29,12 @@ use crate::scoreboard::Scoreboard;
 #[derive(Clone, Debug)]
 pub struct Reno {
     duplicates: u32,
-    /// What duplicates add to the window, bytes.
+    /// Bytes that duplicates add to the window.
     inflation: u32,
-    /// The left edge must be sent again whatever the window.
+    /// The left edge must be retransmitted whatever the window.
     retransmit: bool,
     phase: Phase,
-    /// One past what was outstanding at the last loss, while that is not acknowledged.
+    /// End of the data in flight at the last loss, until that is acknowledged.
     recover: Option<Seq>,
     guard: Switch,
     limited_transmit: Switch,

@@ -4,37 +4,38 @@
 //! RFC 8985 section 6.2 steps 3 and 4.
 //!
 //! ## What it does
-//! Tells whether the path reorders, and how many quarters of the smallest round trip RACK waits for what may be late: one more
-//! for each round trip in which a D-SACK shows that something was sent again for nothing, until sixteen recoveries had none.
+//! Detects whether the path reorders, and sets the reordering window in quarters of the smallest round trip. The window
+//! grows by one quarter for each round trip in which a D-SACK reports a spurious retransmission. It is reset after
+//! sixteen recoveries without one.
 //!
 //! ## Differences from the source
-//! As in Linux a D-SACK tells nothing while the path is not known to reorder (tcp_dsack_seen).
+//! As in Linux, a D-SACK has no effect while the path is not known to reorder (tcp_dsack_seen).
 //!
 //! ## Validation
-//! By hand (tests below).
+//! Hand-computed values (tests below).
 
 use ackclock_core::Seq;
 
 use super::AckFacts;
 use crate::scoreboard::Scoreboard;
 
-/// Recoveries without a D-SACK after which the window is small again.
+/// Recoveries without a D-SACK after which the window is reset.
 const PERSISTENCE: u32 = 16;
-/// Largest multiple of a quarter of the smallest round trip.
+/// Largest reordering window, in quarters of the smallest round trip.
 const MOST_STEPS: u32 = 255;
 
-/// What is known of reordering.
+/// Observed reordering.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reordering {
-    /// RACK.reordering_seen: something arrived that was sent once, and before what had arrived already.
+    /// RACK.reordering_seen: a segment sent once arrived after one with a higher sequence number.
     pub(super) seen: bool,
     /// RACK.reo_wnd_mult.
     pub(super) steps: u32,
     /// RACK.reo_wnd_persist.
     persist: u32,
-    /// RACK.dsack_round: D-SACKs up to here tell of the same round trip.
+    /// RACK.dsack_round: D-SACKs up to here belong to the same round trip.
     round: Option<Seq>,
-    /// RACK.fack: the highest end of what was SACKed.
+    /// RACK.fack: highest end of SACKed data.
     highest: Option<Seq>,
 }
 
@@ -45,7 +46,7 @@ impl Default for Reordering {
 }
 
 impl Reordering {
-    /// Takes in an acknowledgement; a D-SACK `of_probe` tells of the probe alone.
+    /// Processes an acknowledgement; `of_probe` marks a D-SACK of a tail probe, which is no evidence.
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &AckFacts, of_probe: bool, board: &Scoreboard) {
         if let (Some(end), Some(highest)) = (ack.original, self.highest) {
@@ -62,7 +63,7 @@ impl Reordering {
         }
     }
 
-    /// A recovery is over.
+    /// A recovery ended.
     pub(super) fn on_repaired(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {

@@ -1,25 +1,25 @@
 //! # SACK
 //!
-//! Loss recovery by selective acknowledgements.
+//! Loss recovery with selective acknowledgements.
 //!
 //! ## Source
-//! RFC 6675 (`NextSeg` and the algorithm of section 5); limited transmit: section 5 step (3) and RFC 3042; a DupThresh that adapts:
-//! RFC 4653 ([`ncr`](super::ncr)).
+//! RFC 6675 (`NextSeg` and the algorithm of section 5); limited transmit: section 5 step (3) and RFC 3042; adaptive
+//! DupThresh: RFC 4653 ([`ncr`](super::ncr)).
 //!
 //! ## What it does
-//! Recovery begins with the third duplicate or when the left edge is lost by `IsLost`. While `pipe` leaves room in the
-//! window it sends, in this order: lost segments, new data, unSACKed segments below the highest SACKed one, and once a
-//! recovery the highest unSACKed segment. After a timeout everything unSACKed is lost and is sent again in slow start;
-//! no recovery begins until all of it is acknowledged (section 5.1).
+//! Recovery begins with the third duplicate or when the left edge is lost by `IsLost`. While `pipe` is below the window
+//! it sends, in this order: lost segments, new data, unSACKed segments below the highest SACKed one, and once per
+//! recovery the highest unSACKed segment. After a timeout all unSACKed segments are lost and retransmitted in slow
+//! start; no recovery begins until all of them are acknowledged (section 5.1).
 //!
 //! ## Differences from the source
-//! - A duplicate without new SACK information counts only where the receiver sends no SACK at all.
-//! - The rescue retransmission is not spent on a segment that this recovery has sent again already.
+//! - A duplicate without new SACK information counts only if the receiver sends no SACK at all.
+//! - The rescue retransmission is not used for a segment that this recovery has already retransmitted.
 //! - The retransmission timer restarts when recovery begins.
 //!
 //! ## Validation
-//! The exchanges of `tests/exchanges.rs`; over the nine items of CR02 Table 1 goodput
-//! lies within 1 % and the number of fast retransmits within 3 % of `sack1`'s.
+//! The exchanges of `tests/exchanges.rs`. On the nine items of CR02 Table 1, goodput is within 1 % and the number of
+//! fast retransmits within 3 % of `sack1`'s.
 
 use ackclock_core::{Seq, Time};
 
@@ -35,16 +35,16 @@ use crate::sent::{Index, Marks};
 pub struct Sack {
     duplicates: u32,
     phase: Phase,
-    /// `RecoveryPoint`, while it is not acknowledged.
+    /// `RecoveryPoint`, until it is acknowledged.
     recovery_point: Option<Seq>,
     /// One past `HighRxt`.
     cursor: Index,
-    /// The left edge must be sent again whatever the window.
+    /// The left edge must be retransmitted whatever the window.
     retransmit: bool,
     /// Whether this recovery still has its rescue retransmission.
     rescue: bool,
     limited_transmit: Switch,
-    /// The one in force, held while losses are repaired.
+    /// Current threshold; constant during recovery.
     dup_thresh: u32,
     ncr: Option<Ncr>,
     memory: SackMemory,
@@ -139,7 +139,7 @@ impl Recovery for Sack {
             if let Some(ncr) = self.ncr.as_mut().filter(|ncr| ncr.is_active()) {
                 return ncr.poll(window, board);
             }
-            // Section 5 step (3): what has arrived makes room, but only limited transmit may use it before recovery.
+            // Section 5 step (3): arrived data makes room, but before recovery only limited transmit may use it.
             let room = if self.limited_transmit == Switch::On { board.sacked() } else { 0 };
             return in_sequence(window, window.cwnd.saturating_add(room), board);
         }
@@ -163,7 +163,7 @@ impl Recovery for Sack {
 }
 
 impl Sack {
-    /// DupThresh follows what is outstanding, while nothing is being repaired.
+    /// Adapts DupThresh to the bytes in flight, outside recovery.
     fn adapt(&mut self, mss: u32, board: &Scoreboard) {
         let repairs = self.recovery_point.is_some_and(|point| board.una().before(point));
         if let Some(ncr) = self.ncr.as_mut().filter(|_| !repairs) {
@@ -177,7 +177,7 @@ impl Sack {
         }
     }
 
-    /// Section 5 steps (1) to (4): whether recovery begins.
+    /// Section 5 steps (1) to (4); returns whether recovery begins.
     fn on_evidence(&mut self, board: &mut Scoreboard) -> Verdict {
         if self.recovery_point.is_some() || board.sent().is_empty() {
             return Verdict::Open;
@@ -219,7 +219,7 @@ impl Sack {
         self.rescue(board)
     }
 
-    /// Rule (4): `HighRxt` stays.
+    /// Rule (4): `HighRxt` is not changed.
     fn rescue(&mut self, board: &Scoreboard) -> Option<Next> {
         if !std::mem::take(&mut self.rescue) {
             return None;

@@ -1,24 +1,25 @@
 //! # sack1
 //!
-//! SACK recovery as the ns-2 agent `Sack1` does it, which is what the sources of 2002 to 2004 used.
+//! SACK recovery as in the ns-2 agent `Sack1`, which the sources of 2002 to 2004 used.
 //!
 //! ## Source
-//! Fall and Floyd 1996 ("Simulation-based comparisons of Tahoe, Reno and SACK TCP"), in the form of ns-2 2.35 with
+//! Fall and Floyd 1996 ("Simulation-based comparisons of Tahoe, Reno and SACK TCP"), as implemented in ns-2 2.35 with
 //! `bugFix_` off.
 //!
 //! ## What it does
-//! Recovery begins with the third duplicate that brings news, with `pipe` = outstanding - 3 packets. In recovery each
-//! acknowledgement takes one from `pipe`, a partial one two, and each segment sent adds one; while `pipe < cwnd` the next
-//! hole not yet sent again goes out, else the next segment in sequence. The scoreboard is forgotten when recovery ends and
-//! at a timeout; duplicates after a timeout do not count until the left edge advances.
+//! Recovery begins with the third duplicate that has new information, with `pipe` = packets in flight - 3. In recovery
+//! each acknowledgement subtracts one from `pipe`, a partial one two, and each segment sent adds one. While `pipe <
+//! cwnd` the next hole not yet retransmitted is sent, else the next segment in sequence. The scoreboard is cleared when
+//! recovery ends and at a timeout. Duplicates after a timeout do not count until the left edge advances.
 //!
 //! ## Differences from the source
-//! With the guard on (`bugFix_`), a timeout, but not a finished recovery, blocks fast retransmit until what was outstanding
-//! is acknowledged, as in the agent.
+//! With the guard on (`bugFix_`), a timeout, but not a finished recovery, blocks fast retransmit until the data in
+//! flight is acknowledged, as in the agent.
 //!
 //! ## Validation
-//! Against ns-2 2.35 on the nine items of CR02 Table 1: goodput within 1 %, at most five timeouts on either side
-//! (items 1 and 4: `tests/table_one.rs`). Since 2006 the agent halves fractions of segments too (`halves = "exact-window"`).
+//! Compared with ns-2 2.35 on the nine items of CR02 Table 1: goodput within 1 %, at most five timeouts in either
+//! (items 1 and 4: `tests/table_one.rs`). Since 2006 the agent also halves fractions of segments (`halves =
+//! "exact-window"`).
 
 use ackclock_core::{Seq, Time};
 
@@ -35,13 +36,13 @@ pub struct Sack1 {
     phase: Phase,
     /// Estimate of the packets in the network.
     pipe: i64,
-    /// One past what was outstanding at the last loss, while that is not acknowledged.
+    /// End of the data in flight at the last loss, until that is acknowledged.
     recover: Option<Seq>,
-    /// Holes below this record were sent again.
+    /// Holes below this record were retransmitted.
     cursor: Index,
-    /// The left edge must be sent again whatever the window.
+    /// The left edge must be retransmitted whatever the window.
     retransmit: bool,
-    /// A timeout happened and nothing was acknowledged since.
+    /// A timeout occurred, with no acknowledgement since.
     timed_out: bool,
     guard: Switch,
     limited_transmit: Switch,
@@ -99,7 +100,7 @@ impl Recovery for Sack1 {
     }
 
     fn on_duplicate(&mut self, ack: &AckFacts, board: &mut Scoreboard) -> Verdict {
-        // A window update counts where it SACKs.
+        // A window update counts if it SACKs new data.
         if (!ack.duplicate && ack.sacked == 0) || self.timed_out {
             return Verdict::Open;
         }

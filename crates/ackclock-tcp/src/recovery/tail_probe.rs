@@ -1,34 +1,35 @@
-//! # Probe of the tail
+//! # Tail loss probe
 //!
 //! ## Source
 //! RFC 8985 section 7.
 //!
 //! ## What it does
-//! Remembers what a probe sent and what is known of it since; when one is sent, and what its answer means, says [RACK](super::rack).
+//! Stores the segment that a probe sent, and its state since. [RACK](super::rack) decides when to probe and how to
+//! interpret the answer.
 //!
 //! ## Differences from the source
-//! Those of RACK.
+//! See RACK.
 //!
 //! ## Validation
 //! The exchanges of `tests/linux.rs`.
 
 use ackclock_core::Seq;
 
-/// A probe of the tail that is out.
+/// An outstanding tail probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
-    /// TLP.end_seq: one past the highest number sent.
+    /// TLP.end_seq: one past the highest sequence number sent.
     pub(super) end: Seq,
     pub(super) tail: Sent,
 }
 
-/// What a probe sent, and what is known of it.
+/// Segment sent as a probe, and its state since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sent {
     /// New data.
     Fresh,
-    /// The last segment again (TLP.is_retrans).
+    /// Retransmission of the last segment (TLP.is_retrans).
     Again,
-    /// The last segment again, which is acknowledged since.
+    /// Retransmission of the last segment, which has been acknowledged since.
     Repaired,
 }

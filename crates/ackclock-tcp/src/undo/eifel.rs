@@ -4,12 +4,12 @@
 //! RFC 4015; Ludwig and Katz 2000 for `restore`.
 //!
 //! ## What it does
-//! After a reduction that proves spurious the sender goes on with new data. `rfc4015` sets the window to what is
-//! outstanding plus what was just acknowledged, the threshold to what the window was used for before, and lets the
-//! round-trip estimate start again from the larger of old and new; `restore` gives window and threshold back.
+//! After a spurious reduction the sender continues with new data. `rfc4015` sets the window to the bytes in flight plus
+//! those just acknowledged, and the threshold to the earlier window use. It restarts the round-trip estimate from the
+//! larger of old and new. `restore` restores window and threshold.
 //!
 //! ## Differences from the source
-//! Does not raise the duplicate threshold after a spurious fast retransmit (RFC 4015 leaves it open).
+//! Does not raise the duplicate threshold after a spurious fast retransmit (RFC 4015 makes it optional).
 //!
 //! ## Validation
 //! The exchanges of `tests/exchanges.rs`.
@@ -25,7 +25,7 @@ pub struct Eifel {
 }
 
 impl Eifel {
-    /// With this response.
+    /// Creates the undo with this response.
     pub fn new(response: Response) -> Self {
         Self { response, saved: None }
     }

@@ -1,6 +1,6 @@
-//! Spurious reductions: how they are told, and what is done about them.
+//! Spurious reductions: detection and response.
 //!
-//! Detection is that of RFC 3522 for every sender with timestamps, and in the stack of Linux by D-SACK too; the response is an
+//! Detection follows RFC 3522 for every sender with timestamps; in the Linux stack also by D-SACK. The response is an
 //! [`Undo`].
 
 pub mod eifel;
@@ -11,56 +11,56 @@ use ackclock_core::{SackBlock, Seq, Span};
 use crate::cc::Congestion;
 use crate::config::{SenderConfig, UndoKind};
 
-/// The response to a reduction that proves to be spurious.
+/// Response to a reduction that proves spurious.
 pub trait Undo: Send {
     /// The window is about to be reduced.
     fn on_reduction(&mut self, before: &Before);
 
-    /// The last reduction was for nothing; gives what to do.
+    /// The last reduction was spurious; returns the response.
     fn respond(&mut self, proof: &Proof) -> Redress;
 }
 
-/// The state before a reduction.
+/// State before a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
-    /// Bytes outstanding.
+    /// Bytes in flight.
     pub flight: u32,
     /// Slow-start threshold, bytes.
     pub ssthresh: u32,
-    /// Smoothed round-trip time raised by twice the granularity, and variation.
+    /// Smoothed round-trip time plus twice the granularity, and variation.
     pub rtt: Option<(Span, Span)>,
 }
 
 /// The acknowledgement that proved a reduction spurious.
 #[derive(Clone, Copy, Debug)]
 pub struct Proof {
-    /// Bytes outstanding after it.
+    /// Bytes in flight after it.
     pub flight: u32,
     /// Bytes that it acknowledged.
     pub acked: u32,
     /// Initial window, bytes.
     pub initial_window: u32,
-    /// Whether it also echoes congestion.
+    /// Whether it also echoes a congestion mark.
     pub ecn_echo: bool,
 }
 
-/// What to do about a spurious reduction.
+/// Response to a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Redress {
-    /// The reduction stands.
+    /// Keep the reduction.
     Nothing,
-    /// What is outstanding is on its way: go on with new data, and give the window back as it was.
+    /// Data in flight is still in transit: continue with new data and restore the previous window.
     Restore,
-    /// Go on with new data and these settings.
+    /// Continue with new data and these settings.
     Adopt {
-        /// Window and threshold, bytes, unless congestion was echoed.
+        /// Window and threshold, bytes, unless a congestion mark was echoed.
         window: Option<(u32, u32)>,
-        /// Smoothed round-trip time and variation to start again from.
+        /// Smoothed round-trip time and variation to restart from.
         rtt: Option<(Span, Span)>,
     },
 }
 
-/// The response that the options ask for.
+/// Creates the response selected by the options.
 pub fn build(kind: UndoKind, config: &SenderConfig) -> Box<dyn Undo> {
     match kind {
         UndoKind::None => Box::new(none::NoUndo),
@@ -69,7 +69,7 @@ pub fn build(kind: UndoKind, config: &SenderConfig) -> Box<dyn Undo> {
 }
 
 /// Eifel detection (RFC 3522 section 3.2): if the first acknowledgement after a retransmission echoes a timestamp older
-/// than that of the retransmission, the original had arrived.
+/// than the retransmission's, the original had arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Detector {
     watch: Option<Watch>,
@@ -83,35 +83,35 @@ struct Watch {
 }
 
 impl Detector {
-    /// Whether a reduction for this cause is being judged: of its retransmissions only the first is of use (step (1)).
+    /// Whether a reduction for this cause is being tested; if so, only its first retransmission matters (step (1)).
     pub fn watches(&self, cause: Congestion) -> bool {
         self.watch.is_some_and(|watch| watch.cause == cause)
     }
 
-    /// Recovery begins, and its first retransmission goes out with timestamp `value`.
+    /// Starts a test: recovery begins, and its first retransmission has timestamp `value`.
     pub fn watch(&mut self, cause: Congestion, value: u32) {
         self.watch = Some(Watch { cause, retransmit: Seq(value) });
     }
 
-    /// The left edge advanced by an acknowledgement that echoes `echo`; it may show that the receiver had `both`, original and
-    /// retransmission, and then proves nothing. Gives the cause of the reduction if it was spurious.
+    /// An acknowledgement echoing `echo` advanced the left edge. If the receiver may have `both`, original and
+    /// retransmission, it proves nothing. Returns the cause of the reduction if it was spurious.
     pub fn on_advance(&mut self, echo: Option<u32>, both: bool) -> Option<Congestion> {
         let watch = self.watch.take()?;
         (!both && Seq(echo?).before(watch.retransmit)).then_some(watch.cause)
     }
 }
 
-/// What can prove that a reduction was spurious.
+/// Detectors of spurious reductions.
 #[derive(Clone, Debug, Default)]
 pub struct Detectors {
-    /// By what the peer's timestamps echo.
+    /// Detection by timestamp echoes.
     pub echoes: Detector,
-    /// By what the peer received twice.
+    /// Detection by duplicate arrivals.
     pub repeats: Repeats,
 }
 
-/// D-SACK detection in the form of Linux (RFC 3708): where the receiver says of every segment that was sent again since the
-/// reduction that it had it already, the reduction was for nothing.
+/// D-SACK detection in Linux's form (RFC 3708): if the receiver reports every segment retransmitted since the reduction
+/// as a duplicate, the reduction was spurious.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Repeats {
     judged: Option<Judged>,
@@ -120,33 +120,33 @@ pub struct Repeats {
 #[derive(Clone, Copy, Debug)]
 struct Judged {
     cause: Congestion,
-    /// The left edge at the reduction: what lies below was sent again for another one.
+    /// Left edge at the reduction: segments below it were retransmitted for an earlier one.
     above: Seq,
-    /// Segments sent again that are not yet told to have been there; `None` where none was sent again so far.
+    /// Retransmitted segments not yet reported as duplicates; `None` if none was retransmitted so far.
     left: Option<u32>,
 }
 
 impl Repeats {
-    /// The window is reduced while everything below `above` is acknowledged. Where a probe that sent the last segment again is out
-    /// (`probed`) its repetition may be told too, which proves nothing of the others (tcp_init_undo).
+    /// The window is reduced; everything below `above` is acknowledged. With an outstanding tail probe of the last
+    /// segment (`probed`), its duplicate may be reported too, which proves nothing about the others (tcp_init_undo).
     pub fn watch(&mut self, cause: Congestion, above: Seq, probed: bool) {
         self.judged = Some(Judged { cause, above, left: probed.then_some(1) });
     }
 
-    /// Nothing is judged any more: another reduction has come that no repetition can disprove, or it was taken back.
+    /// Ends the test: another reduction came that duplicates cannot disprove, or the reduction was undone.
     pub fn forget(&mut self) {
         self.judged = None;
     }
 
-    /// A segment is sent again.
+    /// A segment is retransmitted.
     pub fn on_sent_again(&mut self) {
         if let Some(judged) = &mut self.judged {
             judged.left = Some(judged.left.unwrap_or(0) + 1);
         }
     }
 
-    /// The receiver had `block`, of segments of at most `mss` bytes, already; gives the cause of the reduction if all of it
-    /// proves to have been for nothing.
+    /// The receiver reported `block`, of segments of at most `mss` bytes, as a duplicate. Returns the cause of the
+    /// reduction if all of it proves spurious.
     pub fn on_duplicate(&mut self, block: SackBlock, mss: u32) -> Option<Congestion> {
         let judged = self.judged.as_mut().filter(|judged| block.right.after(judged.above))?;
         let left = judged.left?.saturating_sub(block.right.since(block.left).div_ceil(mss));

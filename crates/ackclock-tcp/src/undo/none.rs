@@ -1,20 +1,20 @@
 //! # No undo
 //!
 //! ## Source
-//! RFC 5681: a reduction is never taken back.
+//! RFC 5681: a reduction is never undone.
 //!
 //! ## What it does
-//! Nothing.
+//! Ignores spurious reductions.
 //!
 //! ## Differences from the source
 //! None.
 //!
 //! ## Validation
-//! None needed.
+//! Not needed.
 
 use super::{Before, Proof, Redress, Undo};
 
-/// Leaves every reduction as it is.
+/// Leaves every reduction in place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoUndo;
 
