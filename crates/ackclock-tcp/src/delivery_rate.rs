@@ -243,8 +243,8 @@ mod tests {
     #[test]
     fn compressed_acks_do_not_raise_it_above_the_sending_rate() {
         let mut rate = steady();
-        // All ten come at once at 300 ms. The last was sent at 290 ms, when 20 were delivered and the segment then found
-        // delivered had been sent at 190: 10 segments in max(290 - 190, 300 - 290) ms
+        // All ten arrive at once at 300 ms. The last was sent at 290 ms, when 20 were delivered and the segment then
+        // found delivered had been sent at 190: 10 segments in max(290 - 190, 300 - 290) ms
         rate.on_acked(ms(300), segment(29).right);
         assert_eq!(rate.sample(None).unwrap().rate, kbit(800));
     }

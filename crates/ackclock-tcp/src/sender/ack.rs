@@ -1,4 +1,4 @@
-//! What an acknowledgement means: round-trip time, recovery, congestion control, undo.
+//! Processing of an acknowledgement: round-trip time, recovery, congestion control, undo.
 
 use ackclock_core::{SackBlock, Segment, Span, Time};
 
@@ -10,35 +10,35 @@ use crate::recovery::{AckFacts, Exit, Recovery, Timer, Verdict};
 use crate::scoreboard::{Acked, Arrivals, Sendings};
 use crate::stack::Stack;
 
-/// What one acknowledgement brought.
+/// Facts about one acknowledgement.
 #[derive(Default)]
 pub(super) struct AckOutcome {
     pub(super) acked: Acked,
     pub(super) sacked: u32,
     pub(super) rtt: Option<Span>,
-    /// The round-trip time for the timeout, where it is not the same.
+    /// Round-trip time sample for the timeout, if it differs.
     pub(super) first_rtt: Option<Span>,
-    /// What the receiver had already.
+    /// Data that the receiver reports as a duplicate.
     pub(super) dsack: Option<SackBlock>,
     /// Bytes of it that count as delivered.
     pub(super) repeated: u32,
-    /// How often a segment had been found lost before.
+    /// Number of losses found before it.
     pub(super) losses: u32,
-    /// What this acknowledgement shows to have arrived, for a recovery that asks.
+    /// Segments newly shown to have arrived, for a recovery that needs them.
     pub(super) arrivals: Arrivals,
 }
 
-/// The window that came with an acknowledgement.
+/// Change of the advertised window by an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Offer {
-    /// The right edge stays where it was.
+    /// The right edge is unchanged.
     Same,
-    /// It moves, or the window is or was closed.
+    /// The right edge moves, or the window is or was closed.
     New,
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Takes in an acceptable acknowledgement and what became of the peer's window.
+    /// Processes an acceptable acknowledgement, given the change of the advertised window.
     #[inline(always)]
     pub(super) fn take_ack(&mut self, now: Time, seg: &Segment, offer: Offer) {
         let advances = seg.ack.after(self.board.una());
@@ -48,7 +48,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.read(now, seg, &mut outcome);
         let echoes = self.ecn.enabled == Switch::On;
         if echoes && self.config.stack == Stack::Linux {
-            // A loss that comes with an echo belongs to the reduction for the echo; where a repair ends, the echo is heard below.
+            // A loss reported together with an echo belongs to the echo's reduction; if a recovery ends, the echo is
+            // processed below.
             self.take_echo(now, seg);
         }
         if advances {
@@ -66,21 +67,21 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             }
             if self.fin == Fin::Sent {
                 self.past.finished_at = now;
-                // The FIN takes a number and is no payload.
+                // The FIN takes a sequence number but is not payload.
                 self.past.acknowledged -= 1;
                 self.close_finished();
             }
         }
     }
 
-    /// Takes in what an overtaken acknowledgement SACKs.
+    /// Processes the SACK blocks of an overtaken acknowledgement.
     pub(super) fn take_sack(&mut self, now: Time, seg: &Segment) {
         let mut outcome = AckOutcome::default();
         self.read(now, seg, &mut outcome);
         self.on_duplicate(now, seg, outcome, Offer::New);
     }
 
-    /// Brings the scoreboard up to date. The outcome is written in place: a copy would wait for all of it.
+    /// Updates the scoreboard. The outcome is written in place, because a copy would stall until all of it is written.
     #[inline(always)]
     fn read(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         let mut oldest = None;
@@ -107,17 +108,17 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             newest = newest.max(self.read_sack(now, seg, outcome));
         }
         outcome.rtt = newest.map(|sent_at| now.since(sent_at));
-        // Linux takes that of the first segment acknowledged.
+        // Linux uses the first segment acknowledged.
         outcome.first_rtt =
             oldest.filter(|_| outcome.acked.newest.is_some()).map(|sent_at| now.since(sent_at));
     }
 
-    /// What is SACKed; when the newest of it was sent.
+    /// Processes the SACK blocks; returns when the newest SACKed segment was sent.
     fn read_sack(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) -> Option<Time> {
         let mut newest = None;
         let sendings = self.sendings(now, seg);
         for (position, &block) in seg.sack().iter().enumerate() {
-            // RFC 2883 section 4: the first block repeats what the ACK, or the second block, covers.
+            // RFC 2883 section 4: the first block is a duplicate if the ACK, or the second block, covers it.
             let repeats = position == 0
                 && (block.right.at_or_before(seg.ack)
                     || seg.sack().get(1).is_some_and(|second| {
@@ -151,7 +152,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let facts = self.facts(now, outcome, false);
         let verdict = self.recovery.on_advance(&facts, &mut self.board);
         if !matches!(verdict, Verdict::Partial(Timer::Keep)) {
-            // RFC 6298 (5.3). After going back nothing is in flight until it is sent again.
+            // RFC 6298 (5.3). After a go-back-N nothing is in flight until it is retransmitted.
             self.timer = self.rtt.expiry(now, || {
                 let sent = self.board.sent();
                 let oldest = sent.front().filter(|_| self.board.next() > sent.first());
@@ -159,12 +160,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             });
         }
         if matches!(verdict, Verdict::Spurious) {
-            // The window that is given back grows with this acknowledgement already.
+            // The restored window already grows with this acknowledgement.
             self.take_back_timeout(now);
         }
         let phase = match verdict {
             Verdict::Leave(Exit::Hold | Exit::Cap(_)) | Verdict::Reordered { .. } => Phase::FastRecovery,
-            // RFC 4015 section 3: the window counts this acknowledgement already.
+            // RFC 4015 section 3: the window already counts this acknowledgement.
             _ if adopted => Phase::FastRecovery,
             Verdict::Leave(Exit::Grow) => self.recovery.phase(),
             _ => self.phase_of_control(),
@@ -176,7 +177,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Does what an advance means.
+    /// Applies the verdict of recovery on an advance.
     #[inline(always)]
     fn conclude(&mut self, now: Time, verdict: Verdict) {
         match verdict {
@@ -189,7 +190,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                     self.cc.adopt(self.cc.window().min(bytes), ssthresh);
                 }
             }
-            // An echo of congestion in the same round trip has reduced it for good.
+            // A congestion echo in the same round trip has reduced the window for good.
             Verdict::Reordered { cwnd, ssthresh } if self.ecn.reacted.is_none() => {
                 self.cc.adopt(cwnd, ssthresh)
             }
@@ -202,11 +203,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    // The outcome by value, so that one that advances need not be in memory.
+    // The outcome is passed by value, so that on an advance it need not be in memory.
     #[inline(never)]
     fn on_duplicate(&mut self, now: Time, seg: &Segment, outcome: AckOutcome, offer: Offer) {
         let outcome = &outcome;
-        // RFC 5681 section 2: a window update is no duplicate.
+        // RFC 5681 section 2: a window update is not a duplicate.
         let duplicate = seg.is_pure_ack() && offer == Offer::Same && !self.board.sent().is_empty();
         if !duplicate && outcome.sacked == 0 && outcome.dsack.is_none() {
             return;
@@ -233,7 +234,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.spread_reduction(outcome, false);
     }
 
-    /// A reduction that is spread over the recovery goes on.
+    /// Continues a reduction that is spread over the recovery.
     fn spread_reduction(&mut self, outcome: &AckOutcome, safe: bool) {
         let (delivered, in_flight) = (self.delivered(outcome), self.recovery.in_flight(&self.board));
         if let Some(reduction) = &mut self.reduction {
@@ -241,15 +242,15 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Bytes that an acknowledgement delivered.
+    /// Bytes delivered by an acknowledgement.
     #[inline(always)]
     fn delivered(&self, outcome: &AckOutcome) -> u32 {
         let told = outcome.acked.delivered + outcome.sacked;
         self.recovery.delivered(told.saturating_add(outcome.repeated))
     }
 
-    /// What the receiver had already, bytes of whole segments: to Linux it is delivered too, as long as no more of it is told of than
-    /// was sent again (tcp_dsack_seen).
+    /// Bytes that the receiver reports as duplicates, in whole segments. Linux counts them as delivered too, up to the
+    /// number of bytes retransmitted (tcp_dsack_seen).
     #[cold]
     fn take_repeated(&mut self, block: SackBlock) -> u32 {
         let mss = u32::from(self.mss);
@@ -259,7 +260,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.config.stack == Stack::Linux && sent_again { segments.saturating_mul(mss) } else { 0 }
     }
 
-    /// Round-trip times: of the segment acknowledged (Karn), or by timestamps.
+    /// Takes round-trip time samples: from the acknowledged segment (Karn), or from timestamps.
     #[inline(always)]
     fn measure(&mut self, now: Time, seg: &Segment, outcome: &mut AckOutcome) {
         if let Some(rtt) = self.rtt.on_acknowledged(now, seg.ack) {
@@ -275,7 +276,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Takes in the first round-trip time after a spurious timeout.
+    /// Takes the first round-trip time after a spurious timeout.
     #[cold]
     fn restart_rtt(&mut self, previous: (Span, Span), rtt: Span) {
         self.past.rtt_restart = None;
@@ -283,15 +284,15 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.rtt.restart_from(previous, rtt, self.board.max());
     }
 
-    /// The round-trip time that the peer's timestamp tells.
+    /// Round-trip time from the peer's timestamp echo.
     pub(super) fn echoed(&self, now: Time, seg: &Segment) -> Option<Span> {
         let stamps = seg.timestamps().filter(|_| self.timestamps == Switch::On)?;
         let ticks = self.stamp(now).wrapping_sub(stamps.echo);
-        // An echo from the future, or older than half the clock's range, is none of ours.
+        // An echo from the future, or older than half the clock's range, is invalid.
         (ticks < u32::MAX / 2).then(|| self.stamps.tick * u64::from(ticks))
     }
 
-    /// What tells of segments that were sent more than once which sending an acknowledgement answers.
+    /// Evidence of which transmission of a retransmitted segment an acknowledgement answers.
     #[inline(always)]
     fn sendings(&self, now: Time, seg: &Segment) -> Sendings {
         let echoed = seg.timestamps().filter(|_| self.timestamps == Switch::On);
@@ -299,7 +300,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         Sendings { now, min_rtt, echo: echoed.map(|stamps| stamps.echo), tick: self.stamps.tick }
     }
 
-    /// Where what was sent before the left edge went out again is SACKed, Linux restarts the timer: nothing tells of the edge yet.
+    /// If retransmitted data above the left edge is SACKed, Linux restarts the timer, as there is no news of the edge
+    /// yet.
     fn restart_behind_head(&mut self, now: Time, rtt: Span) {
         let behind = self.board.sent().front().is_some_and(|head| rtt > now.since(head.sent_at));
         if behind && self.config.stack == Stack::Linux {
@@ -307,25 +309,25 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Takes in a round-trip time.
+    /// Takes a round-trip time sample.
     #[inline(always)]
     pub(super) fn take_rtt(&mut self, rtt: Span) {
         self.stats.rtt.record(rtt);
         self.rtt.on_sample(rtt, self.board.una(), self.board.max());
     }
 
-    /// Tells congestion control what was delivered.
+    /// Reports delivered data to congestion control.
     #[inline(always)]
     fn control(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) {
         let sample = self.sample(now, outcome, phase);
         self.cc.on_ack(&sample);
     }
 
-    // Inlined, so that what a controller does not read is not worked out.
+    // Inlined, so that values the controller does not read are not computed.
     #[inline(always)]
     fn sample(&mut self, now: Time, outcome: &AckOutcome, phase: Phase) -> AckSample {
         let min_rtt = self.rtt.min_rtt();
-        // Side by side, so that what is in flight is worked out once.
+        // Adjacent, so that the bytes in flight are computed once.
         let window_limited = !self.cc.asks_for_limit() || self.is_window_limited(outcome);
         let in_flight = self.recovery.in_flight(&self.board);
         AckSample {
@@ -345,7 +347,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Where repair stands as a controller is to see it: while a reduction for an echo is spread nothing grows either.
+    /// Phase reported to the controller: while a reduction for an echo is spread, the window does not grow either.
     fn phase_of_control(&self) -> Phase {
         if self.reduction.is_some() { Phase::FastRecovery } else { self.recovery.phase() }
     }

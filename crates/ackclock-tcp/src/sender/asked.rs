@@ -1,4 +1,5 @@
-//! Requests of an agent at the edge for what it misses (the uplink NACKs of Snoop): repaired at once, and no sign of congestion.
+//! Retransmission requests from an agent at the edge (Snoop's uplink NACKs): served at once, without a congestion
+//! response.
 
 use std::collections::VecDeque;
 
@@ -10,19 +11,19 @@ use crate::recovery::Recovery;
 use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::{Index, Marks};
 
-/// What was asked for and did not go out yet; of a connection that nothing was asked of it takes no room.
+/// Requested segments not yet retransmitted; takes no space on a connection without requests.
 #[derive(Debug, Default)]
 #[allow(clippy::box_collection, reason = "a pointer is a quarter of a queue")]
 pub(super) struct Asked(Option<Box<VecDeque<Index>>>);
 
-/// Whether an acknowledgement is a request: its first block begins where it ends, which no receiver would say.
+/// Whether an acknowledgement is a request: its first block begins at its ACK number, which a receiver never sends.
 fn is_request(ack: &Segment) -> bool {
     ack.is_pure_ack()
         && ack.sack().first().is_some_and(|block| block.left == ack.ack && !block.right.before(block.left))
 }
 
 impl Asked {
-    /// Notes what is missing between the blocks of a request and was sent before something that has come.
+    /// Queues the segments missing between the blocks of a request that were sent before one that has arrived.
     fn take(&mut self, request: &Segment, board: &Scoreboard) {
         let sent = board.sent();
         let blocks = request.sack();
@@ -44,7 +45,7 @@ impl Asked {
         }
     }
 
-    /// The next of them that is still outstanding.
+    /// Next queued segment that is still in flight.
     pub(super) fn next(&mut self, board: &Scoreboard) -> Option<Index> {
         let (sent, asked) = (board.sent(), self.0.as_mut()?);
         loop {
@@ -57,7 +58,7 @@ impl Asked {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Takes in a request, if it is one; whether it is.
+    /// Processes a request; returns whether the acknowledgement is one.
     #[cold]
     pub(super) fn takes_request(&mut self, ack: &Segment) -> bool {
         if !is_request(ack) {
@@ -68,7 +69,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         true
     }
 
-    /// Sends the next segment that was asked for.
+    /// Retransmits the next requested segment.
     #[cold]
     pub(super) fn send_asked(&mut self, now: Time) -> Option<Segment> {
         let index = self.past.asked.next(&self.board)?;

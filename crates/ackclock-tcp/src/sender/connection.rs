@@ -1,124 +1,124 @@
-//! What a sender knows of its connection beside what is in flight.
+//! State of a sender's connection, apart from the segments in flight.
 
 use ackclock_core::{Repair, Seq, Span, Time};
 
 use super::asked::Asked;
 use crate::config::Switch;
 
-/// The state of a sender's connection.
+/// State of a sender's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderState {
-    /// It has not begun: it waits for its start, for the peer's SYN, or for [`Sender::connect`].
+    /// Not begun: waiting for its start, for the peer's SYN, or for [`Sender::connect`].
     Idle,
-    /// The SYN was answered, and the answer is not acknowledged.
+    /// A SYN was answered, and the answer is not yet acknowledged.
     SynReceived,
-    /// The SYN was sent, and no answer came.
+    /// The SYN was sent, without an answer yet.
     SynSent,
-    /// Data may pass.
+    /// Data can be sent.
     Established,
     /// Everything is acknowledged, or the peer reset the connection.
     Closed,
 }
 
-/// What the peer has said of itself.
+/// State of the peer, as reported in its segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
-    /// One past what its window takes.
+    /// One past the end of its advertised window (right edge).
     pub(super) edge: Seq,
-    /// The largest window that it has offered, bytes.
+    /// Largest window it has advertised, bytes.
     pub(super) largest: u32,
-    /// Next number expected of it.
+    /// Next sequence number expected from it.
     pub(super) next: Seq,
     pub(super) scale: u8,
-    /// Whether its SYN offered to scale windows.
+    /// Whether its SYN offered window scaling.
     pub(super) scales: bool,
 }
 
 impl Peer {
-    /// One whose SYN did not come, and who takes what lies before `edge`.
+    /// A peer whose SYN has not arrived, with right edge `edge`.
     pub(super) fn with_edge(edge: Seq) -> Self {
         Self { edge, largest: 0, next: Seq(1), scale: 0, scales: false }
     }
 }
 
-/// What has happened on the connection.
+/// History of the connection.
 #[derive(Debug, Default)]
 pub(super) struct Past {
-    /// What the estimate of the round-trip time starts again from, after a spurious timeout.
+    /// Smoothed round-trip time and variation from which the estimate restarts after a spurious timeout.
     pub(super) rtt_restart: Option<(Span, Span)>,
-    /// The left edge at the last timeout, while it stands.
+    /// Left edge at the last timeout, until it advances.
     pub(super) timed_out_at: Option<Seq>,
-    /// The reduction of which nothing was sent again yet.
+    /// Reduction without a retransmission so far.
     pub(super) unrepaired: Option<Repair>,
-    /// Segments that the peer says it had already (RFC 2883).
+    /// Segments that the peer reported as duplicates (RFC 2883).
     pub(super) repeated: u32,
     pub(super) acknowledged: u64,
     /// When everything was acknowledged; [`Time::NEVER`] until then.
     pub(super) finished_at: Time,
-    /// When a segment last left, be it for the first time or again.
+    /// Time of the last transmission or retransmission.
     pub(super) sent_at: Time,
-    /// The same while everything is acknowledged; [`Time::NEVER`] otherwise.
+    /// Time of the last transmission while everything is acknowledged; [`Time::NEVER`] otherwise.
     pub(super) quiet_since: Time,
-    /// What an agent at the edge has asked for.
+    /// Segments requested by an agent at the edge.
     pub(super) asked: Asked,
 }
 
-/// What was repeated of the handshake.
+/// Retransmissions of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeated {
-    /// How often our SYN counts as lost; in the stack of Linux only for want of an answer.
+    /// Number of our SYNs counted as lost; in the Linux stack only those without an answer.
     pub(super) lost_syns: u32,
-    /// When our SYN first left.
+    /// When our SYN was first sent.
     pub(super) first_at: Time,
-    /// When it last went out again because that of the peer did.
+    /// When our answer was last repeated because the peer's SYN was.
     pub(super) answered_at: Option<Time>,
 }
 
-/// Where the end of the data stands.
+/// State of the FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fin {
-    /// The data has no end, or there is none yet.
+    /// The data has no end, or no end yet.
     Absent,
-    /// It goes with the last byte, or after it.
+    /// Sent with the last byte, or after it.
     Ahead,
-    /// It left.
+    /// Sent.
     Sent,
 }
 
-/// What must go out before anything else, whatever the windows.
+/// Segment that must be sent first, whatever the windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Due {
     Nothing,
     /// A SYN.
     Syn,
-    /// The answer to the peer's SYN.
+    /// Answer to the peer's SYN.
     SynAck,
     /// An acknowledgement.
     Ack,
     /// A probe of a closed window.
     Probe,
-    /// What an agent at the edge has asked for.
+    /// Retransmission requested by an agent at the edge.
     Repair,
 }
 
-/// Explicit congestion notification of one connection.
+/// State of explicit congestion notification.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ecn {
     pub(super) enabled: Switch,
-    /// One past what was outstanding at the last reaction: an echo of that window is not a new one.
+    /// End of the data in flight at the last reaction: a further echo of that window is ignored.
     pub(super) reacted: Option<Seq>,
-    /// The next new segment tells the peer of the reaction.
+    /// The next new segment reports the reaction to the peer (CWR).
     pub(super) cwr: bool,
-    /// An echo came since the last reduction, and in the stack of Linux nothing takes that reduction back.
+    /// An echo arrived since the last reduction; in the Linux stack that reduction is then not undone.
     pub(super) lasting: bool,
 }
 
-/// Timestamps of one connection.
+/// State of timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamps {
     pub(super) tick: Span,
-    /// TS.Recent: what to echo.
+    /// TS.Recent: timestamp to echo.
     pub(super) recent: u32,
-    /// Whether there was one yet.
+    /// Whether a timestamp was received.
     pub(super) seen: bool,
 }

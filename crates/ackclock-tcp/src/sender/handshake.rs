@@ -1,4 +1,4 @@
-//! How a connection begins: by the peer's SYN, or by one of its own (RFC 9293 section 3.5); and how a reset ends it.
+//! Opening of a connection by the peer's SYN or by our own (RFC 9293 section 3.5), and its end by a reset.
 
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Span, SynOptions, Time};
 
@@ -13,9 +13,9 @@ use crate::scoreboard::Scoreboard;
 use crate::sent::Marks;
 use crate::stack::{ALIKE_SYN_TIMEOUTS, Stack};
 
-/// RFC 6298 (5.7): first timeout of data where the SYN or its answer was lost.
+/// RFC 6298 (5.7): first timeout of data if the SYN or its answer was lost.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
-/// Linux answers a SYN that comes again no more often (tcp_invalid_ratelimit).
+/// Shortest interval between Linux's answers to a repeated SYN (tcp_invalid_ratelimit).
 const ANSWERS_APART: Span = Span::from_millis(500);
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
@@ -26,7 +26,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// SYN and RST.
+    /// Processes SYN and RST.
     #[cold]
     pub(super) fn take_control(&mut self, now: Time, seg: &Segment) {
         if seg.flags.intersects(Flags::RST) {
@@ -38,7 +38,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             SenderState::Idle if asks && self.config.handshake == Switch::On => self.answer_syn(now, seg),
             SenderState::SynReceived if asks && seg.seq + 1 == self.peer.next => self.answer_again(now),
             SenderState::SynSent if !asks && seg.ack == self.params.first => self.take_syn_ack(now, seg),
-            // Our acknowledgement of it was lost.
+            // Our acknowledgement of the SYN-ACK was lost.
             SenderState::Established if !asks && seg.seq + 1 == self.peer.next => self.due = Due::Ack,
             _ => {}
         }
@@ -47,10 +47,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     fn take_reset(&mut self, seg: &Segment) {
         let believed = match self.state {
             SenderState::Idle => false,
-            // RFC 9293 section 3.10.7.3: before the peer has a number, what it acknowledges shows that it is meant.
+            // RFC 9293 section 3.10.7.3: before the peer has a sequence number, the ACK number shows that the reset is
+            // valid.
             SenderState::SynSent => seg.flags.contains(Flags::ACK) && seg.ack == self.params.first,
-            // RFC 9293 section 3.5.3: one in the window is believed. RFC 5961 would ask about all but the next number, but data
-            // of the peer is not taken in, and so its resets come behind it.
+            // RFC 9293 section 3.5.3: a reset in the window is accepted. RFC 5961 would challenge all but the next
+            // number, but the peer's data is not processed, and its resets come after that data.
             _ => {
                 let (next, end) = (self.peer.next, self.peer.next + u32::from(OWN_WINDOW));
                 next.at_or_before(seg.seq) && seg.seq.before(end)
@@ -70,7 +71,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.send_own_syn(now, SenderState::SynReceived, Due::SynAck);
     }
 
-    /// The peer's SYN has come again.
+    /// The peer repeats its SYN.
     fn answer_again(&mut self, now: Time) {
         let linux = self.config.stack == Stack::Linux;
         let repeated = self.repeated();
@@ -83,7 +84,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.repeat_syn(Due::SynAck);
     }
 
-    /// What is known of repetitions, from the first one on.
+    /// Record of handshake retransmissions, created at the first one.
     fn repeated(&mut self) -> &mut Repeated {
         let first_at = self.board.sent().front().map_or(Time::ZERO, |syn| syn.sent_at);
         self.repeated.get_or_insert_with(|| Box::new(Repeated { lost_syns: 0, first_at, answered_at: None }))
@@ -96,7 +97,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// The peer answers our SYN.
     fn take_syn_ack(&mut self, now: Time, answer: &Segment) {
         self.agree(answer);
-        // RFC 3168 section 6.1.1: an answer with both bits set repeats what was sent to one that knows no ECN.
+        // RFC 3168 section 6.1.1: an answer with both bits set reflects our SYN from a peer without ECN.
         if !answer.flags.intersects(Flags::ECE) || answer.flags.intersects(Flags::CWR) {
             self.ecn.enabled = Switch::Off;
         }
@@ -104,7 +105,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.due = Due::Ack;
     }
 
-    /// Agrees with what the peer's SYN offers.
+    /// Adopts the options of the peer's SYN.
     fn agree(&mut self, syn: &Segment) {
         let offer = syn.syn_options().unwrap_or_default();
         self.peer.next = syn.seq + 1;
@@ -118,7 +119,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
         self.stamps.seen = self.timestamps == Switch::On;
         self.recovery.agree(if offer.sack_permitted { Switch::On } else { Switch::Off });
-        // RFC 6691: what the peer offers counts no options; a header of fixed size has none.
+        // RFC 6691: the peer's MSS includes no options; a header of fixed size has none.
         let options = if self.params.header == HeaderSize::Real { self.header - PLAIN_HEADER } else { 0 };
         let most = self.params.packet - self.header;
         let mss = offer.mss.map_or(most, |mss| mss.saturating_sub(options).max(1).min(most));
@@ -130,7 +131,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Our SYN, alone or with an acknowledgement, is what goes out next.
+    /// Schedules our SYN, alone or with an acknowledgement, as the next segment.
     fn send_own_syn(&mut self, now: Time, state: SenderState, due: Due) {
         self.board = Scoreboard::new(self.params.first - 1);
         self.board.push(now, 1, Marks::SYN);
@@ -139,14 +140,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.timer = now + self.rtt.rto();
     }
 
-    /// Our SYN goes out again: its acknowledgement tells no round-trip time (Karn).
+    /// Retransmits our SYN: its acknowledgement gives no round-trip time (Karn).
     fn repeat_syn(&mut self, due: Due) {
         let first = self.board.sent().first();
         self.board.touch(first);
         self.due = due;
     }
 
-    /// Nothing came back in time: our SYN goes out again.
+    /// No answer in time: our SYN is retransmitted.
     pub(super) fn on_syn_timeout(&mut self, now: Time) {
         self.repeated().lost_syns += 1;
         let opens = self.state == SenderState::SynSent;
@@ -165,7 +166,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.stats.spurious_fast_retransmits = None;
     }
 
-    /// The peer acknowledges our SYN; whether it does.
+    /// Processes the peer's acknowledgement of our SYN; returns whether it is one.
     #[cold]
     pub(super) fn complete_handshake(&mut self, now: Time, seg: &Segment) -> bool {
         if seg.ack != self.params.first {
@@ -177,7 +178,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.timer = Time::NEVER;
         if self.config.stack == Stack::Linux {
             if !seg.flags.intersects(Flags::SYN) {
-                // Whatever the peer's SYN said: this acknowledgement advances.
+                // This acknowledgement advances the window, whatever the peer's SYN advertised.
                 self.peer.largest = self.window_of(seg);
                 self.peer.edge = seg.ack + self.peer.largest;
             }
@@ -202,14 +203,14 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         true
     }
 
-    /// The round-trip time of a SYN that went out more than once, as Linux takes it from what is echoed: one tick at least.
+    /// Round-trip time of a retransmitted SYN from the timestamp echo, as in Linux: at least one tick.
     fn echoed_syn(&self, now: Time, seg: &Segment) -> Option<Span> {
         let echoed = self.echoed(now, seg).filter(|_| self.config.stack == Stack::Linux);
         echoed.map(|round_trip| round_trip.max(self.stamps.tick))
     }
 
-    /// Whether what was lost of the handshake makes the initial window small. Linux lets a SYN go out again once, and more often
-    /// where the first one is echoed.
+    /// Whether handshake losses reduce the initial window. Linux allows one retransmission of the SYN, and more if the
+    /// first SYN is echoed.
     fn costs_initial_window(&self, seg: &Segment) -> bool {
         let Some(repeated) = &self.repeated else { return false };
         let first_arrived = || {
@@ -235,7 +236,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Our answer to the peer's SYN.
     pub(super) fn syn_ack(&mut self, now: Time) -> Segment {
-        // RFC 7323 section 2.2: a scale is offered only where the peer did.
+        // RFC 7323 section 2.2: a scale is offered only if the peer offered one.
         let mut segment = self.offer(now, self.peer.scales.then_some(0));
         segment.flags |= Flags::SYN;
         if self.ecn.enabled == Switch::On {

@@ -1,4 +1,4 @@
-//! What becomes of the window while the application sends nothing, or less than it allows.
+//! Effect on the window when the application sends nothing, or less than the window allows.
 
 use ackclock_core::{Span, Time};
 
@@ -8,8 +8,8 @@ use crate::recovery::Recovery;
 use crate::stack::Stack;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Data comes after a silence. Where that was longer than a timeout the window says nothing of the path any more: it falls
-    /// to the initial one (RFC 5681 section 4.1), in Linux by half for each timeout, to be regained in slow start.
+    /// Data is sent after an idle period. If that was longer than a timeout, the window is out of date. It falls to the
+    /// initial window (RFC 5681 section 4.1), in Linux by half for each timeout, and regrows in slow start.
     #[cold]
     pub(super) fn restart(&mut self, now: Time) {
         let idle = now.since(std::mem::replace(&mut self.past.quiet_since, Time::NEVER));
@@ -23,8 +23,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// In whole segments, and the threshold is raised whatever the window (tcp_cwnd_restart); but during a reduction, which goes
-    /// on to it, only what is left of the window falls (tcp_current_ssthresh).
+    /// Halves whole segments and raises the threshold whatever the window (tcp_cwnd_restart). During a reduction, which
+    /// continues to its threshold, only the remaining window falls (tcp_current_ssthresh).
     fn restart_as_linux(&mut self, idle: Span) {
         let (mss, before) = (u32::from(self.mss), self.window().cwnd);
         let halvings = (idle.as_nanos() - 1) / self.rtt.rto().as_nanos().max(1);
@@ -36,7 +36,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// RFC 2861: what was not used for a timeout says nothing of the path.
+    /// RFC 2861: window unused for a timeout is given up.
     #[cold]
     pub(super) fn give_back_unused(&mut self, now: Time) {
         let mss = u32::from(self.mss);
@@ -52,7 +52,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// The threshold where a window falls for want of use: three quarters of it at least (tcp_current_ssthresh).
+    /// Threshold when an unused window falls: at least three quarters of the window (tcp_current_ssthresh).
     fn threshold_of_use(&self) -> u32 {
         let mss = u32::from(self.mss);
         let segments = self.cc.window() / mss;

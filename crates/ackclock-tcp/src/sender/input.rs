@@ -1,4 +1,4 @@
-//! What comes in: acceptance, windows and timestamps.
+//! Incoming segments: acceptance, windows and timestamps.
 
 use ackclock_core::{Flags, LARGEST_WINDOW_SCALE, Segment, Seq, Time};
 
@@ -10,7 +10,7 @@ use crate::recovery::Recovery;
 use crate::stack::Stack;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Takes in a segment of the peer.
+    /// Processes a segment of the peer.
     #[inline(always)]
     pub(super) fn take_segment(&mut self, now: Time, seg: &Segment) {
         if !seg.is_tcp() || self.state == SenderState::Closed {
@@ -25,7 +25,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if begins || !seg.flags.contains(Flags::ACK) || self.is_old(seg) {
             return;
         }
-        // RFC 9293 section 3.10.7.4: what acknowledges the future is not taken.
+        // RFC 9293 section 3.10.7.4: a segment that acknowledges unsent data is dropped.
         if seg.ack.after(self.board.max()) {
             return;
         }
@@ -45,7 +45,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.take_ack(now, seg, window);
     }
 
-    /// A segment that acknowledges the past was overtaken by another. Whatever else it brings counts.
+    /// Processes a segment with an old ACK number, overtaken by another. Its other content still counts.
     #[cold]
     fn take_overtaken(&mut self, now: Time, seg: &Segment) {
         if self.state != SenderState::Established {
@@ -66,7 +66,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             && seg.timestamps().is_some_and(|stamps| Seq(stamps.value).before(Seq(self.stamps.recent)))
     }
 
-    /// What to echo: the timestamp of an acceptable segment that holds the next number expected (section 5.3, R3).
+    /// Updates the timestamp to echo, from an acceptable segment with the next expected sequence number (section 5.3,
+    /// R3).
     fn take_stamp(&mut self, seg: &Segment) {
         if self.timestamps == Switch::Off {
             return;
@@ -90,7 +91,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.due = Due::Ack;
     }
 
-    /// The FIN of the peer comes after ours was acknowledged (FIN-WAIT-2 and TIME-WAIT of RFC 9293): it is acknowledged too.
+    /// The peer's FIN arrives after ours was acknowledged (FIN-WAIT-2 and TIME-WAIT of RFC 9293): it is acknowledged
+    /// too.
     #[cold]
     fn take_last_fin(&mut self, seg: &Segment) {
         let fin = seg.is_tcp() && seg.flags.intersects(Flags::FIN);
@@ -99,13 +101,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// The window that a segment offers, bytes.
+    /// Window advertised by a segment, bytes.
     pub(super) fn window_of(&self, seg: &Segment) -> u32 {
         let scale = seg.scale().unwrap_or(self.peer.scale).min(LARGEST_WINDOW_SCALE);
         u32::from(seg.window) << scale
     }
 
-    /// Takes over the peer's window.
+    /// Updates the peer's window.
     #[inline]
     fn take_window(&mut self, seg: &Segment) -> Offer {
         let window = self.window_of(seg);
@@ -113,7 +115,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let (before, una) = (self.peer.edge, self.board.una());
         let advances = seg.ack != una;
         if !advances && edge.before(before) && window > 0 && self.config.stack == Stack::Linux {
-            // Linux takes a smaller window only with an acknowledgement that advances.
+            // Linux accepts a smaller window only if the ACK number advances.
             return Offer::Same;
         }
         self.peer.edge = edge;
@@ -123,25 +125,25 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let first = self.peer.largest == 0;
         self.peer.largest = self.peer.largest.max(window);
         if advances {
-            // No duplicate, whatever it offers.
+            // Never a duplicate, whatever window it advertises.
             return Offer::New;
         }
         let same = edge == before && before.after(una);
         if window > 0 && (same || first) { Offer::Same } else { Offer::New }
     }
 
-    /// The window opens after it was closed.
+    /// The window opens after being closed.
     #[cold]
     fn on_opening(&mut self, seg: &Segment) {
         if self.config.stack == Stack::Linux {
             self.rtt.end_backoff();
         } else if seg.ack == self.board.una() && self.board.outstanding() == 1 {
-            // RFC 9293 section 3.8.6.1: the probe was refused and not lost, so nothing is to be waited for.
+            // RFC 9293 section 3.8.6.1: the probe was refused, not lost, so it is repeated at once.
             self.due = Due::Probe;
         }
     }
 
-    /// Everything is acknowledged. A FIN that came along is acknowledged still.
+    /// Everything is acknowledged. A FIN that arrived with it is still acknowledged.
     pub(super) fn close_finished(&mut self) {
         let due = self.due;
         self.close();
@@ -150,7 +152,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// The connection is over.
+    /// Ends the connection.
     pub(super) fn close(&mut self) {
         self.state = SenderState::Closed;
         self.timer = Time::NEVER;

@@ -6,14 +6,14 @@
 //! RFC 9293 (sequence numbers, windows, persist timer, open and close), RFC 5681, RFC 6298, RFC 7323, RFC 3168 section 6.1.
 //!
 //! ## What it does
-//! Segments and instants go in, segments come out; nothing here asks a clock. Numbers are bytes modulo 2^32. The sender is
-//! the server of a download: with the handshake on it waits for the peer's SYN, or opens the connection itself, else it
-//! begins established at its start.
+//! Event-driven: segments and instants go in, segments come out; it reads no clock. Sequence numbers are bytes modulo
+//! 2^32. The sender is the server of a download. With the handshake on it waits for the peer's SYN, or opens the
+//! connection itself; otherwise it starts established.
 //!
 //! ## Differences from the source
-//! - The last segment of a file carries the FIN; data of the peer is not taken in.
-//! - Two SYNs that cross open no connection; a SYN is repeated for ever, and TIME-WAIT does not end.
-//! - A reset is believed anywhere in the window (RFC 5961 section 3.2 would ask about all but the next number).
+//! - The last segment of a file has the FIN; data from the peer is ignored.
+//! - Simultaneous open is not supported; a SYN is repeated without limit, and TIME-WAIT does not end.
+//! - A reset anywhere in the window is accepted (RFC 5961 section 3.2 would challenge all but the next number).
 //!
 //! ## Validation
 //! The exchanges of `tests/exchanges.rs`, random operations of `tests/hostile.rs`, CR02 Table 1 in `tests/table_one.rs`.
@@ -56,25 +56,25 @@ use crate::stats::SenderStats;
 use crate::undo::{self, Detectors, Undo};
 use crate::workload::Supply;
 
-/// A sender, whatever it is made of.
+/// A TCP sender of any recovery and congestion control.
 ///
-/// After each [`on_segment`](Self::on_segment) and [`on_timeout`](Self::on_timeout), take segments from
-/// [`poll_segment`](Self::poll_segment) until there is none.
+/// After each [`on_segment`](Self::on_segment) and [`on_timeout`](Self::on_timeout), call
+/// [`poll_segment`](Self::poll_segment) until it returns `None`.
 pub trait Sender: Send {
-    /// Takes in a segment of the peer.
+    /// Processes a segment of the peer.
     fn on_segment(&mut self, now: Time, seg: &Segment);
 
-    /// The next segment to send at `now`.
+    /// Next segment to send at `now`.
     fn poll_segment(&mut self, now: Time) -> Option<Segment>;
 
     /// When [`on_timeout`](Self::on_timeout) is due.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Does what is due at `now`; early or repeated calls change nothing.
+    /// Does the work due at `now`; early or repeated calls have no effect.
     fn on_timeout(&mut self, now: Time);
 
-    /// All of the above in one call, for hosts: takes in `seg`, or what is due at `now` where there is none, sends what
-    /// there is to send out at `port`, and gives the next deadline.
+    /// Combines the calls above for hosts: processes `seg`, or without it the work due at `now`, sends all pending
+    /// segments at `port`, and returns the next deadline.
     fn drive(&mut self, now: Time, seg: Option<&Segment>, port: Port, out: &mut dyn Sink) -> Option<Time> {
         match seg {
             Some(seg) => self.on_segment(now, seg),
@@ -86,44 +86,46 @@ pub trait Sender: Send {
         self.poll_timeout()
     }
 
-    /// Says that an acknowledgement will come soon, so that what each touches is fetched from memory. Changes nothing.
+    /// Hints that an acknowledgement will arrive soon: fetches the data it will touch into the CPU cache. Has no other
+    /// effect.
     fn prefetch(&self) {}
 
-    /// The ACK is two or three away: fetches what the [prefetched](Self::prefetch) part points to. Changes nothing.
+    /// Hints that an ACK is two or three events away: fetches data referenced by the [prefetched](Self::prefetch) part.
+    /// Has no other effect.
     fn prefetch_more(&self) {}
 
-    /// What is to be sent. To be called before anything else, and again where the supply is [`Supply::Open`]: what
-    /// follows is sent behind what is left, from the next [`poll_segment`](Self::poll_segment) on.
+    /// Sets the data to send. Call it before anything else, and again if the supply is [`Supply::Open`]: new data is
+    /// queued behind the rest, and is sent from the next [`poll_segment`](Self::poll_segment) on.
     fn supply(&mut self, supply: Supply);
 
-    /// Opens the connection with a SYN at `now`, instead of waiting for the peer's. Needs the handshake on; does nothing
-    /// where the connection has begun.
+    /// Opens the connection with a SYN at `now`, instead of waiting for the peer's. Needs the handshake on; no effect
+    /// if the connection has begun.
     fn connect(&mut self, now: Time);
 
-    /// The application set TCP_NODELAY: where the peer's window or a full buffer leaves a part of a segment, it waits for no
-    /// acknowledgement. The end of an object never does.
+    /// Sets TCP_NODELAY: a partial segment, left by the peer's window or a full buffer, does not wait for an
+    /// acknowledgement. The end of an object never waits.
     fn set_nodelay(&mut self);
 
-    /// No data follows what was supplied: the FIN goes with the last byte, or after it.
+    /// Ends the data: the FIN is sent with the last byte, or after it.
     fn finish(&mut self);
 
-    /// How the connection stands, for who steers it.
+    /// State of the connection for its controller.
     fn view(&self) -> ConnectionView;
 
-    /// Takes the word of who steers the connection; what it then may send comes from the next [`poll_segment`](Self::poll_segment) on.
-    /// One whose row was not [built to be steered](crate::SenderRow::build_steered) keeps its own window.
+    /// Applies a controller's setting; its effect shows from the next [`poll_segment`](Self::poll_segment) on. A sender
+    /// not [built to be steered](crate::SenderRow::build_steered) keeps its own window.
     fn steer(&mut self, now: Time, setting: &Setting);
 
-    /// What Linux tells of a socket under `TCP_INFO`.
+    /// Socket state as in Linux's `TCP_INFO`.
     fn info(&self) -> TcpInfo;
 
-    /// The state of the connection.
+    /// State of the connection.
     fn state(&self) -> SenderState;
 
-    /// Congestion window, bytes, without what recovery adds to it.
+    /// Congestion window without inflation by recovery, bytes.
     fn cwnd(&self) -> u32;
 
-    /// Slow-start threshold, bytes; `None` where the controller has none.
+    /// Slow-start threshold, bytes; `None` if the controller has none.
     fn ssthresh(&self) -> Option<u32>;
 
     /// Retransmission timeout, with backoff.
@@ -135,10 +137,10 @@ pub trait Sender: Send {
     /// Bytes sent and not cumulatively acknowledged.
     fn flight(&self) -> u32;
 
-    /// Where recovery stands.
+    /// Phase of loss recovery.
     fn phase(&self) -> Phase;
 
-    /// Rate at which sending is spread.
+    /// Pacing rate; `None` without pacing.
     fn pacing_rate(&self) -> Option<Rate>;
 
     /// Payload of a full segment, bytes.
@@ -147,16 +149,16 @@ pub trait Sender: Send {
     /// Payload acknowledged so far, bytes.
     fn acknowledged(&self) -> u64;
 
-    /// When everything, the FIN included, was acknowledged.
+    /// When everything including the FIN was acknowledged.
     fn finished_at(&self) -> Option<Time>;
 
-    /// What was counted.
+    /// Counters of the sender.
     fn stats(&self) -> &SenderStats;
 }
 
-/// A sender of recovery `R` and congestion control `C`.
+/// A sender with recovery `R` and congestion control `C`.
 ///
-/// What every packet touches comes first and lies together: with thousands of flows that is what a packet costs.
+/// Fields touched by every packet come first and are adjacent: with thousands of flows, cache misses dominate the cost.
 #[repr(C)]
 pub struct TcpSender<R, C> {
     board: Scoreboard,
@@ -164,12 +166,12 @@ pub struct TcpSender<R, C> {
     timer: Time,
     config: Arc<SenderConfig>,
     pacer: Pacer,
-    /// When pacing last held something back that it will let out; [`Time::NEVER`] otherwise.
+    /// When pacing will next release a segment; [`Time::NEVER`] if it holds none.
     pacing_wake: Time,
-    /// When an established connection begins; [`Time::NEVER`] once it has.
+    /// When an established connection begins; [`Time::NEVER`] once it has begun.
     start: Time,
     peer: Peer,
-    /// Configured bound of the window, bytes.
+    /// Configured largest window, bytes.
     max_window: u32,
     flow: FlowId,
     mss: u16,
@@ -179,43 +181,43 @@ pub struct TcpSender<R, C> {
     state: SenderState,
     timestamps: Switch,
     fin: Fin,
-    /// What must go out before anything else.
+    /// Segment that must be sent first.
     due: Due,
-    /// Payload not sent yet.
+    /// Data not sent yet.
     unsent: Supply,
     past: Past,
     ecn: Ecn,
-    /// The reduction under way, where it is spread over the recovery.
+    /// Current reduction, if it is spread over the recovery.
     reduction: Option<Prr>,
     recovery: R,
     cc: C,
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
-    /// Where the growth counts bytes.
+    /// Window use, if growth counts bytes.
     usage: Usage,
     stats: SenderStats,
     stamps: Stamps,
     detectors: Detectors,
     undo: Box<dyn Undo>,
     initial_window: u32,
-    /// Whether nothing comes of an expiry of the retransmission timer.
+    /// Whether retransmission timeouts are suspended.
     frozen: bool,
-    /// What was repeated of the handshake, where anything was.
+    /// Retransmissions of the handshake, if any.
     repeated: Option<Box<Repeated>>,
     params: FlowParams,
 }
 
-/// Lines of the cache from `timer` on that an acknowledgement without news touches; what is rare comes behind them.
+/// Cache lines from `timer` on touched by an ordinary acknowledgement; rarely used fields follow them.
 const HOT_LINES: usize = 9;
 
-/// What the congestion control of a flow is told when it is built.
+/// Context for building the congestion control of a flow.
 pub(crate) fn context_of(config: &SenderConfig, defaults: RowDefaults, params: &FlowParams) -> CcContext {
     let header = params.header_bytes(config.timestamps.unwrap_or(defaults.timestamps));
     context(config, params, params.packet - header)
 }
 
 impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
-    /// A sender of the flow `params`; both it and the options were checked.
+    /// Creates the sender of flow `params`; flow and options must have been checked.
     pub fn new(config: &Arc<SenderConfig>, defaults: RowDefaults, params: FlowParams) -> Self {
         let context = context_of(config, defaults, &params);
         let cc = C::build(config, &context, config.halves.unwrap_or(R::HALVES));
@@ -224,7 +226,7 @@ impl<R: Recovery, C: BuildControl> TcpSender<R, C> {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// The same with a congestion control that was built for it.
+    /// Creates a sender with the given congestion control.
     pub fn with_control(config: &Arc<SenderConfig>, row: RowDefaults, params: FlowParams, cc: C) -> Self {
         let timestamps = config.timestamps.unwrap_or(row.timestamps);
         let mss = params.packet - params.header_bytes(timestamps);
@@ -279,7 +281,7 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        // A connection that is over repairs nothing any more, whatever its recovery had planned.
+        // A closed connection retransmits nothing, even if its recovery planned to.
         let repairs = self.state == SenderState::Established;
         let repair = if repairs { self.recovery.poll_timeout() } else { Time::NEVER };
         Some(self.timer.min(repair).min(self.pacing_wake).min(self.start)).filter(|&time| time != Time::NEVER)
@@ -401,10 +403,10 @@ mod tests {
     use crate::cc::reno::Reno as Control;
     use crate::recovery::{Reno, Sack1};
 
-    /// Bytes of a line of the cache.
+    /// Size of a cache line, bytes.
     const LINE: usize = 64;
 
-    /// Decision 17: what an acknowledgement without news touches lies within the lines that are fetched before it comes.
+    /// Decision 17: fields touched by an ordinary acknowledgement are within the prefetched cache lines.
     #[test]
     fn what_an_acknowledgement_touches_lies_in_the_lines_that_are_fetched() {
         type Classic = TcpSender<Reno, Control>;
@@ -414,14 +416,14 @@ mod tests {
             offset_of!(Classic, recovery) + size_of::<Reno>(),
             offset_of!(Classic, cc) + size_of::<Control>(),
             offset_of!(Classic, rate) + size_of::<Option<Box<DeliveryRate>>>(),
-            // The timeout, the smallest round trip and the segment that is timed stand first in the estimator.
+            // Timeout, smallest round trip and timed segment come first in the estimator.
             offset_of!(Classic, rtt) + LINE,
         ];
         for end in hot {
             assert!(end <= fetched, "{end} lies beyond {fetched}");
         }
         assert!(offset_of!(Classic, rtt) < offset_of!(Classic, undo), "what is rare comes behind");
-        // One byte more, and the allocator takes a place of 1280 bytes for each.
+        // One byte more, and the allocator would use 1280 bytes per sender.
         assert!(size_of::<TcpSender<Sack1, Control>>() <= 1024);
     }
 }

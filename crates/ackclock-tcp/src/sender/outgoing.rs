@@ -1,8 +1,8 @@
-//! How what goes out leaves: in chunks.
+//! Transmission in chunks (TSO).
 //!
-//! What may be sent leaves in chunks of two segments and more, which the device splits (TSO), but no more than half of the window;
-//! the last segment of each carries PSH. A receiver that reads at once acknowledges it at once, so ACKs keep step with the chunks.
-//! A chunk that the window cuts short waits for an ACK that is a millisecond away at most.
+//! Data is sent in chunks of at least two segments, which the device splits (TSO), up to half of the window. The last
+//! segment of each chunk has PSH. A receiver that reads at once then acknowledges each chunk at once, so ACKs keep step
+//! with chunks. A chunk cut short by the window waits for an ACK expected within a millisecond.
 
 use ackclock_core::{Seq, Span, Time};
 
@@ -12,40 +12,41 @@ use crate::recovery::{Recovery, Window};
 use crate::sent::{Index, Record};
 use crate::stack::Stack;
 
-/// A chunk is what is paced in this time (sk_pacing_shift), but at least ...
+/// A chunk is the data paced in this time (sk_pacing_shift), but at least ...
 const PACED: Span = Span::from_nanos(1_000_000_000 >> 10);
-/// ... so many segments, where the controller does not say otherwise, and at most so many bytes.
+/// ... this many segments, unless the controller sets its bursts, and at most this many bytes.
 const LEAST: u32 = 2;
 const MOST_BYTES: u32 = 65_536;
-/// Bytes that a chunk has more on short paths: halved for each of this time that the smallest round trip takes
+/// Additional bytes of a chunk on short paths, halved for each multiple of this time in the smallest round trip
 /// (tcp_tso_rtt_log).
 const HALVES_EACH: Span = Span::from_micros(512);
-/// A chunk that the window cuts short waits for the rest only if something was sent within this time.
+/// A chunk cut short waits for the rest only if something was sent within this time.
 const JUST_NOW: Span = Span::from_millis(1);
-/// It does not wait if it is at least a window over this (tcp_tso_win_divisor).
+/// A chunk does not wait if it is at least the window divided by this (tcp_tso_win_divisor).
 const WORTHWHILE: u32 = 3;
-/// Per cent of the window that is paced in a round trip, in slow start and else (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+/// Pacing rate in per cent of a window per round trip, in slow start and otherwise (tcp_pacing_ss_ratio,
+/// tcp_pacing_ca_ratio).
 const SLOW_START: u64 = 200;
 const AVOIDANCE: u64 = 120;
 
-/// The chunk under way.
+/// State of the current chunk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outgoing {
-    /// What was sent again last, while nothing else has left and more may.
+    /// Last retransmission, while nothing else was sent and more may follow.
     repeated: Option<Repeated>,
-    /// Where the last new segment ends that was less than a full one.
+    /// End of the last partial segment of new data.
     short: Option<Seq>,
-    /// Segments that it is still to have.
+    /// Segments left to complete the chunk.
     chunk: u16,
     next: Next,
-    /// One has left since something happened.
+    /// A chunk was sent since the last event.
     begun: bool,
 }
 
-/// When the chunk that is next leaves.
+/// When the next chunk is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Next {
-    /// If it is not worth waiting.
+    /// At once, unless waiting for an ACK makes it longer.
     #[default]
     Undecided,
     /// After an acknowledgement, or a timer.
@@ -54,56 +55,56 @@ enum Next {
     Forced,
 }
 
-/// A segment that was sent again.
+/// A retransmitted segment.
 #[derive(Clone, Copy, Debug)]
 struct Repeated {
     end: Seq,
-    /// It was parted there from the chunk that it belonged to.
+    /// It was split there from the chunk that it belonged to.
     parted: bool,
 }
 
 impl Outgoing {
-    /// Something has happened, and a chunk that waited for it is looked at again.
+    /// An event occurred; a waiting chunk is reconsidered.
     #[inline]
     pub(super) fn on_event(&mut self) {
         (self.next, self.begun) = (Next::Undecided, false);
     }
 
-    /// The application has filled all that was not sent, and lets a chunk of it out at once (tcp_push_one).
+    /// The application filled all unsent space; one chunk is sent at once (tcp_push_one).
     pub(super) fn force(&mut self) {
         self.next = Next::Forced;
     }
 
-    /// That chunk has left.
+    /// That chunk was sent.
     fn unforce(&mut self) {
         if self.is_forced() {
             self.next = Next::Undecided;
         }
     }
 
-    /// Whether the chunk that is next waits for nothing.
+    /// Whether the next chunk is sent without waiting.
     #[inline]
     pub(super) fn is_forced(&self) -> bool {
         self.next == Next::Forced
     }
 
-    /// Whether a part of a segment is outstanding where `una` is the left edge.
+    /// Whether a partial segment is in flight, given left edge `una`.
     pub(super) fn is_short_out(&self, una: Seq) -> bool {
         self.short.is_some_and(|end| end.after(una))
     }
 
-    /// A part of a segment leaves, up to `end`.
+    /// A partial segment is sent, up to `end`.
     pub(super) fn note_short(&mut self, end: Seq) {
         self.short = Some(end);
     }
 
-    /// Whether what leaves next begins a chunk.
+    /// Whether the next segment begins a chunk.
     #[inline]
     pub(super) fn begins_chunk(&self) -> bool {
         self.chunk == 0
     }
 
-    /// Nothing more may leave for now.
+    /// Ends the chunk: nothing more can be sent for now.
     pub(super) fn end_chunk(&mut self) {
         self.chunk = 0;
         self.unforce();
@@ -112,7 +113,7 @@ impl Outgoing {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// A record is sent again; whether that before it just was too, so that both leave as one chunk.
+    /// A record is retransmitted; returns whether the record before it just was too, so that both form one chunk.
     pub(super) fn repeats_in_chunk(&mut self, index: Index, record: &Record) -> bool {
         let before = self.outgoing.repeated.filter(|before| before.end == record.seq);
         let parted = self.config.stack == Stack::Linux && self.part_from_chunk(index, before);
@@ -120,8 +121,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         before.is_some()
     }
 
-    /// What is sent again leaves the chunk that it belonged to, with what was just sent again `before` it; whether it is parted from what
-    /// follows.
+    /// Splits a retransmitted record from the chunk that it belonged to, joined with the retransmission `before` it.
+    /// Returns whether it is split from the record that follows.
     fn part_from_chunk(&mut self, index: Index, before: Option<Repeated>) -> bool {
         match before {
             None => _ = self.board.split(index),
@@ -131,11 +132,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.board.split(index + 1)
     }
 
-    /// Whether the segment of new data that goes out now ends a chunk of several.
+    /// Whether the segment of new data now sent ends a chunk of several segments.
     pub(super) fn ends_chunk(&mut self, window: Window) -> bool {
         if self.outgoing.chunk == 0 {
             let room = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board)) / window.mss;
-            // Never more than half of a window, so that two chunks are under way (tcp_cwnd_test).
+            // At most half of a window, so that two chunks are in flight (tcp_cwnd_test).
             let half = window.cwnd / window.mss / 2;
             let segments = room.min(half).min(self.longest_chunk()).max(1) - 1;
             self.outgoing.chunk = segments.try_into().unwrap_or(u16::MAX);
@@ -149,7 +150,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.outgoing.chunk == 0
     }
 
-    /// Whether the chunk that is next waits for the next acknowledgement, which will let it be longer (tcp_tso_should_defer).
+    /// Whether the next chunk waits for the next acknowledgement, which will lengthen it (tcp_tso_should_defer).
     #[inline]
     pub(super) fn defers(&mut self, now: Time, window: Window) -> bool {
         let undecided = self.outgoing.chunk == 0 && self.outgoing.next == Next::Undecided;
@@ -166,25 +167,26 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             && self.hears_soon(now)
     }
 
-    /// Whether the windows have no room for a whole chunk, nor for much of themselves, though there is more to send.
+    /// Whether the windows have too little room for a complete chunk or a large part of the window, though more data is
+    /// waiting.
     fn is_cut_short(&self, window: Window) -> bool {
         let free = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board));
         let room = free.min(window.limit.saturating_sub(self.board.outstanding()));
-        // A probe of the tail leaves whatever the window.
+        // A tail probe is sent whatever the window.
         room >= window.mss
             && room < window.cwnd.min(window.limit) / WORTHWHILE
             && room < self.longest_chunk() * window.mss
             && self.written(room + 1) > room
     }
 
-    /// Whether the next acknowledgement is expected within a millisecond, or half of a round trip where that is less.
+    /// Whether the next acknowledgement is expected within a millisecond, or half a round trip if that is less.
     fn hears_soon(&self, now: Time) -> bool {
         let srtt = self.rtt.srtt().unwrap_or(Span::ZERO);
         let soon = now + (srtt / 2).min(JUST_NOW);
         self.board.sent().front().is_some_and(|head| head.sent_at + srtt <= soon)
     }
 
-    /// Segments of a chunk that no window cuts short (tcp_tso_autosize).
+    /// Segments in a chunk not limited by a window (tcp_tso_autosize).
     pub(super) fn longest_chunk(&self) -> u32 {
         let mss = u32::from(self.mss);
         if let Some(burst) = self.cc.burst() {

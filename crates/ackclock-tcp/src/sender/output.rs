@@ -1,4 +1,4 @@
-//! What goes out.
+//! Outgoing segments.
 
 use ackclock_core::{Copied, Flags, Port, SackBlock, Segment, Seq, Sink, Time, Timestamps};
 
@@ -10,13 +10,13 @@ use crate::recovery::{Next, Recovery, Sending, Window};
 use crate::sent::{Index, Marks};
 use crate::stack::Stack;
 
-/// The window that the sender offers: it takes no data, so any will do.
+/// Window that the sender advertises: arbitrary, as it accepts no data.
 pub(super) const OWN_WINDOW: u16 = u16::MAX;
 
-/// Segments that Linux sends before it paces, as its queue discipline for pacing does too.
+/// Segments that Linux sends before pacing starts; its pacing queue discipline does the same.
 const UNPACED: u64 = 10;
 
-/// The segment that was sent last.
+/// The last segment sent.
 pub(super) struct Caught(pub(super) Option<Segment>);
 
 impl Sink for Caught {
@@ -30,9 +30,9 @@ impl Sink for Caught {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Sends the next segment out at `port`; whether there was one.
-    // By reference, because a segment that is handed from function to function costs more than what decides of it; and
-    // inlined, because most calls find that there is none.
+    /// Sends the next segment at `port`; returns whether there was one.
+    // Passes the segment by reference, because copying it between functions costs more than choosing it. Inlined,
+    // because most calls find none.
     #[inline(always)]
     pub(super) fn send_next(&mut self, now: Time, port: Port, out: &mut dyn Sink) -> bool {
         if self.due != Due::Nothing
@@ -42,7 +42,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             return true;
         }
         if self.state != SenderState::Established {
-            // A connection that ended while pacing held the next segment back has none.
+            // A connection that ended while pacing held a segment has none to send.
             self.pacing_wake = Time::NEVER;
             return false;
         }
@@ -60,7 +60,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.send_allowed(now, port, out)
     }
 
-    /// Sends what recovery and the windows allow next; whether there was something.
+    /// Sends what recovery and the windows allow next; returns whether there was anything.
     #[inline(always)]
     fn send_allowed(&mut self, now: Time, port: Port, out: &mut dyn Sink) -> bool {
         loop {
@@ -87,7 +87,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     /// Timestamp value of this instant.
     pub(super) fn stamp(&self, now: Time) -> u32 {
-        // RFC 7323 section 5.4: the clock wraps, which serial arithmetic allows for.
+        // RFC 7323 section 5.4: the clock wraps, which serial arithmetic handles.
         (now.as_nanos() / self.stamps.tick.as_nanos()) as u32
     }
 
@@ -102,7 +102,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         Window { cwnd, limit: self.limit(), mss, fresh: self.fresh() }
     }
 
-    /// Payload of the next new segment, one for a lone FIN; zero where there is none or the peer's window is too small.
+    /// Payload of the next new segment, bytes; 1 for a lone FIN; 0 if there is none or the peer's window is too small.
     fn fresh(&self) -> u32 {
         let usable = self.peer.edge.since(self.board.max());
         let payload = self.written(self.mss.into());
@@ -114,26 +114,25 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             let held = payload < u32::from(self.mss) && self.buffer.is_full() && self.holds_short();
             return if held { 0 } else { payload };
         }
-        // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of what the peer ever offered. Linux asks that of
-        // whole chunks, and fills what is left of the window with the rest of one (tcp_mss_split_point).
+        // Silly window avoidance (RFC 9293 section 3.8.6.2.1 (3)): at least half of the largest window advertised.
+        // Linux applies this to whole chunks, and fills the rest of the window with part of one (tcp_mss_split_point).
         let worthwhile = usable >= self.peer.largest / 2 || self.may_end_short();
         if usable > 0 && worthwhile { usable } else { 0 }
     }
 
-    /// Whether a part of a segment may end what leaves, because a chunk is under way.
+    /// Whether the next segment may be partial, because a chunk is being sent.
     fn may_end_short(&self) -> bool {
         !self.outgoing.begins_chunk() && !self.holds_short()
     }
 
-    /// Whether what a full buffer or the peer's window leaves of a segment waits: a part of a segment that was sent before is
-    /// outstanding, and the application has not set TCP_NODELAY (Nagle's rule as tcp_minshall_check has it). The end of an object
-    /// never does.
+    /// Whether a partial segment, left by a full buffer or the peer's window, waits: an earlier one is in flight, and
+    /// TCP_NODELAY is off (Nagle's rule as in tcp_minshall_check). The end of an object never waits.
     #[cold]
     fn holds_short(&self) -> bool {
         !self.buffer.has_nodelay() && self.outgoing.is_short_out(self.board.una())
     }
 
-    /// What must go out whatever the windows.
+    /// Sends the segment that is due whatever the windows.
     #[cold]
     fn take_due(&mut self, now: Time) -> Option<Segment> {
         match std::mem::replace(&mut self.due, Due::Nothing) {
@@ -148,13 +147,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
 
     #[inline(always)]
     fn send_new(&mut self, now: Time, window: Window, port: Port, out: &mut dyn Sink) {
-        // The byte of a lone FIN is none of payload.
+        // The byte of a lone FIN is not payload.
         let ends_alone = self.fin == Fin::Ahead && self.unsent.at_most(1) == 0;
         let payload = if ends_alone { 0 } else { window.fresh };
-        // Written before the rest is done: a processor waits where it copies what it has only just written in parts.
+        // Written early: the processor stalls when it copies a value just written in parts.
         let mut segment = self.segment(now, self.board.max(), payload as u16);
         if self.ecn.enabled == Switch::On {
-            // RFC 3168 sections 6.1.2 and 6.1.5: new data is marked capable, retransmissions are not.
+            // RFC 3168 sections 6.1.2 and 6.1.5: new data is sent ECN-capable, retransmissions are not.
             segment.ecn = ackclock_core::Ecn::Ect0;
             if std::mem::take(&mut self.ecn.cwr) {
                 segment.flags |= Flags::CWR;
@@ -175,12 +174,12 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         out.pass(port, &segment);
     }
 
-    /// Whether new data of `payload` bytes from `seq` on ends a chunk, or what was written to be sent without delay.
+    /// Whether new data of `payload` bytes from `seq` ends a chunk, or was written to be sent without delay.
     fn is_pushed(&mut self, window: Window, seq: Seq, payload: u32) -> bool {
         self.ends_chunk(window) || (payload > 0 && self.buffer.pushes(seq + payload))
     }
 
-    /// Takes in new data that goes out with `segment`, and adds the FIN where it is the last and the peer's window takes it.
+    /// Records new data sent in `segment`, and adds the FIN if it is the last and the peer's window has room.
     #[inline(always)]
     fn push(&mut self, now: Time, segment: &mut Segment) {
         let payload = u32::from(segment.payload);
@@ -227,8 +226,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         segment
     }
 
-    /// RFC 9293 section 3.8.6.1: a closed window is probed with one byte; one too small to be filled is filled. Linux probes a
-    /// closed one with a number that was acknowledged already.
+    /// RFC 9293 section 3.8.6.1: probes a closed window with one byte; fills one too small for a segment. Linux probes
+    /// a closed window with an already acknowledged sequence number.
     #[cold]
     fn probe(&mut self, now: Time) -> Segment {
         if self.board.sent().is_empty() {
@@ -269,7 +268,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if let Some(rate) = &mut self.rate {
             app_limited = rate.is_app_limited();
             let range = SackBlock { left: segment.seq, right: segment.end() };
-            // Of what was sent and is not acknowledged, whether or not it is deemed lost.
+            // Bytes sent and not acknowledged, including those marked lost.
             let before = self.board.outstanding().saturating_sub(segment.sequence_space());
             rate.on_sent(now, range, before);
         }
@@ -291,7 +290,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Nothing can be sent: for want of data, or because the peer's window is closed and must be probed.
+    /// Nothing can be sent: there is no data, or the peer's window is closed and must be probed.
     #[inline(always)]
     fn on_quiet(&mut self, now: Time, window: Window, defers: bool) {
         self.outgoing.end_chunk();
@@ -311,7 +310,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Whether it is the window that is in the way, and where it is not for long, a window that is nearer to what is used.
+    /// Notes whether the window limits sending. If it has not for long, reduces it towards its use.
     #[inline]
     fn note_usage(&mut self, now: Time, window: Window, defers: bool) {
         let look = Look {
@@ -330,18 +329,18 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// How much of `most` bytes can be sent: what the application has and could write.
+    /// Bytes up to `most` that can be sent: available and already written by the application.
     #[inline]
     pub(super) fn written(&self, most: u32) -> u32 {
         self.buffer.written(self.board.max(), self.unsent.at_most(most))
     }
 
-    /// Whether everything there is to send was sent.
+    /// Whether all available data was sent.
     fn is_starved(&self) -> bool {
         self.written(1) == 0 && (self.fin != Fin::Ahead || self.unsent.at_most(1) > 0)
     }
 
-    /// A segment with everything that all have.
+    /// Creates a segment with the fields common to all.
     #[inline]
     pub(super) fn segment(&self, now: Time, seq: Seq, payload: u16) -> Segment {
         let mut segment = Segment::data(self.flow, seq, payload, self.header);

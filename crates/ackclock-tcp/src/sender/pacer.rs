@@ -1,20 +1,20 @@
-//! When pacing lets segments out.
+//! Pacing of segments.
 //!
-//! A segment waits until those before it have had their time at the pacing rate. In bursts, as Linux paces, segments that
-//! leave together wait once; and of the time by which a burst left later than it might have, as much as half of its own
-//! is made up for.
+//! A segment waits until the earlier ones have taken their time at the pacing rate. With bursts, as in Linux, segments
+//! sent together wait once. If a burst was sent late, the next catches up on that delay, by at most half of its own
+//! duration.
 
 use ackclock_core::{Rate, Span, Time};
 
-/// The pacing of one sender.
+/// Pacing state of one sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
-    /// When the next segment may leave.
+    /// When the next segment may be sent.
     until: Time,
-    /// What the burst that left at this instant may still take, bytes.
+    /// Bytes that the burst sent at this instant may still include.
     left: u32,
     at: Time,
-    /// Time that the burst may make up for.
+    /// Delay that the burst may catch up on.
     credit: Span,
 }
 
@@ -25,7 +25,7 @@ impl Default for Pacer {
 }
 
 impl Pacer {
-    /// When the next segment may leave; `None` where it may at once.
+    /// When the next segment may be sent; `None` if at once.
     #[inline]
     pub(super) fn holds(&self, now: Time) -> Option<Time> {
         if now >= self.until {
@@ -35,28 +35,28 @@ impl Pacer {
         (!goes_on).then_some(self.until)
     }
 
-    /// When what was sent last had its time.
+    /// End of the pacing interval of the last segment sent.
     pub(super) fn until(&self) -> Time {
         self.until
     }
 
-    /// Nothing leaves before `time`.
+    /// Holds all segments until `time`.
     pub(super) fn hold(&mut self, time: Time) {
         self.until = self.until.max(time);
         self.left = 0;
     }
 
-    /// What was held back may leave at `now`.
+    /// Held segments may be sent at `now`.
     pub(super) fn release(&mut self, now: Time) {
         self.until = self.until.min(now);
     }
 
-    /// `bytes` leave by themselves at this rate.
+    /// A single segment of `bytes` is sent at this rate.
     pub(super) fn on_sent(&mut self, now: Time, bytes: u32, rate: Rate) {
         self.until = self.until.max(now) + rate.time_for(bytes.into());
     }
 
-    /// `bytes` leave as part of a burst of `burst` bytes.
+    /// `bytes` are sent as part of a burst of `burst` bytes.
     pub(super) fn on_sent_in_burst(&mut self, now: Time, bytes: u32, rate: Rate, burst: u32) {
         if self.left == 0 || self.at != now {
             *self = Self { until: self.until.max(now), left: burst, at: now, credit: now.since(self.until) };

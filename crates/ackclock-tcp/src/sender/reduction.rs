@@ -1,4 +1,4 @@
-//! Reductions of the window: why they come, how they are spread, and how they are taken back.
+//! Reductions of the window: causes, spreading over a recovery, and undo.
 
 use ackclock_core::{Flags, Repair, SackBlock, Segment, Time};
 
@@ -12,7 +12,7 @@ use crate::stack::Stack;
 use crate::undo::{Before, Detector, Proof, Redress};
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Fast retransmit begins.
+    /// Begins fast retransmit.
     #[cold]
     pub(super) fn enter(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
@@ -24,7 +24,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.spread(prior);
             }
             Some(point) => {
-                // Linux goes on with the reduction for an echo, as far as that goes: a proof ends the repair alone.
+                // Linux continues the reduction for an echo; proof of a spurious retransmission ends only the recovery.
                 self.detectors.repeats.forget();
                 self.recovery.take_probe();
                 if !self.is_judged(Congestion::FastRetransmit) {
@@ -37,7 +37,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.timer = now + self.rtt.rto();
     }
 
-    /// A reduction from `prior` bytes to the window is spread over what follows, where the options say so.
+    /// Spreads a reduction from `prior` bytes to the current window, if the options say so.
     fn spread(&mut self, prior: u32) {
         if self.spreads_losses() {
             self.reduction = Some(Prr::new(prior, self.cc.window(), self.mss.into(), self.config.stack));
@@ -49,7 +49,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         R::KNOWS_FLIGHT && self.config.prr == Switch::On && !self.cc.rules_recovery()
     }
 
-    /// A reduction is over, for an echo or for a loss; to Linux the two are one.
+    /// Ends a reduction, for an echo or for a loss; Linux treats both alike.
     pub(super) fn end_reduction(&mut self) {
         self.reduction = None;
         if self.config.stack == Stack::Linux {
@@ -57,13 +57,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Nothing was lost: the repair ends.
+    /// Nothing was lost: ends the recovery.
     fn end_repair(&mut self, cause: Congestion) {
         self.end_reduction();
         self.recovery.on_spurious(cause, &mut self.board);
     }
 
-    /// The tail was probed, and this is what became of it. It is no recovery: nothing is left to be repaired.
+    /// Applies the result of a tail probe. There is no recovery, as nothing is left to retransmit.
     #[cold]
     pub(super) fn on_probed(&mut self, now: Time, tail: Tail) {
         if self.cc.rules_recovery() {
@@ -76,7 +76,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
                 self.cc.adopt(window, self.cc.ssthresh());
             }
             Tail::Lost => {
-                // From the window of now: some of it may have been given back meanwhile.
+                // From the current window: part of it may have been restored since.
                 let window = self.cc.window();
                 self.cc.on_spurious(now, Congestion::FastRetransmit);
                 self.cc.adopt(window, self.cc.ssthresh());
@@ -97,9 +97,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.cc.on_congestion(&event);
     }
 
-    /// What congestion control is to learn of a loss, and what must be kept in case nothing was lost.
+    /// Prepares a reduction: returns the event for congestion control, and saves the state in case nothing was lost.
     pub(super) fn open_reduction(&mut self, now: Time, cause: Congestion) -> CongestionEvent {
-        // RFC 3168 section 6.1.2: whatever the window is reduced for.
+        // RFC 3168 section 6.1.2: set for any cause of the reduction.
         self.ecn.cwr = true;
         let event = self.event(now, cause);
         self.ecn.lasting &= event.repeated_timeout;
@@ -120,9 +120,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         event
     }
 
-    /// Whether no further echo may prove a reduction for this cause spurious. Linux judges by the first retransmission, until all
-    /// losses are repaired, and by none where one from before this reduction is outstanding: an echo of that one would prove
-    /// nothing (tcp_any_retrans_done). A timeout during a reduction for an echo is not judged.
+    /// Whether timestamp echoes cannot prove a reduction for this cause spurious. Until all losses are repaired, Linux
+    /// tests only the first retransmission, and none while an earlier one is in flight, as its echo would prove nothing
+    /// (tcp_any_retrans_done). A timeout during a reduction for an echo is not tested.
     fn is_judged(&self, cause: Congestion) -> bool {
         let linux = || match cause {
             Congestion::Timeout => {
@@ -148,8 +148,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         CongestionEvent {
             now,
             cause,
-            // While losses are repaired, more is outstanding than the window lets be in the network, and limited
-            // transmit may exceed it too (RFC 5681 section 3.2 step 2).
+            // During recovery more is sent than the window allows in the network, and limited transmit may exceed it
+            // too (RFC 5681 section 3.2 step 2).
             flight: match self.recovery.flight_before() {
                 Some(before) if cause == Congestion::FastRetransmit => before,
                 _ if halves_window => cwnd,
@@ -162,7 +162,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// What arrived after a timeout showed that nothing had been lost.
+    /// Arrivals after a timeout showed that nothing had been lost.
     #[cold]
     pub(super) fn take_back_timeout(&mut self, now: Time) {
         self.stats.on_spurious(Congestion::Timeout);
@@ -173,7 +173,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// D-SACK (RFC 3708): what was sent again had arrived, and the reduction was for nothing.
+    /// D-SACK (RFC 3708): the original segments had arrived, so the reduction was spurious.
     #[inline(always)]
     pub(super) fn undo_if_repeated(&mut self, now: Time, outcome: &AckOutcome) {
         if let Some(block) = outcome.dsack {
@@ -181,7 +181,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// The receiver had `block` already.
+    /// The receiver reported `block` as a duplicate.
     #[inline(never)]
     fn on_repeated(&mut self, now: Time, block: SackBlock) {
         if self.config.stack == Stack::Rfc || self.config.undo != Some(UndoKind::Eifel) {
@@ -197,11 +197,11 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Eifel (RFC 3522, RFC 4015): whether the last reduction was for nothing, and what follows; whether a new window was
-    /// worked out.
+    /// Eifel (RFC 3522, RFC 4015): undoes the last reduction if it was spurious; returns whether a new window was
+    /// computed.
     pub(super) fn undo_if_spurious(&mut self, now: Time, seg: &Segment, outcome: &AckOutcome) -> bool {
         let echo = seg.timestamps().map(|stamps| stamps.echo);
-        // With a D-SACK the receiver had both, and RFC 3522 takes the timestamp for no proof; Linux does.
+        // With a D-SACK the receiver had both copies. RFC 3522 then does not accept the timestamp as proof; Linux does.
         let both = outcome.dsack.is_some() && self.config.stack == Stack::Rfc;
         let Some(cause) = self.detectors.echoes.on_advance(echo, both) else { return false };
         self.detectors.repeats.forget();
@@ -236,8 +236,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// RFC 3168 section 6.1.2: one reduction a window, and none while a loss is being repaired. Linux does not hear an echo then, and
-    /// reacts to one that goes on afterwards.
+    /// RFC 3168 section 6.1.2: one reduction per window, and none during recovery. Linux ignores an echo then, and
+    /// reacts to one that continues afterwards.
     pub(super) fn take_echo(&mut self, now: Time, seg: &Segment) {
         let una = self.board.una();
         if self.ecn.reacted.is_some_and(|reacted| una.after(reacted)) {

@@ -1,15 +1,16 @@
-//! The buffer of the socket: how much of what the application has to send it may write.
+//! Socket send buffer: limits how much data the application can write.
 //!
-//! In the stack of Linux a socket takes what its buffer holds, sent or not, and then keeps the application waiting until a third
-//! is free (tcp_sendmsg, sk_stream_write_space). The buffer grows to twice the window (BBR: three times), where an acknowledgement
-//! comes while the application waits and the window is not full (tcp_check_space, tcp_sndbuf_expand). Captures of the kernel's buffer
-//! (`ss -m`) show that it also grows where one acknowledgement lets two chunks leave: between them the window is not full.
+//! In the Linux stack a socket accepts data up to its buffer size, sent or not, then blocks the application until a
+//! third is free (tcp_sendmsg, sk_stream_write_space). The buffer grows to twice the window (BBR: three times) if an
+//! acknowledgement arrives while the application waits and the window is not full (tcp_check_space, tcp_sndbuf_expand).
+//! Captures of the kernel's buffer (`ss -m`) show that it also grows when one acknowledgement releases two chunks:
+//! between them the window is not full.
 //!
-//! What is written is kept in pieces, each as large as the device takes at once but no larger than half of the peer's window
-//! (tcp_xmit_size_goal). Only a new piece asks whether there is room: the last one is filled up in any case, also while its
-//! beginning leaves already. More than half of the peer's window is sent before more is written (forced_push).
+//! Written data is kept in pieces as large as the device accepts, at most half of the peer's window
+//! (tcp_xmit_size_goal). Only a new piece checks for room; the last piece is always filled, even while its start is
+//! already being sent. After half of the peer's window is written, it is sent before more is written (forced_push).
 //!
-//! Memory is counted by pieces, and of what was sent by [chunks](crate::scoreboard) as they left and were parted since.
+//! Memory is counted per piece. Sent data counts per [chunk](crate::scoreboard), as sent and split since.
 
 use ackclock_core::Seq;
 
@@ -18,53 +19,53 @@ use crate::cc::RenewControl;
 use crate::recovery::{Recovery, Window};
 use crate::stack::Stack;
 
-/// Segments of the first window, whatever it is (TCP_INIT_CWND).
+/// Size of the first buffer, segments, whatever the first window (TCP_INIT_CWND).
 const FIRST_WINDOW: u32 = 10;
-/// Memory of a full segment alone: with headers up to the next power of two, and its description.
+/// Memory of a single full segment: with headers rounded up to a power of two, plus its descriptor.
 const HEADERS: u32 = 512;
 const DESCRIPTION: u32 = 256;
-/// Memory of a piece, or of a chunk that was sent, beside its payload.
+/// Memory overhead of a piece, or of a sent chunk, in addition to its payload.
 const BESIDE: u32 = 832;
-/// Payload and headers of the largest piece, bytes (GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER).
+/// Largest piece, payload and headers, bytes (GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER).
 const LARGEST_PIECE: u32 = 65_215;
 
-/// The buffer, in sequence numbers.
+/// Send buffer, in sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendBuffer {
-    /// Memory, bytes.
+    /// Buffer size, bytes of memory.
     size: u32,
-    /// One past what was written.
+    /// One past the last written byte.
     end: Seq,
-    /// One past what was to be sent without delay when it was written: that segment carries PSH.
+    /// One past the last byte written to be sent without delay: its segment has PSH.
     pushed: Seq,
     /// Payload of the last piece, bytes.
     piece: u32,
     application: Application,
-    /// It has set TCP_NODELAY.
+    /// TCP_NODELAY is set.
     nodelay: bool,
 }
 
-/// What the application does.
+/// State of the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Application {
-    /// All that there is has been written, or there is no limit.
+    /// All data is written, or the buffer is unlimited.
     Done,
-    /// It writes before anything more is sent.
+    /// Writing: it writes before anything more is sent.
     Writes,
-    /// It waits for room.
+    /// Waiting for room.
     Waits,
-    /// The same, and an acknowledgement has come.
+    /// Waiting for room, and an acknowledgement has arrived.
     Hears,
 }
 
 impl SendBuffer {
-    /// Of a socket whose segments carry `mss` bytes, the first with the number `first`.
+    /// Buffer of a socket with segments of `mss` bytes, starting at sequence number `first`.
     pub(super) fn new(first: Seq, mss: u16) -> Self {
         let size = memory(FIRST_WINDOW, 2, mss.into());
         Self { size, end: first, pushed: first, piece: 0, application: Application::Done, nodelay: false }
     }
 
-    /// An acknowledgement comes, which may make room.
+    /// An acknowledgement arrives, which may free room.
     #[inline]
     pub(super) fn on_ack(&mut self) {
         if self.application == Application::Waits {
@@ -72,12 +73,12 @@ impl SendBuffer {
         }
     }
 
-    /// The application sets TCP_NODELAY.
+    /// Sets TCP_NODELAY.
     pub(super) fn set_nodelay(&mut self) {
         self.nodelay = true;
     }
 
-    /// Whether the application has set TCP_NODELAY.
+    /// Whether TCP_NODELAY is set.
     pub(super) fn has_nodelay(&self) -> bool {
         self.nodelay
     }
@@ -88,7 +89,7 @@ impl SendBuffer {
         self.application == Application::Writes
     }
 
-    /// Whether the application waits for room and an acknowledgement may have made it.
+    /// Whether the application waits for room and an acknowledgement may have freed some.
     #[inline]
     pub(super) fn may_be_refilled(&self) -> bool {
         self.application == Application::Hears
@@ -100,13 +101,13 @@ impl SendBuffer {
         matches!(self.application, Application::Waits | Application::Hears)
     }
 
-    /// Whether a third is free where so much memory is `used`.
+    /// Whether a third of the buffer is free when `used` bytes of memory are in use.
     #[inline]
     fn has_room(&self, used: u32) -> bool {
         used / 2 <= self.size.saturating_sub(used)
     }
 
-    /// What of `payload` bytes from `next` on was written.
+    /// Bytes of the `payload` from `next` on that were written.
     #[inline]
     pub(super) fn written(&self, next: Seq, payload: u32) -> u32 {
         match self.application {
@@ -115,33 +116,33 @@ impl SendBuffer {
         }
     }
 
-    /// Whether what ends before `end` was to be sent without delay.
+    /// Whether the data that ends before `end` was to be sent without delay.
     pub(super) fn pushes(&self, end: Seq) -> bool {
         self.pushed == end
     }
 }
 
-/// What becomes of the buffer while the application writes. Amounts are bytes of payload.
+/// State of the buffer while the application writes. Amounts are bytes of payload.
 struct Writing {
-    /// Outstanding, or leaves meanwhile; in how many chunks; and what more may leave.
+    /// Bytes in flight or being sent; their number of chunks; bytes that may still be sent.
     sent: u32,
     chunks: u32,
     room: u32,
-    /// Written and not sent, and of that the last piece.
+    /// Bytes written and not sent; those in the last piece.
     unsent: u32,
     piece: u32,
-    /// Still to be written.
+    /// Bytes still to be written.
     left: u32,
 }
 
 impl Writing {
-    /// Memory in use.
+    /// Memory in use, bytes.
     fn memory(&self, largest: u32) -> u32 {
         let pieces = self.chunks + self.unsent.div_ceil(largest);
         self.sent.saturating_add(self.unsent).saturating_add(pieces.saturating_mul(BESIDE))
     }
 
-    /// A piece is filled as far as it may be `largest`.
+    /// Fills a piece up to `largest` bytes.
     fn fill(&mut self, largest: u32) {
         let bytes = largest.saturating_sub(self.piece).min(self.left);
         self.piece += bytes;
@@ -149,7 +150,8 @@ impl Writing {
         self.left -= bytes;
     }
 
-    /// Of what is written leaves as much as `most`, and the window, allows, in chunks of so many bytes; whether anything does.
+    /// Sends written data, up to `most` bytes and the window, in chunks of `chunk` bytes; returns whether anything was
+    /// sent.
     fn send(&mut self, most: u32, chunk: u32) -> bool {
         let bytes = self.unsent.min(self.room).min(most);
         self.sent += bytes;
@@ -162,8 +164,8 @@ impl Writing {
 }
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// There is more to send than the `before` bytes until now. Linux asks now whether the application had kept the sender waiting
-    /// (tcp_rate_check_app_limited), and not when everything has left.
+    /// More data is available than the `before` bytes until now. Linux checks at this point whether the application
+    /// limited the sender (tcp_rate_check_app_limited), not when all data has been sent.
     pub(super) fn begin_writing(&mut self, before: u32) {
         if self.config.stack == Stack::Rfc || self.buffer.application != Application::Done {
             return;
@@ -206,8 +208,9 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.application = if writing.left > 0 { Application::Waits } else { Application::Done };
     }
 
-    /// Everything that was written has left, or may not yet. Where the application waits and an acknowledgement has come, the buffer
-    /// grows if the window is not full, and is filled if enough of it is free; whether there is more to send now.
+    /// All written data was sent, or cannot be sent yet. If the application waits and an acknowledgement has arrived,
+    /// grows the buffer if the window is not full, and refills it if enough is free. Returns whether there is more to
+    /// send now.
     pub(super) fn refill_buffer(&mut self, window: Window) -> bool {
         if !self.buffer.may_be_refilled() {
             return false;
@@ -216,7 +219,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if self.recovery.in_flight(&self.board) + window.mss <= window.cwnd {
             self.expand_buffer(window.cwnd);
         }
-        // Mostly that is too much already.
+        // Usually this alone exceeds the limit.
         let least = self.buffer.end.since(self.board.una()) + self.board.chunks() * BESIDE;
         if !self.buffer.has_room(least) || !self.buffer.has_room(self.writing().memory(self.largest_piece()))
         {
@@ -227,25 +230,25 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.buffer.end != before
     }
 
-    /// The window is not full, or was not between two chunks that leave for one acknowledgement: where the application waits, the buffer
-    /// grows.
+    /// The window is not full, or was not between two chunks sent for one acknowledgement: grows the buffer if the
+    /// application waits.
     pub(super) fn expand_buffer(&mut self, cwnd: u32) {
         if !self.buffer.is_full() {
             return;
         }
         let mss = u32::from(self.mss);
         let times = if self.cc.rules_recovery() { 3 } else { 2 };
-        // What the path reorders has room too.
+        // Includes room for reordering.
         let segments = (cwnd / mss).max(FIRST_WINDOW).max(self.recovery.reordered() + 1);
         self.buffer.size = self.buffer.size.max(memory(segments, times, mss));
     }
 
-    /// The buffer before anything more is written.
+    /// State of the buffer before more is written.
     fn writing(&self) -> Writing {
         let (sent, window) = (self.board.outstanding(), self.window());
         let unsent = self.buffer.end.since(self.board.max());
         let free = window.cwnd.saturating_sub(self.recovery.in_flight(&self.board));
-        // What is paced leaves later.
+        // Paced data is sent later.
         let room =
             if self.cc.pacing_rate().is_some() { 0 } else { free.min(window.limit.saturating_sub(sent)) };
         Writing {
@@ -264,13 +267,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         (self.half_window().min(LARGEST_PIECE) / mss).max(1) * mss
     }
 
-    /// Half of the largest window that the peer ever offered, bytes.
+    /// Half of the largest window that the peer has advertised, bytes.
     fn half_window(&self) -> u32 {
         if self.peer.largest == 0 { u32::MAX } else { self.peer.largest / 2 }
     }
 }
 
-/// Memory of a buffer for so many `times` a window of `segments`.
+/// Memory of a buffer for `times` a window of `segments`, bytes.
 fn memory(segments: u32, times: u32, mss: u32) -> u32 {
     let each = (mss + HEADERS).next_power_of_two() + DESCRIPTION;
     segments.saturating_mul(times).saturating_mul(each).min(u32::MAX - 1)

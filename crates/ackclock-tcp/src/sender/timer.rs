@@ -1,4 +1,4 @@
-//! What happens when time passes.
+//! Expiry of timers.
 
 use ackclock_core::{Repair, Setting, Time};
 
@@ -9,7 +9,7 @@ use crate::recovery::{Recovery, Timer, Verdict};
 use crate::stack::Stack;
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
-    /// Does what is due.
+    /// Does the work that is due.
     pub(super) fn expire(&mut self, now: Time) {
         if now >= self.start {
             self.start = Time::NEVER;
@@ -28,7 +28,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Nothing may be sent, or nothing is outstanding because the peer's window is too small.
+    /// Nothing can be sent, or nothing is in flight because the peer's window is too small.
     fn is_closed_by_peer(&self) -> bool {
         self.board.sent().is_empty() || self.peer.edge.at_or_before(self.board.una())
     }
@@ -38,7 +38,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.due = Due::Probe;
     }
 
-    /// What recovery waited for.
+    /// The timer of recovery expired.
     fn on_recovery_time(&mut self, now: Time) {
         self.outgoing.on_event();
         match self.recovery.on_time(now, &mut self.board) {
@@ -54,13 +54,13 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         }
     }
 
-    /// Takes the word of who steers the connection.
+    /// Applies a controller's setting.
     pub(super) fn obey(&mut self, now: Time, setting: &Setting) {
         self.cc.steer(setting);
         let thaws = self.frozen && setting.timer == ackclock_core::Timer::Runs;
         self.frozen = setting.timer == ackclock_core::Timer::Frozen;
         if thaws && self.timer != Time::NEVER {
-            // What was sent before may take a whole timeout from here on.
+            // Data already sent may take a complete timeout from now.
             self.timer = now + self.rtt.rto();
         }
     }
@@ -80,7 +80,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         self.cc.on_congestion(&CongestionEvent { lost_in_all: self.board.losses(), ..event });
         self.end_reduction();
         if self.config.stack == Stack::Linux {
-            // What is not taken for lost is in flight still, and one segment goes out beside it.
+            // Segments not marked lost are still in flight, and one more is sent.
             let in_flight = self.recovery.in_flight(&self.board);
             self.cc.adopt(in_flight + u32::from(self.mss), self.cc.ssthresh());
         }

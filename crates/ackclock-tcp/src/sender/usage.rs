@@ -1,47 +1,47 @@
-//! Whether the congestion window, or the application, is what limits the sender.
+//! Whether the congestion window or the application limits the sender.
 //!
-//! Linux asks when it has sent what it could, and keeps the strongest answer until that window of data is acknowledged
-//! (tcp_cwnd_validate, tcp_is_cwnd_limited): the last bytes of an object are acknowledged when there is nothing more to send, and
-//! yet the window that they filled grows. Where the application limited it for a timeout the window falls half way to what
-//! was used (RFC 2861, tcp_cwnd_application_limited).
+//! Linux checks this after sending all it can, and keeps the strongest result until that window of data is acknowledged
+//! (tcp_cwnd_validate, tcp_is_cwnd_limited). So a window filled by the last bytes of an object still grows when they
+//! are acknowledged. If the application limited the sender for a timeout, the window falls half-way to its use (RFC
+//! 2861, tcp_cwnd_application_limited).
 
 use ackclock_core::{Seq, Time};
 
-/// The use of the window, over a window of data.
+/// Use of the window, over one window of data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     /// The window was full.
     pub(super) limited: bool,
-    /// The most that was outstanding, bytes.
+    /// Largest number of bytes in flight.
     pub(super) most: u32,
-    /// What was sent when that was found: it holds until this is acknowledged.
+    /// End of the data sent at that time: the result holds until it is acknowledged.
     until: Seq,
-    /// What had been sent when it was last looked at.
+    /// End of the data sent at the last check.
     seen: Seq,
-    /// The most that was outstanding since the window was last full, and since when it is not.
+    /// Largest number of bytes in flight since the window was last full, and when that was.
     used: u32,
     since: Time,
 }
 
-/// What the sender has in the network when it can send no more.
+/// State of the sender when it can send no more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) una: Seq,
     /// One past the highest number sent.
     pub(super) max: Seq,
-    /// Whether the window takes no further segment.
+    /// Whether the window has no room for another segment.
     pub(super) full: bool,
-    /// Whether there is nothing more to send.
+    /// Whether there is no more data to send.
     pub(super) starved: bool,
 }
 
 impl Usage {
-    /// Nothing was sent; the first number will be `first`.
+    /// Nothing sent yet; `first` is the first sequence number.
     pub(super) fn new(first: Seq) -> Self {
         Self { limited: false, most: 0, until: first, seen: first, used: 0, since: Time::ZERO }
     }
 
-    /// Takes note, where something was sent or the window held something back; whether it did.
+    /// Records the state if something was sent or the window held data back; returns whether it did.
     #[inline]
     pub(super) fn note(&mut self, look: &Look) -> bool {
         let full = look.full && !(look.starved && look.max == self.seen);
@@ -56,27 +56,27 @@ impl Usage {
         true
     }
 
-    /// Whether the window may grow: it was full, or in slow start less than twice of what is used, in packets of which the last
-    /// may carry less than `mss` bytes.
+    /// Whether the window may grow: it was full, or in slow start less than twice its use. Use counts packets, of which
+    /// the last may have less than `mss` bytes.
     pub(super) fn limits(&self, window: u32, ssthresh: u32, mss: u16) -> bool {
         let mss = u64::from(mss.max(1));
         self.limited
             || (window < ssthresh && u64::from(window) < 2 * u64::from(self.most).div_ceil(mss) * mss)
     }
 
-    /// The window is what limits the sender.
+    /// The window limits the sender.
     #[inline]
     pub(super) fn on_limited(&mut self, now: Time) {
         (self.used, self.since) = (0, now);
     }
 
-    /// The application is what limits the sender; when that began.
+    /// The application limits the sender; returns when that began.
     pub(super) fn on_unlimited(&mut self, outstanding: u32) -> Time {
         self.used = self.used.max(outstanding);
         self.since
     }
 
-    /// What was used since the window was last full, bytes; counted anew from `now` on.
+    /// Use since the window was last full, bytes; restarts the measurement at `now`.
     pub(super) fn take_used(&mut self, now: Time) -> u32 {
         self.since = now;
         std::mem::take(&mut self.used)

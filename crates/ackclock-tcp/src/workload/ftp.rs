@@ -4,19 +4,20 @@
 //! CR04 Table I: sessions 200 s apart (medium load) or 80 s (heavy), of 1000 packets (1 MB).
 //!
 //! ## What it does
-//! Downloads a file of constant size again and again, each over a connection of its own or all over one that stays. The
-//! first begins a time `first` after the flow's start, drawn from the seed where it is a law, so that many clients are not
-//! in step. Over one connection, small files at a steady interval are a program that writes at a rate, and an interval
-//! from the end of a file is the time that a reader thinks.
+//! Downloads a file of constant size repeatedly, each over a new connection or all over one persistent connection. The
+//! first download starts `first` after the flow's start; a random `first`, drawn from the seed, keeps many clients out
+//! of step. Over one connection, small files at a steady interval model an application writing at a constant rate. An
+//! interval from the end of a file models the reader's think time.
 //!
 //! ## Differences from the source
-//! The source says neither when the first session begins, at the flow's start unless the scenario says otherwise, nor from
-//! when the time between sessions counts; from start to start unless the scenario says otherwise, so sessions overlap on
-//! a link that is too slow for them. Over one connection they follow one another, as a connection has one order. A request
-//! takes no time: the server begins to send at its instant, after the handshake where there is one.
+//! The source does not say when the first session begins: by default at the flow's start. Nor does it say how the time
+//! between sessions is measured: by default from start to start, so sessions overlap on a slow link. Over one
+//! connection they follow one another, as a connection is ordered. A request takes no time: the server begins to send
+//! at that instant, after any handshake.
 //!
 //! ## Validation
-//! Instants and sizes by hand (unit tests); over one connection beside programs over the kernel's TCP (`make agree`).
+//! Hand-computed times and sizes (unit tests); over one connection, comparison with programs over the kernel's TCP
+//! (`make agree`).
 
 use ackclock_core::{Config, ConfigError, Law, Size, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -24,30 +25,30 @@ use serde::{Deserialize, Serialize};
 
 use super::{Client, Course, Place, Request, Since, Then, Workload, check_time, size_in_bytes};
 
-/// A file downloaded again and again.
+/// Repeated download of a file.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ftp {
-    /// Time from the flow's start to its first session: a law, drawn once a client.
+    /// Time from the flow's start to its first session: a distribution, drawn once per client.
     pub first: Law<Span>,
-    /// Time between sessions: a law.
+    /// Time between sessions: a distribution.
     pub interval: Law<Span>,
-    /// Whether it counts from the start or from the end of a session.
+    /// Whether `interval` counts from the start or the end of a session.
     pub interval_from: Since,
-    /// The file, in bytes or in full packets of payload.
+    /// Size of the file, in bytes or in full packets of payload.
     pub size: Size,
-    /// What has a connection of its own.
+    /// Whether each file or each client has its own connection.
     pub connection_per: Owner,
 }
 
-/// What has a connection of its own.
+/// Scope of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Owner {
-    /// Each file.
+    /// One connection per file.
     #[default]
     File,
-    /// The client: its files follow one another on it, and it stays open.
+    /// One connection per client: its files follow one another on it, and it stays open.
     Client,
 }
 
@@ -84,7 +85,7 @@ impl Workload for Ftp {
         Course::Client(Box::new(Downloads {
             interval: self.interval.clone(),
             since: self.interval_from,
-            // `check` lets only packets and bytes pass.
+            // `check` accepts only packets and bytes.
             bytes: size_in_bytes(self.size, place.payload).unwrap_or(0),
             connection_per: self.connection_per,
             stream: place.streams.stream("interval"),

@@ -1,4 +1,4 @@
-//! What a flow has to send.
+//! Workloads: the data that flows send.
 
 mod ftp;
 mod pareto;
@@ -12,19 +12,19 @@ pub use ftp::{Ftp, Owner};
 pub use pareto::BoundedPareto;
 pub use web::{Per, Web};
 
-/// Payload that waits to be sent.
+/// Payload waiting to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Supply {
-    /// Without end.
+    /// Unlimited data.
     Endless,
-    /// So many bytes, with which the connection ends.
+    /// This many bytes, after which the connection ends.
     Bytes(u64),
-    /// So many bytes for now; the connection stays open for more.
+    /// This many bytes for now; the connection stays open for more.
     Open(u64),
 }
 
 impl Supply {
-    /// How much of `most` bytes there is.
+    /// Available bytes, at most `most`.
     pub fn at_most(&self, most: u32) -> u32 {
         match *self {
             Self::Endless => most,
@@ -32,14 +32,14 @@ impl Supply {
         }
     }
 
-    /// Takes bytes that are there.
+    /// Removes bytes that are available.
     pub fn take(&mut self, bytes: u32) {
         if let Self::Bytes(left) | Self::Open(left) = self {
             *left -= u64::from(bytes);
         }
     }
 
-    /// This supply behind what is `left` of the one before.
+    /// This supply appended to the remainder `left` of the previous one.
     #[must_use]
     pub fn behind(self, left: Self) -> Self {
         match (self, left) {
@@ -57,80 +57,80 @@ impl Supply {
 
 /// A kind of traffic.
 pub trait Workload: std::fmt::Debug + Send + Sync {
-    /// What one flow of it does.
+    /// How one flow with this workload uses connections.
     fn course(&self, place: &Place) -> Course;
 
-    /// Whether what it sends has no end.
+    /// Whether its data never ends.
     fn is_endless(&self) -> bool {
         false
     }
 }
 
-/// What a workload must know of a flow.
+/// Properties of a flow that its workload needs.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The flow's own family of random streams.
+    /// Random streams of the flow.
     pub streams: Streams,
-    /// When it begins.
+    /// Start of the flow.
     pub start: Time,
     /// Payload of a full packet, bytes.
     pub payload: u32,
 }
 
-/// What a flow does with connections.
+/// How a flow uses connections.
 pub enum Course {
-    /// It is one, from its start, with this to send.
+    /// One connection from the flow's start, with this data to send.
     Connection(Supply),
-    /// It is a client that opens connections as it needs them.
+    /// A client that opens connections as needed.
     Client(Box<dyn Client>),
 }
 
-/// A client whose connections come and go. Its chance depends on the numbers of its requests alone, not on when or how
-/// often it is asked.
+/// A client whose connections come and go. Random draws depend only on the number of the request, not on when or how
+/// often the client is polled.
 pub trait Client: Send {
-    /// When it makes its next request; [`Time::NEVER`] where it waits for an answer first.
+    /// When it makes its next request; [`Time::NEVER`] while it waits for an answer.
     fn due(&self) -> Time;
 
     /// Makes the request that is due.
     fn request(&mut self) -> Request;
 
-    /// The last byte of a request's answer has arrived over this connection. Answers of a connection come in the order
-    /// of its requests.
+    /// The last byte of an answer has arrived over this connection. Answers of a connection arrive in the order of its
+    /// requests.
     fn on_answered(&mut self, now: Time, connection: u64);
 }
 
-/// Something that a client wants to be sent.
+/// A request for data by a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Number of the connection within its client; a number not heard before is that of a new one.
+    /// Number of the connection within its client; an unknown number opens a new one.
     pub connection: u64,
-    /// Bytes of the answer.
+    /// Size of the answer, bytes.
     pub bytes: u64,
-    /// What becomes of the connection.
+    /// State of the connection after the answer.
     pub then: Then,
 }
 
-/// What becomes of a connection after an answer.
+/// State of a connection after an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
-    /// It ends.
+    /// The connection closes.
     Close,
-    /// Another request will follow on it.
+    /// Another request follows on it.
     More,
 }
 
-/// From when a time between two of something is measured.
+/// Reference point of an interval between two items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Since {
-    /// From the start of the one before, whether it is finished or not.
+    /// Start of the previous item, whether it is finished or not.
     #[default]
     Start,
-    /// From its end: the last byte has arrived.
+    /// End of the previous item: arrival of its last byte.
     End,
 }
 
-/// Sends for as long as the run lasts.
+/// Sends for the duration of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bulk {}
@@ -147,11 +147,11 @@ impl Workload for Bulk {
     }
 }
 
-/// One file, after which the connection ends.
+/// Sends one file, after which the connection ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct File {
-    /// Bytes of the file.
+    /// Size of the file, in bytes.
     pub size: Size,
 }
 
@@ -177,14 +177,14 @@ impl Workload for File {
     fn course(&self, _: &Place) -> Course {
         match self.size {
             Size::Bytes(bytes) => Course::Connection(Supply::Bytes(bytes)),
-            // `check` lets only bytes pass.
+            // `check` accepts only bytes.
             _ => Course::Connection(Supply::Bytes(0)),
         }
     }
 }
 
 ackclock_core::registry! {
-    /// Everything that a flow can be made to send.
+    /// All kinds of workload.
     pub static WORKLOADS: dyn Workload = "workload" {
         "bulk" => Bulk,
         "file" => File,
@@ -193,7 +193,7 @@ ackclock_core::registry! {
     }
 }
 
-/// A size in bytes, where a packet carries so many; `None` where it is neither a number of packets nor of bytes.
+/// A size in bytes, with `payload` bytes per packet; `None` unless given in packets or bytes.
 fn size_in_bytes(size: Size, payload: u32) -> Option<u64> {
     match size {
         Size::Packets(packets) => Some(u64::from(packets) * u64::from(payload)),
@@ -202,12 +202,12 @@ fn size_in_bytes(size: Size, payload: u32) -> Option<u64> {
     }
 }
 
-/// Checks a time between two of something.
+/// Checks an interval between two items.
 fn check_time(key: &str, law: &ackclock_core::Law<ackclock_core::Span>) -> Result<(), ConfigError> {
     if law.mean() > ackclock_core::Span::ZERO {
         return Ok(());
     }
-    Err(ConfigError::new(key, format!("{law} is not above 0s in the mean")))
+    Err(ConfigError::new(key, format!("the mean of {law} is not above 0s")))
 }
 
 #[cfg(test)]

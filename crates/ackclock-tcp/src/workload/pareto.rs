@@ -5,18 +5,18 @@
 //!
 //! ## What it does
 //! The distribution function is (1 - (k/x)^a) / (1 - (k/H)^a) between the minimum k and the maximum H. Documents state
-//! the mean and not the minimum, which is solved for: with r = k/H the mean is H a/(a-1) (r - r^a)/(1 - r^a), and
-//! H r ln(1/r)/(1-r) where a = 1; both grow with r.
+//! the mean instead of the minimum, which is computed from it. With r = k/H the mean is H a/(a-1) (r - r^a)/(1 - r^a),
+//! and H r ln(1/r)/(1-r) if a = 1; both grow with r.
 //!
 //! ## Differences from the source
 //! None.
 //!
 //! ## Validation
-//! The minimum for mean 12, shape 1.2, maximum 200; mean and distribution function of samples (unit tests).
+//! Minimum for mean 12, shape 1.2, maximum 200; mean and distribution function of samples (unit tests).
 
 use ackclock_core::Stream;
 
-/// A power law between a minimum and a maximum.
+/// Power-law distribution between a minimum and a maximum.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BoundedPareto {
     shape: f64,
@@ -24,11 +24,11 @@ pub struct BoundedPareto {
     max: f64,
 }
 
-/// Halvings of an interval until a double has no more digits.
+/// Bisection steps until a double has no more digits.
 const HALVINGS: u32 = 100;
 
 impl BoundedPareto {
-    /// The distribution of this mean, shape and maximum, where `0 < mean <= max` and `shape > 0`.
+    /// Creates the distribution with this mean, shape and maximum, where `0 < mean <= max` and `shape > 0`.
     pub fn by_mean(mean: f64, shape: f64, max: f64) -> Self {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..HALVINGS {
@@ -42,12 +42,12 @@ impl BoundedPareto {
         Self { shape, min: high * max, max }
     }
 
-    /// The smallest value.
+    /// Smallest value.
     pub fn min(&self) -> f64 {
         self.min
     }
 
-    /// The next value, by one number of `stream`.
+    /// Draws a value, using one number of `stream`.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         let power = |base: f64| libm::pow(base, -self.shape);
         let (least, most) = (power(self.min), power(self.max));
@@ -56,7 +56,7 @@ impl BoundedPareto {
     }
 }
 
-/// The mean as a share of the maximum, where the minimum is a share `r` of it.
+/// Mean as a fraction of the maximum, if the minimum is a fraction `r` of it.
 fn mean_over_max(r: f64, shape: f64) -> f64 {
     // At shape 1 the quotient is 0/0; this near to it the limit is exact to more digits than the quotient.
     if (shape - 1.0).abs() < 1e-6 {
@@ -79,7 +79,7 @@ mod tests {
         // By hand at shape 1, r = 0.1: 0.1 ln(10) / 0.9 = 0.25584.
         let even = BoundedPareto::by_mean(25.584_278_811, 1.0, 100.0);
         assert!((even.min() - 10.0).abs() < 1e-6, "{}", even.min());
-        // A mean that is the maximum leaves one value.
+        // If mean and maximum are equal, there is only one value.
         assert!((BoundedPareto::by_mean(7.0, 2.0, 7.0).min() - 7.0).abs() < 1e-6);
     }
 

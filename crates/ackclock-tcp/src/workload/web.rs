@@ -6,21 +6,21 @@
 //! 200 packets of 1 KB).
 //!
 //! ## What it does
-//! A browser asks for pages, and for the objects of a page one shortly after the other, each over a connection of its own
-//! or all over one. The first page comes after a time between pages, so that many browsers are not in step. Numbers of
-//! objects are rounded up, as are sizes, to whole packets where they are written in packets: the means that the source
-//! prints are those before rounding (5.52 objects of 12.49 packets after it).
+//! A browser requests pages, and shortly one after another the objects of each page, over one connection per object or
+//! one per page. The first page starts after one inter-page time, which keeps many browsers out of step. Numbers of
+//! objects are rounded up, and so are sizes given in packets, to whole packets. The source's means are before rounding
+//! (after it: 5.52 objects of 12.49 packets).
 //!
-//! All chance of a page is drawn from a stream of its own in a fixed order, so that what the network does to one page
-//! changes nothing of another.
+//! All random values of a page come from its own stream in a fixed order, so that the network's effect on one page does
+//! not change another.
 //!
 //! ## Differences from the source
-//! - The source says neither whether objects share a connection nor from when the time between pages counts: a connection
-//!   an object and from start to start are the defaults, the others are options.
+//! - The source does not say whether objects share a connection, nor how the time between pages is measured. Defaults:
+//!   one connection per object, and from start to start; options select the others.
 //! - Requests take no time: without a handshake the server begins to send at the instant of the request.
 //!
 //! ## Validation
-//! Means and distribution of what is drawn against theory (unit tests); latencies on an idle link by hand
+//! Mean and distribution of random values compared with theory (unit tests); hand-computed latencies on an idle link
 //! (`ackclock-scenario`, `tests/transfers.rs`).
 
 use ackclock_core::{Config, ConfigError, Law, Size, Span, Stream, Streams, Time};
@@ -31,36 +31,37 @@ use super::{
     BoundedPareto, Client, Course, Place, Request, Since, Then, Workload, check_time, size_in_bytes,
 };
 
-/// Pages of objects, as a browser asks for them.
+/// Web pages of several objects, as requested by a browser.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Web {
-    /// Time between pages: a law.
+    /// Time between pages: a distribution.
     pub page_time: Law<Span>,
-    /// Whether it counts from the start of a page or from its end.
+    /// Whether `page_time` counts from the start or the end of a page.
     pub page_time_from: Since,
-    /// Mean number of objects on a page: exponential, rounded up.
+    /// Mean number of objects per page: exponential, rounded up.
     pub objects: f64,
-    /// Time between the requests for two objects of a page: a law.
+    /// Time between the requests for two objects of a page: a distribution.
     pub object_time: Law<Span>,
-    /// Mean size of an object, in full packets of payload or in bytes: bounded Pareto, rounded up to whole ones.
+    /// Mean size of an object, in full packets of payload or in bytes: bounded Pareto, rounded up to whole packets or
+    /// bytes.
     pub object_size: Size,
-    /// Shape of the sizes: the smaller, the heavier their tail.
+    /// Shape of the size distribution: a smaller shape gives a heavier tail.
     pub shape: f64,
-    /// Largest size, in packets or bytes as the mean.
+    /// Largest size of an object, in the same unit as `object_size`.
     pub max_size: Size,
-    /// What has a connection of its own.
+    /// Whether each object or each page has its own connection.
     pub connection_per: Per,
 }
 
-/// What has a connection of its own.
+/// Scope of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
-    /// Each object.
+    /// One connection per object.
     #[default]
     Object,
-    /// Each page, whose objects follow one another on it.
+    /// One connection per page: its objects follow one another on it.
     Page,
 }
 
@@ -80,7 +81,7 @@ impl Default for Web {
     }
 }
 
-/// Largest mean number of objects on a page; beyond it the number is a slip.
+/// Largest accepted mean number of objects per page; a larger one is assumed to be a mistake.
 const MOST_OBJECTS: f64 = 1e6;
 
 impl Config for Web {
@@ -96,7 +97,7 @@ impl Config for Web {
         match (mean, max) {
             (Size::Packets(1..), Size::Packets(_)) | (Size::Bytes(1..), Size::Bytes(_)) => {}
             (Size::Packets(1..) | Size::Bytes(1..), _) => {
-                let message = format!("{max} is not in packets or bytes as `object_size` is, {mean}");
+                let message = format!("{max} is not in the same unit as `object_size`, {mean}");
                 return Err(ConfigError::new("max_size", message));
             }
             _ => {
@@ -113,9 +114,9 @@ impl Config for Web {
 }
 
 impl Web {
-    /// The law of sizes, in packets or bytes as they are written.
+    /// Size distribution, in packets or bytes as configured.
     fn sizes(&self) -> BoundedPareto {
-        // `check` lets only packets and bytes pass.
+        // `check` accepts only packets and bytes.
         let number = |size| size_in_bytes(size, 1).unwrap_or(1) as f64;
         BoundedPareto::by_mean(number(self.object_size), self.shape, number(self.max_size))
     }
@@ -143,21 +144,21 @@ impl Workload for Web {
 struct Browser {
     config: Web,
     sizes: BoundedPareto,
-    /// Bytes in one of what sizes are written in.
+    /// Bytes per unit of size.
     unit: u64,
     streams: Streams,
-    /// Pages whose time is known.
+    /// Pages whose start time is known.
     pages: u64,
-    /// When the next page begins, and its chance.
+    /// Start time of the next page, and its random stream.
     coming: Option<(Time, Stream)>,
-    /// Pages that are not over: not asked for to the end, or, where the next waits for that, not there.
+    /// Pages not finished: not completely requested or, if the next page waits for that, not completely received.
     open: Vec<Page>,
-    /// Numbers given to connections.
+    /// Number of connections opened.
     connections: u64,
     due: Time,
 }
 
-/// A page that is not over.
+/// A page that is not finished.
 struct Page {
     stream: Stream,
     /// Number of its first connection.
@@ -165,7 +166,7 @@ struct Page {
     objects: u64,
     asked: u64,
     answered: u64,
-    /// When the next object is asked for.
+    /// When the next object is requested.
     next: Time,
 }
 
@@ -207,7 +208,7 @@ impl Client for Browser {
 }
 
 impl Browser {
-    /// The next page comes a time between pages after `since`.
+    /// Schedules the next page one inter-page time after `since`.
     fn expect_page(&mut self, since: Time) {
         let mut stream = self.streams.stream(&format!("page {}", self.pages));
         self.pages += 1;
@@ -215,7 +216,7 @@ impl Browser {
         self.note_due();
     }
 
-    /// Opens the page whose time has come, and gives its place.
+    /// Opens the page that is due, and returns its index.
     fn begin_page(&mut self) -> usize {
         let (start, mut stream) =
             self.coming.take().expect("a request is due, so a page that is open or coming is");
@@ -235,7 +236,7 @@ impl Browser {
     }
 }
 
-/// An exponential number rounded up, and so at least one.
+/// An exponential number, rounded up to at least one.
 fn objects(mean: f64, stream: &mut Stream) -> u64 {
     libm::ceil(-mean * libm::log(stream.unit())) as u64
 }
@@ -253,7 +254,7 @@ mod tests {
         }
     }
 
-    /// The requests of many pages, with their instants.
+    /// Requests of many pages, with their times.
     fn requests(web: &Web, seed: u64, count: usize) -> Vec<(Time, Request)> {
         let mut browser = browser(web, seed);
         (0..count).map(|_| (browser.due(), browser.request())).collect()
@@ -278,7 +279,7 @@ mod tests {
         assert!((mean - 12.49).abs() < 5.0 * 18.0 / libm::sqrt(n as f64), "{mean}");
         let small = requests.iter().filter(|(_, request)| request.bytes <= 15_000).count() as f64 / n as f64;
         assert!((small - 0.827).abs() < 5.0 * libm::sqrt(0.827 * 0.173 / n as f64), "{small}");
-        // A page every 15 s has 5.517 objects: so many requests take n/5.517 x 15 s. Of n/5.517 = 18 126 pages the times
+        // A page every 15 s has 5.517 objects, so n requests take n/5.517 x 15 s. Over n/5.517 = 18 126 pages the times
         // have a relative deviation of 1/sqrt(18126) = 0.74 %, the numbers of objects one of 0.67 %: 1 % together.
         let expected = n as f64 / 5.517 * 15.0;
         let time = requests[n - 1].0.as_secs_f64();
@@ -291,7 +292,7 @@ mod tests {
         assert!(each.iter().zip(0..).all(|((_, request), number)| request.connection == number));
         assert!(each.iter().all(|(_, request)| request.then == Then::Close));
         let shared = requests(&Web { connection_per: Per::Page, ..Web::default() }, 1, 50);
-        // The same pages and objects, on one connection a page that ends with the page's last object.
+        // The same pages and objects, with one connection per page, which ends with the page's last object.
         assert!(each.iter().zip(&shared).all(|(a, b)| (a.0, a.1.bytes) == (b.0, b.1.bytes)));
         assert!(shared.windows(2).all(|two| {
             let ends = two[0].1.then == Then::Close;
@@ -313,7 +314,7 @@ mod tests {
             browser.on_answered(end, connection);
         }
         assert!(browser.due() > end && browser.due() < end + Span::from_secs(600));
-        // The objects are those that the page would have in any case.
+        // The objects are the same as without a shared connection.
         let free = requests(&Web::default(), 1, asked.len() + 1);
         let page_ends = free[asked.len()].0.since(free[asked.len() - 1].0) > Span::from_millis(500);
         assert!(page_ends, "{free:?}");
@@ -326,7 +327,7 @@ mod tests {
         assert!(error(json!({"kind": "web", "page_time": "0s"})).starts_with("page_time: 0"));
         assert!(
             error(json!({"kind": "web", "max_size": "200kB"}))
-                .contains("is not in packets or bytes as `object_size` is, 12p")
+                .contains("is not in the same unit as `object_size`, 12p")
         );
         assert!(error(json!({"kind": "web", "max_size": "10p"})).starts_with("max_size: 10p is below"));
         assert!(error(json!({"kind": "web", "object_size": "1s"})).starts_with("object_size: 1s is not"));
