@@ -1,4 +1,4 @@
-//! When a receiver acknowledges, as a scenario writes it.
+//! ACK policies of a receiver, as written in a scenario.
 
 use ackclock_core::{Config, ConfigError, Span};
 use ackclock_tcp::AckPolicy;
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 
 /// The `acks` of a flow.
 pub trait Acks: std::fmt::Debug + Send + Sync {
-    /// What the receiver is told.
+    /// The policy of the receiver.
     fn policy(&self) -> AckPolicy;
 }
 
-/// Every segment is acknowledged.
+/// Acknowledges every segment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Every {}
 
-/// Several segments share an acknowledgement (RFC 5681 section 4.2).
+/// Delayed ACKs: several segments share one ACK (RFC 5681 section 4.2).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Delayed {
-    /// Segments to an acknowledgement.
+    /// Segments per ACK.
     pub count: u32,
-    /// Longest delay of an acknowledgement; with `quick` the least one (Linux: 40 ms), and where segments come slowly about twice the
-    /// time between two, up to the round trip of the handshake and 200 ms.
+    /// Longest delay of an ACK. With `quick` it is the shortest delay (Linux: 40 ms): if segments arrive slowly, the
+    /// delay grows to about twice the time between them, at most the handshake RTT and 200 ms.
     pub timeout: Span,
-    /// Segments that are acknowledged one by one (Linux: 16) at the beginning, after a silence and after data that had arrived
-    /// before; with any, each one too that lets a tuned window grow, that the sender pushes or that follows a mark, and of those
-    /// out of order the fourth and later ones share an acknowledgement for a millisecond.
+    /// Segments acknowledged one by one (Linux: 16) at the start, after an idle period and after duplicate data. Above
+    /// 0, so are segments that open a tuned window, carry PSH or follow an ECN mark. From the fourth out-of-order
+    /// segment on, those within a millisecond share an ACK.
     pub quick: u32,
 }
 
@@ -64,7 +64,7 @@ impl Acks for Delayed {
 }
 
 ackclock_core::registry! {
-    /// When a receiver acknowledges.
+    /// ACK policies by name.
     pub static ACKS: dyn Acks = "way of acknowledging" {
         "every" => Every,
         "delayed" => Delayed,

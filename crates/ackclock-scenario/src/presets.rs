@@ -1,7 +1,7 @@
-//! Defaults by name: the settings of the source documents, and of today.
+//! Named sets of defaults: the settings of the publications, and of current systems.
 //!
-//! A preset is a scenario with gaps. What its `[flow]` table says holds for every flow, what its `[sender]` table says for
-//! every sender, whichever it is, and what its `[user]` table says for every user of a cell, where there is a cell.
+//! A preset is a partial scenario. Its `[flow]` table applies to every flow, its `[sender]` table to every sender of
+//! any kind, and its `[user]` table to every user of a cell.
 
 use ackclock_core::ConfigError;
 use ackclock_link::BEARERS;
@@ -15,7 +15,7 @@ use crate::tree::{Node, Origin, Tree, kind_in, merge};
 pub struct Preset {
     /// Name in scenario files.
     pub name: &'static str,
-    /// Its text.
+    /// The preset as TOML text.
     pub text: &'static str,
 }
 
@@ -29,10 +29,10 @@ macro_rules! presets {
 pub static PRESETS: &[Preset] =
     presets!["cr02", "cr04", "ac06", "l02", "m05", "m05-uplink", "hsdpa", "linux"];
 
-/// The `[[flow]]` table of a file that has the preset called `name` and says nothing but `sender`, a name or a table.
+/// The `[[flow]]` table of a file with the preset `name` that sets only `sender`, a name or a table.
 ///
 /// # Errors
-/// Where there is no such preset.
+/// If there is no such preset.
 pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
     let Layers { mut tree, mut options, .. } = layers(&name.into())?;
     let of_flows = |tree: &mut Tree| tree.take("flow").unwrap_or_else(|| Tree::empty(Origin::Default));
@@ -45,24 +45,24 @@ pub fn flow(name: &str, sender: &Value) -> Result<FlowGroup, ConfigError> {
         .map_err(|error| ConfigError::new("preset", format!("{name} is broken: {error}")))
 }
 
-/// What a preset lays below a file.
+/// The layers of defaults that a preset puts below a file.
 pub(crate) struct Layers {
-    /// Defaults below what the file says.
+    /// Defaults that the file overrides.
     pub(crate) tree: Tree,
-    /// Options of every sender, which stay whichever sender the file chooses.
+    /// Options that apply to any sender the file chooses.
     pub(crate) options: Tree,
-    /// Keys of every group of users, those of files and overrides included.
+    /// Defaults of every `[[edge.user]]` table, including those of files and overrides.
     user: Tree,
 }
 
 impl Layers {
-    /// Those of a file without a preset.
+    /// Empty layers, for a file without a preset.
     pub(crate) fn none() -> Self {
         let [tree, options, user] = std::array::from_fn(|_| Tree::empty(Origin::Default));
         Self { tree, options, user }
     }
 
-    /// The scenario with the options of every sender below what was said of that of a relay, if anything was.
+    /// Adds the options of every sender as defaults of `relay.sender`, if the scenario has one.
     pub(crate) fn with_relay(&self, mut scenario: Tree) -> Tree {
         let options = self.options.get("flow").and_then(|flow| flow.get("sender"));
         let sender = scenario.get_mut("relay").and_then(|relay| relay.get_mut("sender"));
@@ -72,7 +72,7 @@ impl Layers {
         scenario
     }
 
-    /// The scenario without what nobody but the preset says of links, where its bearer is not made of links.
+    /// Removes the preset's link keys if the bearer does not use links. Keys that the user wrote stay.
     pub(crate) fn without_unused_links(&self, mut scenario: Tree) -> Tree {
         let Some(edge) = scenario.get_mut("edge") else { return scenario };
         let bearer = edge.get("bearer").and_then(|bearer| BEARERS.resolve(&bearer.value()).ok());
@@ -86,7 +86,7 @@ impl Layers {
         scenario
     }
 
-    /// The whole scenario with the keys of users below what was said of each. Where the link is no cell it has no users.
+    /// Adds the user defaults to each `[[edge.user]]` table of a cell.
     pub(crate) fn with_users(&self, mut scenario: Tree) -> Tree {
         let Some(edge) = scenario.get_mut("edge") else { return scenario };
         let is_cell = match edge.get("down").map(|down| &down.node) {

@@ -1,4 +1,4 @@
-//! The table `[relay]`: a box between the wired part and the edge that splits connections.
+//! The table `[relay]`: a split-connection proxy between the wired path and the edge.
 
 use ackclock_core::results::Towards;
 use ackclock_core::{ConfigError, FlowId, Seq, Size, SteeringConfig, Time, name_of};
@@ -11,23 +11,23 @@ use serde_json::Value;
 
 use crate::{FlowGroup, PathTable};
 
-/// A relay: it receives for the mobiles and sends on over connections of its own.
+/// A split-connection proxy: it terminates each connection and forwards the data over a second one.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RelayTable {
-    /// The wired part between the relay and the edge; `[path]` is then the one between the servers and the relay.
+    /// Wired path between the relay and the edge. `[path]` is then the path between the servers and the relay.
     pub core: PathTable,
-    /// What it holds of each connection, in bytes of payload. What is free of it is the window that who sends sees.
+    /// Buffer of each connection, in bytes of payload. The relay advertises its free space to the original sender.
     pub buffer: Size,
-    /// Row of the sender table for the connections over which it sends on, of downloads to the mobiles, of uploads to the servers: a name, or a table with `kind` and options. Without it they
-    /// have the sender of their flow.
+    /// TCP sender of the relay, towards the mobiles for downloads and towards the servers for uploads: a name, or a
+    /// table with `kind` and options. By default the sender of the flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<Value>,
-    /// Who says the windows towards the mobiles, from what the radio reports: a name, or a table with `kind`; "none" leaves them to
-    /// the sender. It needs `[edge.report]`. Uploads are left alone.
+    /// Controller that sets the relay's congestion windows of downloads from radio reports: a name, or a table with
+    /// `kind`. It needs `[edge.report]`. "none" leaves the windows to the sender.
     pub steering: Value,
-    /// Row of the sender table whose congestion control rules while the steering lets go, with the options of `sender`; "bbr" where it
-    /// is left out.
+    /// Sender whose congestion control takes over while `steering` has no recent report, with the options of `sender`.
+    /// By default "bbr".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
 }
@@ -44,14 +44,14 @@ impl Default for RelayTable {
     }
 }
 
-/// Who rules in silence: cubic fills whatever buffer there is.
+/// Default of `fallback`. Cubic would fill the buffer, whatever its size.
 const FALLBACK: &str = "bbr";
 
 /// Largest window of TCP, bytes (RFC 7323 section 2.3).
 const LARGEST: u64 = 1 << 30;
 
 impl RelayTable {
-    /// Checks what the types alone cannot say.
+    /// Checks the constraints that the types cannot express.
     pub(crate) fn check(
         &self,
         flows: &[FlowGroup],
@@ -68,7 +68,7 @@ impl RelayTable {
         let Some(patience) = steering.patience() else {
             return match &self.fallback {
                 Some(own) => {
-                    let message = format!("`{own}`: nothing falls back to it, steering = \"{name}\"");
+                    let message = format!("`{own}` is never used with steering = \"{name}\"");
                     Err(ConfigError::new("fallback", message))
                 }
                 None => Ok(()),
@@ -76,14 +76,14 @@ impl RelayTable {
         };
         let wrong = |key, message| Err(ConfigError::new(key, message));
         match reports {
-            None => wrong("steering", format!("`{name}` hears nothing of the radio: set `[edge.report]`")),
+            None => wrong("steering", format!("`{name}` needs radio reports: set `[edge.report]`")),
             Some(reports) if reports.every >= patience => {
                 let message = format!("{patience} is not longer than `edge.report.every`, {}", reports.every);
                 wrong("steering.stale", message)
             }
             Some(_) if flows.iter().all(|flow| flow.towards == Towards::Server) => wrong(
                 "steering",
-                format!("`{name}` rules windows towards mobiles, and every flow is an upload"),
+                format!("`{name}` sets the windows of downloads, but every flow is an upload"),
             ),
             Some(_) => Ok(()),
         }
@@ -94,13 +94,16 @@ impl RelayTable {
         let [of_flow, own] = [far.config(), near.config()].map(|options| options.handshake);
         if of_flow != own {
             let said = |switch| if switch == Switch::On { "on" } else { "off" };
-            let message =
-                format!("`{}` is not `{}`, as that of the flow: both open alike", said(own), said(of_flow));
+            let message = format!(
+                "`{}` differs from that of the flow, `{}`: they must be equal",
+                said(own),
+                said(of_flow)
+            );
             return Err(ConfigError::new("sender.handshake", message));
         }
         let mss = far.build(flow.params(FlowId(0), Time::ZERO, Seq(1))?)?.mss();
         if self.buffer_bytes()? < mss {
-            let message = format!("{} holds no full packet, of {mss} bytes of payload", self.buffer);
+            let message = format!("{} is less than a full packet, {mss} bytes of payload", self.buffer);
             return Err(ConfigError::new("buffer", message));
         }
         Ok(())
@@ -109,7 +112,7 @@ impl RelayTable {
     /// The buffer in bytes.
     ///
     /// # Errors
-    /// Where it is not a number of bytes that a window can tell.
+    /// If it is not in bytes, is zero or is larger than an advertised window can be.
     pub(crate) fn buffer_bytes(&self) -> Result<u32, ConfigError> {
         match self.buffer {
             Size::Bytes(bytes @ 1..=LARGEST) => Ok(bytes as u32),
@@ -120,23 +123,23 @@ impl RelayTable {
         }
     }
 
-    /// Who says the windows towards the mobiles.
+    /// The parsed controller of the downlink windows.
     pub(crate) fn steering(&self) -> Result<Box<dyn SteeringConfig>, ConfigError> {
         STEERINGS.resolve(&self.steering).map_err(|error| error.under("steering"))
     }
 
-    /// Whether anybody listens to reports of the radio.
+    /// Whether the steering uses radio reports.
     pub(crate) fn listens(&self) -> Result<bool, ConfigError> {
         Ok(self.steering()?.patience().is_some())
     }
 
-    /// The row whose congestion control rules while the steering lets go.
+    /// The sender whose congestion control takes over while the steering has no recent report.
     pub(crate) fn fallback(&self) -> Result<Box<dyn SenderRow>, ConfigError> {
         let name = self.fallback.as_deref().unwrap_or(FALLBACK);
         SENDERS.resolve(&name.into()).map_err(|error| error.under("fallback"))
     }
 
-    /// The sender towards the mobiles of a group of flows.
+    /// The relay's sender for a group of flows.
     pub(crate) fn row(&self, flow: &FlowGroup) -> Result<Box<dyn SenderRow>, ConfigError> {
         match &self.sender {
             Some(sender) => SENDERS.resolve(sender).map_err(|error| error.under("sender")),
@@ -144,7 +147,7 @@ impl RelayTable {
         }
     }
 
-    /// The same with every key of its sender.
+    /// The relay table with every key of its components.
     pub(crate) fn complete(&self) -> Result<Self, ConfigError> {
         let sender = self.sender.as_ref().map(|sender| SENDERS.complete(sender)).transpose();
         let steering = STEERINGS.complete(&self.steering).map_err(|error| error.under("steering"))?;

@@ -1,7 +1,7 @@
-//! The tables of a scenario file as types. What each key means stands here and nowhere else.
+//! The tables of a scenario file as types. The doc comments define what each key means.
 //!
-//! Components (links, queues, regulators, senders, workloads) stay as written, a name or a table with `kind`: their
-//! registries read them.
+//! Components (links, queues, regulators, senders, workloads) stay as written, a name or a table with `kind`. Their
+//! registries parse them.
 
 use ackclock_core::results::Towards;
 use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Streams, Time, name_of};
@@ -18,88 +18,87 @@ use crate::acks::{ACKS, Acks};
 pub use crate::relay::RelayTable;
 use crate::{Measure, memory};
 
-/// A scenario: what is sent by whom over what, for how long and how often.
+/// A scenario: links, buffer and flows, the duration and the number of runs.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tables {
-    /// Version of this format; 1.
+    /// Version of the file format: 1.
     pub version: u32,
-    /// Defaults of a source or of today; every key of the file overrides them.
+    /// Named set of defaults, from a publication or from current systems. Keys of the file override it.
     pub preset: Option<String>,
     /// Simulated time.
     pub duration: Span,
-    /// Seed of all chance.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Runs, which differ in their chance alone.
+    /// Number of runs. They differ only in their random numbers.
     pub runs: u32,
-    /// What is measured beside, because it costs time and memory: "transit" (how long segments travel), "ack-gaps", "spurious" (which
-    /// reductions of a window were for nothing), and "utilisation" (what each transfer got of the link while it was under way).
+    /// Optional measurements, which cost time and memory: "transit" (one-way delay of segments), "ack-gaps" (time
+    /// between ACKs), "spurious" (spurious retransmits and timeouts), "utilisation" (link share of each transfer).
     pub measure: Vec<Measure>,
-    /// The wired part between the servers and the edge, or the relay where there is one.
+    /// Wired path between the servers and the edge, or between the servers and the relay if there is one.
     pub path: PathTable,
-    /// A box before the edge that splits connections; without this table there is none.
+    /// Split-connection proxy on the network side of the edge. Absent without this table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<RelayTable>,
-    /// The edge: queue, regulator and the radio channel.
+    /// The edge: queue, regulator and radio channel.
     pub edge: EdgeConfig,
-    /// Flows, in groups of equal ones.
+    /// Groups of identical flows.
     pub flow: Vec<FlowGroup>,
-    /// Keys and the values of which every combination is run.
+    /// Keys to vary and their values. Every combination is run.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub sweep: Map<String, Value>,
 }
 
-/// A wired part: one wire a flow.
+/// A wired path. Each flow has its own link of this rate and delay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathTable {
-    /// Rate of each wire.
+    /// Rate of each flow's wired link.
     pub rate: Rate,
-    /// Delay, one way.
+    /// One-way propagation delay.
     pub delay: Span,
-    /// Probability that a packet is lost, in each direction.
+    /// Packet loss probability, in each direction.
     pub loss: Loss,
 }
 
-/// A group of equal flows.
+/// A group of identical flows.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowGroup {
-    /// How many, in each cell where there are several; of a workload whose connections come and go, how many clients.
+    /// Number of flows, per cell. For a workload of short connections ("web"): number of clients.
     pub count: u32,
-    /// When the first begins.
+    /// Start time of the first flow of the group.
     pub start: Span,
-    /// How much later each further one begins.
+    /// Time between the starts of consecutive flows of the group.
     pub stagger: Span,
-    /// How much later each begins at most: it is drawn for each flow of each run, every time up to this as likely.
+    /// Largest random delay added to each start. It is drawn uniformly for each flow of each run.
     #[serde(skip_serializing_if = "is_none")]
     pub spread: Span,
-    /// How much longer their route to the servers is than `path.delay`, one way; left out, as long.
+    /// One-way delay of these flows in addition to `path.delay`.
     #[serde(skip_serializing_if = "is_none")]
     pub route: Span,
-    /// The user to whom they belong. In a cell it is the number of a table `[[edge.user]]`, whose users get them in turn.
+    /// User that owns these flows. In a cell: index of an `[[edge.user]]` table, whose users get the flows in turn.
     pub user: u32,
-    /// Which way the data goes: to the "mobile", a download, or to the "server", an upload. The mobile opens the connection in
-    /// both cases.
+    /// Receiver of the data: "mobile" (download) or "server" (upload). The mobile opens the connection in both cases.
     #[serde(skip_serializing_if = "Towards::is_mobile")]
     pub towards: Towards,
-    /// Row of the sender table: a name, or a table with `kind` and options.
+    /// TCP sender: a name, or a table with `kind` and options.
     pub sender: Value,
-    /// A full packet on the wire, headers included.
+    /// Size of a full packet, headers included.
     pub packet: Size,
-    /// Headers of every segment, and so the size of an ACK: a size in bytes, or "real" for what the options really take.
+    /// Header size of every segment, and so the size of an ACK: bytes, or "real" for the size with actual TCP options.
     pub ack_size: AckSize,
-    /// Largest window, in packets or bytes of payload.
+    /// Largest advertised window, in packets or bytes of payload.
     pub max_window: Size,
-    /// Whether the receiver advertises the largest window from the beginning, or lets it grow as data arrives.
+    /// "whole": the receiver advertises the largest window from the start. "tuned": its window grows as data arrives.
     pub receive_window: WindowPolicy,
-    /// First window, in packets or bytes of payload.
+    /// Initial congestion window, in packets or bytes of payload.
     pub initial_window: Size,
-    /// When the receiver acknowledges: "every" or "delayed".
+    /// ACK policy of the receiver: "every" segment or "delayed".
     pub acks: Value,
-    /// Whether the receiver of a sender with SACK reports what arrived twice (RFC 2883).
+    /// Whether the receiver reports duplicate segments with D-SACK (RFC 2883). It needs a sender with SACK.
     pub dsack: Switch,
-    /// What is sent: "bulk", "web", "ftp", or a table with `kind`.
+    /// Workload: "bulk", "web", "ftp", or a table with `kind`.
     pub workload: Value,
 }
 
@@ -107,7 +106,7 @@ fn is_none(span: &Span) -> bool {
     *span == Span::ZERO
 }
 
-/// Headers of a segment, as a scenario writes them.
+/// Header size of a segment, as written in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -181,19 +180,19 @@ impl Default for FlowGroup {
     }
 }
 
-/// Most runs of a point: their results are kept until the last one is done.
+/// Maximum runs of a point. Their results are kept in memory until the last one is done.
 const MOST_RUNS: u32 = 1_000_000;
 
-/// Longest run, seconds: with nanoseconds in 64 bits there is room behind it for every deadline.
+/// Longest run, seconds. Deadlines after its end still fit into 64 bits of nanoseconds.
 const LONGEST: Span = Span::from_secs(1_000_000_000);
 
 impl Tables {
-    /// Whether data of any flow goes to the server.
+    /// Whether any flow is an upload.
     pub fn has_uploads(&self) -> bool {
         self.flow.iter().any(|flow| flow.towards == Towards::Server)
     }
 
-    /// With what the file leaves open filled in: an upload fills the queue of the mobile, which then has a bound.
+    /// Fills in values that depend on other keys: with an upload, the uplink queue gets the size of the downlink queue.
     pub(crate) fn filled(mut self) -> Self {
         if self.has_uploads() {
             let radio = self.edge.radio_mut();
@@ -202,7 +201,7 @@ impl Tables {
         self
     }
 
-    /// Checks what the types alone cannot say.
+    /// Checks the constraints that the types cannot express.
     ///
     /// # Errors
     /// Names the key, its value and what is allowed.
@@ -228,8 +227,7 @@ impl Tables {
         }
         self.edge.check().map_err(|error| error.under("edge"))?;
         if self.edge.report.is_some() && !self.relay.as_ref().map_or(Ok(false), RelayTable::listens)? {
-            let message =
-                "nobody listens to reports of the radio: a relay does whose `steering` is not \"none\"";
+            let message = "no relay uses the radio reports: `relay.steering` must not be \"none\"";
             return Err(ConfigError::new("edge.report", message));
         }
         for (index, flow) in self.flow.iter().enumerate() {
@@ -240,21 +238,21 @@ impl Tables {
         self.check_flows()
     }
 
-    /// Most regulators act on downloads alone.
+    /// Refuses a regulator that has no effect: most regulators act on downloads only.
     fn check_uploads(&self) -> Result<(), ConfigError> {
         let regulator = name_of(&self.edge.regulator);
         let acts = regulator == "none" || self.edge.regulates_uploads();
         if !acts && self.flow.iter().all(|flow| flow.towards == Towards::Server) {
             let message = format!(
-                "`{regulator}` acts on the ACKs of downloads, and every flow is an upload: \"none\", or a flow with \
-                 `towards = \"mobile\"` beside them"
+                "`{regulator}` acts on the ACKs of downloads, but every flow is an upload: use \"none\", or add a flow \
+                 with `towards = \"mobile\"`"
             );
             return Err(ConfigError::new("edge.regulator", message));
         }
         Ok(())
     }
 
-    /// Checks that there are flows, and not more than memory has room for.
+    /// Checks that there are flows, and that they fit into memory.
     fn check_flows(&self) -> Result<(), ConfigError> {
         let cells = u64::from(self.edge.radio().cells);
         let (mut flows, mut bytes) = (0, 0u64);
@@ -273,10 +271,10 @@ impl Tables {
         memory::check("flow", &format!("{flows} flows"), bytes)
     }
 
-    /// The scenario that says everything, with sorted keys: each component with all its keys, no preset, no sweep.
+    /// The complete scenario with sorted keys: every key of every component, no preset, no sweep.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// Those of [`check`](Self::check).
     pub fn complete(&self) -> Result<Value, ConfigError> {
         let flow = |(index, flow): (usize, &FlowGroup)| {
             flow.complete().map_err(|error| error.under(&format!("flow.{index}")))
@@ -292,7 +290,7 @@ impl Tables {
         Ok(whole)
     }
 
-    /// In a cell a flow belongs to users that there are.
+    /// Checks that, in a cell, the flow's `user` names an existing `[[edge.user]]` table.
     fn check_user(&self, flow: &FlowGroup) -> Result<(), ConfigError> {
         let Some(users) = self.edge.cell_users().map_err(|error| error.under("edge"))? else { return Ok(()) };
         if (flow.user as usize) < users.len() {
@@ -329,7 +327,7 @@ impl FlowGroup {
         self.acks().map(drop)
     }
 
-    /// The same with every key of its components.
+    /// The flow group with every key of its components.
     fn complete(&self) -> Result<Self, ConfigError> {
         Ok(Self {
             sender: SENDERS.complete(&self.sender).map_err(|error| error.under("sender"))?,
@@ -339,31 +337,31 @@ impl FlowGroup {
         })
     }
 
-    /// The sender.
+    /// The parsed sender.
     pub(crate) fn sender(&self) -> Result<Box<dyn SenderRow>, ConfigError> {
         SENDERS.resolve(&self.sender).map_err(|error| error.under("sender"))
     }
 
-    /// What is sent.
+    /// The parsed workload.
     pub(crate) fn workload(&self) -> Result<Box<dyn Workload>, ConfigError> {
         WORKLOADS.resolve(&self.workload).map_err(|error| error.under("workload"))
     }
 
-    /// Whether each is a connection from its start on, not a client whose connections come and go.
+    /// Whether each flow is one long-lived connection, and not a client that opens many short ones.
     pub(crate) fn lasts(&self) -> Result<bool, ConfigError> {
         let place = Place { streams: Streams::new(0, 0), start: Time::ZERO, payload: 1 };
         Ok(matches!(self.workload()?.course(&place), Course::Connection(_)))
     }
 
-    /// When the receiver acknowledges.
+    /// The parsed ACK policy.
     pub(crate) fn acks(&self) -> Result<Box<dyn Acks>, ConfigError> {
         ACKS.resolve(&self.acks).map_err(|error| error.under("acks"))
     }
 
-    /// What one flow of the group says of its sender, whose data begins with the number `first`.
+    /// Sender parameters of one flow of the group. Its data starts at sequence number `first`.
     ///
     /// # Errors
-    /// Where IP cannot carry `packet`.
+    /// If `packet` is not the size of an IP packet.
     pub fn params(&self, flow: FlowId, start: Time, first: Seq) -> Result<FlowParams, ConfigError> {
         let packet = match self.packet {
             Size::Bytes(bytes @ 1..=65_535) => bytes as u16,
@@ -384,7 +382,7 @@ impl FlowGroup {
     }
 }
 
-/// Sorts the keys, and leaves out those without a value: TOML has no null.
+/// Sorts the keys and removes those without a value: TOML has no null.
 fn tidy(value: &mut Value) {
     match value {
         Value::Object(table) => {

@@ -118,9 +118,12 @@ fn a_sender_of_the_relays_own_has_the_options_of_the_preset() {
 fn a_relay_that_cannot_be_is_refused() {
     for (set, says) in [
         ("relay.buffer=10p", "relay.buffer: 10p is not a size in bytes"),
-        ("relay.buffer=100B", "relay.buffer: 100B holds no full packet"),
+        ("relay.buffer=100B", "relay.buffer: 100B is less than a full packet"),
         ("relay.sender=renno", "relay.sender"),
-        ("relay.sender={kind=\"sack\", handshake=\"off\"}", "relay.sender.handshake: `off` is not `on`"),
+        (
+            "relay.sender={kind=\"sack\", handshake=\"off\"}",
+            "relay.sender.handshake: `off` differs from that of the flow, `on`",
+        ),
         ("relay.core.rate=0kbit/s", "relay.core.rate"),
         ("relay.bufer=10kB", "bufer"),
     ] {

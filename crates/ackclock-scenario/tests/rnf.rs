@@ -211,7 +211,7 @@ fn a_relay_that_is_steered_in_vain_is_refused() {
     let base = SCHEDULE;
     for (set, says) in [
         ("relay.steering=rnff", "relay.steering: unknown steering `rnff`; known are none, rnf"),
-        ("relay.steering=none", "edge.report: nobody listens"),
+        ("relay.steering=none", "edge.report: no relay uses the radio reports"),
         (r#"relay.steering={kind="rnf", q_ref="7"}"#, "relay.steering.q_ref"),
         (
             r#"relay.steering={kind="rnf", stale="1s"}"#,
@@ -227,15 +227,11 @@ fn a_relay_that_is_steered_in_vain_is_refused() {
     let without = |lines: &[&str]| lines.iter().fold(base.to_owned(), |text, line| text.replace(line, ""));
     let report = r#"report = { every = "1s", delay = "50ms" }"#;
     for (text, set, says) in [
-        (
-            without(&[report]),
-            "seed=1",
-            "relay.steering: `rnf` hears nothing of the radio: set `[edge.report]`",
-        ),
+        (without(&[report]), "seed=1", "relay.steering: `rnf` needs radio reports: set `[edge.report]`"),
         (
             without(&[report, r#"steering = "rnf""#]),
             "relay.fallback=bbr",
-            "relay.fallback: `bbr`: nothing falls back to it",
+            "relay.fallback: `bbr` is never used",
         ),
         (
             base.replace("[[flow]]", "[[flow]]\ntowards = \"server\""),
