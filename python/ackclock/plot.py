@@ -65,7 +65,7 @@ def panel(
         axes = figure.subplots()
         axes.set(xlabel=xlabel, ylabel=ylabel)
         if title:
-            axes.set_title(title, fontsize=11)
+            axes.set_title(plain(title), fontsize=11)
         yield figure, axes
 
 
@@ -136,7 +136,7 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
         lines[", ".join(names) or "mean"] = Curve(list(there), list(there.values()))
     draw = curves if numbers(ticks) is not None else _marks
     figure = draw(lines, over, ylabel or column, confidence=results.confidence)
-    figure.axes[0].set_xticks(list(position.values()), ticks)
+    figure.axes[0].set_xticks(list(position.values()), [plain(tick) for tick in ticks])
     not_below_zero(figure.axes[0])
     return figure
 
@@ -305,7 +305,7 @@ def trace(time: NDArray[np.float64], rate: NDArray[np.float64], title: str = "")
         over_time.legend(loc="upper right")
         share.plot(np.sort(mbps), np.arange(1, mbps.size + 1) / mbps.size)
         share.set(xlabel="rate (Mbit/s)", ylabel="share of time below", ylim=(0, 1.02))
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(plain(title), fontsize=11)
     return figure
 
 
@@ -324,6 +324,11 @@ def _marks(lines: Mapping[str, Curve], xlabel: str, ylabel: str, *, confidence: 
         axes.grid(visible=False, axis="x")
         legend_above(figure)
     return figure
+
+
+def plain(text: str) -> str:
+    """Text whose dollar signs are no mathematics to matplotlib."""
+    return text.replace("$", r"\$")
 
 
 def _style(i: int) -> tuple[str, str]:
@@ -377,4 +382,4 @@ def _grouped(flows: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[tuple[s
         yield (), flows
         return
     for values, group in flows.groupby([flows[key].astype(str) for key in keys], sort=False):
-        yield tuple(map(str, values)), group
+        yield tuple(plain(str(value)) for value in values), group
