@@ -96,7 +96,7 @@ bench: build ## Speed and memory beside ns-2 and ns-3, in one run; optional peer
 	python benches/compare.py --out out/bench.json
 
 bench-live: tools ## Real packets: how well time is kept and how much is carried, beside kernel forwarding; needs root
-	$(CARGO) run --release --locked --quiet --package ackclock-live --example bench_live
+	$(UNNAMED) $(CARGO) run --release --locked --quiet --package ackclock-live --example bench_live
 
 agree: build ## How well the worlds agree: the kernel's senders beside ours, over fixed cells and cells drawn from the commit; needs root, takes 40 minutes
 	python benches/agree.py
@@ -169,8 +169,14 @@ endef
 
 # Command and module at once, so that what they share is built once. The profile `quick` has no link-time optimisation.
 target/release/.built target/quick/.built: target/%/.built: $(RUST_SOURCES) | tools
-	+$(CARGO) build --profile $* --locked --quiet --package ackclock-cli --package ackclock-py || { $(OFFLINE); }
+	+$(UNNAMED) $(CARGO) build --profile $* --locked --quiet --package ackclock-cli --package ackclock-py || { $(OFFLINE); }
+	@! grep -aqF -e "$(CARGO_FOLDER)/" -e "$(CURDIR)/" target/$*/ackclock target/$*/lib_core.so || \
+	    { echo "target/$*: a path of this machine is in what was built"; exit 1; }
 	@touch $@
+
+# Messages name source files, and the folders of who built them are nobody's business.
+CARGO_FOLDER = $(or $(CARGO_HOME),$(HOME)/.cargo)
+UNNAMED = RUSTFLAGS="$(RUSTFLAGS) --remap-path-prefix=$(CARGO_FOLDER)=cargo --remap-path-prefix=$(CURDIR)=ackclock"
 
 OFFLINE = echo "If crates or packages could not be downloaded: the first build needs the network."; exit 1
 

@@ -4,6 +4,7 @@ maturin packs one crate, and the command is another one. It is built here and ad
 so that `pip install .` and `pip install -e .` bring both.
 """
 
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -39,12 +40,14 @@ class UnsupportedOperation(Exception):  # noqa: N818
 
 def build_wheel(wheel_directory: str, *arguments: Any) -> str:
     """PEP 517's hook."""
+    _leave_out_folders()
     with tempfile.TemporaryDirectory() as folder:
         return _with_command(Path(folder) / maturin.build_wheel(folder, *arguments), Path(wheel_directory))
 
 
 def build_editable(wheel_directory: str, *arguments: Any) -> str:
     """PEP 660's hook."""
+    _leave_out_folders()
     with tempfile.TemporaryDirectory() as folder:
         return _with_command(Path(folder) / maturin.build_editable(folder, *arguments), Path(wheel_directory))
 
@@ -52,6 +55,13 @@ def build_editable(wheel_directory: str, *arguments: Any) -> str:
 def build_sdist(*_: Any) -> str:
     """PEP 517's hook; maturin would leave out the crates on which the compiled module does not depend."""
     raise UnsupportedOperation("there is no source distribution: build from a checkout")
+
+
+def _leave_out_folders() -> None:
+    """Keep the folders of this machine out of the names of source files in messages, as `make build` does."""
+    cargo = os.environ.get("CARGO_HOME") or Path.home() / ".cargo"
+    given = os.environ.get("RUSTFLAGS", "")
+    os.environ["RUSTFLAGS"] = f"{given} --remap-path-prefix={cargo}=cargo --remap-path-prefix={ROOT}=ackclock"
 
 
 def _with_command(built: Path, folder: Path) -> str:
