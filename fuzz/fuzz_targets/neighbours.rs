@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
 /// Adds packets that entered a flow, and now and then writes their sum into the file that `ACKCLOCK_FUZZ_SUM` names.
 fn count(entered: u64) {
     static SUM: AtomicU64 = AtomicU64::new(0);
-    const BETWEEN: u64 = 1 << 16;
+    const BETWEEN: u64 = 1 << 12;
     let before = SUM.fetch_add(entered, Ordering::Relaxed);
     let after = before + entered;
     if before / BETWEEN != after / BETWEEN
