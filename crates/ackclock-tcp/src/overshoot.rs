@@ -1,4 +1,4 @@
-//! What it costs to repair the overshoot of slow start, in which every second segment is lost, by the size of the window.
+//! Cost of recovering from slow-start overshoot, with every second segment lost, by window size.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::work::looks_of;
 const MSS: u32 = 100;
 const ROUND_TRIP: Span = Span::from_millis(100);
 
-/// A sender, its receiver, and the segments between them with the instants at which their acknowledgements come.
+/// A sender, its receiver, and the segments in transit with the arrival times of their acknowledgements.
 struct Path<R> {
     recovery: R,
     board: Scoreboard,
@@ -22,13 +22,13 @@ struct Path<R> {
     ahead: Reassembly,
     next: Seq,
     transit: VecDeque<(Time, Index)>,
-    /// Of the retransmissions every so many-th is lost.
+    /// Every `lost_again`-th retransmission is lost.
     lost_again: usize,
     sent_again: usize,
 }
 
 impl<R: Recovery> Path<R> {
-    /// A window of segments of which those arrive that `arrives` names.
+    /// A window of segments; those selected by `arrives` arrive.
     fn new(segments: u64, lost_again: usize, arrives: impl Fn(Index) -> bool) -> Self {
         let mut path = Self {
             recovery: R::new(&SenderConfig::default()),
@@ -50,7 +50,7 @@ impl<R: Recovery> Path<R> {
         path
     }
 
-    /// Repairs all of it, with a retransmission for each acknowledgement.
+    /// Recovers all losses, with one retransmission per acknowledgement.
     fn repair(&mut self) {
         while !self.board.sent().is_empty() {
             match self.transit.pop_front() {
@@ -122,13 +122,13 @@ impl<R: Recovery> Path<R> {
     }
 }
 
-/// Looks at records and ranges, of sender and receiver, where every second segment is lost, but not the last.
+/// Work (records and ranges examined by sender and receiver) if every second segment except the last is lost.
 fn overshoot<R: Recovery>(segments: u64, lost_again: usize) -> u64 {
     let mut path = Path::<R>::new(segments, lost_again, |index| index % 2 == 0);
     looks_of(|| path.repair())
 }
 
-/// The same where the first two are missing, and the second arrives in the middle of the others.
+/// Work if the first two are missing, and the second arrives in the middle of the others.
 fn closed_gap<R: Recovery>(segments: u64) -> u64 {
     let mut path = Path::<R>::new(segments, 1, |index| index >= 2);
     let middle = path.transit.len() / 2;
@@ -141,7 +141,7 @@ fn closed_gap<R: Recovery>(segments: u64) -> u64 {
     })
 }
 
-/// A segment costs no more in a window of 64 000 than twice of what it costs in one of 8000.
+/// The cost per segment in a window of 64 000 is at most twice that in one of 8000.
 fn assert_flat(looks: impl Fn(u64) -> u64) {
     let [few, many] = [8000, 64_000].map(|segments| looks(segments) as f64 / segments as f64);
     assert!(many <= 2.0 * few, "{few} looks a segment of 8000, {many} of 64 000");

@@ -1,21 +1,21 @@
 //! # Proportional rate reduction
 //!
-//! Spreads the reduction of the window over the recovery, instead of falling silent for half a round trip.
+//! Spreads the reduction of the window over the recovery, instead of pausing for half a round trip.
 //!
 //! ## Source
-//! RFC 6937 section 3 with the slow-start bound; RFC 9937 for when it may send one segment more.
+//! RFC 6937 section 3 with the slow-start bound; RFC 9937 for when one more segment may be sent.
 //!
 //! ## What it does
-//! While more is in flight than the target, as many segments leave for each that is delivered as the target is of the
-//! window before. Below the target, one leaves for each delivered, and one more at each acknowledgement that advances and
+//! While bytes in flight exceed the target, it sends a fraction of the data delivered: target over previous window.
+//! Below the target, it sends one segment for each delivered, and one more at each acknowledgement that advances and
 //! shows no further loss.
 //!
 //! ## Differences from the source
-//! Rounds what may be sent up to whole segments. In the stack of Linux, which counts segments, one that is not full counts like any
-//! other (tcp_cwnd_reduction).
+//! Rounds the allowance up to whole segments. The Linux stack counts segments, a partial one as whole
+//! (tcp_cwnd_reduction).
 //!
 //! ## Validation
-//! The worked case of the tests; side by side with the kernel's senders over the cells of `make agree`.
+//! The worked case in the tests; comparison with the kernel's senders over the cells of `make agree`.
 
 use crate::stack::Stack;
 
@@ -24,9 +24,9 @@ use crate::stack::Stack;
 pub struct Prr {
     mss: u32,
     stack: Stack,
-    /// RecoverFS: what was outstanding before; the window before where that is what is halved, as in Linux.
+    /// RecoverFS: bytes in flight before, or the previous window if that is what is halved, as in Linux.
     prior: u32,
-    /// ssthresh: the window afterwards.
+    /// ssthresh: window after the reduction.
     target: u32,
     /// prr_delivered and prr_out.
     delivered: u32,
@@ -34,7 +34,7 @@ pub struct Prr {
     window: u32,
 }
 
-/// What an acknowledgement tells a reduction.
+/// Facts about an acknowledgement during a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
     /// Bytes newly delivered, in order or not.
@@ -46,12 +46,12 @@ pub struct Delivery {
 }
 
 impl Prr {
-    /// A reduction from `prior` bytes to the window `target` begins.
+    /// Begins a reduction from `prior` bytes to the window `target`.
     pub fn new(prior: u32, target: u32, mss: u32, stack: Stack) -> Self {
         Self { mss, stack, prior: prior.max(1), target, delivered: 0, out: 0, window: target }
     }
 
-    /// Takes in an acknowledgement.
+    /// Processes an acknowledgement.
     pub fn on_ack(&mut self, ack: &Delivery) {
         if ack.delivered == 0 {
             return;
@@ -67,22 +67,22 @@ impl Prr {
             let owed = owed.saturating_add(if ack.safe { self.mss } else { 0 });
             owed.min(self.target - in_flight)
         };
-        // The first retransmission goes out whatever the count.
+        // The first retransmission is sent regardless of the count.
         let may = may.max(if self.out == 0 { self.mss } else { 0 });
         self.window = in_flight.saturating_add(may);
     }
 
-    /// The window falls to this for want of use.
+    /// Lowers the window after it was not used.
     pub fn restart(&mut self, window: u32) {
         self.window = window;
     }
 
-    /// Bytes leave the sender.
+    /// `bytes` are sent.
     pub fn on_sent(&mut self, bytes: u32) {
         self.out = self.out.saturating_add(self.whole(bytes));
     }
 
-    /// Bytes as they count.
+    /// Bytes counted in whole segments, in the Linux stack.
     fn whole(&self, bytes: u32) -> u32 {
         match self.stack {
             Stack::Rfc => bytes,
@@ -90,7 +90,7 @@ impl Prr {
         }
     }
 
-    /// The window for the time being, bytes.
+    /// Current window, bytes.
     pub fn window(&self) -> u32 {
         self.window
     }
@@ -129,7 +129,7 @@ mod tests {
             let mut prr = Prr::new(20 * MSS, 10 * MSS, MSS, Stack::Rfc);
             prr.on_sent(MSS);
             prr.on_ack(&Delivery { delivered: 2 * MSS, in_flight: 4 * MSS, safe });
-            // max(2 - 1, 2) segments are owed
+            // max(2 - 1, 2) segments may be sent
             assert_eq!(prr.window() / MSS, expected);
         }
     }

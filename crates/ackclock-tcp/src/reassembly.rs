@@ -1,50 +1,51 @@
 //! # Reassembly
 //!
-//! Which bytes beyond the next expected one have arrived: a sorted list of ranges that remembers which were touched last.
+//! Records bytes received beyond the next expected one: a sorted list of ranges, with the order in which they were last
+//! touched.
 //!
 //! ## Source
 //! RFC 2018 section 4 (order of SACK blocks), RFC 2883 section 4 (which bytes count as duplicate).
 //!
 //! ## What it does
-//! Ranges never touch each other. Every arrival stamps the range that it ends up in, so the SACK blocks are the ranges by
-//! falling stamp. The bytes themselves are not kept, only their place. A stack of stamps gives the newest ranges in constant time,
-//! however many gaps there are.
+//! Ranges never touch each other. Every arrival stamps the range it joins, so SACK blocks are the ranges by descending
+//! stamp. Only positions are stored, not the bytes. A stack of stamps gives the newest ranges in constant time,
+//! whatever the number of gaps.
 //!
 //! ## Differences from the source
-//! None: RFC 2018 asks that the most recently reported blocks be repeated; here the report is always of the ranges most
-//! recently received, which are the same.
+//! None. RFC 2018 requires the most recently reported blocks to be repeated; here the most recently received ranges are
+//! reported, which are equal.
 //!
 //! ## Validation
-//! Against a bitmap, byte by byte, under random overlapping segments (`receiver`).
+//! Compared with a bitmap, byte by byte, under random overlapping segments (`receiver`).
 
 use std::collections::VecDeque;
 
 use ackclock_core::{SackBlock, Segment, Seq};
 
-/// Ranges of sequence numbers that arrived ahead of a gap.
+/// Ranges of sequence numbers received behind a gap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
-    /// Sorted, disjoint, not even adjacent; all within half the sequence space of each other.
+    /// Sorted, disjoint and not adjacent; all within half the sequence space of each other.
     ranges: VecDeque<Range>,
-    /// Bytes of all ranges.
+    /// Total bytes of all ranges.
     bytes: u32,
-    /// Arrivals, the latest last: of each range the one that touched it last, and stale ones below the newest ranges.
+    /// Arrivals, the latest last: the last touch of each range, and stale ones below the newest ranges.
     recent: Vec<Touch>,
     /// Stamp of the latest arrival.
     arrivals: u32,
 }
 
-/// One range and what it is made of.
+/// One range, with its headers and stamp.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     block: SackBlock,
-    /// Bytes of headers of the segments that brought it.
+    /// Bytes of headers of its segments.
     headers: u32,
-    /// When it was last touched, counted in arrivals.
+    /// Number of the arrival that last touched it.
     stamp: u32,
 }
 
-/// An arrival that ended up in a range.
+/// An arrival that joined a range.
 #[derive(Clone, Copy, Debug)]
 struct Touch {
     /// Left end of the range.
@@ -52,34 +53,35 @@ struct Touch {
     stamp: u32,
 }
 
-/// A range that is no longer ahead of a gap.
+/// A range that is no longer behind a gap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivered {
-    /// The byte after its last.
+    /// One past its last byte.
     pub(crate) right: Seq,
-    /// Bytes of headers of the segments that brought it.
+    /// Bytes of headers of its segments.
     pub(crate) headers: u32,
 }
 
 impl Reassembly {
-    /// Whether nothing waits for a gap to be filled.
+    /// Whether there are no ranges behind a gap.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The end of the highest range.
+    /// End of the highest range.
     pub(crate) fn end(&self) -> Option<Seq> {
         self.ranges.back().map(|range| range.block.right)
     }
 
-    /// How many bytes wait.
+    /// Total bytes behind gaps.
     pub(crate) fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// Adds an arrival and gives its first contiguous part that had arrived before, if any.
+    /// Adds an arrival; returns its first contiguous part that had arrived before, if any.
     ///
-    /// `flags` of its numbers are flags and no payload; `headers` are counted where it brings new payload.
+    /// `flags` is the number of its sequence numbers that are not payload; `headers` count only if it brings new
+    /// payload.
     pub(crate) fn insert(&mut self, arrival: SackBlock, flags: u32, headers: u32) -> Option<SackBlock> {
         self.arrivals = self.arrivals.wrapping_add(1);
         let (first, after) = self.touched_by(arrival);
@@ -114,7 +116,7 @@ impl Reassembly {
         duplicate
     }
 
-    /// Takes the first range away if it begins at or before `next`, the next byte expected.
+    /// Removes the first range if it begins at or before `next`, the next byte expected.
     pub(crate) fn take_front(&mut self, next: Seq) -> Option<Delivered> {
         let front = self.ranges.pop_front_if(|range| range.block.left.at_or_before(next))?;
         self.bytes -= front.block.right.since(front.block.left);
@@ -122,13 +124,14 @@ impl Reassembly {
         Some(Delivered { right: front.block.right, headers: front.headers })
     }
 
-    /// Adds SACK blocks to `ack`, the most recently touched range first, until it is full.
+    /// Adds SACK blocks to `ack`, most recently touched range first, until it is full.
     pub(crate) fn report(&self, ack: &mut Segment) {
         let room = Segment::MAX_SACK - ack.sack().len();
         self.newest().take(room).for_each(|range| ack.push_sack(range.block));
     }
 
-    /// Whether `newest` ranges were touched after that which `arrival` joins, or it joins none and there are so many.
+    /// Whether at least `newest` ranges are more recent than the one that `arrival` joins; if it joins none, whether
+    /// there are that many ranges.
     pub(crate) fn joins_none_of(&self, newest: usize, arrival: SackBlock) -> bool {
         let (first, after) = self.touched_by(arrival);
         let joined = |range: &Range| self.ranges.range(first..after).any(|other| other.stamp == range.stamp);
@@ -136,12 +139,12 @@ impl Reassembly {
         others.nth(newest - 1).is_some()
     }
 
-    /// The ranges, the most recently touched first.
+    /// The ranges, most recently touched first.
     fn newest(&self) -> impl Iterator<Item = &Range> {
         self.recent.iter().rev().filter_map(|touch| self.range_of(touch))
     }
 
-    /// The range that `touch` was the last to touch; none where it has grown since, or was delivered.
+    /// Range last touched by `touch`; `None` if it was touched again or delivered.
     fn range_of(&self, touch: &Touch) -> Option<&Range> {
         #[cfg(test)]
         crate::work::look();
@@ -149,7 +152,8 @@ impl Reassembly {
         self.ranges.get(place).filter(|range| range.stamp == touch.stamp)
     }
 
-    /// Takes stale touches away from above and between the newest ranges that a report may ask for, and all of them once they are most.
+    /// Removes stale touches above and between the newest ranges that a report may need, and all of them once they are
+    /// the majority.
     fn settle(&mut self) {
         let mut newest = [None; Segment::MAX_SACK];
         for place in &mut newest {
@@ -167,9 +171,9 @@ impl Reassembly {
         }
     }
 
-    /// The ranges that overlap `arrival` or lie beside it, as indices `first..after`.
+    /// Ranges that overlap `arrival` or are adjacent to it, as indices `first..after`.
     fn touched_by(&self, arrival: SackBlock) -> (usize, usize) {
-        // Behind a gap segments come in order: the last range grows at its end.
+        // Segments behind a gap mostly arrive in order: the last range grows at its end.
         if self.ranges.back().is_some_and(|last| last.block.right == arrival.left) {
             return (self.ranges.len() - 1, self.ranges.len());
         }

@@ -1,25 +1,25 @@
 //! # Relay
 //!
-//! Splits connections: a TCP end towards the servers, another towards the mobiles, and a buffer between them.
+//! Splits connections: a TCP endpoint towards the servers, another towards the mobiles, and a buffer between them.
 //!
 //! ## Source
-//! Split TCP as L02 (section 3.1.2) and I-TCP (Bakre and Badrinath, 1995) have it.
+//! Split TCP as in L02 (section 3.1.2) and I-TCP (Bakre and Badrinath, 1995).
 //!
 //! ## What it does
-//! For each flow it receives what the server sends, acknowledges it, and sends it on over a connection of its own, with its own
-//! congestion control. Nothing is handed on out of order. What the mobile has not acknowledged yet fills the buffer, and the
-//! window that the server sees is what is free of it, so that a slow mobile slows the server and the buffer never holds more
-//! than its size. The end of the data follows when everything before it was handed on. A SYN of the mobile opens both
-//! connections; a reset of the mobile is passed on and ends both. Where a [steering](ackclock_core::Steering) is said, reports of the
-//! radio come in at a port of their own, and the windows towards the mobiles are what it says.
+//! For each flow it receives and acknowledges the server's data, and forwards it over a separate connection with its
+//! own congestion control. Data is forwarded in order only. Data not acknowledged by the mobile fills the buffer. The
+//! window advertised to the server is the free buffer space, so that a slow mobile slows the server and the buffer
+//! never overflows. The FIN follows after all data was forwarded. A SYN of the mobile opens both connections; a reset
+//! of the mobile is passed on and ends both. With a [steering](ackclock_core::Steering), radio reports arrive at their
+//! own port, and it sets the windows towards the mobiles.
 //!
 //! ## Differences from the source
-//! - A hand-over to another relay is not modelled.
+//! - Hand-over to another relay is not modelled.
 //! - The relay answers the mobile's SYN at once, without waiting for the server's answer.
 //!
 //! ## Validation
-//! `tests/relay.rs`: every byte once and in order over paths that lose, repeat and reorder; the bound of the buffer; the rate of
-//! the slower connection; the end of the data and resets.
+//! `tests/relay.rs`: every byte once and in order over paths that lose, repeat and reorder; the buffer bound; the rate
+//! of the slower connection; FIN and resets.
 
 mod steerings;
 
@@ -35,66 +35,66 @@ use crate::receiver::Receiver;
 use crate::sender::{Sender, SenderState};
 use crate::workload::Supply;
 
-/// The port towards the servers.
+/// Port towards the servers.
 pub const SERVER: Port = 0;
-/// The port towards the edge.
+/// Port towards the edge.
 pub const EDGE: Port = 1;
-/// The port at which reports of the radio come in.
+/// Port at which radio reports arrive.
 pub const REPORTS: Port = 2;
 
-/// A box that splits connections.
+/// A node that splits connections.
 #[derive(Default)]
 pub struct Relay {
     pairs: Vec<Option<Box<Pair>>>,
-    /// One slot a flow.
+    /// One slot per flow.
     wakes: Wakes,
-    /// Flows whose connection to the mobile is over, in the order in which that happened.
+    /// Flows whose connection to the mobile has ended, in order of their ends.
     ended: VecDeque<FlowId>,
-    /// Who says the windows towards the mobiles, where they do not say them themselves.
+    /// Steerings of the windows towards the mobiles, if any.
     steerings: Option<Box<Steerings>>,
 }
 
-/// The two ends of a flow.
+/// The two endpoints of a flow.
 struct Pair {
-    /// The port towards the peer of the receiver, from which data comes.
+    /// Port towards the receiver's peer, from which data arrives.
     from: Port,
     receiver: Receiver,
     sender: Box<dyn Sender>,
-    /// Payload that was handed to the sender, bytes.
+    /// Payload passed to the sender, bytes.
     handed: u64,
-    /// Most payload that the buffer held, bytes.
+    /// Largest payload held in the buffer, bytes.
     most: u64,
-    /// Whether the sender was told that nothing follows.
+    /// Whether the sender knows that no data follows.
     finished: bool,
-    /// Whether the connection to the mobile is over.
+    /// Whether the connection to the mobile has ended.
     ended: bool,
 }
 
 impl Relay {
-    /// A relay without connections.
+    /// Creates a relay without connections.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A relay without connections, some of which [will be steered](Self::steer).
+    /// Creates a relay without connections; some [will be steered](Self::steer).
     pub fn steered_by(config: Box<dyn SteeringConfig>) -> Self {
         Self { steerings: Some(Box::new(Steerings::new(config))), ..Self::default() }
     }
 
-    /// Has the sender of a flow that was split steered, together with the other ones of the user. It was
-    /// [built for that](crate::SenderRow::build_steered).
+    /// Steers the sender of a split flow, together with the other flows of the user. The sender must have been [built
+    /// for that](crate::SenderRow::build_steered).
     pub fn steer(&mut self, now: Time, flow: FlowId, user: u32) {
         if let Some(steerings) = &mut self.steerings {
             steerings.open(now, flow, user);
         }
     }
 
-    /// Splits `flow`, whose data comes in at the port `from`: `receiver` is the end towards its source, with
-    /// [`WindowPolicy::Unread`](crate::receiver::WindowPolicy::Unread), and `sender` the other one, which was supplied with
-    /// nothing yet.
+    /// Splits `flow`, whose data arrives at port `from`. `receiver` is the endpoint towards its source and uses
+    /// [`WindowPolicy::Unread`](crate::receiver::WindowPolicy::Unread). `sender` is the other endpoint, with no data
+    /// supplied yet.
     ///
     /// # Panics
-    /// Where the flow is split already: the graph is built by code, not by users.
+    /// If the flow is already split: the graph is built by code, not by users.
     pub fn split(&mut self, flow: FlowId, from: Port, receiver: Receiver, mut sender: Box<dyn Sender>) {
         while self.pairs.len() <= flow.index() {
             self.pairs.push(None);
@@ -109,7 +109,7 @@ impl Relay {
         self.wakes.set(flow.index(), due);
     }
 
-    /// Forgets a flow; what still arrives for it is left alone.
+    /// Removes a flow; segments that still arrive for it are ignored.
     pub fn remove(&mut self, now: Time, flow: FlowId) {
         if let Some(steerings) = &mut self.steerings {
             steerings.close(now, flow);
@@ -120,32 +120,32 @@ impl Relay {
         }
     }
 
-    /// The end of `flow` that sends on.
+    /// Endpoint of `flow` that forwards its data.
     pub fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
         self.pair(flow).map(|pair| &*pair.sender)
     }
 
-    /// The end of `flow` that receives.
+    /// Endpoint of `flow` that receives its data.
     pub fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
         self.pair(flow).map(|pair| &pair.receiver)
     }
 
-    /// Payload of `flow` that came in order and that was not acknowledged where it is sent on to, bytes.
+    /// Payload of `flow` received in order but not acknowledged by the receiver it is forwarded to, bytes.
     pub fn buffered_bytes(&self, flow: FlowId) -> u64 {
         self.pair(flow).map_or(0, Pair::buffered)
     }
 
-    /// The most that [`buffered_bytes`](Self::buffered_bytes) ever was.
+    /// Largest value of [`buffered_bytes`](Self::buffered_bytes) so far.
     pub fn most_buffered_bytes(&self, flow: FlowId) -> u64 {
         self.pair(flow).map_or(0, |pair| pair.most)
     }
 
-    /// Whether the connection over which `flow` is sent on is over, or there is none.
+    /// Whether the connection that forwards `flow` has ended, or does not exist.
     pub fn has_ended(&self, flow: FlowId) -> bool {
         self.pair(flow).is_none_or(|pair| pair.ended)
     }
 
-    /// The next flow whose connection to the mobile is over.
+    /// Next flow whose connection to the mobile has ended.
     pub fn poll_ended(&mut self) -> Option<FlowId> {
         self.ended.pop_front()
     }
@@ -171,7 +171,7 @@ impl Relay {
         self.obey(now, out);
     }
 
-    /// Writes down when a flow is next due, and whether it has ended.
+    /// Schedules the next deadline of a flow, and notes whether it has ended.
     fn note_due(&mut self, now: Time, slot: usize) {
         let Some(Some(pair)) = self.pairs.get_mut(slot) else { return };
         let due = pair.due();
@@ -196,7 +196,7 @@ impl Relay {
         }
     }
 
-    /// Hears a report of the radio.
+    /// Processes a radio report.
     fn hear(&mut self, now: Time, report: &RadioReport, out: &mut impl Sink) {
         if let Some(steerings) = &mut self.steerings {
             let view = |flow: FlowId| Some(self.pairs.get(flow.index())?.as_ref()?.sender.view());
@@ -205,7 +205,7 @@ impl Relay {
         self.obey(now, out);
     }
 
-    /// Does what the steerings want. What a connection then sends may be news to them.
+    /// Applies pending settings of the steerings. Segments sent as a result may in turn affect them.
     fn obey(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((flow, setting)) =
             self.steerings.as_mut().and_then(|steerings| steerings.poll_setting(now))
@@ -220,14 +220,14 @@ impl Relay {
 }
 
 impl Pair {
-    /// The port at which data is sent on.
+    /// Port towards which data is forwarded.
     fn to(&self) -> Port {
         if self.from == SERVER { EDGE } else { SERVER }
     }
 
     fn on_data(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         if segment.flags.intersects(Flags::SYN) && !segment.flags.intersects(Flags::ACK) {
-            // A mobile that sends opens its connection, and so the one to the server.
+            // A SYN from a sending mobile also opens the connection to the server.
             self.sender.connect(now);
             self.sender.drive(now, None, self.to(), out);
         }
@@ -244,7 +244,7 @@ impl Pair {
         self.receiver.read_up_to(now, read, &mut |update: &Segment| out.pass(self.from, update));
     }
 
-    /// What came in order goes to the sender.
+    /// Passes in-order data to the sender.
     fn hand_on(&mut self, now: Time, out: &mut impl Sink) {
         let delivered = self.receiver.delivered_bytes();
         let ends = self.receiver.finished_at().is_some() && !self.finished;

@@ -1,37 +1,37 @@
-//! What was sent and is not yet acknowledged: a ring of small records in order of sequence number.
+//! Data sent and not yet acknowledged: a ring of small records in sequence order.
 //!
-//! A record has the boundaries of the segment that carried it, so that a retransmission is the same segment again. Records
-//! are numbered from zero over the life of the connection ([`Index`]); the ring grows to the largest window and never
-//! allocates after that.
+//! A record has the boundaries of its segment, so that a retransmission is the same segment again. Records are numbered
+//! from zero over the life of the connection ([`Index`]). The ring grows to the largest window and then never
+//! allocates.
 
 use ackclock_core::{Ring, Seq, Time};
 
-/// The number of a record, counted from the first one of the connection.
+/// Number of a record, counted from the first one of the connection.
 pub type Index = u64;
 
-/// One segment in the ring. Packed, because with thousands of flows these are most of what a sender takes.
+/// One segment in the ring. Packed, because with thousands of flows records are most of a sender's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, packed(4))]
 pub struct Record {
-    /// When it was sent last.
+    /// Time of its latest transmission.
     pub sent_at: Time,
     /// Its first sequence number.
     pub seq: Seq,
-    /// At both ends of a run of SACKed records: how many records the run has. Meaningless elsewhere.
+    /// At both ends of a run of SACKed records: number of records in the run. Elsewhere meaningless.
     pub run: u32,
-    /// Sequence space that it takes: payload, and one each for SYN and FIN.
+    /// Sequence space used: payload, and one each for SYN and FIN.
     pub len: u16,
-    /// What is known of it.
+    /// State of the segment.
     pub marks: Marks,
 }
 
 impl Record {
-    /// The number after its last one.
+    /// One past its last sequence number.
     pub fn end(&self) -> Seq {
         self.seq + u32::from(self.len)
     }
 
-    /// Whether it is lost and was not sent again since.
+    /// Whether it is lost and was not retransmitted since.
     pub fn awaits_repair(&self) -> bool {
         self.marks.has(Marks::LOST) && !self.marks.has(Marks::AGAIN)
     }
@@ -42,29 +42,29 @@ impl Record {
     }
 }
 
-/// What is known of a segment in flight.
+/// State of a segment in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Marks(u8);
 
 impl Marks {
     /// The receiver has it (RFC 2018).
     pub const SACKED: Self = Self(0x01);
-    /// It is deemed lost (`IsLost` of RFC 6675), or a timeout declared it so.
+    /// Marked lost by `IsLost` of RFC 6675 or by a timeout.
     pub const LOST: Self = Self(0x02);
-    /// It was sent again since it was deemed lost or recovery began.
+    /// Retransmitted since it was marked lost or recovery began.
     pub const AGAIN: Self = Self(0x04);
-    /// It was sent more than once in its life: no round-trip time can be taken from it (Karn).
+    /// Sent more than once in total: it gives no round-trip time (Karn).
     pub const REPEATED: Self = Self(0x08);
-    /// It carries the FIN.
+    /// Has the FIN.
     pub const FIN: Self = Self(0x10);
-    /// It carries the SYN.
+    /// Has the SYN.
     pub const SYN: Self = Self(0x20);
-    /// It carried PSH when it was sent first.
+    /// Had PSH when first sent.
     pub const PUSHED: Self = Self(0x40);
-    /// It begins what left at once, where the sender keeps that together.
+    /// Begins a chunk, if the sender marks chunks.
     pub const BEGINS: Self = Self(0x80);
 
-    /// The marks by which the scoreboard counts it.
+    /// Marks counted by the scoreboard.
     pub const COUNTED: Self = Self(0x07);
 
     /// Whether any mark of `other` is set.
@@ -82,14 +82,14 @@ impl Marks {
         self.0 &= !other.0;
     }
 
-    /// The marks of both.
+    /// Union of both sets of marks.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// The ring.
+/// Ring of sent records.
 #[derive(Clone, Debug, Default)]
 pub struct Sent {
     records: Ring<Record>,
@@ -97,22 +97,22 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// The number of the oldest record, or of the next one where there is none.
+    /// Number of the oldest record, or of the next one if the ring is empty.
     pub fn first(&self) -> Index {
         self.first
     }
 
-    /// The number that the next record will have.
+    /// Number of the next record to be added.
     pub fn end(&self) -> Index {
         self.first + self.records.len() as Index
     }
 
-    /// Whether nothing is outstanding.
+    /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Says that the oldest records will be read soon, and one be added.
+    /// Hints that the oldest records will be read soon, and one be added.
     #[inline]
     pub fn prefetch(&self) {
         self.records.prefetch();
@@ -123,36 +123,36 @@ impl Sent {
         self.records.front()
     }
 
-    /// The record of this number, which must be within `first()..end()`.
+    /// The record with this number, which must be within `first()..end()`.
     pub fn get(&self, index: Index) -> &Record {
         #[cfg(test)]
         crate::work::look();
         self.records.get((index - self.first) as usize)
     }
 
-    /// The record of this number, from `first()` on; `None` where there is none yet.
+    /// The record with this number, from `first()` on; `None` if it does not exist yet.
     #[inline]
     pub fn at(&self, index: Index) -> Option<&Record> {
         self.records.at((index - self.first) as usize)
     }
 
-    /// The record of this number, to change it.
+    /// The record with this number, mutable.
     pub fn get_mut(&mut self, index: Index) -> &mut Record {
         #[cfg(test)]
         crate::work::look();
         self.records.get_mut((index - self.first) as usize)
     }
 
-    /// Adds the record that follows the last one.
+    /// Appends a record.
     #[inline]
     pub fn push(&mut self, record: Record) {
-        // About the records of three lines: a window that grows sends some at once.
+        // About the records of three cache lines: a growing window sends several at once.
         const FURTHER: usize = 12;
         self.records.push(record);
         self.records.prefetch_tail(FURTHER);
     }
 
-    /// Takes the oldest record away.
+    /// Removes the oldest record.
     #[inline]
     pub fn pop(&mut self) {
         debug_assert!(!self.is_empty());
@@ -160,13 +160,13 @@ impl Sent {
         self.records.drop_front();
     }
 
-    /// The first record that begins at or after `seq`; `end()` where none does.
+    /// First record that begins at or after `seq`; `end()` if there is none.
     pub fn at_or_after(&self, seq: Seq) -> Index {
         if self.is_empty() {
             return self.end();
         }
         let front = self.get(self.first);
-        // Nearly all segments have one size, so the guess is nearly always right.
+        // Nearly all segments have equal size, so the guess is nearly always right.
         let guess = self.first + u64::from(seq.since(front.seq) / u32::from(front.len.max(1)));
         if guess < self.end() && self.get(guess).seq == seq {
             return guess;

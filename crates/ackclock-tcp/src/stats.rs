@@ -1,32 +1,32 @@
-//! What a sender counts.
+//! Counters of a sender.
 
 use ackclock_core::{Histogram, Span, Time};
 
 use crate::cc::Congestion;
 
-/// Counts of one sender. What every ACK touches comes first.
+/// Counters of one sender. Fields that every ACK touches come first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct SenderStats {
-    /// Every round-trip time that could be measured.
+    /// All round-trip time samples.
     pub rtt: Histogram,
-    /// Segments with data, FIN or probes that left, each time that they did.
+    /// Segments sent with data, FIN or probes, including retransmissions.
     pub segments_sent: u64,
-    /// Those of them that had left before.
+    /// Retransmitted segments among them.
     pub retransmits: u64,
     /// Entries into fast retransmit.
     pub fast_retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Timeouts that proved to be for nothing; `None` where there are no timestamps to tell.
+    /// Timeouts that proved spurious; `None` without timestamps to detect them.
     pub spurious_timeouts: Option<u32>,
-    /// Fast retransmits that proved to be for nothing; `None` where there are no timestamps to tell.
+    /// Fast retransmits that proved spurious; `None` without timestamps to detect them.
     pub spurious_fast_retransmits: Option<u32>,
     /// Window reductions for a congestion echo.
     pub ecn_reductions: u64,
     /// Losses grouped into cycles.
     pub loss_cycles: LossCycles,
-    /// Timeouts and fast retransmits when the last of them proved to be for nothing.
+    /// Numbers of timeouts and fast retransmits when the last of each proved spurious.
     proved: [u32; 2],
     timed_sum: Span,
     timed_count: u64,
@@ -34,8 +34,8 @@ pub struct SenderStats {
 }
 
 impl SenderStats {
-    /// Nothing counted yet. Spurious reductions are counted from `spurious`, `None` where nothing can tell them; losses
-    /// further apart than `gap` belong to different cycles.
+    /// Creates zero counters. Spurious reductions count from `spurious`, `None` if they cannot be detected. Losses
+    /// further apart than `gap` belong to separate cycles.
     pub fn new(spurious: Option<u32>, gap: Span) -> Self {
         Self {
             spurious_timeouts: spurious,
@@ -50,17 +50,17 @@ impl SenderStats {
         (self.timed_count > 0).then(|| self.timed_sum / self.timed_count)
     }
 
-    /// How many segments were timed.
+    /// Number of segments timed.
     pub fn timed_count(&self) -> u64 {
         self.timed_count
     }
 
-    /// Mean of the retransmission timeout at the ends of the timed segments.
+    /// Mean of the retransmission timeout, sampled at the end of each timed segment.
     pub fn rto_mean(&self) -> Option<Span> {
         (self.timed_count > 0).then(|| self.rto_sum / self.timed_count)
     }
 
-    /// The last timeout, or the last fast retransmit, proved to be for nothing. Several proofs of one count once.
+    /// The last timeout, or the last fast retransmit, proved spurious. Several proofs of one count once.
     pub(crate) fn on_spurious(&mut self, cause: Congestion) {
         let (count, happened, proved) = match cause {
             Congestion::Timeout => (&mut self.spurious_timeouts, self.timeouts, &mut self.proved[0]),
@@ -80,14 +80,14 @@ impl SenderStats {
     }
 }
 
-/// The cycles of the throughput models of CR02 section 4: groups of losses that belong together.
+/// Loss cycles of the throughput models of CR02 section 4: groups of losses that belong together.
 ///
-/// A cycle is of type 1 with one fast retransmit (TD), of type 2 with two, of type 3 with a timeout (TO) or with more. It
-/// ends with a timeout, or when the next loss comes later than a gap of several round trips.
+/// A cycle is of type 1 with one fast retransmit (TD), of type 2 with two, of type 3 with a timeout (TO) or more fast
+/// retransmits. It ends with a timeout, or when the next loss comes later than a gap of several round trips.
 #[derive(Clone, Debug)]
 pub struct LossCycles {
     gap: Span,
-    /// When the last loss was; `None` where the next one begins a cycle.
+    /// Time of the last loss; `None` if the next one begins a cycle.
     last: Option<Time>,
     fast_retransmits: u32,
     timeouts: u32,
@@ -103,12 +103,12 @@ impl Default for LossCycles {
 }
 
 impl LossCycles {
-    /// No losses yet; those further apart than `gap` belong to different cycles.
+    /// Creates empty counts; losses further apart than `gap` belong to separate cycles.
     pub fn new(gap: Span) -> Self {
         Self { gap, last: None, fast_retransmits: 0, timeouts: 0, counts: [0; 3], windows: 0, squares: 0.0 }
     }
 
-    /// A loss at a window of so many segments.
+    /// A loss at a window of `window` segments.
     pub fn on_loss(&mut self, now: Time, cause: Congestion, window: f64) {
         if self.last.is_none_or(|last| now.since(last) > self.gap) {
             self.close();
@@ -130,7 +130,7 @@ impl LossCycles {
         }
     }
 
-    /// Cycles of types 1, 2 and 3, the last one included.
+    /// Number of cycles of types 1, 2 and 3, including the current one.
     pub fn counts(&self) -> [u64; 3] {
         let mut counts = self.counts;
         if let Some(kind) = self.kind() {
@@ -139,7 +139,7 @@ impl LossCycles {
         counts
     }
 
-    /// The shares p1, p2, p3 of the types; `None` without losses.
+    /// Fractions p1, p2, p3 of the types; `None` without losses.
     pub fn shares(&self) -> Option<[f64; 3]> {
         let counts = self.counts();
         let total: u64 = counts.iter().sum();

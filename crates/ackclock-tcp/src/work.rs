@@ -1,4 +1,4 @@
-//! Counts looks at records of segments in flight and at ranges of a receiver, so that tests bound work and never time.
+//! Counts examined records of segments in flight and ranges of a receiver, so that tests bound work instead of time.
 
 use std::cell::Cell;
 
@@ -6,12 +6,12 @@ thread_local! {
     static LOOKS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// One more look.
+/// Counts one examination.
 pub(crate) fn look() {
     LOOKS.set(LOOKS.get() + 1);
 }
 
-/// Looks that `run` takes.
+/// Number of examinations made by `run`.
 pub(crate) fn looks_of(run: impl FnOnce()) -> u64 {
     let before = LOOKS.get();
     run();

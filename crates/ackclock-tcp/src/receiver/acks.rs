@@ -1,4 +1,4 @@
-//! Acknowledgements: when one leaves, and what it says (RFC 5681 section 4.2, RFC 2018, RFC 2883, RFC 7323).
+//! Acknowledgements: their time and content (RFC 5681 section 4.2, RFC 2018, RFC 2883, RFC 7323).
 
 use ackclock_core::{Flags, SackBlock, Segment, Time, Timestamps};
 
@@ -7,8 +7,8 @@ use super::{AckPolicy, INITIAL, Receiver, clock, merge};
 use crate::config::{HeaderSize, PLAIN_HEADER, TIMESTAMPS};
 
 impl Receiver {
-    /// RFC 5681 section 4.2 for a segment with these flags that arrived in order with no gap about. A FIN is not kept waiting,
-    /// nor, as in Linux, what the peer pushes or says of a smaller window.
+    /// RFC 5681 section 4.2 for an in-order segment with these flags and no gap. A FIN is acknowledged at once; so are,
+    /// as in Linux, segments that the peer pushes or that report a reduced window (CWR).
     #[inline(always)]
     pub(super) fn acknowledge_in_order(&mut self, now: Time, flags: Flags, out: &mut impl FnMut(&Segment)) {
         self.unacknowledged += 1;
@@ -24,7 +24,7 @@ impl Receiver {
                 now
             };
             if due > now {
-                // The timer runs from the first that it waits for.
+                // The timer runs from the first segment it covers.
                 let timer = match self.deadline {
                     Time::NEVER if self.quick.is_used() => self.quick.wait(now),
                     Time::NEVER => now + timeout,
@@ -37,8 +37,9 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
-    /// When what has arrived is acknowledged as Linux does it, if no timer is earlier: by the arrival itself if there are `count`
-    /// segments and the window is not smaller for what is unread, else when the program has read them or what is pushed.
+    /// When Linux acknowledges the data received, unless a timer is earlier. At the arrival itself if there are `count`
+    /// segments and unread data does not shrink the window; otherwise when the program has read them, or has read
+    /// pushed data.
     fn due_when_read(&self, now: Time, flags: Flags, count: u32) -> Time {
         let enough = self.unacknowledged >= count;
         if !enough && !flags.intersects(Flags::CWR | Flags::PSH) {
@@ -52,8 +53,8 @@ impl Receiver {
         }
     }
 
-    /// RFC 5681 section 4.2 for a segment that repeats, came out of order or filled a gap: at once, unless merged with those that follow.
-    /// What is `waiting` leaves before it where it would tell less with it.
+    /// RFC 5681 section 4.2 for a segment that repeats, is out of order or fills a gap: at once, unless merged with the
+    /// following ones. A `waiting` ACK is sent first if merging would hide its content.
     pub(super) fn acknowledge_out_of_order(
         &mut self,
         now: Time,
@@ -95,8 +96,8 @@ impl Receiver {
         }
     }
 
-    // Apart from the next, so that one without options is written where it goes: a processor waits where it copies what it
-    // has only just written in parts.
+    // Separate from the next function, so that an ACK without options is built in place: the processor stalls when it
+    // copies a value just written in parts.
     #[inline(always)]
     fn plain_ack(&self) -> Segment {
         let mut ack = Segment::pure_ack(self.flow, self.next, self.header_with(0));
@@ -125,7 +126,7 @@ impl Receiver {
         ack
     }
 
-    /// Bytes of headers where the options take so many.
+    /// Header size with options of this length, bytes.
     #[inline]
     pub(super) fn header_with(&self, options: u16) -> u16 {
         match self.config.ack_size {
@@ -136,7 +137,7 @@ impl Receiver {
 
     pub(super) fn header_of(&self, seg: &Segment) -> u16 {
         let timestamps = if seg.timestamps().is_some() { TIMESTAMPS } else { 0 };
-        // Each SACK block takes 8 bytes after 2 of option header and 2 of padding.
+        // SACK blocks take 8 bytes each, after 2 of option header and 2 of padding.
         let sack = if seg.sack().is_empty() { 0 } else { 4 + 8 * seg.sack().len() as u16 };
         let syn = seg.syn_options().map_or(0, |offer| offer.header_bytes(timestamps > 0));
         self.header_with(timestamps + sack + syn)

@@ -1,90 +1,91 @@
 //! # Receive-window autotuning
 //!
-//! The window that a receiver offers grows with what it receives.
+//! Grows a receiver's advertised window with the data it receives.
 //!
 //! ## Source
-//! Dynamic right-sizing (Fisk and Feng, LANL 2001) and the receive-side threshold, in the form and with the constants of
-//! Linux 6.18.
+//! Dynamic right-sizing (Fisk and Feng, LANL 2001) and the receive-side threshold, in the form of Linux 6.18 and with
+//! its constants.
 //!
 //! ## What it does
-//! Two bounds, of which the smaller holds. The threshold rises by two segments for each that arrives, but out of order only
-//! with SACK. The clamp is twice what was read in the last round trip, and more where that grew, so that the sender may
-//! double; bytes behind a gap come on top. What waits behind gaps or to be read takes room of the clamp, so that the window falls
-//! below the threshold, but its right edge never moves back. A sender without SACK, which repairs one loss a round trip and so
-//! delivers little in order, meets one or the other.
+//! The window is the smaller of a threshold and a clamp. The threshold rises by two segments for each arriving segment;
+//! out-of-order segments count only with SACK. The clamp is twice the data read in the last round trip, and more if
+//! that grew, so that the sender can double its rate; bytes behind a gap are added. Data behind gaps or waiting to be
+//! read uses up the clamp. The window can therefore fall below the threshold, but its right edge never moves back. A
+//! sender without SACK repairs one loss per round trip, delivers little in order, and reaches one of the limits.
 //!
 //! ## Differences from the source
-//! Counts payload; the source counts memory, and what share of it is payload as of segments of 1448 bytes.
+//! Counts payload. The source counts memory, of which the share of payload is assumed as for segments of 1448 bytes.
 //!
 //! ## Validation
-//! By hand (tests below); the window of a captured download without SACK, which rises by two segments a round trip.
+//! Hand-computed values (tests below); the window of a captured download without SACK, which rises by two segments per
+//! round trip.
 
 use ackclock_core::{Seq, Span, Time};
 
 use super::reading::{Reading, WAKES};
 
-/// First window, bytes: half of the memory that Linux gives to a new connection.
+/// First window, bytes: half of the memory that Linux gives a new connection.
 const FIRST: u32 = 65_536;
-/// First clamp, bytes: once Linux has seen a full segment it knows what share of the memory is payload, 160/256.
+/// First clamp, bytes: once Linux has seen a full segment, it assumes 160/256 of the memory is payload.
 const FIRST_CLAMP: u32 = 81_920;
-/// Segments that are expected of the first round trip, but no more than the first window.
+/// Segments expected in the first round trip, at most the first window.
 const FIRST_ROUND: u32 = 10;
-/// Segments by which one that counts raises the threshold.
+/// Segments added to the threshold per counted segment.
 const RISE: u32 = 2;
 
-/// What a segment of so many bytes takes of the window while it waits: its memory, 2304 bytes, counts with 160/256.
+/// Payload of a full segment: while it waits it uses its memory of 2304 bytes, counted at 160/256, of the window.
 const SEGMENT: u64 = 1448;
 const TAKES: u64 = 1440;
 
-/// The window of one receiver. Amounts are bytes of payload.
+/// Window of one receiver. Amounts are bytes of payload.
 #[derive(Clone, Debug)]
 pub(super) struct Autotune {
     mss: u32,
     most: u32,
     threshold: u32,
     clamp: u32,
-    /// Most that was read in a round trip.
+    /// Most data read in a round trip.
     space: u32,
-    /// What has come in order.
+    /// Data delivered in order.
     delivered: u64,
     reading: Reading,
-    /// Bytes that wait behind gaps, and from the left edge to the end of them.
+    /// Bytes behind gaps; bytes from the left edge to the end of them.
     held: u32,
     ahead: u32,
-    /// The shift of windows; the window as it was offered last, and its right edge.
+    /// Window scale; window last advertised, and its right edge.
     scale: u8,
     offered: u32,
     edge: Seq,
-    /// What had come when this round trip began, and when that was.
+    /// Data delivered at the start of this round trip, and the time of that start.
     mark: u64,
     since: Time,
-    /// The timestamp that was echoed last.
+    /// Last timestamp echoed.
     echo: Option<u32>,
     round_trip: Option<Span>,
 }
 
-/// What an arrival tells.
+/// Facts about an arriving segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) now: Time,
     /// Payload delivered in order so far.
     pub(super) delivered: u64,
-    /// Bytes from the left edge to the end of what waits behind gaps.
+    /// Bytes from the left edge to the end of the data behind gaps.
     pub(super) ahead: u32,
-    /// Bytes that wait behind gaps.
+    /// Bytes behind gaps.
     pub(super) held: u32,
-    /// The segment was the next one expected, or is told by SACK.
+    /// The segment was the next one expected, or is reported by SACK.
     pub(super) counts: bool,
-    /// The timestamp that it echoes, if any, and the round-trip time that this makes.
+    /// Timestamp that it echoes, if any, and the resulting round-trip time.
     pub(super) echo: Option<(u32, Span)>,
 }
 
 impl Autotune {
-    /// The window of a new connection that expects `next`, which may grow to `most` and is told
-    /// with the shift `scale`; a segment carries `mss` bytes and options.
+    /// Window of a new connection that expects `next`. It may grow to `most` and is advertised with window scale
+    /// `scale`; a segment has `mss` bytes of payload and options.
     pub(super) fn new(mss: u16, options: u16, most: u32, scale: u8, next: Seq) -> Self {
         let mss = u32::from(mss).max(1);
-        // In whole segments without options, as the window of the SYN is.
+        // Whole segments without options, like the window of the SYN.
         let offered = mss + u32::from(options);
         let threshold = ((FIRST / offered).max(1) * offered).min(most);
         Self {
@@ -107,23 +108,23 @@ impl Autotune {
         }
     }
 
-    /// The right edge of the window, as far as it was ever told.
+    /// Right edge of the window, as last advertised.
     pub(super) fn edge(&self) -> Seq {
         self.edge
     }
 
-    /// The connection was established at `now`, and its first round trip begins (tcp_init_buffer_space). Others begin when something has been
-    /// read, so this one too.
+    /// The connection was established at `now`, and its first round trip begins (tcp_init_buffer_space). Later ones
+    /// begin when data is read, so this one does too.
     pub(super) fn on_established(&mut self, now: Time) {
         self.since = now + WAKES;
     }
 
-    /// What was acknowledged is `next`, and the window that was told is this, bytes.
+    /// An ACK up to `next` advertised a window of `window` bytes.
     pub(super) fn on_offered(&mut self, next: Seq, window: u32) {
         (self.offered, self.edge) = (window, next + window);
     }
 
-    /// What is free at `now` of what may be offered, rounded up to what a header can say.
+    /// Free part of the window at `now`, rounded up to a value that a header can express.
     pub(super) fn free(&self, now: Time) -> u32 {
         let waits = u64::from(self.held) + u64::from(self.reading.unread(now, self.delivered));
         let free = self.threshold.min(self.clamp.saturating_sub(memory(waits)));
@@ -131,20 +132,21 @@ impl Autotune {
         (free + rest) & !rest
     }
 
-    /// Whether the window would be as large as it is although data waits to be read at `now`.
+    /// Whether the data still unread at `now` leaves the window unchanged.
     pub(super) fn offers_as_much(&self, now: Time) -> bool {
         self.free(now) >= self.offered
     }
 
-    /// When the program will have read what has come.
+    /// When the program will have read all arrived data.
     pub(super) fn reads_until(&self) -> Time {
         self.reading.until()
     }
 
-    /// Takes in a segment with data; whether it let the window grow, so that it is acknowledged at once.
+    /// Processes a data segment; returns whether it opened the window and must be acknowledged at once.
     pub(super) fn on_data(&mut self, arrival: &Arrival) -> bool {
         self.read(arrival.now);
-        // What is not read counts too, and the memory of the segment itself; behind a gap it has none yet (tcp_data_queue_ofo).
+        // Unread data counts too, including the segment's own memory; a segment behind a gap has none yet
+        // (tcp_data_queue_ofo).
         let unread = self.reading.unread(arrival.now, self.delivered);
         let own = if arrival.delivered == self.delivered { 0 } else { self.mss };
         let waits = u64::from(self.held) + u64::from(unread) + u64::from(own);
@@ -167,14 +169,14 @@ impl Autotune {
         grows
     }
 
-    /// What waited has been read before `now`. Where a round trip was over then, its first segment tells how much was read in it; what
-    /// still waited behind that segment is taken off.
+    /// Data waiting was read before `now`. If that completed a round trip, its first segment determines how much was
+    /// read in it; data that still waited behind that segment is deducted.
     fn read(&mut self, now: Time) {
         let Some((at, before)) = self.reading.finished(now, self.delivered) else { return };
         let first = (self.delivered - before).min(self.mss.into());
         let waits = self.delivered - before - first;
         let all = before + first - self.mark;
-        // Without timestamps a round trip lasts as long as a whole window takes to come in.
+        // Without timestamps, a round trip lasts until a complete window has arrived.
         let over =
             self.round_trip.map_or(all >= self.threshold.into(), |round| at.since(self.since) >= round);
         if !over {
@@ -188,18 +190,19 @@ impl Autotune {
         }
     }
 
-    /// Of segments that echo the same timestamp the first one alone is timed: the others followed it out of the sender. One that
-    /// comes while others wait to be read has waited for them on its way: it can only tell a shorter round trip.
+    /// Of segments with the same timestamp echo, only the first is timed: the others followed it out of the sender. A
+    /// segment that arrives while others wait to be read was queued behind them, so it may only shorten the estimate.
     fn time(&mut self, echo: u32, sample: Span, waits: bool) {
         let known = self.round_trip.unwrap_or(sample);
         if self.echo.replace(echo) == Some(echo) || waits && sample >= known {
             return;
         }
-        // A shorter one is believed at once.
+        // A shorter round trip is adopted at once.
         self.round_trip = Some(if sample < known { sample } else { (known * 7 + sample) / 8 });
     }
 
-    /// Room for twice what was read, and for twice the growth of that again.
+    /// Clamp wanted: twice the data read, plus twice that times its relative growth, plus the bytes up to the end of
+    /// data behind gaps.
     fn wanted(&self, before: u32) -> u32 {
         let twice = 2 * u64::from(self.space);
         let growth = twice * u64::from(self.space - before) / u64::from(before);
@@ -207,7 +210,7 @@ impl Autotune {
     }
 }
 
-/// What so many bytes of payload that wait take of the window.
+/// Window used by `bytes` of waiting payload.
 fn memory(bytes: u64) -> u32 {
     u32::try_from(bytes * TAKES / SEGMENT).unwrap_or(u32::MAX)
 }
@@ -222,7 +225,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// As a header says it, in steps of 256 bytes.
+    /// Rounded up as in a header, in steps of 256 bytes.
     fn told(bytes: u32) -> u32 {
         bytes.next_multiple_of(256)
     }
@@ -231,14 +234,14 @@ mod tests {
         Autotune::new(MSS, 12, 10_000_000, 8, Seq(1))
     }
 
-    /// So many segments have come in order by `at` milliseconds.
+    /// An arrival that completes `segments` in order at `at` milliseconds.
     fn arrival(at: u64, segments: u64) -> Arrival {
         let echo = Some((at as u32, Span::from_millis(100)));
         let delivered = segments * u64::from(MSS);
         Arrival { now: ms(at), delivered, ahead: 0, held: 0, counts: true, echo }
     }
 
-    /// Segments arrive one by one and are read one by one, 10 ms apart from `at` on; when the last has.
+    /// Segments arrive and are read one by one, 10 ms apart from `at` on; returns the time of the last.
     fn arrive(tune: &mut Autotune, at: u64, segments: std::ops::RangeInclusive<u64>) -> u64 {
         let last = at + 10 * (segments.end() - segments.start());
         for (n, segment) in segments.enumerate() {
@@ -253,7 +256,7 @@ mod tests {
         assert_eq!(tune.threshold, 44 * 1460);
         let grown: Vec<bool> = (1..9).map(|n| tune.on_data(&arrival(n, n))).collect();
         assert_eq!(grown, [true, true, true, true, true, true, false, false]);
-        // The clamp less the memory of the segment itself: the kernel's window stands at 80 480.
+        // The clamp less the memory of the segment itself: the kernel's window is 80 480.
         assert_eq!(tune.threshold, 81_920 - 1440);
     }
 
@@ -263,7 +266,7 @@ mod tests {
         let at = arrive(&mut tune, 10, 1..=32);
         // Ten were read in each round trip, as expected.
         assert_eq!((tune.space, tune.clamp), (14_480, 81_920));
-        // 28 more come together and are read a segment at a time: the first of them ends the round trip.
+        // 28 more arrive together and are read one by one: the first of them ends the round trip.
         tune.on_data(&arrival(at + 90, 60));
         tune.on_data(&arrival(at + 100, 61));
         assert_eq!((tune.space, tune.clamp), (14_480, 81_920), "27 wait behind the first");
@@ -277,7 +280,7 @@ mod tests {
     fn the_first_round_trip_begins_with_the_connection() {
         let mut tune = tune();
         tune.on_established(ms(1000));
-        // By what is echoed it takes 100 ms: the segment that comes then is the tenth.
+        // The timestamp echo gives 100 ms: the segment that arrives then is the tenth.
         for n in 1..=11 {
             tune.on_data(&arrival(1090 + n, n));
         }
@@ -360,7 +363,7 @@ mod tests {
             tune.on_data(&Arrival { echo: Some((echo, Span::from_millis(ms))), ..arrival(0, 0) });
             tune.round_trip
         });
-        // The third echoes what the second one did.
+        // The third echoes the same timestamp as the second.
         assert_eq!(known, [80, 90, 90, 20].map(|ms| Some(Span::from_millis(ms))));
     }
 

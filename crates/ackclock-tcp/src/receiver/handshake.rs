@@ -1,4 +1,4 @@
-//! The handshake, which the receiver begins or waits for (RFC 9293 section 3.5).
+//! The handshake, which the receiver begins or awaits (RFC 9293 section 3.5).
 
 use ackclock_core::{Flags, Segment, Span, SynOptions, Time, Timestamps};
 
@@ -6,13 +6,13 @@ use super::{INITIAL, Receiver, ReceiverState, clock};
 use crate::config::{PLAIN_HEADER, TIMESTAMPS};
 use crate::stack::ALIKE_SYN_TIMEOUTS;
 
-/// How long the first SYN waits for its answer, how often that doubles, and how long it gets (RFC 6298 (2.1), (5.5), (2.5)).
+/// SYN timeout: first value, largest number of doublings, and upper limit (RFC 6298 (2.1), (5.5), (2.5)).
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
 const MOST_DOUBLINGS: u32 = 6;
 const LONGEST_TIMEOUT: Span = Span::from_secs(60);
 
 impl Receiver {
-    /// Sends the SYN, or the answer to that of the peer.
+    /// Sends the SYN, or the answer to the peer's SYN.
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         let answers = self.state == ReceiverState::SynReceived;
         let mut syn = Segment::data(self.flow, INITIAL, 0, PLAIN_HEADER);
@@ -20,7 +20,7 @@ impl Receiver {
             (false, false) => Flags::SYN,
             (false, true) => Flags::SYN | Flags::ECE | Flags::CWR,
             (true, false) => Flags::SYN | Flags::ACK,
-            // RFC 3168 section 6.1.1: the answer has one of the bits.
+            // RFC 3168 section 6.1.1: the answer sets one of the two bits.
             (true, true) => Flags::SYN | Flags::ACK | Flags::ECE,
         };
         if answers {
@@ -32,7 +32,7 @@ impl Receiver {
         let every =
             if self.config.timestamps { self.header_with(TIMESTAMPS) - self.header_with(0) } else { 0 };
         syn.set_syn_options(SynOptions {
-            // RFC 6691: what is offered counts no options; who sends takes them off himself.
+            // RFC 6691: the MSS offered includes no options; the sender deducts them.
             mss: Some(self.config.mss.saturating_add(every)),
             window_scale: Some(self.scale).filter(|_| self.scales),
             sack_permitted: self.config.sack,
@@ -47,14 +47,14 @@ impl Receiver {
         out(&syn);
     }
 
-    /// How long the SYN that now leaves waits for its answer: twice as long as the one before, but Linux is slower to double.
+    /// Timeout of the SYN now being sent: twice the previous one, except that Linux doubles later.
     fn syn_timeout(&self, answers: bool) -> Span {
         let alike = if self.quick.is_used() && !answers { ALIKE_SYN_TIMEOUTS } else { 0 };
         let doublings = self.syns.saturating_sub(alike).min(MOST_DOUBLINGS);
         (FIRST_TIMEOUT * (1 << doublings)).min(LONGEST_TIMEOUT)
     }
 
-    /// A segment with a SYN: the peer's own, or its answer to ours.
+    /// Processes a segment with a SYN: the peer's own, or its answer to ours.
     pub(super) fn on_syn(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         match self.state {
             ReceiverState::Listening if !seg.flags.intersects(Flags::ACK) => {
@@ -70,7 +70,7 @@ impl Receiver {
         }
     }
 
-    /// The peer acknowledges our answer to its SYN, if there was one and `seg` does; whether it does.
+    /// Processes the peer's acknowledgement of our answer to its SYN; returns whether `seg` is one.
     pub(super) fn on_answer(&mut self, seg: &Segment) -> bool {
         let answers = self.state == ReceiverState::SynReceived
             && seg.flags.contains(Flags::ACK)
@@ -82,7 +82,7 @@ impl Receiver {
         answers
     }
 
-    /// Completes the handshake, or answers a SYN-ACK that came again because the answer was lost.
+    /// Completes the handshake, or answers a SYN-ACK repeated because the answer was lost.
     pub(super) fn on_syn_ack(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if !seg.flags.contains(Flags::SYN | Flags::ACK)
             || seg.ack != INITIAL + 1
@@ -100,7 +100,7 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
-    /// Gives up what the peer did not offer.
+    /// Disables features that the peer did not offer.
     fn agree(&mut self, syn: &Segment) {
         let offered = syn.syn_options().unwrap_or_default();
         self.config.sack &= offered.sack_permitted;
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::receiver::{AckPolicy, Opening, ReceiverConfig};
 
-    /// When a receiver that nobody answers sends its SYN, in seconds.
+    /// Times at which a receiver without an answer sends its SYN, in seconds.
     fn syns(acks: AckPolicy) -> Vec<u64> {
         let config = ReceiverConfig { opening: Opening::Handshake, acks, ..ReceiverConfig::default() };
         let mut receiver = Receiver::new(config, FlowId(0));

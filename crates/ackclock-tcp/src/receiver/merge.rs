@@ -1,34 +1,34 @@
-//! When acknowledgements of what arrives out of order are merged.
+//! Merging of acknowledgements for out-of-order segments (compressed ACKs).
 //!
-//! As Linux does with SACK (compressed ACKs): the first three for each left edge leave at once, the following wait for each
-//! other for a millisecond. They leave before something arrives that begins a third block, or touches one that is not among the
-//! two newest (tcp_sack_new_ofo_skb): each block is then told by several SACKs, of which one may be lost. (Linux waits for no more
-//! than a third of the round trip.)
+//! As in Linux with SACK: the first three ACKs for each left edge are sent at once, later ones are merged for up to a
+//! millisecond. A waiting ACK is sent before a segment begins a third block, or joins a block other than the two newest
+//! (tcp_sack_new_ofo_skb). Each block is then reported in several SACKs, one of which may be lost. (Linux waits at most
+//! a third of the round trip.)
 
 use ackclock_core::{SackBlock, Seq, Span};
 
 use crate::reassembly::Reassembly;
 
-/// How long the first of those that wait does (tcp_comp_sack_delay_ns).
+/// Longest wait of a merged ACK (tcp_comp_sack_delay_ns).
 pub(super) const WAIT: Span = Span::from_millis(1);
-/// That leave at once: DupThresh.
+/// ACKs sent at once: DupThresh.
 const AT_ONCE: u8 = 3;
-/// Newest blocks that what waits may still join (TCP_SACK_BLOCKS_EXPECTED).
+/// Number of newest blocks that a waiting ACK may extend (TCP_SACK_BLOCKS_EXPECTED).
 const TOLD: usize = 2;
-/// That wait at most (tcp_comp_sack_nr).
+/// Most ACKs merged into one (tcp_comp_sack_nr).
 const MOST: u8 = 44;
 
-/// The acknowledgements of one gap.
+/// Acknowledgements of one gap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Merge {
-    /// The left edge that they tell.
+    /// Left edge that they acknowledge.
     edge: Seq,
     left_at_once: u8,
     waiting: u8,
 }
 
 impl Merge {
-    /// Something arrives out of order while `next` is expected; whether its acknowledgement waits.
+    /// A segment arrives out of order while `next` is expected; returns whether its acknowledgement waits.
     pub(super) fn waits(&mut self, next: Seq) -> bool {
         if self.waiting >= MOST {
             return false;
@@ -44,18 +44,18 @@ impl Merge {
         true
     }
 
-    /// Whether what waits leaves before `arrival` joins those `ahead` of a gap.
+    /// Whether a waiting ACK is sent before `arrival` joins the ranges `ahead` of a gap.
     #[inline]
     pub(super) fn ends_before(&self, arrival: SackBlock, ahead: &Reassembly) -> bool {
         self.waiting > 0 && ahead.joins_none_of(TOLD, arrival)
     }
 
-    /// All that waited leave, but for the last to come.
+    /// All waiting acknowledgements are sent, except the newest.
     pub(super) fn begin_again(&mut self) {
         self.waiting = 1;
     }
 
-    /// An acknowledgement leaves.
+    /// An acknowledgement is sent.
     pub(super) fn on_ack(&mut self) {
         self.waiting = 0;
     }

@@ -1,26 +1,27 @@
 //! # Receiver
 //!
-//! The receiving half of a TCP connection: puts bytes in order and decides when to acknowledge them and with what.
+//! The receiving half of a TCP connection: reassembles bytes and decides when and what to acknowledge.
 //!
 //! ## Source
 //! RFC 9293 (acceptance, handshake), RFC 5681 section 4.2 (when to acknowledge), RFC 2018 (SACK), RFC 2883 (D-SACK),
 //! RFC 7323 (window scale, timestamps, PAWS), RFC 3168 section 6.1.3 (ECN echo).
 //!
 //! ## What it does
-//! The application reads at once, or in the stack of Linux [within a tenth of a millisecond](self::reading), so what is in order takes no room: the advertised window is the configured maximum, and bytes
-//! held behind a gap lie inside it, or it grows up to that ([autotuning](self::autotune)), and they take room of it. Where the application reads late, as a relay
-//! does, the window is [what is free](self::unread). With the handshake on, the receiver of a download is the client and opens
-//! the connection; that of an upload is the server and waits for its peer's SYN.
+//! The application reads at once, or in the Linux stack [within a tenth of a millisecond](self::reading), so in-order
+//! data takes no room. The advertised window is then the configured maximum, including bytes held behind a gap. With
+//! [autotuning](self::autotune) the window grows up to that, and bytes behind gaps use part of it. If the application
+//! reads late, like a relay, the window is [the free buffer](self::unread). With the handshake on, the receiver of a
+//! download is the client and opens the connection; that of an upload is the server and waits for its peer's SYN.
 //!
 //! ## Differences from the source
 //! - A delayed ACK counts segments, not full-sized segments.
-//! - A segment without timestamps is taken even where they were agreed (RFC 7323 section 3.2 would drop it).
+//! - A segment without timestamps is accepted even if they were negotiated (RFC 7323 section 3.2 would drop it).
 //! - PAWS has no exception for connections idle for 24 days (RFC 7323 section 5.5).
-//! - A SYN is repeated for ever, RST is ignored, and the receiver never closes its own direction.
+//! - A SYN is repeated without limit, RST is ignored, and the receiver never closes its own direction.
 //!
 //! ## Validation
-//! Byte by byte against a bitmap under random overlapping segments (tests below); files over paths that drop, repeat and
-//! reorder (`tests/any_path.rs`).
+//! Compared byte by byte with a bitmap under random overlapping segments (tests below); files over paths that drop,
+//! repeat and reorder (`tests/any_path.rs`).
 
 mod acks;
 mod autotune;
@@ -41,19 +42,19 @@ use self::quick::Quick;
 use self::window::Policy;
 use crate::reassembly::Reassembly;
 
-/// The receiving half of one connection. Driven by hand: segments and instants go in, ACKs come out.
+/// The receiving half of one connection. Event-driven: segments and instants go in, ACKs come out.
 ///
-/// What every segment touches comes first and lies together, as in `TcpSender`.
+/// Fields touched by every segment come first and are adjacent, as in `TcpSender`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
     /// RCV.NXT, the next byte expected.
     next: Seq,
-    /// RCV.NXT as the last ACK told it (Last.ACK.sent of RFC 7323).
+    /// RCV.NXT as of the last ACK (Last.ACK.sent of RFC 7323).
     acknowledged: Seq,
     flow: FlowId,
     state: ReceiverState,
-    /// ECE is on from congestion experienced until CWR.
+    /// ECE is set from a congestion mark until CWR.
     echo_congestion: bool,
     window_field: u16,
     /// Segments taken in order since the last ACK.
@@ -61,26 +62,26 @@ pub struct Receiver {
     scale: u8,
     quick: Quick,
     merge: Merge,
-    /// When the delayed ACK, or the SYN again, is due.
+    /// When the delayed ACK, or the repeated SYN, is due.
     deadline: Time,
     delivered: u64,
     delivered_headers: u64,
     ahead: Reassembly,
-    /// The number after the FIN, once seen.
+    /// Sequence number after the FIN, once seen.
     end: Option<Seq>,
-    /// What moves the window, where it is not always the largest.
+    /// Policy that sets the window, unless it is always the largest.
     policy: Option<Box<Policy>>,
-    /// What was configured, less what the peer did not agree to.
+    /// Configuration, without features that the peer did not agree to.
     config: ReceiverConfig,
     first_byte_at: Option<Time>,
     finished_at: Option<Time>,
     /// TS.Recent, the timestamp to echo.
     echo: Option<u32>,
-    /// When the last SYN left.
+    /// Time of the last SYN.
     syn_sent: Time,
-    /// How often the SYN went out.
+    /// Number of SYNs sent.
     syns: u32,
-    /// Whether it offers to scale windows.
+    /// Whether to offer window scaling.
     scales: bool,
 }
 
@@ -93,13 +94,13 @@ enum ReceiverState {
     Established,
 }
 
-/// Initial sequence number of the receiver; its SYN takes it, so its ACKs carry the next.
+/// Initial sequence number of the receiver; its SYN uses it, so its ACKs have the next.
 const INITIAL: Seq = Seq(0);
-/// An echo older than this, in milliseconds, says nothing.
+/// Echoes older than this, in milliseconds, are ignored.
 const LONGEST_ROUND_TRIP: u64 = 60_000;
 
 impl Receiver {
-    /// The receiver of `flow`.
+    /// Creates the receiver of `flow`.
     pub fn new(config: ReceiverConfig, flow: FlowId) -> Self {
         let (state, next) = match config.opening {
             Opening::Handshake => (ReceiverState::Closed, Seq(0)),
@@ -137,7 +138,7 @@ impl Receiver {
         }
     }
 
-    /// Begins the connection: sends a SYN where a handshake is asked for, else does nothing.
+    /// Begins the connection: sends a SYN if a handshake is configured, otherwise does nothing.
     pub fn start(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         if self.state == ReceiverState::Closed {
             self.state = ReceiverState::SynSent;
@@ -145,7 +146,7 @@ impl Receiver {
         }
     }
 
-    /// Takes in a segment of the peer and sends what must be sent at once.
+    /// Processes a segment of the peer and sends any immediate answer.
     pub fn on_segment(&mut self, now: Time, seg: &Segment, out: &mut impl FnMut(&Segment)) {
         if seg.flags.intersects(Flags::SYN) {
             self.on_syn(now, seg, out);
@@ -177,7 +178,7 @@ impl Receiver {
         }
     }
 
-    /// What a segment means for acknowledgements that are not delayed.
+    /// Updates the state that makes acknowledgements immediate.
     fn note_for_quick(&mut self, now: Time, seg: &Segment) {
         if seg.end().at_or_before(self.next) {
             self.quick.on_repeated();
@@ -192,7 +193,7 @@ impl Receiver {
         Some(self.deadline).filter(|&time| time != Time::NEVER)
     }
 
-    /// Sends what is due at `now`: a delayed ACK, or the SYN again.
+    /// Sends the segment due at `now`: a delayed ACK, or a repeated SYN.
     pub fn on_timeout(&mut self, now: Time, out: &mut impl FnMut(&Segment)) {
         if now < self.deadline {
             return;
@@ -209,7 +210,7 @@ impl Receiver {
         self.delivered
     }
 
-    /// The segments of [`Self::delivered_bytes`] with their headers, each counted once, bytes.
+    /// Size of the segments of [`Self::delivered_bytes`] with their headers, each counted once, bytes.
     pub fn delivered_wire_bytes(&self) -> u64 {
         self.delivered + self.delivered_headers
     }
@@ -224,17 +225,17 @@ impl Receiver {
         self.finished_at
     }
 
-    /// Whether data can be taken: the handshake is over, or there was none.
+    /// Whether data can be received: the handshake is complete, or there was none.
     pub fn is_established(&self) -> bool {
         self.state == ReceiverState::Established
     }
 
-    /// The next byte expected.
+    /// Next byte expected.
     pub fn next(&self) -> Seq {
         self.next
     }
 
-    /// Timestamps and ECN of a segment with data; whether PAWS lets it pass (RFC 7323 section 5.3).
+    /// Processes timestamps and ECN of a data segment; returns whether PAWS accepts it (RFC 7323 section 5.3).
     #[inline]
     fn accept(&mut self, seg: &Segment) -> bool {
         let stamp = seg.timestamps().filter(|_| self.config.timestamps);
@@ -243,7 +244,8 @@ impl Receiver {
         {
             return false;
         }
-        // What lies wholly below the window neither sets the echo (RFC 7323 section 5.3 R2) nor marks (RFC 3168 6.1.5).
+        // A segment entirely below the window neither sets the echo (RFC 7323 section 5.3 R2) nor marks (RFC 3168
+        // 6.1.5).
         if seg.end().at_or_before(self.next) {
             return true;
         }
@@ -259,18 +261,18 @@ impl Receiver {
         true
     }
 
-    /// Congestion experienced is echoed until the peer says that it has reacted.
+    /// Echoes a congestion mark until the peer reports its reaction.
     fn take_mark(&mut self, seg: &Segment) {
         self.echo_congestion &= !seg.flags.intersects(Flags::CWR);
         let begins = seg.ecn == Ecn::Ce && !self.echo_congestion;
         self.echo_congestion |= begins;
-        // RFC 3168 section 6.1.5: what may not be marked is a retransmission.
+        // RFC 3168 section 6.1.5: a segment that is not ECN-capable is a retransmission.
         if begins || seg.ecn == Ecn::NotEct {
             self.quick.on_congestion();
         }
     }
 
-    /// Takes in a segment that is not simply the next one, and gives what of it had arrived before.
+    /// Stores a segment that is not simply the next one; returns the part of it that had arrived before.
     fn place(&mut self, now: Time, seg: &Segment) -> Option<SackBlock> {
         let limit = self.end.unwrap_or_else(|| self.limit());
         let right = seg.end().min(limit);
@@ -291,7 +293,7 @@ impl Receiver {
         duplicate.or(repeated)
     }
 
-    /// Moves the left edge to `next`.
+    /// Advances the left edge to `next`.
     #[inline(always)]
     fn advance(&mut self, now: Time, next: Seq, headers: u32, end: Option<Seq>) {
         self.delivered += u64::from(next.since(self.next));
@@ -299,7 +301,7 @@ impl Receiver {
         self.next = next;
         self.end = self.end.or(end);
         if self.end == Some(next) && self.finished_at.is_none() {
-            // The FIN takes a number and is no payload.
+            // The FIN takes a sequence number but is not payload.
             self.delivered -= 1;
             self.finished_at = Some(now);
         }
@@ -309,12 +311,12 @@ impl Receiver {
     }
 }
 
-/// The number after the FIN of a segment that has one.
+/// Sequence number after the FIN, if the segment has one.
 fn end_of(seg: &Segment) -> Option<Seq> {
     if seg.flags.intersects(Flags::FIN) { Some(seg.end()) } else { None }
 }
 
-/// The timestamp clock: milliseconds that wrap (RFC 7323 section 5.4 allows 1 ms to 1 s).
+/// Timestamp clock: milliseconds that wrap (RFC 7323 section 5.4 allows 1 ms to 1 s).
 fn clock(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
@@ -334,7 +336,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// A receiver, and what it sent.
+    /// A receiver and the segments it sent.
     struct Bench {
         receiver: Receiver,
         sent: Vec<Segment>,
@@ -345,7 +347,7 @@ mod tests {
             Self { receiver: Receiver::new(config, FLOW), sent: Vec::new() }
         }
 
-        /// Segment number `index` (from 0) of 1000 bytes arrives; gives the ACKs that it caused.
+        /// Segment number `index` (from 0) of 1000 bytes arrives; returns the ACKs that it triggered.
         fn data(&mut self, now: Time, index: u32) -> Vec<Segment> {
             self.arrives(now, segment(FIRST + index * 1000, 1000))
         }
@@ -419,7 +421,7 @@ mod tests {
         let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 1 };
         let mut bench = Bench::new(ReceiverConfig { acks, ..ReceiverConfig::default() });
         assert_eq!(bench.data(ms(0), 0).len(), 1, "the first at once");
-        // Segments each 60 ms: the second waits in vain, and what follows waits for twice as long and the time between two.
+        // Segments every 60 ms: the second ACK times out, and later ones wait twice as long plus the interval.
         assert!(bench.data(ms(60), 1).is_empty());
         assert_eq!(bench.receiver.poll_timeout(), Some(ms(104)));
         assert_eq!(bench.timeout(ms(104)).len(), 1);
@@ -435,7 +437,7 @@ mod tests {
         let mut bench = Bench::new(ReceiverConfig { acks, sack: true, ..ReceiverConfig::default() });
         (0..4).for_each(|index| drop(bench.data(ms(0), index)));
         bench.data(ms(500), 5);
-        // 1400 ms after the last in order: the one that fills the gap and the next are acknowledged at once.
+        // 1400 ms after the last in-order segment: the one that fills the gap and the next are acknowledged at once.
         assert_eq!(bench.data(ms(1400), 4).len(), 1);
         let acks: Vec<_> = (6..8).map(|index| bench.data(ms(1401), index).len()).collect();
         assert_eq!(acks, [1, 0]);
@@ -504,11 +506,12 @@ mod tests {
             let grown = [2, 3, 3, 1].map(|index| bench.data(ms(1), index)[0].window - before);
             grown.map(|more| u32::from(more) << bench.receiver.scale)
         });
-        // Two segments each, but for one that had come before.
+        // Two segments each, except for one that had arrived before.
         assert_eq!(windows, [[2000, 4000, 4000, 6000], [0, 0, 0, 2000]]);
     }
 
-    /// A receiver with the rules of Linux whose first segments have come one by one, a millisecond apart, and have filled its window.
+    /// A receiver with Linux's rules after its first segments arrived one by one, a millisecond apart, and filled its
+    /// window.
     fn settled() -> (Bench, u32) {
         let acks = AckPolicy::Delayed { count: 2, timeout: Span::from_millis(40), quick: 2 };
         let window = WindowPolicy::Tuned;
@@ -533,7 +536,8 @@ mod tests {
     fn a_merged_sack_leaves_before_a_third_block_would_hide_one() {
         let (mut bench, next) = settled();
         let mut acks = |index: u32| bench.data(ms(100), next + index);
-        // The first of the gap lets the window grow. Three more leave at once, the next waits for those that follow.
+        // The first segment behind the gap opens the window. Three more are acknowledged at once, the next ACK is
+        // merged.
         assert_eq!([1, 2, 3, 4].map(|index| acks(index).len()), [1, 1, 1, 1]);
         assert_eq!([5, 7].map(|index| acks(index).len()), [0, 0], "a second block hides nothing");
         let blocks = |ack: &Segment| {
@@ -602,7 +606,8 @@ mod tests {
 
     #[test]
     fn a_window_that_grows_is_told_with_the_shift_for_twice_as_much_memory() {
-        // The kernel's SYN says 8 where tcp_rmem allows 12 582 912 bytes: 24 bits, of which the kernel counts on 15 and the first.
+        // The kernel's SYN has a scale of 8 for a tcp_rmem of 12 582 912 bytes: 24 bits, of which the field covers 15
+        // and the first.
         let scales = [1, 65_535, 6_291_456, u32::MAX].map(|max_window| {
             ReceiverConfig { window: WindowPolicy::Tuned, max_window, ..ReceiverConfig::default() }.scale()
         });

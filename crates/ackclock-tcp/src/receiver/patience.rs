@@ -1,9 +1,9 @@
-//! How long an acknowledgement waits for a second segment, in Linux.
+//! Delay of an acknowledgement that waits for a second segment, in Linux.
 //!
-//! Forty milliseconds where segments come fast; about twice the time between two where they come slowly, and twice as long as it
-//! waited where none came (ATO: tcp_event_data_recv, tcp_delack_timer_handler), but no longer than the round trip of the handshake
-//! nor than 200 ms (tcp_send_delayed_ack). So a slow link is acknowledged by twos like a fast one. All of it counts in ticks of
-//! 250 Hz, and the timer expires at the next tick after it is due.
+//! Forty milliseconds if segments arrive fast; about twice their interval if they arrive slowly, so that a slow link is
+//! also acknowledged every two segments. The delay doubles if no second segment came (ATO: tcp_event_data_recv,
+//! tcp_delack_timer_handler). It is at most the round trip of the handshake, or 200 ms (tcp_send_delayed_ack). Times
+//! are in ticks of 250 Hz, and the timer expires at the tick after it is due.
 
 use ackclock_core::{Span, Time};
 
@@ -12,19 +12,19 @@ const TICK: Span = Span::from_millis(4);
 /// TCP_DELACK_MAX in ticks.
 const MOST: u16 = 50;
 
-/// What is known of the time between segments, in ticks. Every segment touches it, and so it is small.
+/// Observed interval between segments, in ticks. Compact, because every segment touches it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// When the acknowledgement that waits is due.
+    /// When the waiting acknowledgement is due.
     due: Time,
     /// TCP_ATO_MIN.
     least: u16,
     ato: u16,
-    /// The round trip of the handshake, or `MOST`.
+    /// Round trip of the handshake, at most `MOST`.
     bound: u16,
 }
 
-/// The tick in which an instant lies.
+/// Tick that contains an instant.
 fn tick(time: Time) -> u64 {
     time.as_nanos() / TICK.as_nanos()
 }
@@ -34,7 +34,7 @@ fn ticks(span: Span) -> u16 {
 }
 
 impl Patience {
-    /// Nothing has come yet; never less than `least`.
+    /// Creates the state before the first segment; the delay is at least `least`.
     pub(super) fn new(least: Span) -> Self {
         let least = ticks(least);
         Self { due: Time::NEVER, least, ato: least, bound: MOST }
@@ -45,11 +45,11 @@ impl Patience {
         self.bound = ticks(round_trip).min(MOST);
     }
 
-    /// A segment in order comes at `now`, after the one of `last`; the timeout would be `rto`.
+    /// An in-order segment arrives at `now`, after the previous one at `last`; the peer's timeout would be `rto`.
     #[inline]
     pub(super) fn on_data(&mut self, last: Time, now: Time, rto: Span) {
         if self.ato == self.least && now.since(last) < TICK * u64::from(self.least / 2) {
-            // The usual case: whatever the ticks, it stays.
+            // The usual case: the delay stays unchanged, whatever the ticks.
             return;
         }
         let gap = tick(now) - tick(last);
@@ -60,12 +60,12 @@ impl Patience {
         }
     }
 
-    /// Segments are to be acknowledged one by one, or are no longer.
+    /// Acknowledging every segment begins or ends.
     pub(super) fn reset(&mut self) {
         self.ato = self.least;
     }
 
-    /// At `now` an acknowledgement begins to wait; until when.
+    /// An acknowledgement begins to wait at `now`; returns until when.
     #[inline]
     pub(super) fn wait(&mut self, now: Time) -> Time {
         let wait = if self.ato > self.least { self.ato.min(self.bound.max(self.least)) } else { self.ato };
@@ -73,7 +73,8 @@ impl Patience {
         self.due
     }
 
-    /// One leaves at `now`; the timeout would be `rto`. Where it waited in vain the next waits twice as long.
+    /// An acknowledgement is sent at `now`; the peer's timeout would be `rto`. If it timed out, the next waits twice as
+    /// long.
     #[inline]
     pub(super) fn on_ack(&mut self, now: Time, rto: Span) {
         if now >= self.due {
@@ -93,7 +94,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// Milliseconds that one waits from zero on, less the tick.
+    /// Milliseconds that an acknowledgement waits from time zero, less the tick.
     fn wait(patience: &mut Patience) -> u64 {
         patience.wait(Time::ZERO).as_nanos() / 1_000_000 - 4
     }
@@ -109,7 +110,7 @@ mod tests {
             patience.on_data(ms(0), ms(gap), RTO);
             wait(&mut patience)
         });
-        // In ticks 10 / 2 + 7, 12 / 2 + 7, 13 / 2 + 7; and five and less halve what is above five.
+        // In ticks 10 / 2 + 7, 12 / 2 + 7, 13 / 2 + 7; intervals of five or less halve the excess over five.
         assert_eq!(waits, [48, 52, 52, 44, 40, 40]);
     }
 

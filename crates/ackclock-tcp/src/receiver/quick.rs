@@ -1,49 +1,49 @@
-//! When segments are acknowledged one by one, though acknowledgements are delayed otherwise.
+//! Quick acknowledgements: segments acknowledged one by one in spite of delayed ACKs.
 //!
-//! As Linux does: at the beginning of a connection, after a silence longer than the peer's timeout would be, because the
-//! peer may begin anew with a small window, after data that had arrived before, because the peer may be repairing, and for
-//! each segment that lets the window grow.
+//! As in Linux: at the start of a connection; after an idle period longer than the peer's timeout, as the peer may
+//! restart with a small window; after repeated data, as the peer may be in recovery; and for each segment that opens
+//! the window.
 
 use ackclock_core::{Span, Time};
 
 use super::patience::Patience;
 
-/// Before the handshake was timed (RFC 6298 (2.1)).
+/// Idle period before the handshake was timed (RFC 6298 (2.1)).
 const FIRST_SILENCE: Span = Span::from_secs(1);
-/// Segments acknowledged one by one after a mark, or after a retransmission of a sender whose segments are marked.
+/// Segments acknowledged one by one after a congestion mark, or after a retransmission by an ECN-capable sender.
 const CONGESTED: u32 = 2;
-/// Least variation of a timeout in Linux.
+/// Smallest variation in a timeout of Linux.
 const LEAST_VARIATION: Span = Span::from_millis(200);
 
-/// The segments to be acknowledged one by one.
+/// Segments to be acknowledged one by one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quick {
-    /// How many begin with each occasion; none where acknowledgements are not delayed.
+    /// Number on each occasion; zero if acknowledgements are not delayed.
     most: u32,
     left: u32,
-    /// When data came last; [`Time::NEVER`] before.
+    /// Arrival of the last data; [`Time::NEVER`] before.
     last: Time,
     silence: Span,
-    /// How long the others wait.
+    /// Delay of the other acknowledgements.
     patience: Patience,
 }
 
 impl Quick {
-    /// `most` segments at the beginning; the others wait for `least` at least.
+    /// Starts with `most` segments; later acknowledgements are delayed by at least `least`.
     pub(super) fn new(most: u32, least: Span) -> Self {
         Self { most, left: most, last: Time::NEVER, silence: FIRST_SILENCE, patience: Patience::new(least) }
     }
 
-    /// The handshake took `round_trip`: a first timeout after it lasts three times as long, or 200 ms longer.
+    /// The handshake took `round_trip`: the first timeout after it is three times as long, or 200 ms longer.
     pub(super) fn on_handshake(&mut self, round_trip: Span) {
         self.silence = round_trip + (round_trip * 2).max(LEAST_VARIATION);
         self.patience.on_handshake(round_trip);
     }
 
-    /// Data comes.
+    /// A data segment arrives.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time) {
-        // What the handshake took does not count.
+        // The time of the handshake does not count.
         let last = std::mem::replace(&mut self.last, now);
         if last == Time::NEVER || now.since(last) > self.silence {
             self.left = self.most;
@@ -52,33 +52,34 @@ impl Quick {
         }
     }
 
-    /// The path marked a segment, or one came that it may not mark, a retransmission: the peer may have a small window.
+    /// A congestion mark, or a segment that is not ECN-capable (a retransmission), arrived: the peer may have a small
+    /// window.
     pub(super) fn on_congestion(&mut self) {
         self.left = self.left.max(CONGESTED.min(self.most));
         self.patience.reset();
     }
 
-    /// Whether there are any at all, which is whether acknowledgements are those of Linux.
+    /// Whether quick acknowledgements are configured, which implies Linux's rules.
     #[inline]
     pub(super) fn is_used(&self) -> bool {
         self.most > 0
     }
 
-    /// It had all arrived before.
+    /// A segment of repeated data arrived.
     pub(super) fn on_repeated(&mut self) {
         self.left = self.most;
         self.patience.reset();
     }
 
-    /// The window has grown, which the peer is to know at once. Linux sets the lowest bit of the count: the segment is
-    /// acknowledged, and an odd number of others is not made more.
+    /// The window has opened, and the peer must learn of it at once. Linux sets the lowest bit of the count: this
+    /// segment is acknowledged, and an odd count is not raised.
     pub(super) fn on_growth(&mut self) {
         if self.most > 0 {
             self.left |= 1;
         }
     }
 
-    /// One begins to wait at `now`; until when.
+    /// An acknowledgement begins to wait at `now`; returns until when.
     #[inline]
     pub(super) fn wait(&mut self, now: Time) -> Time {
         self.patience.wait(now)
@@ -96,7 +97,7 @@ impl Quick {
         }
     }
 
-    /// Whether the next one is not to be delayed.
+    /// Whether the next acknowledgement must not be delayed.
     pub(super) fn is_on(&self) -> bool {
         self.left > 0
     }
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn a_window_that_grows_is_told_at_once() {
         let mut quick = Quick::new(2, Span::from_millis(40));
-        // The lowest bit is on whenever a segment that lets it grow is acknowledged.
+        // The lowest bit is set whenever a segment that opens the window is acknowledged.
         (0..4).for_each(|_| {
             quick.on_growth();
             quick.on_ack(ms(0));

@@ -1,26 +1,26 @@
-//! When the program at the receiver reads what has arrived.
+//! When the program at the receiver reads arrived data.
 //!
-//! It sleeps until data comes, and is awake and has read a tenth of a millisecond later: of segments that arrive at one instant,
-//! as over a radio whose blocks hold several, it reads all at once. As in Linux what is pushed is acknowledged once it is read,
-//! and so is what two segments or more ask for, where data that waits to be read takes room of the window.
+//! The program sleeps until data arrives, wakes, and has read it a tenth of a millisecond later. Segments that arrive
+//! at one instant, as in one radio block, are read together. As in Linux, pushed data is acknowledged once it is read.
+//! So are two or more segments, if unread data takes room in the window.
 
 use ackclock_core::{Span, Time};
 
-/// From the arrival that wakes the program until it has read. A program in Python that waits in `recv` took 47 to 118 us in the median
-/// over bunches of two to nine segments, on Linux 6.18.
+/// Time from the arrival that wakes the program until it has read. A Python program waiting in `recv` took 47 to 118 us
+/// in the median, for bursts of two to nine segments, on Linux 6.18.
 pub(super) const WAKES: Span = Span::from_micros(100);
 
-/// What waits to be read, by the count of bytes that have come in order.
+/// Data waiting to be read, counted in bytes delivered in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reading {
-    /// When everything will have been read.
+    /// When all of it will have been read.
     until: Time,
-    /// How much was read before.
+    /// Bytes already read.
     read: u64,
 }
 
 impl Reading {
-    /// More has come at `now` than the `delivered` bytes before: unless the program is on its way, it is woken.
+    /// More data arrives at `now`, after the `delivered` bytes before: wakes the program unless it is already waking.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time, delivered: u64) {
         if now >= self.until {
@@ -28,8 +28,8 @@ impl Reading {
         }
     }
 
-    /// When the program has read what waited of the `delivered` bytes, and how much was read before; `None` where nothing waited, where it
-    /// waits still at `now`, and where this was told.
+    /// When the program read the data waiting among the `delivered` bytes, and how much was read before. `None` if
+    /// nothing waited, if it still waits at `now`, or if this was already reported.
     pub(super) fn finished(&mut self, now: Time, delivered: u64) -> Option<(Time, u64)> {
         if now < self.until || self.read == delivered {
             return None;
@@ -37,12 +37,12 @@ impl Reading {
         Some((self.until, std::mem::replace(&mut self.read, delivered)))
     }
 
-    /// When the program will have read what has come.
+    /// When the program will have read all arrived data.
     pub(super) fn until(&self) -> Time {
         self.until
     }
 
-    /// How much of the `delivered` bytes waits at `now`.
+    /// Bytes among the `delivered` ones that are unread at `now`.
     #[inline]
     pub(super) fn unread(&self, now: Time, delivered: u64) -> u32 {
         if now >= self.until { 0 } else { u32::try_from(delivered - self.read).unwrap_or(u32::MAX) }

@@ -1,31 +1,32 @@
-//! # A window of what is free
+//! # Window of free buffer space
 //!
-//! The window of a receiver whose application reads late: what is free of its buffer.
+//! Advertised window of a receiver whose application reads late: the free part of its buffer.
 //!
 //! ## Source
-//! RFC 9293 section 3.8.6; section 3.8.6.2.2 for when an update is worth an ACK.
+//! RFC 9293 section 3.8.6; section 3.8.6.2.2 for when to send a window update.
 //!
 //! ## What it does
-//! Bytes in order stay in the buffer until they are read, and the window ends where the buffer does. Its right edge never
-//! moves back: where the scale rounds the window of an ACK down, what earlier ACKs allowed is still taken.
+//! In-order bytes stay in the buffer until they are read, and the window ends where the buffer does. Its right edge
+//! never moves back: if the window scale rounds down the window of an ACK, data allowed by earlier ACKs is still
+//! accepted.
 //!
 //! ## Differences from the source
 //! None.
 //!
 //! ## Validation
-//! By hand (tests of the receiver); a relay never holds more than its buffer (`tests/relay.rs`).
+//! Hand-computed values (tests of the receiver); a relay never holds more than its buffer (`tests/relay.rs`).
 
 use ackclock_core::{Segment, Seq, Time};
 
 use super::Receiver;
 use super::window::Policy;
 
-/// What is known of the buffer.
+/// State of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unread {
     /// Payload that the application has read, bytes.
     read: u64,
-    /// The right edge of the window, as far as any ACK told it.
+    /// Right edge of the window, as last advertised.
     edge: Seq,
 }
 
@@ -34,20 +35,20 @@ impl Unread {
         Self { read: 0, edge }
     }
 
-    /// The right edge of the window.
+    /// Right edge of the window.
     pub(super) const fn edge(&self) -> Seq {
         self.edge
     }
 
-    /// Free bytes of a buffer of `bytes`, when `delivered` bytes came in all.
+    /// Free bytes of a buffer of `bytes`, after `delivered` bytes in total.
     fn free(&self, bytes: u32, delivered: u64) -> u32 {
         bytes.saturating_sub(u32::try_from(delivered - self.read).unwrap_or(u32::MAX))
     }
 }
 
 impl Receiver {
-    /// The application has read `bytes` of payload in all. Where that moves the right edge of the window by two segments or
-    /// half of the buffer, the peer is told. Without effect unless the window follows what is read
+    /// The application has read `bytes` of payload in total. Sends a window update if the right edge moves by two
+    /// segments or half of the buffer. No effect unless the window follows reading
     /// ([`WindowPolicy::Unread`](super::WindowPolicy::Unread)).
     pub fn read_up_to(&mut self, now: Time, bytes: u64, out: &mut impl FnMut(&Segment)) {
         let worthwhile = (2 * u32::from(self.config.mss)).min(self.config.max_window / 2);
@@ -61,7 +62,7 @@ impl Receiver {
         }
     }
 
-    /// The first number of the peer is known at `now`: the window counts from there.
+    /// The peer's first sequence number is known at `now`: the window counts from there.
     pub(super) fn anchor(&mut self, now: Time) {
         let window = self.window();
         match self.policy.as_deref_mut() {
@@ -75,7 +76,7 @@ impl Receiver {
         self.tell_free();
     }
 
-    /// The next ACK tells what is free.
+    /// Advertises the free space in the next ACK.
     pub(super) fn tell_free(&mut self) {
         let Some(Policy::Unread(unread)) = self.policy.as_deref_mut() else { return };
         let free = unread.free(self.config.max_window, self.delivered);

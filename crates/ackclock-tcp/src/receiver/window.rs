@@ -1,4 +1,4 @@
-//! The advertised window: the largest, or what a policy makes of it.
+//! The advertised window: the largest, or set by a policy.
 
 use ackclock_core::{Segment, Seq, Span, Time, scaled_window};
 
@@ -7,17 +7,17 @@ use super::unread::Unread;
 use super::{LONGEST_ROUND_TRIP, Receiver, ReceiverConfig, WindowPolicy, clock};
 use crate::config::TIMESTAMPS;
 
-/// What moves the window of a receiver.
+/// Policy that sets the advertised window.
 #[derive(Clone, Debug)]
 pub(super) enum Policy {
-    /// It grows as data arrives.
+    /// Grows as data arrives.
     Tuned(Autotune),
-    /// It is what is free of the buffer.
+    /// Equals the free part of the buffer.
     Unread(Unread),
 }
 
 impl Policy {
-    /// The policy of a receiver that expects `next`, and its first window field.
+    /// Window policy of a receiver that expects `next`, and its first window field.
     pub(super) fn of(config: &ReceiverConfig, next: Seq) -> (Option<Box<Self>>, u16) {
         let scale = config.scale();
         let largest = scaled_window(config.max_window).1;
@@ -38,12 +38,12 @@ impl Policy {
 }
 
 impl Receiver {
-    /// The advertised window, bytes.
+    /// Advertised window, bytes.
     pub(super) fn window(&self) -> u32 {
         u32::from(self.window_field) << self.scale
     }
 
-    /// The right edge of the window.
+    /// Right edge of the window.
     pub(super) fn limit(&self) -> Seq {
         match self.policy.as_deref() {
             Some(Policy::Unread(unread)) => unread.edge(),
@@ -52,7 +52,7 @@ impl Receiver {
         }
     }
 
-    /// The next ACK tells the window as it is at `now`. Its right edge does not move back.
+    /// Sets the window for the next ACK, as of `now`. Its right edge does not move back.
     #[inline(always)]
     pub(super) fn offer(&mut self, now: Time) {
         if self.policy.is_some() {
@@ -67,7 +67,7 @@ impl Receiver {
         autotune.on_offered(self.next, u32::from(self.window_field) << self.scale);
     }
 
-    /// Lets the window follow what has arrived. Without SACK what is out of order does not count: another window would make
+    /// Updates the window after an arrival. Without SACK, out-of-order data does not count: a changed window would make
     /// its ACK no duplicate (RFC 5681 section 2).
     #[inline(always)]
     pub(super) fn tune(&mut self, now: Time, seg: &Segment, counts: bool) {
@@ -83,7 +83,7 @@ impl Receiver {
         let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
         let stamps = seg.timestamps().filter(|_| self.config.timestamps);
         let echo = stamps.map(|stamps| {
-            // The clock of the echo counts whole milliseconds.
+            // The echo clock counts whole milliseconds.
             let round_trip = u64::from(clock(now).wrapping_sub(stamps.echo)).clamp(1, LONGEST_ROUND_TRIP);
             (stamps.echo, Span::from_millis(round_trip))
         });
@@ -95,7 +95,7 @@ impl Receiver {
     }
 }
 
-/// The window field that says at least `bytes`.
+/// Window field that advertises at least `bytes`.
 fn field(bytes: u32, scale: u8) -> u16 {
     u16::try_from((u64::from(bytes) + (1 << scale) - 1) >> scale).unwrap_or(u16::MAX)
 }

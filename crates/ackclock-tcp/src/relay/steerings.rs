@@ -1,17 +1,17 @@
-//! The steerings of a relay: one for each user, with the connections over which data is sent on to it.
+//! Steerings of a relay: one per user, with the connections that forward data to that user.
 
 use ackclock_core::{
     ConnectionEvent, ConnectionView, FlowId, RadioReport, Setting, Span, Steering, SteeringConfig, Time,
     Wakes,
 };
 
-/// The steerings by user.
+/// Steerings by user.
 pub(super) struct Steerings {
     config: Box<dyn SteeringConfig>,
     users: Vec<User>,
-    /// The connections that are steered, by their flow.
+    /// Steered connections, indexed by flow.
     connections: Vec<Option<Connection>>,
-    /// When a user's steering is due, by its number.
+    /// Deadline of each user's steering, by user number.
     due: Wakes,
 }
 
@@ -20,16 +20,16 @@ struct User {
     flows: Vec<FlowId>,
 }
 
-/// A connection that is steered.
+/// A steered connection.
 #[derive(Clone, Copy)]
 struct Connection {
     user: u32,
-    /// What its steering knows of it.
+    /// Values last reported to its steering.
     known: Option<(bool, Option<Span>)>,
 }
 
 impl Steerings {
-    /// None yet; each is as `config` says.
+    /// Creates an empty table; each steering is built from `config`.
     pub(super) fn new(config: Box<dyn SteeringConfig>) -> Self {
         Self { config, users: Vec::new(), connections: Vec::new(), due: Wakes::default() }
     }
@@ -48,7 +48,7 @@ impl Steerings {
         self.notify(now, flow, user, ConnectionEvent::Opened);
     }
 
-    /// Something happened on a connection: its steering is told what is news to it.
+    /// A connection changed: reports changes to its steering.
     pub(super) fn look(&mut self, now: Time, flow: FlowId, view: impl FnOnce() -> ConnectionView) {
         let Some(Some(connection)) = self.connections.get_mut(flow.index()) else { return };
         let view = view();
@@ -59,14 +59,14 @@ impl Steerings {
         }
     }
 
-    /// A connection is over.
+    /// A connection has ended.
     pub(super) fn close(&mut self, now: Time, flow: FlowId) {
         let Some(connection) = self.connections.get_mut(flow.index()).and_then(Option::take) else { return };
         self.users[connection.user as usize].flows.retain(|&other| other != flow);
         self.notify(now, flow, connection.user, ConnectionEvent::Closed);
     }
 
-    /// A report came, of one user or of all; `view` tells how a connection stands.
+    /// A report arrived, for one user or for all; `view` returns the state of a connection.
     pub(super) fn on_report(
         &mut self,
         now: Time,
@@ -88,7 +88,7 @@ impl Steerings {
         }
     }
 
-    /// Does what is due.
+    /// Runs the steerings that are due.
     pub(super) fn expire(&mut self, now: Time) {
         while let Some((_, number)) = self.due.first().filter(|(due, _)| *due <= now) {
             let steering = self.users[number].steering.as_mut();
@@ -100,12 +100,12 @@ impl Steerings {
         }
     }
 
-    /// The next connection that is to do something else.
+    /// Next connection whose setting changes.
     pub(super) fn poll_setting(&mut self, now: Time) -> Option<(FlowId, Setting)> {
         self.users.iter_mut().find_map(|user| user.steering.as_mut()?.poll_setting(now))
     }
 
-    /// When something is due; [`Time::NEVER`] where nothing is.
+    /// When a steering is next due; [`Time::NEVER`] if none is.
     pub(super) fn due(&self) -> Time {
         self.due.due()
     }

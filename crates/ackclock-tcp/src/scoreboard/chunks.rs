@@ -1,25 +1,25 @@
-//! Where chunks begin: what left at once is kept as one, until a part of it meets a fate of its own.
+//! Chunk boundaries: segments sent together form a chunk until part of it is treated separately.
 //!
-//! Linux keeps what it sent in the pieces in which it left (the skbs of its retransmission queue), and each takes memory beside its
-//! payload. One is split where a part is sent again alone (tcp_fragment) or is SACKed (tcp_match_skb_to_sack), and is freed when its
-//! last segment is acknowledged (tcp_clean_rtx_queue, tcp_trim_head). What is SACKed is joined to what is SACKed before it
-//! (tcp_shift_skb_data).
+//! Linux keeps sent data in the pieces in which it was sent (skbs of the retransmission queue); each uses memory in
+//! addition to its payload. A piece is split if part of it is retransmitted alone (tcp_fragment) or SACKed
+//! (tcp_match_skb_to_sack). It is freed when its last segment is acknowledged (tcp_clean_rtx_queue, tcp_trim_head).
+//! SACKed data is joined to SACKed data before it (tcp_shift_skb_data).
 
 use super::Scoreboard;
 use crate::sent::{Index, Marks};
 
 impl Scoreboard {
-    /// Chunks outstanding, of a sender that tells where they begin.
+    /// Number of chunks in flight, if the sender marks chunks.
     pub fn chunks(&self) -> u32 {
         self.chunks
     }
 
-    /// What was sent last begins a chunk.
+    /// The last record sent begins a chunk.
     pub fn begin_chunk(&mut self) {
         self.split(self.sent.end() - 1);
     }
 
-    /// A chunk begins at this record, where there is one; whether none did until now.
+    /// Starts a chunk at this record, if it exists; returns whether none started there before.
     pub fn split(&mut self, index: Index) -> bool {
         if index >= self.sent.end() || self.sent.get(index).marks.has(Marks::BEGINS) {
             return false;
@@ -29,14 +29,14 @@ impl Scoreboard {
         true
     }
 
-    /// The chunk that begins at this record, if any, becomes one with that before it.
+    /// Joins the chunk that begins at this record, if any, with the one before it.
     pub fn join(&mut self, index: Index) {
         let record = self.sent.get_mut(index);
         self.chunks -= u32::from(record.marks.has(Marks::BEGINS));
         record.marks.clear(Marks::BEGINS);
     }
 
-    /// A record is SACKed, and so were as many records before it and behind it as `left` and `right` say.
+    /// A record is SACKed, next to `left` SACKed records before and `right` after it.
     pub(super) fn gather(&mut self, index: Index, left: u32, right: u32) {
         if left == 0 {
             self.split(index);
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn what_is_sacked_leaves_its_chunk_and_joins_what_was_sacked_before_it() {
         let mut board = pairs(4);
-        // 0 1|2|3|4 5|6 7: the fourth alone, between two halves.
+        // 0 1|2|3|4 5|6 7: the fourth segment alone, between two halves.
         sack(&mut board, 300, 400);
         assert_eq!(board.chunks(), 5);
         // 0 1|2|3 4|5|6 7

@@ -1,56 +1,58 @@
-//! What an acknowledgement shows to have arrived.
+//! Segments that an acknowledgement newly shows to have arrived.
 
 use ackclock_core::{Seq, Span, Time};
 
 use crate::sent::{Marks, Record};
 
-/// The segment that was sent last among those that an acknowledgement shows to have arrived.
+/// A transmission known to have arrived; used for the latest one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latest {
-    /// When it was sent last.
+    /// Time of its latest transmission.
     pub sent_at: Time,
-    /// One past its last number.
+    /// One past its last sequence number.
     pub end: Seq,
 }
 
 impl Latest {
-    /// What `record` tells.
+    /// The latest transmission of `record`.
     pub fn of(record: &Record) -> Self {
         Self { sent_at: record.sent_at, end: record.end() }
     }
 
-    /// Whether it was sent after what was sent at `sent_at` and ends before `end`; at one instant numbers tell.
+    /// Whether it was sent after one sent at `sent_at` that ends before `end`; at equal times, sequence numbers decide.
     pub fn was_sent_after(&self, sent_at: Time, end: Seq) -> bool {
         self.sent_at > sent_at || (self.sent_at == sent_at && self.end.after(end))
     }
 
-    /// The later of two.
+    /// The later of two transmissions.
     #[must_use]
     pub fn later_of(known: Option<Self>, new: Self) -> Self {
         known.filter(|known| known.was_sent_after(new.sent_at, new.end)).unwrap_or(new)
     }
 }
 
-/// What tells of a segment that was sent more than once whether it arrived as it was sent last.
+/// Evidence of whether the latest transmission of a retransmitted segment arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Sendings {
-    /// When the acknowledgement came.
+    /// Arrival time of the acknowledgement.
     pub now: Time,
-    /// Smallest round-trip time so far: what was sent since had no time to be answered.
+    /// Smallest round-trip time so far: transmissions younger than this cannot have been acknowledged.
     pub min_rtt: Span,
-    /// The timestamp that it echoes.
+    /// Timestamp that it echoes.
     pub echo: Option<u32>,
-    /// Tick of the clock of timestamps.
+    /// Tick of the timestamp clock.
     pub tick: Span,
 }
 
 impl Sendings {
-    /// Whether a segment that is SACKed arrived as it was sent last. What comes behind a gap is answered with an older echo.
+    /// Whether the latest transmission of a SACKed segment arrived. Segments behind a gap are acknowledged with an
+    /// older echo.
     fn arrived(&self, record: &Record) -> bool {
         !record.marks.has(Marks::REPEATED) || self.now.since(record.sent_at) >= self.min_rtt
     }
 
-    /// Whether one that the left edge passes did: where an earlier timestamp is echoed, it was the original (tcp_skb_spurious_retrans).
+    /// Whether the latest transmission of a segment below the left edge arrived; if an earlier timestamp is echoed, it
+    /// was the original (tcp_skb_spurious_retrans).
     fn passed(&self, record: &Record) -> bool {
         let stamp = |at: Time| Seq((at.as_nanos() / self.tick.as_nanos()) as u32);
         let original = |echo| Seq(echo).before(stamp(record.sent_at));
@@ -61,28 +63,28 @@ impl Sendings {
 /// The segments that an acknowledgement shows to have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrivals {
-    /// The one that was sent last, of those that arrived as they were sent last.
+    /// The latest transmission known to have arrived.
     pub latest: Option<Latest>,
-    /// The last of those of them that the left edge passed.
+    /// Last in sequence of those below the left edge.
     passed: Option<Latest>,
-    /// The last of those of them that were SACKed.
+    /// Last one SACKed.
     sacked: Option<Latest>,
-    /// End of the lowest that was sent but once.
+    /// End of the lowest segment that was sent only once.
     pub original: Option<Seq>,
-    /// The highest end of those that were SACKed.
+    /// Highest end of the SACKed segments.
     pub highest_sacked: Option<Seq>,
-    /// Whether one that the left edge passed was sent more than once.
+    /// Whether the left edge passed a retransmitted segment.
     pub passed_repeated: bool,
 }
 
 impl Arrivals {
-    /// The last of those that arrived as they were sent last that the left edge passed, in their order; if there is none, the last
-    /// that is SACKed.
+    /// Among latest transmissions known to have arrived, the last in sequence below the left edge; if none, the last
+    /// SACKed.
     pub fn last(&self) -> Option<Latest> {
         self.passed.or(self.sacked)
     }
 
-    /// The left edge passed one more.
+    /// The left edge passed another segment.
     pub fn pass(&mut self, record: &Record, sendings: &Sendings) {
         self.passed_repeated |= record.marks.has(Marks::REPEATED);
         self.note(record);
@@ -92,7 +94,7 @@ impl Arrivals {
         }
     }
 
-    /// One more is SACKed.
+    /// Another segment is SACKed.
     pub fn sack(&mut self, record: &Record, sendings: &Sendings) {
         let end = record.end();
         self.highest_sacked = Some(self.highest_sacked.map_or(end, |highest| highest.max(end)));

@@ -1,10 +1,10 @@
-//! Which records are lost.
+//! Marking of lost records.
 
 use super::{SackMemory, Scoreboard};
 use crate::sent::{Index, Marks, Record};
 
 impl Scoreboard {
-    /// The first record in `from..` that is lost, not SACKed, and was not sent again since.
+    /// First record from `from` on that is lost, not SACKed, and not retransmitted since.
     pub fn lost_from(&self, from: Index) -> Option<Index> {
         if self.lost == 0 {
             return None;
@@ -19,7 +19,8 @@ impl Scoreboard {
         None
     }
 
-    /// The same from `cursor` on, which moves behind it, or to the end where there is none: what is found lost later must move it back.
+    /// First such record from `cursor` on; moves `cursor` past it, or to the end if there is none. Marking an earlier
+    /// record lost must move it back.
     #[inline]
     pub fn next_lost(&self, cursor: &mut Index) -> Option<Index> {
         if self.lost == 0 {
@@ -30,8 +31,8 @@ impl Scoreboard {
         found
     }
 
-    /// Brings the set of lost segments up to date (`IsLost` of RFC 6675) for segments of at most `mss` bytes, where so many segments
-    /// beyond a gap tell of a loss.
+    /// Updates the set of lost segments (`IsLost` of RFC 6675) for segments of at most `mss` bytes, with `dup_thresh`
+    /// segments beyond a gap indicating a loss.
     pub fn update_lost(&mut self, mss: u32, dup_thresh: u32) {
         while self.edge < self.sacked_end {
             let record = *self.sent.get(self.edge);
@@ -46,7 +47,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a record lost, or lost again where it was sent again since; whether it was neither SACKed nor lost already.
+    /// Marks a record lost, or lost again if it was retransmitted since; returns whether it was neither SACKed nor lost
+    /// already.
     pub fn lose(&mut self, index: Index) -> bool {
         let record = self.sent.get_mut(index);
         if record.marks.has(Marks::SACKED) || record.awaits_repair() {
@@ -63,14 +65,14 @@ impl Scoreboard {
         true
     }
 
-    /// Whether a record is outstanding, is lost, and was not sent again since.
+    /// Whether a record is in flight, lost, and not retransmitted since.
     pub fn awaits_repair(&self, index: Index) -> bool {
         index >= self.sent.first() && self.sent.at(index).is_some_and(Record::awaits_repair)
     }
 
-    /// After a timeout everything that the receiver is not known to have is lost (RFC 6675 section 5.1).
+    /// After a timeout, all data not known to be received is lost (RFC 6675 section 5.1).
     pub fn lose_all(&mut self, memory: SackMemory) {
-        // A SACKed segment at the left edge means that the receiver took its word back (RFC 2018 section 8).
+        // A SACKed segment at the left edge means that the receiver reneged (RFC 2018 section 8).
         let reneged = !self.sent.is_empty() && self.sent.get(self.sent.first()).marks.has(Marks::SACKED);
         if memory == SackMemory::Clear || reneged {
             self.forget_sack();
@@ -91,7 +93,7 @@ impl Scoreboard {
         }
     }
 
-    /// A SACKed record comes to lie below the edge.
+    /// A SACKed record is now below the edge.
     fn leave_above(&mut self, index: Index, record: &Record) {
         self.above_bytes -= u32::from(record.len);
         if !self.is_sacked(index + 1) {

@@ -1,10 +1,10 @@
-//! Runs of SACKed records: each holds its length at both ends.
+//! Runs of SACKed records: each stores its length at both ends.
 
 use super::Scoreboard;
 use crate::sent::{Index, Marks, Record};
 
 impl Scoreboard {
-    /// The front record leaves: the run that it began, if any, begins at the next one.
+    /// The front record is removed: a run that it began now begins at the next record.
     pub(super) fn shorten_run(&mut self, record: &Record) {
         let index = self.sent.first();
         if !record.marks.has(Marks::SACKED) {
@@ -21,7 +21,7 @@ impl Scoreboard {
         self.sent.get_mut(last).run = record.run - 1;
     }
 
-    /// How many records to pass over from a SACKed one: its whole run where it is the first of it.
+    /// Number of records to skip from a SACKed one: its complete run if it is the first of it.
     pub(super) fn run_from(&self, index: Index) -> u64 {
         if index == self.sent.first() || !self.is_sacked(index - 1) {
             u64::from(self.sent.get(index).run)
@@ -57,7 +57,7 @@ impl Scoreboard {
         self.sacked_end = self.sacked_end.max(index + 1);
         if index >= self.edge {
             self.above_bytes += len;
-            // A run that reaches below the edge was passed there and is no longer counted above it.
+            // A run that extends below the edge was removed from the count above it.
             let joins_left = left > 0 && index > self.edge;
             self.above_runs = self.above_runs + 1 - u32::from(joins_left) - u32::from(right > 0);
         }

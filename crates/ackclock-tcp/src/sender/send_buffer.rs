@@ -116,7 +116,7 @@ impl SendBuffer {
         }
     }
 
-    /// Whether the data that ends before `end` was to be sent without delay.
+    /// Whether the segment that ends at `end` completes data written to be sent without delay.
     pub(super) fn pushes(&self, end: Seq) -> bool {
         self.pushed == end
     }
