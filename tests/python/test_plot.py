@@ -169,4 +169,4 @@ def test_a_picture_without_a_pictures_ending_is_refused(tmp_path, series, name):
 
 def test_dollar_signs_of_names_are_text_and_no_mathematics():
     drawing = plot.trace(np.arange(3.0), np.full(3, 1e6), "cost$a_b$c.csv")
-    assert "cost$a_b$c.csv" in plot.svg(drawing, "trace")
+    assert ">cost$a_b$c.csv</text>" in plot.svg(drawing, "trace")
