@@ -83,7 +83,7 @@ fn what_limits_a_result_beside_the_link_is_said_with_its_key() {
             "edge.buffer limits the result: 4p, 6.0 kB, is less than bandwidth x delay",
         ),
         (&["flow.max_window=4p"], "flow.max_window limits the result: 4p in a round trip of"),
-        (&["path.rate=1Mbit/s"], "path.rate limits the result: the wired path carries 1Mbit/s a flow"),
+        (&["path.rate=1Mbit/s"], "path.rate limits the result: the wired path has 1Mbit/s per flow"),
         (&["duration=10ms"], "duration: 10ms is shorter than a round trip, "),
         (&["flow.start=9s"], "flow.0.start: 9s is not before the end, at 5s: it sends nothing"),
     ] {

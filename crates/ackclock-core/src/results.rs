@@ -1,7 +1,7 @@
-//! What a run gives: the object that `--json` prints, one line a run. Names and order of the keys are a contract.
+//! The result of a run: the object that `--json` prints, one line per run. Names and order of the keys are stable.
 //!
 //! A number that does not exist is null, never 0. Rates are bit/s, times in the unit that the key names. Nothing here
-//! depends on the machine or the moment, so that equal runs print equal bytes.
+//! depends on the machine or the time of day, so equal runs print equal bytes.
 
 mod measured;
 
@@ -20,30 +20,30 @@ pub struct RunResult {
     pub scenario: String,
     /// Seed of the scenario.
     pub seed: u64,
-    /// Number of the run under that seed, from 0.
+    /// Index of the run under this seed, from 0.
     pub run: u32,
     /// Simulated time, seconds.
     pub duration_s: f64,
-    /// One row a flow; those of workloads whose flows come and go have none.
+    /// One row per long-lived flow. Short connections of a workload such as "web" have none.
     pub flows: Vec<FlowResult>,
-    /// One row a user.
+    /// One row per user.
     pub users: Vec<UserResult>,
-    /// Transfers by size, of workloads whose flows come and go: first those of all users together, then, where there are
-    /// several, those of each. Classes without transfers are left out.
+    /// Transfers over short connections, by size class: first all users together, then each user if there are several.
+    /// Empty classes are left out.
     pub transfers: Vec<TransferResult>,
-    /// How alike shares are.
+    /// Fairness between users and between flows.
     pub fairness: FairnessResult,
-    /// The queue and the link towards the mobiles.
+    /// Downlink queue and link.
     pub bottleneck: LinkResult,
-    /// The queue and the link from the mobiles; in a cell those of all users together.
+    /// Uplink queue and link; in a cell, of all users together.
     pub uplink: LinkResult,
-    /// What the run took.
+    /// Simulation cost of the run.
     pub engine: EngineResult,
-    /// What was run.
+    /// Program version, scenario and inputs of the run.
     pub provenance: Provenance,
 }
 
-/// Which way the data of a flow goes.
+/// Direction of a flow's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Towards {
@@ -66,127 +66,129 @@ impl Towards {
 pub struct FlowResult {
     /// Number of the flow, from 0.
     pub id: u32,
-    /// Its user.
+    /// User of the flow.
     pub user: u32,
-    /// Which way its data goes; left out where that is to the mobile.
+    /// Direction of the data; left out for a download.
     #[serde(default, skip_serializing_if = "Towards::is_mobile")]
     pub towards: Towards,
-    /// Row of the sender table.
+    /// Name of the TCP sender.
     pub sender: String,
-    /// Payload delivered in order, from the flow's start to its end or the end of the run, bit/s. Null for a flow of real packets
-    /// that sent one packet.
+    /// In-order payload delivered, from the flow's start to its end or the end of the run, bit/s. Null for a flow of
+    /// real packets that sent one packet.
     pub goodput_bps: Option<f64>,
-    /// The same packets with their headers, each counted once, bit/s.
+    /// Goodput including headers, each packet counted once, bit/s.
     pub wire_goodput_bps: Option<f64>,
-    /// Payload delivered in order, bytes.
+    /// In-order payload delivered, bytes.
     pub delivered_bytes: u64,
-    /// Data segments sent, repetitions included. With a relay these counts are sums over both connections.
+    /// Data segments sent, retransmissions included. With a relay these counts are sums over both connections.
     pub segments_sent: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmits: u64,
-    /// Losses found by duplicate or selective acknowledgements, one for each time that recovery began; null where only the
-    /// edge was ours.
+    /// Fast recoveries entered after duplicate or selective ACKs; null in `ackclock link`, which has no access to
+    /// senders.
     pub fast_retransmits: Option<u64>,
-    /// Expiries of the retransmission timer; null where only the edge was ours.
+    /// Retransmission timeouts; null in `ackclock link`, which has no access to senders.
     pub timeouts: Option<u64>,
-    /// Expiries that proved to be for nothing; null where the sender cannot tell.
+    /// Retransmission timeouts that the sender found spurious; null if the sender cannot detect this.
     pub spurious_timeouts: Option<u64>,
-    /// Reductions of the window that were for nothing, as the simulator knows; left out unless `measure` has `spurious`.
+    /// Spurious window reductions, as seen by the simulator; left out unless `measure` has `spurious`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spurious: Option<SpuriousResult>,
-    /// Every round-trip time that the sender took, ms; with a relay that of the source of the data. Null in the results of `ackclock link`, which does not see what the
-    /// kernel's senders take: `edge_rtt_ms` is measured there.
+    /// RTT samples of the sender, ms; with a relay, of the original sender. Null in `ackclock link`, which has no
+    /// access to the kernel's RTT samples: see `edge_rtt_ms`.
     pub rtt_ms: Distribution,
-    /// Mean round-trip time of one timed segment at a time, ms.
+    /// Mean RTT measured with one timed segment at a time, ms.
     pub timed_rtt_ms: Option<f64>,
-    /// Mean round-trip time between edge and mobile as the edge sees it, ms; of an upload that of the handshake.
+    /// Mean RTT between edge and mobile, measured at the edge, ms; for an upload, the RTT of the handshake.
     pub edge_rtt_ms: Option<f64>,
-    /// From the flow's start until its last byte was delivered, s; null where it was not.
+    /// Time from the flow's start until its last byte was delivered, s; null if it did not complete.
     pub completion_s: Option<f64>,
-    /// What it got of the link until its last byte of payload was delivered; left out unless `measure` has `utilisation`.
+    /// Share of the link capacity until the last byte was delivered; left out unless `measure` has `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShareResult>,
-    /// Regulator at the edge; null for an upload of the simulator that has none.
+    /// Regulator at the edge; null for a simulated upload without a regulator.
     pub regulator: Option<String>,
-    /// Mean of the retransmission timeout at the ends of the timed segments, ms: what follows a sample, without backing off.
+    /// Mean retransmission timeout at the ACKs of timed segments, without backoff, ms.
     pub rto_ms_mean: Option<f64>,
-    /// Losses by cycles of the window; null where there were none.
+    /// Losses by cycles of the window; null without losses.
     pub loss_cycles: Option<LossCycles>,
-    /// How long each data segment travelled, from its own sending until it arrived at the peer of its sender, ms; left out
-    /// unless `measure` has `transit`, and with a relay, where each of its `legs` has one.
+    /// One-way delay of each transmitted data segment from sender to receiver, ms; left out unless `measure` has
+    /// `transit`. With a relay see its `legs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
-    /// Gaps between the flow's ACKs, ms; left out unless `measure` has `ack-gaps`.
+    /// Time between the flow's ACKs, ms; left out unless `measure` has `ack-gaps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_gap_ms: Option<Box<AckGapResult>>,
-    /// What a relay made of the flow; left out where there is none.
+    /// Results of the two connections of a relay; left out without a relay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relay: Option<Box<RelayResult>>,
-    /// Where a flow of real packets came from and went.
+    /// Endpoints and times of a flow of real packets.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealFlow>,
 }
 
-/// A flow whose connection a relay splits.
+/// A flow that a relay splits into two connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RelayResult {
-    /// Most payload that the relay held of it, bytes.
+    /// Largest amount of the flow's payload buffered in the relay, bytes.
     pub most_buffered_bytes: u64,
-    /// The connection from the server to the relay, and that from the relay to the mobile; of an upload that from the mobile to
-    /// the relay comes first.
+    /// The two connections, in the direction of the data: server to relay and relay to mobile for a download, mobile to
+    /// relay and relay to server for an upload.
     pub legs: [LegResult; 2],
 }
 
 /// One of the two connections of a flow over a relay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LegResult {
-    /// Row of the sender table.
+    /// Name of the TCP sender.
     pub sender: String,
     /// Payload acknowledged, bytes.
     pub acknowledged_bytes: u64,
-    /// Data segments sent, repetitions included.
+    /// Data segments sent, retransmissions included.
     pub segments_sent: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmits: u64,
-    /// Losses found by duplicate or selective acknowledgements.
+    /// Fast recoveries entered after duplicate or selective ACKs.
     pub fast_retransmits: u64,
-    /// Expiries of the retransmission timer.
+    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Expiries that proved to be for nothing; null where the sender cannot tell.
+    /// Retransmission timeouts that the sender found spurious; null if the sender cannot detect this.
     pub spurious_timeouts: Option<u64>,
-    /// Every round-trip time that the sender took, ms.
+    /// RTT samples of the sender, ms.
     pub rtt_ms: Distribution,
-    /// As `flows[].transit_ms`, of this connection.
+    /// One-way delay of data segments of this connection, ms; left out unless `measure` has `transit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transit_ms: Option<Distribution>,
 }
 
-/// Which connection a flow of real packets was; there only in the results of `ackclock link`.
+/// Endpoints and times of a flow of real packets. Only in the results of `ackclock link`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RealFlow {
-    /// Protocol: `tcp`, `udp`; or `other`, one last row for all remaining packets: ICMP, fragments, other protocols, connections
-    /// beyond the most that have a row. Its payload counts with headers. Only of real packets.
+    /// Protocol: `tcp`, `udp`, or `other` for one last row with all remaining packets: ICMP, fragments, other
+    /// protocols, and connections beyond the maximum number of rows. Payload of `other` includes headers. Only for real
+    /// packets.
     pub protocol: String,
-    /// Address and port of the end that sent most; null for `other`. Only of real packets.
+    /// Address and port of the end that sent more bytes; null for `other`. Only for real packets.
     pub from: Option<String>,
-    /// Address and port of the end that sent less; null for `other`. Only of real packets.
+    /// Address and port of the end that sent fewer bytes; null for `other`. Only for real packets.
     pub to: Option<String>,
-    /// When the flow's first packet arrived at the link, s since the link began. Only of real packets.
+    /// Arrival of the flow's first packet at the link, s since the link started. Only for real packets.
     pub start_s: f64,
-    /// When the flow's last packet arrived at the link or its last data left it, s since the link began. Only of real packets.
+    /// Arrival of the flow's last packet at the link, or departure of its last data, s since the link started. Only for
+    /// real packets.
     pub end_s: f64,
-    /// Bytes of the flow that left the link towards the mobile, with headers and repetitions. The rows add up to
-    /// `bottleneck.delivered_bytes`. Only of real packets.
+    /// Bytes of the flow delivered on the downlink, headers and retransmissions included. The rows add up to
+    /// `bottleneck.delivered_bytes`. Only for real packets.
     pub down_bytes: u64,
-    /// Bytes of the flow that left the link towards the server, with headers and repetitions. The rows add up to
-    /// `uplink.delivered_bytes`. Only of real packets.
+    /// Bytes of the flow delivered on the uplink, headers and retransmissions included. The rows add up to
+    /// `uplink.delivered_bytes`. Only for real packets.
     pub up_bytes: u64,
 }
 
-/// Losses by cycles: those close together belong to one cycle of growth and loss.
+/// Losses by window cycles. Losses close together belong to one cycle of growth and loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossCycles {
-    /// Cycles in all.
+    /// Number of cycles.
     pub cycles: u64,
     /// Share of cycles with one loss.
     pub p1: f64,
@@ -194,59 +196,61 @@ pub struct LossCycles {
     pub p2: f64,
     /// Share of cycles with three losses or more, or a timeout.
     pub p3: f64,
-    /// Root mean square of the windows at the first loss of each cycle that a duplicate told, packets.
+    /// Root mean square of the window at each cycle's first loss detected by duplicate ACKs, packets.
     pub wf: Option<f64>,
 }
 
-/// One user of a run: the sum of the flows.
+/// One user of a run: sums over its flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserResult {
     /// Number of the user.
     pub id: u32,
-    /// Its flows, those that came and went included.
+    /// Number of the user's flows, short connections included.
     pub flows: u32,
-    /// Payload delivered in order, bit/s over the whole run.
+    /// In-order payload delivered, over the entire run, bit/s.
     pub goodput_bps: f64,
-    /// The same packets with their headers, bit/s over the whole run.
+    /// Goodput including headers, over the entire run, bit/s.
     pub wire_goodput_bps: f64,
-    /// Payload delivered in order, bytes.
+    /// In-order payload delivered, bytes.
     pub delivered_bytes: u64,
-    /// Data segments sent, repetitions included.
+    /// Data segments sent, retransmissions included.
     pub segments_sent: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmits: u64,
-    /// Expiries of retransmission timers.
+    /// Retransmission timeouts.
     pub timeouts: u64,
 }
 
-/// Transfers of one class of size.
+/// Transfers of one size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransferResult {
-    /// Their user; null for those of all users together.
+    /// User of the transfers; null for all users together.
     pub user: Option<u32>,
     /// Smallest size of the class, bytes.
     pub from_bytes: u64,
-    /// Largest size of the class, bytes; null for the last class, which has none.
+    /// Largest size of the class, bytes; null for the last class.
     pub to_bytes: Option<u64>,
-    /// Transfers whose last byte arrived.
+    /// Completed transfers.
     pub count: u64,
-    /// Transfers that were under way at the end of the run.
+    /// Transfers still active at the end of the run.
     pub unfinished: u64,
-    /// From the request, at which the connection's first packet leaves where it is new, until the last byte arrived, ms.
+    /// Time from the request (the first packet of a new connection) until the last byte arrived, ms.
     pub latency_ms: Distribution,
-    /// Mean of the transfers' own rates, size by latency, bit/s; null where none was completed.
+    /// Mean over transfers of size divided by latency, bit/s; null without completed transfers.
     pub goodput_bps: Option<f64>,
-    /// What those that were completed got of the link, each while it was under way; left out unless `measure` has `utilisation`.
+    /// Share of the link capacity used by completed transfers while active; left out unless `measure` has
+    /// `utilisation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkShareResult>,
 }
 
-/// Jain's index, (sum x)^2 / (n sum x^2): 1 where all get the same, 1/n where one gets everything.
+/// Jain's index, (sum x)^2 / (n sum x^2): 1 if all shares are equal, 1/n if one gets everything.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FairnessResult {
-    /// Over the goodputs of the users; null for fewer than two, or where nothing was delivered.
+    /// Jain's index over the goodput of users; null for fewer than two users or if nothing was delivered.
     pub jain_users: Option<f64>,
-    /// Over the goodputs of the flows that have rows; null as above.
+    /// Jain's index over the goodput of the flows in `flows`; null for fewer than two flows or if nothing was
+    /// delivered.
     pub jain_flows: Option<f64>,
 }
 
@@ -266,80 +270,78 @@ fn jain_index(shares: &[f64]) -> Option<f64> {
     (shares.len() > 1 && squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// The queue and the link of one direction.
+/// Queue and link of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkResult {
-    /// Mean rate that the link could have carried from the start of the first flow until the end of the last, always with something to
-    /// send, bit/s; of a cell in the whole run. Where its rate changes
-    /// in time: the mean of the rates that it had, outages included. Where a rate is drawn for each packet: what was sent over
-    /// the time that it took, for all the time without outages. Of a cell: what its scheduler would have given the users to whom flows came, had
-    /// all of them always had something to send, or what it did carry, where that is more. Dedicated channels are
-    /// summed. Null where a rate is drawn for each packet and none was sent.
+    /// Mean rate of a link that always has data to send, from the first flow's start to the last flow's end, bit/s. A
+    /// rate that varies in time is averaged, outages included. If a rate is drawn for each packet, it is bits sent over
+    /// their transmission time, scaled by the time without outages; null if no packet was sent. For a cell, the run's
+    /// estimate with all users backlogged, or the delivered rate if that is higher. Dedicated channels are summed.
     pub capacity_bps: Option<f64>,
-    /// Bits delivered over it, headers and repetitions included, as a share of what it could have carried in the same time.
+    /// Bits delivered, headers and retransmissions included, as a share of the capacity in the same time.
     pub utilisation: Option<f64>,
     /// Packets lost in the queue or on the radio.
     pub drops: u64,
-    /// Packets coming this way that regulators took out: ACKs that they made superfluous, data that the mobile has.
+    /// Packets of this direction dropped by regulators: redundant ACKs, and data that the mobile already has.
     pub discarded: u64,
-    /// Packets going this way that regulators made.
+    /// Packets of this direction generated by regulators.
     pub made: u64,
-    /// Packets going this way that regulators sent once more, from copies.
+    /// Packets of this direction retransmitted by regulators from copies.
     pub resent: u64,
-    /// Time that packets waited before their transmission began, ms.
+    /// Queueing delay until transmission started, ms.
     pub queue_ms: Distribution,
-    /// What became of real packets.
+    /// Counts of real packets.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealTraffic>,
 }
 
-/// What became of the real packets of one direction; there only in the results of `ackclock link`.
+/// Counts of real packets in one direction. Only in the results of `ackclock link`.
 ///
 /// `sent + made + resent = delivered + drops + discarded + lost_by_machine + waiting`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RealTraffic {
-    /// Packets sent into this direction of the link, those that the machine lost before it included. With `made` and `resent`
-    /// this is the sum of `delivered`, `drops`, `discarded`, `lost_by_machine` and `waiting`. Only of real packets.
+    /// Packets sent into this direction of the link, including those the machine lost before it. `sent + made + resent`
+    /// is `delivered + drops + discarded + lost_by_machine + waiting`. Only for real packets.
     pub sent: u64,
-    /// Packets handed on at the other end of the link. Only of real packets.
+    /// Packets delivered at the other end of the link. Only for real packets.
     pub delivered: u64,
-    /// Bytes that left the link, with headers and repetitions. Only of real packets.
+    /// Bytes delivered, headers and retransmissions included. Only for real packets.
     pub delivered_bytes: u64,
-    /// Packets that this machine lost and the emulated link did not: its devices were full, or ackclock had no room. A
-    /// super-packet that a device dropped counts as one. Null where the kernel does not tell. Only of real packets.
+    /// Packets lost by this machine rather than by the emulated link, because a device or ackclock was full. A GSO
+    /// packet dropped by a device counts as one. Null if the kernel does not report it. Only for real packets.
     pub lost_by_machine: Option<u64>,
-    /// Packets still queued or in transit. Only of real packets.
+    /// Packets still queued or in transit. Only for real packets.
     pub waiting: u64,
 }
 
-/// What is counted at the link of one direction.
+/// Counters of the link of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct LinkCounts {
-    /// Mean rate that it could have carried, bit/s.
+    /// Mean capacity, bit/s.
     pub capacity_bps: Option<f64>,
-    /// Bytes delivered over it, with headers.
+    /// Bytes delivered, with headers.
     pub delivered_bytes: u64,
     /// Packets lost in the queue or on the radio.
     pub drops: u64,
-    /// Packets coming this way that regulators took out.
+    /// Packets of this direction dropped by regulators.
     pub discarded: u64,
-    /// Packets going this way that regulators made.
+    /// Packets of this direction generated by regulators.
     pub made: u64,
-    /// Packets going this way that regulators sent once more.
+    /// Packets of this direction retransmitted by regulators.
     pub resent: u64,
-    /// Time that packets waited before their transmission began.
+    /// Queueing delay until transmission started.
     pub waits: Histogram,
 }
 
 impl LinkCounts {
-    /// The same with what regulators did that stand elsewhere.
+    /// These counters with the regulator counts of `other`.
     #[must_use]
     pub fn regulated_by(self, other: &Self) -> Self {
         let Self { discarded, made, resent, .. } = *other;
         Self { discarded, made, resent, ..self }
     }
 
-    /// The row of the results, over so many seconds.
+    /// The row of the results, over an interval of `seconds`.
     pub fn result(&self, seconds: f64) -> LinkResult {
         let carried = self.delivered_bytes as f64 * 8.0 / seconds;
         let capacity_bps = self.capacity_bps;
@@ -369,38 +371,38 @@ impl std::ops::AddAssign<&Self> for LinkCounts {
     }
 }
 
-/// What a run took.
+/// Simulation cost of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineResult {
-    /// Wakes and hops.
+    /// Events: node wake-ups and messages between nodes.
     pub events: u64,
-    /// Packets delivered over the radio towards the mobiles.
+    /// Packets delivered on the downlink.
     pub packets: u64,
-    /// Processor time, s; null unless it was asked for.
+    /// CPU time, s; null unless requested.
     pub cpu_s: Option<f64>,
 }
 
-/// What was run: equal provenance, seed and run give equal results.
+/// Origin of a result. Equal provenance, seed and run give equal results.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// Version of the program.
     pub version: String,
-    /// Commit from which it was built; null where that is not known.
+    /// Git commit of the build; null if unknown.
     pub commit: Option<String>,
-    /// Whether its sources were changed since that commit; null where that is not known.
+    /// Whether the build has uncommitted changes; null if unknown.
     pub dirty: Option<bool>,
-    /// SHA-256 of the scenario with everything that presets and overrides say, as JSON with sorted keys.
+    /// SHA-256 of the scenario with preset and overrides applied, as JSON with sorted keys.
     pub scenario_sha256: String,
-    /// SHA-256 of the whole configuration, with every key that was left out (`ackclock check --show` prints it), as JSON
-    /// with sorted keys.
+    /// SHA-256 of the complete configuration with all defaults (`ackclock check --show` prints it), as JSON with sorted
+    /// keys.
     pub configuration_sha256: String,
-    /// The files that were read, as the scenario writes their paths, with the SHA-256 of their contents.
+    /// Input files, by path as written in the scenario, with the SHA-256 of their contents.
     pub inputs: BTreeMap<String, String>,
-    /// The overrides (`--set` and what stands for it), as they were given.
+    /// Overrides as given (`--set` and its shorthands).
     pub set: Vec<String>,
 }
 
-/// Mean and percentiles of spans of time, ms.
+/// Mean and percentiles of a time, ms.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// Exact mean.

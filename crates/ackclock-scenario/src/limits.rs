@@ -1,4 +1,4 @@
-//! What limits a result beside the link: windows, the wired path, the buffer, and times that leave no room.
+//! Limits of a result other than the link: windows, the wired path, the buffer, and a run that is too short.
 
 use ackclock_core::{ConfigError, FlowId, Rate, Seq, Size, Span, Time};
 use ackclock_edge::ChannelSharing;
@@ -8,24 +8,24 @@ use ackclock_tcp::config::window_bytes;
 use crate::tables::FlowGroup;
 use crate::{PathTable, Scenario, ScenarioError, Tables};
 
-/// From this utilisation on the link itself is the limit.
+/// At this utilisation or above, the link itself is the limit.
 const FULL: f64 = 0.95;
 
-/// A limit: the key that changes it, and what it does.
+/// A limit of the result: the key that changes it, and an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Key of the scenario.
     pub key: &'static str,
-    /// By how much it limits what, for a person.
+    /// Explanation for the user, with numbers.
     pub message: String,
 }
 
 impl Scenario {
-    /// The limit of downloads that used this share of the link, where that is not the link itself: the windows, the wired path, or a
-    /// buffer below bandwidth x delay. A cell is not looked at, and behind a relay neither windows nor wires.
+    /// What limits downloads with this link utilisation, if not the link itself: the windows, the wired path, or a
+    /// buffer below bandwidth x delay. Cells are not examined. With a relay, only the buffer is.
     ///
     /// # Errors
-    /// Where a file that a link names is wrong.
+    /// If a file named by a link is invalid.
     pub fn limit(&self, files: &dyn Files, utilisation: Option<f64>) -> Result<Option<Limit>, ScenarioError> {
         if utilisation.is_none_or(|used| used >= FULL) {
             return Ok(None);
@@ -33,19 +33,19 @@ impl Scenario {
         self.tables().limit(files).map_err(|error| self.error(&error))
     }
 
-    /// The buffer, where it holds less than bandwidth x delay of packets of 1500 bytes.
+    /// The buffer as a limit, if it holds less than bandwidth x delay in packets of 1500 bytes.
     ///
     /// # Errors
-    /// Where a file that a link names is wrong.
+    /// If a file named by a link is invalid.
     pub fn buffer_limit(&self, files: &dyn Files) -> Result<Option<Limit>, ScenarioError> {
         let channel = Channel::of(self.tables(), files).map_err(|error| self.error(&error))?;
         Ok(channel.and_then(|channel| channel.buffer(self.tables().edge.radio().buffer, 1500)))
     }
 
-    /// Times that leave no room for what the scenario says: a run shorter than a round trip, flows that start after its end.
+    /// Warnings about a run that is too short: shorter than an RTT, or over before a flow starts.
     ///
     /// # Errors
-    /// Where a file that a link names is wrong.
+    /// If a file named by a link is invalid.
     pub fn too_short(&self, files: &dyn Files) -> Result<Vec<String>, ScenarioError> {
         let (name, tables) = (self.name(), self.tables());
         let late = |(index, flow): (usize, &FlowGroup)| {
@@ -68,7 +68,7 @@ impl Scenario {
         Ok(remarks)
     }
 
-    /// The remark that keys which the flows of the file leave out have defaults of 2002, where no preset says otherwise.
+    /// Note that flow keys missing from the file have defaults of 2002, if there is no preset.
     pub fn said_of_defaults(&self) -> Option<String> {
         let said = self.said();
         let flows = said.get("flow").and_then(|flows| flows.as_array());
@@ -77,7 +77,7 @@ impl Scenario {
         (self.names_flows() && self.tables().preset.is_none() && !open.is_empty()).then(|| {
             let (name, keys) = (self.name(), open.join(", "));
             format!(
-                "{name} has no preset: {keys} of its flows are by default as in 2002; `preset = \"linux\"` is TCP of today"
+                "{name} has no preset: {keys} of its flows have defaults of 2002; for current TCP set `preset = \"linux\"`"
             )
         })
     }
@@ -92,7 +92,7 @@ impl Tables {
         let downloads: Vec<_> = self.flow.iter().filter(|flow| flow.towards.is_mobile()).collect();
         for flow in &downloads {
             if !flow.workload()?.is_endless() {
-                // What ends may have wanted no more.
+                // A finite transfer may simply have had no more data.
                 return Ok(None);
             }
         }
@@ -103,7 +103,7 @@ impl Tables {
         Ok(hard.or_else(|| channel.buffer(self.edge.radio().buffer, packet)))
     }
 
-    /// How many of these flows share a channel.
+    /// Number of flows of this group that share a channel.
     fn sharing(&self, flow: &FlowGroup) -> u64 {
         match self.edge.channel {
             ChannelSharing::Shared => flow.count.into(),
@@ -112,14 +112,14 @@ impl Tables {
     }
 }
 
-/// The channel of downloads without its queue.
+/// Rate and RTT of the download channel, without queueing delay.
 struct Channel {
     rate: Rate,
     round_trip: Span,
 }
 
 impl Channel {
-    /// `None` of a cell, which shares its rate as its scheduler likes.
+    /// The channel of a scenario; `None` for a cell, whose scheduler divides the rate.
     fn of(tables: &Tables, files: &dyn Files) -> Result<Option<Self>, ConfigError> {
         let under = |error: ConfigError| error.under("edge");
         if tables.edge.cell_users().map_err(under)?.is_some() {
@@ -131,7 +131,7 @@ impl Channel {
         Ok(Some(Self { rate: nominal.rate, round_trip: wired(&tables.path) + core + nominal.delay }))
     }
 
-    /// The windows of these flows, where all of them together do not fill the link, and the rate that they allow.
+    /// The windows of these flows as a limit, with the rate they allow, if together they cannot fill the link.
     fn windows(&self, tables: &Tables, flows: &[&FlowGroup]) -> Result<Option<(Rate, Limit)>, ConfigError> {
         let mut bits_per_second = 0.0;
         for flow in flows {
@@ -144,7 +144,7 @@ impl Channel {
         let rate = Rate::from_bps_f64(bits_per_second);
         let size = flows.iter().map(|flow| flow.max_window.to_string()).collect::<Vec<_>>().join(", ");
         let message = format!(
-            "{size} in a round trip of {} are at most {}, and the link has {}",
+            "{size} in a round trip of {} are at most {}, but the link has {}",
             in_ms(self.round_trip),
             in_bps(rate),
             in_bps(self.rate)
@@ -152,12 +152,12 @@ impl Channel {
         Ok((rate < self.rate).then_some((rate, Limit { key: "flow.max_window", message })))
     }
 
-    /// The wired path, where it carries less than the link, and its rate.
+    /// The wired path as a limit, with its rate, if it is slower than the link.
     fn wires(&self, tables: &Tables, flows: &[&FlowGroup]) -> Option<(Rate, Limit)> {
         let wires: u64 = flows.iter().map(|flow| tables.sharing(flow)).sum();
         let rate = Rate::from_bps(tables.path.rate.as_bps().saturating_mul(wires));
         let message = format!(
-            "the wired path carries {} a flow, {} in all, and the link has {}",
+            "the wired path has {} per flow, {} in total, but the link has {}",
             tables.path.rate,
             in_bps(rate),
             in_bps(self.rate)
@@ -165,7 +165,7 @@ impl Channel {
         (rate < self.rate).then_some((rate, Limit { key: "path.rate", message }))
     }
 
-    /// A buffer of this size for packets of so many bytes, where it and the packet in transmission are less than bandwidth x delay.
+    /// The buffer as a limit, if it and the packet in transmission (`packet` bytes) hold less than bandwidth x delay.
     fn buffer(&self, buffer: Size, packet: u32) -> Option<Limit> {
         let most = self.rate.bytes_in(self.round_trip);
         let holds = match buffer {
@@ -186,7 +186,7 @@ impl Channel {
     }
 }
 
-/// The size of a full packet; none where it is not given in bytes, which the check refuses.
+/// Bytes of a full packet; `None` if `packet` is not in bytes, which the check refuses.
 fn packet_bytes(flow: &FlowGroup) -> Option<u32> {
     match flow.packet {
         Size::Bytes(bytes) => u32::try_from(bytes).ok(),

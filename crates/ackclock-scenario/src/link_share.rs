@@ -1,6 +1,6 @@
-//! What transfers got of the link while they were under way, measured where a scenario asks for it: `measure = ["utilisation"]`.
+//! Share of the link capacity that each transfer used while it was active: `measure = ["utilisation"]`.
 //!
-//! A link tells what it could have carried so far, and remembers no past: so it is asked when a transfer begins and when it ends.
+//! A link reports its total capacity so far and keeps no history, so it is queried when a transfer starts and ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use ackclock_tcp::Receiver;
 
 use crate::island::Boxes;
 
-/// What the link could have carried up to an instant.
+/// Capacity of the link from the start of the run up to an instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     at: Time,
-    /// Bits; `None` where nothing shows it.
+    /// Bits; `None` if unknown.
     bits: Option<f64>,
 }
 
@@ -23,7 +23,7 @@ impl Mark {
     /// The start of the run.
     pub(crate) const START: Self = Self { at: Time::ZERO, bits: Some(0.0) };
 
-    /// What the link of a direction could have carried by `now`.
+    /// Capacity of one direction of the link up to `now`.
     pub(crate) fn of(link: Telling, now: Time, direction: Direction, boxes: &mut Boxes<'_>) -> Self {
         let seconds = now.since(Time::ZERO).as_secs_f64();
         match (link, now) {
@@ -45,7 +45,7 @@ impl Mark {
     }
 }
 
-/// What the link could have carried while transfers were under way, and what it carried of them: a sum over transfers.
+/// Link capacity during transfers, and the bytes they delivered: sums over transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LinkShare {
     carried_bytes: u64,
@@ -54,14 +54,14 @@ pub(crate) struct LinkShare {
 }
 
 impl LinkShare {
-    /// Of one transfer, of which so many bytes were delivered; `None` where nothing shows what the link could have carried.
+    /// Share of one transfer that delivered `carried_bytes`; `None` if the link capacity is unknown.
     pub(crate) fn between(begin: Mark, end: Mark, carried_bytes: u64) -> Option<Self> {
-        // What is estimated from few packets may fall again.
+        // A capacity estimated from few packets may decrease.
         let could_bits = Some(end.bits? - begin.bits?).filter(|&bits| bits > 0.0)?;
         Some(Self { carried_bytes, could_bits, time: end.at.since(begin.at) })
     }
 
-    /// Adds others.
+    /// Adds other transfers.
     pub(crate) fn add(&mut self, other: &Self) {
         self.carried_bytes += other.carried_bytes;
         self.could_bits += other.could_bits;
@@ -77,26 +77,26 @@ impl LinkShare {
     }
 }
 
-/// Who marks the beginnings and ends of transfers, and what files on connections that last got.
+/// Reads the link capacity at the start and end of transfers, and keeps the shares of files on long-lived connections.
 #[derive(Default)]
 pub(crate) struct Shares {
     link: Telling,
-    /// Those that have not begun.
+    /// Files that have not started.
     ahead: BTreeSet<(Time, FlowId)>,
     all: BTreeMap<FlowId, File>,
 }
 
-/// When a link tells what it could have carried.
+/// When a link can report its capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Telling {
-    /// Whenever it is asked.
+    /// At any time.
     #[default]
     Always,
-    /// Of a whole run alone: a cell estimates what its scheduler would have given all users, by looks that are spread over the run.
+    /// Only for a complete run: a cell estimates its capacity from samples spread over the run.
     AtTheEnd,
 }
 
-/// A file on a connection of its own.
+/// A file on its own connection.
 struct File {
     towards: Towards,
     begun: Option<Mark>,
@@ -104,12 +104,12 @@ struct File {
 }
 
 impl Shares {
-    /// Of transfers over such a link.
+    /// Shares of transfers over a link that reports its capacity at these times.
     pub(crate) fn over(link: Telling) -> Self {
         Self { link, ..Self::default() }
     }
 
-    /// What the link could have carried that data `towards` one end crosses.
+    /// Capacity so far of the link that data `towards` this end crosses.
     pub(crate) fn mark(&self, now: Time, towards: Towards, boxes: &mut Boxes<'_>) -> Mark {
         let direction = match towards {
             Towards::Mobile => Direction::Down,
@@ -118,23 +118,23 @@ impl Shares {
         Mark::of(self.link, now, direction, boxes)
     }
 
-    /// A file begins at `start`; [`reached`](Self::reached) is to be told of its end.
+    /// Registers a file that starts at `start`. Call [`reached`](Self::reached) at its end.
     pub(crate) fn add(&mut self, start: Time, flow: FlowId, towards: Towards) {
         self.ahead.insert((start, flow));
         self.all.insert(flow, File { towards, begun: None, share: None });
     }
 
-    /// Whether there is none.
+    /// Whether no file is registered.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// When the next one begins; [`Time::NEVER`] where none does.
+    /// Start time of the next file; [`Time::NEVER`] if there is none.
     pub(crate) fn due(&self) -> Time {
         self.ahead.first().map_or(Time::NEVER, |&(start, _)| start)
     }
 
-    /// Marks what begins at `now`; whether anything did.
+    /// Reads the capacity for files that start at `now`. Returns whether there were any.
     pub(crate) fn begin(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let due = self.due() <= now;
         while self.due() <= now {
@@ -146,7 +146,7 @@ impl Shares {
         due
     }
 
-    /// The last byte of a flow has arrived.
+    /// Call it when the last byte of a flow has arrived.
     pub(crate) fn reached(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let Some(&File { towards, begun: Some(begin), .. }) = self.all.get(&flow) else { return };
         let carried_bytes = boxes.receiver(flow).map_or(0, Receiver::delivered_wire_bytes);
@@ -154,7 +154,7 @@ impl Shares {
         self.all.insert(flow, File { towards, begun: Some(begin), share });
     }
 
-    /// What the file of a flow got; nothing of a flow without an end.
+    /// Link share of a flow's file; empty if the file has not ended.
     pub(crate) fn result(&self, flow: FlowId) -> LinkShareResult {
         let share = self.all.get(&flow).and_then(|file| file.share);
         share.map_or_else(LinkShareResult::default, |share| share.result())

@@ -1,7 +1,7 @@
 //! A simulated segment as the bytes of a real packet: IPv4 and TCP headers with options and correct checksums.
 //!
-//! A simulation that counts a fixed header (40 bytes) for every segment still carries options; the packet shows what the
-//! segment says, so it may be longer than what the simulation counted.
+//! A simulation may count a fixed header (40 bytes) although its segments carry options. The captured packet contains
+//! these options, so it may be longer than the size that was simulated.
 
 use ackclock_core::{Ecn, Flags, FlowId, Segment, SynOptions};
 use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement};
@@ -13,29 +13,29 @@ pub(crate) enum Source {
     Client,
 }
 
-/// The end at which a packet is seen.
+/// The end at which a packet is captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Interface {
     Server = 0,
     Client = 1,
 }
 
-/// The headers of a packet and the length that it has on the wire.
+/// The headers of a packet and its length with payload.
 pub(crate) struct Packet {
     pub(crate) headers: Vec<u8>,
     pub(crate) length: u32,
 }
 
-/// Addresses for documentation (RFC 5737). All servers share one, which is another at each end, as behind a translator:
-/// a reader of the capture would otherwise take what it sees at the second end for repetitions of what it saw at the first.
+/// Server address at each interface (RFC 5737, documentation addresses), as behind a NAT. With one address Wireshark
+/// would classify the packets of the second interface as retransmissions of the first.
 const SERVER: [[u8; 4]; 2] = [[192, 0, 2, 1], [192, 0, 2, 2]];
-/// Ports of no known service, so that nobody looks for a protocol in the payload.
+/// Unassigned port, so that Wireshark does not dissect the payload.
 const SERVER_PORT: u16 = 49_001;
 const CLIENT_PORT: u16 = 49_002;
-/// Payloads are zeros.
+/// Payload bytes for checksums: all zeros.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
 
-/// The packet of a segment; `identification` is its number in the IP header.
+/// Builds the packet of a segment. `identification` is the IP identification field.
 pub(crate) fn packet(segment: &Segment, source: Source, seen: Interface, identification: u16) -> Packet {
     let mut tcp = tcp_header(segment, source);
     let (server, client) = (SERVER[seen as usize], client(segment.flow));
@@ -43,7 +43,7 @@ pub(crate) fn packet(segment: &Segment, source: Source, seen: Interface, identif
         Source::Server => (server, client),
         Source::Client => (client, server),
     };
-    // What a fixed header of 40 bytes left for data may be too much beside options; the length field has 16 bits.
+    // With options, the payload may exceed the 16-bit length field: the simulation left room for 40 bytes of headers.
     let room = usize::from(u16::MAX) - Ipv4Header::MIN_LEN - tcp.header_len();
     let payload = usize::from(segment.payload).min(room);
     let total = Ipv4Header::MIN_LEN + tcp.header_len() + payload;
@@ -84,13 +84,13 @@ fn tcp_header(segment: &Segment, source: Source) -> TcpHeader {
     tcp.ece = has(Flags::ECE);
     tcp.cwr = has(Flags::CWR);
     tcp.acknowledgment_number = if tcp.ack { segment.ack.0 } else { 0 };
-    // Timestamps and three blocks take 38 of the 40 bytes that there are, so they always fit.
+    // Timestamps and three SACK blocks take 38 of 40 bytes, so the options always fit.
     let fits = tcp.set_options(&options(segment));
     debug_assert!(fits.is_ok(), "{fits:?}");
     tcp
 }
 
-/// Options in the order in which they are usually sent, each aligned by two bytes of padding.
+/// TCP options in their usual order, each aligned with two bytes of padding.
 fn options(segment: &Segment) -> Vec<TcpOptionElement> {
     let mut options = Vec::new();
     let pad = |options: &mut Vec<_>| options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
@@ -116,7 +116,7 @@ fn options(segment: &Segment) -> Vec<TcpOptionElement> {
     options
 }
 
-/// The client of a flow: 10.0.0.1 and on.
+/// Client address of a flow: 10.0.0.1 for flow 0, then counting up.
 fn client(flow: FlowId) -> [u8; 4] {
     let [_, b, c, d] = (flow.0 + 1).to_be_bytes();
     [10, b, c, d]

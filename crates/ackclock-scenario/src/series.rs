@@ -1,4 +1,4 @@
-//! Time series, sampled from outside: looking at a graph changes nothing in it.
+//! Time series of a run. Sampling does not change the simulation.
 
 use std::io::{self, Write};
 
@@ -11,19 +11,22 @@ use crate::island::{Boxes, Executor, RelayBoxes};
 use crate::plan::FlowPlan;
 use crate::{Tables, memory};
 
-/// Columns of numbers with one row a sample. What does not exist at an instant is NaN.
+/// Columns of numbers with one row per sample. Values that do not exist at an instant are NaN.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Series {
     /// Names and values; the first column is `t_s`, the time in seconds.
     ///
-    /// Each flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the samples
-    /// since the row before), `.delivered_bytes` (payload in order), `.mss_bytes` (payload of a full packet, for windows in
-    /// packets), and over a relay `.relay_cwnd_bytes` and `.relay_buffered_bytes` (window of the relay's sender, and what the relay
-    /// holds); connections that come and go have none. The edge has `edge.queue_packets` and `.queue_bytes`
-    /// (what waits at that instant, in all queues towards the mobiles; not what is in transmission), `.rate_bps` (of the link now; in a cell that of the channel of the user
-    /// of its first flow), `.held_acks`, `.drops` (packets lost towards the mobiles, in queues and on the radio, since the row before), and of the link from the
-    /// mobiles `.up.queue_packets`, `.up.queue_bytes` and `.up.drops`; where each flow has a channel of its own, `edge<id>.` and so on. A bearer with a link
-    /// layer of its own has columns of it too, `edge.down.outstanding_pdus` and so on, which its page names.
+    /// Each long-lived flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the
+    /// samples since the last row), `.delivered_bytes` (in-order payload) and `.mss_bytes` (payload of a full packet).
+    /// With a relay it also has `.relay_cwnd_bytes` (congestion window of the relay) and `.relay_buffered_bytes`. Short
+    /// connections have no columns.
+    ///
+    /// The edge has `edge.queue_packets` and `.queue_bytes` (all downlink queues, without the packet in transmission),
+    /// `.rate_bps` (current link rate; in a cell, of the first flow's user), `.held_acks`, `.drops` (downlink packets
+    /// lost in queues and on the radio since the last row), and for the uplink `.up.queue_packets`, `.up.queue_bytes`
+    /// and `.up.drops`. With dedicated channels each flow has its edge: `edge<id>.queue_packets` and so on.
+    ///
+    /// A bearer with its own link layer adds columns such as `edge.down.outstanding_pdus`, listed in its documentation.
     pub columns: Vec<(String, Vec<f64>)>,
 }
 
@@ -31,10 +34,10 @@ pub struct Series {
 pub(crate) type Column = (String, Vec<f64>);
 
 impl Series {
-    /// Writes the series as CSV with a header row; what does not exist is empty.
+    /// Writes the series as CSV with a header row. NaN becomes an empty field.
     ///
     /// # Errors
-    /// Where `out` cannot be written.
+    /// If writing to `out` fails.
     pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
         let names: Vec<_> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         writeln!(out, "{}", names.join(","))?;
@@ -52,7 +55,7 @@ impl Series {
         Ok(())
     }
 
-    /// The values of a column.
+    /// The values of the column `name`.
     pub fn column(&self, name: &str) -> Option<&[f64]> {
         self.columns.iter().find(|(column, _)| column == name).map(|(_, values)| values.as_slice())
     }
@@ -63,15 +66,15 @@ pub(crate) struct Recorder {
     interval: Span,
     samples: u64,
     channel: ChannelSharing,
-    /// What link layers show of their state, in each direction.
+    /// Names of the link layers' state values, in each direction.
     gauges: Vec<String>,
-    /// Quantities of a relay for each flow: none without one.
+    /// Columns of the relay for each flow: empty without a relay.
     relayed: &'static [&'static str],
 }
 
 const FLOW: [&str; 7] =
     ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes", "mss_bytes"];
-/// The same of what a relay has of a flow.
+/// Columns of a relay for each flow.
 const RELAY: [&str; 2] = ["relay_cwnd_bytes", "relay_buffered_bytes"];
 const EDGE: [&str; 8] = [
     "queue_packets",
@@ -85,10 +88,10 @@ const EDGE: [&str; 8] = [
 ];
 
 impl Recorder {
-    /// A sample at time zero and after each `interval` of the run, of so many flows that last and so many edges.
+    /// Samples at time zero and after each `interval`, for this many long-lived flows and edges.
     ///
     /// # Errors
-    /// Where the samples would not fit into memory.
+    /// If the samples would not fit into memory.
     pub(crate) fn new(
         interval: Span,
         tables: &Tables,
@@ -106,14 +109,14 @@ impl Recorder {
         Ok(Self { interval, samples, channel: tables.edge.channel, gauges, relayed })
     }
 
-    /// Lets the time of `executor` pass up to `end`, with samples of all its islands on the way: their columns.
+    /// Runs `executor` until `end` and samples all its islands. Returns their columns.
     pub(crate) fn record(
         &self,
         executor: &mut impl Executor,
         islands: &[&[FlowPlan]],
         end: Time,
     ) -> Vec<Column> {
-        // Clients whose connections come and go have no columns.
+        // Clients with short connections have no columns.
         let lasting = |executor: &mut _, island, flows: &[FlowPlan]| -> Vec<FlowId> {
             let (boxes, _) = Executor::island(executor, island);
             (0..flows.len() as u32).map(FlowId).filter(|&flow| boxes.sender(flow).is_some()).collect()
@@ -146,13 +149,13 @@ impl Recorder {
         series
     }
 
-    /// The series of all islands, of which `columns` has those of each in their order.
+    /// The series of the run, from the columns of all islands in their order.
     pub(crate) fn series(&self, columns: Vec<Column>) -> Series {
         let times = (0..self.samples).map(|sample| (self.interval * sample).as_secs_f64()).collect();
         Series { columns: [("t_s".to_owned(), times)].into_iter().chain(columns).collect() }
     }
 
-    /// The columns of one island, in the order in which they are sampled.
+    /// Column names of one island, in sampling order.
     fn names(&self, flows: &[FlowPlan], lasting: &[FlowId]) -> Vec<String> {
         let of_flow = |flow: &FlowId| {
             let id = flows[flow.index()].id;
@@ -170,7 +173,7 @@ impl Recorder {
     }
 }
 
-/// Count and sum of the round-trip times up to the row before.
+/// Count and sum of the RTT samples up to the last row.
 #[derive(Clone, Copy, Default)]
 struct Rtts {
     count: u64,
@@ -178,7 +181,7 @@ struct Rtts {
 }
 
 impl Rtts {
-    /// Mean of the samples since the last call, ms.
+    /// Mean RTT of the samples since the last call, ms; NaN without samples.
     fn mean_since(&mut self, rtt: &Histogram) -> f64 {
         let before = std::mem::replace(self, Self { count: rtt.count(), sum: rtt.sum() });
         // Without new samples this is 0 / 0, which is NaN.
@@ -205,7 +208,7 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
     }
 }
 
-/// `drops` are those up to the row before, by direction.
+/// Samples an edge. `drops` holds the drop counts of the last row, by direction.
 fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mut impl FnMut(f64)) {
     let flows = boxes.servers.flows();
     let held = (0..flows).map(|flow| boxes.edge.held(FlowId(flow as u32))).sum::<usize>() as f64;
@@ -217,7 +220,7 @@ fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mu
     *drops = all;
     push(down.packets.into());
     push(down.bytes as f64);
-    // One rate for all flows, but in a cell, where those of several users do not add up.
+    // Flow 0 stands for all flows. In a cell the rates of several users do not add up, so only its user is sampled.
     push(queue.view(now, FlowId(0)).rate.as_bps() as f64);
     [held, lost_down, up.packets.into(), up.bytes as f64, lost_up].into_iter().for_each(&mut *push);
     for edge in boxes.edges() {
@@ -225,7 +228,7 @@ fn sample_edge(boxes: &mut Boxes<'_>, now: Time, drops: &mut [u64; 2], push: &mu
     }
 }
 
-/// What the link layers show of their state: of the edge, and of the radio that it observes, where it does.
+/// Names of the link-layer state values of the edge and, if it observes a separate radio, of that radio.
 fn gauges(edge: &EdgeConfig) -> Result<Vec<String>, ConfigError> {
     let mut gauges = Vec::new();
     for (place, table) in [("", Some(edge)), ("behind.", edge.behind.as_deref())] {

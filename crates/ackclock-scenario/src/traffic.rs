@@ -1,9 +1,9 @@
-//! Connections that come and go: clients ask, and for what they ask a connection is made, fed and taken away again.
+//! Short connections: clients send requests, and each request opens or reuses a connection that closes when it is done.
 //!
-//! The traffic of an island acts between events: at the end of an instant at which something is due or a host has news.
-//! Memory goes with the connections that are alive. The number of one that ended is quiet for a while and then goes to a
-//! new one, for which the edge and the wires forget the old. Should a packet of the old one be around even then, it does
-//! no harm: the sequence numbers of the new one follow those of the old (RFC 9293 section 3.4.3), so the packet is an old
+//! The traffic of an island acts between events: at the end of an instant at which a request is due or a host has news.
+//! Memory is proportional to the open connections. The flow number of a closed connection rests for a while and is then
+//! reused; the edge and the wired links drop their state of the old connection. A late packet of the old connection
+//! does no harm: the sequence numbers of the new one follow on (RFC 9293 section 3.4.3), so the packet is an old
 //! duplicate.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,74 +20,74 @@ use crate::link_share::{LinkShare, Mark, Shares, Telling};
 use crate::plan::FlowPlan;
 use crate::transfers::Transfers;
 
-/// How long a number is not given to another connection: what Linux waits in TIME-WAIT.
+/// Time before a flow number is reused: that of TIME-WAIT in Linux.
 const QUIET: Span = Span::from_secs(60);
 
-/// What the clients of an island do.
+/// The clients of an island and their connections.
 #[derive(Default)]
 pub(crate) struct Traffic {
     clients: Vec<WorkloadClient>,
-    /// When each makes its next request.
+    /// Time of each client's next request.
     wakes: Wakes,
-    /// Flows below have a connection for the whole run.
+    /// Number of the first short connection. Flows below it last for the entire run.
     first: u32,
-    /// The connections that are alive, by the number of their flow less `first`.
+    /// Open connections, indexed by flow number minus `first`.
     alive: Vec<Option<Connection>>,
     quiet: VecDeque<Quiet>,
     transfers: Transfers,
-    /// What connections that are over have done, by user.
+    /// Counters of closed connections, by user.
     past: BTreeMap<u32, Counts>,
-    /// Where it is measured what transfers get of the link: those on connections that last.
+    /// Link shares of files on long-lived connections, if `measure` has "utilisation".
     shares: Option<Shares>,
     active: Active,
 }
 
-/// A client and what it is connected by.
+/// A client and its connections.
 struct WorkloadClient {
     client: Box<dyn Client>,
     group: Arc<Group>,
     user: u32,
-    /// Number of the user in its cell.
+    /// Index of the user within its cell.
     cell_user: u32,
-    /// Name of the random stream of its packets on the wires.
+    /// Name of the random stream for packet loss on the wired links.
     name: String,
-    /// Connections that it has opened.
+    /// Number of connections opened so far.
     opened: u64,
-    /// Those on which it will ask for more, by its numbers.
+    /// Connections kept open for further requests, by the client's numbers.
     reused: Vec<(u64, FlowId)>,
 }
 
-/// A connection that is alive.
+/// An open connection.
 struct Connection {
     client: usize,
-    /// Its number with its client.
+    /// The client's number for this connection.
     number: u64,
-    /// Bytes asked for so far.
+    /// Bytes requested so far.
     asked: u64,
-    /// Answers that are not there.
+    /// Responses that have not arrived completely.
     pending: VecDeque<Answer>,
-    /// Bytes of the answers that are there, with headers.
+    /// Bytes of the complete responses, including headers.
     answered: u64,
 }
 
-/// What was asked for.
+/// A requested response.
 #[derive(Clone, Copy)]
 struct Answer {
     asked_at: Time,
     bytes: u64,
-    /// What the link could have carried before, where that is measured.
+    /// Link capacity up to the request, if measured.
     begin: Option<Mark>,
 }
 
-/// A number that no connection has.
+/// A flow number waiting for reuse.
 struct Quiet {
     until: Time,
     flow: FlowId,
-    /// The first sequence number that was not used.
+    /// First unused sequence number.
     next: Seq,
 }
 
-/// What connections have done.
+/// Counters summed over connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) flows: u32,
@@ -99,7 +99,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What the connections of one flow have done; nothing where the flow has none.
+    /// Counters of the connections of one flow; zero if it has none.
     pub(crate) fn of(flow: FlowId, boxes: &Boxes<'_>) -> Self {
         let Some(receiver) = boxes.receiver(flow) else { return Self::default() };
         boxes.senders(flow).fold(Self { flows: 1, ..Self::default() }, Self::with).and(receiver)
@@ -123,7 +123,7 @@ impl Counts {
         }
     }
 
-    /// Adds others.
+    /// Adds the counters of other connections.
     pub(crate) fn add(&mut self, other: &Self) {
         self.flows += other.flows;
         self.delivered_bytes += other.delivered_bytes;
@@ -135,17 +135,17 @@ impl Counts {
 }
 
 impl Traffic {
-    /// No clients yet, beside so many flows with a connection for the whole run.
+    /// Traffic without clients, next to `flows` connections that last for the entire run.
     pub(crate) fn numbered_from(flows: usize, active: Active) -> Self {
         Self { first: flows as u32, active, ..Self::default() }
     }
 
-    /// When there are flows.
+    /// The time during which there are flows.
     pub(crate) fn active(&self) -> &Active {
         &self.active
     }
 
-    /// Adds the client of a plan; `name` chooses the loss streams of its packets.
+    /// Adds the client of a plan. `name` selects the random streams for packet loss.
     pub(crate) fn add(&mut self, client: Box<dyn Client>, group: Arc<Group>, plan: &FlowPlan, name: String) {
         let FlowPlan { user, cell_user, .. } = *plan;
         let slot = self.wakes.add();
@@ -161,17 +161,17 @@ impl Traffic {
         });
     }
 
-    /// Measures what transfers get of such a link.
+    /// Starts measuring the link share of transfers.
     pub(crate) fn measure_shares(&mut self, link: Telling) {
         self.shares = Some(Shares::over(link));
     }
 
-    /// Where what transfers get of the link is measured: the files of connections that last.
+    /// Link shares of files on long-lived connections, if measured.
     pub(crate) fn shares_mut(&mut self) -> Option<&mut Shares> {
         self.shares.as_mut()
     }
 
-    /// Whether it is to be told when files that last have arrived.
+    /// Whether it needs to know when files on long-lived connections have arrived.
     pub(crate) fn awaits_ends(&self) -> bool {
         self.shares.is_some() || self.active.awaits_ends()
     }
@@ -183,15 +183,15 @@ impl Traffic {
             && self.active.is_settled()
     }
 
-    /// When a client makes its next request, the first flow starts, or a file begins of which is measured what it gets;
-    /// [`Time::NEVER`] where none does.
+    /// Time of the next request, of the first flow's start or of the next measured file; [`Time::NEVER`] if none is
+    /// due.
     pub(crate) fn due(&self) -> Time {
         let request = self.wakes.first().map_or(Time::NEVER, |(due, _)| due).min(self.active.due());
         self.shares.as_ref().map_or(request, |shares| request.min(shares.due()))
     }
 
-    /// Takes the news of the hosts and makes the requests that are due at `now`, when all else that is due has been done;
-    /// whether there were any.
+    /// Handles host events and sends the requests due at `now`, after all other work of this instant. Returns whether
+    /// there was anything to do.
     pub(crate) fn serve(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let mut served = self.shares.as_mut().is_some_and(|shares| shares.begin(now, boxes));
         served |= self.active.begin(now, boxes);
@@ -215,7 +215,7 @@ impl Traffic {
         served
     }
 
-    /// The transfers so far, those under way as unfinished.
+    /// The transfers so far. Active ones count as unfinished.
     pub(crate) fn transfers(&self) -> Transfers {
         let mut transfers = self.transfers.clone();
         for connection in self.alive.iter().flatten() {
@@ -225,12 +225,12 @@ impl Traffic {
         transfers
     }
 
-    /// Where it is measured: what the file of a flow that lasts got of the link.
+    /// Link share of the file of a long-lived flow, if measured.
     pub(crate) fn link_share(&self, flow: FlowId) -> Option<LinkShareResult> {
         self.shares.as_ref().map(|shares| shares.result(flow))
     }
 
-    /// What the connections of each user have done, those alive included.
+    /// Counters of each user's connections, open ones included.
     pub(crate) fn counts(&self, boxes: &Boxes<'_>) -> BTreeMap<u32, Counts> {
         let mut counts = self.past.clone();
         for (number, connection) in (self.first..).zip(&self.alive) {
@@ -250,7 +250,7 @@ impl Traffic {
         self.wakes.set(client, Some(self.clients[client].client.due()));
     }
 
-    /// A client asks for something: on a connection that it has, or on a new one.
+    /// Sends a client's request on an existing connection, or on a new one.
     fn ask(&mut self, now: Time, client: usize, request: Request, boxes: &mut Boxes<'_>) {
         let Request { connection, bytes, then } = request;
         let known = self.clients[client].reused.iter().position(|&(number, _)| number == connection);
@@ -273,7 +273,7 @@ impl Traffic {
         sending.supply(now, flow, supply);
     }
 
-    /// Makes a connection.
+    /// Opens a connection.
     fn open(&mut self, now: Time, client: usize, request: Request, boxes: &mut Boxes<'_>) -> FlowId {
         let (flow, first) = self.number(now, boxes);
         let WorkloadClient { group, cell_user, name, opened, reused, .. } = &mut self.clients[client];
@@ -309,14 +309,14 @@ impl Traffic {
         flow
     }
 
-    /// A number for a connection, and its first sequence number.
+    /// A free flow number and its first sequence number.
     fn number(&mut self, now: Time, boxes: &mut Boxes<'_>) -> (FlowId, Seq) {
         match self.quiet.front() {
             Some(quiet) if quiet.until <= now => {
                 let (flow, next) = (quiet.flow, quiet.next);
                 self.quiet.pop_front();
                 boxes.edges().for_each(|edge| edge.forget(now, flow));
-                // The SYN, if there is one, takes a number.
+                // The SYN, if any, takes one sequence number.
                 (flow, next + 1)
             }
             _ => {
@@ -326,12 +326,12 @@ impl Traffic {
         }
     }
 
-    /// The place of a connection that comes and goes; none of one that lasts, of which a relay may tell too.
+    /// Slot of a short connection; `None` for a long-lived one, which a relay may report too.
     fn slot(&mut self, flow: FlowId) -> Option<&mut Option<Connection>> {
         self.alive.get_mut(flow.0.checked_sub(self.first)? as usize)
     }
 
-    /// The last byte of an answer has arrived.
+    /// The last byte of a response has arrived.
     fn answered(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let Some(slot) = self.slot(flow) else {
             self.shares.iter_mut().for_each(|shares| shares.reached(now, flow, boxes));
@@ -351,7 +351,8 @@ impl Traffic {
         self.note_due(client);
     }
 
-    /// Where both ends are done, they go, and what they did is kept. With a relay the source may be done long before the other end.
+    /// Removes a connection once both ends have closed and keeps its counters. With a relay the sender may close long
+    /// before the receiver.
     fn close(&mut self, now: Time, flow: FlowId, boxes: &mut Boxes<'_>) {
         let source = boxes.sender(flow).is_none_or(|sender| sender.state() == SenderState::Closed);
         if !source || boxes.relay.as_ref().is_some_and(|boxes| !boxes.relay.has_ended(flow)) {

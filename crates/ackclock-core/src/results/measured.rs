@@ -1,47 +1,47 @@
-//! What rows of flows have where `measure` asks for it.
+//! Results of the optional measurements of `measure`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 
-/// Gaps between the ACKs of a flow, at two places of their way.
+/// Time between the ACKs of a flow, at two points of their path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AckGapResult {
-    /// Where they leave the edge; those of an upload, where they come to it.
+    /// Gaps as the ACKs leave the edge; for an upload, as they arrive at it.
     pub edge: GapResult,
-    /// Where they reach the server, or, of an upload, the mobile; with a relay these are its ACKs, and those at the edge the mobile's.
+    /// Gaps as the ACKs arrive at the data sender: the server, or the mobile for an upload. With a relay these are the
+    /// relay's ACKs, unlike those at the edge.
     pub server: GapResult,
 }
 
-/// Gaps between ACKs at one place.
+/// Time between ACKs at one point of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GapResult {
     /// The gaps, ms.
     #[serde(flatten)]
     pub ms: Distribution,
-    /// Share of gaps shorter than half of their median: ACK compression. Null where there was no gap.
+    /// Share of gaps shorter than half of their median: ACK compression. Null without gaps.
     pub compressed: Option<f64>,
 }
 
-/// What the link that a transfer's data crosses could have carried in the transfer's time, and how much of it that was.
+/// Capacity of the link during a transfer, and the share that the transfer used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkShareResult {
-    /// Mean rate that the link could have carried from the request until the last byte of payload was delivered, as `bottleneck.capacity_bps` in the
-    /// whole run, bit/s; over several transfers, weighted by their times. Where a rate is drawn for each packet it is an estimate from
-    /// all that was sent so far. Null where nothing shows it, in a cell, which estimates it for whole runs, and of a transfer that
-    /// did not end.
+    /// Mean capacity from the request until the last byte was delivered, defined like `bottleneck.capacity_bps`, bit/s.
+    /// Several transfers are weighted by their durations. If a rate is drawn for each packet, it is estimated from the
+    /// packets sent so far. Null if unknown, in a cell (which estimates entire runs) and for an unfinished transfer.
     pub capacity_bps: Option<f64>,
-    /// Packets of the transfer that were delivered, with their headers and each counted once, as a share of that.
+    /// Delivered packets of the transfer, with headers and each counted once, as a share of that capacity.
     pub utilisation: Option<f64>,
 }
 
-/// Reductions of a sender's window though nothing was lost: of what was first sent again, an earlier copy arrived. With a relay
-/// these are sums over both connections.
+/// Window reductions of a sender although nothing was lost: an earlier copy of the first retransmitted segment arrived.
+/// With a relay these are sums over both connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpuriousResult {
-    /// Expiries of the retransmission timer.
+    /// Spurious retransmission timeouts.
     pub timeouts: u64,
-    /// Entries into fast retransmit.
+    /// Spurious fast retransmits.
     pub fast_retransmits: u64,
 }
