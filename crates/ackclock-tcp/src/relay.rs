@@ -61,7 +61,7 @@ struct Pair {
     receiver: Receiver,
     sender: Box<dyn Sender>,
     /// Payload passed to the sender, bytes.
-    handed: u64,
+    forwarded: u64,
     /// Largest payload held in the buffer, bytes.
     most: u64,
     /// Whether the sender knows that no data follows.
@@ -102,7 +102,7 @@ impl Relay {
         }
         sender.supply(Supply::Open(0));
         let due = sender.poll_timeout();
-        let pair = Pair { from, receiver, sender, handed: 0, most: 0, finished: false, ended: false };
+        let pair = Pair { from, receiver, sender, forwarded: 0, most: 0, finished: false, ended: false };
         let place = &mut self.pairs[flow.index()];
         assert!(place.is_none(), "flow {} is split already", flow.0);
         *place = Some(Box::new(pair));
@@ -160,7 +160,7 @@ impl Relay {
         if segment.flags.contains(Flags::RST) {
             out.pass(if port == SERVER { EDGE } else { SERVER }, segment);
             self.end(now, segment.flow);
-            return self.obey(now, out);
+            return self.apply_settings(now, out);
         }
         if port == pair.from {
             pair.on_data(now, segment, out);
@@ -168,7 +168,7 @@ impl Relay {
             pair.on_ack(now, segment, out);
         }
         self.note_due(now, slot);
-        self.obey(now, out);
+        self.apply_settings(now, out);
     }
 
     /// Schedules the next deadline of a flow, and notes whether it has ended.
@@ -197,16 +197,16 @@ impl Relay {
     }
 
     /// Processes a radio report.
-    fn hear(&mut self, now: Time, report: &RadioReport, out: &mut impl Sink) {
+    fn on_radio_report(&mut self, now: Time, report: &RadioReport, out: &mut impl Sink) {
         if let Some(steerings) = &mut self.steerings {
             let view = |flow: FlowId| Some(self.pairs.get(flow.index())?.as_ref()?.sender.view());
             steerings.on_report(now, report, view);
         }
-        self.obey(now, out);
+        self.apply_settings(now, out);
     }
 
     /// Applies pending settings of the steerings. Segments sent as a result may in turn affect them.
-    fn obey(&mut self, now: Time, out: &mut impl Sink) {
+    fn apply_settings(&mut self, now: Time, out: &mut impl Sink) {
         while let Some((flow, setting)) =
             self.steerings.as_mut().and_then(|steerings| steerings.poll_setting(now))
         {
@@ -232,7 +232,7 @@ impl Pair {
             self.sender.drive(now, None, self.to(), out);
         }
         self.receiver.on_segment(now, segment, &mut |answer: &Segment| out.pass(self.from, answer));
-        self.hand_on(now, out);
+        self.forward(now, out);
     }
 
     fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
@@ -245,14 +245,14 @@ impl Pair {
     }
 
     /// Passes in-order data to the sender.
-    fn hand_on(&mut self, now: Time, out: &mut impl Sink) {
+    fn forward(&mut self, now: Time, out: &mut impl Sink) {
         let delivered = self.receiver.delivered_bytes();
         let ends = self.receiver.finished_at().is_some() && !self.finished;
-        if delivered == self.handed && !ends {
+        if delivered == self.forwarded && !ends {
             return;
         }
-        self.sender.supply(Supply::Open(delivered - self.handed));
-        self.handed = delivered;
+        self.sender.supply(Supply::Open(delivered - self.forwarded));
+        self.forwarded = delivered;
         self.most = self.most.max(self.buffered());
         if ends {
             self.finished = true;
@@ -272,7 +272,7 @@ impl Pair {
     }
 
     fn buffered(&self) -> u64 {
-        self.handed - self.sender.acknowledged()
+        self.forwarded - self.sender.acknowledged()
     }
 }
 
@@ -280,7 +280,7 @@ impl Node for Relay {
     fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox) {
         match message {
             Message::Segment(segment) => self.take(now, port, segment, out),
-            Message::Report(report) => self.hear(now, report, out),
+            Message::Report(report) => self.on_radio_report(now, report, out),
         }
     }
 
@@ -296,7 +296,7 @@ impl Node for Relay {
         if let Some(steerings) = &mut self.steerings {
             steerings.expire(now);
         }
-        self.obey(now, out);
+        self.apply_settings(now, out);
     }
 
     fn next_wake(&self) -> Option<Time> {

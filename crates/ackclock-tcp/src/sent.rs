@@ -147,9 +147,9 @@ impl Sent {
     #[inline]
     pub fn push(&mut self, record: Record) {
         // About the records of three cache lines: a growing window sends several at once.
-        const FURTHER: usize = 12;
+        const PREFETCHED: usize = 12;
         self.records.push(record);
-        self.records.prefetch_tail(FURTHER);
+        self.records.prefetch_tail(PREFETCHED);
     }
 
     /// Removes the oldest record.

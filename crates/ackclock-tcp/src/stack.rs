@@ -36,7 +36,7 @@ use crate::config::{Growth, Halves, Response, SenderConfig, Switch, UndoKind};
 use crate::rtt::{Bounds, RtoConfig};
 
 /// Number of SYN timeouts without backoff in Linux (tcp_syn_linear_timeouts).
-pub(crate) const ALIKE_SYN_TIMEOUTS: u32 = 4;
+pub(crate) const LINEAR_SYN_TIMEOUTS: u32 = 4;
 
 /// Rule set that a sender follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -30,14 +30,14 @@ const BETA: f64 = 717.0 / 1024.0;
 /// Deliveries per step of Reno's window, as a multiple of that window.
 const RENO: f64 = 15.0 / 8.0;
 /// Most deliveries per step while W_max is unknown, and least deliveries per step.
-const MOST_BLIND: f64 = 20.0;
+const MOST_WITHOUT_W_MAX: f64 = 20.0;
 const LEAST: f64 = 2.0;
 /// Unit of time (CONFIG_HZ of 250).
 const TICK: Span = Span::from_millis(4);
 /// Shortest time between evaluations of the curve while the window is unchanged, ticks: a 32nd of a second.
-const PAUSE: u64 = 7;
+const REREAD: u64 = 7;
 /// Round-trip times are ignored for this long after a loss, ticks: a second.
-const UNTIMED: u64 = 250;
+const RTT_BLACKOUT: u64 = 250;
 
 /// Growth curve of one connection. Windows in segments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,7 +76,7 @@ struct Epoch {
 impl Bictcp {
     /// Takes a round-trip time sample.
     pub(super) fn on_rtt(&mut self, now: Time, rtt: Span) {
-        if self.epoch.is_none_or(|epoch| ticks(now).saturating_sub(epoch.start) >= UNTIMED) {
+        if self.epoch.is_none_or(|epoch| ticks(now).saturating_sub(epoch.start) >= RTT_BLACKOUT) {
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         }
     }
@@ -92,7 +92,7 @@ impl Bictcp {
         if let Some(epoch) = &mut self.epoch {
             epoch.acked += acked;
         }
-        if self.read.is_some_and(|(at, then)| then == cwnd && now - at <= PAUSE) {
+        if self.read.is_some_and(|(at, then)| then == cwnd && now - at <= REREAD) {
             return;
         }
         self.read = Some((now, cwnd));
@@ -107,7 +107,7 @@ impl Bictcp {
         let target = if from_k < 0.0 { epoch.origin - offset } else { epoch.origin + offset };
         self.per = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
         if w_max == 0.0 {
-            self.per = self.per.min(MOST_BLIND);
+            self.per = self.per.min(MOST_WITHOUT_W_MAX);
         }
         let step = (RENO * cwnd).floor().max(1.0);
         // Lags one delivery behind, as in the kernel.

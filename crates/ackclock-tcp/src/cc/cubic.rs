@@ -139,8 +139,8 @@ impl Cubic {
         }
     }
 
-    /// Whether hybrid slow start ends.
-    fn look_for_end(&mut self, sample: &AckSample) {
+    /// Ends slow start if hybrid slow start finds the pipe full.
+    fn check_hybrid_slow_start(&mut self, sample: &AckSample) {
         let CubicState { cwnd, ssthresh, .. } = self.state;
         let slow = (cwnd < ssthresh).then_some(cwnd);
         if self.hybrid.as_mut().is_some_and(|hybrid| hybrid.on_ack(sample, slow)) {
@@ -252,7 +252,7 @@ impl CongestionControl for Cubic {
         if let (Some(curve), Some(rtt)) = (&mut self.linux, sample.rtt) {
             curve.on_rtt(sample.now, rtt);
         }
-        self.look_for_end(sample);
+        self.check_hybrid_slow_start(sample);
         if sample.phase == Phase::FastRecovery || sample.acked == 0 {
             return;
         }

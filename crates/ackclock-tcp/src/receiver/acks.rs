@@ -47,7 +47,7 @@ impl Receiver {
         }
         match self.policy.as_deref() {
             Some(Policy::Tuned(autotune)) if !flags.intersects(Flags::CWR) => {
-                if enough && autotune.offers_as_much(now) { now } else { autotune.reads_until() }
+                if enough && autotune.is_unchanged_by_unread(now) { now } else { autotune.reads_until() }
             }
             _ => now,
         }

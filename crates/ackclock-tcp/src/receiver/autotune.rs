@@ -120,7 +120,7 @@ impl Autotune {
     }
 
     /// An ACK up to `next` advertised a window of `window` bytes.
-    pub(super) fn on_offered(&mut self, next: Seq, window: u32) {
+    pub(super) fn on_advertised(&mut self, next: Seq, window: u32) {
         (self.offered, self.edge) = (window, next + window);
     }
 
@@ -133,7 +133,7 @@ impl Autotune {
     }
 
     /// Whether the data still unread at `now` leaves the window unchanged.
-    pub(super) fn offers_as_much(&self, now: Time) -> bool {
+    pub(super) fn is_unchanged_by_unread(&self, now: Time) -> bool {
         self.free(now) >= self.offered
     }
 
@@ -291,7 +291,7 @@ mod tests {
     fn what_waits_takes_room_of_the_window_and_its_right_edge_stays() {
         let mut tune = tune();
         let at = arrive(&mut tune, 1000, 1..=20);
-        tune.on_offered(Seq(1 + 20 * 1448), tune.free(ms(at + 1)));
+        tune.on_advertised(Seq(1 + 20 * 1448), tune.free(ms(at + 1)));
         assert_eq!(tune.free(ms(at + 1)), told(80_480));
         let behind = |n: u32| Arrival {
             held: n * 1448,
@@ -311,14 +311,14 @@ mod tests {
     fn what_waits_to_be_read_takes_room_until_it_is_read() {
         let mut tune = tune();
         let at = arrive(&mut tune, 1000, 1..=20);
-        tune.on_offered(Seq(1), tune.free(ms(at + 1)));
+        tune.on_advertised(Seq(1), tune.free(ms(at + 1)));
         for n in 21..24 {
             assert!(!tune.on_data(&arrival(at + 10, n)), "no room to grow");
         }
         assert_eq!(tune.free(ms(at + 10)), told(81_920 - 3 * 1440));
-        assert!(!tune.offers_as_much(ms(at + 10)));
+        assert!(!tune.is_unchanged_by_unread(ms(at + 10)));
         assert_eq!(tune.free(tune.reads_until()), told(80_480), "what is acknowledged once it is read");
-        assert!(tune.offers_as_much(ms(at + 11)), "it has been read");
+        assert!(tune.is_unchanged_by_unread(ms(at + 11)), "it has been read");
     }
 
     #[test]
@@ -333,9 +333,9 @@ mod tests {
             "the first has its room"
         );
         tune.on_data(&arrival(at + 20, 22));
-        tune.on_offered(Seq(1), tune.free(ms(at + 21)));
+        tune.on_advertised(Seq(1), tune.free(ms(at + 21)));
         tune.on_data(&arrival(at + 30, 23));
-        assert!(!tune.offers_as_much(ms(at + 30)), "one segment is unread");
+        assert!(!tune.is_unchanged_by_unread(ms(at + 30)), "one segment is unread");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use ackclock_core::{LARGEST_WINDOW_SCALE, Seq, Span, scaled_window};
 use crate::config::HeaderSize;
 
 /// Width of a window that Linux advertises without a shift, bits: half the range of the field.
-const TELLABLE: u32 = 15;
+const UNSCALED_BITS: u32 = 15;
 
 /// When in-order arrivals are acknowledged. Segments that are out of order, fill a gap or repeat are acknowledged at
 /// once.
@@ -87,7 +87,7 @@ impl ReceiverConfig {
         match self.window {
             WindowPolicy::Tuned => {
                 let memory = (2 * u64::from(self.max_window)).max(1);
-                memory.ilog2().saturating_sub(TELLABLE).min(LARGEST_WINDOW_SCALE.into()) as u8
+                memory.ilog2().saturating_sub(UNSCALED_BITS).min(LARGEST_WINDOW_SCALE.into()) as u8
             }
             WindowPolicy::Whole | WindowPolicy::Unread => scaled_window(self.max_window).0,
         }

@@ -4,7 +4,7 @@ use ackclock_core::{Flags, Segment, Span, SynOptions, Time, Timestamps};
 
 use super::{INITIAL, Receiver, ReceiverState, clock};
 use crate::config::{PLAIN_HEADER, TIMESTAMPS};
-use crate::stack::ALIKE_SYN_TIMEOUTS;
+use crate::stack::LINEAR_SYN_TIMEOUTS;
 
 /// SYN timeout: first value, largest number of doublings, and upper limit (RFC 6298 (2.1), (5.5), (2.5)).
 const FIRST_TIMEOUT: Span = Span::from_secs(1);
@@ -49,7 +49,7 @@ impl Receiver {
 
     /// Timeout of the SYN now being sent: twice the previous one, except that Linux doubles later.
     fn syn_timeout(&self, answers: bool) -> Span {
-        let alike = if self.quick.is_used() && !answers { ALIKE_SYN_TIMEOUTS } else { 0 };
+        let alike = if self.quick.is_used() && !answers { LINEAR_SYN_TIMEOUTS } else { 0 };
         let doublings = self.syns.saturating_sub(alike).min(MOST_DOUBLINGS);
         (FIRST_TIMEOUT * (1 << doublings)).min(LONGEST_TIMEOUT)
     }

@@ -14,9 +14,9 @@ pub(super) const WAIT: Span = Span::from_millis(1);
 /// ACKs sent at once: DupThresh.
 const AT_ONCE: u8 = 3;
 /// Number of newest blocks that a waiting ACK may extend (TCP_SACK_BLOCKS_EXPECTED).
-const TOLD: usize = 2;
+const EXPECTED_BLOCKS: usize = 2;
 /// Most ACKs merged into one (tcp_comp_sack_nr).
-const MOST: u8 = 44;
+const MOST_MERGED: u8 = 44;
 
 /// Acknowledgements of one gap.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) struct Merge {
 impl Merge {
     /// A segment arrives out of order while `next` is expected; returns whether its acknowledgement waits.
     pub(super) fn waits(&mut self, next: Seq) -> bool {
-        if self.waiting >= MOST {
+        if self.waiting >= MOST_MERGED {
             return false;
         }
         if self.edge != next {
@@ -47,7 +47,7 @@ impl Merge {
     /// Whether a waiting ACK is sent before `arrival` joins the ranges `ahead` of a gap.
     #[inline]
     pub(super) fn ends_before(&self, arrival: SackBlock, ahead: &Reassembly) -> bool {
-        self.waiting > 0 && ahead.joins_none_of(TOLD, arrival)
+        self.waiting > 0 && ahead.joins_none_of(EXPECTED_BLOCKS, arrival)
     }
 
     /// All waiting acknowledgements are sent, except the newest.

@@ -23,12 +23,12 @@
 //! Compared byte by byte with a bitmap under random overlapping segments (tests below); files over paths that drop,
 //! repeat and reorder (`tests/any_path.rs`).
 
+mod ack_delay;
 mod acks;
 mod autotune;
 mod config;
 mod handshake;
 mod merge;
-mod patience;
 mod quick;
 mod reading;
 mod unread;

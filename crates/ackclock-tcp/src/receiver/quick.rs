@@ -6,7 +6,7 @@
 
 use ackclock_core::{Span, Time};
 
-use super::patience::Patience;
+use super::ack_delay::AckDelay;
 
 /// Idle period before the handshake was timed (RFC 6298 (2.1)).
 const FIRST_SILENCE: Span = Span::from_secs(1);
@@ -25,19 +25,19 @@ pub(super) struct Quick {
     last: Time,
     silence: Span,
     /// Delay of the other acknowledgements.
-    patience: Patience,
+    ack_delay: AckDelay,
 }
 
 impl Quick {
     /// Starts with `most` segments; later acknowledgements are delayed by at least `least`.
     pub(super) fn new(most: u32, least: Span) -> Self {
-        Self { most, left: most, last: Time::NEVER, silence: FIRST_SILENCE, patience: Patience::new(least) }
+        Self { most, left: most, last: Time::NEVER, silence: FIRST_SILENCE, ack_delay: AckDelay::new(least) }
     }
 
     /// The handshake took `round_trip`: the first timeout after it is three times as long, or 200 ms longer.
     pub(super) fn on_handshake(&mut self, round_trip: Span) {
         self.silence = round_trip + (round_trip * 2).max(LEAST_VARIATION);
-        self.patience.on_handshake(round_trip);
+        self.ack_delay.on_handshake(round_trip);
     }
 
     /// A data segment arrives.
@@ -48,7 +48,7 @@ impl Quick {
         if last == Time::NEVER || now.since(last) > self.silence {
             self.left = self.most;
         } else {
-            self.patience.on_data(last, now, self.silence);
+            self.ack_delay.on_data(last, now, self.silence);
         }
     }
 
@@ -56,7 +56,7 @@ impl Quick {
     /// window.
     pub(super) fn on_congestion(&mut self) {
         self.left = self.left.max(CONGESTED.min(self.most));
-        self.patience.reset();
+        self.ack_delay.reset();
     }
 
     /// Whether quick acknowledgements are configured, which implies Linux's rules.
@@ -68,7 +68,7 @@ impl Quick {
     /// A segment of repeated data arrived.
     pub(super) fn on_repeated(&mut self) {
         self.left = self.most;
-        self.patience.reset();
+        self.ack_delay.reset();
     }
 
     /// The window has opened, and the peer must learn of it at once. Linux sets the lowest bit of the count: this
@@ -82,17 +82,17 @@ impl Quick {
     /// An acknowledgement begins to wait at `now`; returns until when.
     #[inline]
     pub(super) fn wait(&mut self, now: Time) -> Time {
-        self.patience.wait(now)
+        self.ack_delay.wait(now)
     }
 
     /// An acknowledgement is sent.
     #[inline]
     pub(super) fn on_ack(&mut self, now: Time) {
-        self.patience.on_ack(now, self.silence);
+        self.ack_delay.on_ack(now, self.silence);
         if self.left > 0 {
             self.left -= 1;
             if self.left == 0 {
-                self.patience.reset();
+                self.ack_delay.reset();
             }
         }
     }

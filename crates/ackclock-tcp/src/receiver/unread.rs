@@ -57,7 +57,7 @@ impl Receiver {
         let free = unread.free(self.config.max_window, self.delivered);
         let moves = !(self.next + free).before(unread.edge + worthwhile);
         if moves && self.is_established() {
-            self.tell_free();
+            self.advertise_free();
             self.acknowledge(now, None, out);
         }
     }
@@ -68,16 +68,16 @@ impl Receiver {
         match self.policy.as_deref_mut() {
             Some(Policy::Unread(unread)) => *unread = Unread::new(self.next),
             Some(Policy::Tuned(autotune)) => {
-                autotune.on_offered(self.next, window);
+                autotune.on_advertised(self.next, window);
                 autotune.on_established(now);
             }
             None => {}
         }
-        self.tell_free();
+        self.advertise_free();
     }
 
     /// Advertises the free space in the next ACK.
-    pub(super) fn tell_free(&mut self) {
+    pub(super) fn advertise_free(&mut self) {
         let Some(Policy::Unread(unread)) = self.policy.as_deref_mut() else { return };
         let free = unread.free(self.config.max_window, self.delivered);
         self.window_field = u16::try_from(free >> self.scale).unwrap_or(u16::MAX);

@@ -64,7 +64,7 @@ impl Receiver {
         let Some(Policy::Tuned(autotune)) = self.policy.as_deref_mut() else { return };
         let told = autotune.edge().since(self.next);
         self.window_field = field(autotune.free(now).max(told), self.scale);
-        autotune.on_offered(self.next, u32::from(self.window_field) << self.scale);
+        autotune.on_advertised(self.next, u32::from(self.window_field) << self.scale);
     }
 
     /// Updates the window after an arrival. Without SACK, out-of-order data does not count: a changed window would make
@@ -74,7 +74,7 @@ impl Receiver {
         match self.policy.as_deref() {
             None => {}
             Some(Policy::Tuned(_)) => self.grow(now, seg, counts),
-            Some(Policy::Unread(_)) if counts => self.tell_free(),
+            Some(Policy::Unread(_)) if counts => self.advertise_free(),
             Some(Policy::Unread(_)) => {}
         }
     }

@@ -25,7 +25,7 @@
 
 use ackclock_core::{Seq, Time};
 
-use super::frto::Doubt;
+use super::frto::SpuriousTest;
 use super::{AckFacts, Exit, Next, Recovery, Sending, Timer, Verdict, Window};
 use crate::cc::{Congestion, Phase};
 use crate::config::{Halves, SenderConfig};
@@ -53,7 +53,7 @@ pub struct Counted {
     retransmit: bool,
     /// No record below it is lost and still to be retransmitted.
     cursor: Index,
-    doubt: Doubt,
+    spurious_test: SpuriousTest,
     /// The left edge has not advanced since the last timeout.
     in_a_row: bool,
     /// This acknowledgement has already shown the last timeout to be spurious.
@@ -91,7 +91,7 @@ impl Recovery for Counted {
                 self.left = 0;
                 self.on_ack_after_timeout(ack, point, board)
             }
-            (Phase::TimeoutRecovery, Some(point)) if self.doubt.is_dispelled(original(ack), point) => {
+            (Phase::TimeoutRecovery, Some(point)) if self.spurious_test.is_proved(original(ack), point) => {
                 Verdict::Spurious
             }
             (Phase::TimeoutRecovery, Some(point)) if board.una() == point => Verdict::Open,
@@ -128,7 +128,7 @@ impl Recovery for Counted {
     }
 
     fn on_timeout(&mut self, _: Time, board: &mut Scoreboard) {
-        self.doubt = Doubt::after_timeout(self.phase, self.in_a_row);
+        self.spurious_test = SpuriousTest::after_timeout(self.phase, self.in_a_row);
         self.in_a_row = true;
         self.phase = Phase::TimeoutRecovery;
         self.recovery_point = Some(board.max());
@@ -145,7 +145,7 @@ impl Recovery for Counted {
         // acknowledged.
         if cause == Congestion::Timeout && self.phase == Phase::TimeoutRecovery {
             (self.undone, self.retransmit) = (true, false);
-            self.doubt.dispel();
+            self.spurious_test.prove();
         } else {
             *self = self.ended();
         }
@@ -188,11 +188,11 @@ impl Recovery for Counted {
         }
         let room = window.cwnd >= self.in_flight(board).saturating_add(window.mss);
         let fresh = window.fresh > 0 && board.outstanding() + window.fresh <= window.limit;
-        self.doubt.on_poll(room && fresh, self.recovery_point == Some(board.max()));
+        self.spurious_test.on_poll(room && fresh, self.recovery_point == Some(board.max()));
         if !room {
             return None;
         }
-        if self.doubt != Doubt::Testing
+        if self.spurious_test != SpuriousTest::Testing
             && let Some(index) = board.next_lost(&mut self.cursor)
         {
             return Some(Next::Again(index));
@@ -225,7 +225,7 @@ impl Counted {
             delivered: 0,
             retransmit: false,
             cursor: 0,
-            doubt: Doubt::None,
+            spurious_test: SpuriousTest::None,
             in_a_row: false,
             undone: false,
             threshold: DUP_THRESH,
@@ -238,7 +238,7 @@ impl Counted {
             recovery_point: None,
             left: 0,
             retransmit: false,
-            doubt: Doubt::None,
+            spurious_test: SpuriousTest::None,
             ..self.clone()
         }
     }
@@ -258,8 +258,8 @@ impl Counted {
     }
 
     fn on_ack_after_timeout(&mut self, ack: &AckFacts, mut point: Seq, board: &Scoreboard) -> Verdict {
-        let undone = self.doubt == Doubt::Dispelled;
-        if self.doubt.on_ack(ack, original(ack), &mut point, board) {
+        let undone = self.spurious_test == SpuriousTest::Proved;
+        if self.spurious_test.on_ack(ack, original(ack), &mut point, board) {
             *self = self.ended();
             return if undone { Verdict::Open } else { Verdict::Spurious };
         }
@@ -352,7 +352,7 @@ mod tests {
     }
 
     /// State after four segments: duplicates account for all but the first, and then more than the first proves lost.
-    fn deceived() -> (Counted, Scoreboard) {
+    fn overcounted() -> (Counted, Scoreboard) {
         let mut board = Scoreboard::new(Seq(0));
         push(&mut board, 14);
         let mut counted = Counted::new(&SenderConfig::default());
@@ -367,14 +367,14 @@ mod tests {
 
     #[test]
     fn more_duplicates_than_segments_raise_the_threshold_to_what_was_outstanding() {
-        let (mut counted, mut board) = deceived();
+        let (mut counted, mut board) = overcounted();
         // 3 in flight and one acknowledged, when duplicates had accounted for three
         assert_eq!(duplicates(&mut counted, &mut board, 9), 4);
     }
 
     #[test]
     fn a_timeout_leaves_the_threshold_as_it_is() {
-        let (mut counted, mut board) = deceived();
+        let (mut counted, mut board) = overcounted();
         assert_eq!(duplicates(&mut counted, &mut board, 3), 4);
         counted.on_timeout(Time::ZERO, &mut board);
         assert_eq!(counted.threshold, 4);

@@ -24,7 +24,7 @@ use crate::scoreboard::Scoreboard;
 
 /// Whether the last timeout may have been spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Doubt {
+pub(super) enum SpuriousTest {
     /// The timeout was real, or there was none.
     #[default]
     None,
@@ -33,10 +33,10 @@ pub(super) enum Doubt {
     /// New data is sent instead of segments marked lost, until the next acknowledgement (step 2b).
     Testing,
     /// A timestamp echo showed the timeout to be spurious; the next acknowledgement ends the recovery.
-    Dispelled,
+    Proved,
 }
 
-impl Doubt {
+impl SpuriousTest {
     /// State after a timeout in `phase`; `in_a_row` if nothing was acknowledged since the previous one. A timeout
     /// during recovery is not tested (RFC 5682 step 1), unless it is one in a row.
     pub(super) fn after_timeout(phase: Phase, in_a_row: bool) -> Self {
@@ -52,15 +52,15 @@ impl Doubt {
     }
 
     /// Other evidence showed the timeout to be spurious.
-    pub(super) fn dispel(&mut self) {
+    pub(super) fn prove(&mut self) {
         if *self != Self::None {
-            *self = Self::Dispelled;
+            *self = Self::Proved;
         }
     }
 
     /// Whether a segment in flight at the timeout, below `point`, arrived by its first transmission; `original` is the
     /// end of the lowest one.
-    pub(super) fn is_dispelled(self, original: Option<Seq>, point: Seq) -> bool {
+    pub(super) fn is_proved(self, original: Option<Seq>, point: Seq) -> bool {
         self != Self::None && original.is_some_and(|end| !end.after(point))
     }
 
@@ -77,7 +77,7 @@ impl Doubt {
         if *self == Self::None {
             return false;
         }
-        if self.is_dispelled(original, *point) {
+        if self.is_proved(original, *point) {
             return true;
         }
         if board.max().after(*point) {

@@ -26,7 +26,7 @@
 
 use ackclock_core::{Seq, Span, Time};
 
-use super::frto::Doubt;
+use super::frto::SpuriousTest;
 use super::order::Order;
 use super::reordering::Reordering;
 use super::tail_probe::{Probe, Sent};
@@ -63,7 +63,7 @@ pub struct Rack {
     due: Due,
     /// Segments in flight in transmission order; `None` until needed, and after marks were undone.
     order: Option<Box<Order>>,
-    doubt: Doubt,
+    spurious_test: SpuriousTest,
     /// The left edge has not advanced since the last timeout.
     in_a_row: bool,
     reordering: Reordering,
@@ -103,7 +103,7 @@ impl Recovery for Rack {
     }
 
     fn on_timeout(&mut self, now: Time, board: &mut Scoreboard) {
-        self.doubt = Doubt::after_timeout(self.phase, self.in_a_row);
+        self.spurious_test = SpuriousTest::after_timeout(self.phase, self.in_a_row);
         self.in_a_row = true;
         self.phase = Phase::TimeoutRecovery;
         self.recovery_point = Some(board.max());
@@ -129,7 +129,7 @@ impl Recovery for Rack {
     fn on_spurious(&mut self, _: Congestion, board: &mut Scoreboard) {
         self.recovery_point = None;
         self.phase = Phase::Open;
-        self.doubt = Doubt::None;
+        self.spurious_test = SpuriousTest::None;
         self.due = Due::Nothing;
         self.order = None;
         board.undo_go_back();
@@ -187,11 +187,11 @@ impl Recovery for Rack {
             return Some(next);
         }
         let room = window.cwnd >= board.in_flight().saturating_add(window.mss);
-        self.doubt.on_poll(room && fresh, self.recovery_point == Some(board.max()));
+        self.spurious_test.on_poll(room && fresh, self.recovery_point == Some(board.max()));
         if !room {
             return None;
         }
-        if self.doubt != Doubt::Testing
+        if self.spurious_test != SpuriousTest::Testing
             && let Some(index) = self.next_lost(board)
         {
             return Some(Next::Again(index));
@@ -218,7 +218,7 @@ impl Rack {
             probe: None,
             due: Due::Nothing,
             order: None,
-            doubt: Doubt::None,
+            spurious_test: SpuriousTest::None,
             in_a_row: false,
             reordering: Reordering::default(),
         }
@@ -233,7 +233,7 @@ impl Rack {
             return if repairs { Verdict::Partial(Timer::Restart) } else { verdict };
         }
         self.recovery_point = None;
-        self.doubt = Doubt::None;
+        self.spurious_test = SpuriousTest::None;
         let left = std::mem::replace(&mut self.phase, Phase::Open);
         if left != Phase::Open {
             self.reordering.on_repaired();
@@ -272,7 +272,7 @@ impl Rack {
             return verdict;
         }
         if let (Phase::TimeoutRecovery, Some(point)) = (self.phase, &mut self.recovery_point)
-            && self.doubt.on_ack(ack, ack.original, point, board)
+            && self.spurious_test.on_ack(ack, ack.original, point, board)
         {
             return Verdict::Spurious;
         }

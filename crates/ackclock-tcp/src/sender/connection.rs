@@ -2,7 +2,7 @@
 
 use ackclock_core::{Repair, Seq, Span, Time};
 
-use super::asked::Asked;
+use super::requests::Requests;
 use crate::config::Switch;
 
 /// State of a sender's connection.
@@ -60,7 +60,7 @@ pub(super) struct Past {
     /// Time of the last transmission while everything is acknowledged; [`Time::NEVER`] otherwise.
     pub(super) quiet_since: Time,
     /// Segments requested by an agent at the edge.
-    pub(super) asked: Asked,
+    pub(super) requests: Requests,
 }
 
 /// Retransmissions of the handshake.

@@ -11,12 +11,12 @@ use crate::recovery::Recovery;
 use crate::rtt::{RtoConfig, RttEstimator};
 use crate::scoreboard::Scoreboard;
 use crate::sent::Marks;
-use crate::stack::{ALIKE_SYN_TIMEOUTS, Stack};
+use crate::stack::{LINEAR_SYN_TIMEOUTS, Stack};
 
 /// RFC 6298 (5.7): first timeout of data if the SYN or its answer was lost.
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 /// Shortest interval between Linux's answers to a repeated SYN (tcp_invalid_ratelimit).
-const ANSWERS_APART: Span = Span::from_millis(500);
+const ANSWER_INTERVAL: Span = Span::from_millis(500);
 
 impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     /// Opens the connection instead of waiting for the peer's SYN.
@@ -77,7 +77,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let repeated = self.repeated();
         if !linux {
             repeated.lost_syns += 1;
-        } else if repeated.answered_at.is_some_and(|last| now.since(last) < ANSWERS_APART) {
+        } else if repeated.answered_at.is_some_and(|last| now.since(last) < ANSWER_INTERVAL) {
             return;
         }
         repeated.answered_at = Some(now);
@@ -151,7 +151,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     pub(super) fn on_syn_timeout(&mut self, now: Time) {
         self.repeated().lost_syns += 1;
         let opens = self.state == SenderState::SynSent;
-        if opens && self.config.stack == Stack::Linux && self.lost_syns() <= ALIKE_SYN_TIMEOUTS {
+        if opens && self.config.stack == Stack::Linux && self.lost_syns() <= LINEAR_SYN_TIMEOUTS {
             self.timer = now + self.rtt.rto();
         } else {
             self.back_off(now);

@@ -19,7 +19,6 @@
 //! The exchanges of `tests/exchanges.rs`, random operations of `tests/hostile.rs`, CR02 Table 1 in `tests/table_one.rs`.
 
 mod ack;
-mod asked;
 mod connection;
 mod handshake;
 mod idle;
@@ -29,6 +28,7 @@ mod outgoing;
 mod output;
 mod pacer;
 mod reduction;
+mod requests;
 mod send_buffer;
 mod timer;
 mod usage;
@@ -40,7 +40,7 @@ use ackclock_core::{ConnectionView, FlowId, Port, Rate, Segment, Setting, Sink, 
 pub use self::connection::SenderState;
 use self::connection::{Due, Ecn, Fin, Past, Peer, Repeated, Stamps};
 use self::outgoing::Outgoing;
-use self::output::Caught;
+use self::output::Captured;
 use self::pacer::Pacer;
 use self::send_buffer::SendBuffer;
 use self::usage::Usage;
@@ -275,7 +275,7 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
     }
 
     fn poll_segment(&mut self, now: Time) -> Option<Segment> {
-        let mut caught = Caught(None);
+        let mut caught = Captured(None);
         self.send_next(now, 0, &mut caught);
         caught.0
     }
@@ -339,7 +339,7 @@ impl<R: Recovery, C: RenewControl> Sender for TcpSender<R, C> {
     }
 
     fn steer(&mut self, now: Time, setting: &Setting) {
-        self.obey(now, setting);
+        self.apply_setting(now, setting);
     }
 
     fn info(&self) -> TcpInfo {

@@ -19,11 +19,11 @@ const LEAST: u32 = 2;
 const MOST_BYTES: u32 = 65_536;
 /// Additional bytes of a chunk on short paths, halved for each multiple of this time in the smallest round trip
 /// (tcp_tso_rtt_log).
-const HALVES_EACH: Span = Span::from_micros(512);
+const HALVING_RTT: Span = Span::from_micros(512);
 /// A chunk cut short waits for the rest only if something was sent within this time.
 const JUST_NOW: Span = Span::from_millis(1);
 /// A chunk does not wait if it is at least the window divided by this (tcp_tso_win_divisor).
-const WORTHWHILE: u32 = 3;
+const DEFER_DIVISOR: u32 = 3;
 /// Pacing rate in per cent of a window per round trip, in slow start and otherwise (tcp_pacing_ss_ratio,
 /// tcp_pacing_ca_ratio).
 const SLOW_START: u64 = 200;
@@ -174,7 +174,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let room = free.min(window.limit.saturating_sub(self.board.outstanding()));
         // A tail probe is sent whatever the window.
         room >= window.mss
-            && room < window.cwnd.min(window.limit) / WORTHWHILE
+            && room < window.cwnd.min(window.limit) / DEFER_DIVISOR
             && room < self.longest_chunk() * window.mss
             && self.written(room + 1) > room
     }
@@ -197,7 +197,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         let share = if cwnd < self.cc.ssthresh() / 2 { SLOW_START } else { AVOIDANCE };
         let window = u64::from(cwnd.max(out)) * share / 100;
         let paced = window.saturating_mul(PACED.as_nanos()) / srtt.as_nanos().max(1);
-        let halvings = (min_rtt.as_nanos() / HALVES_EACH.as_nanos()).min(31) as u32;
+        let halvings = (min_rtt.as_nanos() / HALVING_RTT.as_nanos()).min(31) as u32;
         let bytes = paced.saturating_add(u64::from(MOST_BYTES >> halvings)).min(MOST_BYTES.into()) as u32;
         (bytes / mss).max(LEAST)
     }

@@ -17,9 +17,9 @@ pub(super) const OWN_WINDOW: u16 = u16::MAX;
 const UNPACED: u64 = 10;
 
 /// The last segment sent.
-pub(super) struct Caught(pub(super) Option<Segment>);
+pub(super) struct Captured(pub(super) Option<Segment>);
 
-impl Sink for Caught {
+impl Sink for Captured {
     fn pass(&mut self, _: Port, segment: &Segment) {
         self.0 = Some(*segment);
     }
@@ -141,7 +141,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             Due::SynAck => Some(self.syn_ack(now)),
             Due::Ack => Some(self.segment(now, self.board.max(), 0)),
             Due::Probe => Some(self.probe(now)),
-            Due::Repair => self.send_asked(now),
+            Due::Repair => self.send_requested(now),
         }
     }
 

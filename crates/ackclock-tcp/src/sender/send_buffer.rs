@@ -25,7 +25,7 @@ const FIRST_WINDOW: u32 = 10;
 const HEADERS: u32 = 512;
 const DESCRIPTION: u32 = 256;
 /// Memory overhead of a piece, or of a sent chunk, in addition to its payload.
-const BESIDE: u32 = 832;
+const OVERHEAD: u32 = 832;
 /// Largest piece, payload and headers, bytes (GSO_LEGACY_MAX_SIZE without MAX_TCP_HEADER).
 const LARGEST_PIECE: u32 = 65_215;
 
@@ -55,7 +55,7 @@ enum Application {
     /// Waiting for room.
     Waits,
     /// Waiting for room, and an acknowledgement has arrived.
-    Hears,
+    WaitsAcked,
 }
 
 impl SendBuffer {
@@ -69,7 +69,7 @@ impl SendBuffer {
     #[inline]
     pub(super) fn on_ack(&mut self) {
         if self.application == Application::Waits {
-            self.application = Application::Hears;
+            self.application = Application::WaitsAcked;
         }
     }
 
@@ -92,13 +92,13 @@ impl SendBuffer {
     /// Whether the application waits for room and an acknowledgement may have freed some.
     #[inline]
     pub(super) fn may_be_refilled(&self) -> bool {
-        self.application == Application::Hears
+        self.application == Application::WaitsAcked
     }
 
     /// Whether the application waits for room.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        matches!(self.application, Application::Waits | Application::Hears)
+        matches!(self.application, Application::Waits | Application::WaitsAcked)
     }
 
     /// Whether a third of the buffer is free when `used` bytes of memory are in use.
@@ -139,7 +139,7 @@ impl Writing {
     /// Memory in use, bytes.
     fn memory(&self, largest: u32) -> u32 {
         let pieces = self.chunks + self.unsent.div_ceil(largest);
-        self.sent.saturating_add(self.unsent).saturating_add(pieces.saturating_mul(BESIDE))
+        self.sent.saturating_add(self.unsent).saturating_add(pieces.saturating_mul(OVERHEAD))
     }
 
     /// Fills a piece up to `largest` bytes.
@@ -220,7 +220,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
             self.expand_buffer(window.cwnd);
         }
         // Usually this alone exceeds the limit.
-        let least = self.buffer.end.since(self.board.una()) + self.board.chunks() * BESIDE;
+        let least = self.buffer.end.since(self.board.una()) + self.board.chunks() * OVERHEAD;
         if !self.buffer.has_room(least) || !self.buffer.has_room(self.writing().memory(self.largest_piece()))
         {
             return false;

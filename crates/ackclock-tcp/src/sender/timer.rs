@@ -55,7 +55,7 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
     }
 
     /// Applies a controller's setting.
-    pub(super) fn obey(&mut self, now: Time, setting: &Setting) {
+    pub(super) fn apply_setting(&mut self, now: Time, setting: &Setting) {
         self.cc.steer(setting);
         let thaws = self.frozen && setting.timer == ackclock_core::Timer::Runs;
         self.frozen = setting.timer == ackclock_core::Timer::Frozen;

@@ -114,11 +114,11 @@ pub struct Detectors {
 /// as a duplicate, the reduction was spurious.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Repeats {
-    judged: Option<Judged>,
+    judged: Option<Tested>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Judged {
+struct Tested {
     cause: Congestion,
     /// Left edge at the reduction: segments below it were retransmitted for an earlier one.
     above: Seq,
@@ -130,7 +130,7 @@ impl Repeats {
     /// The window is reduced; everything below `above` is acknowledged. With an outstanding tail probe of the last
     /// segment (`probed`), its duplicate may be reported too, which proves nothing about the others (tcp_init_undo).
     pub fn watch(&mut self, cause: Congestion, above: Seq, probed: bool) {
-        self.judged = Some(Judged { cause, above, left: probed.then_some(1) });
+        self.judged = Some(Tested { cause, above, left: probed.then_some(1) });
     }
 
     /// Ends the test: another reduction came that duplicates cannot disprove, or the reduction was undone.

@@ -15,7 +15,7 @@ const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
 /// Losses that indicate a policer, in 256ths of the delivered data.
 const LOST_256THS: u64 = 50;
 /// Two rates are equal within an eighth, or within this difference.
-const SAME: Rate = Rate::from_bps(4000);
+const RATE_TOLERANCE: Rate = Rate::from_bps(4000);
 /// Rounds for which a policed rate is kept.
 const KEPT_ROUNDS: u32 = 48;
 
@@ -120,7 +120,7 @@ impl Policer {
         let rate = Rate::from_bps_f64(delivered as f64 * 8.0 / took);
         let same = |last: &Rate| {
             let apart = last.as_bps().abs_diff(rate.as_bps());
-            apart <= last.as_bps() / 8 || apart <= SAME.as_bps()
+            apart <= last.as_bps() / 8 || apart <= RATE_TOLERANCE.as_bps()
         };
         if let Some(last) = self.last.filter(same) {
             self.last = Some(Rate::from_bps(u64::midpoint(last.as_bps(), rate.as_bps())));

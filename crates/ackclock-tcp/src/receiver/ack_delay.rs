@@ -14,7 +14,7 @@ const MOST: u16 = 50;
 
 /// Observed interval between segments, in ticks. Compact, because every segment touches it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct AckDelay {
     /// When the waiting acknowledgement is due.
     due: Time,
     /// TCP_ATO_MIN.
@@ -33,7 +33,7 @@ fn ticks(span: Span) -> u16 {
     u16::try_from(span.as_nanos() / TICK.as_nanos()).unwrap_or(u16::MAX)
 }
 
-impl Patience {
+impl AckDelay {
     /// Creates the state before the first segment; the delay is at least `least`.
     pub(super) fn new(least: Span) -> Self {
         let least = ticks(least);
@@ -95,20 +95,20 @@ mod tests {
     }
 
     /// Milliseconds that an acknowledgement waits from time zero, less the tick.
-    fn wait(patience: &mut Patience) -> u64 {
-        patience.wait(Time::ZERO).as_nanos() / 1_000_000 - 4
+    fn wait(ack_delay: &mut AckDelay) -> u64 {
+        ack_delay.wait(Time::ZERO).as_nanos() / 1_000_000 - 4
     }
 
-    fn patience() -> Patience {
-        Patience::new(Span::from_millis(40))
+    fn ack_delay() -> AckDelay {
+        AckDelay::new(Span::from_millis(40))
     }
 
     #[test]
     fn it_is_about_twice_the_time_between_segments_that_come_slowly() {
-        let mut patience = patience();
+        let mut ack_delay = ack_delay();
         let waits = [28, 28, 28, 20, 20, 5].map(|gap| {
-            patience.on_data(ms(0), ms(gap), RTO);
-            wait(&mut patience)
+            ack_delay.on_data(ms(0), ms(gap), RTO);
+            wait(&mut ack_delay)
         });
         // In ticks 10 / 2 + 7, 12 / 2 + 7, 13 / 2 + 7; intervals of five or less halve the excess over five.
         assert_eq!(waits, [48, 52, 52, 44, 40, 40]);
@@ -116,25 +116,25 @@ mod tests {
 
     #[test]
     fn it_doubles_where_none_came_and_is_bounded_by_the_round_trip() {
-        let mut patience = patience();
-        patience.on_handshake(Span::from_millis(150));
-        patience.on_data(ms(0), ms(60), RTO);
-        assert_eq!(wait(&mut patience), 40, "longer than it waits");
-        patience.on_ack(ms(44), RTO);
-        patience.on_data(ms(0), ms(60), RTO);
-        assert_eq!(wait(&mut patience), 100, "80 / 2 + 60");
-        patience.on_ack(ms(60), RTO);
-        assert_eq!(wait(&mut patience), 100, "a second segment came in time");
-        patience.on_ack(ms(104), RTO);
-        assert_eq!(wait(&mut patience), 148, "the round trip, not 200");
-        patience.reset();
-        assert_eq!(wait(&mut patience), 40);
+        let mut ack_delay = ack_delay();
+        ack_delay.on_handshake(Span::from_millis(150));
+        ack_delay.on_data(ms(0), ms(60), RTO);
+        assert_eq!(wait(&mut ack_delay), 40, "longer than it waits");
+        ack_delay.on_ack(ms(44), RTO);
+        ack_delay.on_data(ms(0), ms(60), RTO);
+        assert_eq!(wait(&mut ack_delay), 100, "80 / 2 + 60");
+        ack_delay.on_ack(ms(60), RTO);
+        assert_eq!(wait(&mut ack_delay), 100, "a second segment came in time");
+        ack_delay.on_ack(ms(104), RTO);
+        assert_eq!(wait(&mut ack_delay), 148, "the round trip, not 200");
+        ack_delay.reset();
+        assert_eq!(wait(&mut ack_delay), 40);
     }
 
     #[test]
     fn its_timer_expires_at_a_tick() {
-        let mut patience = patience();
-        assert_eq!(patience.wait(ms(3)), ms(44));
-        assert_eq!(patience.wait(ms(5)), ms(48));
+        let mut ack_delay = ack_delay();
+        assert_eq!(ack_delay.wait(ms(3)), ms(44));
+        assert_eq!(ack_delay.wait(ms(5)), ms(48));
     }
 }

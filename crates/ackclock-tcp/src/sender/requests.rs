@@ -14,7 +14,7 @@ use crate::sent::{Index, Marks};
 /// Requested segments not yet retransmitted; takes no space on a connection without requests.
 #[derive(Debug, Default)]
 #[allow(clippy::box_collection, reason = "a pointer is a quarter of a queue")]
-pub(super) struct Asked(Option<Box<VecDeque<Index>>>);
+pub(super) struct Requests(Option<Box<VecDeque<Index>>>);
 
 /// Whether an acknowledgement is a request: its first block begins at its ACK number, which a receiver never sends.
 fn is_request(ack: &Segment) -> bool {
@@ -22,7 +22,7 @@ fn is_request(ack: &Segment) -> bool {
         && ack.sack().first().is_some_and(|block| block.left == ack.ack && !block.right.before(block.left))
 }
 
-impl Asked {
+impl Requests {
     /// Queues the segments missing between the blocks of a request that were sent before one that has arrived.
     fn take(&mut self, request: &Segment, board: &Scoreboard) {
         let sent = board.sent();
@@ -32,14 +32,14 @@ impl Asked {
             (end > sent.first()).then(|| Latest::of(sent.get(end - 1)))
         });
         let Some(newest) = newest.reduce(|one, other| Latest::later_of(Some(one), other)) else { return };
-        let asked = self.0.get_or_insert_default();
+        let requested = self.0.get_or_insert_default();
         for (before, behind) in blocks.iter().zip(&blocks[1..]) {
             for index in sent.at_or_after(before.right)..sent.at_or_after(behind.left) {
                 let record = sent.get(index);
                 let came =
                     record.marks.has(Marks::SACKED) || !newest.was_sent_after(record.sent_at, record.end());
-                if !came && !asked.contains(&index) {
-                    asked.push_back(index);
+                if !came && !requested.contains(&index) {
+                    requested.push_back(index);
                 }
             }
         }
@@ -47,9 +47,9 @@ impl Asked {
 
     /// Next queued segment that is still in flight.
     pub(super) fn next(&mut self, board: &Scoreboard) -> Option<Index> {
-        let (sent, asked) = (board.sent(), self.0.as_mut()?);
+        let (sent, requested) = (board.sent(), self.0.as_mut()?);
         loop {
-            let index = asked.pop_front()?;
+            let index = requested.pop_front()?;
             if index >= sent.first() && !sent.get(index).marks.has(Marks::SACKED) {
                 return Some(index);
             }
@@ -64,15 +64,15 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         if !is_request(ack) {
             return false;
         }
-        self.past.asked.take(ack, &self.board);
+        self.past.requests.take(ack, &self.board);
         self.due = Due::Repair;
         true
     }
 
     /// Retransmits the next requested segment.
     #[cold]
-    pub(super) fn send_asked(&mut self, now: Time) -> Option<Segment> {
-        let index = self.past.asked.next(&self.board)?;
+    pub(super) fn send_requested(&mut self, now: Time) -> Option<Segment> {
+        let index = self.past.requests.next(&self.board)?;
         self.due = Due::Repair;
         Some(self.send_again(now, index))
     }
