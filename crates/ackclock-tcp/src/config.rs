@@ -43,9 +43,8 @@ pub struct SenderConfig {
     pub prr: Switch,
     /// All but bbr: whether slow start and congestion avoidance count acknowledgements or bytes.
     pub growth: Growth,
-    /// reno, newreno, sack, sack1, eifel: quantity halved at a loss. cubic: quantity reduced, the window or the bytes
-    /// in flight. westwood, westwood-plus: quantity halved before there is a bandwidth estimate. The default depends on
-    /// the kind of sender.
+    /// Quantity reduced at a loss: the window or the bytes in flight. westwood, westwood-plus: only before there is a
+    /// bandwidth estimate. Not bbr. The default depends on the kind of sender.
     pub halves: Option<Halves>,
     /// Initial slow-start threshold; by default the largest window.
     pub initial_ssthresh: Option<Size>,

@@ -12,8 +12,8 @@
 //! curve](super::bictcp).
 //!
 //! ## Differences from the source
-//! - An ACK for n segments moves the window n times as far towards the target (section 4.4 counts ACKs), so that
-//!   delayed ACKs do not halve the growth. The target remains the bound.
+//! - An ACK for n segments moves the window n times as far towards the target (section 4.4 counts ACKs). Delayed ACKs
+//!   therefore do not halve the growth. The target remains the bound.
 //! - An ACK never shrinks the window: in the Reno-friendly region it becomes the larger of its value and W_est.
 //! - If the window at the start of a stage is W_max or more, K is 0 and W_max is that window, as after a timeout.
 //!

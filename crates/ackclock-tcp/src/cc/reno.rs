@@ -7,10 +7,10 @@
 //! `halves = "exact-window"` those since.
 //!
 //! ## What it does
-//! An acknowledgement of new data grows the window: below the threshold by the data it acknowledges, at most one
-//! segment; above it by 1/cwnd of a segment. A loss halves the window in use or the bytes in flight, as set by
-//! `halves`; the threshold is at least two segments. A timeout also sets the window to the loss window, by default one
-//! segment. A congestion echo halves like a loss.
+//! An acknowledgement of new data grows the window. Below the threshold it adds the data acknowledged, at most one
+//! segment; above it, 1/cwnd of a segment. A loss halves the window in use or the bytes in flight, as set by `halves`;
+//! the threshold is at least two segments. A timeout also sets the window to the loss window, by default one segment. A
+//! congestion echo halves like a loss.
 //!
 //! ## Differences from the source
 //! - The window also grows while the peer's window is the limit; the smaller of the two is halved.

@@ -37,9 +37,8 @@ impl Receiver {
         self.acknowledge(now, None, out);
     }
 
-    /// When Linux acknowledges the data received, unless a timer is earlier. At the arrival itself if there are `count`
-    /// segments and unread data does not shrink the window; otherwise when the program has read them, or has read
-    /// pushed data.
+    /// When Linux acknowledges the data received, unless a timer is earlier. With `count` segments, and unread data
+    /// that does not shrink the window: at once. Otherwise when the program has read them, or has read pushed data.
     fn due_when_read(&self, now: Time, flags: Flags, count: u32) -> Time {
         let enough = self.unacknowledged >= count;
         if !enough && !flags.intersects(Flags::CWR | Flags::PSH) {

@@ -8,10 +8,11 @@
 //!
 //! ## What it does
 //! The window is the smaller of a threshold and a clamp. The threshold rises by two segments for each arriving segment;
-//! out-of-order segments count only with SACK. The clamp is twice the data read in the last round trip, and more if
-//! that grew, so that the sender can double its rate; bytes behind a gap are added. Data behind gaps or waiting to be
-//! read uses up the clamp. The window can therefore fall below the threshold, but its right edge never moves back. A
-//! sender without SACK repairs one loss per round trip, delivers little in order, and reaches one of the limits.
+//! out-of-order segments count only with SACK. The clamp is twice the data read in the last round trip, so that the
+//! sender can double its rate. It is larger if that data grew, and bytes behind a gap are added. Data behind gaps or
+//! waiting to be read uses up the clamp. The window can therefore fall below the threshold, but its right edge never
+//! moves back. A sender without SACK repairs one loss per round trip, delivers little in order, and reaches one of the
+//! limits.
 //!
 //! ## Differences from the source
 //! Counts payload. The source counts memory, of which the share of payload is assumed as for segments of 1448 bytes.

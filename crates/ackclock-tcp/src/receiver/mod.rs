@@ -10,8 +10,10 @@
 //! The application reads at once, or in the Linux stack [within a tenth of a millisecond](self::reading), so in-order
 //! data takes no room. The advertised window is then the configured maximum, including bytes held behind a gap. With
 //! [autotuning](self::autotune) the window grows up to that, and bytes behind gaps use part of it. If the application
-//! reads late, like a relay, the window is [the free buffer](self::unread). With the handshake on, the receiver of a
-//! download is the client and opens the connection; that of an upload is the server and waits for its peer's SYN.
+//! reads late, like a relay, the window is [the free buffer](self::unread).
+//!
+//! With the handshake on, the receiver of a download is the client and opens the connection. The receiver of an upload
+//! is the server and waits for its peer's SYN.
 //!
 //! ## Differences from the source
 //! - A delayed ACK counts segments, not full-sized segments.

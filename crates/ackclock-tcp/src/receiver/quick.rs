@@ -1,8 +1,11 @@
 //! Quick acknowledgements: segments acknowledged one by one in spite of delayed ACKs.
 //!
-//! As in Linux: at the start of a connection; after an idle period longer than the peer's timeout, as the peer may
-//! restart with a small window; after repeated data, as the peer may be in recovery; and for each segment that opens
-//! the window.
+//! As in Linux, segments are acknowledged one by one:
+//!
+//! - at the start of a connection;
+//! - after an idle period longer than the peer's timeout, as the peer may restart with a small window;
+//! - after repeated data, as the peer may be in recovery;
+//! - for each segment that opens the window.
 
 use ackclock_core::{Span, Time};
 

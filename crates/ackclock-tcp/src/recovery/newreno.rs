@@ -6,8 +6,8 @@
 //! RFC 6582; limited transmit: RFC 3042.
 //!
 //! ## What it does
-//! A partial acknowledgement retransmits the new left edge at once and deflates the window by the acknowledged bytes,
-//! so one loss is repaired per round trip. The retransmission timer restarts at the first partial acknowledgement only
+//! A partial acknowledgement retransmits the new left edge at once and deflates the window by the acknowledged bytes.
+//! One loss is repaired per round trip. The retransmission timer restarts at the first partial acknowledgement only
 //! ("impatient") or at each ("slow but steady").
 //!
 //! ## Differences from the source

@@ -250,8 +250,8 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 section 7.2, at each transmission and each advance: sets the probe two round trips from now, or earlier
-    /// at the expiry of the retransmission timer that runs since `since`. In Linux that is the last advance or, after a
+    /// RFC 8985 section 7.2, at each transmission and each advance: sets the probe two round trips from now, or at the
+    /// earlier expiry of the retransmission timer running since `since`. In Linux that is the last advance or, after a
     /// later transmission, when the first segment in flight was sent.
     fn arm_probe(&mut self, sending: &Sending, since: Time, board: &Scoreboard) {
         self.probe_at = Time::NEVER;

@@ -8,9 +8,9 @@
 //!
 //! ## What it does
 //! Recovery begins with the third duplicate or when the left edge is lost by `IsLost`. While `pipe` is below the window
-//! it sends, in this order: lost segments, new data, unSACKed segments below the highest SACKed one, and once per
-//! recovery the highest unSACKed segment. After a timeout all unSACKed segments are lost and retransmitted in slow
-//! start; no recovery begins until all of them are acknowledged (section 5.1).
+//! it sends, in this order: lost segments, new data, and unSACKed segments below the highest SACKed one. Once per
+//! recovery it also sends the highest unSACKed segment. After a timeout all unSACKed segments are lost and
+//! retransmitted in slow start; no recovery begins until all of them are acknowledged (section 5.1).
 //!
 //! ## Differences from the source
 //! - A duplicate without new SACK information counts only if the receiver sends no SACK at all.

@@ -125,8 +125,8 @@ impl<R: Recovery, C: RenewControl> TcpSender<R, C> {
         !self.outgoing.begins_chunk() && !self.holds_short()
     }
 
-    /// Whether a partial segment, left by a full buffer or the peer's window, waits: an earlier one is in flight, and
-    /// TCP_NODELAY is off (Nagle's rule as in tcp_minshall_check). The end of an object never waits.
+    /// Whether a partial segment, left by a full buffer or the peer's window, waits. It does if an earlier one is in
+    /// flight and TCP_NODELAY is off (Nagle's rule as in tcp_minshall_check). The end of an object never waits.
     #[cold]
     fn holds_short(&self) -> bool {
         !self.buffer.has_nodelay() && self.outgoing.is_short_out(self.board.una())

@@ -13,7 +13,7 @@ pub enum LossWindow {
     /// Draft: recovery starts from the bytes in flight, and a timeout from one segment.
     #[default]
     Draft,
-    /// Linux: each loss is also subtracted, a timeout keeps data that is not lost in flight, and a bandwidth probe ends
+    /// Linux: each loss is also subtracted, and a timeout keeps data that is not lost in flight. A bandwidth probe ends
     /// only by a loss found at that very acknowledgement.
     Linux,
 }
