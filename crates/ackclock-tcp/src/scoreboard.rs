@@ -165,8 +165,7 @@ impl Scoreboard {
         hole
     }
 
-    /// Transmission time of the oldest segment that an acknowledgement up to `ack` would newly acknowledge, ignoring
-    /// SACKed ones.
+    /// Transmission time of the first unSACKed segment, if an acknowledgement up to `ack` would cover it.
     pub fn oldest_told(&self, ack: Seq) -> Option<Time> {
         let first = self.sent.front()?;
         let told = if first.marks.has(Marks::SACKED) {

@@ -330,7 +330,7 @@ fn bytes(segments: f64, mss: f64) -> u32 {
     libm::round(segments * mss) as u32
 }
 
-/// Limits on sending.
+/// Whether the window or the application limited the sender.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limited {
     ByWindow,

@@ -4,7 +4,7 @@ use ackclock_core::{Seq, Span, Time};
 
 use crate::sent::{Marks, Record};
 
-/// A transmission known to have arrived; used for the latest one.
+/// A segment known to have arrived by its latest transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latest {
     /// Time of its latest transmission.
@@ -45,8 +45,8 @@ pub struct Sendings {
 }
 
 impl Sendings {
-    /// Whether the latest transmission of a SACKed segment arrived. Segments behind a gap are acknowledged with an
-    /// older echo.
+    /// Whether the latest transmission of a SACKed segment arrived, by its age: segments behind a gap are acknowledged
+    /// with an older timestamp echo, which is no evidence.
     fn arrived(&self, record: &Record) -> bool {
         !record.marks.has(Marks::REPEATED) || self.now.since(record.sent_at) >= self.min_rtt
     }

@@ -10,9 +10,9 @@ use crate::config::Switch;
 pub enum SenderState {
     /// Not begun: waiting for its start, for the peer's SYN, or for [`Sender::connect`].
     Idle,
-    /// A SYN was answered, and the answer is not yet acknowledged.
+    /// The peer's SYN was answered, and the answer is not yet acknowledged.
     SynReceived,
-    /// The SYN was sent, without an answer yet.
+    /// Our SYN was sent and is not answered yet.
     SynSent,
     /// Data can be sent.
     Established,
@@ -23,7 +23,7 @@ pub enum SenderState {
 /// State of the peer, as reported in its segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
-    /// One past the end of its advertised window (right edge).
+    /// Right edge of its advertised window: one past its last byte.
     pub(super) edge: Seq,
     /// Largest window it has advertised, bytes.
     pub(super) largest: u32,
