@@ -1,4 +1,4 @@
-//! Both ends over a path that drops, repeats and reorders: the file arrives whole, and waking too often changes nothing.
+//! Both ends over a path that drops, repeats and reorders: the file arrives complete, and extra polls change nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use ackclock_tcp::{AckPolicy, FlowParams, HeaderSize, Receiver, ReceiverConfig, 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What a case is made of.
+/// Parameters of a case.
 #[derive(Clone, Debug)]
 struct Case {
     sender: Value,
@@ -18,10 +18,10 @@ struct Case {
     bytes: u64,
     delayed_acks: bool,
     dsack: bool,
-    /// Shares of segments, in both directions, that are lost and that come twice.
+    /// Fractions of segments, in both directions, that are lost and that are duplicated.
     loss: f64,
     repeat: f64,
-    /// Each segment takes 20 ms and up to this much more.
+    /// Each segment takes 20 ms plus up to this much more.
     jitter: Span,
     seed: u64,
 }
@@ -73,10 +73,10 @@ struct Run {
     receiver: Receiver,
     now: Time,
     chance: Stream,
-    /// What is on its way, by arrival and order of sending; the segment itself lies in `segments`.
+    /// Segments in transit, by arrival and transmission order; the segment itself is in `segments`.
     underway: BinaryHeap<Reverse<(Time, usize, To)>>,
     segments: Vec<Segment>,
-    /// Left and right edge as the receiver last told them.
+    /// Left and right edge as last advertised by the receiver.
     edges: Option<(Seq, Seq)>,
 }
 
@@ -126,7 +126,7 @@ impl Run {
         run
     }
 
-    /// Runs until both ends are done; with `poke` both are also woken that often in between.
+    /// Runs until both ends are done; with `poke`, both are also polled at that interval.
     fn finish(&mut self, poke: Option<Span>) {
         while self.sender.finished_at().is_none() {
             let arrival = self.underway.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);

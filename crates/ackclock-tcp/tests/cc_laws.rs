@@ -1,4 +1,4 @@
-//! Laws that hold for every congestion controller, whatever it is told.
+//! Laws that hold for every congestion controller under any input.
 
 use ackclock_core::{Rate, Span, Time};
 use ackclock_tcp::Stack;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 type Build = fn(CcContext) -> Box<dyn CongestionControl>;
 
-/// Every controller, with the options that change its course.
+/// Every controller, with the options that change its behaviour.
 const CONTROLLERS: &[(&str, Build)] = &[
     ("reno, halves flight", |context| Box::new(Reno::new(&context, Halves::Flight, Growth::Acks))),
     ("reno, halves window", |context| Box::new(Reno::new(&context, Halves::Window, Growth::Acks))),
@@ -46,7 +46,7 @@ const CONTROLLERS: &[(&str, Build)] = &[
     }),
 ];
 
-/// One thing that can happen to a controller. Amounts are whatever they are: a controller must bear it.
+/// An event for a controller. Amounts are arbitrary: a controller must handle them all.
 #[derive(Clone, Debug)]
 enum Op {
     Ack(Box<Ack>),
@@ -59,7 +59,7 @@ enum Op {
 }
 
 impl Op {
-    /// What the controller is told it by.
+    /// Method of the controller that the event calls.
     fn method(&self) -> &'static str {
         match self {
             Self::Ack(_) => "on_ack",
@@ -84,7 +84,7 @@ struct Ack {
     window_limited: bool,
 }
 
-/// Mostly what happens on real paths, now and then the ends of the range.
+/// Mostly values of real paths, occasionally the ends of the range.
 fn bytes() -> impl Strategy<Value = u32> {
     prop_oneof![6 => 0u32..200_000, 1 => Just(0), 1 => Just(u32::MAX), 1 => any::<u32>()]
 }
@@ -168,7 +168,7 @@ fn apply(cc: &mut dyn CongestionControl, now: Time, op: &Op) {
     }
 }
 
-/// With segments of a byte a window of bytes is one of as many segments, and what is added to it has no room.
+/// With segments of one byte the window in segments equals the window in bytes, and additions to it can overflow.
 #[test]
 fn the_largest_rate_is_borne_with_segments_of_a_byte() {
     let context =

@@ -1,4 +1,4 @@
-//! Senders over one bottleneck, judged by theory: what the link carries, what a saw-tooth loses, what a queue costs.
+//! Senders over one bottleneck, compared with theory: goodput, losses of a saw-tooth, queueing delay.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use ackclock_core::{FlowId, Rate, Segment, Size, Span, Time};
 use ackclock_tcp::{FlowParams, Receiver, ReceiverConfig, SENDERS, Sender, Supply};
 use serde_json::{Value, json};
 
-/// 1000 bytes on the wire, of which 40 are headers.
+/// Size of a packet, including 40 bytes of headers.
 const PACKET: u64 = 1000;
 
 /// A drop-tail bottleneck between a sender and a receiver.
@@ -14,24 +14,24 @@ const PACKET: u64 = 1000;
 struct Path {
     rate: Rate,
     round_trip: Span,
-    /// Packets that wait beside the one in transmission.
+    /// Packets that can queue, in addition to the one in transmission.
     buffer: usize,
-    /// Every so many packets one is lost on the radio; 0 loses none.
+    /// Every `loss_every`-th packet is lost on the radio; 0 loses none.
     loss_every: u64,
 }
 
 impl Path {
-    /// Packets that the path holds without a queue.
+    /// Bandwidth-delay product in packets.
     fn bdp(&self) -> f64 {
         self.rate.bytes_in(self.round_trip) as f64 / PACKET as f64
     }
 }
 
-/// What came of it, start-up left out.
+/// Results of a run, without start-up.
 struct Outcome {
-    /// Share of the capacity that was delivered, headers counted.
+    /// Fraction of the capacity delivered, including headers.
     utilisation: f64,
-    /// Mean wait in the queue.
+    /// Mean queueing delay.
     queueing: Span,
 }
 
@@ -40,7 +40,7 @@ struct Run {
     sender: Box<dyn Sender>,
     receiver: Receiver,
     now: Time,
-    /// When each packet in the queue or in transmission departs.
+    /// Departure time of each packet in the queue or in transmission.
     departures: VecDeque<Time>,
     to_receiver: VecDeque<(Time, Segment)>,
     to_sender: VecDeque<(Time, Segment)>,
@@ -140,7 +140,7 @@ fn outcome(name: &str, path: Path, skip: u64, length: u64) -> Outcome {
     }
 }
 
-/// 10 Mbit/s and 100 ms: 125 packets in the pipe.
+/// 10 Mbit/s and 100 ms: 125 packets of bandwidth-delay product.
 fn long_path(buffer_bdp: f64) -> Path {
     let path = Path {
         rate: Rate::from_bps(10_000_000),
@@ -155,17 +155,17 @@ fn long_path(buffer_bdp: f64) -> Path {
 fn a_buffer_of_one_bandwidth_delay_product_keeps_the_link_busy() {
     for entry in SENDERS.entries {
         let utilisation = outcome(entry.name, long_path(1.0), 60, 120).utilisation;
-        // Halving a window of twice the pipe leaves it just full; a little is lost to recovery. BBR drains a little.
+        // Halving a window of twice the pipe leaves it just full; recovery loses a little. BBR drains a little.
         assert!((0.95..=1.001).contains(&utilisation), "{}: {utilisation}", entry.name);
     }
 }
 
 #[test]
 fn with_little_buffer_a_saw_tooth_loses_a_fifth_and_cubic_less() {
-    // Eight packets: what a window that grows by a few a round trip needs to pass, and 6 % of the pipe.
+    // Eight packets, 6 % of the pipe: enough for a window that grows by a few packets per round trip.
     let path = Path { buffer: 8, ..long_path(0.0) };
-    // From 66 to 133 in a straight line, of which no more than 125 are carried:
-    // (59 rounds of 96 on average + 8 rounds of 125) / 67 rounds / 125 = 0.79
+    // From 66 to 133 in a straight line, of which at most 125 are delivered: (59 rounds of 96 on average + 8 rounds of
+    // 125) / 67 rounds / 125 = 0.79
     let sack = outcome("sack", path, 60, 600).utilisation;
     assert!((0.75..0.82).contains(&sack), "{sack}");
     // From 0.7 W to W along C (t - K)^3: W - 0.3 W / 4 on average over K, less where fast convergence sets W lower.
@@ -175,7 +175,7 @@ fn with_little_buffer_a_saw_tooth_loses_a_fifth_and_cubic_less() {
 
 #[test]
 fn cubic_comes_back_sooner_than_reno_on_a_large_pipe() {
-    // 100 Mbit/s and 200 ms: 2500 packets. Reno needs 1250 round trips of 200 ms to win back a half: four minutes.
+    // 100 Mbit/s and 200 ms: 2500 packets. Reno needs 1250 round trips of 200 ms to regain a half: four minutes.
     let path = Path {
         rate: Rate::from_bps(100_000_000),
         round_trip: Span::from_millis(200),
@@ -191,9 +191,10 @@ fn bbr_leaves_a_long_queue_empty_that_loss_based_senders_fill() {
     let path = long_path(5.0);
     let bbr = outcome("bbr", path, 20, 60);
     assert!(bbr.utilisation > 0.95, "{}", bbr.utilisation);
-    // The probing phase queues a quarter of the pipe, 25 ms, for one or two round trips in eight.
+    // The probing phase queues a quarter of the pipe, 25 ms, for one or two of eight round trips.
     assert!(bbr.queueing < Span::from_millis(15), "{:?}", bbr.queueing);
-    // The window swings between about half and all of pipe and queue: at least 2.5 pipes wait on average less one.
+    // The window varies between about half and all of pipe and queue: at least 2.5 pipes on average, less one in
+    // transit.
     let cubic = outcome("cubic", path, 20, 60);
     assert!(cubic.queueing > Span::from_millis(200), "{:?}", cubic.queueing);
 }
@@ -203,8 +204,8 @@ fn one_loss_in_a_hundred_starves_reno_and_not_bbr() {
     let path = Path { loss_every: 100, ..long_path(1.0) };
     let bbr = outcome("bbr", path, 10, 60).utilisation;
     assert!(bbr > 0.9, "{bbr}");
-    // Losses 100 packets apart: 14 packets are out when one is found, a round of 7 repairs it, and 7, 8, ... to 14 a
-    // round come before the next: 100 packets in 9.7 rounds of 125 that the pipe could take.
+    // Losses are 100 packets apart. 14 packets are in flight when one is found, a round of 7 repairs it, and rounds of
+    // 7, 8, ... 14 follow until the next: 100 packets in 9.7 rounds of a possible 125.
     let sack = outcome("sack", path, 10, 60).utilisation;
     assert!((0.07..0.09).contains(&sack), "{sack}");
 }
@@ -212,10 +213,10 @@ fn one_loss_in_a_hundred_starves_reno_and_not_bbr() {
 #[test]
 fn one_loss_in_a_thousand_halves_what_reno_gets_and_westwood_fills_the_link() {
     let path = Path { loss_every: 1000, ..long_path(1.0) };
-    // 3/8 W^2 = 1000 packets a cycle: W = 52, and 39 of 125 packets a round on average.
+    // 3/8 W^2 = 1000 packets per cycle: W = 52, and 39 of 125 packets per round on average.
     let reno = outcome("reno", path, 30, 120).utilisation;
     assert!((0.28..0.34).contains(&reno), "{reno}");
-    // Without a queue the estimate is the window over the round trip, so a loss takes nothing away.
+    // Without a queue the estimate equals the window over the round trip, so a loss does not reduce the window.
     for name in ["westwood", "westwood-plus"] {
         let westwood = outcome(name, path, 30, 120).utilisation;
         assert!(westwood > 0.9, "{name}: {westwood}");

@@ -1,6 +1,6 @@
-//! Scripted exchanges in the manner of packetdrill: what comes in, and exactly what must go out.
+//! Scripted exchanges as in packetdrill: incoming segments, and exactly the segments that must go out.
 
-// Helpers of tests may unwrap as tests may.
+// Test helpers may unwrap.
 #![allow(clippy::unwrap_used)]
 
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, SynOptions, Timestamps};
@@ -28,12 +28,12 @@ fn reno_retransmits_at_the_third_duplicate_inflates_and_deflates() {
     assert_eq!(script.ack(at(101), 0), NOTHING);
     assert_eq!(script.ack(at(102), 0), [0]);
     assert_eq!((script.cwnd(), script.ssthresh()), (4, 4));
-    // cwnd 4 + 3 duplicates < 8 outstanding; the second further duplicate makes 9.
+    // cwnd 4 + 3 duplicates < 8 in flight; the second further duplicate makes 9.
     assert_eq!(script.ack(at(103), 0), NOTHING);
     assert_eq!(script.ack(at(104), 0), [8]);
     assert_eq!(script.ack(at(105), 0), [9]);
     assert_eq!(script.ack(at(106), 0), [10]);
-    // The repair acknowledges 0..8: deflated to 4 and grown by 1/4, with 3 outstanding.
+    // The retransmission acknowledges 0..8: deflated to 4 and grown by 1/4, with 3 in flight.
     assert_eq!(script.ack(at(200), 8), [11]);
     assert_eq!(script.sender.stats().fast_retransmits, 1);
     assert_eq!(script.sender.stats().retransmits, 1);
@@ -73,7 +73,7 @@ fn newreno_repairs_one_loss_a_round_trip_and_reduces_once() {
     for ms in 201..204 {
         script.ack(at(ms), 4);
     }
-    // Full: cwnd = min(ssthresh, max(FlightSize, SMSS) + SMSS) = 5; 17 had been sent, 7 outstanding above 10.
+    // Full: cwnd = min(ssthresh, max(FlightSize, SMSS) + SMSS) = 5; 17 had been sent, 7 in flight above 10.
     assert_eq!(script.ack(at(300), 10), NOTHING);
     assert_eq!(script.cwnd(), 5);
     assert_eq!(script.sender.stats().fast_retransmits, 1);
@@ -85,7 +85,7 @@ fn newreno_does_not_retransmit_until_more_than_recover_is_acknowledged() {
     assert_eq!(script.sent(at(0)), [0, 1, 2, 3]);
     let (now, out) = script.timeout();
     assert_eq!(out, [0]);
-    // All four had arrived: 4 acknowledges just what was outstanding at the timeout.
+    // All four had arrived: 4 acknowledges exactly the data in flight at the timeout.
     script.ack(now, 4);
     for _ in 0..5 {
         script.ack(now, 4);
@@ -215,19 +215,19 @@ fn sack_keeps_pipe_within_the_window_and_fills_the_holes_in_order() {
     assert_eq!(script.sack(at(100), 0, &[(1, 2)]), NOTHING);
     assert_eq!(script.sack(at(101), 0, &[(3, 4), (1, 2)]), NOTHING);
     // Three runs above 0 with (5, 6): the left edge is lost. FlightSize 10, cwnd 5.
-    // Of 10 outstanding 3 are SACKed and 0 is lost: pipe 6 + 1 for its retransmission = 7.
+    // Of 10 in flight 3 are SACKed and 0 is lost: pipe 6 + 1 for its retransmission = 7.
     assert_eq!(script.sack(at(102), 0, &[(5, 6), (3, 4), (1, 2)]), [0]);
     assert_eq!((script.cwnd(), script.ssthresh()), (5, 5));
     // pipe 6: 3000 bytes SACKed above 2 make it lost, pipe 5.
     assert_eq!(script.sack(at(103), 0, &[(5, 7), (3, 4), (1, 2)]), NOTHING);
-    // pipe 4 with 7 SACKed: 2 goes out, pipe 5. Above 4 lie 3000 bytes: it is lost too, pipe 4: 4 goes out.
+    // pipe 4 with 7 SACKed: 2 is sent, pipe 5. 3000 bytes above 4 are SACKed: it is lost too, pipe 4, and is sent.
     assert_eq!(script.sack(at(104), 0, &[(5, 8), (3, 4), (1, 2)]), [2, 4]);
     assert_eq!(script.sack(at(105), 0, &[(5, 9), (3, 4), (1, 2)]), [10]);
     assert_eq!(script.sack(at(106), 0, &[(5, 10), (3, 4), (1, 2)]), [11]);
-    // The repair of 0 arrives; 2, 4, 10, 11 are in flight.
+    // The retransmission of 0 arrives; 2, 4, 10, 11 are in flight.
     assert_eq!(script.sack(at(200), 2, &[(5, 10), (3, 4)]), [12]);
     assert_eq!(script.sack(at(201), 4, &[(5, 10)]), [13]);
-    // Everything outstanding at the loss is acknowledged.
+    // All data in flight at the loss is acknowledged.
     assert_eq!(script.ack(at(202), 10), [14]);
     assert_eq!(script.sender.stats().fast_retransmits, 1);
     assert_eq!(script.sender.stats().retransmits, 3);
@@ -235,13 +235,13 @@ fn sack_keeps_pipe_within_the_window_and_fills_the_holes_in_order() {
 
 #[test]
 fn sack_rescues_the_last_segment_when_nothing_else_may_be_sent() {
-    // Eight segments, no more data. Lost: 0 and 7, and SACK never speaks of 7.
+    // Eight segments, no more data. Lost: 0 and 7; no SACK covers 7.
     let mut script = Script::with(json!("sack"), params(8), Supply::Bytes(8_000));
     script.sent(at(0));
     script.sack(at(100), 0, &[(1, 2)]);
     script.sack(at(101), 0, &[(1, 3)]);
     assert_eq!(script.sack(at(102), 0, &[(1, 4)]), [0]);
-    // cwnd 4; pipe counts 4, 5, 6, 7 with its FIN, and the retransmission: 5001, and 1000 less with each SACK.
+    // cwnd 4; pipe counts 4, 5, 6, 7 with its FIN, and the retransmission: 5001, less 1000 with each SACK.
     assert_eq!(script.sack(at(103), 0, &[(1, 5)]), NOTHING);
     assert_eq!(script.sack(at(104), 0, &[(1, 6)]), NOTHING);
     assert_eq!(script.sack(at(105), 0, &[(1, 7)]), [7], "rule (4)");
@@ -264,9 +264,9 @@ fn sack1_counts_pipe_in_packets() {
     for (i, ms) in (100..108).enumerate() {
         out.extend(script.sack(at(ms), 0, &[(2, 3 + i as u32)]));
     }
-    // Duplicates 4 to 8 take pipe from 7 to 2, but at 4 and below each lets one out: 1, then 10 and 11.
+    // Duplicates 4 to 8 reduce pipe from 7 to 2, and at 4 and below each triggers one segment: 1, then 10 and 11.
     assert_eq!(out, [0, 1, 10, 11]);
-    // A partial acknowledgement takes two.
+    // A partial acknowledgement subtracts two.
     assert_eq!(script.sack(at(200), 1, &[(2, 10)]), [12, 13]);
     assert_eq!(script.ack(at(201), 10), [14]);
     assert_eq!(script.cwnd(), 5);
@@ -351,7 +351,7 @@ fn congestion_echo_halves_once_a_window_and_is_answered() {
     script.sender.on_segment(at(101), &script.ack_segment(5));
     let new = script.segments(at(101));
     assert!(new[0].flags.contains(Flags::CWR));
-    // Beyond the window of the reaction an echo is a new one.
+    // An echo beyond the window of the reaction is a new one.
     let mut echo = script.ack_segment(9);
     echo.flags |= Flags::ECE;
     script.sender.on_segment(at(200), &echo);
@@ -377,11 +377,11 @@ fn retransmissions_are_not_ecn_capable() {
 fn the_peers_window_is_kept_to_the_byte() {
     let mut script = Script::new(json!("reno"), 10);
     script.sent(at(0));
-    // 16 bytes a unit: 3504 bytes above 10000. The 504 behind three whole segments are less than half of the window.
+    // Unit of 16 bytes: 3504 bytes above 10000. The 504 after three full segments are less than half of the window.
     script.window = 219;
     assert_eq!(script.ack(at(100), 10), [10, 11, 12]);
     assert_eq!(script.ack(at(200), 13), [13, 14, 15]);
-    // 800 bytes are less than a segment, but all that the peer ever offered.
+    // 800 bytes are less than a segment, but equal the largest window advertised.
     let mut script = Script::new(json!("reno"), 10);
     script.sent(at(0));
     script.window = 50;
@@ -405,12 +405,12 @@ fn a_closed_window_is_probed_with_one_byte_and_growing_pauses() {
         let probe = script.segments(now);
         assert_eq!(probe.len(), 1);
         assert_eq!((probe[0].seq, probe[0].payload), (Seq(2000), 1));
-        // The peer does not take it.
+        // The peer does not accept it.
         assert_eq!(script.ack(now, 2), NOTHING);
     }
     assert_eq!(script.sender.stats().timeouts, 0, "a probe is no timeout");
     assert_eq!(script.sender.stats().fast_retransmits, 0, "its answers are no duplicates");
-    // The window opens: the byte of the probe and what follows.
+    // The window opens: the byte of the probe and the data after it.
     script.window = 1000;
     let mut ack = script.ack_segment(2);
     ack.ack = Seq(2001);
@@ -541,7 +541,7 @@ fn after_a_silence_the_window_is_the_initial_one() {
         assert_eq!(script.ack(at(200), 5), [5, 6, 7]);
         script.ack(at(300), 8);
         script.sender.supply(Supply::Open(100_000));
-        // The last segment left at 200 ms; the timeout is one second.
+        // The last segment was sent at 200 ms; the timeout is one second.
         assert_eq!(script.sent(at(200 + silence)).len(), expected, "{silence} ms");
     }
 }
@@ -554,7 +554,7 @@ fn stamped(script: &Script, thousands: u32, value: u32, echo: u32) -> Segment {
 
 #[test]
 fn eifel_takes_a_spurious_timeout_back() {
-    // restore: window 8 + 1 with 7 outstanding. rfc4015: FlightSize 7 + min(1, IW 8) = 8, the acknowledgement counted.
+    // restore: window 8 + 1 with 7 in flight. rfc4015: FlightSize 7 + min(1, IW 8) = 8, including the acknowledgement.
     for (response, cwnd, expected) in [("restore", 9, &[8, 9][..]), ("rfc4015", 8, &[8])] {
         let mut script = Script::new(json!({"kind": "eifel", "response": response}), 8);
         assert_eq!(script.sent(at(0)).len(), 8);
@@ -609,7 +609,7 @@ fn a_spurious_fast_retransmit_is_given_back() {
     }
     assert_eq!(script.sent(at(102)), [0]);
     assert_eq!(script.cwnd(), 4);
-    // Reordering: the original comes after all.
+    // Reordering: the original arrives after all.
     let late = stamped(&script, 4, 2, 0);
     script.sender.on_segment(at(110), &late);
     assert_eq!(script.cwnd(), 9);
@@ -627,8 +627,8 @@ fn a_spurious_fast_retransmit_does_not_end_what_a_timeout_has_still_to_send_agai
     let repaired = stamped(&script, 1, 1, 1000);
     script.sender.on_segment(after(100), &repaired);
     assert_eq!(script.sent(after(100)), [1, 2]);
-    // The acknowledgement comes three times more, and then one that the segment of the timeout has caused: the fast
-    // retransmit was for nothing, and 2 was sent again after the timeout.
+    // The acknowledgement arrives three more times, then one triggered by the segment of the timeout. The fast
+    // retransmit was spurious; 2 was retransmitted after the timeout.
     for ms in 150..153 {
         let duplicate = stamped(&script, 1, 1, 1000);
         script.sender.on_segment(after(ms), &duplicate);
@@ -656,7 +656,7 @@ fn an_older_timestamp_is_not_taken() {
 
 #[test]
 fn a_reset_ends_the_connection_if_its_number_lies_in_the_window() {
-    // What is expected next is 1, and the sender offers 65 535 bytes.
+    // The next number expected is 1, and the sender advertises 65 535 bytes.
     let cases = [
         (0, SenderState::Established),
         (1, SenderState::Closed),
@@ -679,7 +679,7 @@ fn a_window_update_is_no_duplicate() {
     for kind in ["reno", "newreno", "sack", "sack1"] {
         let mut script = Script::new(json!(kind), 10);
         script.sent(at(0));
-        // The reader of the peer drains its buffer: each says more than the one before.
+        // The peer's application drains its buffer: each window is larger than the one before.
         for (ms, window) in [(100, 20_000), (101, 22_000), (102, 24_000), (103, 26_000)] {
             script.window = window;
             script.ack(at(ms), 5);
@@ -737,14 +737,14 @@ fn an_overtaken_acknowledgement_still_tells_sack_window_and_end() {
     script.window = 250;
     // 250 * 16 = 4000 bytes above 2: nothing new.
     assert_eq!(script.ack(at(100), 2), NOTHING);
-    // Sent before that one: three segments above 2 have arrived, and the window took more.
+    // Sent before the previous one: three segments above 2 have arrived, and the window was larger.
     script.window = 1000;
     let mut late = script.ack_segment(1);
     late.flags |= Flags::FIN;
     late.push_sack(SackBlock { left: Seq(3000), right: Seq(6000) });
     script.sender.on_segment(at(101), &late);
     let out = script.segments(at(101));
-    // The FIN takes number 1, and is acknowledged; three segments above it make 2 lost.
+    // The FIN uses number 1 and is acknowledged; three segments above make 2 lost.
     assert_eq!(out.iter().map(|segment| (segment.seq.0, segment.ack.0)).next(), Some((8000, 2)));
     assert!(out.iter().any(|segment| segment.seq == Seq(2000)), "{out:?}");
     assert_eq!(script.sender.acknowledged(), 2000);
@@ -791,8 +791,8 @@ fn without_new_data_sack_sends_again_what_is_not_lost_yet_but_nothing_above_the_
     script.sent(at(0));
     // cwnd 3; pipe: 4, 5 and the retransmission of 0.
     assert_eq!(script.sack(at(100), 0, &[(1, 4)]), [0]);
-    // 4 is acknowledged: pipe counts 4 and 5. Nothing lies between the left edge and the highest SACKed, so rule (4) rescues
-    // the highest, not the lowest.
+    // 4 is acknowledged: pipe counts 4 and 5. No segment is between the left edge and the highest SACKed one, so rule
+    // (4) rescues the highest, not the lowest.
     assert_eq!(script.ack(at(200), 4), [5]);
 
     let mut script = Script::with(json!("sack"), params(8), Supply::Open(8_000));
@@ -800,7 +800,7 @@ fn without_new_data_sack_sends_again_what_is_not_lost_yet_but_nothing_above_the_
     assert_eq!(script.sack(at(100), 0, &[(1, 4)]), [0]);
     // cwnd 4. pipe: 4, 6, 7 and 0.
     assert_eq!(script.sack(at(101), 0, &[(5, 6), (1, 4)]), NOTHING);
-    // One more leaves: 3000 + 1000 <= 4000, and 4 is not lost with two SACKed above it: rule (3).
+    // One more leaves the network: 3000 + 1000 <= 4000. 4 is not lost with two SACKed above it, so rule (3) applies.
     assert_eq!(script.sack(at(102), 0, &[(5, 7), (1, 4)]), [4]);
 }
 
@@ -835,7 +835,7 @@ fn after_a_timeout_sack_rescues_nothing() {
     script.sent(at(0));
     let (now, out) = script.timeout();
     assert_eq!(out, [0]);
-    // Slow start from 1: each segment again once, and none twice.
+    // Slow start from 1: each segment is retransmitted exactly once.
     let mut again = Vec::new();
     for acked in 1..6 {
         again.extend(script.ack(now, acked));

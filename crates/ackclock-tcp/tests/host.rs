@@ -1,6 +1,6 @@
-//! Many connections between two hosts, and what they allocate.
+//! Many connections between two hosts, and their allocations.
 
-// Helpers of tests may unwrap as tests may.
+// Test helpers may unwrap.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use serde_json::json;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Two hosts and a wire of 50 ms each way that loses every `loss`-th segment with data.
+/// Two hosts and a path of 50 ms each way that loses every `loss`-th data segment.
 struct Pair {
     server: Host,
     client: Host,
@@ -72,7 +72,7 @@ impl Pair {
                     let Message::Segment(segment) = message else { continue };
                     self.sent += u64::from(segment.payload > 0);
                     if segment.payload == 0 || !self.sent.is_multiple_of(self.loss) {
-                        // The client sends to the server and the other way round.
+                        // The client sends to the server and vice versa.
                         self.flights[1 - side].push_back((next + Span::from_millis(50), segment));
                     }
                 }

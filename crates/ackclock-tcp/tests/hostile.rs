@@ -1,6 +1,6 @@
 //! Every row of the sender table under random segments, windows, instants and polls.
 
-// Helpers of tests may unwrap as tests may.
+// Test helpers may unwrap.
 #![allow(clippy::unwrap_used)]
 
 use ackclock_core::{Ecn, Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, Timestamps};
@@ -15,7 +15,7 @@ const MSS: u32 = 1000;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// An acknowledgement at this offset from the highest that would be valid, with blocks relative to it.
+    /// An acknowledgement at this offset from the highest valid one, with blocks relative to it.
     Ack {
         back: i64,
         window: u16,
@@ -26,9 +26,9 @@ enum Op {
         seq: u32,
         payload: u16,
     },
-    /// Time passes, and timers may be due.
+    /// Time passes, and timers may become due.
     Wait(u64),
-    /// A wake for nothing.
+    /// A poll without anything due.
     Poll,
 }
 
@@ -69,15 +69,15 @@ fn in_linux(kind: &str, ecn: &str) -> Value {
     json!({ "kind": kind, "ecn": ecn, "stack": "linux" })
 }
 
-/// A sender and what the network saw of it.
+/// A sender and its segments as seen by the network.
 struct Wire {
     sender: Box<dyn Sender>,
     now: Time,
-    /// One past the highest number sent, and one past what the peer's window takes.
+    /// One past the highest number sent, and the peer's right edge.
     max: Seq,
     edge: Seq,
     first: Seq,
-    /// Linux does not take a smaller window with an acknowledgement that does not advance.
+    /// Linux does not accept a smaller window unless the acknowledgement advances.
     keeps_larger: bool,
 }
 
@@ -100,7 +100,7 @@ impl Wire {
         wire
     }
 
-    /// Takes what goes out and checks it.
+    /// Takes the outgoing segments and checks them.
     fn drain(&mut self) {
         for _ in 0..10_000 {
             let Some(segment) = self.sender.poll_segment(self.now) else {
@@ -159,14 +159,15 @@ impl Wire {
                     return;
                 }
                 let edge = ack + (u32::from(*window) << (*scale).min(14));
-                // Whether an old timestamp makes it drop the segment is its own business; one that was overtaken takes nothing back.
+                // An old timestamp may make the sender drop the segment; an overtaken segment does not reduce the
+                // window.
                 let keeps = stamps.is_some() || ack.before(una) || (self.keeps_larger && ack == una);
                 self.edge = if keeps { self.edge.max(edge) } else { edge };
             }
         }
     }
 
-    /// A peer that has everything and says so: the rest of the file must go through.
+    /// The peer acknowledges everything: the rest of the file must be delivered.
     fn finish(&mut self) {
         for _ in 0..2_000 {
             if self.sender.state() == SenderState::Closed {
@@ -190,7 +191,7 @@ impl Wire {
 }
 
 proptest! {
-    // Other properties leave no file behind; the seeds of failures of this one are kept, and tried again.
+    // Other properties write no file; failing seeds of this one are stored and retried.
     #![proptest_config(ProptestConfig {
         cases: cases(400),
         failure_persistence: Some(Box::new(FileFailurePersistence::default())),
@@ -213,7 +214,7 @@ proptest! {
         let mut pokes = extra.iter().cycle();
         for op in &ops {
             if let (Op::Wait(ms), Some(part)) = (op, pokes.next()) {
-                // A driver wakes at every deadline, and this one also in between.
+                // One driver polls at every deadline, this one also in between.
                 let end = plain.now + Span::from_millis(*ms);
                 advance(&mut plain, end, None);
                 advance(&mut poked, end, Some(Span::from_millis(1 + part % 500)));
@@ -221,7 +222,7 @@ proptest! {
                 plain.apply(op);
                 poked.apply(op);
                 poked.sender.on_timeout(poked.now);
-                // What an acknowledgement makes due at once is a deadline too.
+                // Work made due by an acknowledgement is a deadline too.
                 if plain.sender.poll_timeout().is_some_and(|due| due <= plain.now) {
                     plain.sender.on_timeout(plain.now);
                 }
@@ -235,7 +236,7 @@ proptest! {
     }
 }
 
-/// Wakes at every deadline up to `end`, and every `step` besides; what goes out goes nowhere.
+/// Polls at every deadline up to `end`, and also every `step`; outgoing segments are discarded.
 fn advance(wire: &mut Wire, end: Time, step: Option<Span>) {
     loop {
         let due = wire.sender.poll_timeout().unwrap_or(Time::NEVER);

@@ -1,8 +1,8 @@
-//! Scripted exchanges of senders in the stack of Linux: RACK-TLP, F-RTO, PRR, counted duplicates, growth by bytes.
+//! Scripted exchanges of senders in the Linux stack: RACK-TLP, F-RTO, PRR, counted duplicates, growth by bytes.
 //!
-//! Segments carry 1000 bytes and numbers begin at 0; what goes out is given in thousands.
+//! Segments have 1000 bytes and numbers begin at 0; outgoing segments are listed in thousands.
 
-// Helpers of tests may unwrap as tests may.
+// Test helpers may unwrap.
 #![allow(clippy::unwrap_used)]
 
 use ackclock_core::{Flags, FlowId, SackBlock, Segment, Seq, Size, Span, Time, Timestamps};
@@ -20,13 +20,13 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// The stack of Linux with a peer that has no timestamps.
+/// The Linux stack with a peer without timestamps.
 fn options(kind: &str) -> Value {
     json!({ "kind": kind, "stack": "linux", "timestamps": "off" })
 }
 
 impl Script {
-    /// Sends `window` segments at 0, and has more to send without end.
+    /// Sends `window` segments at 0, with unlimited data.
     fn begun(kind: &str, window: u32) -> Self {
         Self::with(kind, window, Supply::Endless)
     }
@@ -77,7 +77,7 @@ impl Script {
         self.sent(at(ms))
     }
 
-    /// What is due next, in milliseconds, and what goes out then.
+    /// Time of the next deadline in milliseconds, and the segments sent then.
     fn timeout(&mut self) -> (u64, Vec<u32>) {
         let now = self.sender.poll_timeout().unwrap();
         self.sender.on_timeout(now);
@@ -92,7 +92,7 @@ impl Script {
 #[test]
 fn slow_start_counts_what_an_ack_delivers() {
     let mut script = Script::begun("sack", 10);
-    // Two delivered, so two more and the two that they replace.
+    // Two are delivered, so two more are sent and two that replace them.
     assert_eq!(script.ack(100, 2, &[]), [10, 11, 12, 13]);
     assert_eq!(script.cwnd(), 12);
 }
@@ -100,7 +100,7 @@ fn slow_start_counts_what_an_ack_delivers() {
 #[test]
 fn three_sacked_segments_make_what_was_sent_before_them_lost() {
     let mut script = Script::begun("sack", 10);
-    // Two SACKed segments let two new ones out; nothing was sent a quarter of a round trip before them.
+    // Two SACKed segments release two new ones; no segment was sent a quarter of a round trip before them.
     assert_eq!(script.ack(100, 0, &[(1, 2)]), [10]);
     assert_eq!(script.ack(101, 0, &[(1, 3)]), [11]);
     assert_eq!(script.ack(102, 0, &[(1, 4)]), [0]);
@@ -122,7 +122,7 @@ fn a_retransmission_that_is_lost_is_sent_again() {
     script.ack(100, 0, &[(1, 2)]);
     script.ack(100, 0, &[(1, 3)]);
     assert_eq!(script.ack(100, 0, &[(1, 4)]), [0]);
-    // Of what was sent at 100 ms, 10 came before 0 went out again: it tells nothing, but what follows it does.
+    // Of the segments sent at 100 ms, 10 was sent before 0 was retransmitted and proves nothing; later ones do.
     let mut out = Vec::new();
     for end in 5..=10 {
         out.extend(script.ack(100 + u64::from(end), 0, &[(1, end)]));
@@ -130,7 +130,7 @@ fn a_retransmission_that_is_lost_is_sent_again() {
     assert!(!out.contains(&0), "{out:?}");
     let newest = *out.last().unwrap();
     assert!(newest >= 12);
-    // 12, sent after the retransmission of 0, arrives a round trip later; the retransmission has not.
+    // 12, sent after the retransmission of 0, arrives a round trip later; the retransmission does not.
     assert_eq!(script.ack(210, 0, &[(12, 13), (1, 10)])[0], 0);
     assert_eq!(script.sender.stats().timeouts, 0);
 }
@@ -139,8 +139,8 @@ fn a_retransmission_that_is_lost_is_sent_again() {
 fn a_silent_tail_is_probed_with_new_data_after_two_round_trips() {
     let mut script = Script::begun("sack", 4);
     script.ack(100, 2, &[]);
-    // srtt is 100 ms, and 8 ms come on top, but the timeout of the first segment outstanding, which left at 0, is over before:
-    // rto = 100 + max(200, 200). The probe is the next new segment, beyond the window, and the timer starts anew.
+    // srtt is 100 ms plus 8 ms, but the timeout of the first segment in flight, sent at 0, is earlier: rto = 100 +
+    // max(200, 200). The probe is the next new segment, beyond the window, and the timer restarts.
     let (due, probe) = script.timeout();
     assert_eq!((due, probe), (300, vec![8]));
     assert_eq!(script.timeout().0, 600);
@@ -150,10 +150,10 @@ fn a_silent_tail_is_probed_with_new_data_after_two_round_trips() {
 #[test]
 fn the_probe_waits_for_two_round_trips_from_the_last_ack() {
     let mut script = Script::with("sack", 4, Supply::Bytes(4000));
-    // Nothing more to send: of the four segments two are acknowledged, and then the third.
+    // No more data: two of the four segments are acknowledged, then the third.
     script.ack(100, 2, &[]);
     script.ack(290, 3, &[]);
-    // srtt = 7/8 100 + 1/8 290 = 123.75 ms; a lone segment is probed 2 srtt + 200 ms after that, or with the timeout.
+    // srtt = 7/8 100 + 1/8 290 = 123.75 ms; a lone segment is probed 2 srtt + 200 ms later, or at the timeout.
     assert!(script.timeout().0 > 290 + 247);
     assert_eq!(script.sender.stats().retransmits, 1);
 }
@@ -166,7 +166,7 @@ fn a_window_halves_for_each_timeout_of_silence() {
     }
     assert_eq!(script.cwnd(), 16);
     script.sender.supply(Supply::Open(100_000));
-    // The last segment left at 200 ms, and the timeout is 300 ms: 650 ms are more than two of them.
+    // The last segment was sent at 200 ms, and the timeout is 300 ms: 650 ms exceed two of them.
     assert_eq!(script.sent(at(850)).len(), 4);
     assert_eq!(script.sender.ssthresh(), Some(500_000));
 }
@@ -205,7 +205,7 @@ fn a_timeout_sends_one_segment_and_is_spurious_where_an_original_arrives() {
     let (due, again) = script.timeout();
     assert_eq!((due, again), (600, vec![4]));
     assert_eq!(script.cwnd(), 1);
-    // 4 may be either; it calls for new data. That 5 arrives, which was sent once, proves it.
+    // 4 may be either copy; it triggers new data. 5 was sent once, so its arrival proves it.
     script.ack(700, 5, &[]);
     assert!(script.sender.phase() == Phase::TimeoutRecovery);
     script.ack(701, 6, &[]);
@@ -221,9 +221,9 @@ fn after_a_real_timeout_new_data_is_tried_once_and_then_the_rest_is_sent_again()
     let (_, probe) = script.timeout();
     assert_eq!(probe, [16]);
     assert_eq!(script.timeout().1, [4]);
-    // The retransmission arrives and nothing else: cwnd 2, new data.
+    // Only the retransmission arrives: cwnd 2, new data.
     assert_eq!(script.ack(700, 5, &[]), [17, 18]);
-    // It arrives beyond a gap: the loss was real.
+    // The new data arrives beyond a gap: the loss was real.
     assert_eq!(script.ack(800, 5, &[(17, 18)])[0], 5);
     assert_eq!(script.sender.phase(), Phase::TimeoutRecovery);
 }
@@ -245,13 +245,13 @@ fn a_timeout_between_repairs_is_not_doubted_and_halves_again() {
     script.ack(100, 8, &[]);
     assert_eq!(script.cwnd(), 16);
     assert_eq!(script.timeout().1, [8]);
-    // It calls for new data; the two that go out tell nothing.
+    // The ACK triggers new data; the two segments sent prove nothing.
     script.ack(600, 9, &[]);
     assert_eq!(script.sender.ssthresh(), Some(8000));
     script.timeout();
-    // cwnd was 2, and the least threshold is.
+    // cwnd was 2, which is also the smallest threshold.
     assert_eq!(script.sender.ssthresh(), Some(2000));
-    // One that was never sent again arrives, and proves nothing.
+    // A segment that was never retransmitted arrives, and proves nothing.
     script.ack(1500, 11, &[]);
     assert_eq!(script.sender.phase(), Phase::TimeoutRecovery);
 }
@@ -266,7 +266,7 @@ fn half_of_what_is_delivered_goes_out_while_the_window_is_halved() {
     for end in 4..=13 {
         out.push(script.ack(100, 0, &[(1, end)]).len());
     }
-    // The retransmission at once, and then one for two delivered.
+    // The retransmission at once, then one segment for two delivered.
     assert_eq!(out, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
 }
 
@@ -277,14 +277,15 @@ fn without_sack_a_duplicate_stands_for_a_segment_that_left() {
     assert_eq!(script.ack(101, 0, &[]), [11]);
     assert_eq!(script.ack(102, 0, &[]), [0]);
     assert_eq!((script.cwnd(), script.sender.phase()), (5, Phase::FastRecovery));
-    // A partial acknowledgement: the next hole, as soon as the halved window lets it. 8 outstanding, one lost: 7 in flight.
+    // A partial acknowledgement: the next hole, once the halved window allows it. 8 unacknowledged, one lost: 7 in
+    // flight.
     assert_eq!(script.ack(200, 4, &[]), NOTHING);
     assert_eq!(script.ack(201, 4, &[]), [4]);
-    // 7 in flight with the retransmission; each duplicate takes one away, and below 5 new data follows.
+    // 7 in flight with the retransmission; each duplicate subtracts one, and below 5 new data follows.
     assert_eq!(script.ack(202, 4, &[]), NOTHING);
     assert_eq!(script.ack(203, 4, &[]), NOTHING);
     assert_eq!(script.ack(204, 4, &[]), [12]);
-    // Everything outstanding at the loss is acknowledged: repair lasts until more than that is.
+    // All data in flight at the loss is acknowledged: recovery lasts until more is.
     script.ack(300, 12, &[]);
     assert_eq!(script.sender.phase(), Phase::FastRecovery);
     script.ack(400, 13, &[]);
@@ -310,7 +311,7 @@ fn a_connection_that_is_over_waits_for_nothing() {
     sender.on_timeout(Time::ZERO);
     let mut script = Script { sender };
     script.sent(at(0));
-    // One segment and then the other, with the FIN, which takes a number.
+    // One segment and then the other, with the FIN, which uses a number.
     script.ack(100, 1, &[]);
     let mut last = Segment::pure_ack(FlowId(0), Seq(2001), 40);
     last.seq = Seq(1);
@@ -327,7 +328,7 @@ fn the_last_window_of_an_object_still_lets_the_window_grow() {
         for (n, ms) in [105, 110, 115, 120, 125].into_iter().enumerate() {
             script.ack(ms, 2 * (n as u32 + 1), &[]);
         }
-        // The ten filled the window: it grows by all that is delivered, though nothing is left to be sent.
+        // The ten filled the window: it grows by all data delivered, though no data is left.
         assert_eq!(script.cwnd(), 20, "{kind}");
         script.sender.supply(Supply::Open(40_000));
         assert_eq!(script.sent(at(126)).len(), 20, "{kind}");
@@ -343,7 +344,7 @@ fn a_window_that_is_not_used_for_a_timeout_falls_half_way() {
     for (ms, cwnd) in [(110, 20), (220, 20), (330, 15)] {
         script.sender.supply(Supply::Open(2000));
         assert_eq!(script.sent(at(ms)).len(), 2);
-        // Half way from 20 to the initial window of 10, which is more than the two in use.
+        // Half-way from 20 to the initial window of 10, which exceeds the two in use.
         assert_eq!(script.cwnd(), cwnd, "{ms} ms");
         let sent = 10 + 2 * (ms as u32 / 110);
         script.ack(ms + 100, sent, &[]);
@@ -383,7 +384,7 @@ fn an_echo_of_congestion_takes_the_window_down_segment_by_segment() {
         (1..=8).map(|n| script.ack_with(99 + u64::from(n), n, &[], marked).len()).collect();
     assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0]);
     assert_eq!((script.cwnd(), script.sender.stats().ecn_reductions), (5, 1));
-    // What was outstanding at the echo is acknowledged: congestion avoidance.
+    // All data in flight at the echo is acknowledged: congestion avoidance.
     script.ack(108, 10, &[]);
     assert_eq!(script.ack(200, 11, &[]).len(), 1);
     assert_eq!(script.cwnd(), 5);
@@ -393,11 +394,11 @@ fn an_echo_of_congestion_takes_the_window_down_segment_by_segment() {
 fn a_path_that_reorders_is_given_a_quarter_of_the_round_trip() {
     let mut script = Script::begun("sack", 10);
     script.ack(100, 0, &[(1, 2)]);
-    // 0 was sent once, and arrives behind 1.
+    // 0 was sent once, and arrives after 1.
     script.ack(101, 4, &[]);
     let out = script.ack(110, 4, &[(5, 8)]);
     assert!(!out.contains(&4), "three SACKed segments are no proof here: {out:?}");
-    // RACK.rtt is that of 7, 110 ms; a quarter of the smallest, 100 ms, and two ticks come on top.
+    // RACK.rtt is that of 7, 110 ms; plus a quarter of the smallest, 100 ms, and two ticks.
     assert_eq!(script.timeout(), (143, vec![4]));
 }
 
@@ -408,12 +409,12 @@ fn a_closed_window_is_probed_without_data_and_its_tail_is_not() {
     assert_eq!(script.cwnd(), 8);
     assert_eq!(script.ack_with(200, 12, &[], |ack| ack.window = 0), NOTHING);
     assert_eq!(script.cwnd(), 16);
-    // rto = 100 + 200 ms. The probe has a number that is acknowledged; no other probe follows after two round trips.
+    // rto = 100 + 200 ms. The probe has an acknowledged number; no further probe follows after two round trips.
     let (due, out) = script.timeout();
     assert_eq!((due, out), (500, vec![11]));
     script.ack_with(510, 12, &[], |ack| ack.window = 0);
     assert_eq!(script.timeout().0, 1110);
-    // The last data left at 100 ms: after 3 s, ten timeouts, the window is the initial one.
+    // The last data was sent at 100 ms: after 3 s, ten timeouts, the window is the initial one.
     assert_eq!(script.ack(3100, 12, &[]).len(), 4);
     assert_eq!(script.sender.rto(), Span::from_millis(300), "probes do not double it");
 }
@@ -427,7 +428,7 @@ fn a_probe_that_repaired_a_loss_lowers_the_threshold_and_then_the_window() {
     assert_eq!((script.cwnd(), script.sender.ssthresh()), (16, Some(8000)));
     script.sender.supply(Supply::Open(1000));
     assert_eq!(script.sent(at(500)), [8]);
-    // For longer than a timeout, 300 ms, 8 of 16 were used at most: 12. Of these half goes for the loss.
+    // For longer than a timeout, 300 ms, at most 8 of 16 were used: 12. The loss halves this.
     assert_eq!(script.cwnd(), 12);
     script.ack(600, 9, &[]);
     assert_eq!(
@@ -452,7 +453,7 @@ fn the_first_retransmission_waits_for_no_room() {
     for kind in ["sack", "newreno"] {
         let options = json!({ "kind": kind, "stack": "linux", "timestamps": "off", "prr": "off" });
         let mut script = Script::of(&options, 10, Supply::Endless);
-        // 10 outstanding and a window of 5: it goes out all the same (RFC 6675 section 5 step 4.3).
+        // 10 in flight and a window of 5: it is sent nevertheless (RFC 6675 section 5 step 4.3).
         let out: Vec<u32> = if kind == "sack" {
             script.ack(100, 0, &[(1, 4)])
         } else {
@@ -480,7 +481,7 @@ fn a_smaller_window_on_a_duplicate_is_not_taken() {
     assert_eq!(out, [10, 11, 0]);
 }
 
-/// The numbers, in thousands, of the segments that carry PSH among those that leave at `ms`.
+/// Numbers, in thousands, of the segments with PSH among those sent at `ms`.
 fn pushed(script: &mut Script, ms: u64) -> Vec<u32> {
     let sent = std::iter::from_fn(|| script.sender.poll_segment(at(ms)));
     sent.filter(|segment| segment.flags.contains(Flags::PSH)).map(|segment| segment.seq.0 / 1000).collect()
@@ -497,7 +498,7 @@ fn acknowledge(script: &mut Script, ms: u64, thousands: u32, flags: Flags) {
 #[test]
 fn the_second_of_two_segments_that_leave_together_is_pushed_and_so_is_the_last_of_an_object() {
     let mut script = Script::with("sack", 10, Supply::Open(23_000));
-    // Two are acknowledged, and four leave; then one, and two; then what is left, three in a chunk of two and one that ends all.
+    // Two are acknowledged and four sent; then one, and two; then the rest, three as a chunk of two and a last one.
     acknowledge(&mut script, 100, 2, Flags(0));
     assert_eq!(pushed(&mut script, 100), [11, 13]);
     acknowledge(&mut script, 101, 3, Flags(0));
@@ -528,7 +529,7 @@ fn a_chunk_is_half_of_the_window_at_most() {
 fn what_is_sent_again_is_pushed_where_it_leaves_behind_the_other_segment_of_its_chunk() {
     let mut script = Script::with("sack", 10, Supply::Bytes(10_000));
     assert!(std::iter::repeat_with(|| script.timeout().1).any(|out| out == [0]));
-    // Windows of two, of four and of what is left; 1, 3, 5, 7 and 9 were pushed.
+    // Windows of two, of four and of the rest; 1, 3, 5, 7 and 9 were pushed.
     for (ms, thousands, expected) in [(2000, 1, &[][..]), (2100, 3, &[5]), (2200, 7, &[9])] {
         acknowledge(&mut script, ms, thousands, Flags(0));
         assert_eq!(pushed(&mut script, ms), expected);
@@ -538,7 +539,7 @@ fn what_is_sent_again_is_pushed_where_it_leaves_behind_the_other_segment_of_its_
 #[test]
 fn a_lone_segment_is_not_pushed_and_one_sent_again_as_it_was() {
     let mut script = Script::begun("sack", 2);
-    // 0 and 1 left together. A window of two that is reduced lets one out at a time.
+    // 0 and 1 were sent together. A reduced window of two releases one at a time.
     script.ack(100, 0, &[(1, 2)]);
     let (_, again) = script.timeout();
     assert_eq!(again, [0]);
@@ -555,11 +556,12 @@ fn the_first_new_segment_after_a_repaired_loss_says_that_the_window_was_reduced(
     let mut options = options("sack");
     options["ecn"] = json!("on");
     let mut script = Script::of(&options, 10, Supply::Endless);
-    // 10 and 11 leave before the loss is found, at the third segment SACKed, and 0 again, and no new data while more is in flight than half.
+    // 10 and 11 are sent before the loss is found, at the third SACKed segment. Then 0 again, and no new data while
+    // more than half is in flight.
     for end in 2..=4 {
         script.ack(98 + u64::from(end), 0, &[(1, end)]);
     }
-    // RFC 3168 section 6.1.2: for whatever reason the window was reduced.
+    // RFC 3168 section 6.1.2: whatever reduced the window.
     acknowledge(&mut script, 200, 10, Flags(0));
     let sent: Vec<Segment> = std::iter::from_fn(|| script.sender.poll_segment(at(200))).collect();
     let told: Vec<bool> = sent.iter().map(|segment| segment.flags.contains(Flags::CWR)).collect();
@@ -576,7 +578,7 @@ fn an_echo_while_a_loss_is_repaired_is_not_heard_and_one_afterwards_is() {
     }
     script.ack_with(103, 0, &[(1, 5)], |ack| ack.flags |= Flags::ECE);
     assert_eq!((script.cwnd(), script.sender.stats().ecn_reductions), (10, 0));
-    // All that was outstanding at the loss is acknowledged: repair is over, and the echo goes on.
+    // All data in flight at the loss is acknowledged: recovery is over, and the echo continues.
     script.ack(200, 22, &[]);
     assert_eq!(script.sender.phase(), Phase::Open);
     script.ack_with(201, 23, &[], |ack| ack.flags |= Flags::ECE);
@@ -590,7 +592,8 @@ fn a_repair_within_the_reduction_for_an_echo_ends_with_it_and_the_next_loss_redu
     let mut script = Script::of(&options, 20, Supply::Endless);
     script.ack_with(100, 1, &[], |ack| ack.flags |= Flags::ECE);
     assert_eq!((script.cwnd(), script.sender.phase()), (10, Phase::Open));
-    // 1 is lost, and so is 20, the first that left after the echo. Repair of 1 is part of the reduction, which lasts until 20.
+    // 1 is lost, and so is 20, the first sent after the echo. Recovery of 1 is part of the reduction, which lasts until
+    // 20.
     let mut sent = Vec::new();
     for end in 3..=20 {
         sent.extend(script.ack(101, 1, &[(2, end)]));
@@ -606,7 +609,8 @@ fn bbr_repairs_a_loss_within_the_window_of_an_echo_no_longer_than_that() {
     let mut options = options("bbr");
     options["ecn"] = json!("on");
     let mut script = Script::of(&options, 10, Supply::Endless);
-    // Until 10, what is outstanding now, the echo counts; 1 is lost before, and what left between the echo and the repair beyond.
+    // The echo counts until 10, the data now in flight. 1 is lost before; segments sent between echo and retransmission
+    // are beyond.
     let mut sent = script.ack_with(100, 1, &[], |ack| ack.flags |= Flags::ECE);
     let ms = 140;
     sent.extend((101..=ms).flat_map(|ms| script.sent(at(ms))));
@@ -616,14 +620,14 @@ fn bbr_repairs_a_loss_within_the_window_of_an_echo_no_longer_than_that() {
     }
     assert_eq!(script.sender.stats().fast_retransmits, 1);
     assert_eq!(script.sender.phase(), Phase::FastRecovery);
-    // What left between the echo and the repair is outstanding still.
+    // Segments sent between echo and retransmission are still in flight.
     script.ack(ms + 100, 10, &[]);
     assert!(script.sender.flight() > 0);
     assert_eq!(script.sender.phase(), Phase::Open);
 }
 
-/// A fast retransmission that an echo of timestamps proves to be for nothing; `echoes` congestion while it was under way.
-/// Gives the window and the phase after the proof.
+/// A fast retransmit that a timestamp echo proves spurious; `echoes` are congestion echoes during it. Returns window
+/// and phase after the proof.
 fn disproved(echoes: Flags) -> (u32, Phase) {
     let options = json!({ "kind": "cubic", "stack": "linux", "ecn": "on" });
     let mut script = Script::of(&options, 20, Supply::Endless);
@@ -632,7 +636,7 @@ fn disproved(echoes: Flags) -> (u32, Phase) {
         (ack.seq, ack.window) = (Seq(1), u16::MAX);
         ack.flags |= flags;
         ack.set_scale(Some(4));
-        // What left at 0 is echoed.
+        // Echoes the segment sent at 0.
         ack.set_timestamps(Timestamps { value: ms as u32, echo: 0 });
         if let Some((left, right)) = block {
             ack.push_sack(SackBlock { left: Seq(left * 1000), right: Seq(right * 1000) });
@@ -663,7 +667,7 @@ fn what_left_before_the_left_edge_did_again_restarts_the_timer() {
     for end in 2..=5 {
         script.ack(100, 0, &[(1, end)]);
     }
-    // 0 went out again at 100 ms, after 5. srtt = 7/8 100 + 1/8 150 = 106.25 ms, and 200 come on top.
+    // 0 was retransmitted at 100 ms, after 5. srtt = 7/8 100 + 1/8 150 = 106.25 ms, plus 200.
     script.ack(150, 0, &[(1, 6)]);
     assert_eq!(script.timeout().0, 456);
 }
@@ -672,11 +676,11 @@ fn what_left_before_the_left_edge_did_again_restarts_the_timer() {
 fn a_chunk_cut_short_by_the_window_waits_for_the_next_ack_where_something_was_just_sent() {
     let mut script = Script::begun("sack", 10);
     assert_eq!(script.ack(100, 1, &[]), [10, 11]);
-    // Two at once make room for one segment and then for two, which leave together.
+    // Two ACKs at once release one segment and then two, which are sent together.
     assert_eq!(script.ack(105, 1, &[(2, 3)]), [12]);
     assert_eq!(script.ack(105, 1, &[(2, 4)]), NOTHING);
     assert_eq!(script.sent(at(109)), NOTHING, "until something happens");
-    // 9 are in flight in a window of 12: a chunk of two, and the third waits again.
+    // 9 are in flight in a window of 12: a chunk of two is sent, and the third waits again.
     assert_eq!((script.ack(110, 4, &[]), script.cwnd()), (vec![13, 14], 12));
 }
 
@@ -689,19 +693,21 @@ fn an_ack_from_before_an_object_was_written_lets_the_send_buffer_not_grow() {
     assert_eq!(script.sent(at(100)).len(), 20);
     assert_eq!(script.ack_with(200, 30, &[], window), NOTHING);
     script.sender.supply(Supply::Open(60_000));
-    // Pieces of 32 segments, half of the peer's 65 536 bytes. 34 leave, and take 34 000 + 17 * 832 bytes of 2 * 10 * 2304.
+    // Pieces of 32 segments, half of the peer's 65 536 bytes. 34 are sent, using 34 000 + 17 * 832 bytes of 2 * 10 *
+    // 2304.
     assert_eq!((script.cwnd(), script.sent(at(200)).len()), (40, 34));
-    // The program waits, and the window of 42 segments is not full: 2 * 42 * 2304 bytes have room for what is left.
+    // The program waits, and the window of 42 segments is not full: the rest fits in 2 * 42 * 2304 bytes.
     assert_eq!(script.ack_with(300, 32, &[], window).len(), 10);
 }
 
 impl Script {
-    /// Duplicates from `ms` on, `arrivals` and one for each segment that goes out for them, until none does; what did.
+    /// Duplicates from `ms` on: `arrivals`, and one for each segment they trigger, until none is sent; returns those
+    /// segments.
     fn repeat_ack(&mut self, ms: u64, thousands: u32, mut arrivals: usize) -> Vec<u32> {
         let mut out = Vec::new();
         while arrivals > 0 {
             let more = self.ack(ms + out.len() as u64, thousands, &[]);
-            // What is missing arrives later.
+            // The missing segment arrives later.
             arrivals = arrivals + more.iter().filter(|&&segment| segment != thousands).count() - 1;
             out.extend(more);
         }
@@ -712,13 +718,13 @@ impl Script {
 #[test]
 fn each_segment_that_leaves_alone_takes_the_memory_of_a_chunk() {
     let mut script = Script::begun("newreno", 40);
-    // A piece of 65 is written behind the first 40, and leaves one by one.
+    // A piece of 65 is written after the first 40, and is sent one by one.
     let out = script.repeat_ack(100, 0, 37);
     assert_eq!((out[..3].to_vec(), out.last()), (vec![40, 41, 0], Some(&104)));
-    // Two thirds of the buffer, 4/3 * 40 * 2304 = 122 880 bytes, must be all that is used. 68 segments are outstanding, of which two
-    // left together: 68 000 + 67 * 832 bytes, and no more is written; ...
+    // At most two thirds of the buffer, 4/3 * 40 * 2304 = 122 880 bytes, may be in use. 68 segments are in flight, two
+    // of them sent together: 68 000 + 67 * 832 bytes, and no more is written; ...
     assert_eq!(script.ack(300, 37, &[]), [37]);
-    // ... then 67 that are each alone, as 38 is sent again without 39: 67 000 + 67 * 832.
+    // ... then 67 single ones, as 38 is retransmitted without 39: 67 000 + 67 * 832.
     assert_eq!(script.ack(301, 38, &[])[..2], [38, 105]);
 }
 
@@ -735,7 +741,7 @@ fn the_end_of_a_full_buffer_waits_while_a_part_of_a_segment_is_outstanding() {
     assert_eq!(script.ack(400, 12, &[])[..2], [12, 74]);
 }
 
-/// The stack of Linux with a mobile that repairs what an agent at the edge asks for.
+/// The Linux stack on a mobile that retransmits segments requested by an agent at the edge.
 fn obeying() -> Script {
     let options = json!({ "kind": "sack", "stack": "linux", "timestamps": "off", "nacks": "on" });
     Script::of(&options, 10, Supply::Endless)
@@ -744,12 +750,12 @@ fn obeying() -> Script {
 #[test]
 fn what_an_agent_asks_for_is_repaired_at_once_and_without_a_reduction() {
     let mut script = obeying();
-    // 0 to 2, 4, 5 and 7 have come to the agent, and the server has acknowledged nothing; 8 and 9 may be on their way.
+    // The agent has 0 to 2, 4, 5 and 7, and the server has acknowledged nothing; 8 and 9 may be in transit.
     let request = [(0, 3), (4, 6), (7, 8)];
     assert_eq!(script.ack(50, 0, &request), [3, 6]);
-    // What was sent since may be on its way too.
+    // Later transmissions may be in transit too.
     assert_eq!(script.ack(60, 0, &request), NOTHING);
-    // The server tells of the same gaps, a round trip of the wires later.
+    // The server reports the same gaps, one round trip of the wired path later.
     script.ack(100, 3, &[]);
     for blocks in [&[(4, 5)][..], &[(4, 6)], &[(7, 8), (4, 6)], &[(7, 10), (4, 6)]] {
         script.ack(101, 3, blocks);
@@ -773,7 +779,7 @@ fn a_repair_that_something_sent_later_overtook_is_asked_for_again() {
 #[test]
 fn a_request_is_no_more_than_a_duplicate_to_who_does_not_obey_any() {
     let mut script = Script::begun("sack", 10);
-    // New data for it (RFC 3042), and no repair.
+    // New data in response (RFC 3042), and no retransmission.
     assert_eq!(script.ack(50, 0, &[(0, 3), (4, 5)]), [10]);
     for (kind, stack) in [("sack", "rfc"), ("reno", "linux")] {
         let options = json!({ "kind": kind, "stack": stack, "nacks": "on" });

@@ -1,4 +1,4 @@
-//! The handshake in the stack of Linux, where segments of it are lost or late.
+//! The handshake in the Linux stack, with lost or late segments.
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Size, Span, SynOptions, Time, Timestamps};
 use ackclock_tcp::{FlowParams, Supply};
@@ -8,7 +8,7 @@ use crate::script::{Script, at};
 
 const WINDOW: usize = 10;
 
-/// A server of the stack of Linux with an initial window of ten segments.
+/// A server of the Linux stack with an initial window of ten segments.
 fn server() -> Script {
     let config = json!({"kind": "cubic", "stack": "linux", "handshake": "on"});
     let params = FlowParams {
@@ -29,13 +29,14 @@ fn syn() -> Segment {
     syn
 }
 
-/// The peer's SYN at `ms`; how many answers go out.
+/// The peer's SYN at `ms`; returns the number of answers.
 fn ask(script: &mut Script, ms: u64) -> usize {
     script.sender.on_segment(at(ms), &syn());
     script.segments(at(ms)).len()
 }
 
-/// The peer acknowledges the answer and echoes what left at `echo`, in milliseconds; how many segments follow.
+/// The peer acknowledges the answer and echoes the segment sent at `echo`, in milliseconds; returns the number of
+/// segments sent.
 fn complete(script: &mut Script, ms: u64, echo: u32) -> usize {
     let mut ack = Segment::pure_ack(FlowId(0), Seq(1), 52);
     (ack.seq, ack.window) = (Seq(701), u16::MAX);
@@ -44,7 +45,7 @@ fn complete(script: &mut Script, ms: u64, echo: u32) -> usize {
     script.segments(at(ms)).len()
 }
 
-/// Answers that go out again for want of an acknowledgement; when the last did.
+/// Retransmits the answer `times` times for lack of an acknowledgement; returns when it last did.
 fn time_out(script: &mut Script, times: u32) -> Time {
     (0..times).map(|_| script.timeout().0).last().unwrap_or(Time::ZERO)
 }

@@ -1,4 +1,4 @@
-//! One binary for all tests of senders and receivers, since each would be linked with everything.
+//! One binary for all tests of senders and receivers, to link their dependencies only once.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 

@@ -1,5 +1,5 @@
-//! Scripted exchanges with a DupThresh that adapts to what is outstanding (RFC 4653). Eight segments are outstanding at first, so
-//! FlightSizePrev is 8.
+//! Scripted exchanges with a DupThresh that adapts to the bytes in flight (RFC 4653). At first eight segments are in
+//! flight, so FlightSizePrev is 8.
 
 use ackclock_tcp::Supply;
 use serde_json::json;
@@ -12,7 +12,7 @@ fn script(extension: &str) -> Script {
     script
 }
 
-/// DupThresh before each is half of 8, 9, 10 ... outstanding: 4, 5, 5, 6, 6, 7, and 7 at the seventh.
+/// DupThresh before each is half of 8, 9, 10 ... in flight: 4, 5, 5, 6, 6, 7, and 7 at the seventh.
 #[test]
 fn the_aggressive_extension_sends_for_each_duplicate_and_finds_the_loss_after_a_window_of_them() {
     let mut script = script("aggressive");
@@ -25,8 +25,8 @@ fn the_aggressive_extension_sends_for_each_duplicate_and_finds_the_loss_after_a_
     assert_eq!((script.cwnd(), script.ssthresh()), (4, 4), "half of 8, not of the 14 that were outstanding");
 }
 
-/// pipe + Skipped is 7, 8, 7, 8 ...: every second one sends. DupThresh is two thirds of 8, 9, 9, 10, 10, 11, 11 and 12: 6, 6, 6, 7, 7, 8, 8
-/// and 8 at the eighth.
+/// pipe + Skipped is 7, 8, 7, 8 ...: every second duplicate sends. DupThresh is two thirds of 8, 9, 9, 10, 10, 11, 11
+/// and 12: 6, 6, 6, 7, 7, 8, 8 and 8 at the eighth.
 #[test]
 fn the_careful_extension_sends_for_every_second_duplicate() {
     let mut script = script("careful");
@@ -43,7 +43,7 @@ fn packets_that_overtook_others_cost_no_halving() {
     for duplicate in 1..5 {
         script.sack(at(100 + u64::from(duplicate)), 0, &[(1, 1 + duplicate)]);
     }
-    // 12 were sent; 7 are outstanding, so min(7 + 1, 8).
+    // 12 were sent; 7 are in flight, so min(7 + 1, 8).
     assert_eq!(script.ack(at(105), 5), [12]);
     assert_eq!((script.cwnd(), script.ssthresh()), (8, 8));
     assert_eq!(script.sender.stats().fast_retransmits, 0);
@@ -55,7 +55,7 @@ fn after_a_careful_extension_slow_start_leads_back_without_a_burst() {
     for duplicate in 1..5 {
         script.sack(at(100 + u64::from(duplicate)), 0, &[(1, 1 + duplicate)]);
     }
-    // 10 were sent; 5 are outstanding, so min(5 + 1, 8).
+    // 10 were sent; 5 are in flight, so min(5 + 1, 8).
     assert_eq!(script.ack(at(105), 5), [10]);
     assert_eq!((script.cwnd(), script.ssthresh()), (6, 8));
     assert_eq!(script.ack(at(106), 6), [11, 12]);
@@ -69,13 +69,13 @@ fn an_ack_that_advances_and_sacks_begins_a_new_extension_of_the_same_window() {
     // 0 arrives, 2 does not: pipe is 8 - 1 SACKed, and 8 may be in the network.
     assert_eq!(script.sack(at(103), 2, &[(3, 4)]), [10]);
     assert_eq!((script.cwnd(), script.ssthresh()), (8, 8));
-    // DupThresh is half of 9, 10, 11: with 5 beyond the gap (3, 4, 5, 6 and 7) one is missing still.
+    // DupThresh is half of 9, 10, 11: with 5 beyond the gap (3, 4, 5, 6 and 7) one is still missing.
     for (right, sent) in [(5, 11), (6, 12), (7, 13), (8, 14)] {
         assert_eq!(script.sack(at(104), 2, &[(3, right)]), [sent]);
     }
 }
 
-/// A short flow has no more than DupThresh of RFC 6675 asks for, and three duplicates are all that can come.
+/// A short flow uses DupThresh of RFC 6675: three duplicates, all that can arrive.
 #[test]
 fn the_threshold_is_never_below_three() {
     for extension in ["careful", "aggressive"] {
@@ -88,7 +88,7 @@ fn the_threshold_is_never_below_three() {
     }
 }
 
-/// Where nothing overtakes anything, the extension changes nothing.
+/// Without reordering, the extension changes nothing.
 #[test]
 fn without_sack_blocks_the_window_grows_as_ever() {
     for extension in [json!("careful"), json!(3)] {

@@ -1,4 +1,4 @@
-//! Connections that a relay splits: what comes out, what it holds, and how they end.
+//! Connections split by a relay: data delivered, data held, and their end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,22 +16,22 @@ use serde_json::{Value, json};
 
 const FLOW: FlowId = FlowId(0);
 
-/// A stretch of the way, both ways alike.
+/// One stretch of the path, equal in both directions.
 #[derive(Clone, Debug)]
 struct Stretch {
-    /// A packet leaves this long after the one before.
+    /// Packets leave at least this far apart.
     spacing: Span,
-    /// Each takes 10 ms and up to this much more.
+    /// Each takes 10 ms plus up to this much more.
     jitter: Span,
     loss: f64,
     repeat: f64,
 }
 
-/// A stretch as a box: what enters at one port leaves at the other.
+/// A stretch as a node: packets entering at one port leave at the other.
 struct Wire {
     stretch: Stretch,
     chance: Stream,
-    /// When each direction is free.
+    /// When each direction becomes free.
     free: [Time; 2],
     underway: BinaryHeap<Reverse<(Time, usize, Port)>>,
     segments: Vec<Segment>,
@@ -220,12 +220,12 @@ fn a_slow_mobile_slows_the_server() {
         let case = clean(handshake);
         let mut download = Download::new(&case);
         download.engine.advance(Time::ZERO + Span::from_secs(4));
-        // A packet of 960 bytes of payload leaves towards the mobile each 20 ms: 192 kB in 4 s, less what the first round
-        // trips take.
+        // A packet with 960 bytes of payload leaves towards the mobile every 20 ms: 192 kB in 4 s, less the first round
+        // trips.
         let delivered = download.delivered();
         assert!((180_000..=192_000).contains(&delivered), "{handshake}: {delivered}");
-        // The server is ahead by the buffer, filled but for two segments of 1460 bytes, below which no window is told, and by
-        // what the mobile has but the relay does not know of.
+        // The server is ahead by the buffer, filled up to two segments of 1460 bytes (below which no window update is
+        // sent), and by data that the mobile has but has not acknowledged to the relay.
         let ahead = download.sent().acknowledged() - delivered;
         assert!((16_000..=22_000).contains(&ahead), "{handshake}: {ahead}");
         assert!(download.relay().most_buffered_bytes(FLOW) <= 20_000);
@@ -239,7 +239,7 @@ fn a_mobile_that_reads_nothing_stops_the_server_and_nothing_is_lost() {
     let mut download = Download::new(&case);
     download.engine.advance(Time::ZERO + Span::from_secs(30));
     let relay = download.relay();
-    // Full segments of 960 bytes: 20 of them fit, and the rest is a window too small for one.
+    // Full segments of 960 bytes: 20 of them fit, and the rest of the window is too small for one.
     assert_eq!(relay.buffered_bytes(FLOW), 20 * 960 + 800);
     assert_eq!(download.sent().acknowledged(), 20_000);
 }

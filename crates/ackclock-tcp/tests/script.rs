@@ -1,23 +1,23 @@
 //! A script of one sender.
 //!
-//! Segments carry 1000 bytes and numbers begin at 0; `sent` gives them as thousands, so `[3, 4]` are the segments that
+//! Segments have 1000 bytes and numbers begin at 0; `sent` lists them in thousands, so `[3, 4]` are the segments that
 //! begin at bytes 3000 and 4000.
 
-// Helpers of tests may unwrap as tests may.
+// Test helpers may unwrap.
 #![allow(clippy::unwrap_used)]
 
 use ackclock_core::{FlowId, SackBlock, Segment, Seq, Size, Span, Time};
 use ackclock_tcp::{FlowParams, SENDERS, Sender, Supply};
 use serde_json::Value;
 
-/// What goes out where nothing does.
+/// No segments sent.
 pub(crate) const NOTHING: [u32; 0] = [];
 
-/// A sender and what its script has said.
+/// A sender and the state of its script.
 pub(crate) struct Script {
     pub(crate) sender: Box<dyn Sender>,
     first: Seq,
-    /// The window of the peer, scaled by 4.
+    /// Window advertised by the peer, scaled by 4.
     pub(crate) window: u16,
 }
 
@@ -50,7 +50,7 @@ impl Script {
         std::iter::from_fn(|| self.sender.poll_segment(now)).collect()
     }
 
-    /// What goes out now, in thousands.
+    /// Segments sent now, in thousands.
     pub(crate) fn sent(&mut self, now: Time) -> Vec<u32> {
         let first = self.first;
         self.segments(now).iter().map(|segment| segment.seq.since(first) / 1000).collect()

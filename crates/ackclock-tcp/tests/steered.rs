@@ -1,4 +1,4 @@
-//! Senders whose windows somebody else says.
+//! Senders whose windows are steered from outside.
 
 use ackclock_core::{FlowId, Segment, Seq, Setting, Span, Time, Timer};
 use ackclock_tcp::{FlowParams, SENDERS, Sender, Supply};
@@ -14,7 +14,7 @@ fn told(packets: u32, timer: Timer) -> Setting {
     Setting { window: Some(packets * MSS), pacing: None, timer }
 }
 
-/// A sender of `row`, with data without end, that lets go to the congestion control of `own`.
+/// A sender of `row` with unlimited data, which on release uses the congestion control of `own`.
 fn sender(row: &str, own: &str) -> Box<dyn Sender> {
     let [row, own] = [row, own].map(|name| SENDERS.resolve(&json!(name)).unwrap());
     let mut sender = row.build_steered(FlowParams::new(FlowId(0)), &*own).unwrap();
@@ -27,7 +27,7 @@ fn sent(sender: &mut dyn Sender, now: Time) -> u32 {
     std::iter::from_fn(|| sender.poll_segment(now)).count() as u32
 }
 
-/// An acknowledgement of so many packets.
+/// An acknowledgement of `packets` packets.
 fn ack(packets: u32) -> Segment {
     let mut ack = Segment::pure_ack(FlowId(0), Seq(1 + packets * MSS), 40);
     (ack.seq, ack.window) = (Seq(1), u16::MAX);
@@ -44,7 +44,7 @@ fn a_window_that_grows_is_used_at_once_and_one_that_shrinks_by_acknowledgements(
         sender.on_segment(ms(100), &ack(2));
         assert_eq!(sent(&mut *sender, ms(100)), 2, "{}", row.name);
         sender.steer(ms(101), &told(3, Timer::Runs));
-        // Five of eight must go before one comes.
+        // Five of eight must leave the network before another is sent.
         sender.on_segment(ms(200), &ack(7));
         assert_eq!(sent(&mut *sender, ms(200)), 0, "{}", row.name);
         sender.on_segment(ms(210), &ack(8));

@@ -1,6 +1,6 @@
 //! CR02 Table 1 recomputed: 3600 s of one bulk download over a 200 kbit/s link with 10 packets of buffer.
 
-// Helpers of tests may unwrap as tests may.
+// Test helpers may unwrap.
 #![allow(clippy::unwrap_used)]
 
 use crate::support::{Download, ITEM_1, Item};
@@ -39,7 +39,7 @@ fn item_one_has_the_losses_round_trip_and_goodput_of_the_source() {
     assert_near("p1", stats.loss_cycles.shares().unwrap()[0], 0.998, 0.001);
     assert_near("W_f", stats.loss_cycles.loss_window().unwrap(), 22.0, 0.005);
     assert_near("goodput", download.wire_goodput(), 199_400.0, 0.002);
-    // The link is never idle after the first seconds: nothing else could be delivered.
+    // The link is never idle after the first seconds, so nothing more could be delivered.
     assert!(download.wire_goodput() < 200_000.0);
 }
 

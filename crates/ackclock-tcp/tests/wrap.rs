@@ -1,6 +1,6 @@
-//! More than 4 GiB: numbers wrap, and nothing is noticed of it.
+//! More than 4 GiB: sequence numbers wrap without any effect.
 
-// Helpers of tests may unwrap as tests may.
+// Test helpers may unwrap.
 #![allow(clippy::unwrap_used)]
 
 use ackclock_core::{FlowId, Segment, Seq, Size, Span, Time};

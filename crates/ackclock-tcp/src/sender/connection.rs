@@ -8,7 +8,7 @@ use crate::config::Switch;
 /// State of a sender's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderState {
-    /// Not begun: waiting for its start, for the peer's SYN, or for [`Sender::connect`].
+    /// Not begun: waiting for its start, for the peer's SYN, or for [`Sender::connect`](super::Sender::connect).
     Idle,
     /// The peer's SYN was answered, and the answer is not yet acknowledged.
     SynReceived,

@@ -1,6 +1,6 @@
-//! One download over the topology of CR02: server - wire - edge with a drop-tail queue - radio link - client.
+//! One download over the topology of CR02: server - wired path - edge with a drop-tail queue - radio link - client.
 //!
-//! A calculation rather than a simulator: the links are FIFO, so the times of a packet follow when it arrives.
+//! A calculation instead of a simulator: links are FIFO, so the times of a packet are known when it arrives.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use ackclock_core::{FlowId, Rate, Segment, Span, Stream, Streams, Time};
 use ackclock_tcp::{FlowParams, Receiver, ReceiverConfig, SENDERS, Sender, Supply};
 use serde_json::Value;
 
-/// A link that serves in order; the delay of a packet never lets it overtake.
+/// A link that delivers in order: the delay of a packet never lets it overtake another.
 pub(crate) struct Pipe {
     rate: Box<dyn FnMut() -> Rate>,
     delay: Box<dyn FnMut() -> Span>,
-    /// Packets that may wait beside the one in transmission.
+    /// Packets that can queue, in addition to the one in transmission.
     pub(crate) buffer: usize,
     departures: VecDeque<Time>,
     last_arrival: Time,
@@ -61,7 +61,7 @@ impl Pipe {
     }
 }
 
-/// The download.
+/// State of the download.
 pub(crate) struct Download {
     pub(crate) sender: Box<dyn Sender>,
     pub(crate) receiver: Receiver,
@@ -71,8 +71,8 @@ pub(crate) struct Download {
     pub(crate) now: Time,
 }
 
-/// CR02 Table 1 item 1, or another by its parameters: mean of the exponential part of the forward delay, fixed part,
-/// reverse delay, standard deviation of the rate.
+/// CR02 Table 1 item 1, or another item by its parameters: mean of the exponential part of the forward delay, fixed
+/// part, reverse delay, standard deviation of the rate.
 pub(crate) struct Item {
     pub(crate) exponential: Span,
     pub(crate) fixed: Span,
@@ -104,7 +104,7 @@ fn exponential(stream: &mut Stream, mean: f64) -> Span {
 }
 
 impl Download {
-    /// With the packets and windows of the sources.
+    /// Creates a download with the packets and windows of the sources.
     pub(crate) fn new(sender: &Value, item: &Item, seed: u64, buffer: usize, supply: Supply) -> Self {
         let row = SENDERS.resolve(sender).unwrap();
         let mut sender = row.build(FlowParams::new(FlowId(0))).unwrap();
@@ -133,7 +133,7 @@ impl Download {
         self.now = end;
     }
 
-    /// Does what is next, if it is not after `end`.
+    /// Processes the next event, unless it is after `end`.
     pub(crate) fn step(&mut self, end: Time) -> bool {
         let timer = self.sender.poll_timeout().unwrap_or(Time::NEVER);
         let ack_timer = self.receiver.poll_timeout().unwrap_or(Time::NEVER);
@@ -168,7 +168,7 @@ impl Download {
         true
     }
 
-    /// Bits a second of packets delivered in order, headers included.
+    /// Bits per second of packets delivered in order, headers included.
     pub(crate) fn wire_goodput(&self) -> f64 {
         self.receiver.delivered_wire_bytes() as f64 * 8.0 / self.now.as_secs_f64()
     }
