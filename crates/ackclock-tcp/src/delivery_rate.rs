@@ -266,7 +266,7 @@ mod tests {
         rate.sample(None);
         rate.on_sent(ms(310), segment(20), 8 * MSS);
         rate.on_acked(ms(410), segment(21).right);
-        // sent again at 310 with 21 delivered; one more delivered by 410
+        // retransmitted at 310 with 21 delivered; one more delivered by 410
         let sample = rate.sample(None).unwrap();
         assert_eq!((sample.prior_delivered, sample.delivered, sample.rate), (21_000, 22_000, kbit(80)));
     }
