@@ -1,13 +1,12 @@
-//! Tells the program from which commit it is built, and whether its sources were changed since, for the provenance of its
-//! results.
+//! Sets the git commit of the build, and whether the sources were changed since, for the provenance of results.
 //!
-//! `ACKCLOCK_COMMIT` says the commit where it is set; else git, for optimised builds (a debug build is of work that changes
-//! while it is looked at). Where neither knows, as in an unpacked archive of the sources, results say null.
+//! The commit comes from `ACKCLOCK_COMMIT` if set, otherwise from git in optimised builds (not in debug builds, whose
+//! sources change all the time). If both are unknown, as in a source archive, results contain null.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the program is compiled from, below the root of the repository.
+/// Sources of the program, relative to the root of the repository.
 const SOURCES: [&str; 4] = [".cargo", "Cargo.lock", "Cargo.toml", "crates"];
 
 fn main() {
@@ -22,9 +21,9 @@ fn main() {
     }
 }
 
-/// The commit that is checked out, and whether sources differ from it. Cargo asks again when either changes.
+/// The current commit, and whether the sources differ from it. Cargo reruns this if either changes.
 fn from_git() -> Option<(String, bool)> {
-    // An archive that was unpacked within another repository is none of its commits.
+    // A source archive unpacked inside another repository does not belong to its commits.
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
     let root = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
     let head = ["HEAD", "logs/HEAD"].map(str::to_owned).into_iter();

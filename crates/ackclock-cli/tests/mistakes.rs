@@ -52,7 +52,11 @@ const SCENARIOS: &[Row] = &[
     (&["run", "redraw.toml"], 2, "`redraw` is a key of kind = \"variable\""),
     (&["run", "flow.toml"], 2, "flow.toml:1: flow: there can be several, so it is written [[flow]]"),
     (&["sweep", "case.toml", "--set", "sweep.nonsense=3"], 2, "what is varied stands in the file"),
-    (&["sweep", "case.toml", "--set", "flow.0.sender=reno"], 2, "varies `flow.sender`, which says this too"),
+    (
+        &["sweep", "case.toml", "--set", "flow.0.sender=reno"],
+        2,
+        "varies `flow.sender`, which includes this key",
+    ),
     (&["run", "case.toml", "--runs", "1"], 0, "run does not look at [sweep] (edge.buffer, flow.sender)"),
     (&["sweep", "one.toml"], 0, "one.toml: there is no [sweep], so it is one point"),
     (&["run", "one.toml", "--runs", "0"], 2, "run: --runs 0: 0 is not in 1.."),

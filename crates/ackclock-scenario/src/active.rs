@@ -1,65 +1,67 @@
-//! The time in which an island has flows, from the first start to the last end: its capacity and utilisation count that time alone.
+//! The time during which an island has flows, from the first start to the last end. Capacity and utilisation cover only
+//! this time.
 //!
-//! Links remember no past, so they are asked at both instants.
+//! Links keep no history, so they are queried at both instants.
 
 use ackclock_core::{Span, Time};
 use ackclock_link::Direction;
 
 use crate::island::Boxes;
-use crate::link_share::{Mark, Telling};
+use crate::link_share::{CapacityReports, Mark};
 
-/// When an island has flows, and what its links could have carried by then.
+/// Start and end of an island's flows, and the capacity of its links up to these instants.
 pub(crate) struct Active {
-    link: Telling,
+    link: CapacityReports,
     start: Time,
     begin: Option<[Mark; 2]>,
-    /// Files that have not arrived; `None` where a flow has no end.
+    /// Files that have not arrived; `None` if any flow is endless.
     unfinished: Option<usize>,
     end: Option<[Mark; 2]>,
 }
 
-/// What a direction could have carried while there were flows.
+/// Capacity of one direction while there were flows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Could {
     /// Bits.
     pub(crate) bits: f64,
-    /// How long there were flows.
+    /// Time during which there were flows.
     pub(crate) time: Span,
 }
 
 impl Default for Active {
     fn default() -> Self {
-        Self { link: Telling::Always, start: Time::ZERO, begin: None, unfinished: None, end: None }
+        Self { link: CapacityReports::Always, start: Time::ZERO, begin: None, unfinished: None, end: None }
     }
 }
 
 impl Active {
-    /// Over such a link; the first flow starts at `start`. `files` is the number of flows where each is a file.
-    pub(crate) fn new(link: Telling, start: Time, files: Option<usize>) -> Self {
-        let unfinished = files.filter(|_| link == Telling::Always);
+    /// `link` tells when the capacity can be read, `start` when the first flow starts. `files` is the number of flows
+    /// if each is a file.
+    pub(crate) fn new(link: CapacityReports, start: Time, files: Option<usize>) -> Self {
+        let unfinished = files.filter(|_| link == CapacityReports::Always);
         Self { link, start, begin: None, unfinished, end: None }
     }
 
-    /// Whether the end of every file is to be told.
+    /// Whether [`finished`](Self::finished) must be called at the end of every file.
     pub(crate) fn awaits_ends(&self) -> bool {
         self.unfinished.is_some()
     }
 
-    /// Whether neither the start nor an end is awaited.
+    /// Whether neither the start nor an end is still expected.
     pub(crate) fn is_settled(&self) -> bool {
         self.due() == Time::NEVER && self.unfinished.is_none_or(|files| files == 0)
     }
 
-    /// When the links are to be asked next; [`Time::NEVER`] where they are not.
+    /// When the links must be queried next; [`Time::NEVER`] if not at all.
     pub(crate) fn due(&self) -> Time {
         match (self.link, self.start) {
-            (Telling::AtTheEnd, _) | (_, Time::ZERO) => Time::NEVER,
-            (Telling::Always, start) if self.begin.is_none() => start,
+            (CapacityReports::AtTheEnd, _) | (_, Time::ZERO) => Time::NEVER,
+            (CapacityReports::Always, start) if self.begin.is_none() => start,
             _ => Time::NEVER,
         }
     }
 
-    /// Asks the links where the first flow starts at `now`; whether it does.
+    /// Queries the links if the first flow starts at `now`. Returns whether it does.
     pub(crate) fn begin(&mut self, now: Time, boxes: &mut Boxes<'_>) -> bool {
         let due = self.due() <= now;
         if due {
@@ -68,7 +70,7 @@ impl Active {
         due
     }
 
-    /// A file has arrived.
+    /// Call it when a file has arrived completely.
     pub(crate) fn finished(&mut self, now: Time, boxes: &mut Boxes<'_>) {
         let Some(unfinished) = &mut self.unfinished else { return };
         *unfinished -= 1;
@@ -77,7 +79,7 @@ impl Active {
         }
     }
 
-    /// What a direction could have carried; `None` where that is what it could in the whole run, or where nothing shows it.
+    /// Capacity of one direction while there were flows; `None` if that is the entire run, or if it is unknown.
     pub(crate) fn could(&self, until: Time, direction: Direction, boxes: &mut Boxes<'_>) -> Option<Could> {
         if self.begin.is_none() && self.end.is_none() {
             return None;
@@ -87,7 +89,7 @@ impl Active {
             .end
             .map_or_else(|| Mark::of(self.link, until, direction, boxes), |marks| marks[direction as usize]);
         let (time, all) = (end.at().since(begin.at()), end.bits()?);
-        // A link that shows nothing before its first packet shows its mean rate afterwards.
+        // A link whose capacity is unknown before its first packet reports its mean rate afterwards.
         let share = |time: Span| time.as_secs_f64() / end.at().since(Time::ZERO).as_secs_f64();
         let bits = begin.bits().map_or_else(|| all * share(time), |before| (all - before).max(0.0));
         (time > Span::ZERO).then_some(Could { bits, time })

@@ -1,4 +1,4 @@
-//! What is varied: the keys of `[sweep]` and the combinations of their values.
+//! Sweeps: the keys of `[sweep]` and the combinations of their values.
 
 use ackclock_core::ConfigError;
 use serde_json::{Map, Value};
@@ -11,13 +11,13 @@ use crate::{Scenario, ScenarioError};
 /// One combination of the values of a sweep.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Keys of the sweep and the values that they have here.
+    /// Keys of the sweep and their values at this point.
     pub labels: Vec<(String, Value)>,
     /// The scenario with these values.
     pub scenario: Scenario,
 }
 
-/// A key and the values that it takes in turn.
+/// A key and the values to run it with.
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub(crate) key: String,
@@ -26,31 +26,31 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Values of `key`; errors call the place where they were asked for `place`, like `--buffers 4p,10p`.
+    /// An axis over the values of `key`. `place` names its origin in error messages, like `--buffers 4p,10p`.
     pub fn new(key: &str, values: Vec<Value>, place: &str) -> Self {
         Self { key: key.to_owned(), values, origin: Origin::Override(place.into()) }
     }
 
-    /// Key whose values it lists.
+    /// The key that varies.
     pub fn key(&self) -> &str {
         &self.key
     }
 }
 
 impl Scenario {
-    /// Every combination of the values of `[sweep]`, the last key varying fastest; one point without labels where there
-    /// is no sweep.
+    /// Every combination of the values of `[sweep]`; the last key varies fastest. Without a sweep, one point without
+    /// labels.
     ///
     /// # Errors
-    /// Where a key or value of the sweep is wrong.
+    /// If a key or value of the sweep is invalid.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
         self.points_over(&self.axes()?)
     }
 
-    /// Every combination of the values of `axes`. A key that an override sets has its value at all points.
+    /// Every combination of the values of `axes`. A key set by an override keeps that value at all points.
     ///
     /// # Errors
-    /// Where a key or value is wrong, or an override sets a part of what is varied.
+    /// If a key or value is invalid, or an override sets a part of a varied value.
     pub fn points_over(&self, axes: &[Axis]) -> Result<Vec<Point>, ScenarioError> {
         axes.iter().try_for_each(|axis| self.check_overrides_beside(axis))?;
         let count = axes.iter().fold(1, |count: u64, axis| count.saturating_mul(axis.values.len() as u64));
@@ -68,7 +68,7 @@ impl Scenario {
         Ok(points)
     }
 
-    /// Each of `points` with each value of `axis`.
+    /// Combines each of `points` with each value of `axis`.
     fn along(&self, axis: &Axis, points: &[Combination]) -> Vec<Combination> {
         let set = self.overrides().iter().rev().find(|set| set.key == axis.key);
         let values = set.map_or(axis.values.as_slice(), |set| std::slice::from_ref(&set.value));
@@ -87,7 +87,7 @@ impl Scenario {
         points.iter().flat_map(|point| values.iter().map(move |value| with(point, value))).collect()
     }
 
-    /// An override either takes the place of an axis or has nothing to do with what the axis says.
+    /// Refuses an override that sets only a part of an axis. It must replace the axis or be unrelated to it.
     fn check_overrides_beside(&self, axis: &Axis) -> Result<(), ScenarioError> {
         let said: Vec<Vec<String>> =
             axis.values.iter().flat_map(|value| leaves(path(&axis.key), value)).collect();
@@ -99,7 +99,7 @@ impl Scenario {
                 place: set.origin.place(self.name()),
                 key: set.key.clone(),
                 message: format!(
-                    "{} varies `{}`, which says this too: set `{1}` itself, or take it from what is varied",
+                    "{} varies `{}`, which includes this key: set `{1}` itself, or remove it from the sweep",
                     axis.origin.place(self.name()),
                     axis.key
                 ),
@@ -132,10 +132,10 @@ impl Scenario {
     }
 }
 
-/// The labels of a point and what they lay on the scenario.
+/// Labels of a point and the overrides that it applies.
 type Combination = (Vec<(String, Value)>, Vec<Override>);
 
-/// Sweep keys are quoted (`"edge.buffer"`); tables of keys mean the same.
+/// Flattens nested tables of sweep keys: they are equivalent to quoted keys (`"edge.buffer"`).
 fn flatten(prefix: &str, table: Map<String, Value>, axes: &mut Vec<(String, Value)>) {
     for (key, value) in table {
         let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
@@ -150,7 +150,7 @@ fn path(key: &str) -> Vec<String> {
     key.split('.').map(str::to_owned).collect()
 }
 
-/// The paths at which a value says something. A component is said at its own path, whether by name or under `kind`.
+/// Paths of the leaves of a value. A component's kind is at its own path, whether written as a name or under `kind`.
 fn leaves(mut path: Vec<String>, value: &Value) -> Vec<Vec<String>> {
     let below = |key: String, value| leaves([path.clone(), vec![key]].concat(), value);
     match value {
@@ -165,7 +165,7 @@ fn leaves(mut path: Vec<String>, value: &Value) -> Vec<Vec<String>> {
     }
 }
 
-/// Whether two paths meet: a path without the number of a table of a list means each of them.
+/// Whether two paths overlap. A path without a list index matches every table of the list.
 fn alike(one: &[String], other: &[String]) -> bool {
     let is_number = |key: &String| key.parse::<usize>().is_ok();
     match (one, other) {

@@ -1,4 +1,4 @@
-//! Many jobs on many cores: the runs of a batch, or the islands of a run.
+//! Runs many jobs on many cores: the runs of a batch, or the islands of a run.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::{Point, RunResult};
 /// One run of one point.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// Place of the point in the sweep.
+    /// Index of the point in the sweep.
     pub index: usize,
     /// The point.
     pub point: &'a Point,
@@ -23,7 +23,7 @@ pub struct Job<'a> {
     pub run: u32,
 }
 
-/// The runs of every point, point by point: the order of all results.
+/// The runs of every point, point by point. Results have this order.
 pub fn jobs(points: &[Point]) -> Vec<Job<'_>> {
     let runs = |point: &Point| 0..point.scenario.tables().runs;
     points
@@ -33,7 +33,7 @@ pub fn jobs(points: &[Point]) -> Vec<Job<'_>> {
         .collect()
 }
 
-/// The JSON object of a run in one line; a run of a sweep says its `point` too.
+/// The result of a run as one line of JSON. A run of a sweep has its `point` too.
 pub fn json_line(result: &RunResult, labels: &[(String, Value)]) -> String {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -46,23 +46,24 @@ pub fn json_line(result: &RunResult, labels: &[(String, Value)]) -> String {
     serde_json::to_string(&line).expect("results are structs of numbers and strings, which always serialise")
 }
 
-/// What a batch tells its caller.
+/// Events of a batch.
 #[derive(Debug)]
 pub enum BatchEvent<T> {
     /// Job number `.0` is done.
     Done(usize, T),
-    /// Nothing was done for a moment; a chance to look at signals.
+    /// No job finished for a moment. The caller may check for signals.
     Waiting,
 }
 
-/// How often a batch reports that it waits.
+/// Interval between [`BatchEvent::Waiting`] events.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Does `work` for the jobs 0 to `jobs` - 1 on all cores, or on at most `threads` of them, and tells `on_event` on the thread
-/// of the caller as they finish. Jobs begin in their order. After a break no further one begins; those begun are waited for.
+/// Runs `work` for the jobs 0 to `jobs` - 1 on all cores, or on at most `threads` of them. Calls `on_event` on the
+/// caller's thread as jobs finish. Jobs start in order. After a break no further job starts, and running ones are
+/// awaited.
 ///
 /// # Errors
-/// Where the operating system gives no threads.
+/// If the operating system cannot create a thread.
 pub fn in_parallel<T: Send, B>(
     jobs: usize,
     threads: Option<NonZeroUsize>,
@@ -80,7 +81,7 @@ pub fn in_parallel<T: Send, B>(
             let done = done.clone();
             scope.spawn_fifo(move |_| {
                 if !stopped.load(Ordering::Relaxed) {
-                    // The caller has gone only after a break, and then nobody misses the result.
+                    // Sending fails only after a break, when the result is not needed.
                     let _ = done.send((job, work(job)));
                 }
             });
@@ -101,15 +102,14 @@ pub fn in_parallel<T: Send, B>(
     }))
 }
 
-/// Threads that help with so many jobs, of at most `threads`: neither those without a core nor those without a job do.
+/// Number of useful threads: at most `threads`, the number of cores and the number of jobs.
 pub(crate) fn helpful_threads(jobs: usize, threads: Option<NonZeroUsize>) -> NonZeroUsize {
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
     cores.min(jobs).min(threads.unwrap_or(cores))
 }
 
-/// Threads that each of so many runs of a batch may have for its islands, where the batch has `threads`, or all cores: what the runs
-/// leave idle.
+/// Threads for the islands of each run, so that `runs` parallel runs together use at most `threads`, or all cores.
 pub fn threads_of_each(runs: usize, threads: Option<NonZeroUsize>) -> NonZeroUsize {
     let all = helpful_threads(usize::MAX, threads).get();
     NonZeroUsize::new(all / runs.max(1)).unwrap_or(NonZeroUsize::MIN)

@@ -1,4 +1,4 @@
-//! A capture of a run as a pcapng file that Wireshark reads: one interface at the servers, one at the clients.
+//! Packet capture of a run as a pcapng file for Wireshark, with one interface at the servers and one at the clients.
 
 use std::borrow::Cow;
 use std::io::{BufWriter, Write};
@@ -15,7 +15,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use crate::RunError;
 use crate::packet::{Interface, Source, packet};
 
-/// Messages that arrive at this port of this node are seen on an interface.
+/// A capture point: messages that arrive at this port of this node are captured on this interface.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tap {
     pub(crate) node: usize,
@@ -25,22 +25,23 @@ pub(crate) struct Tap {
     pub(crate) numbers: Numbers,
 }
 
-/// What the flows of an island, which are numbered from zero in it, are called in a capture of all islands.
+/// Maps flow numbers of an island, which start at zero, to numbers in a capture of all islands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
-    /// Number of its first flow in the run.
+    /// Number of the island's first flow in the run.
     pub(crate) first: u32,
-    /// Its flows that the scenario names; others come and go.
+    /// Flows of this island listed in the scenario, without short connections.
     pub(crate) planned: u32,
-    /// Flows of all islands that the scenario names.
+    /// Flows of all islands listed in the scenario, without short connections.
     pub(crate) all: u32,
-    /// How many islands there are.
+    /// Number of islands.
     pub(crate) islands: u32,
 }
 
 impl Numbers {
-    /// The number of the island's flow `flow`. Those that come and go stand behind all others, those of one island
-    /// between those of the others, since nobody knows how many they will be. All islands plan as many.
+    /// Number of the island's flow `flow` in the capture. Short connections come after all planned flows and are
+    /// interleaved by island, because their number is not known in advance. All islands have equally many planned
+    /// flows.
     fn in_capture(self, flow: FlowId) -> FlowId {
         match flow.0.checked_sub(self.planned) {
             None => FlowId(self.first + flow.0),
@@ -49,26 +50,26 @@ impl Numbers {
     }
 }
 
-/// Writes what crosses its taps.
+/// Writes the packets that arrive at its taps.
 pub(crate) struct Capture<W: Write> {
     writer: Result<PcapNgWriter<BufWriter<W>>, PcapError>,
-    /// By node and port.
+    /// Taps, indexed by node and port.
     taps: Vec<Option<Tap>>,
     packets: u64,
 }
 
-/// Headers are at most 20 + 60 bytes long; payloads, all zeros, are left out.
+/// Bytes captured per packet: the largest headers (20 + 60). Payloads are zeros and are not written.
 const SNAPLEN: u32 = 80;
-/// Times are in units of 10^-9 s.
+/// Timestamp resolution of the file: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 impl<W: Write> Capture<W> {
-    /// Begins a capture. What goes wrong in writing comes out of [`Self::finish`].
+    /// Starts a capture. Write errors are returned by [`Self::finish`].
     pub(crate) fn new(writer: W) -> Self {
         Self { writer: begin(writer), taps: Vec::new(), packets: 0 }
     }
 
-    /// Listens at a tap too.
+    /// Adds a tap.
     pub(crate) fn listen(&mut self, tap: Tap) {
         let place = place(tap.node, tap.port);
         if self.taps.len() <= place {
@@ -77,10 +78,10 @@ impl<W: Write> Capture<W> {
         self.taps[place] = Some(tap);
     }
 
-    /// Ends the capture.
+    /// Finishes the capture.
     ///
     /// # Errors
-    /// The first thing that went wrong since it began.
+    /// The first write error since the start.
     pub(crate) fn finish(&mut self) -> Result<(), RunError> {
         let failed = |error: &dyn std::fmt::Display| RunError::Capture(error.to_string());
         match &mut self.writer {

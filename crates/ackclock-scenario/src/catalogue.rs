@@ -1,4 +1,4 @@
-//! Everything that a scenario can name, read from the registries.
+//! Catalogue of all components that a scenario can name, read from the registries.
 
 use ackclock_core::{Entry, Registry};
 use ackclock_edge::{REGULATORS, STEERINGS};
@@ -18,26 +18,27 @@ use crate::{FlowGroup, RunResult, Tables};
 /// All components of one kind.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// What they are called together: `links`.
+    /// Name of the kind in the plural: `links`.
     pub name: &'static str,
-    /// The components, in the order of their registry.
+    /// The components, in the order of the registry.
     pub components: Vec<Component>,
 }
 
-/// What a scenario can name, and what may stand in its table.
+/// A component that a scenario can name, with the keys of its table.
 #[derive(Clone, Debug)]
 pub struct Component {
     /// Name in scenario files.
     pub name: &'static str,
-    /// What it is.
+    /// Documentation of the component.
     pub description: String,
-    /// JSON schema of its table; `None` for a preset, which has no keys of its own.
+    /// JSON schema of its table; `None` for a preset, which has no keys.
     pub schema: Option<Value>,
-    /// Its table with every default written out; for a preset, what it sets.
+    /// Its table with all defaults; for a preset, the values it sets.
     pub defaults: Value,
 }
 
-/// The tables of a scenario file and of a result, and the bearers, links, queues, schedulers, errors, regulators, steerings, senders, acks, presets and workloads that they name.
+/// The tables of a scenario file and of a result, and all components that they can name: bearers, links, queues,
+/// schedulers, errors, regulators, steerings, senders, acks, presets and workloads.
 pub fn catalogue() -> Vec<Kind> {
     vec![
         Kind {
@@ -78,14 +79,14 @@ fn component<C: ?Sized>(entry: &Entry<C>) -> Component {
     described(entry.name, (entry.schema)(), (entry.defaults)())
 }
 
-/// A table of the file itself.
+/// A table of the scenario file.
 fn table<T: Default + Serialize + JsonSchema>(name: &'static str) -> Component {
     let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
     // Tables of strings, numbers and lists always serialise.
     described(name, schema, serde_json::to_value(T::default()).unwrap_or(Value::Null))
 }
 
-/// The object that a run gives, which has no defaults.
+/// The result object of a run, which has no defaults.
 fn result() -> Component {
     let schema = SchemaGenerator::default().into_root_schema_for::<RunResult>().to_value();
     described("result", schema, Value::Object(Map::new()))
@@ -96,7 +97,7 @@ fn described(name: &'static str, schema: Value, defaults: Value) -> Component {
     Component { name, description, schema: Some(schema), defaults }
 }
 
-/// A preset describes itself in the comment at its head.
+/// A preset. Its description is the comment at the start of its text.
 fn preset(preset: &crate::presets::Preset) -> Component {
     let comment = preset.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
     let description = comment.collect::<Vec<_>>().join(" ");

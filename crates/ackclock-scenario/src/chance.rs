@@ -1,5 +1,5 @@
-//! What differs between the runs of a scenario. Runs over a recording that draw nothing would all be the same run, so they start
-//! anywhere in it.
+//! Differences between the runs of a scenario. Runs over a recording that use no random numbers would be identical, so
+//! each starts at a random offset.
 
 use ackclock_core::{ConfigError, Span};
 use ackclock_link::Loss;
@@ -7,10 +7,10 @@ use ackclock_link::Loss;
 use crate::{Scenario, Tables};
 
 impl Tables {
-    /// Whether links, paths or flows draw anything from the seed.
+    /// Whether links, paths or flows use random numbers.
     ///
     /// # Errors
-    /// Where a component is wrong.
+    /// If a component is invalid.
     fn draws(&self) -> Result<bool, ConfigError> {
         let paths = [Some(&self.path), self.relay.as_ref().map(|relay| &relay.core)];
         if paths.into_iter().flatten().any(|path| path.loss != Loss::NONE) {
@@ -24,14 +24,14 @@ impl Tables {
         self.edge.draws()
     }
 
-    /// Lets several runs that would draw nothing start anywhere in their recordings, unless those say where; whether there are such
-    /// recordings. What is wrong is left to the check.
+    /// Makes runs start at a random offset of their recordings, if there are several runs that would otherwise be
+    /// identical and `begin` is not set. Returns whether it did. Errors are left to the check.
     pub(crate) fn begin_anywhere(&mut self) -> bool {
         self.runs > 1 && self.draws().is_ok_and(|draws| !draws) && self.edge.begin_anywhere()
     }
 }
 
-/// The remark that runs start anywhere in their recordings though no scenario says so.
+/// Note that runs start at random offsets of their recordings although no scenario sets `begin`.
 pub fn said_of_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let (anywhere, others): (Vec<_>, Vec<_>) =
         scenarios.into_iter().partition(|scenario| scenario.begins_anywhere());

@@ -1,6 +1,6 @@
-//! The disk, for files that a scenario names: the one place in this crate that opens anything.
+//! Reads the input files of a scenario from disk. Only this module of the crate opens files.
 //!
-//! Models are given [`Files`] and never learn where bytes come from; the command and the Python module both start here.
+//! Models get [`Files`] and do not depend on the source of the bytes. The command and the Python module both use this.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_link::Files;
 
-/// Files in a folder, each read once however many runs ask for it.
+/// Files in a folder. Each is read once and shared by all runs.
 #[derive(Debug)]
 pub struct DiskFiles {
     folder: PathBuf,
@@ -18,11 +18,11 @@ pub struct DiskFiles {
     read: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
-/// What is done around the reading of a file, which may take long: it must call its last argument.
+/// Wrapper around the reading of a file, which may take long. It must call its last argument.
 pub type Reading = fn(&Path, &mut dyn FnMut());
 
 impl DiskFiles {
-    /// The largest file that is read, bytes: hours of the fastest recordings, far from filling the memory.
+    /// Largest file that is accepted, bytes. It holds hours of the fastest recordings.
     pub const MAX_BYTES: u64 = 256 << 20;
 
     /// Files whose paths are relative to `folder`.
@@ -30,7 +30,7 @@ impl DiskFiles {
         Self { folder: folder.into(), reading: |_, read| read(), read: Mutex::default() }
     }
 
-    /// The same files with something done around the reading of each.
+    /// Wraps the reading of each file.
     #[must_use]
     pub fn reading(self, reading: Reading) -> Self {
         Self { reading, ..self }
@@ -44,7 +44,7 @@ impl DiskFiles {
 
 impl Files for DiskFiles {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
-        // A thread that panicked while it held the lock left whole entries behind: the map is still right.
+        // A thread that panicked with the lock held left only complete entries, so the map is still valid.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = read.get(path) {
             return Ok(Arc::clone(bytes));

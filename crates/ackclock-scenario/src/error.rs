@@ -1,11 +1,11 @@
-//! What is wrong with a scenario or a run, in one message.
+//! Errors of scenarios and runs, each in one message.
 
 use ackclock_core::ConfigError;
 
 use crate::hint::better;
 use crate::tree::Tree;
 
-/// A scenario that cannot be run: where it is wrong, the value, and what is allowed.
+/// An invalid scenario: the place, the value and what is allowed.
 ///
 /// Displayed as `case.toml:12: edge.down.rate: "200kbits" has no unit of rate; a rate is written like ...`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,16 +13,16 @@ use crate::tree::Tree;
 pub struct ScenarioError {
     /// File and line, preset or override that holds the value.
     pub place: String,
-    /// Dotted path of the key, as it would be written behind `--set`; empty where the whole text is wrong.
+    /// Dotted path of the key, as for `--set`; empty if the entire text is invalid.
     pub key: String,
     /// The value and what is allowed instead.
     pub message: String,
 }
 
-/// A run that failed, though its scenario is right.
+/// A run that failed although its scenario passed the check.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The scenario is not right after all, for instance because a file that it names has changed.
+    /// The scenario is invalid after all, for instance because an input file has changed.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// The capture could not be written.
@@ -31,18 +31,18 @@ pub enum RunError {
     /// [`crate::Progress::stop`] was called.
     #[error("the run was stopped")]
     Stopped,
-    /// The operating system gives no threads.
+    /// The operating system could not create a thread.
     #[error("no thread could be begun: {0}")]
     Threads(String),
 }
 
 impl ScenarioError {
-    /// An error of the whole text called `name`.
+    /// An error of an entire text at `place`.
     pub(crate) fn of_text(place: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place: place.into(), key: String::new(), message: message.into() }
     }
 
-    /// An error at a key of `tree`, whose text is called `name`.
+    /// An error at a key of `tree`. `name` is the name of its file.
     pub(crate) fn at(name: &str, tree: &Tree, error: &ConfigError) -> Self {
         // serde_path_to_error writes `flow[0].sender`, `--set` takes `flow.0.sender`.
         let mut key = error.path.replace('[', ".").replace(']', "");
@@ -64,7 +64,7 @@ impl ScenarioError {
     }
 }
 
-/// The message of serde with the numbers that are allowed instead of the name of their type.
+/// Replaces the type name in a serde message by the allowed range of numbers.
 fn in_words(message: &str) -> String {
     let Some((wrong, kind)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let most = match kind {
@@ -82,13 +82,13 @@ fn key_prefix(key: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}: ") }
 }
 
-/// The key that serde does not know, from its message.
+/// The unknown key in a serde message.
 fn unknown_field(message: &str) -> Option<&str> {
     message.strip_prefix("unknown field `")?.split('`').next()
 }
 
-/// What stands in backticks first is unknown; the nearest of the names listed behind it, in backticks too or after "known
-/// are", is suggested.
+/// Suggests the most similar known name for an unknown one. The first name in backticks is the unknown one; the known
+/// names follow in backticks or after "known are".
 fn suggestion(message: &str) -> Option<&str> {
     if !message.starts_with("unknown ") {
         return None;

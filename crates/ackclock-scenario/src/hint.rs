@@ -1,11 +1,11 @@
-//! What to write instead, for slips that many make.
+//! Hints for common mistakes in scenarios.
 
 use serde_json::Value;
 
 use crate::kind::kinds_with;
 use crate::tree::Tree;
 
-/// A better message than `message`, which is of the value at `key` of `tree`; `None` where there is none.
+/// Replaces `message`, about the value at `key` of `tree`, with a more helpful one; `None` if there is none.
 pub(crate) fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     let name = key.rsplit('.').next().unwrap_or(key);
     if message.starts_with("invalid type: map, expected a sequence") {
@@ -27,7 +27,7 @@ pub(crate) fn better(tree: &Tree, key: &str, message: &str) -> Option<String> {
     })
 }
 
-/// What other tools call a key of a link.
+/// Names of link keys in other tools, with hints.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("jitter", "a delay that varies is a law: kind = \"variable\", delay = \"40ms + e(5ms)\""),
     ("bandwidth", "it is called `rate`"),

@@ -1,4 +1,4 @@
-//! What was read: the files of a run with the digests of their contents, for the provenance of its results.
+//! Input files of a run with their digests, for the provenance of its results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ackclock_link::Files;
 use sha2::{Digest, Sha256};
 
-/// Files that remember what was read of them.
+/// Files that record which of them were read.
 #[derive(Debug)]
 pub struct Inputs<F> {
     files: F,
@@ -15,12 +15,12 @@ pub struct Inputs<F> {
 }
 
 impl<F: Files> Inputs<F> {
-    /// Remembers what is read of `files` from now on.
+    /// Records which of `files` are read from now on.
     pub fn of(files: F) -> Self {
         Self { files, digests: Mutex::default() }
     }
 
-    /// The paths that were read, as they were written, with the SHA-256 of what stands there.
+    /// Paths of the files read, as written in the scenario, with the SHA-256 of their contents.
     pub fn digests(&self) -> BTreeMap<String, String> {
         self.digests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -29,7 +29,7 @@ impl<F: Files> Inputs<F> {
 impl<F: Files> Files for Inputs<F> {
     fn read(&self, path: &str) -> Result<Arc<[u8]>, String> {
         let bytes = self.files.read(path)?;
-        // A thread that panicked while it held the lock left whole entries behind: the map is still right.
+        // A thread that panicked with the lock held left only complete entries, so the map is still valid.
         let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
         if !digests.contains_key(path) {
             digests.insert(path.to_owned(), sha256(&bytes));

@@ -1,8 +1,7 @@
-//! An override that gives a component another kind: the options that the new kind has too stay, the others are dropped by
-//! name.
+//! Overrides that change the kind of a component: options that the new kind has too stay, the others are dropped and
+//! reported.
 //!
-//! Layers below (defaults, preset, file) are no such change: a component of the file replaces one of its preset that has
-//! another kind.
+//! This applies to overrides only. A component of the file replaces one of its preset if the kinds differ.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,10 +19,10 @@ use crate::Scenario;
 use crate::acks::ACKS;
 use crate::tree::{Node, Origin, Tree, kind_in, merge};
 
-/// An option that was said of a component and that the kind it was given has not.
+/// An option dropped because the new kind of its component does not have it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dropped {
-    /// Dotted path of the option; of flows without their number.
+    /// Dotted path of the option, without list indices if it applies to every flow.
     pub key: String,
     /// The new kind.
     pub kind: String,
@@ -35,7 +34,7 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// One line that names all that changes of kind have dropped from these scenarios; `None` where that is nothing.
+/// One line that lists all options dropped from these scenarios by changes of kind; `None` if there are none.
 pub fn dropped_from<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let dropped: BTreeSet<_> = scenarios.into_iter().flat_map(Scenario::dropped).collect();
     let names: Vec<_> = dropped.into_iter().map(Dropped::to_string).collect();
@@ -43,8 +42,8 @@ pub fn dropped_from<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Op
 }
 
 impl Tree {
-    /// The tree with an override laid on the value at a dotted path; adds to `dropped` the options that a change of kind
-    /// costs. Where the path passes a list of tables without naming an index, every table of the list is meant.
+    /// Applies an override to the value at a dotted path. Options lost by a change of kind are added to `dropped`. If
+    /// the path has no index at a list of tables, it applies to every table of the list.
     pub(crate) fn overlaid(
         mut self,
         path: &str,
@@ -58,7 +57,7 @@ impl Tree {
     }
 }
 
-/// Gives the components of `base` the kinds that `over` says, so that merging keeps what is left of their options.
+/// Gives the components of `base` the kinds set by `over`, so that merging keeps their remaining options.
 fn change(base: &mut Tree, over: &Tree, path: &str, dropped: &mut Vec<Dropped>) {
     if let (Node::Table(entries), Some(new)) = (&mut base.node, kind_name(over))
         && let Some(old) = kind_in(entries).map(str::to_owned)
@@ -71,7 +70,7 @@ fn change(base: &mut Tree, over: &Tree, path: &str, dropped: &mut Vec<Dropped>) 
                 note(dropped, option, format!("{path}.{key}"), new);
                 return false;
             } else if !option.origin.is_said() {
-                // It stays because of the override, and must be said with it.
+                // The option stays because of the override, so the override is its origin.
                 option.set_origin(&over.origin);
             }
             true
@@ -97,7 +96,7 @@ fn change(base: &mut Tree, over: &Tree, path: &str, dropped: &mut Vec<Dropped>) 
     }
 }
 
-/// What a preset said is no loss to anybody.
+/// Adds an option to `dropped`, unless it came from a preset.
 fn note(dropped: &mut Vec<Dropped>, option: &Tree, key: String, kind: &str) {
     let one = Dropped { key, kind: kind.to_owned() };
     if option.origin.is_said() && !dropped.contains(&one) {
@@ -105,7 +104,7 @@ fn note(dropped: &mut Vec<Dropped>, option: &Tree, key: String, kind: &str) {
     }
 }
 
-/// The name of the component that a tree is or gives a kind to.
+/// The kind that a tree sets, written as a name or under `kind`.
 fn kind_name(tree: &Tree) -> Option<&str> {
     match &tree.node {
         Node::Leaf(Value::String(name)) => Some(name),
@@ -114,7 +113,7 @@ fn kind_name(tree: &Tree) -> Option<&str> {
     }
 }
 
-/// The components that are of one registry with `kind` and have a key of this name.
+/// Components of the same registry as `kind` that have a key of this name.
 pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
     fn in_registry<C: ?Sized>(registry: &Registry<C>, kind: &str, key: &str) -> Vec<String> {
         let has = |schema: fn() -> Value| schema()["properties"].get(key).is_some();
@@ -133,7 +132,7 @@ pub(crate) fn kinds_with(kind: &str, key: &str) -> Vec<String> {
     found
 }
 
-/// The keys of the component `new`; `None` where it is not another component of the registry that has `old`.
+/// Keys of the component `new`; `None` unless it is a different component of the same registry as `old`.
 fn keys_of_another_kind(old: &str, new: &str) -> Option<Vec<String>> {
     fn in_registry<C: ?Sized>(registry: &Registry<C>, old: &str, new: &str) -> Option<Value> {
         registry.entry(old).and_then(|_| registry.entry(new)).ok().map(|entry| (entry.schema)())

@@ -1,7 +1,7 @@
 //! # ackclock-scenario
 //!
-//! From the text of a scenario to its results: [`Scenario`] reads and checks, [`Scenario::points`] expands a sweep, [`run`]
-//! builds the graph, lets time pass and reads the counters. Beside results a run can give a [`Series`] and a capture.
+//! Runs scenarios: [`Scenario`] reads and checks the text, [`Scenario::points`] expands a sweep, and [`run`] builds the
+//! network, simulates it and collects the results. A run can also give a [`Series`] and a packet capture.
 
 pub mod acks;
 mod active;

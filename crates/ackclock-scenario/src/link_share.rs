@@ -24,12 +24,12 @@ impl Mark {
     pub(crate) const START: Self = Self { at: Time::ZERO, bits: Some(0.0) };
 
     /// Capacity of one direction of the link up to `now`.
-    pub(crate) fn of(link: Telling, now: Time, direction: Direction, boxes: &mut Boxes<'_>) -> Self {
+    pub(crate) fn of(link: CapacityReports, now: Time, direction: Direction, boxes: &mut Boxes<'_>) -> Self {
         let seconds = now.since(Time::ZERO).as_secs_f64();
         match (link, now) {
-            (Telling::AtTheEnd, _) => Self { at: now, bits: None },
-            (Telling::Always, Time::ZERO) => Self::START,
-            (Telling::Always, _) => {
+            (CapacityReports::AtTheEnd, _) => Self { at: now, bits: None },
+            (CapacityReports::Always, Time::ZERO) => Self::START,
+            (CapacityReports::Always, _) => {
                 let bits = boxes.queue().capacity_bps(now, direction).map(|bps| bps * seconds);
                 Self { at: now, bits }
             }
@@ -80,7 +80,7 @@ impl LinkShare {
 /// Reads the link capacity at the start and end of transfers, and keeps the shares of files on long-lived connections.
 #[derive(Default)]
 pub(crate) struct Shares {
-    link: Telling,
+    link: CapacityReports,
     /// Files that have not started.
     ahead: BTreeSet<(Time, FlowId)>,
     all: BTreeMap<FlowId, File>,
@@ -88,7 +88,7 @@ pub(crate) struct Shares {
 
 /// When a link can report its capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Telling {
+pub(crate) enum CapacityReports {
     /// At any time.
     #[default]
     Always,
@@ -105,7 +105,7 @@ struct File {
 
 impl Shares {
     /// Shares of transfers over a link that reports its capacity at these times.
-    pub(crate) fn over(link: Telling) -> Self {
+    pub(crate) fn over(link: CapacityReports) -> Self {
         Self { link, ..Self::default() }
     }
 

@@ -1,26 +1,26 @@
-//! What a scenario may ask of memory: what would not fit is refused before it is begun.
+//! Memory limits of a scenario. One that would not fit is refused before it starts.
 
 use ackclock_core::ConfigError;
 
-/// Most memory that one thing of a scenario may take, GiB.
+/// Largest memory for one item of a scenario (its flows, its sweep, a series), GiB.
 const MOST_GIB: u64 = 8;
-/// A flow on a shared channel, as `make bench` measures it, bytes.
+/// Memory of a flow on a shared channel, measured by `make bench`, bytes.
 pub(crate) const FLOW: u64 = 4 << 10;
-/// A client whose connections come and go, and its place at both ends, bytes.
+/// Memory of a client with short connections, including its state at both ends, bytes.
 pub(crate) const CLIENT: u64 = 13 << 10;
-/// The two ends of a flow in a relay, and what they hold, bytes.
+/// Memory of a flow in a relay: two endpoints and their buffers, bytes.
 pub(crate) const RELAYED: u64 = 16 << 10;
-/// What is measured of a flow beside its results, bytes: so much where delays vary widely.
+/// Memory of a flow's optional measurements if delays vary widely, bytes.
 pub(crate) const MEASURED: u64 = 96 << 10;
-/// A point of a sweep: its scenario, bytes.
+/// Memory of a sweep point with its scenario, bytes.
 pub(crate) const POINT: u64 = 13 << 10;
-/// The result of a run of one flow, which is kept until the last run is done, bytes.
+/// Memory of a run's result with one flow, kept until the last run is done, bytes.
 pub(crate) const RESULT: u64 = 4 << 10;
 
-/// Refuses `what`, which `key` asks for, where its `bytes` are too many.
+/// Refuses `what`, requested by `key`, if it needs too many `bytes`.
 ///
 /// # Errors
-/// Says how much it would take.
+/// States the memory it would need.
 pub(crate) fn check(key: &str, what: &str, bytes: u64) -> Result<(), ConfigError> {
     if bytes <= MOST_GIB << 30 {
         return Ok(());

@@ -1,7 +1,6 @@
 //! The flows of a run by number, each with its user and its cell.
 //!
-//! Where there are several cells they are alike: each has the flows of the file and the users of the file. Flows and users are
-//! numbered cell by cell.
+//! All cells are identical: each has all flows and users of the file. Flows and users are numbered cell by cell.
 
 use ackclock_core::{ConfigError, Span, Streams, Time};
 use ackclock_link::CellUser;
@@ -9,27 +8,27 @@ use ackclock_link::CellUser;
 use crate::Tables;
 use crate::tables::FlowGroup;
 
-/// One flow of a run, or one client whose flows come and go.
+/// One flow of a run, or one client with short connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowPlan {
-    /// Its number in the run.
+    /// Number of the flow in the run.
     pub(crate) id: u32,
-    /// Its group.
+    /// Index of its flow group.
     pub(crate) group: usize,
-    /// Its number in the group.
+    /// Number of the flow in its group.
     pub(crate) number: u32,
-    /// Its user, numbered through all cells.
+    /// Its user, numbered across all cells.
     pub(crate) user: u32,
-    /// Number of its user in its cell.
+    /// Its user, numbered within the cell.
     pub(crate) cell_user: u32,
-    /// Its cell, where there are several.
+    /// Its cell; 0 if there is only one.
     pub(crate) cell: u32,
-    /// When it begins.
+    /// Start time.
     pub(crate) start: Time,
 }
 
 impl FlowPlan {
-    /// Name of its random streams. Further cells change no flow of the first.
+    /// Name of its random streams. It is the same in the first cell for any number of cells.
     pub(crate) fn name(&self) -> String {
         let Self { cell, group, number, .. } = self;
         if *cell == 0 { format!("{group}.{number}") } else { format!("cell {cell}/{group}.{number}") }
@@ -60,13 +59,13 @@ pub(crate) fn flows(tables: &Tables, streams: &Streams) -> Result<Vec<FlowPlan>,
     Ok(plans)
 }
 
-/// How much later than planned a flow begins, of at most `spread`.
+/// Random delay of a flow's start, at most `spread`.
 fn drawn(spread: Span, streams: &Streams, flow: &FlowPlan) -> Span {
     let chance = streams.stream(&format!("{}/start", flow.name())).unit();
     Span::from_secs_f64(spread.as_secs_f64() * chance)
 }
 
-/// The user of flow number `number` of a group that names the table of users at `table`: they are taken in turn.
+/// User of flow `number` of a group whose users are in the `[[edge.user]]` table at index `table`. They take turns.
 fn user_in_cell(users: &[CellUser], table: usize, number: u32) -> u32 {
     let before: u32 = users[..table].iter().map(|user| user.count).sum();
     before + number % users[table].count

@@ -1,4 +1,4 @@
-//! How far a run has come, for another thread that watches it and may stop it.
+//! Progress of a run, for another thread that observes or stops it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,32 +8,32 @@ use crate::island::{Boxes, Executor};
 use crate::probe::Probe;
 use crate::traffic::Traffic;
 
-/// How far a run has come.
+/// Progress of one or more runs. Any thread may read it or stop them.
 #[derive(Debug, Default)]
 pub struct Progress {
     flows: AtomicU64,
     built: AtomicU64,
-    /// The part of the run that is simulated, of [`WHOLE`].
+    /// Simulated part of the run, out of [`WHOLE`].
     share: AtomicU64,
     stopped: AtomicBool,
 }
 
-/// What a run is at.
+/// Stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
-    /// So many of its flows are built; there are none where the scenario is still being read.
+    /// The flows are being built; both counts are 0 while the scenario is still being read.
     Building {
-        /// Flows that are built.
+        /// Flows built so far.
         built: u64,
-        /// Flows of the run.
+        /// Total flows of the run.
         flows: u64,
     },
-    /// Time passes; this part of the run is done, from 0 to 1.
+    /// The simulation is running; this fraction is done, from 0 to 1.
     Simulating(f64),
 }
 
 impl Progress {
-    /// What the run is at now.
+    /// Current stage of the run.
     pub fn stage(&self) -> Stage {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         match of(&self.share) {
@@ -42,7 +42,7 @@ impl Progress {
         }
     }
 
-    /// Stops every run that reports here: it fails with [`crate::RunError::Stopped`] within a fraction of a second.
+    /// Stops every run that reports here. It fails with [`crate::RunError::Stopped`] within a fraction of a second.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -51,55 +51,55 @@ impl Progress {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The run has so many flows.
+    /// Sets the number of flows of the run.
     pub(crate) fn begin(&self, flows: usize) {
         self.flows.store(flows as u64, Ordering::Relaxed);
     }
 
-    /// One more flow is built.
+    /// Counts a built flow.
     pub(crate) fn build(&self) {
         self.built.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Another part of the run is simulated.
+    /// Adds a simulated part of the run.
     fn simulate(&self, part: u64) {
         self.share.fetch_add(part, Ordering::Relaxed);
     }
 }
 
-/// A run, in parts so small that those of each of many executors are whole numbers.
+/// Value of a complete run. It is large, so that the parts of many executors are whole numbers.
 const WHOLE: u64 = 1 << 62;
 
-/// A run says how far it is, and looks whether it was stopped, after at most this share of its time,
+/// A run reports its progress, and checks whether it was stopped, at least this often.
 const STEPS: u64 = 100;
-/// which is at most this long,
+/// Longest simulated time between two reports.
 const LONGEST: Span = Span::from_secs(1);
-/// and first this long.
+/// Simulated time until the first report.
 const FIRST: Span = Span::from_millis(1);
-/// Events of a step that is long enough: a tenth of a second of work.
+/// Target number of events between two reports: a tenth of a second of work.
 const EVENTS: u64 = 100_000;
 
-/// An executor that tells its progress while time passes.
+/// An executor that reports its progress.
 pub(crate) struct Watched<'a, E> {
     executor: &'a mut E,
     progress: &'a Progress,
-    /// Executors of the run.
+    /// Number of executors of the run.
     executors: usize,
     end: Time,
     now: Time,
-    /// The part of the run that it has told.
+    /// The part of the run reported so far.
     told: u64,
-    /// Time from one report to the next, ns.
+    /// Simulated time between two reports, ns.
     step: u64,
 }
 
 impl<'a, E: Executor> Watched<'a, E> {
-    /// `executor` is one of so many of a run, each of which runs until `end`.
+    /// `executor` is one of `executors` of a run. Each runs until `end`.
     pub(crate) fn new(executor: &'a mut E, progress: &'a Progress, executors: usize, end: Time) -> Self {
         Self { executor, progress, executors, end, now: Time::ZERO, told: 0, step: FIRST.as_nanos() }
     }
 
-    /// Makes the next step longer or shorter after one of so many events.
+    /// Adapts the length of the next step to the number of events in the last one.
     fn pace(&mut self, events: u64) {
         let steps = (STEPS / self.executors as u64).max(1);
         let longest = self.end.as_nanos().div_ceil(steps).min(LONGEST.as_nanos());

@@ -1,4 +1,4 @@
-//! One run of a scenario: describe its islands, let time pass, read the counters.
+//! One run of a scenario: builds its islands, simulates them and reads their counters.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,33 +23,33 @@ use crate::series::{Column, Recorder, Series};
 use crate::tally::Tally;
 use crate::{Inputs, Progress, RunError, Scenario};
 
-/// What is kept of a run beside its result.
+/// Options of a run: additional outputs, progress and threads.
 #[derive(Default)]
 pub struct RunOptions {
-    /// Time between two samples of the time series; none are kept without it.
+    /// Sampling interval of the time series; `None` records no series.
     pub series_interval: Option<Span>,
-    /// Where the packets are written, as a pcapng file.
+    /// Writer for a packet capture in pcapng format.
     pub capture: Option<Box<dyn Write + Send>>,
-    /// Where the run tells how far it has come.
+    /// Receives the progress of the run.
     pub progress: Arc<Progress>,
-    /// Most threads on which the islands of the run are simulated; as many as there are cores without it. The results are the same.
+    /// Maximum number of threads; by default the number of cores. It does not change the results.
     pub threads: Option<NonZeroUsize>,
 }
 
-/// What a run gives.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its results.
+    /// The result object.
     pub result: RunResult,
-    /// Its time series, where they were asked for.
+    /// The time series, if requested.
     pub series: Option<Series>,
 }
 
-/// Runs a scenario, as number `run` (from 0) of its runs. A `[sweep]` in it is not looked at.
+/// Executes run number `run` (from 0) of a scenario. Its `[sweep]` is ignored.
 ///
 /// # Errors
-/// Where a file that the scenario names is wrong, the capture cannot be written, the operating system gives no threads, or
-/// [`Progress::stop`] was called.
+/// If an input file is invalid, the capture cannot be written, no thread can be created, or [`Progress::stop`] was
+/// called.
 pub fn run(
     scenario: &Scenario,
     run: u32,
@@ -76,7 +76,7 @@ pub fn run(
         columns.append(&mut ended.columns);
     };
     match options.capture {
-        // Packets of all islands are written in their order in time, so the islands must run together.
+        // The capture has the packets of all islands in time order, so the islands must run together.
         Some(writer) => read(&parts, course.captured(&parts, writer)?),
         None => course.apart(&parts, options.threads, |part, ended| read(&parts[part..=part], ended))?,
     }
@@ -85,7 +85,7 @@ pub fn run(
     Ok(Outcome { result, series: course.recorder.map(|recorder| recorder.series(columns)) })
 }
 
-/// What samples a run so often, where it is to be sampled.
+/// The sampler of a run; `None` without an interval.
 fn recorder(
     builder: &Builder<'_>,
     interval: Option<Span>,
@@ -100,7 +100,7 @@ fn recorder(
     Recorder::new(interval, builder.tables, lasting, edges).map(Some)
 }
 
-/// A run under way.
+/// A run in progress.
 struct Course<'a> {
     scenario: &'a Scenario,
     builder: &'a Builder<'a>,
@@ -108,14 +108,14 @@ struct Course<'a> {
     recorder: Option<Recorder>,
 }
 
-/// Islands that have come to their end.
+/// Islands that have finished.
 struct Ended {
     executor: Box<dyn Executor + Send>,
     columns: Vec<Column>,
 }
 
 impl Course<'_> {
-    /// Runs the islands of `parts` in one engine and writes what crosses their wires.
+    /// Runs the islands of `parts` in one engine and captures their packets.
     fn captured(&self, parts: &[&[FlowPlan]], writer: Box<dyn Write + Send>) -> Result<Ended, RunError> {
         let mut islands = Islands::new(Some(Capture::new(writer)), self.probe());
         for flows in parts {
@@ -129,7 +129,7 @@ impl Course<'_> {
         Ok(Ended { executor: Box::new(islands), columns })
     }
 
-    /// Runs the islands of `parts` on at most so many threads, and hands them to `read` in their order.
+    /// Runs the islands of `parts` on at most `threads` threads and passes them to `read` in order.
     fn apart(
         &self,
         parts: &[&[FlowPlan]],
@@ -141,7 +141,7 @@ impl Course<'_> {
         if threads.get() == 1 {
             return (0..parts.len()).try_for_each(|part| work(part).map(|ended| read(part, ended)));
         }
-        // What ended before one that began earlier waits for it.
+        // Islands that finish out of order are kept until their turn.
         let (mut next, mut early) = (0, BTreeMap::new());
         let flow = in_parallel(parts.len(), Some(threads), work, |event| {
             if let BatchEvent::Done(part, ended) = event {
@@ -162,11 +162,11 @@ impl Course<'_> {
         }
     }
 
-    /// Runs the island of `flows`, one of so many, by itself, by the executor that is fastest for its shape.
+    /// Runs the island of `flows`, one of `islands`, with the fastest executor for its shape.
     fn alone(&self, flows: &[FlowPlan], islands: usize) -> Result<Ended, RunError> {
         let island = self.island(flows)?;
         if let Some(probe) = self.probe() {
-            // Only an engine has wires to listen at.
+            // Only an engine can trace its packets.
             return self.in_engine(Some(probe), island, flows, islands);
         }
         match Line::try_from(island) {
@@ -199,7 +199,7 @@ impl Course<'_> {
         Ok(Ended { executor, columns })
     }
 
-    /// What measures at the wires what the scenario asks for.
+    /// The probe for the scenario's packet measurements; `None` if there are none.
     fn probe(&self) -> Option<Probe> {
         let measures = &self.builder.tables.measure;
         measures.iter().any(|measure| measure.is_at_wires()).then(|| Probe::new(measures))
@@ -210,7 +210,7 @@ impl Course<'_> {
         island.map_err(|error| self.scenario.error(&error).into())
     }
 
-    /// Lets `executor`, one of so many, run to the end: the columns of its islands, where they are asked for.
+    /// Runs `executor`, one of `executors`, to the end. Returns the time-series columns of its islands, if requested.
     fn end(
         &self,
         executor: &mut impl Executor,
@@ -233,7 +233,7 @@ impl Course<'_> {
         Ok(columns)
     }
 
-    /// A channel of one flow has chance of its own, whatever other flows there are, and so has each cell.
+    /// Random streams of an island. A dedicated channel or a cell has separate streams, independent of other flows.
     fn streams_of(&self, flows: &[FlowPlan]) -> Streams {
         match self.scenario.tables().edge.channel {
             ChannelSharing::Shared => match flows[0].cell {
@@ -245,7 +245,7 @@ impl Course<'_> {
     }
 }
 
-/// Where a capture listens: at the servers' and at the clients' interfaces.
+/// Capture points: the interfaces of the servers and of the clients.
 fn taps(places: Places, numbers: Numbers) -> [Tap; 4] {
     let tap = |node, port, interface, source| Tap { node, port, interface, source, numbers };
     [
@@ -256,7 +256,7 @@ fn taps(places: Places, numbers: Numbers) -> [Tap; 4] {
     ]
 }
 
-/// What a capture calls the flows of an island of several.
+/// Flow numbers of an island in a capture of several islands.
 fn numbers_of(flows: &[FlowPlan], parts: &[&[FlowPlan]]) -> Numbers {
     let all = parts.iter().map(|flows| flows.len()).sum::<usize>() as u32;
     Numbers { first: flows[0].id, planned: flows.len() as u32, all, islands: parts.len() as u32 }

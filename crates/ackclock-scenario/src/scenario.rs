@@ -1,4 +1,4 @@
-//! A scenario: text and overrides in, checked tables and the points of its sweep out.
+//! Scenarios: reads text and overrides, and gives checked tables and the points of the sweep.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,36 +18,36 @@ use crate::{ScenarioError, Tables, presets};
 #[derive(Clone, Debug)]
 pub struct Scenario {
     source: Source,
-    /// What is laid on the file, in this order.
+    /// Overrides of the file, in this order.
     overrides: Vec<Override>,
-    /// Everything, with presets and defaults.
+    /// The file merged with overrides, preset and defaults.
     merged: Tree,
     tables: Tables,
     dropped: Vec<Dropped>,
     begins_anywhere: bool,
 }
 
-/// What was written, which all points of a sweep share.
+/// The text as written, shared by all points of a sweep.
 #[derive(Clone, Debug)]
 struct Source {
     name: Arc<str>,
-    /// What the file says, without `sweep`.
+    /// The file without `sweep`.
     written: Arc<Tree>,
     says: Says,
-    /// The `sweep` of the file.
+    /// The `[sweep]` table of the file.
     sweep: Option<Arc<Tree>>,
-    /// The overrides that were given beside it.
+    /// The overrides given with the file.
     sets: Arc<[String]>,
 }
 
-/// What a file says at all.
+/// Which parts a file contains.
 #[derive(Clone, Copy, Debug)]
 struct Says {
     anything: bool,
     flows: bool,
 }
 
-/// A value instead of the file's.
+/// A value that replaces that of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Override {
     /// Dotted path of the key.
@@ -57,7 +57,7 @@ pub(crate) struct Override {
 }
 
 impl Scenario {
-    /// Reads the scenario `text` of the file called `name` and lays `sets` on it, each like `edge.buffer=4p`.
+    /// Reads the scenario `text` of the file `name` and applies the overrides `sets`, each like `edge.buffer=4p`.
     ///
     /// # Errors
     /// One message with file, line, key, value and what is allowed.
@@ -69,7 +69,7 @@ impl Scenario {
             flows: written.get("flow").is_some(),
         };
         if !says.flows {
-            // So that overrides of `flow.0` and of every flow find one.
+            // Overrides of `flow.0` and of every flow need a flow to apply to.
             let one = Tree::of(serde_json::json!({ "flow": [{}] }), &Origin::Default);
             written = merge(written, one);
         }
@@ -78,19 +78,18 @@ impl Scenario {
         Self::build(source, overrides)
     }
 
-    /// The scenario with further overrides, and without its sweep.
+    /// The scenario with additional overrides and without its sweep.
     pub(crate) fn with(&self, further: Vec<Override>) -> Result<Self, ScenarioError> {
         let overrides = self.overrides.iter().cloned().chain(further).collect();
         Self::build(Source { sweep: None, ..self.source.clone() }, overrides)
     }
 
-    /// Checks everything that can be wrong without running, the points of the sweep and the files that are named
-    /// included.
+    /// Checks everything that can be checked without a run, including all points of the sweep and all input files.
     ///
     /// # Errors
-    /// As for [`Self::load`].
+    /// Those of [`Self::load`].
     pub fn check(&self, files: &dyn Files) -> Result<(), ScenarioError> {
-        // A recording is read once however many points play it.
+        // A recording used by several points is read once.
         let points = self.points()?;
         let scenarios = std::iter::once(self).chain(points.iter().map(|point| &point.scenario));
         first_of_each(scenarios, |scenario| scenario.links()).try_for_each(|one| one.check_links(files))
@@ -100,64 +99,64 @@ impl Scenario {
         self.tables.edge.nominal(files).map(drop).map_err(|error| self.error(&error.under("edge")))
     }
 
-    /// The tables of its links, as text that is equal where they are.
+    /// The link tables as text, for comparing them.
     fn links(&self) -> String {
         let edge = self.tables.edge.radio();
         format!("{} {} {}", edge.bearer, edge.down, edge.up)
     }
 
-    /// Name of its file.
+    /// Name of the scenario file.
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// Its tables.
+    /// The checked tables.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// What is laid on the file.
+    /// The overrides of the file.
     pub(crate) fn overrides(&self) -> &[Override] {
         &self.overrides
     }
 
-    /// The `[sweep]` of the file; a point of it has none.
+    /// The `[sweep]` table of the file; `None` for a point of the sweep.
     pub(crate) fn sweep(&self) -> Option<&Tree> {
         self.source.sweep.as_deref()
     }
 
-    /// Whether the file says nothing, and no override does.
+    /// Whether the file is empty and there are no overrides.
     pub fn is_empty(&self) -> bool {
         !self.source.says.anything && self.source.sweep.is_none() && self.overrides.is_empty()
     }
 
-    /// Whether the file or an override says which flows there are.
+    /// Whether the file or an override has a `flow` key.
     pub fn names_flows(&self) -> bool {
         self.source.says.flows || self.overrides.iter().any(|set| set.key.split('.').next() == Some("flow"))
     }
 
     /// The keys that `[sweep]` varies.
     pub fn swept(&self) -> Vec<String> {
-        // They were checked when it was read.
+        // The axes were checked when the scenario was read.
         self.axes().map_or_else(|_| Vec::new(), |axes| axes.into_iter().map(|axis| axis.key).collect())
     }
 
-    /// Options of the file and of overrides that a change of kind has dropped.
+    /// Options dropped because an override changed the kind of their component.
     pub fn dropped(&self) -> &[Dropped] {
         &self.dropped
     }
 
-    /// Whether runs start anywhere in a recording because nothing else is drawn, though the scenario does not say so.
+    /// Whether runs start at random offsets of a recording by default, because nothing else is random.
     pub fn begins_anywhere(&self) -> bool {
         self.begins_anywhere
     }
 
-    /// What file and overrides say, without what presets and defaults fill in: a scenario that means the same.
+    /// File and overrides, without values from presets and defaults: an equivalent scenario.
     pub fn said(&self) -> Value {
         self.merged.said().map_or_else(|| Value::Object(Map::new()), |tree| tree.value())
     }
 
-    /// Everything that presets, file and overrides say, as JSON with sorted keys. `sweep` is not part of it.
+    /// Preset, file and overrides merged, as JSON with sorted keys and without `sweep`.
     pub fn canonical(&self) -> String {
         let mut value = self.merged.value();
         sort_keys(&mut value);
@@ -169,13 +168,13 @@ impl Scenario {
         sha256(self.canonical().as_bytes())
     }
 
-    /// The whole configuration that is run: every key with its value, whoever says it. A scenario itself, without preset and
-    /// sweep, that means the same.
+    /// The complete configuration: every key with its value, defaults included. It is an equivalent scenario without
+    /// preset and sweep.
     pub fn configuration(&self) -> Value {
         self.tables.complete().expect("its tables were checked, and completing them checks nothing else")
     }
 
-    /// Where results of this scenario come from; the files that a run reads are not known yet.
+    /// Provenance of this scenario's results, without the input files, which a run adds.
     pub fn provenance(&self) -> Provenance {
         Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -188,7 +187,7 @@ impl Scenario {
         }
     }
 
-    /// An error of a component at its place in the text.
+    /// Adds the place in the text to an error of a component.
     pub(crate) fn error(&self, error: &ConfigError) -> ScenarioError {
         ScenarioError::at(self.name(), &self.merged, error)
     }
@@ -207,7 +206,7 @@ impl Scenario {
     }
 }
 
-/// Defaults, preset, file and overrides in one tree, and what changes of kind dropped from it.
+/// Merges defaults, preset, file and overrides into one tree. Also returns the options dropped by changes of kind.
 fn layered(
     name: &str,
     written: &Tree,
@@ -224,7 +223,7 @@ fn layered(
     for set in overrides {
         let mut over = set.tree();
         if let (true, Some(flow)) = (set.key == "flow" && over.is_list(), base.get("flow")) {
-            // Other flows than those of the file get what preset and defaults say of every flow.
+            // New flows from an override get the flow defaults of the preset.
             let options = preset.options.get("flow").cloned();
             over = merge(flow.clone(), options.map_or(over.clone(), |options| merge(options, over)));
         }
@@ -238,13 +237,13 @@ fn error_at(name: &str, origin: &Origin, error: ConfigError) -> ScenarioError {
     ScenarioError::of_key(origin.place(name), error.path, &error.message)
 }
 
-/// Where serde stands, as a dotted path.
+/// Dotted path of a serde error.
 fn path_of(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let path = error.path().to_string();
     if path == "." { String::new() } else { path }
 }
 
-/// The defaults of every key as the lowest layer. Those of a flow hold for each flow.
+/// The lowest layer: defaults of every key. Defaults of `flow` apply to each flow.
 fn defaults() -> Tree {
     // A table of strings, numbers and lists always serialises.
     let mut value = serde_json::to_value(Tables::default()).unwrap_or(Value::Null);
@@ -255,7 +254,7 @@ fn defaults() -> Tree {
 }
 
 impl Override {
-    /// Reads `key=value`. The value is TOML where it can be read so, else a string.
+    /// Parses `key=value`. The value is TOML if it is valid TOML, otherwise a string.
     fn parse(set: &str) -> Result<Self, ScenarioError> {
         let place = format!("--set {set}");
         let Some((key, text)) = set.split_once('=') else {
@@ -280,7 +279,7 @@ impl Override {
     }
 }
 
-/// The items whose key no item before them has.
+/// Removes items whose key occurred before.
 fn first_of_each<T, K: Ord>(
     items: impl Iterator<Item = T>,
     key: impl Fn(&T) -> K,

@@ -1,4 +1,4 @@
-//! Reads the counters of a finished graph into results.
+//! Collects the counters of finished islands into results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::probe::Measured;
 use crate::traffic::Counts;
 use crate::transfers::Transfers;
 
-/// What is known of a run so far.
+/// Results of a run collected so far.
 pub(crate) struct Tally {
     duration: Span,
     regulator: String,
-    /// Whether uploads have it too.
+    /// Whether the regulator acts on uploads too.
     regulates_uploads: bool,
     flows: Vec<FlowResult>,
     users: BTreeMap<u32, Counts>,
     transfers: Transfers,
-    /// By direction, with the time over which it counts.
+    /// Link counters by direction, with the time they cover.
     links: [(LinkCounts, Over); 2],
     delivered: u64,
     events: u64,
 }
 
 impl Tally {
-    /// Nothing counted yet of so many flows.
+    /// An empty tally for this many flows.
     pub(crate) fn new(builder: &Builder<'_>, flows: usize) -> Self {
         Self {
             duration: builder.tables.duration,
@@ -51,12 +51,12 @@ impl Tally {
         }
     }
 
-    /// Whether flows of this direction have the regulator.
+    /// Whether the regulator acts on flows of this direction.
     fn regulates(&self, towards: Towards) -> bool {
         towards.is_mobile() || self.regulates_uploads
     }
 
-    /// Reads the counters of islands that have come to their end.
+    /// Adds the counters of finished islands.
     pub(crate) fn read(
         &mut self,
         executor: &mut dyn Executor,
@@ -95,7 +95,7 @@ impl Tally {
         self.events += executor.events();
     }
 
-    /// The results of everything that was read.
+    /// The results of all islands added so far.
     pub(crate) fn result(self, scenario: &Scenario, run: u32) -> RunResult {
         let seconds = self.duration.as_secs_f64();
         let [bottleneck, uplink] = self.links.map(|(counts, over)| counts.result(over.seconds()));
@@ -116,7 +116,7 @@ impl Tally {
         }
     }
 
-    /// The row of a flow, if it has a connection from the start on.
+    /// The row of a flow; `None` for a client with short connections.
     fn flow(&self, plan: &FlowPlan, group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<FlowResult> {
         let (sender, receiver) = (boxes.sender(id)?, boxes.receiver(id)?);
         let stats = sender.stats();
@@ -156,7 +156,7 @@ impl Tally {
     }
 }
 
-/// How long islands had flows, and what they could have carried in that time.
+/// Time during which islands had flows, and their capacity in that time.
 #[derive(Clone, Copy, Default)]
 struct Over {
     shortest_and_longest: Option<(Span, Span)>,
@@ -165,7 +165,7 @@ struct Over {
 }
 
 impl Over {
-    /// Adds an island. Its counts get the capacity of the time in which it had flows.
+    /// Adds an island and sets the capacity of its counts to that of the time with flows.
     fn add(&mut self, counts: &mut LinkCounts, active: Option<Could>, duration: Span) {
         let Could { bits, time } = active.unwrap_or_else(|| Could {
             bits: counts.capacity_bps.unwrap_or(0.0) * duration.as_secs_f64(),
@@ -180,7 +180,7 @@ impl Over {
         self.bps += counts.capacity_bps.unwrap_or(0.0);
     }
 
-    /// The time over which the rates of all islands carry what they could have carried.
+    /// Time with flows, averaged over islands weighted by their rates: the time that utilisation refers to.
     fn seconds(&self) -> f64 {
         match self.shortest_and_longest {
             Some((shortest, longest)) if shortest < longest => self.bits / self.bps,
@@ -190,13 +190,13 @@ impl Over {
     }
 }
 
-/// What was counted in a direction at the link with the queue, and what regulators did, wherever they stand.
+/// Counters of one direction: those of the link with the queue, and those of the regulators at any edge.
 fn link_counts(boxes: &mut Boxes<'_>, until: Time, direction: Direction) -> LinkCounts {
     let counts = boxes.edge.link_counts(until, direction);
     boxes.queue().link_counts(until, direction).regulated_by(&counts)
 }
 
-/// What a relay made of a flow.
+/// Results of a flow in a relay.
 fn relay(group: &Group, boxes: &Boxes<'_>, id: FlowId) -> Option<RelayResult> {
     let relay = &boxes.relay.as_ref()?.relay;
     let far = leg(&group.sender_name, boxes.sender(id)?);
@@ -219,7 +219,7 @@ fn leg(name: &str, sender: &dyn Sender) -> LegResult {
     }
 }
 
-/// What a user got, over a run of so many seconds.
+/// Results of a user over a run of `seconds`.
 fn user(id: u32, counts: &Counts, seconds: f64) -> UserResult {
     let per_second = |bytes: u64| bytes as f64 * 8.0 / seconds;
     UserResult {

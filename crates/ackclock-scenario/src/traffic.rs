@@ -16,7 +16,7 @@ use ackclock_tcp::{Client, EndpointEvent, Receiver, Request, Sender, Supply, The
 
 use crate::active::Active;
 use crate::island::{Boxes, Group};
-use crate::link_share::{LinkShare, Mark, Shares, Telling};
+use crate::link_share::{CapacityReports, LinkShare, Mark, Shares};
 use crate::plan::FlowPlan;
 use crate::transfers::Transfers;
 
@@ -162,7 +162,7 @@ impl Traffic {
     }
 
     /// Starts measuring the link share of transfers.
-    pub(crate) fn measure_shares(&mut self, link: Telling) {
+    pub(crate) fn measure_shares(&mut self, link: CapacityReports) {
         self.shares = Some(Shares::over(link));
     }
 

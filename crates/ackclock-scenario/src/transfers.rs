@@ -1,4 +1,4 @@
-//! Transfers by size: how many, how long they took, how fast they were.
+//! Transfers by size class: count, latency and rate.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,38 @@ use ackclock_core::{Histogram, Span};
 use crate::Measure;
 use crate::link_share::LinkShare;
 
-/// Largest size of each class but the last, bytes. CR04 reports pages by 5, 15, 50 and 200 packets of 1 KB, of which 15 KB
-/// end the short flows of its schedulers, and files of 1 MB.
+/// Largest size of each class except the last, bytes. CR04 reports pages of 5, 15, 50 and 200 packets of 1 KB, and
+/// files of 1 MB. Flows up to 15 KB are short for its schedulers.
 const LARGEST: [u64; 5] = [5_000, 15_000, 50_000, 200_000, 1_000_000];
 
-/// Transfers of each user by class of size.
+/// Transfers of each user by size class.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transfers {
     of_user: BTreeMap<u32, [Class; LARGEST.len() + 1]>,
 }
 
-/// Transfers of one class of size.
+/// Transfers of one size class.
 #[derive(Clone, Debug, Default)]
 struct Class {
     latency: Histogram,
     unfinished: u64,
     /// Sum of the transfers' rates, bit/s.
     rates: f64,
-    /// Of those of which it is known.
+    /// Link share of the transfers for which it is known.
     share: LinkShare,
 }
 
 impl Transfers {
-    /// A transfer came to its end after `latency`; what it got of the link is told where that is known.
+    /// Counts a transfer that completed after `latency`, with its link share if known.
     pub(crate) fn finished(&mut self, user: u32, bytes: u64, latency: Span, share: Option<LinkShare>) {
         let class = self.class(user, bytes);
         share.iter().for_each(|share| class.share.add(share));
         class.latency.record(latency);
-        // Nothing is faster than the clock can tell.
+        // At least the clock's resolution, to avoid a division by zero.
         class.rates += bytes as f64 * 8.0 / latency.max(Span::from_nanos(1)).as_secs_f64();
     }
 
-    /// A transfer did not.
+    /// Counts a transfer that did not complete.
     pub(crate) fn unfinished(&mut self, user: u32, bytes: u64) {
         self.class(user, bytes).unfinished += 1;
     }
@@ -52,7 +52,7 @@ impl Transfers {
         }
     }
 
-    /// The classes that have transfers: of all users together, then, where there are several, of each.
+    /// Rows of the non-empty classes: of all users together, then of each user if there are several.
     pub(crate) fn rows(&self, measures: &[Measure]) -> Vec<TransferResult> {
         let mut all: [Class; LARGEST.len() + 1] = Default::default();
         for classes in self.of_user.values() {

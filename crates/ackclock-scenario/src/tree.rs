@@ -1,6 +1,6 @@
-//! A scenario as a tree whose every value knows where it was written.
+//! A scenario as a tree in which every value has an origin.
 //!
-//! Layers (defaults, preset, file, overrides) are merged as trees, so that an error in any of them can name its place.
+//! Layers (defaults, preset, file, overrides) are merged as trees, so that any error can name its place.
 
 use std::sync::Arc;
 
@@ -11,37 +11,37 @@ use toml::de::{DeTable, DeValue};
 
 use crate::ScenarioError;
 
-/// A value and where it was written.
+/// A value and its origin.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub(crate) origin: Origin,
     pub(crate) node: Node,
 }
 
-/// What a tree holds.
+/// The content of a tree.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Leaf(Value),
     List(Vec<Tree>),
-    /// In the order in which the keys were written.
+    /// A table with its keys in the order written.
     Table(Vec<(String, Tree)>),
 }
 
-/// Where a value was written.
+/// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// In the scenario file, on this line.
+    /// A line of the scenario file.
     Line(usize),
-    /// In a preset.
+    /// A preset.
     Preset(Arc<str>),
-    /// On the command line, which reads so: `--set edge.buffer=4p`.
+    /// An override, such as `--set edge.buffer=4p`.
     Override(Arc<str>),
-    /// Nowhere: a default.
+    /// A default.
     Default,
 }
 
 impl Origin {
-    /// How messages name it, for a scenario file called `name`.
+    /// The place in error messages. `name` is the name of the scenario file.
     pub(crate) fn place(&self, name: &str) -> String {
         match self {
             Self::Line(line) => format!("{name}:{line}"),
@@ -51,25 +51,25 @@ impl Origin {
         }
     }
 
-    /// Whether the user wrote it, in the file or in an override.
+    /// Whether the user set the value, in the file or with an override.
     pub(crate) fn is_said(&self) -> bool {
         matches!(self, Self::Line(_) | Self::Override(_))
     }
 }
 
 impl Tree {
-    /// A table without keys.
+    /// An empty table.
     pub(crate) fn empty(origin: Origin) -> Self {
         Self { origin, node: Node::Table(Vec::new()) }
     }
 
-    /// Reads a TOML text called `name`; every value gets its line as origin.
+    /// Parses the TOML text of the file `name`. The origin of every value is its line.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
         let lines = Lines::of(text);
         let document = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, |span| lines.at(span.start));
             let hint = match text.trim_start().starts_with('{') {
-                true => "; it looks like JSON, which only Python takes, as a mapping",
+                true => "; it looks like JSON, which only Python accepts, as a mapping",
                 false => "",
             };
             ScenarioError::of_text(format!("{name}:{line}"), format!("not TOML: {}{hint}", error.message()))
@@ -79,7 +79,7 @@ impl Tree {
             .map_err(|(line, message)| ScenarioError::of_text(format!("{name}:{line}"), message))
     }
 
-    /// A JSON value all of whose parts have one origin.
+    /// A tree of a JSON value, with the same origin for all parts.
     pub(crate) fn of(value: Value, origin: &Origin) -> Self {
         let node = match value {
             Value::Array(items) => Node::List(items.into_iter().map(|item| Self::of(item, origin)).collect()),
@@ -91,7 +91,7 @@ impl Tree {
         Self { origin: origin.clone(), node }
     }
 
-    /// The tree without its origins.
+    /// The tree as a JSON value, without origins.
     pub(crate) fn value(&self) -> Value {
         match &self.node {
             Node::Leaf(value) => value.clone(),
@@ -102,7 +102,7 @@ impl Tree {
         }
     }
 
-    /// Gives every part this origin.
+    /// Sets the origin of all parts.
     pub(crate) fn set_origin(&mut self, origin: &Origin) {
         self.origin = origin.clone();
         match &mut self.node {
@@ -120,7 +120,7 @@ impl Tree {
         matches!(self.node, Node::Table(_))
     }
 
-    /// The value of a key of a table.
+    /// The value of `key`, if this is a table with that key.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match &self.node {
             Node::Table(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, tree)| tree),
@@ -129,7 +129,7 @@ impl Tree {
         }
     }
 
-    /// As [`Self::get`], of a table, to be changed.
+    /// Mutable version of [`Self::get`].
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         match &mut self.node {
             Node::Table(entries) => entries.iter_mut().find(|(name, _)| name == key).map(|(_, tree)| tree),
@@ -137,7 +137,7 @@ impl Tree {
         }
     }
 
-    /// What the user wrote of it, without what presets and defaults say; `None` where that is nothing.
+    /// The parts that the user set, without values from presets and defaults; `None` if there are none.
     pub(crate) fn said(&self) -> Option<Self> {
         let node = match &self.node {
             Node::Leaf(value) => self.origin.is_said().then(|| Node::Leaf(value.clone()))?,
@@ -154,7 +154,7 @@ impl Tree {
         Some(Self { origin: self.origin.clone(), node })
     }
 
-    /// Takes a key out of a table.
+    /// Removes a key from a table and returns its value.
     pub(crate) fn take(&mut self, key: &str) -> Option<Self> {
         match &mut self.node {
             Node::Table(entries) => {
@@ -164,12 +164,12 @@ impl Tree {
         }
     }
 
-    /// What stands at a dotted path.
+    /// The value at a dotted path.
     pub(crate) fn at(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |at, key| at.get(key))
     }
 
-    /// Where the value at a dotted path was written, or the deepest table on the way to it.
+    /// Origin of the value at a dotted path, or of the deepest existing table of the path.
     pub(crate) fn origin_of(&self, path: &str) -> &Origin {
         let mut at = self;
         for key in path.split('.') {
@@ -181,7 +181,7 @@ impl Tree {
         &at.origin
     }
 
-    /// The tree as the value at a dotted path of an otherwise empty one.
+    /// An otherwise empty tree with this tree at a dotted path.
     pub(crate) fn nested(self, path: &str) -> Self {
         let origin = self.origin.clone();
         path.rsplit('.').fold(self, |below, key| Self {
@@ -190,7 +190,7 @@ impl Tree {
         })
     }
 
-    /// Whether a dotted path is one, and its indices exist.
+    /// Checks that a dotted path is valid and its list indices exist.
     pub(crate) fn check_path(&self, path: &str) -> Result<(), ConfigError> {
         let mut at = Some(self);
         for key in path.split('.') {
@@ -203,7 +203,7 @@ impl Tree {
                     let message = format!("there is no number {index}; there are {}, from 0", items.len());
                     return Err(ConfigError::new(path, message));
                 }
-                // Every item of the list is meant; they need not all have the key.
+                // The path refers to every item of the list; not all of them need to have the key.
                 (Node::List(_), Err(_)) => at = None,
                 _ => at = tree.get(key),
             }
@@ -212,11 +212,11 @@ impl Tree {
     }
 }
 
-/// Lays `over` on `base`.
+/// Merges `over` into `base`; values of `over` win.
 ///
-/// Tables are merged key by key. A component, written as a name or as a table with `kind`, is merged with options for
-/// the same kind, or for no kind in particular, and replaces one of another kind. A table beside a list of tables speaks
-/// for every table of the list; its keys may also be indices.
+/// Tables are merged key by key. A component, written as a name or as a table with `kind`, is merged with options of
+/// the same kind or without a kind, and replaces a component of another kind. A table merged with a list of tables
+/// applies to every table of the list. Its keys may also be list indices.
 pub(crate) fn merge(base: Tree, over: Tree) -> Tree {
     let origin = over.origin.clone();
     let node = match (base.node, over.node) {
@@ -266,7 +266,7 @@ fn kind_table(name: String, origin: Origin) -> Vec<(String, Tree)> {
     vec![("kind".to_owned(), Tree { origin, node: Node::Leaf(Value::String(name)) })]
 }
 
-/// The name of the component that a table with these entries is, as far as it says.
+/// The `kind` of a component table, if it has one.
 pub(crate) fn kind_in(entries: &[(String, Tree)]) -> Option<&str> {
     entries.iter().find(|(name, _)| name == "kind").and_then(|(_, tree)| match &tree.node {
         Node::Leaf(Value::String(kind)) => Some(kind.as_str()),
@@ -274,12 +274,12 @@ pub(crate) fn kind_in(entries: &[(String, Tree)]) -> Option<&str> {
     })
 }
 
-/// Whether two components are of one kind, as far as they say.
+/// Whether two components have the same kind, or one has none.
 fn agree(a: Option<&str>, b: Option<&str>) -> bool {
     a.is_none() || b.is_none() || a == b
 }
 
-/// Where the lines of a text begin.
+/// Byte offsets of the line starts of a text.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -326,7 +326,7 @@ impl Lines {
     }
 }
 
-/// A whole number. TOML promises 64 bits with a sign; seeds use the 64th as well.
+/// Parses a whole number. TOML guarantees signed 64 bits, but seeds are unsigned 64 bits.
 fn whole(digits: &str, radix: u32) -> Option<serde_json::Number> {
     let signed = i64::from_str_radix(digits, radix).map(serde_json::Number::from);
     signed.or_else(|_| u64::from_str_radix(digits, radix).map(serde_json::Number::from)).ok()

@@ -1,5 +1,5 @@
-//! What the scenario says, as islands: servers - wires - (relay - wires -) edge - clients, where a box that observes has the radio as another edge
-//! on one of its sides.
+//! Builds the islands of a scenario: servers - wires - (relay - wires -) edge - clients. If the edge observes a
+//! separate radio, that radio is a second edge next to it.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use ackclock_tcp::{
 
 use super::{AnyNode, End, Island, Places};
 use crate::active::Active;
-use crate::link_share::Telling;
+use crate::link_share::CapacityReports;
 use crate::plan::FlowPlan;
 use crate::tables::{FlowGroup, PathTable, RelayTable};
 use crate::traffic::Traffic;
 use crate::{Measure, Progress, Tables};
 
-/// A group of flows with its components read.
+/// A group of flows with its components parsed.
 pub(crate) struct Group {
     pub(crate) table: FlowGroup,
     pub(crate) sender_name: String,
@@ -29,11 +29,11 @@ pub(crate) struct Group {
     receiver: ReceiverConfig,
     relay: Option<RelayEnds>,
     workload: Box<dyn Workload>,
-    /// Whether its flows are connections from the start on, not clients whose connections come and go.
+    /// Whether its flows are long-lived connections, and not clients with short ones.
     pub(crate) lasts: bool,
 }
 
-/// What a relay has for the flows of a group.
+/// Components of a relay for the flows of a group.
 struct RelayEnds {
     receiver: ReceiverConfig,
     sender: Box<dyn SenderRow>,
@@ -41,38 +41,38 @@ struct RelayEnds {
     steered: Option<Steered>,
 }
 
-/// What windows that are steered have.
+/// Settings of steered flows.
 struct Steered {
-    /// The row whose congestion control rules while nobody steers.
+    /// The sender whose congestion control applies while the steering is inactive.
     own: Box<dyn SenderRow>,
     whom: Whom,
 }
 
-/// Who is steered together.
+/// Which flows are steered together.
 #[derive(Clone, Copy, PartialEq)]
 enum Whom {
-    /// All users, who share one channel.
+    /// The flows of all users, which share one channel.
     All,
-    /// Each user by itself.
+    /// The flows of each user separately.
     Each,
 }
 
-/// Why a sender can be built again.
+/// Reason why building a sender again cannot fail.
 const READ: &str = "the group was read by building one with the same options";
 
-/// Where islands get what they are built from.
+/// Builds islands from the tables of a scenario.
 pub(crate) struct Builder<'a> {
     pub(crate) tables: &'a Tables,
     pub(crate) groups: Vec<Arc<Group>>,
     pub(crate) files: &'a (dyn Files + Sync),
-    /// Where it tells what is built.
+    /// Receives the progress of building.
     pub(crate) progress: &'a Progress,
-    /// What clients draw from, whatever island they are in.
+    /// Random streams of the clients, independent of their island.
     clients: Streams,
 }
 
 impl<'a> Builder<'a> {
-    /// Reads the components of all flows.
+    /// Parses the components of all flows.
     pub(crate) fn new(
         tables: &'a Tables,
         files: &'a (dyn Files + Sync),
@@ -86,7 +86,7 @@ impl<'a> Builder<'a> {
         Ok(Self { tables, groups, files, progress, clients: streams.within("clients") })
     }
 
-    /// Describes the island of `flows`. Within it they are numbered from zero in their order.
+    /// Describes the island of `flows`. Within the island they are numbered from zero.
     pub(crate) fn island(&self, flows: &[FlowPlan], streams: &Streams) -> Result<Island, ConfigError> {
         let wires = |table: &PathTable, streams: &Streams| {
             Path::new(table.rate, table.delay, table.loss.probability(), streams)
@@ -127,10 +127,10 @@ impl<'a> Builder<'a> {
         Ok(island)
     }
 
-    /// Traffic of `flows` without its clients; it measures what the results are asked to tell.
+    /// Traffic of `flows`, still without clients, with the measurements that the scenario requests.
     fn traffic(&self, flows: &[FlowPlan]) -> Result<Traffic, ConfigError> {
         let cell = self.tables.edge.cell_users().map_err(|error| error.under("edge"))?;
-        let link = if cell.is_some() { Telling::AtTheEnd } else { Telling::Always };
+        let link = if cell.is_some() { CapacityReports::AtTheEnd } else { CapacityReports::Always };
         let start = flows.iter().map(|flow| flow.start).min().unwrap_or(Time::ZERO);
         let files = flows.iter().all(|flow| self.groups[flow.group].is_file()).then_some(flows.len());
         let mut traffic = Traffic::numbered_from(flows.len(), Active::new(link, start, files));
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
         Ok(traffic)
     }
 
-    /// The edge, and the radio that it observes, where it does.
+    /// The edge, and the separate radio it observes, if any.
     fn edges(&self, streams: &Streams) -> Result<(Edge, Option<(Side, Edge)>), ConfigError> {
         let around = self.surroundings();
         let edge = self.tables.edge.build(streams, self.files, around)?;
@@ -156,10 +156,10 @@ impl<'a> Builder<'a> {
     fn surroundings(&self) -> Surroundings {
         let packet = |group: &Arc<Group>| match group.table.packet {
             ackclock_core::Size::Bytes(bytes) => bytes as u32,
-            // `check` lets only bytes pass.
+            // `check` accepts only bytes.
             _ => 0,
         };
-        // What an edge regulates ends at the relay.
+        // The connections that the edge regulates end at the relay.
         let wired = self.tables.relay.as_ref().map_or(&self.tables.path, |relay| &relay.core);
         Surroundings {
             wired_round_trip: wired.delay * 2,
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Island {
-    /// Lays the wire on which reports of the radio travel from the edge to the relay.
+    /// Adds the wire for radio reports from the edge to the relay.
     fn lay_report_wire(&mut self, wire: ReportWire) {
         let (edge, number) = (self.places.edge, self.boxes.len());
         if let Some([relay, _]) = self.places.relay {
@@ -209,17 +209,17 @@ impl Island {
     }
 }
 
-/// Boxes, each with a wire to the one before.
+/// A row of boxes, each connected to the previous one.
 #[derive(Default)]
 struct Row {
     boxes: Vec<AnyNode>,
     wires: Vec<[End; 2]>,
-    /// The port of the last one to which the next is joined.
+    /// Port of the last box for the next connection.
     open: Port,
 }
 
 impl Row {
-    /// Adds a box with the ports towards the servers and towards the clients; says where it stands.
+    /// Adds a box with its ports towards the servers and towards the clients. Returns its index.
     fn add(&mut self, station: impl Into<AnyNode>, [before, behind]: [Port; 2]) -> NodeId {
         let place = self.boxes.len();
         if place > 0 {
@@ -231,14 +231,14 @@ impl Row {
     }
 }
 
-/// The wires between servers, path, edge and clients, in this order.
+/// The wires of the simplest island: servers, path, edge, clients.
 pub(super) const IN_LINE: [[End; 2]; 3] = [
     [(0, host::WIRE), (1, path::SERVER)],
     [(1, path::EDGE), (2, ackclock_edge::WIRED)],
     [(2, ackclock_edge::RADIO), (3, host::WIRE)],
 ];
 
-/// First sequence number of data; a handshake has the one before.
+/// First sequence number of data. A SYN has the number before it.
 const FIRST: Seq = Seq(1);
 
 impl Group {
@@ -248,7 +248,7 @@ impl Group {
         let relay = tables.relay.as_ref();
         let ends = relay.map(|relay| RelayEnds::new(relay, whom, table, &*sender)).transpose();
         let relay = ends.map_err(|error| error.under("relay"))?;
-        // Who receives hears the relay, where there is one.
+        // The receiver's peer is the relay, if there is one.
         let heard = relay.as_ref().map_or(&*sender, |ends| &*ends.sender);
         Ok(Self {
             receiver: receiver(table, heard)?,
@@ -261,12 +261,12 @@ impl Group {
         })
     }
 
-    /// Both ends of a connection whose data begins with the number `first`; what it sends is not said yet. With a relay these
-    /// are the ends at the server and at the mobile.
+    /// Both endpoints of a connection whose data starts at sequence number `first`, still without data to send. With a
+    /// relay these are the endpoints at the server and at the mobile.
     pub(crate) fn connection(&self, id: FlowId, start: Time, first: Seq) -> (Box<dyn Sender>, Receiver) {
         let mut sender = self.sender_of(&*self.sender, id, start, first);
         if !self.workload.is_endless() {
-            // As servers of files do.
+            // File servers set TCP_NODELAY.
             sender.set_nodelay();
         }
         (sender, receiver_of(self.receiver, id, first))
@@ -277,8 +277,8 @@ impl Group {
         self.lasts && !self.workload.is_endless()
     }
 
-    /// Adds both ends of a connection that has `supply` to send to the servers and the clients. Of a file they tell when it is there
-    /// where `traffic` asks.
+    /// Adds both endpoints of a connection with data `supply` to the servers and the clients. The end of a file is
+    /// reported if `traffic` needs it.
     fn begin(
         &self,
         [servers, clients]: [&mut Host; 2],
@@ -310,7 +310,8 @@ impl Group {
         }
     }
 
-    /// Splits such a connection of the user `cell_user` at `relay`, where the scenario has one: its ends are made `now` and begin at `start`.
+    /// Splits a connection of the user `cell_user` at `relay`, if the scenario has one. The endpoints are created at
+    /// `now` and start at `start`.
     pub(crate) fn split(
         &self,
         relay: &mut Relay,
@@ -335,7 +336,7 @@ impl Group {
         }
     }
 
-    /// Row of the sender table for the connections of a relay, where there is one, by which it sends on.
+    /// Name of the relay's sender; `None` without a relay.
     pub(crate) fn relay_sender_name(&self) -> Option<&str> {
         self.relay.as_ref().map(|relay| &*relay.sender_name)
     }
@@ -371,7 +372,7 @@ impl RelayEnds {
     }
 }
 
-/// The peer of `sender`.
+/// Configuration of the receiver for `sender`.
 fn receiver(table: &FlowGroup, sender: &dyn SenderRow) -> Result<ReceiverConfig, ConfigError> {
     let mss = sender.build(table.params(FlowId(0), Time::ZERO, FIRST)?)?.mss();
     let options = sender.config();

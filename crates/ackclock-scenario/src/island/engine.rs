@@ -1,4 +1,4 @@
-//! Islands in an engine, which runs every shape; several together, so that what crosses their wires is in order.
+//! Runs islands in the event engine. It supports every shape, and several islands together for a capture in time order.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::capture::Capture;
 use crate::probe::Probe;
 use crate::traffic::Traffic;
 
-/// Islands in one engine, and what listens at their wires.
+/// Islands in one engine, with an optional capture and probe.
 pub(crate) struct Islands {
     engine: Engine<AnyNode, Listeners>,
     islands: Vec<(Places, Traffic)>,
@@ -19,26 +19,26 @@ pub(crate) struct Islands {
 
 type Listeners = (Option<Capture<Box<dyn Write + Send>>>, Option<Probe>);
 
-/// Where the boxes of an island stand that results are read from: in the island, or in an engine.
+/// Indices of an island's boxes, in the island or in an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     pub(crate) servers: NodeId,
     pub(crate) path: NodeId,
-    /// A relay and the wires between it and the edge, where there is one.
+    /// The relay and its wired path to the edge, if any.
     pub(crate) relay: Option<[NodeId; 2]>,
     pub(crate) edge: NodeId,
-    /// The radio that the edge observes, where it does.
+    /// The separate radio observed by the edge, if any.
     pub(crate) behind: Option<NodeId>,
     pub(crate) clients: NodeId,
 }
 
 impl Islands {
-    /// No islands yet.
+    /// An engine without islands.
     pub(crate) fn new(capture: Option<Capture<Box<dyn Write + Send>>>, probe: Option<Probe>) -> Self {
         Self { engine: Engine::new((capture, probe)), islands: Vec::new() }
     }
 
-    /// Adds an island; says where it stands in the engine.
+    /// Adds an island. Returns the indices of its boxes in the engine.
     pub(crate) fn add(&mut self, island: Island) -> Places {
         let Island { boxes, wires, places, traffic } = island;
         let nodes: Vec<NodeId> = boxes.into_iter().map(|station| self.engine.add(station)).collect();
@@ -53,12 +53,12 @@ impl Islands {
         places
     }
 
-    /// What writes down the packets.
+    /// The packet capture, if any.
     pub(crate) fn capture_mut(&mut self) -> Option<&mut Capture<Box<dyn Write + Send>>> {
         self.engine.tracer_mut().0.as_mut()
     }
 
-    /// Lets the traffic of all islands act; whether there was any.
+    /// Runs the traffic of all islands. Returns whether there was anything to do.
     fn serve(&mut self, now: Time) -> bool {
         let mut served = false;
         for (places, traffic) in &mut self.islands {
@@ -114,19 +114,19 @@ impl Places {
         [servers, path, clients].into_iter().chain(relay.into_iter().flatten()).chain(self.edges())
     }
 
-    /// The edges, that of the results first.
+    /// The edge with the regulators, then the separate radio, if any.
     fn edges(self) -> impl Iterator<Item = NodeId> {
         [self.edge].into_iter().chain(self.behind)
     }
 
-    /// The edge next to the wired part, and that next to the clients.
+    /// The edge next to the wired path and the one next to the clients; the same if there is only one.
     pub(crate) fn outer_edges(self) -> [NodeId; 2] {
         let other = self.behind.unwrap_or(self.edge);
         [self.edge.min(other), self.edge.max(other)]
     }
 }
 
-/// The boxes of an island, which stand in a row from its servers to its clients.
+/// The boxes of an island. Their indices are consecutive, from its servers to its clients.
 fn boxes(engine: &mut Engine<AnyNode, Listeners>, places: Places) -> Boxes<'_> {
     let Places { servers, path, relay, edge, behind, clients } = places;
     let mut row = engine.nodes_mut(servers, clients).iter_mut();
@@ -138,7 +138,7 @@ fn boxes(engine: &mut Engine<AnyNode, Listeners>, places: Places) -> Boxes<'_> {
     Boxes { servers: held(at(servers)), wires, relay, edge, behind, clients: held(at(clients)) }
 }
 
-/// Servers, wires, a relay, its wires, an edge, the radio that it observes, clients.
+/// Largest number of boxes: servers, wires, relay, its wires, edge, separate radio, clients.
 const LONGEST_ROW: usize = 7;
 
 fn wires(path: &mut AnyNode) -> [&mut Wires; 2] {

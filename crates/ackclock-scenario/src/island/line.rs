@@ -1,7 +1,7 @@
-//! One island of the plainest shape, servers - wires - edge - clients, in direct calls.
+//! Runs one island of the simplest shape (servers - wires - edge - clients) with direct calls.
 //!
-//! What passes between the boxes is the same and in the same order as in an engine; but here each hands its segments
-//! straight to the next, where an engine carries them as messages (`docs/adr/0018-one-island-two-executors.md`).
+//! Segments are the same and in the same order as in the engine, but each box passes them directly to the next instead
+//! of queueing messages (`docs/adr/0018-one-island-two-executors.md`).
 
 use ackclock_core::{Copied, Port, Segment, Sink, Time};
 use ackclock_edge::{Edge, RADIO, WIRED};
@@ -13,36 +13,36 @@ use super::build::IN_LINE;
 use super::{AnyNode, Boxes, Executor, Island};
 use crate::traffic::Traffic;
 
-/// An island whose boxes stand in a line.
-// Its place in memory costs or gains 2 % (decision 18).
+/// An island of the simplest shape: its boxes form a line.
+// Alignment in memory changes the speed by 2 % (decision 18).
 #[repr(align(64))]
 pub(crate) struct Line {
     servers: Host,
-    /// From the servers to the edge.
+    /// Wired links from the servers to the edge.
     down: Wires,
     edge: Edge,
     beyond: Beyond,
     traffic: Traffic,
-    /// What the edge is taking from the clients.
+    /// Segments from the clients that the edge is processing.
     taken: Vec<Segment>,
     now: Time,
 }
 
-/// What the edge passes segments on to.
+/// The boxes to which the edge passes segments.
 struct Beyond {
-    /// From the edge to the servers.
+    /// Wired links from the edge to the servers.
     up: Wires,
     clients: Host,
-    /// What the clients have sent and the edge has not taken yet.
+    /// Segments sent by the clients and not yet processed by the edge.
     uplink: Vec<Segment>,
-    /// Instants at which a box had something to do, and segments handed on.
+    /// Events so far: wake-ups of boxes and segments passed between them.
     events: u64,
 }
 
 impl TryFrom<Island> for Line {
     type Error = Box<Island>;
 
-    /// The island itself where it has another shape.
+    /// The island itself if it has another shape.
     fn try_from(island: Island) -> Result<Self, Self::Error> {
         let Island { boxes, wires, places, traffic } = island;
         if wires != IN_LINE {
@@ -98,7 +98,7 @@ impl Line {
         (Boxes { servers, wires: [up, down], relay: None, edge, behind: None, clients }, traffic)
     }
 
-    /// Does everything that is due up to and at `until`, or at the instant at which a host has news.
+    /// Runs up to and including `until`, or until a host has an event.
     fn run(&mut self, mut until: Time) {
         loop {
             let Beyond { up, clients, .. } = &self.beyond;
@@ -110,7 +110,7 @@ impl Line {
                 return;
             }
             self.beyond.events += 1;
-            // Ties go to the box that stands first, as they do to the lowest node of an engine.
+            // Ties go to the first box, like to the lowest node in the engine.
             if servers == now {
                 let Self { servers, down, beyond, .. } = self;
                 servers.run(now, &mut Down { now, wires: down, events: &mut beyond.events });
@@ -138,12 +138,12 @@ impl Line {
         self.carry_up(now);
     }
 
-    /// Departures since the edge was last woken have happened too.
+    /// Processes departures since the edge was last woken.
     fn catch_up(&mut self) {
         self.run_edge(self.now);
     }
 
-    /// What has come through the wires.
+    /// Delivers segments that arrive over the wired links.
     #[inline(always)]
     fn arrive(&mut self, now: Time) {
         let Self { servers, down, beyond: Beyond { up, events, .. }, .. } = self;
@@ -162,7 +162,7 @@ impl Line {
         }
     }
 
-    /// What the clients have sent, if anything.
+    /// Passes segments sent by the clients to the edge.
     #[inline(always)]
     fn carry_up(&mut self, now: Time) {
         if !self.beyond.uplink.is_empty() {
@@ -180,7 +180,7 @@ impl Line {
                 edge.take(now, RADIO, segment, &mut Radio { now, beyond });
             }
             taken.clear();
-            // What its passing calls forth stands behind it.
+            // Segments that these triggered come next.
             if beyond.uplink.is_empty() {
                 return;
             }
@@ -188,7 +188,7 @@ impl Line {
     }
 }
 
-/// Has the state of the senders fetched to which the next ACKs go: what it points to once it is there.
+/// Prefetches the state of the senders of the next ACKs, in two steps: the state, then the data it points to.
 #[inline(always)]
 fn look_ahead(servers: &Host, up: &Wires) {
     if let Some(flow) = up.flow_after(8) {
@@ -199,7 +199,7 @@ fn look_ahead(servers: &Host, up: &Wires) {
     }
 }
 
-/// From the servers into the wires.
+/// Sink from the servers into the wired links.
 struct Down<'a> {
     now: Time,
     wires: &'a mut Wires,
@@ -218,7 +218,7 @@ impl Sink for Down<'_> {
     fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
-/// From the edge to the clients and into the wires.
+/// Sink from the edge to the clients and into the wired links.
 struct Radio<'a> {
     now: Time,
     beyond: &'a mut Beyond,
@@ -241,7 +241,7 @@ impl Sink for Radio<'_> {
     fn copied(&mut self, _: &Segment, _: Copied) {}
 }
 
-/// From the clients towards the edge.
+/// Sink from the clients to the edge.
 struct Uplink<'a>(&'a mut Vec<Segment>);
 
 impl Sink for Uplink<'_> {

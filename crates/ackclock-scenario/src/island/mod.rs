@@ -1,12 +1,11 @@
-//! The network of a scenario: islands, each of them boxes and the wires between them.
+//! The network of a scenario: islands, each consisting of boxes and the wires between them.
 //!
-//! Where each flow has a channel of its own, the network falls into islands of one flow. Nothing passes between islands, so
-//! each can be run by itself, on any core: memory does not grow with the number of flows, and a flow's chance does not depend
-//! on how others behave.
+//! With dedicated channels each flow is an island. Islands exchange no packets, so each runs separately on any core.
+//! Memory does not grow with the number of flows, and the random numbers of a flow do not depend on other flows.
 //!
-//! An [`Island`] is described once, in `build`, and run by an [`Executor`]: an [engine](InEngine) runs islands of every
-//! shape, several together; a [`Line`] runs one of the plainest shape several times faster. `tests/line.rs` holds both to
-//! the same results.
+//! An [`Island`] is described once, in `build`, and run by an [`Executor`]. The [engine](Islands) runs islands of any
+//! shape, several together. A [`Line`] runs one island of the simplest shape several times faster. `tests/line.rs`
+//! checks that both give the same results.
 
 mod build;
 mod engine;
@@ -36,61 +35,61 @@ ackclock_core::nodes! {
     }
 }
 
-/// An island as it is described.
+/// The description of an island.
 pub(crate) struct Island {
-    /// Of boxes that have something to do at the same instant, the first goes first.
+    /// The boxes. If several are due at the same instant, they act in this order.
     pub(crate) boxes: Vec<AnyNode>,
-    /// Each joins two ports, in both directions.
+    /// The wires. Each joins two ports, in both directions.
     pub(crate) wires: Vec<[End; 2]>,
-    /// Where the boxes stand that results are read from.
+    /// Positions of the boxes from which results are read.
     pub(crate) places: Places,
     pub(crate) traffic: Traffic,
 }
 
-/// An end of a wire: a box by its place in the island, and its port.
+/// An end of a wire: the index of a box in the island, and a port.
 pub(crate) type End = (usize, Port);
 
-/// The boxes of an island that results are read from and its traffic acts on.
+/// The boxes of an island, for reading results and for its traffic.
 pub(crate) struct Boxes<'a> {
     pub(crate) servers: &'a mut Host,
-    /// Towards the servers, and towards the edge.
+    /// Wired links towards the servers and towards the edge.
     pub(crate) wires: [&'a mut Wires; 2],
-    /// Before the edge, if there is one.
+    /// The relay on the network side of the edge, if any.
     pub(crate) relay: Option<RelayBoxes<'a>>,
     pub(crate) edge: &'a mut Edge,
-    /// The radio that the edge observes, where it does.
+    /// The separate radio observed by the edge, if any.
     pub(crate) behind: Option<&'a mut Edge>,
     pub(crate) clients: &'a mut Host,
 }
 
 impl Boxes<'_> {
-    /// The edges: that with the regulators, then the radio that it observes, where it does.
+    /// The edge with the regulators, then the separate radio it observes, if any.
     pub(crate) fn edges(&mut self) -> impl Iterator<Item = &mut Edge> {
         [&mut *self.edge].into_iter().chain(self.behind.as_deref_mut())
     }
 
-    /// The edge that has the queues: the last of them.
+    /// The edge with the queues: the separate radio, if any.
     pub(crate) fn queue(&mut self) -> &mut Edge {
         self.behind.as_deref_mut().unwrap_or(self.edge)
     }
 
-    /// The senders of a flow, in the order in which its data passes them: that of its source, then that of a relay.
+    /// The senders of a flow in the direction of its data: the original sender, then that of a relay.
     pub(crate) fn senders(&self, flow: FlowId) -> impl Iterator<Item = &dyn Sender> {
         let relay = self.relay.as_ref().and_then(|boxes| boxes.relay.sender(flow));
         self.sender(flow).into_iter().chain(relay)
     }
 
-    /// The sender where the data of a flow comes from: at the server, or, of an upload, at the mobile.
+    /// The original sender of a flow: at the server, or at the mobile for an upload.
     pub(crate) fn sender(&self, flow: FlowId) -> Option<&dyn Sender> {
         self.servers.sender(flow).or_else(|| self.clients.sender(flow))
     }
 
-    /// The receiver where the data of a flow goes.
+    /// The final receiver of a flow: at the mobile, or at the server for an upload.
     pub(crate) fn receiver(&self, flow: FlowId) -> Option<&Receiver> {
         self.clients.receiver(flow).or_else(|| self.servers.receiver(flow))
     }
 
-    /// The hosts of a flow: that which sends, and that which receives.
+    /// The sending and the receiving host of a flow.
     pub(crate) fn hosts(&mut self, towards: Towards) -> [&mut Host; 2] {
         match towards {
             Towards::Mobile => [self.servers, self.clients],
@@ -102,26 +101,26 @@ impl Boxes<'_> {
 /// A relay, and the wires between it and the edge.
 pub(crate) struct RelayBoxes<'a> {
     pub(crate) relay: &'a mut Relay,
-    /// Towards the relay, and towards the edge.
+    /// Wired links towards the relay and towards the edge.
     pub(crate) core: [&'a mut Wires; 2],
 }
 
-/// Runs islands, which it numbers from zero.
+/// Runs islands, numbered from zero.
 pub(crate) trait Executor {
     /// Does everything that is due up to and at `until`.
     fn advance(&mut self, until: Time);
 
-    /// The boxes of an island, brought up to the instant that was reached, and its traffic.
+    /// The boxes of an island, updated to the current instant, and its traffic.
     fn island(&mut self, number: usize) -> (Boxes<'_>, &Traffic);
 
-    /// What measures at the wires, if anything does.
+    /// The probe that measures packets, if any.
     fn probe(&self) -> Option<&Probe> {
         None
     }
 
-    /// How many events it took.
+    /// Number of events so far.
     fn events(&self) -> u64;
 
-    /// The run is over: packets that are under way may be let go, so that its results find room.
+    /// Ends the run. Packets in transit may be freed to make room for results.
     fn close(&mut self) {}
 }

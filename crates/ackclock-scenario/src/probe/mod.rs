@@ -1,4 +1,4 @@
-//! What packets do between the ends, measured at the wires where a scenario asks for it: `measure = ["transit", "ack-gaps", "spurious"]`.
+//! Optional measurements on packets between the endpoints: `measure = ["transit", "ack-gaps", "spurious"]`.
 
 mod repairs;
 
@@ -12,17 +12,17 @@ use self::repairs::Repairs;
 use crate::Measure;
 use crate::island::Places;
 
-/// Measures what passes the wires of islands.
+/// Measures the packets of islands.
 pub(crate) struct Probe {
     measures: Vec<Measure>,
-    /// What a message at a node and port means.
+    /// Measuring points, indexed by node and port.
     points: Vec<Points>,
-    /// By island and flow.
+    /// Measurements, by island and flow.
     flows: Vec<Vec<FlowProbe>>,
 }
 
-/// What it means that a message arrives somewhere, of which island. Downloads have data going down and ACKs going up, uploads
-/// the other way round, so that nothing has two meanings anywhere.
+/// What to measure at a node and port of an island. Data and ACKs of a flow use opposite directions, so no packet has
+/// two meanings at one point.
 #[derive(Clone, Copy, Debug, Default)]
 struct Points {
     island: usize,
@@ -30,42 +30,42 @@ struct Points {
     acks: Option<Place>,
 }
 
-/// What it means that data arrives somewhere.
+/// Meaning of a data segment at a measuring point.
 #[derive(Clone, Copy, Debug)]
 enum Point {
-    /// It was sent: by its source, or by a relay.
+    /// It was just sent, by the original sender or by a relay.
     Sent(Leg),
-    /// It has reached the peer of its sender.
+    /// It has arrived at the receiver of this connection.
     Arrived(Leg),
 }
 
-/// Where an ACK passes.
+/// Measuring points of ACKs.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// It leaves the edge, or, of an upload, comes to it.
+    /// The ACK leaves the edge; for an upload, it arrives there.
     Edge = 0,
-    /// It has reached the source of the data.
+    /// The ACK arrives at the data sender.
     Source = 1,
 }
 
-/// A connection of a flow, in the order in which data passes them: that of its source, and that of a relay.
+/// A connection of a flow, in the direction of the data: from the original sender, then from a relay.
 #[derive(Clone, Copy, Debug)]
 enum Leg {
     First = 0,
     Second = 1,
 }
 
-/// What was measured of one flow, as results; `None` for what was not.
+/// Measurements of one flow, as results; `None` if not enabled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measured {
-    /// Of the connection of the source, and of that of a relay.
+    /// One-way delays of the original sender's connection and of the relay's.
     pub(crate) transit: [Option<Distribution>; 2],
     pub(crate) gaps: Option<AckGapResult>,
     pub(crate) spurious: Option<SpuriousResult>,
 }
 
 impl Measured {
-    /// Writes it into the row of the flow.
+    /// Writes the measurements into the row of the flow.
     pub(crate) fn into_row(self, row: &mut FlowResult) {
         row.ack_gap_ms = self.gaps.map(Box::new);
         row.spurious = self.spurious;
@@ -79,26 +79,26 @@ impl Measured {
     }
 }
 
-/// What is noted of one flow.
+/// Measurement state of one flow.
 #[derive(Default)]
 struct FlowProbe {
     legs: [Transits; 2],
     repairs: [Repairs; 2],
-    /// Where ACKs leave the edge, and where they reach the server.
+    /// Gaps between ACKs at the edge and at the data sender.
     gaps: [Gaps; 2],
 }
 
-/// Segments on their way.
+/// Segments in transit and their delays.
 #[derive(Default)]
 struct Transits {
-    /// Number and instant of each sending, the oldest first.
+    /// Number and time of each transmission, oldest first.
     sent: VecDeque<(u16, Time)>,
     spans: Histogram,
 }
 
-/// A segment that this many later ones have overtaken is not measured.
+/// A segment overtaken by this many later ones is not measured.
 const MOST_OVERTAKEN: usize = 1024;
-/// Sendings that are remembered while nothing arrives; their numbers are apart.
+/// Transmissions remembered while nothing arrives. Their 16-bit numbers stay unambiguous.
 const MOST_REMEMBERED: usize = 32_768;
 
 #[derive(Default)]
@@ -112,7 +112,7 @@ impl Probe {
         Self { measures: measures.to_vec(), points: Vec::new(), flows: Vec::new() }
     }
 
-    /// Listens to an island too, whose boxes stand at these places.
+    /// Adds the measuring points of an island with its boxes at `places`.
     pub(crate) fn listen(&mut self, places: Places) {
         let island = self.flows.len();
         self.flows.push(Vec::new());
@@ -162,7 +162,7 @@ impl Probe {
         points
     }
 
-    /// What was measured of a flow so far.
+    /// Measurements of a flow so far.
     pub(crate) fn measured(&self, island: usize, flow: FlowId) -> Measured {
         let Some(of) = self.flows.get(island).and_then(|flows| flows.get(flow.index())) else {
             return Measured::default();
@@ -226,7 +226,7 @@ impl Transits {
     }
 
     fn arrived(&mut self, now: Time, number: u16) {
-        // Numbers follow each other, but for what was sent without payload between them: the place is no later than this.
+        // Numbers increase by one, or by more if segments without payload were sent in between. This bounds the index.
         let Some(&(first, _)) = self.sent.front() else { return };
         let last = usize::from(number.wrapping_sub(first));
         let upper = (last + 1).min(self.sent.len());

@@ -1,16 +1,16 @@
-//! Reductions that were for nothing: of what a sender first sent again, an earlier copy arrived after all, or had arrived.
+//! Spurious window reductions: an earlier copy of the first retransmitted segment has arrived or arrives later.
 
 use std::collections::VecDeque;
 
 use ackclock_core::results::SpuriousResult;
 use ackclock_core::{Repair, Segment, Seq};
 
-/// The sendings of one sender, and which of its reductions they prove spurious.
+/// Transmissions of one sender, and the reductions that they prove spurious.
 #[derive(Default)]
 pub(super) struct Repairs {
-    /// The oldest first.
+    /// Transmissions, oldest first.
     sent: VecDeque<Sending>,
-    /// Repetitions of which nobody knows yet.
+    /// Number of retransmissions not yet proven spurious.
     open: u32,
     spurious: [u64; 2],
 }
@@ -20,11 +20,11 @@ struct Sending {
     number: u16,
     seq: Seq,
     arrived: bool,
-    /// It is the first repetition after a reduction, which may prove spurious.
+    /// Cause, if this is the first retransmission after a reduction that may prove spurious.
     repair: Option<Repair>,
 }
 
-/// Sendings that are remembered; their numbers are apart.
+/// Transmissions remembered. Their 16-bit numbers stay unambiguous.
 const MOST_REMEMBERED: usize = 32_768;
 
 impl Repairs {
@@ -47,7 +47,7 @@ impl Repairs {
 
     pub(super) fn arrived(&mut self, number: u16) {
         let Some(&Sending { number: first, .. }) = self.sent.front() else { return };
-        // Numbers follow each other, but for what was sent without payload between them: the place is no later than this.
+        // Numbers increase by one, or by more if segments without payload were sent in between. This bounds the index.
         let upper = (usize::from(number.wrapping_sub(first)) + 1).min(self.sent.len());
         let Some(place) = self.sent.range(..upper).rposition(|sending| sending.number == number) else {
             return;
