@@ -1,23 +1,23 @@
-//! The event engine: one wake a component, hops at one instant as direct calls.
+//! The event engine: one timer per node, and direct calls for messages at one instant.
 //!
-//! Packets are never events. A packet in flight sits in its link's own ring, and the engine knows only when each
-//! node next wants to be woken ([`Wakes`]). The engine has no clock either: a simulation jumps from wake to wake,
-//! a live driver waits for them.
+//! Packets are not events. A packet in flight is in the ring of its link, and the engine knows only the next wake-up of
+//! each node ([`Wakes`]). The engine has no clock: a simulation jumps from wake-up to wake-up, a live driver waits for
+//! them.
 
 use std::collections::VecDeque;
 
 use crate::node::{Hop, MAX_PORTS, Wire};
 use crate::{Copied, Message, Node, NullTracer, Outbox, PacketId, Port, Time, Tracer, Wakes};
 
-/// The number of a node in its engine.
+/// Number of a node in its engine.
 pub type NodeId = usize;
 
-/// A graph of nodes and the instant that it has reached.
+/// A graph of nodes with its current time.
 pub struct Engine<N: Node = Box<dyn Node>, T: Tracer = NullTracer> {
     nodes: Vec<N>,
     wakes: Wakes,
     out: Outbox,
-    /// Hops being taken; kept for its memory.
+    /// Messages being delivered; kept to reuse the memory.
     batch: Vec<Hop>,
     egress: VecDeque<Egress>,
     now: Time,
@@ -25,16 +25,16 @@ pub struct Engine<N: Node = Box<dyn Node>, T: Tracer = NullTracer> {
     events: u64,
 }
 
-/// A message that left the graph at a port without a wire.
+/// A message that left the graph at an unconnected port.
 #[derive(Clone, Copy, Debug)]
 pub struct Egress {
-    /// When it left.
+    /// Time at which it left.
     pub at: Time,
     /// The node that sent it.
     pub node: NodeId,
     /// The port at which it left.
     pub port: Port,
-    /// What left.
+    /// The message.
     pub message: Message,
 }
 
@@ -53,7 +53,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         }
     }
 
-    /// Adds a node and gives its number; ties in time are broken by it.
+    /// Adds a node and returns its number. Of nodes due at the same instant, the lowest number goes first.
     pub fn add(&mut self, node: N) -> NodeId {
         let id = self.wakes.add();
         self.out.wires.push(std::array::from_fn(|port| Wire::unconnected(id as u32, port as Port)));
@@ -62,10 +62,10 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         id
     }
 
-    /// Lays a wire in both directions between two ports.
+    /// Connects two ports, in both directions.
     ///
     /// # Panics
-    /// Where a port is not below [`MAX_PORTS`] or a node does not exist: the graph is built by code, not by users.
+    /// If a port is not below [`MAX_PORTS`] or a node does not exist. Graphs are built by code, not by users.
     pub fn connect(&mut self, a: (NodeId, Port), b: (NodeId, Port)) {
         for (from, to) in [(a, b), (b, a)] {
             assert!(usize::from(from.1) < MAX_PORTS, "a node has {MAX_PORTS} ports");
@@ -74,7 +74,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         }
     }
 
-    /// Brings a message from outside to a port, at the instant `now`.
+    /// Delivers a message from outside the graph to a port at time `now`.
     pub fn inject(&mut self, now: Time, node: NodeId, port: Port, message: Message) {
         self.advance(now);
         let to = Wire { node: node as u32, port, connected: true };
@@ -82,13 +82,13 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.deliver(now);
     }
 
-    /// Does everything that is due up to and at `until`.
+    /// Processes everything due up to and including `until`.
     pub fn advance(&mut self, until: Time) {
         while let Some((time, node)) = self.wakes.first() {
             if time > until {
                 break;
             }
-            // A node may ask for an instant that has passed; time itself never goes back.
+            // A node may request a wake-up in the past, but time never goes back.
             self.now = self.now.max(time);
             self.events += 1;
             self.out.from = node as u32;
@@ -99,8 +99,8 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.now = self.now.max(until);
     }
 
-    /// Wakes a node at the instant that the graph has reached, so that what it shows is up to date. Being an extra wake,
-    /// it changes nothing and does not count as an event.
+    /// Wakes a node at the current time, so that its statistics are up to date. This does not change its behaviour and
+    /// does not count as an event.
     pub fn refresh(&mut self, node: NodeId) {
         self.out.from = node as u32;
         self.nodes[node].wake(self.now, &mut self.out);
@@ -108,7 +108,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.deliver(self.now);
     }
 
-    /// When something is next due.
+    /// Time of the next wake-up.
     pub fn next_wake(&self) -> Option<Time> {
         self.wakes.first().map(|(time, _)| time)
     }
@@ -118,52 +118,52 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         self.egress.pop_front()
     }
 
-    /// A raw packet whose segment went no further, in no particular order.
+    /// The next raw packet whose segment was discarded, in no particular order.
     pub fn poll_discarded(&mut self) -> Option<PacketId> {
         self.out.discarded.pop()
     }
 
-    /// The next raw packet that is needed once more, or no more, in order. Those of which there is one more come before they are
-    /// [discarded](Self::poll_discarded).
+    /// The next raw packet that gained or lost a copy, in order. Poll these before the
+    /// [discarded](Self::poll_discarded) ones.
     pub fn poll_copied(&mut self) -> Option<(PacketId, Copied)> {
         self.out.copied.pop_front()
     }
 
-    /// The instant that the graph has reached.
+    /// Current time of the graph.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Wakes and hops so far.
+    /// Wake-ups and messages so far.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The nodes by number, for reading their statistics.
+    /// The node with this number, for reading its statistics.
     pub fn node(&self, id: NodeId) -> &N {
         &self.nodes[id]
     }
 
-    /// Asks a node that was changed between events when it next wants to be woken.
+    /// Updates the wake-up time of a node that was changed between events.
     pub fn note_wake(&mut self, node: NodeId) {
         self.wakes.set(node, self.nodes[node].next_wake());
     }
 
-    /// The nodes by number, for changing them between events; where that may make one due earlier,
-    /// [`note_wake`](Self::note_wake) follows.
+    /// The node with this number, for changing it between events. If it may be due earlier afterwards, call
+    /// [`note_wake`](Self::note_wake).
     pub fn node_mut(&mut self, id: NodeId) -> &mut N {
         &mut self.nodes[id]
     }
 
-    /// The nodes from `first` to `last`, as [`node_mut`](Self::node_mut).
+    /// The nodes from `first` to `last`, for changing them like with [`node_mut`](Self::node_mut).
     ///
     /// # Panics
-    /// Where one does not exist: the graph is built by code, not by users.
+    /// If one does not exist. Graphs are built by code, not by users.
     pub fn nodes_mut(&mut self, first: NodeId, last: NodeId) -> &mut [N] {
         &mut self.nodes[first..=last]
     }
 
-    /// The tracer, for reading what it saw.
+    /// The tracer, for reading its records.
     pub fn tracer(&self) -> &T {
         &self.tracer
     }
@@ -173,8 +173,7 @@ impl<N: Node, T: Tracer> Engine<N, T> {
         &mut self.tracer
     }
 
-    /// Takes messages to the ends of their wires until none is left: all that were sent, then all that those called
-    /// forth, and so on.
+    /// Delivers messages until none is left: first all that were sent, then all that these triggered, and so on.
     fn deliver(&mut self, now: Time) {
         while self.out.swap(&mut self.batch) {
             for Hop { to, message } in &self.batch {

@@ -1,21 +1,20 @@
-//! Compact histograms of spans of time.
+//! Compact histograms of time spans.
 //!
-//! Buckets are logarithmic with 32 to the octave, so a percentile is within 1.6 % of the sample it stands for, and only
-//! the octaves that occur take memory (128 bytes each): a flow's RTTs fit in well under one KiB. That is why this is not
-//! a general high-dynamic-range histogram, which takes 10 KiB at the same precision.
+//! Buckets are logarithmic, 32 per octave, so percentiles are accurate to 1.6 %. Only the octaves in use take memory
+//! (128 bytes each): the RTTs of a flow need well under 1 KiB. A general HDR histogram takes 10 KiB at this precision.
 
 use crate::{Span, prefetch};
 
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
 
-/// Counts of spans, with their mean exact and their percentiles within 1.6 %.
+/// A histogram of time spans. Its mean is exact and its percentiles are accurate to 1.6 %.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// Counts of consecutive octaves from `first_octave` on, [`SUB`] to the octave.
+    /// Counts of consecutive octaves from `first_octave` on, [`SUB`] per octave.
     counts: Vec<u32>,
     first_octave: u32,
-    /// Where the last span was counted.
+    /// Index of the bucket of the last span.
     last: u32,
     count: u64,
     sum: u128,
@@ -39,13 +38,13 @@ impl Histogram {
         }
     }
 
-    /// Says that a span like the last one will be counted soon.
+    /// Prefetches the bucket of the last span.
     #[inline]
     pub fn prefetch(&self) {
         prefetch::element(&self.counts, self.last as usize);
     }
 
-    /// Counts a span in an octave that has not occurred yet.
+    /// Counts a span in a new octave.
     #[cold]
     fn record_beyond(&mut self, octave: u32, sub: usize) {
         if self.counts.is_empty() {
@@ -65,17 +64,17 @@ impl Histogram {
         self.counts[index] = self.counts[index].saturating_add(1);
     }
 
-    /// How many spans were counted.
+    /// Number of spans.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The sum of all spans, ns.
+    /// Sum of all spans, ns.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// The exact mean, or `None` where nothing was counted.
+    /// Exact mean; `None` if the histogram is empty.
     pub fn mean(&self) -> Option<Span> {
         if self.count == 0 {
             None
@@ -84,7 +83,7 @@ impl Histogram {
         }
     }
 
-    /// The span below which a share `q` (0 to 1) of those counted lies, as the middle of its bucket.
+    /// The quantile `q` (0 to 1), as the middle of its bucket; `None` if the histogram is empty.
     pub fn quantile(&self, q: f64) -> Option<Span> {
         let rank = libm::ceil(q * self.count as f64).max(1.0) as u64;
         let mut seen = 0;
@@ -97,8 +96,8 @@ impl Histogram {
         None
     }
 
-    /// The share of the spans counted that are shorter than `span`, which counts as the middle of its bucket does; `None` where
-    /// nothing was counted.
+    /// Share of spans shorter than `span`, which is rounded to the middle of its bucket; `None` if the histogram is
+    /// empty.
     pub fn share_below(&self, span: Span) -> Option<f64> {
         let below = |&(index, _): &(usize, &u32)| self.middle(index) < span;
         let shorter: u64 =

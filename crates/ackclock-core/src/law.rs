@@ -1,12 +1,12 @@
 //! # Laws: how a rate or a time is distributed
 //!
 //! ## Source
-//! CR02 section 6 names `u` (uniform) and `e` (exponential); the other distributions are those that the source documents
-//! use for rates and delays.
+//! CR02 section 6 names `u` (uniform) and `e` (exponential); the other distributions are those that the source
+//! documents use for rates and delays.
 //!
 //! ## What it does
-//! A [`Law`] is written in a scenario file as a sum of terms and drawn from by inverse distribution, with exactly one
-//! number of the stream for each random term, so that the count of draws never depends on their outcome.
+//! A [`Law`] is written in a scenario file as a sum of terms. Values are drawn by inverting the distribution, with
+//! exactly one random number per random term, so that the number of draws never depends on their outcome.
 //!
 //! | written | distribution |
 //! | --- | --- |
@@ -17,13 +17,13 @@
 //! | `ln(100ms, 50ms)` | lognormal by mean and standard deviation of the variable itself |
 //! | `p(100ms)` | Poisson: a whole number of the unit written, here milliseconds |
 //! | `pareto(100ms, 2.5)` | Pareto by mean and shape (above 1) |
-//! | `table(38.4kbit/s: 0.033, 76.8kbit/s: 0.015)` | these values with these weights; a weight left out is 1 |
+//! | `table(38.4kbit/s: 0.033, 76.8kbit/s: 0.015)` | these values with these weights; the default weight is 1 |
 //! | `300ms + e(50ms)` | the sum of independent terms |
 //!
-//! Draws are rounded to the nearest nanosecond or bit/s. A time below zero is clipped to zero. A rate drawn from a law
-//! with normal, exponential, lognormal or Poisson terms, which come as near to zero as one likes, is raised to 1 % of the
-//! law's mean, since a packet at rate zero would never end; a rate of zero in a table stays zero: an outage. A uniform
-//! law that reaches below zero is refused.
+//! Draws are rounded to the nearest nanosecond or bit/s. A time below zero is clipped to zero. Normal, exponential,
+//! lognormal and Poisson terms come arbitrarily close to zero, so their rates are raised to at least 1 % of the law's
+//! mean: a packet at rate zero would never end. A rate of zero in a table stays zero and means an outage. A uniform law
+//! that reaches below zero is refused.
 //!
 //! ## Differences from the source
 //! CR02 calls the second argument of `u` "variance" in places; it is the standard deviation (its Table 1 says so).
@@ -45,24 +45,24 @@ use crate::units::{UnitError, rate_unit, time_unit};
 use crate::{Rate, Span, Stream};
 use term::Term;
 
-/// What a law can be a law of: a rate or a time.
+/// A quantity that a law can describe: a rate or a time.
 pub trait Quantity:
     Copy + PartialEq + fmt::Debug + fmt::Display + FromStr<Err = UnitError> + Send + Sync + 'static
 {
-    /// What it is called in a schema.
+    /// Name of the law's type in a schema.
     const NAME: &'static str;
-    /// A law of it as a scenario writes it, for error messages.
+    /// Example of such a law, for error messages.
     const EXAMPLE: &'static str;
-    /// Share of the mean to which draws that come near zero are raised.
+    /// Share of the mean to which draws close to zero are raised.
     const FLOOR: f64;
 
-    /// Nanoseconds or bits a second in one of `unit`, or `None` where it is no unit of this quantity.
+    /// Nanoseconds or bits per second in one `unit`; `None` if it is not a unit of this quantity.
     fn base_units(unit: &str) -> Option<f64>;
 
-    /// The quantity nearest to so many nanoseconds or bits a second; negative values and NaN give zero.
+    /// The quantity nearest to `value` in nanoseconds or bits per second; negative values and NaN give zero.
     fn from_base(value: f64) -> Self;
 
-    /// Nanoseconds or bits a second.
+    /// The value in nanoseconds or bits per second.
     fn base(self) -> f64;
 }
 
@@ -107,11 +107,11 @@ fn nearest(value: f64) -> u64 {
     (value + 0.5) as u64
 }
 
-/// How a rate or a time is distributed: a sum of independent terms.
+/// Distribution of a rate or a time: a sum of independent terms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Law<Q> {
     terms: Vec<Term<Q>>,
-    /// Draws below are raised to this, in base units.
+    /// Lower bound of draws, in base units.
     floor: f64,
 }
 
@@ -128,14 +128,14 @@ impl<Q: Quantity> Law<Q> {
         Ok(Self { terms, floor })
     }
 
-    /// The next value, by one number of `stream` for each random term.
+    /// Draws the next value, with one number of `stream` per random term.
     pub fn draw(&self, stream: &mut Stream) -> Q {
         let sum: f64 = self.terms.iter().map(|term| term.draw(stream)).sum();
         Q::from_base(sum.max(self.floor))
     }
 
-    /// The mean of the draws: that of the law as written, but where normal terms fall below the floor often enough to count
-    /// (a mean of less than five standard deviations), numeric to about 1e-4.
+    /// Mean of the draws. It is exact unless normal terms often fall below the floor (a mean of less than five standard
+    /// deviations), where it is numeric to about 1e-4.
     pub fn mean(&self) -> Q {
         let written: f64 = self.terms.iter().map(Term::mean).sum();
         let deviation: f64 = self.terms.iter().map(Term::normal_sd).sum();
@@ -143,8 +143,8 @@ impl<Q: Quantity> Law<Q> {
         Q::from_base(if is_cut { self.mean_over_grid(|value| value) } else { written })
     }
 
-    /// The mean of a function of the draws over a grid of the unit cube: evenly spaced in the first random term, and by
-    /// multiples of square roots of primes in the others (a Kronecker sequence).
+    /// Mean of a function of the draws over a grid of the unit cube: evenly spaced in the first random term, multiples
+    /// of square roots of primes in the others (a Kronecker sequence).
     fn mean_over_grid(&self, function: impl Fn(f64) -> f64) -> f64 {
         const POINTS: u32 = 1 << 14;
         const PRIMES: [f64; 6] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0];
@@ -163,22 +163,22 @@ impl<Q: Quantity> Law<Q> {
         (0..POINTS).map(at).sum::<f64>() / f64::from(POINTS)
     }
 
-    /// No draw gives less.
+    /// Lower bound of the draws.
     pub fn least(&self) -> Q {
         let least: f64 = self.terms.iter().map(Term::least).sum();
         Q::from_base(least.max(self.floor))
     }
 
-    /// The value, where it is always the same.
+    /// The value of a constant law; `None` if it is random.
     pub fn constant(&self) -> Option<Q> {
         self.terms.iter().all(Term::is_constant).then(|| self.mean())
     }
 }
 
 impl Law<Rate> {
-    /// 1 / E\[1/R\], the rate at which packets of one size pass when each is transmitted at a rate of its own
-    /// (`links.md` section 3). Exact for constants, uniform laws, Pareto laws and tables, otherwise numeric to about 1e-4.
-    /// Zero where the rate can be zero.
+    /// Harmonic mean, 1 / E\[1/R\]: the throughput of equal packets if a rate is drawn for each (`links.md` section 3).
+    /// Exact for constants, uniform laws, Pareto laws and tables, otherwise numeric to about 1e-4. Zero if the rate can
+    /// be zero.
     pub fn harmonic_mean(&self) -> Rate {
         let closed = match self.terms.as_slice() {
             [term] => term.harmonic_mean(),

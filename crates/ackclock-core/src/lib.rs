@@ -1,10 +1,10 @@
 //! # ackclock-core
 //!
-//! The vocabulary that every other crate speaks: time and units, segments and sequence numbers, random streams, nodes
-//! and the engine that drives them, histograms, results, and the registry of components.
+//! Types shared by all crates: time and units, segments and sequence numbers, random streams, nodes and the engine that
+//! drives them, histograms, results, and the registry of components.
 //!
-//! Nothing here, nor in any crate below the command and the live driver, asks a clock, sleeps, logs or opens anything:
-//! `now` is always an argument.
+//! Only the command and the live driver read clocks, sleep, log or open files. In all other crates `now` is an
+//! argument.
 
 mod engine;
 mod histogram;

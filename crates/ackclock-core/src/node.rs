@@ -1,80 +1,79 @@
-//! One box of the graph, and what it hands on.
+//! Nodes of the graph and the messages between them.
 
 use std::collections::VecDeque;
 
 use crate::{PacketId, Rate, Segment, Time};
 
-/// Where a wire enters or leaves a node.
+/// A connection point of a node.
 pub type Port = u8;
 
-/// Most wires that a node can have.
+/// Maximum number of ports of a node.
 pub const MAX_PORTS: usize = 4;
 
-/// What a radio controller can tell an edge or a proxy about a bearer.
+/// Report of a radio controller about a bearer, for an edge or a proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RadioReport {
-    /// Its number among those that leave an edge, from 0 in the order in which they were made: who hears one late, behind a later
-    /// one, knows it by this.
+    /// Sequence number among the reports of an edge, from 0. It shows when a report arrives after a later one.
     pub number: u32,
-    /// When it was made.
+    /// Time of the report.
     pub at: Time,
-    /// Whose bearer is meant; `None` where all users share one.
+    /// User of the bearer; `None` if all users share one.
     pub user: Option<u32>,
-    /// The rate that the bearer has from then on; zero while it is in outage.
+    /// Rate of the bearer from `at` on; zero during an outage.
     pub rate: Rate,
-    /// Packets waiting in the bearer's queue.
+    /// Packets in the bearer's queue.
     pub queued_packets: u32,
-    /// Bytes waiting in the bearer's queue.
+    /// Bytes in the bearer's queue.
     pub queued_bytes: u64,
-    /// Why it was made.
+    /// Reason for the report.
     pub reason: ReportReason,
 }
 
-/// Why a radio controller reports.
+/// Reason for a radio report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReportReason {
-    /// The rate is another than before.
+    /// The rate has changed.
     Change,
     /// A period has passed.
     Periodic,
 }
 
-/// What travels on a wire.
-// Segments are copied, never boxed: that is what keeps the simulator free of allocation.
+/// A message between nodes.
+// Segments are copied, never boxed, so that the simulator does not allocate per packet.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
     /// A packet.
     Segment(Segment),
-    /// News of the radio.
+    /// A radio report.
     Report(RadioReport),
 }
 
-/// A box of the graph: a host, a wired path, an edge.
+/// A node of the graph: a host, a wired path, an edge.
 ///
-/// It is driven from outside: messages come in by [`receive`](Self::receive), time by [`wake`](Self::wake), and what
-/// it wants to hand on goes into the [`Outbox`]. It never asks a clock. Waking it early or twice changes nothing.
+/// A node has no clock and is driven from outside: messages arrive by [`receive`](Self::receive), time by
+/// [`wake`](Self::wake), and outgoing messages go into the [`Outbox`]. Waking it early or twice changes nothing.
 pub trait Node: Send {
-    /// Takes a message that arrives at `port` at the instant `now`.
+    /// Handles a message that arrives at `port` at time `now`.
     fn receive(&mut self, now: Time, port: Port, message: &Message, out: &mut Outbox);
 
-    /// Does whatever is due at `now`.
+    /// Handles timers due at `now`.
     fn wake(&mut self, now: Time, out: &mut Outbox);
 
-    /// When it next wants to be woken.
+    /// Time of the next wake-up.
     fn next_wake(&self) -> Option<Time>;
 }
 
-/// A set of kinds of nodes that holds nodes of kind `B`.
+/// A set of node types that includes the type `B`.
 pub trait Holds<B> {
-    /// The node, if it is of this kind.
+    /// The node, if it has the type `B`.
     fn held(&self) -> Option<&B>;
 
-    /// The node for changing it, if it is of this kind.
+    /// The mutable node, if it has the type `B`.
     fn held_mut(&mut self) -> Option<&mut B>;
 }
 
-/// Declares the kinds of nodes of a graph: an enum with a line a kind, so that hops between nodes are direct calls.
+/// Declares the node types of a graph as an enum with one variant per type, so that nodes are called directly.
 ///
 /// ```
 /// # use ackclock_core::{Message, Node, Outbox, Port, Time};
@@ -97,7 +96,7 @@ pub trait Holds<B> {
 macro_rules! nodes {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($kind:ident($node:ty)),+ $(,)? }) => {
         $(#[$meta])*
-        // A graph has few nodes, so it does not matter that some kinds are larger than others.
+        // A graph has few nodes, so different variant sizes do not matter.
         #[allow(clippy::large_enum_variant)]
         $vis enum $name {
             $(#[allow(missing_docs)] $kind($node),)+
@@ -157,40 +156,40 @@ macro_rules! nodes {
     };
 }
 
-/// Where a component puts the segments that it hands on. A node's [`Outbox`] is one; who holds the neighbour itself hands
-/// them straight over.
+/// Receives the outgoing segments of a component. A node's [`Outbox`] queues them; other sinks pass them directly to
+/// the neighbour.
 pub trait Sink {
-    /// Hands `segment` on at `port` of the component.
+    /// Sends `segment` out at `port` of the component.
     fn pass(&mut self, port: Port, segment: &Segment);
 
-    /// Says that a segment goes no further: it was lost, refused or discarded.
+    /// Reports that a segment was lost, refused or discarded.
     fn discard(&mut self, segment: &Segment);
 
-    /// Says that there is one more of a segment that came in once, or one less.
+    /// Reports that a copy of a received segment was made or released.
     fn copied(&mut self, segment: &Segment, copied: Copied);
 
-    /// Hands news of the radio on at `port`. Where no wire leads to anybody who listens, none are made.
+    /// Sends a radio report out at `port`. Components generate reports only if the port is connected.
     fn report(&mut self, _port: Port, _report: &RadioReport) {}
 }
 
-/// What becomes of a copy of a segment.
+/// Event of a copy of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copied {
-    /// One is made and kept, while the segment goes on.
+    /// A copy was made and kept, while the segment itself was passed on.
     Kept,
-    /// One is made of what is kept, and sent.
+    /// A further copy of the kept one was made and sent.
     Sent,
-    /// The one that was kept is given back.
+    /// The kept copy was released.
     Released,
 }
 
-/// Messages on their way to the next node. Hops at one instant are taken in the order in which they were sent.
+/// Outgoing messages of nodes. Messages of one instant are delivered in the order sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
     hops: Vec<Hop>,
-    /// Raw packets whose segments went no further.
+    /// Raw packets whose segments were discarded.
     pub(crate) discarded: Vec<PacketId>,
-    /// Raw packets that are needed once more, or no more.
+    /// Raw packets that gained or lost a copy.
     pub(crate) copied: VecDeque<(PacketId, Copied)>,
     pub(crate) wires: Vec<[Wire; MAX_PORTS]>,
     pub(crate) from: u32,
@@ -205,13 +204,13 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// The end of no wire: it remembers where a message would have left.
+    /// An unconnected port. It records where a message left the graph.
     pub(crate) const fn unconnected(node: u32, port: Port) -> Self {
         Self { node, port, connected: false }
     }
 }
 
-/// A message and the end of the wire on which it travels.
+/// A message and its destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     pub(crate) to: Wire,
@@ -226,12 +225,12 @@ impl Outbox {
         self.hops.push(Hop { to, message });
     }
 
-    /// Adds a hop behind those that were sent.
+    /// Appends a message.
     pub(crate) fn push(&mut self, hop: Hop) {
         self.hops.push(hop);
     }
 
-    /// Exchanges what was sent for an emptied list; false where nothing was sent.
+    /// Swaps the sent messages with an emptied list; false if nothing was sent.
     #[inline]
     pub(crate) fn swap(&mut self, batch: &mut Vec<Hop>) -> bool {
         batch.clear();
@@ -239,13 +238,13 @@ impl Outbox {
         !batch.is_empty()
     }
 
-    /// An outbox of a single unconnected node, for driving a node by hand.
+    /// An outbox of a single unconnected node, for driving a node without an engine.
     pub fn for_one_node() -> Self {
         let wires = std::array::from_fn(|port| Wire::unconnected(0, port as Port));
         Self { wires: vec![wires], ..Self::default() }
     }
 
-    /// Takes the next message that was sent, with the port at which it left. Of use with [`Self::for_one_node`].
+    /// Takes the next sent message with its port. For use with [`Self::for_one_node`].
     pub fn take(&mut self) -> Option<(Port, Message)> {
         if self.hops.is_empty() {
             return None;
@@ -261,8 +260,8 @@ impl Sink for Outbox {
         self.send(port, Message::Segment(*segment));
     }
 
-    /// Every segment that a node takes and does not send on is told here, or the live world would lose its raw bytes; a
-    /// simulated one has none.
+    /// Must be called for every received segment that is not passed on, so that its raw bytes are freed. Simulated
+    /// segments have none.
     #[inline]
     fn discard(&mut self, segment: &Segment) {
         if segment.packet().has_bytes() {

@@ -1,23 +1,23 @@
-//! What will be read soon, told to the processor.
+//! Cache prefetching.
 //!
-//! With thousands of flows the state of one has left the caches when its next packet comes. A packet that is under way says
-//! early whose state that will be, so that it can be fetched while others are served. Nothing but time depends on it, and
-//! addresses that are nobody's do no harm.
+//! With thousands of flows the state of a flow has left the caches when its next packet arrives. A packet in transit
+//! shows early which state is needed next, so it can be fetched while other packets are processed. Prefetching affects
+//! only the speed; invalid addresses are harmless.
 
 use std::slice::from_ref;
 
 use prefetch_index::prefetch_index;
 
-/// Bytes that a cache fetches at a time.
+/// Size of a cache line, bytes.
 const LINE: usize = 64;
 
-/// Fetches the line in which `place` begins.
+/// Prefetches the cache line at the start of `place`.
 #[inline(always)]
 pub fn line_of<T>(place: &T) {
     prefetch_index(from_ref(place), 0);
 }
 
-/// Fetches so many lines, from the one in which `start` begins.
+/// Prefetches this many cache lines from the start of `start`.
 #[inline(always)]
 pub fn lines_from<T>(start: &T, lines: usize) {
     const { assert!(LINE.is_multiple_of(size_of::<T>()), "lines are counted in elements") };
@@ -26,7 +26,7 @@ pub fn lines_from<T>(start: &T, lines: usize) {
     }
 }
 
-/// Fetches the line in which an element begins, or would.
+/// Prefetches the cache line of an element, even if the index is out of bounds.
 #[inline(always)]
 pub fn element<T>(elements: &[T], index: usize) {
     prefetch_index(elements, index);

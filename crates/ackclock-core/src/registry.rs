@@ -1,8 +1,8 @@
-//! The one place where a component's name is tied to its type.
+//! Registries map component names to types.
 //!
-//! Every kind of component (link, queue, regulator, sender ...) has one [`Registry`]. A row is a configuration type:
-//! it parses a table of the scenario file, says what is allowed, and builds the component. Names, defaults, schema and
-//! documentation are read from that type, so nothing is declared twice.
+//! Every kind of component (link, queue, regulator, sender ...) has one [`Registry`]. Each row is a configuration type.
+//! It parses and checks a table of the scenario file and builds the component. Names, defaults, schema and
+//! documentation come from this type, so nothing is declared twice.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-/// What is wrong with a value of a scenario, and what is allowed.
+/// Error of a value in a scenario: the problem, and what is allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct ConfigError {
@@ -26,7 +26,7 @@ impl ConfigError {
         Self { path: path.into(), message: message.to_string() }
     }
 
-    /// The same error seen from a table further out.
+    /// The error with its path prefixed by the key of an outer table.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
         let path = match (prefix, self.path.as_str()) {
@@ -38,19 +38,19 @@ impl ConfigError {
     }
 }
 
-/// The configuration of one component: what a scenario file may say of it.
+/// The configuration of one component: its table in a scenario file.
 pub trait Config:
     DeserializeOwned + Serialize + Default + JsonSchema + fmt::Debug + Clone + Send + Sync + 'static
 {
-    /// Keys that have another name now: what they were called, and what they are.
+    /// Renamed keys: old and new name.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
-    /// Defaults that a key of `table` chooses: they hold, table by table, where `table` says nothing.
+    /// Defaults that depend on a key of `table`. They apply to keys missing from `table` and its subtables.
     fn chosen_defaults(_table: &Value) -> Option<Value> {
         None
     }
 
-    /// Checks what the type alone cannot say.
+    /// Checks constraints that the type cannot express.
     ///
     /// # Errors
     /// Names the key, its value and what is allowed.
@@ -58,34 +58,34 @@ pub trait Config:
         Ok(())
     }
 
-    /// The same with the tables of the components that it names written out.
+    /// The configuration with the complete tables of all components that it names.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// Those of [`check`](Self::check).
     fn complete(self) -> Result<Self, ConfigError> {
         Ok(self)
     }
 }
 
-/// One row of a [`Registry`]: a name and functions of the configuration type that goes by it.
+/// One row of a [`Registry`]: a name and the functions of its configuration type.
 pub struct Entry<C: ?Sized + 'static> {
     /// Name in scenario files and on the command line.
     pub name: &'static str,
-    /// Reads and checks a table.
+    /// Parses and checks a table.
     pub parse: fn(Value) -> Result<Box<C>, ConfigError>,
-    /// Reads and checks a table and gives it with everything that it leaves out written out.
+    /// Parses and checks a table, and returns it with all defaults.
     pub complete: fn(Value) -> Result<Value, ConfigError>,
     /// JSON schema of the table; its description is the documentation of the component.
     pub schema: fn() -> Value,
-    /// The table with every default written out.
+    /// The table with all defaults.
     pub defaults: fn() -> Value,
 }
 
 /// All components of one kind.
 pub struct Registry<C: ?Sized + 'static> {
-    /// What the rows are called in error messages.
+    /// Name of a row in error messages.
     pub kind: &'static str,
-    /// The rows, in the order in which they are listed.
+    /// The rows, in listing order.
     pub entries: &'static [Entry<C>],
 }
 
@@ -93,7 +93,7 @@ impl<C: ?Sized> Registry<C> {
     /// The row called `name`.
     ///
     /// # Errors
-    /// Lists the names that exist.
+    /// If there is no such row. The message lists the known names.
     pub fn entry(&self, name: &str) -> Result<&'static Entry<C>, ConfigError> {
         self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let names: Vec<_> = self.entries.iter().map(|entry| entry.name).collect();
@@ -101,14 +101,14 @@ impl<C: ?Sized> Registry<C> {
         })
     }
 
-    /// Reads a component as scenario files write it: a name, or a table with the name under `kind`.
+    /// Parses a component from a scenario file: a name, or a table with the name under `kind`.
     ///
     /// # Errors
-    /// Names the key relative to `value`, what stands there and what is allowed.
+    /// Names the key relative to `value`, its value and what is allowed.
     pub fn resolve(&self, value: &Value) -> Result<Box<C>, ConfigError> {
         let (name, table) = split_kind(self.kind, value)?;
         (self.entry(&name)?.parse)(Value::Object(table)).map_err(|mut error| {
-            // Of a table without `kind` that came over a name: say whose keys were meant.
+            // The keys may come from an override without `kind`, so name the component.
             if let Some(unknown) = error.message.strip_suffix(", there are no fields") {
                 error.message = format!("{unknown}: the {} `{name}` has no keys", self.kind);
             }
@@ -116,10 +116,10 @@ impl<C: ?Sized> Registry<C> {
         })
     }
 
-    /// A component as scenario files write it, as the table that says everything: its `kind` and every key.
+    /// The complete table of a component from a scenario file: its `kind` and every key.
     ///
     /// # Errors
-    /// As [`resolve`](Self::resolve).
+    /// Those of [`resolve`](Self::resolve).
     pub fn complete(&self, value: &Value) -> Result<Value, ConfigError> {
         let (name, table) = split_kind(self.kind, value)?;
         let mut whole = Map::from_iter([("kind".to_owned(), name.as_str().into())]);
@@ -130,7 +130,7 @@ impl<C: ?Sized> Registry<C> {
     }
 }
 
-/// What a component that was written as a name or as a table with `kind` is called; nothing where it has no name.
+/// Name of a component written as a name or as a table with `kind`; empty if it has none.
 pub fn name_of(component: &Value) -> String {
     component.get("kind").unwrap_or(component).as_str().unwrap_or_default().to_owned()
 }
@@ -138,7 +138,7 @@ pub fn name_of(component: &Value) -> String {
 /// Splits a component as written into its name and the rest of its table.
 ///
 /// # Errors
-/// Where it is neither a string nor a table with a string under `kind`.
+/// If it is neither a string nor a table with a string under `kind`.
 pub fn split_kind(what: &str, value: &Value) -> Result<(String, Map<String, Value>), ConfigError> {
     match value {
         Value::String(name) => Ok((name.clone(), Map::new())),
@@ -157,10 +157,10 @@ pub fn split_kind(what: &str, value: &Value) -> Result<(String, Map<String, Valu
     }
 }
 
-/// Reads a table into its configuration type and checks it.
+/// Parses a table into its configuration type and checks it.
 ///
 /// # Errors
-/// Names the key within the table, what stands there and what is allowed.
+/// Names the key within the table, its value and what is allowed.
 pub fn read_table<C: Config>(table: Value) -> Result<C, ConfigError> {
     if let Some((old, new)) = C::RENAMED.iter().find(|(old, _)| table.get(old).is_some()) {
         return Err(ConfigError::new(*old, format!("is called `{new}` now")));
@@ -177,17 +177,17 @@ pub fn read_table<C: Config>(table: Value) -> Result<C, ConfigError> {
     Ok(config)
 }
 
-/// Reads a table as [`read_table`] does and gives it with everything that it leaves out written out.
+/// Parses a table like [`read_table`] and returns it with all defaults.
 ///
 /// # Errors
-/// As [`read_table`].
+/// Those of [`read_table`].
 pub fn complete_table<C: Config>(table: Value) -> Result<Value, ConfigError> {
     let config: C = read_table(table)?;
     // A configuration is a struct of strings, numbers and lists, which always serialises.
     Ok(serde_json::to_value(config.complete()?).unwrap_or(Value::Null))
 }
 
-/// `table` over `defaults`, key by key.
+/// Merges `table` over `defaults`, key by key.
 fn overlay(defaults: Value, table: Value) -> Value {
     match (defaults, table) {
         (Value::Object(mut merged), Value::Object(table)) => {

@@ -1,15 +1,15 @@
-//! The ring in which packets wait and travel, and in which a sender keeps what it sent.
+//! Ring buffer for packets in queues and in transit, and for the sent segments of a sender.
 
 use crate::prefetch;
 
-/// First in, first out. Unlike a `VecDeque` it has both ends at hand, so that no place is worked out at each packet, and grows
-/// by a sixteenth: with thousands of flows the room that doubling leaves empty would be most of the memory.
+/// A first-in, first-out queue. Unlike a `VecDeque` it stores the positions of both ends instead of computing them for
+/// each packet. It grows by a sixteenth: with thousands of flows, doubling would leave most of the memory empty.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
-    /// Where the first one is.
+    /// Index of the first element.
     head: usize,
-    /// Where the next one goes.
+    /// Index for the next element.
     tail: usize,
     len: usize,
 }
@@ -21,19 +21,19 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// The one that has been here for longest.
+    /// The oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
     }
 
-    /// Puts one behind all others.
+    /// Appends an element.
     #[inline(always)]
     pub fn push(&mut self, element: T) {
         *self.add() = element;
     }
 
-    /// Adds a place behind all others, to be written: what is large is then copied once.
+    /// Appends a slot to be written, so that a large element is copied only once.
     #[inline(always)]
     pub fn add(&mut self) -> &mut T {
         if self.len == self.slots.len() {
@@ -45,7 +45,7 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.slots[place]
     }
 
-    /// Puts one before all others.
+    /// Inserts an element at the front.
     pub fn push_front(&mut self, element: T) {
         if self.len == self.slots.len() {
             self.make_room();
@@ -55,7 +55,7 @@ impl<T: Copy + Default> Ring<T> {
         self.slots[self.head] = element;
     }
 
-    /// Takes the first one away, if there is one.
+    /// Removes the first element, if any.
     #[inline]
     pub fn drop_front(&mut self) {
         if self.len > 0 {
@@ -64,48 +64,48 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
-    /// Says that the first ones will be read soon, and one be put behind the last.
+    /// Prefetches the first elements and the slot after the last one.
     #[inline]
     pub fn prefetch(&self) {
-        // Where many come after one another the first ones have been fetched before them.
+        // If many are read in sequence, the first ones were fetched earlier.
         const FURTHER: usize = 2;
         for slot in [self.head, self.head + FURTHER, self.tail] {
             prefetch::element(&self.slots, slot);
         }
     }
 
-    /// Says that one will be put in so many places behind the last.
+    /// Prefetches the slot this many places after the last element.
     #[inline(always)]
     pub fn prefetch_tail(&self, further: usize) {
         prefetch::element(&self.slots, self.tail + further);
     }
 
-    /// How many there are.
+    /// Number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the ring is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The one before which so many came, if there are more than that.
+    /// The element at this index from the front, if it exists.
     #[inline]
     pub fn at(&self, number: usize) -> Option<&T> {
         if number < self.len { self.slots.get(self.slot(number)) } else { None }
     }
 
-    /// The one before which so many came; there must be more than that.
+    /// The element at this index from the front, which must exist.
     #[inline]
     pub fn get(&self, number: usize) -> &T {
         debug_assert!(number < self.len);
         &self.slots[self.slot(number)]
     }
 
-    /// The element at this place, to change it.
+    /// Mutable element at this index from the front.
     #[inline]
     pub fn get_mut(&mut self, number: usize) -> &mut T {
         debug_assert!(number < self.len);
@@ -113,7 +113,7 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.slots[slot]
     }
 
-    /// All of them, the first one first.
+    /// All elements, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         (0..self.len).map(|number| self.get(number))
     }

@@ -1,4 +1,4 @@
-//! One TCP segment as every box of the graph sees it.
+//! A TCP segment as passed between nodes.
 
 mod flags;
 mod packet_id;
@@ -27,11 +27,11 @@ impl FlowId {
 pub struct SackBlock {
     /// First byte of the block.
     pub left: Seq,
-    /// The byte after its last.
+    /// Sequence number after the last byte of the block.
     pub right: Seq,
 }
 
-/// What a SYN offers.
+/// TCP options of a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SynOptions {
     /// Maximum segment size, bytes of payload.
@@ -43,8 +43,7 @@ pub struct SynOptions {
 }
 
 impl SynOptions {
-    /// Bytes that they take in a header, padding included: beside timestamps SACK-permitted finds room in the padding of
-    /// those.
+    /// Bytes of the options in a header, padding included. SACK-permitted fits into the padding of timestamps.
     pub const fn header_bytes(&self, timestamps: bool) -> u16 {
         let apart = self.sack_permitted && !timestamps;
         4 * (self.mss.is_some() as u16 + self.window_scale.is_some() as u16 + apart as u16)
@@ -54,8 +53,8 @@ impl SynOptions {
 /// Largest shift of the window field (RFC 7323 section 2.3).
 pub const LARGEST_WINDOW_SCALE: u8 = 14;
 
-/// The smallest scale with which a window of `bytes` fits its 16 bits, and the field. It is rounded up, so that a limit of
-/// n segments stays one of n segments.
+/// Smallest window scale for a window of `bytes`, and the window field. The field is rounded up, so that a limit of n
+/// segments stays a limit of n segments.
 pub fn scaled_window(bytes: u32) -> (u8, u16) {
     let field = |scale: u8| bytes.div_ceil(1 << scale);
     let fits = |&scale: &u8| field(scale) <= u32::from(u16::MAX);
@@ -76,9 +75,10 @@ impl Timestamps {
     const NONE: Self = Self { value: 0, echo: 0 };
 }
 
-/// A TCP segment, or an opaque packet of which only the size is known. Plain data, copied at will.
+/// A TCP segment, or an opaque packet of which only the size is known. It is plain data and cheap to copy.
 ///
-/// It has the fields of its [`Head`]. What not all segments carry lies apart, so that who keeps many may leave it out.
+/// It has the fields of its [`Head`]. Fields that few segments have are separate, so that a queue of many segments can
+/// store them only if present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Segment {
@@ -87,21 +87,21 @@ pub struct Segment {
     rest: Rest,
 }
 
-/// What every segment has. In whole words, so that it is copied in whole words.
+/// The fields of every segment. Its size is a multiple of the word size, for fast copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(8))]
 pub struct Head {
-    /// The connection it belongs to, in both directions.
+    /// Connection of the segment; the same in both directions.
     pub flow: FlowId,
-    /// First byte of the payload.
+    /// Sequence number of the first byte of payload.
     pub seq: Seq,
-    /// Next byte expected; valid with [`Flags::ACK`].
+    /// Acknowledgement number: next byte expected. Valid with [`Flags::ACK`].
     pub ack: Seq,
     /// Bytes of payload.
     pub payload: u16,
-    /// Bytes of headers on the wire: IP, TCP and their options.
+    /// Bytes of headers: IP, TCP and their options.
     pub header: u16,
-    /// The window field as it stands in the header.
+    /// Window field of the header, unscaled.
     pub window: u16,
     /// Control bits.
     pub flags: Flags,
@@ -109,12 +109,12 @@ pub struct Head {
     /// ECN codepoint of the IP header.
     pub ecn: Ecn,
     options: u8,
-    /// Which sending of a simulated sender it is, modulo 65536: a segment that is sent again has another number. No wire
-    /// carries it.
+    /// Transmission number of a simulated sender, modulo 65536: a retransmission has a new number. Not part of a real
+    /// packet.
     pub sending: u16,
 }
 
-/// What few segments carry: raw bytes, and options other than timestamps.
+/// Fields that few segments have: raw bytes, and options other than timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(8))]
 pub struct Rest {
@@ -122,21 +122,21 @@ pub struct Rest {
     blocks: [SackBlock; Segment::MAX_SACK],
 }
 
-/// Set in `options` where there are raw bytes.
+/// Set in `options` if there are raw bytes.
 const HAS_PACKET: u8 = 0x80;
-/// Set in `options` where timestamps are present.
+/// Set in `options` if timestamps are present.
 const HAS_TIMESTAMPS: u8 = 0x10;
-/// Set in `options` where the block space holds the options of a SYN.
+/// Set in `options` if the space of SACK blocks holds the options of a SYN.
 const HAS_SYN_OPTIONS: u8 = 0x20;
-/// Set in `options` where the segment is not TCP, or its headers could not be read.
+/// Set in `options` if the segment is not TCP or its headers could not be parsed.
 const OPAQUE: u8 = 0x40;
 /// The bits of `options` that count SACK blocks.
 const BLOCK_COUNT: u8 = 0x03;
-/// Stands in `scale` where the shift is not known.
+/// Value of `scale` if the window scale is unknown.
 const NO_SCALE: u8 = u8::MAX;
 
 impl Head {
-    /// Whether the segment has nothing else.
+    /// Whether the segment has no timestamps, other options or raw bytes.
     #[inline]
     pub const fn is_all(&self) -> bool {
         !self.has_rest() && !self.has_timestamps()
@@ -147,14 +147,14 @@ impl Head {
         self.options & HAS_TIMESTAMPS != 0
     }
 
-    /// Whether the segment carries what few do.
+    /// Whether the segment has fields of [`Rest`].
     pub const fn has_rest(&self) -> bool {
         self.options & (HAS_PACKET | HAS_SYN_OPTIONS | BLOCK_COUNT) != 0
     }
 }
 
 impl Rest {
-    /// Of a segment that carries none of it.
+    /// Value for a segment without these fields.
     const NONE: Self = Self {
         packet: PacketId::NONE,
         blocks: [SackBlock { left: Seq(0), right: Seq(0) }; Segment::MAX_SACK],
@@ -176,7 +176,7 @@ impl DerefMut for Segment {
     }
 }
 
-/// An empty packet, for places in which none stands.
+/// An empty packet, for unused slots.
 impl Default for Segment {
     fn default() -> Self {
         Self::data(FlowId(0), Seq(0), 0, 0)
@@ -196,7 +196,7 @@ impl Default for Rest {
 }
 
 impl Segment {
-    /// Most SACK blocks that a segment carries (RFC 2018 allows three beside timestamps).
+    /// Maximum number of SACK blocks in a segment (RFC 2018 allows three with timestamps).
     pub const MAX_SACK: usize = 3;
 
     /// A data segment of `payload` bytes with `header` bytes of headers.
@@ -224,7 +224,7 @@ impl Segment {
         segment
     }
 
-    /// A packet that is not TCP or not readable: `bytes` on the wire and nothing more.
+    /// A packet of `bytes` bytes that is not TCP or not readable.
     pub const fn opaque(flow: FlowId, bytes: u16) -> Self {
         let mut segment = Self::data(flow, Seq(0), 0, bytes);
         segment.head.flags = Flags(0);
@@ -232,66 +232,66 @@ impl Segment {
         segment
     }
 
-    /// The segment of a head that [is all](Head::is_all) of it.
+    /// The segment of a head that [is all](Head::is_all) of the segment.
     #[inline]
     pub const fn of_head(head: Head) -> Self {
         Self { head, timestamps: Timestamps::NONE, rest: Rest::NONE }
     }
 
-    /// The segment of a head, and what the head says that it carries.
+    /// The segment of a head and of the optional parts that the head announces.
     pub fn of(head: Head, timestamps: Option<Timestamps>, rest: Option<Rest>) -> Self {
         let (timestamps, rest) = (timestamps.unwrap_or(Timestamps::NONE), rest.unwrap_or(Rest::NONE));
         Self { head, timestamps, rest }
     }
 
-    /// What every segment has.
+    /// The fields that every segment has.
     #[inline]
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// What few carry, if it does.
+    /// The fields that few segments have, if present.
     pub const fn rest(&self) -> Option<Rest> {
         if self.head.has_rest() { Some(self.rest) } else { None }
     }
 
-    /// The same segment as one that a regulator has made: it is none of those that came in.
+    /// Marks the segment as generated by a regulator, not received.
     #[must_use]
     pub const fn made(mut self) -> Self {
         self.identify(self.head.flow, PacketId::MADE);
         self
     }
 
-    /// Whether a regulator has made it.
+    /// Whether a regulator generated it.
     pub fn is_made(&self) -> bool {
         self.rest.packet == PacketId::MADE
     }
 
-    /// Names its raw bytes in the live world; [`PacketId::NONE`] where there are none.
+    /// Raw bytes of a real packet; [`PacketId::NONE`] if there are none.
     pub const fn packet(&self) -> PacketId {
         self.rest.packet
     }
 
-    /// Tells whose it is in the live world, and where its raw bytes are.
+    /// Sets the flow and the raw bytes of a real packet.
     pub const fn identify(&mut self, flow: FlowId, packet: PacketId) {
         self.head.flow = flow;
         self.rest.packet = packet;
         self.head.options |= HAS_PACKET;
     }
 
-    /// Bytes on the wire.
+    /// Size of the packet with headers, bytes.
     pub const fn wire_bytes(&self) -> u32 {
         self.head.header as u32 + self.head.payload as u32
     }
 
-    /// Sequence space taken: payload, and one each for SYN and FIN.
+    /// Sequence space used: payload, plus one each for SYN and FIN.
     pub const fn sequence_space(&self) -> u32 {
         self.head.payload as u32
             + self.head.flags.intersects(Flags::SYN) as u32
             + self.head.flags.intersects(Flags::FIN) as u32
     }
 
-    /// The byte after the last one that the segment carries.
+    /// Sequence number after the last byte of the segment.
     pub fn end(&self) -> Seq {
         self.head.seq + self.sequence_space()
     }
@@ -301,12 +301,12 @@ impl Segment {
         self.head.options & OPAQUE == 0
     }
 
-    /// Whether it takes sequence space, and so must be acknowledged.
+    /// Whether it uses sequence space and so must be acknowledged.
     pub const fn has_data(&self) -> bool {
         self.sequence_space() > 0
     }
 
-    /// Whether it is an ACK and nothing else: no data, no SYN, FIN or RST.
+    /// Whether it is a pure ACK: no data, no SYN, FIN or RST.
     pub const fn is_pure_ack(&self) -> bool {
         self.is_tcp()
             && self.head.flags.contains(Flags::ACK)
@@ -319,7 +319,7 @@ impl Segment {
         &self.rest.blocks[..(self.head.options & BLOCK_COUNT) as usize]
     }
 
-    /// Adds a SACK block behind those present; further blocks than [`Self::MAX_SACK`] are left out.
+    /// Appends a SACK block; ignored if there are already [`Self::MAX_SACK`].
     pub fn push_sack(&mut self, block: SackBlock) {
         let count = (self.head.options & BLOCK_COUNT) as usize;
         if count < Self::MAX_SACK {
@@ -339,12 +339,12 @@ impl Segment {
         self.head.options |= HAS_TIMESTAMPS;
     }
 
-    /// The shift of the window field, where it is known.
+    /// Window scale shift, if known.
     pub const fn scale(&self) -> Option<u8> {
         if self.head.scale == NO_SCALE { None } else { Some(self.head.scale) }
     }
 
-    /// Tells the shift of the window field.
+    /// Sets the window scale shift.
     pub const fn set_scale(&mut self, scale: Option<u8>) {
         self.head.scale = match scale {
             Some(shift) => shift,
@@ -352,7 +352,7 @@ impl Segment {
         };
     }
 
-    /// The advertised window in bytes, where the scale is known. The window of a SYN is never scaled (RFC 7323 2.2).
+    /// Advertised window in bytes, if the scale is known. The window of a SYN is never scaled (RFC 7323 2.2).
     pub const fn window_bytes(&self) -> Option<u32> {
         if self.head.flags.intersects(Flags::SYN) {
             return Some(self.head.window as u32);
@@ -377,7 +377,7 @@ impl Segment {
         })
     }
 
-    /// Puts the options of a SYN where other segments hold their SACK blocks.
+    /// Stores the options of a SYN in the space of SACK blocks.
     pub fn set_syn_options(&mut self, options: SynOptions) {
         self.rest.blocks[0].left = Seq(options.mss.unwrap_or(0).into());
         self.rest.blocks[0].right = Seq(options.window_scale.unwrap_or(NO_SCALE).into());

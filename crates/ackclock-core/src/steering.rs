@@ -1,88 +1,88 @@
-//! Steering: somebody outside of TCP says how much the connections of a user may have in flight.
+//! Steering: a controller outside TCP sets how much data each connection of a user may have in flight.
 //!
-//! One for a user, who sees the connections and hears the reports of the radio. It has no clock and sends nothing, so it is the same
-//! whether the connections are simulated or a kernel's sockets.
+//! Each user has one. It observes the connections and receives radio reports. It has no clock and does no I/O, so it is
+//! the same for simulated connections and for kernel sockets.
 
 use std::fmt;
 
 use crate::{FlowId, RadioReport, Rate, Span, Time};
 
-/// Says the windows of the connections of one user.
+/// Sets the windows of the connections of one user.
 ///
-/// Asking more often than something happens changes nothing.
+/// Additional polls change nothing.
 pub trait Steering: Send {
-    /// Something became of a connection of the user.
+    /// Reports an event of one of the user's connections.
     fn on_connection(&mut self, now: Time, id: FlowId, event: ConnectionEvent);
 
-    /// A report about the user came. Each connection was [seen](ConnectionEvent::Seen) before.
+    /// Handles a radio report about the user. Call [`ConnectionEvent::Seen`] for each connection first.
     fn on_report(&mut self, now: Time, report: &RadioReport);
 
-    /// The next connection whose setting is another than before.
+    /// The next connection whose setting has changed.
     fn poll_setting(&mut self, now: Time) -> Option<(FlowId, Setting)>;
 
     /// When [`on_timeout`](Self::on_timeout) is due.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// Does what is due at `now`; early or repeated calls change nothing.
+    /// Handles timers due at `now`. Early or repeated calls change nothing.
     fn on_timeout(&mut self, now: Time);
 }
 
-/// A steering as configured.
+/// Configuration of a steering.
 pub trait SteeringConfig: fmt::Debug + Send + Sync {
-    /// The steering of one user; `None` where connections rule themselves.
+    /// Builds the steering of one user; `None` if connections use their own congestion control.
     fn build(&self) -> Option<Box<dyn Steering>>;
 
-    /// How long it goes without a report before it lets the connections rule themselves; `None` where it needs none.
+    /// Time without a report after which connections use their own congestion control; `None` if no reports are needed.
     fn patience(&self) -> Option<Span>;
 }
 
-/// What became of a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
-    /// There is a new one. It rules itself until its setting says otherwise.
+    /// A new connection. It uses its own congestion control until it gets a setting.
     Opened,
-    /// How it stands.
+    /// Current state of the connection.
     Seen(ConnectionView),
-    /// It is over.
+    /// The connection has ended.
     Closed,
 }
 
-/// How a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConnectionView {
-    /// Whether it has data that it could not send yet.
+    /// Whether it has unsent data.
     pub backlogged: bool,
-    /// Whether that is because its window is full.
+    /// Whether its window prevents it from sending more.
     pub window_limited: bool,
-    /// The smallest round-trip time that it has seen.
+    /// Smallest RTT sample.
     pub min_rtt: Option<Span>,
     /// Payload of a full packet, bytes.
     pub mss: u32,
-    /// The same packet on the wire, bytes.
+    /// Size of a full packet with headers, bytes.
     pub packet: u32,
 }
 
-/// What a connection is to do.
+/// Settings of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Payload that may be in flight, bytes; `None` leaves it to the connection's own congestion control.
+    /// Limit of payload in flight, bytes; `None` leaves it to the connection's own congestion control.
     pub window: Option<u32>,
-    /// Rate at which that is spread; `None` sends at once. Of no meaning without a window.
+    /// Pacing rate; `None` sends without pacing. Ignored without a window.
     pub pacing: Option<Rate>,
-    /// What the retransmission timer does.
+    /// State of the retransmission timer.
     pub timer: Timer,
 }
 
 impl Setting {
-    /// The connection rules itself.
+    /// The connection uses its own congestion control.
     pub const OWN: Self = Self { window: None, pacing: None, timer: Timer::Runs };
 }
 
-/// What a retransmission timer does.
+/// State of a retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
-    /// It expires as ever.
+    /// The timer runs normally.
     Runs,
-    /// Nothing comes of an expiry: the radio is known to be silent. A kernel does not know this and lets it run.
+    /// Expiry has no effect, because the radio is known to be in outage. Kernel sockets do not support this.
     Frozen,
 }

@@ -1,14 +1,15 @@
-//! Random numbers by name.
+//! Random number streams by name.
 //!
-//! Each source of chance draws from a stream of its own, chosen by name (`"down/rate"`), so that adding a node or a
-//! draw changes no other node's luck. The generator is Xoshiro256++ (Blackman and Vigna 2021), the same on every machine.
+//! Each random process has its own stream, selected by name (`"down/rate"`), so that adding a node or a draw does not
+//! change the random numbers of other nodes. The generator is Xoshiro256++ (Blackman and Vigna 2021), identical on
+//! every machine.
 
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::law::normal;
 
-/// The family of streams of one run.
+/// The random streams of one run.
 #[derive(Clone, Debug)]
 pub struct Streams {
     seed: u64,
@@ -19,7 +20,7 @@ pub struct Streams {
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
-/// Random numbers by their index: each can be had at once, in any order. The generator is SplitMix64, whose state is a counter.
+/// Random numbers by index, accessible in any order. The generator is SplitMix64, whose state is a counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Indexed(u64);
 
@@ -29,12 +30,12 @@ impl Streams {
         Self { seed, run }
     }
 
-    /// The stream called `name`. The same seed, run and name give the same numbers.
+    /// The stream called `name`. Equal seed, run and name give equal numbers.
     pub fn stream(&self, name: &str) -> Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(self.state(name)))
     }
 
-    /// A family of its own for a part of the run, whose streams may have names that occur elsewhere too.
+    /// Separate streams for a part of the run. Their names may also occur in other parts.
     #[must_use]
     pub fn within(&self, part: &str) -> Self {
         Self { seed: self.state(part), run: self.run }
@@ -56,7 +57,7 @@ impl Stream {
         unit(self.bits())
     }
 
-    /// Numbers by index, of a seed that is drawn here.
+    /// Random numbers by index, with a seed drawn from this stream.
     pub fn indexed(&mut self) -> Indexed {
         Indexed(self.bits())
     }
@@ -66,7 +67,7 @@ impl Stream {
         normal::quantile(self.unit())
     }
 
-    /// Whether an event of this probability happens.
+    /// Draws whether an event with this probability occurs.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

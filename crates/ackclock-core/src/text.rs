@@ -1,17 +1,17 @@
-//! Text from outside, made fit to be shown: names, keys and values of files, answers of other programs.
+//! Escapes untrusted text for display: names, keys and values of files, output of other programs.
 //!
-//! A terminal obeys control characters, and what turns the direction of writing round makes a line read as another. Both
-//! are written as JSON and TOML escape them, `\u001b`, so that text of either stays what it was.
+//! Terminals interpret control characters, and bidirectional controls can disguise a line. Both are escaped as in JSON
+//! and TOML, `\u001b`, so that JSON and TOML text keeps its meaning.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Text of several lines: everything but line ends and tabs that a terminal would obey is escaped.
+/// Escapes multi-line text: all control characters except line ends and tabs.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_obeyed(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// Text that must stay in its line: as [`printable`], with line ends and tabs escaped too.
+/// Escapes text that must stay on one line: like [`printable`], but also line ends and tabs.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed)
 }
@@ -32,7 +32,7 @@ fn escaped(text: &str, is_unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(fit)
 }
 
-/// Control characters (C0, DEL, C1), separators of lines and paragraphs, and what sets the direction of writing.
+/// Whether `c` is a control character (C0, DEL, C1), a line or paragraph separator, or a bidirectional control.
 fn is_obeyed(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

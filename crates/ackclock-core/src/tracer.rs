@@ -1,14 +1,14 @@
-//! Watching the wires. Components do not log; what crosses a wire is shown to a tracer.
+//! Tracing of messages. Components do not log; a tracer sees every message between nodes.
 
 use crate::{Message, Port, Time};
 
-/// Sees every message when it arrives at a node.
+/// Receives every message as it arrives at a node.
 pub trait Tracer: Send {
     /// `message` arrives at `port` of node number `node`.
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message);
 }
 
-/// Sees nothing and costs nothing.
+/// A tracer that does nothing and costs nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullTracer;
 
@@ -33,7 +33,7 @@ impl Tracer for CountingTracer {
     }
 }
 
-/// One that may not be there.
+/// An optional tracer.
 impl<T: Tracer> Tracer for Option<T> {
     fn message(&mut self, now: Time, node: usize, port: Port, message: &Message) {
         if let Some(tracer) = self {

@@ -16,7 +16,7 @@ use crate::Span;
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing passes.
+    /// Rate of an outage.
     pub const ZERO: Self = Self(0);
 
     /// A rate in bits a second.
@@ -35,7 +35,7 @@ impl Rate {
         self.0
     }
 
-    /// Time that `bytes` take, rounded to the nearest nanosecond; [`Span::MAX`] at rate zero.
+    /// Transmission time of `bytes`, rounded to the nearest nanosecond; [`Span::MAX`] at rate zero.
     pub const fn time_for(self, bytes: u64) -> Span {
         if self.0 == 0 {
             return Span::MAX;
@@ -54,15 +54,15 @@ impl Rate {
         Span::from_nanos(nanos)
     }
 
-    /// Whole bytes that pass in `span`.
+    /// Whole bytes transmitted in `span`.
     pub const fn bytes_in(self, span: Span) -> u64 {
         let bytes = self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000;
         if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
     }
 }
 
-/// A rate at which packets are sent that are nearly all of one size: it remembers the time of the last size, because a
-/// division costs as much as everything else that a wire does.
+/// A rate for packets of mostly equal size. It caches the transmission time of the last size, to avoid a division per
+/// packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     rate: Rate,
@@ -71,7 +71,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Packets at this rate.
+    /// A packet rate with an empty cache.
     pub const fn new(rate: Rate) -> Self {
         Self { rate, bytes: 0, time: rate.time_for(0) }
     }
@@ -81,7 +81,7 @@ impl Pace {
         self.rate
     }
 
-    /// As [`Rate::time_for`].
+    /// Transmission time of `bytes`, like [`Rate::time_for`].
     #[inline]
     pub const fn time_for(&mut self, bytes: u32) -> Span {
         if bytes != self.bytes {
@@ -92,20 +92,20 @@ impl Pace {
     }
 }
 
-/// How much a buffer or window holds, in the unit in which it was written.
+/// Size of a buffer, window or packet, in the unit in which it was written.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
     /// Packets, `"10p"`.
     Packets(u32),
     /// Bytes, `"30kB"`.
     Bytes(u64),
-    /// What drains in this time at the link's mean rate, `"500ms"`.
+    /// Bytes sent in this time at the link's mean rate, `"500ms"`.
     Time(Span),
     /// Multiples of the bandwidth-delay product, `"2bdp"`.
     Bdp(f64),
 }
 
-/// What is wrong with a quantity, and what is allowed.
+/// Error of a quantity: the problem, and what is allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UnitError(pub String);
@@ -113,7 +113,7 @@ pub struct UnitError(pub String);
 /// Splits `"200 kbit/s"` into its number and its unit.
 ///
 /// # Errors
-/// Where there is no number, or it is not finite.
+/// If there is no number, or it is not finite.
 pub fn split_quantity(text: &str) -> Result<(f64, &str), UnitError> {
     let text = text.trim();
     let is_part_of_number =
@@ -136,7 +136,7 @@ fn not_negative(value: f64, text: &str, help: &str) -> Result<f64, UnitError> {
     if value < 0.0 { Err(UnitError(format!("`{text}` is negative; {help}"))) } else { Ok(value) }
 }
 
-/// Bits a second in one of `unit`, or `None` where it is not a unit of rate.
+/// Bits per second in one `unit`; `None` if it is not a unit of rate.
 pub fn rate_unit(unit: &str) -> Option<f64> {
     Some(match unit {
         "bit/s" | "bit" | "bps" => 1.0,
@@ -147,7 +147,7 @@ pub fn rate_unit(unit: &str) -> Option<f64> {
     })
 }
 
-/// Seconds in one of `unit`, or `None` where it is not a unit of time.
+/// Seconds in one `unit`; `None` if it is not a unit of time.
 pub fn time_unit(unit: &str) -> Option<f64> {
     Some(match unit {
         "ns" => 1e-9,
@@ -257,7 +257,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// Serialises a quantity as the string that it is parsed from, and gives it a schema.
+/// Serialises a quantity as the string from which it is parsed, and gives it a schema.
 macro_rules! as_string {
     ($type:ty, $name:literal, $help:expr) => {
         impl Serialize for $type {

@@ -1,21 +1,21 @@
-//! Which of many timers is due next.
+//! Finds the next due timer among many.
 //!
-//! One slot a component, so a deadline is overwritten in place and nothing is ever cancelled. The order is total:
-//! earliest time first, and among equal times the lowest slot.
+//! Each component has one slot, so a deadline is overwritten in place and never cancelled. The order is total: earliest
+//! time first, and for equal times the lowest slot.
 //!
-//! Deadlines stand in blocks of eight; above them stands the earliest of each block, again in blocks of eight, and so
-//! on. Up to eight slots that is a plain array, which is scanned: the case of an engine with its few nodes. With many
-//! slots setting one looks through its block and stops where the earliest does not change, which is the usual case of a
-//! retransmission timer that moves later at every ACK.
+//! The structure is a tree with blocks of eight deadlines at the bottom and the earliest of each block one level above.
+//! Up to eight slots, as in an engine with few nodes, it is a plain array that is scanned. With many slots, an update
+//! scans its block and stops if the earliest does not change. A retransmission timer that moves later at every ACK
+//! usually stops there.
 
 use std::hint::select_unpredictable;
 
 use crate::Time;
 
-/// Entries of a block.
+/// Number of entries in a block.
 const BLOCK: usize = 8;
 
-/// Deadlines, or the earliest of blocks, that are looked through together.
+/// A block of deadlines, or of the earliest deadlines of blocks below.
 type Block = [Time; BLOCK];
 
 /// A block without deadlines.
@@ -24,7 +24,8 @@ const EMPTY: Block = [Time::NEVER; BLOCK];
 /// The next deadline of each of a set of slots, and the earliest among them.
 #[derive(Clone, Debug)]
 pub struct Wakes {
-    /// `levels[0]` are the deadlines; each level above has the earliest of every block below. The last has one block.
+    /// `levels[0]` holds the deadlines. Each level above holds the earliest of every block below. The last has one
+    /// block.
     levels: Vec<Vec<Block>>,
     slots: usize,
     /// The earliest deadline and its slot.
@@ -38,7 +39,7 @@ impl Default for Wakes {
 }
 
 impl Wakes {
-    /// Adds a slot that is not due, and gives its number. Slots count from zero.
+    /// Adds a slot without a deadline and returns its number, counted from zero.
     pub fn add(&mut self) -> usize {
         let slot = self.slots;
         self.slots += 1;
@@ -49,7 +50,7 @@ impl Wakes {
             }
             self.levels[level].push(EMPTY);
             if level + 1 == self.levels.len() {
-                // The only block of this level has just become too small.
+                // The only block of this level is full.
                 let mut above = EMPTY;
                 (above[0], _) = earliest(&self.levels[level][0]);
                 self.levels.push(vec![above]);
@@ -59,7 +60,7 @@ impl Wakes {
         slot
     }
 
-    /// Sets the deadline of `slot`; `None` stops it.
+    /// Sets the deadline of `slot`; `None` clears it.
     #[inline]
     pub fn set(&mut self, slot: usize, deadline: Option<Time>) {
         let time = deadline.unwrap_or(Time::NEVER);
@@ -79,7 +80,7 @@ impl Wakes {
         Some(self.at(slot)).filter(|&time| time != Time::NEVER)
     }
 
-    /// Sets the deadline of `slot`, unless an earlier one stands there.
+    /// Sets the deadline of `slot` unless it already has an earlier one.
     #[inline]
     pub fn hasten(&mut self, slot: usize, deadline: Time) {
         if deadline < self.at(slot) {
@@ -87,7 +88,7 @@ impl Wakes {
         }
     }
 
-    /// The earliest deadline; [`Time::NEVER`] where no slot has one.
+    /// The earliest deadline; [`Time::NEVER`] if no slot has one.
     #[inline]
     pub fn due(&self) -> Time {
         self.first.0
@@ -104,7 +105,7 @@ impl Wakes {
         self.levels[0][slot / BLOCK][slot % BLOCK]
     }
 
-    /// Looks for the earliest deadline from the top down.
+    /// Finds the earliest deadline from the top level down.
     fn search(&self) -> (Time, usize) {
         let (mut time, mut at) = (Time::NEVER, 0);
         for level in self.levels.iter().rev() {
@@ -114,7 +115,7 @@ impl Wakes {
         (time, at)
     }
 
-    /// Brings the levels above a slot up to date, as far as they change.
+    /// Updates the levels above a slot, as far as they change.
     fn carry(&mut self, slot: usize) {
         let mut at = slot / BLOCK;
         for below in 0..self.levels.len() - 1 {
@@ -129,8 +130,8 @@ impl Wakes {
     }
 }
 
-/// The earliest of a block and its place; the lowest place among equals. Pair by pair and without branches, since which of
-/// many timers is next cannot be guessed.
+/// Earliest deadline of a block and its index; the lowest index among equals. Compares in pairs without branches,
+/// because the next of many timers is unpredictable.
 #[inline]
 fn earliest(block: &Block) -> (Time, usize) {
     let mut left: [_; BLOCK] = std::array::from_fn(|place| (block[place], place));

@@ -1,10 +1,10 @@
-//! The inverse of the normal distribution.
+//! Inverse of the normal distribution function.
 
-// The coefficients stand with the digits that were published.
+// The coefficients have all published digits.
 #![allow(clippy::excessive_precision)]
 
-/// The x for which a standard normal variable lies below x with probability `p` in (0, 1), to about 1e-16 relative.
-/// Algorithm AS 241, PPND16 (Wichura 1988, Applied Statistics 37, 477-484): a ratio of polynomials in each of three ranges.
+/// Quantile of the standard normal distribution for `p` in (0, 1), accurate to about 1e-16 relative. Algorithm AS 241,
+/// PPND16 (Wichura 1988, Applied Statistics 37, 477-484): a ratio of polynomials in each of three ranges.
 pub(crate) fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
@@ -21,7 +21,7 @@ pub(crate) fn quantile(p: f64) -> f64 {
     if q < 0.0 { -x } else { x }
 }
 
-/// By Horner's rule; the coefficient of the highest power stands last.
+/// Evaluates a polynomial by Horner's rule; the coefficient of the highest power is last.
 fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
     coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c)
 }

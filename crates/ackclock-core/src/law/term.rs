@@ -1,4 +1,4 @@
-//! One term of a law: its text, its moments and its inverse distribution.
+//! One term of a law: its text, its moments and its inverse distribution function.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{Quantity, normal};
 use crate::Stream;
 use crate::units::{UnitError, split_quantity};
 
-/// One distribution. Parameters stand as written, so that they are printed as written.
+/// One distribution. Parameters are stored as written, so that they are printed as written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Term<Q> {
     Constant(Q),
@@ -21,14 +21,14 @@ pub(super) enum Term<Q> {
         mean: Q,
         sd: Q,
     },
-    /// `mu` and `sigma` are those of the logarithm.
+    /// Lognormal; `mu` and `sigma` are those of the logarithm.
     LogNormal {
         mean: Q,
         sd: Q,
         mu: f64,
         sigma: f64,
     },
-    /// `count` is the mean in units of `unit`.
+    /// Poisson; `count` is the mean in units of `unit`.
     Poisson {
         count: f64,
         unit: String,
@@ -44,15 +44,15 @@ pub(super) enum Term<Q> {
     },
 }
 
-/// The inverse distribution of a law of separate values.
+/// Inverse distribution function of a discrete law.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Steps {
     values: Vec<f64>,
-    /// Probability of the value and those before it; the last is 1.
+    /// Cumulative probability of each value; the last is 1.
     cumulative: Vec<f64>,
 }
 
-/// Most that a Poisson law may have as its mean, in units: its table takes some tens of thousands of entries then.
+/// Largest mean of a Poisson law, in units. Its table then has some tens of thousands of entries.
 const MAX_POISSON: f64 = 1e6;
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 
@@ -129,7 +129,7 @@ impl<Q: Quantity> Term<Q> {
         Ok(Self::Table { rows, steps })
     }
 
-    /// The next value in base units.
+    /// Draws the next value, in base units.
     pub(super) fn draw(&self, stream: &mut Stream) -> f64 {
         match self {
             Self::Constant(value) => value.base(),
@@ -137,12 +137,12 @@ impl<Q: Quantity> Term<Q> {
         }
     }
 
-    /// The value below which the term lies with probability `u` in (0, 1).
+    /// Quantile of the term for the probability `u` in (0, 1).
     pub(super) fn at(&self, u: f64) -> f64 {
         match self {
             Self::Constant(value) => value.base(),
             Self::Uniform { mean, sd } => mean.base() + sd.base() * SQRT_3 * (2.0 * u - 1.0),
-            // 1 - u is as good as u, and spares a subtraction.
+            // 1 - u and u have the same distribution; u saves a subtraction.
             Self::Exponential { mean } => -mean.base() * libm::log(u),
             Self::Normal { mean, sd } => mean.base() + sd.base() * normal::quantile(u),
             Self::LogNormal { mu, sigma, .. } => libm::exp(mu + sigma * normal::quantile(u)),
@@ -169,12 +169,12 @@ impl<Q: Quantity> Term<Q> {
         }
     }
 
-    /// The standard deviation of a normal law; no other reaches below zero.
+    /// Standard deviation of a normal term. No other term reaches below zero.
     pub(super) fn normal_sd(&self) -> f64 {
         if let Self::Normal { sd, .. } = self { sd.base() } else { 0.0 }
     }
 
-    /// 1 / E[1/X] where it has a closed form.
+    /// 1 / E[1/X] if it has a closed form.
     pub(super) fn harmonic_mean(&self) -> Option<f64> {
         match self {
             Self::Constant(value) => Some(value.base()),
@@ -195,7 +195,7 @@ impl<Q: Quantity> Term<Q> {
         }
     }
 
-    /// The lower end of the support.
+    /// Lower end of the support.
     pub(super) fn least(&self) -> f64 {
         match self {
             Self::Constant(value) => value.base(),
@@ -211,7 +211,7 @@ impl<Q: Quantity> Term<Q> {
         matches!(self, Self::Constant(_))
     }
 
-    /// Whether it comes as near to zero as one likes, other than by a value that was written.
+    /// Whether draws come arbitrarily close to zero, other than a zero in a table.
     pub(super) fn nears_zero(&self) -> bool {
         matches!(
             self,
@@ -220,13 +220,13 @@ impl<Q: Quantity> Term<Q> {
     }
 }
 
-/// The least value of a Pareto law: mean = least · shape / (shape - 1).
+/// Smallest value of a Pareto law: mean = least · shape / (shape - 1).
 fn least_of_pareto(mean: f64, shape: f64) -> f64 {
     mean * (shape - 1.0) / shape
 }
 
 impl Steps {
-    /// From values and their probabilities, which sum to about 1.
+    /// Builds the table from values and their probabilities, which sum to about 1.
     fn new(rows: impl Iterator<Item = (f64, f64)>) -> Self {
         let mut sum = 0.0;
         let (values, mut cumulative): (Vec<f64>, Vec<f64>) = rows
@@ -242,7 +242,7 @@ impl Steps {
         Self { values, cumulative }
     }
 
-    /// Counts with mean `mean`, times `scale`, between ten standard deviations and a few below and above.
+    /// Poisson counts with mean `mean`, times `scale`, within slightly more than ten standard deviations.
     fn poisson(mean: f64, scale: f64) -> Self {
         if mean <= 0.0 {
             return Self { values: vec![0.0], cumulative: vec![1.0] };
@@ -261,7 +261,7 @@ impl Steps {
     }
 }
 
-/// The parts of `text` between separators that stand outside parentheses.
+/// Splits `text` at separators outside parentheses.
 pub(super) fn split(text: &str, separator: char) -> Result<Vec<&str>, UnitError> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0i32, 0);
     for (index, c) in text.char_indices() {

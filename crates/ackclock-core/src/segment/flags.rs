@@ -46,8 +46,8 @@ impl std::ops::BitOrAssign for Flags {
 
 /// ECN codepoint of the IP header (RFC 3168 section 5).
 ///
-/// Not an `enum`: its unused values would be taken to mark an absent segment, and a segment could then no longer be copied
-/// in whole words.
+/// Not an `enum`: the compiler would use its invalid values for `Option<Segment>`, which makes copies of segments
+/// slower.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ecn(u8);
 
@@ -62,7 +62,7 @@ impl Ecn {
     /// Congestion experienced.
     pub const Ce: Self = Self(3);
 
-    /// The codepoint of these two bits; higher bits are not looked at.
+    /// The codepoint of the two lowest bits; higher bits are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 3)
     }

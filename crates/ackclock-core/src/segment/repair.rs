@@ -1,21 +1,21 @@
-//! The mark on what a simulated sender repeats first after a reduction of its window.
+//! Tag of the first retransmission after a window reduction, set by simulated senders.
 
 use super::Head;
 
-/// Why a sender has reduced its window for a loss and sent again.
+/// Why a sender reduced its window and retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repair {
-    /// Duplicate or selective acknowledgements told it of a loss.
+    /// Duplicate or selective ACKs indicated a loss.
     FastRetransmit = 0,
-    /// Its timer expired.
+    /// The retransmission timer expired.
     Timeout = 1,
 }
 
-/// Set in `options` of the segment that a simulated sender repeats first after a fast retransmit, and after a timeout.
+/// Bits in `options` that tag the first retransmission after a fast retransmit and after a timeout.
 const REPAIRS: [u8; 2] = [0x04, 0x08];
 
 impl Head {
-    /// Which reduction it is the first repetition of, if it is one of a simulated sender. No wire carries it.
+    /// Cause of the reduction, if this is its first retransmission. Not part of a real packet.
     pub const fn repair(&self) -> Option<Repair> {
         if self.options & REPAIRS[Repair::FastRetransmit as usize] != 0 {
             Some(Repair::FastRetransmit)
@@ -26,7 +26,7 @@ impl Head {
         }
     }
 
-    /// Says which reduction it is the first repetition of.
+    /// Tags the first retransmission after a reduction.
     pub const fn set_repair(&mut self, repair: Repair) {
         self.options |= REPAIRS[repair as usize];
     }
