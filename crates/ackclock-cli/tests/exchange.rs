@@ -52,7 +52,7 @@ fn a_script_that_cannot_be_expressed_ends_with_2_and_the_others_are_run() {
     assert_eq!(run.status, 2);
     let told = &run.err;
     let lines: Vec<_> = told.lines().collect();
-    assert!(lines[0].starts_with("ackclock: odd.pkt:6: `read` is not a call that is known here"), "{told}");
+    assert!(lines[0].starts_with("ackclock: odd.pkt:6: unknown call `read`"), "{told}");
     assert!(lines[1].starts_with("ackclock: none.pkt: cannot be read"), "{told}");
     assert_eq!(lines.len(), 2, "{told}");
     assert!(run.out.ends_with("ok    good.pkt\n1 passed, 1 failed, 2 refused\n"), "{}", run.out);

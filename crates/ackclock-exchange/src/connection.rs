@@ -1,67 +1,67 @@
-//! A sender and what it says, from its SYN to its FIN.
+//! One connection of a sender, from its SYN to its FIN.
 
 use ackclock_core::{ConfigError, FlowId, Segment, Seq, Size, Span, Time};
 use ackclock_scenario::{FlowGroup, presets};
 use ackclock_tcp::{FlowParams, HeaderSize, SENDERS, Sender, Supply, TcpInfo};
 use serde_json::Value;
 
-/// What a connection is made of. What is left out is the preset's, or else the default of a scenario's `[[flow]]`.
+/// Configuration of a connection. Missing values come from the preset, or from the defaults of a scenario's `[[flow]]`.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Row of the sender table: a name, or a table with `kind` and options.
+    /// TCP sender: a name, or a table with `kind` and options.
     pub sender: Value,
-    /// Preset whose settings of flows and senders lie below.
+    /// Preset with the defaults of flow and sender.
     pub preset: Option<String>,
-    /// A full packet with its headers, and these headers, bytes.
+    /// Size of a full packet with headers, and of its headers, bytes.
     pub packet: Option<(u16, HeaderSize)>,
     /// Largest window.
     pub max_window: Option<Size>,
-    /// First congestion window.
+    /// Initial congestion window.
     pub initial_window: Option<Size>,
-    /// Number of the first byte of data; the SYN, if there is one, has the one before.
+    /// Sequence number of the first byte of data. A SYN has the number before it.
     pub first: Seq,
-    /// What there is to send.
+    /// Data to send.
     pub data: Data,
 }
 
-/// What a connection has to send at its beginning.
+/// Data that a connection has to send at its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Data {
-    /// Data without end, until the first [`Connection::write`].
+    /// Endless data, until the first [`Connection::write`].
     Endless,
-    /// What is [written](Connection::write).
+    /// Only [written](Connection::write) data.
     Written,
 }
 
-/// One connection of a sender. It has no clock: every call brings the time along.
+/// One connection of a sender. It has no clock: calls take the time as an argument.
 pub struct Connection {
     sender: Box<dyn Sender>,
-    /// One past the last number that has left.
+    /// Sequence number after the highest one sent.
     highest: Seq,
     timestamp_tick: Span,
-    /// Nothing may be written any more.
+    /// Whether the connection was closed for writing.
     is_closed: bool,
 }
 
-/// Something was written after the connection had been closed.
+/// Error: data was written after the connection had been closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the connection was closed: nothing can be written any more")]
 pub struct WriteAfterClose;
 
-/// A segment that the sender wants on the wire.
+/// A segment sent by the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// The segment.
     pub segment: Segment,
-    /// Whether what it carries was sent before.
+    /// Whether it is a retransmission.
     pub is_repeated: bool,
 }
 
-/// Nobody else is there.
+/// The only flow.
 pub(crate) const FLOW: FlowId = FlowId(0);
 
 impl Setup {
-    /// The sender of this row, with the settings of a scenario's defaults and endless data, which begins with number 0.
+    /// A setup with this sender, the defaults of a scenario, and endless data from sequence number 0.
     pub fn new(sender: Value) -> Self {
         Self {
             sender,
@@ -84,10 +84,10 @@ impl Setup {
 }
 
 impl Connection {
-    /// A connection that has not begun.
+    /// A connection that has not started.
     ///
     /// # Errors
-    /// Names the key of the sender's table or of the flow that is wrong, its value and what is allowed.
+    /// Names the invalid key of the sender or the flow, its value and what is allowed.
     pub fn new(setup: &Setup) -> Result<Self, ConfigError> {
         let table = match &setup.preset {
             Some(preset) => presets::flow(preset, &setup.sender)?,
@@ -100,22 +100,21 @@ impl Connection {
             Data::Written => Supply::Open(0),
         });
         let timestamp_tick = row.config().timestamp_tick;
-        // A SYN has the number before the first byte.
+        // The SYN has the sequence number before the first byte.
         Ok(Self { sender, highest: setup.first - 1, timestamp_tick, is_closed: false })
     }
 
-    /// Opens the connection with a SYN, instead of waiting for the peer's. Does nothing without a handshake.
+    /// Opens the connection with a SYN instead of waiting for the peer's. It has no effect without a handshake.
     pub fn connect(&mut self, now: Time) {
         self.sender.connect(now);
     }
 
-    /// Takes in a segment of the peer.
+    /// Handles a segment from the peer.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
         self.sender.on_segment(now, segment);
     }
 
-    /// Gives the sender `bytes` more to send. What was endless before ends here: from the first time on only what is
-    /// written is sent.
+    /// Gives the sender `bytes` more to send. The first call ends endless data: from then on only written data is sent.
     ///
     /// # Errors
     /// After [`Self::close`].
@@ -127,12 +126,12 @@ impl Connection {
         Ok(())
     }
 
-    /// The application sets TCP_NODELAY: what the peer's window leaves of a segment waits for no acknowledgement.
+    /// Sets TCP_NODELAY: segments smaller than the MSS do not wait for an ACK.
     pub fn set_nodelay(&mut self) {
         self.sender.set_nodelay();
     }
 
-    /// No more data follows: the FIN goes with the last byte, or after it.
+    /// Ends the data. The FIN is sent with the last byte, or after it.
     pub fn close(&mut self) {
         self.is_closed = true;
         self.sender.finish();
@@ -143,7 +142,7 @@ impl Connection {
         self.sender.poll_timeout()
     }
 
-    /// Does what is due at `now`; early or repeated calls change nothing.
+    /// Handles timers due at `now`. Early or repeated calls change nothing.
     pub fn on_timeout(&mut self, now: Time) {
         if self.sender.poll_timeout().is_some_and(|due| due <= now) {
             self.sender.on_timeout(now);
@@ -158,17 +157,17 @@ impl Connection {
         Some(Sent { segment, is_repeated })
     }
 
-    /// What Linux would tell of the socket.
+    /// `TCP_INFO` of the sender, as in Linux.
     pub fn info(&self) -> TcpInfo {
         self.sender.info()
     }
 
-    /// The sender itself.
+    /// The sender.
     pub fn sender(&self) -> &dyn Sender {
         &*self.sender
     }
 
-    /// Clock of the timestamps that the sender sends.
+    /// Tick of the sender's timestamp clock.
     pub fn timestamp_tick(&self) -> Span {
         self.timestamp_tick
     }

@@ -1,11 +1,11 @@
-//! What must hold whatever a script says. The fuzz target and the quick property test call the same function.
+//! Properties that hold for any script. The fuzz target and the quick property test call the same function.
 
 use crate::{RunOptions, Script, run};
 
-/// Reads a script, and runs it where it can be read: it is refused with one line that is one of its own, or comes to an end.
+/// Parses a script and runs it if it is valid. It must either be refused at one of its lines, or come to an end.
 ///
 /// # Errors
-/// What is wrong.
+/// The property that was violated.
 pub fn script(text: &str) -> Result<(), String> {
     let refusal = match Script::parse(text) {
         Ok(script) => {

@@ -1,9 +1,9 @@
 //! # ackclock-exchange
 //!
-//! One connection of a sender without a network: [`Connection`] takes what the peer says and gives what the sender says to
-//! it, and a [`Script`] writes both down, with times, so that [`run`] can judge the sender. The scripts are the plain ones
-//! of packetdrill (Cardwell et al., "packetdrill: scriptable network stack testing, from sockets to packets", USENIX ATC
-//! 2013), as far as they speak to a sender.
+//! Drives one TCP sender without a network. A [`Connection`] takes the peer's segments and gives those of the sender. A
+//! [`Script`] lists both with times, and [`run`] checks the sender against it. Scripts are plain packetdrill scripts
+//! (Cardwell et al., "packetdrill: scriptable network stack testing, from sockets to packets", USENIX ATC 2013), as far
+//! as they concern a sender.
 
 mod assertion;
 mod connection;

@@ -1,10 +1,10 @@
-//! What the peer of a sender says, as segments.
+//! Builds the segments of a sender's peer.
 
 use ackclock_core::{Flags, SackBlock, Segment, Seq, SynOptions, Time, Timestamps, scaled_window};
 
 use crate::connection::FLOW;
 
-/// The peer: it knows the number of its next byte.
+/// The peer of a sender. It tracks its next sequence number.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     next: Seq,
@@ -13,47 +13,47 @@ pub struct Peer {
 /// A SYN of the peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Syn {
-    /// Its number.
+    /// Its sequence number.
     pub seq: Seq,
-    /// What it acknowledges, where it answers a SYN.
+    /// Acknowledgement number of a SYN-ACK.
     pub ack: Option<Seq>,
-    /// Window, bytes: that of a SYN is never scaled.
+    /// Window, bytes. The window of a SYN is never scaled.
     pub window: u16,
-    /// What it offers.
+    /// TCP options.
     pub options: SynOptions,
-    /// Timestamp that it echoes, 0 where it answers nothing; `None` where it offers no timestamps.
+    /// Echoed timestamp, 0 in a first SYN; `None` without the timestamps option.
     pub echo: Option<u32>,
-    /// Whether it offers explicit congestion notification, or agrees to it.
+    /// Whether it requests or accepts ECN.
     pub ecn: bool,
 }
 
-/// An acknowledgement of the peer.
+/// An ACK of the peer.
 #[derive(Clone, Debug, Default)]
 pub struct Ack {
-    /// Next number that it expects.
+    /// Acknowledgement number: next byte expected.
     pub ack: Seq,
-    /// Window, bytes; beyond 65535 it is rounded up to what a header with the smallest scale can say.
+    /// Window, bytes. Above 65535 it is rounded up to a multiple of the smallest sufficient window scale.
     pub window: u32,
-    /// What arrived out of order; what is beyond [`Segment::MAX_SACK`] is left out.
+    /// SACK blocks; those beyond [`Segment::MAX_SACK`] are left out.
     pub sack: Vec<SackBlock>,
-    /// Timestamp that it echoes.
+    /// Echoed timestamp.
     pub echo: Option<u32>,
-    /// Whether it echoes congestion.
+    /// Whether it has the ECE flag.
     pub ecn_echo: bool,
 }
 
-/// Headers of what it says; they only add to the size on the wire, which nobody sees here.
+/// Header size of the peer's segments. It affects only the packet size, which is not used here.
 const HEADER: u16 = 40;
 
 impl Default for Peer {
-    /// The peer of a connection that began without a SYN.
+    /// The peer of a connection without a handshake.
     fn default() -> Self {
         Self { next: Seq(1) }
     }
 }
 
 impl Peer {
-    /// Its SYN, or its answer to one.
+    /// Builds a SYN or SYN-ACK.
     pub fn syn(&mut self, now: Time, syn: &Syn) -> Segment {
         self.next = syn.seq + 1;
         let mut segment = Segment::data(FLOW, syn.seq, 0, HEADER);
@@ -70,7 +70,7 @@ impl Peer {
         segment
     }
 
-    /// An acknowledgement.
+    /// Builds an ACK.
     pub fn ack(&self, now: Time, ack: &Ack) -> Segment {
         let mut segment = Segment::pure_ack(FLOW, ack.ack, HEADER);
         segment.seq = self.next;
@@ -85,7 +85,7 @@ impl Peer {
         segment
     }
 
-    /// An acknowledgement with which it closes its own direction.
+    /// Builds an ACK with FIN, which closes the peer's direction.
     pub fn fin(&mut self, now: Time, ack: &Ack) -> Segment {
         let mut segment = self.ack(now, ack);
         segment.flags |= Flags::FIN;
@@ -94,7 +94,7 @@ impl Peer {
     }
 }
 
-/// Sets the peer's own clock, in milliseconds, which wraps, where it echoes ours.
+/// Sets the timestamps if there is an echo. The peer's clock counts milliseconds and wraps.
 fn stamp(segment: &mut Segment, now: Time, echo: Option<u32>) {
     if let Some(echo) = echo {
         segment.set_timestamps(Timestamps { value: (now.as_nanos() / 1_000_000) as u32, echo });

@@ -1,51 +1,51 @@
-//! What came of a script, in the words of scripts.
+//! The outcome of a script, in script notation.
 
 use ackclock_core::{Ecn, Flags, Segment, Span, Time};
 
 use crate::script::{codepoint_name, letters};
 
-/// What came of a script.
+/// The outcome of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Every segment up to the end, or up to what failed.
+    /// Every segment up to the end, or up to the failure.
     pub seen: Vec<Seen>,
-    /// What did not come about, if anything.
+    /// The failure, if any.
     pub failure: Option<Failure>,
 }
 
-/// A segment that passed. Segments of one instant that follow one another are one.
+/// A segment sent or received. Consecutive segments of one instant are merged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// When.
+    /// Time of the segment.
     pub at: Time,
-    /// From whom.
+    /// Direction of the segment.
     pub direction: Direction,
-    /// The segment as a script writes it.
+    /// The segment in script notation.
     pub text: String,
 }
 
-/// Who sent a segment.
+/// Direction of a segment, as seen from the sender under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// The peer.
+    /// From the peer to the sender.
     In,
-    /// The sender.
+    /// From the sender to the peer.
     Out,
 }
 
-/// What did not come about.
+/// An event or assertion of a script that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Its line.
+    /// Line in the script.
     pub line: usize,
-    /// What the script says.
+    /// Expectation of the script.
     pub expected: String,
-    /// What happened instead.
+    /// Actual behaviour.
     pub got: String,
 }
 
 impl Direction {
-    /// The sign by which scripts write it.
+    /// The sign in script notation: `<` or `>`.
     pub const fn sign(self) -> char {
         match self {
             Self::In => '<',
@@ -54,14 +54,14 @@ impl Direction {
     }
 }
 
-/// Segments of one instant that follow one another and differ in nothing else.
+/// Consecutive data segments of one instant, merged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Burst {
     pub(crate) at: Time,
     pub(crate) first: Segment,
-    /// Control bits of any of them.
+    /// Control bits of all segments combined.
     pub(crate) flags: Flags,
-    /// Payload of all, bytes.
+    /// Total payload, bytes.
     pub(crate) len: u32,
 }
 
@@ -70,7 +70,7 @@ impl Burst {
         Self { at, first: segment, flags: segment.flags, len: segment.payload.into() }
     }
 
-    /// Takes in a segment that goes on where the burst ends; whether it does.
+    /// Adds a segment if it continues the burst. Returns whether it does.
     pub(crate) fn takes(&mut self, at: Time, segment: &Segment) -> bool {
         let goes_on = at == self.at
             && self.len > 0
@@ -85,13 +85,13 @@ impl Burst {
         goes_on
     }
 
-    /// Takes in a segment whatever it is.
+    /// Adds a segment unconditionally.
     pub(crate) fn add(&mut self, segment: &Segment) {
         self.len += u32::from(segment.payload);
         self.flags |= segment.flags;
     }
 
-    /// As a script writes it, whose timestamps are `shift` ahead of the sender's clock.
+    /// The burst in script notation. Timestamps of the script are `shift` ahead of the sender's clock.
     pub(crate) fn text(&self, shift: u32) -> String {
         let (seq, ack) = (self.first.seq.0, self.first.ack.0);
         let end = self.first.seq + self.len;
@@ -122,12 +122,12 @@ fn options(segment: &Segment, shift: u32) -> Vec<String> {
     options
 }
 
-/// An instant in seconds.
+/// Formats a time in seconds.
 pub(crate) fn seconds(at: Time) -> String {
     format!("{:.6}", at.as_secs_f64())
 }
 
-/// A span of time in milliseconds.
+/// Formats a time span in milliseconds.
 pub(crate) fn millis(span: Span) -> String {
     format!("{} ms", span.as_millis_f64())
 }

@@ -52,7 +52,7 @@ fn a_wrong_number_acknowledgement_flag_or_option_fails_and_says_what_was_sent() 
         ("+0 > . 1001:2001(1000) ack 1", "0.000000 > . 1:1001(1000) ack 1: it begins at 1, not 1001"),
         ("+0 > . 1:1001(1000) ack 2", "0.000000 > . 1:1001(1000) ack 1: it acknowledges 1"),
         ("+0 > F. 1:1001(1000) ack 1", "0.000000 > . 1:1001(1000) ack 1: its flags are ."),
-        ("+0 > [ect0] . 1:1001(1000) ack 1", "0.000000 > . 1:1001(1000) ack 1: its codepoint is another"),
+        ("+0 > [ect0] . 1:1001(1000) ack 1", "0.000000 > . 1:1001(1000) ack 1: its ECN codepoint differs"),
         (
             "+0 > . 1:1001(1000) ack 1 <nop,nop,TS val 1 ecr 1>",
             "0.000000 > . 1:1001(1000) ack 1: it has no timestamps",
@@ -104,7 +104,7 @@ fn time_goes_on_from_when_the_packet_before_was_sent() {
         "+0 > . 1:2001(2000) ack 1\n+.9~+1.5 > . 1:1001(1000) ack 1\n+.2 < . 1:1(0) ack 1001 win 60000\n1.2 > . 1001:2001(1000) ack 1",
     );
     let (line, got) = fails(BEGIN, "+1 < . 1:1(0) ack 1 win 60000\n0.5 < . 1:1(0) ack 1 win 60000");
-    assert_eq!((line, got), (2, "it is 1.000000 already".to_owned()));
+    assert_eq!((line, got), (2, "it is already 1.000000".to_owned()));
 }
 
 #[test]

@@ -1,13 +1,13 @@
-//! An expression and its value.
+//! Expressions and their evaluation.
 
 use ackclock_tcp::TcpInfo;
 use ackclock_tcp::info::CONSTANTS;
 
-/// An expression. Truth is a number, as in Python: 0 is false and all else is true.
+/// An expression. As in Python, 0 is false and any other number is true.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Expression {
     Number(f64),
-    /// A field, by its place in [`TcpInfo::FIELDS`].
+    /// A field, by its index in [`TcpInfo::FIELDS`].
     Field(usize),
     Minus(Box<Self>),
     Not(Box<Self>),
@@ -42,27 +42,25 @@ pub(super) enum Operation {
 }
 
 impl Expression {
-    /// A field, a constant, or a truth.
+    /// The field, constant or truth value called `name`.
     ///
     /// # Errors
-    /// Where nothing has the name.
+    /// If the name is unknown.
     pub(super) fn named(name: &str) -> Result<Self, String> {
         if let Some(field) = TcpInfo::FIELDS.iter().position(|(known, _)| *known == name) {
             return Ok(Self::Field(field));
         }
         let truths = [("True", 1), ("False", 0)];
         let constant = CONSTANTS.iter().chain(&truths).find(|(known, _)| *known == name);
-        constant.map(|(_, value)| Self::Number(*value as f64)).ok_or_else(|| {
-            format!(
-                "`{name}` is not a name that is known here; `ackclock exchange --names` lists those that are"
-            )
-        })
+        constant
+            .map(|(_, value)| Self::Number(*value as f64))
+            .ok_or_else(|| format!("unknown name `{name}`; `ackclock exchange --names` lists the known ones"))
     }
 
-    /// Its value, where the fields have these.
+    /// Evaluates the expression with these field values.
     ///
     /// # Errors
-    /// Where it has none.
+    /// If the value is undefined.
     pub(super) fn value(&self, fields: &[u64]) -> Result<f64, String> {
         Ok(match self {
             Self::Number(value) => *value,
@@ -94,7 +92,7 @@ impl Expression {
         })
     }
 
-    /// The fields that it names.
+    /// Collects the fields that it uses.
     pub(super) fn fields(&self, found: &mut Vec<usize>) {
         match self {
             Self::Number(_) => {}
@@ -111,14 +109,14 @@ impl Expression {
         }
     }
 
-    /// Whether it is a field alone.
+    /// Whether it is a single field.
     pub(super) fn is_field(&self) -> bool {
         matches!(self, Self::Field(_))
     }
 }
 
 impl Comparison {
-    /// The comparison that is written so.
+    /// The comparison with this operator.
     pub(super) fn of(sign: &str) -> Option<Self> {
         Some(match sign {
             "==" => Self::Equal,
@@ -165,7 +163,7 @@ fn truth(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// A number of which bits can be taken.
+/// The operand of a bit operation, which must be a whole number.
 fn whole(value: f64, sign: &str) -> Result<u64, String> {
     if value.fract() == 0.0 && (0.0..9e15).contains(&value) {
         return Ok(value as u64);
@@ -173,7 +171,7 @@ fn whole(value: f64, sign: &str) -> Result<u64, String> {
     Err(format!("{value} is not a whole number for `{sign}`"))
 }
 
-/// A field and its value, with the name that the value has, if any.
+/// Formats a field and its value, with the name of the value if it has one.
 pub(super) fn shown(field: usize, values: &[u64]) -> String {
     let (Some((name, _)), Some(value)) = (TcpInfo::FIELDS.get(field), values.get(field)) else {
         return String::new();

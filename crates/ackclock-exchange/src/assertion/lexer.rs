@@ -1,19 +1,19 @@
-//! A block of assertions cut into tokens.
+//! Splits a block of assertions into tokens.
 
 use crate::script::Refusal;
 
 /// A token.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Token<'a> {
-    /// Its line in the script.
+    /// Line in the script.
     pub(super) line: usize,
-    /// Where it begins in the block, and what it is there.
+    /// Byte offset in the block.
     pub(super) at: usize,
     pub(super) text: &'a str,
     pub(super) kind: Kind,
 }
 
-/// What it is.
+/// Kind of a token.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Kind {
     Number(f64),
@@ -32,14 +32,14 @@ impl Token<'_> {
     }
 }
 
-/// Longest first, so that `<=` is not taken for `<`.
+/// Operators, longest first, so that `<=` is not mistaken for `<`.
 const OPERATORS: [&str; 18] =
     ["==", "!=", "<=", ">=", "//", "<", ">", "+", "-", "*", "/", "%", "&", "|", "(", ")", ",", ";"];
 
-/// Cuts a block that begins on `line` into tokens. As in Python, lines do not end within parentheses.
+/// Splits a block that starts on `line` into tokens. As in Python, line ends within parentheses are ignored.
 ///
 /// # Errors
-/// Names the line of what is no token.
+/// Names the line of an invalid token.
 pub(super) fn tokens(line: usize, block: &str) -> Result<Vec<Token<'_>>, Refusal> {
     let (mut found, mut at, mut line, mut depth) = (Vec::new(), 0, line, 0u32);
     while let Some(first) = block[at..].chars().next() {
@@ -65,7 +65,7 @@ pub(super) fn tokens(line: usize, block: &str) -> Result<Vec<Token<'_>>, Refusal
     Ok(found)
 }
 
-/// The token at the beginning of a text, with its length.
+/// The token at the start of a text, with its length.
 fn token(rest: &str) -> Result<(usize, Kind), String> {
     let first = rest.chars().next().unwrap_or_default();
     if first.is_ascii_alphanumeric() || first == '_' || first == '.' {
@@ -86,7 +86,7 @@ fn token(rest: &str) -> Result<(usize, Kind), String> {
     }
 }
 
-/// A number of Python's plain ones: `10`, `0.5`, `0x7f`.
+/// Parses a number in Python notation: `10`, `0.5`, `0x7f`.
 fn number(text: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is not a number");
     if let Some(digits) = text.strip_prefix("0x") {

@@ -1,8 +1,7 @@
-//! What a script asserts of the sender: `%{ assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd }%`.
+//! Assertions of a script about the sender: `%{ assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd }%`.
 //!
-//! The language is as much of Python's expressions as such lines need: numbers, the fields and constants of
-//! [`ackclock_tcp::info`], comparisons, `and`, `or`, `not` and arithmetic. Nothing else can be said, so a script can do
-//! nothing but ask.
+//! The language is a subset of Python expressions: numbers, the fields and constants of [`ackclock_tcp::info`],
+//! comparisons, `and`, `or`, `not` and arithmetic. An assertion has no side effects.
 
 mod expression;
 mod lexer;
@@ -15,28 +14,28 @@ use self::lexer::{Token, tokens};
 use self::parser::Parser;
 use crate::script::Refusal;
 
-/// Something that must hold.
+/// An assertion about the sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Assertion {
-    /// The line on which it stands.
+    /// Line in the script.
     pub(crate) line: usize,
-    /// What it says, in one line.
+    /// Its text, on one line.
     pub(crate) text: String,
     condition: Expression,
     message: Option<Message>,
 }
 
-/// What is told besides where it does not hold.
+/// Additional message of a failed assertion.
 #[derive(Clone, Debug)]
 enum Message {
     Text(String),
     Value(String, Expression),
 }
 
-/// Reads a block of assertions that begins on `line`.
+/// Parses a block of assertions that starts on `line`.
 ///
 /// # Errors
-/// Names the line that is none.
+/// Names the line that is not an assertion.
 pub(crate) fn assertions(line: usize, block: &str) -> Result<Vec<Assertion>, Refusal> {
     let tokens = tokens(line, block)?;
     let statements = tokens.split(|token| token.is_end()).filter(|statement| !statement.is_empty());
@@ -74,10 +73,10 @@ fn one_line(text: &str) -> String {
 }
 
 impl Assertion {
-    /// Whether it holds.
+    /// Checks the assertion.
     ///
     /// # Errors
-    /// What is the case instead.
+    /// Describes the actual values if it does not hold.
     pub(crate) fn check(&self, info: &TcpInfo) -> Result<(), String> {
         let values = info.values();
         match self.condition.value(&values) {
@@ -87,7 +86,7 @@ impl Assertion {
         }
     }
 
-    /// The fields that it names, and what is told besides.
+    /// The values of its fields, and its message.
     fn told(&self, values: &[u64]) -> String {
         let mut fields = Vec::new();
         self.condition.fields(&mut fields);
@@ -172,13 +171,13 @@ mod tests {
             ("\nimport os", "2: `import`: a block holds lines `assert CONDITION, MESSAGE`"),
             ("assert\n", "1: an expression ends too early"),
             ("assert 1 +", "1: an expression ends too early"),
-            ("assert cwnd == 1", "1: `cwnd` is not a name that is known here"),
+            ("assert cwnd == 1", "1: unknown name `cwnd`"),
             ("assert 1 2", "1: `2` stands behind the end"),
             ("assert (1", "1: `)` is missing"),
             ("assert 1 == $", "1: `$`"),
             ("assert 'a' == 1", "1: `'a'`"),
             ("assert 'a", "1: `'a` does not end"),
-            ("assert open('x')", "1: `open`"),
+            ("assert open('x')", "1: unknown name `open`"),
             ("assert 12a", "1: `12a` is not a number"),
         ];
         for (text, message) in refused {

@@ -1,21 +1,21 @@
-//! From tokens to an expression, by the precedence that Python has.
+//! Parses tokens into expressions, with the operator precedence of Python.
 
 use super::expression::{Comparison, Expression, Operation};
 use super::lexer::{Kind, Token};
 use crate::script::Refusal;
 
-/// Reads one statement.
+/// Parser of one statement.
 pub(super) struct Parser<'a> {
     tokens: &'a [Token<'a>],
     next: usize,
     depth: u32,
 }
 
-/// How deep an expression may nest, and how long it may be: enough for any that is read by people.
+/// Limit of the nesting of an expression, which also bounds its length.
 const DEEPEST: u32 = 50;
 const LONGEST: usize = 500;
 
-/// Operations of two numbers, those that bind least first.
+/// Binary operators by precedence, lowest first.
 const LEVELS: [&[(&str, Operation)]; 4] = [
     &[("|", Operation::BitOr)],
     &[("&", Operation::BitAnd)],
@@ -30,7 +30,7 @@ const LEVELS: [&[(&str, Operation)]; 4] = [
 
 impl<'a> Parser<'a> {
     /// # Errors
-    /// Where the statement is too long.
+    /// If the statement is too long.
     pub(super) fn new(tokens: &'a [Token<'a>]) -> Result<Self, Refusal> {
         if tokens.len() > LONGEST {
             return Err(Refusal::new(
@@ -41,7 +41,7 @@ impl<'a> Parser<'a> {
         Ok(Self { tokens, next: 0, depth: 0 })
     }
 
-    /// `or` binds least.
+    /// Parses an expression. `or` has the lowest precedence.
     pub(super) fn expression(&mut self) -> Result<Expression, Refusal> {
         let mut left = self.conjunction()?;
         while self.take_word("or") {
@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         self.comparison()
     }
 
-    /// `a < b <= c` holds where `a < b` and `b <= c` do.
+    /// Parses comparisons. `a < b <= c` means `a < b and b <= c`.
     fn comparison(&mut self) -> Result<Expression, Refusal> {
         let first = self.operation(0)?;
         let mut others = Vec::new();
@@ -122,21 +122,21 @@ impl<'a> Parser<'a> {
         outcome
     }
 
-    /// Takes an operator, if it is next.
+    /// Consumes an operator if it is next.
     pub(super) fn take(&mut self, operator: &str) -> bool {
         let is_next = self.peek() == Some(operator);
         self.next += usize::from(is_next);
         is_next
     }
 
-    /// Takes a text without its quotes, if it is next.
+    /// Consumes a quoted text if it is next, and returns it without quotes.
     pub(super) fn take_text(&mut self) -> Option<&'a str> {
         let token = self.tokens.get(self.next).filter(|token| token.kind == Kind::Text)?;
         self.next += 1;
         Some(&token.text[1..token.text.len() - 1])
     }
 
-    /// Takes a word that must be next.
+    /// Consumes a word that must be next.
     pub(super) fn expect_word(&mut self, word: &str) -> Result<(), Refusal> {
         if self.take_word(word) {
             return Ok(());
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
             .refuse(&format!("`{found}`: a block holds lines `assert CONDITION, MESSAGE` and nothing else")))
     }
 
-    /// Nothing must be left.
+    /// Checks that no tokens are left.
     pub(super) fn expect_end(&self) -> Result<(), Refusal> {
         match self.tokens.get(self.next) {
             None => Ok(()),
@@ -157,12 +157,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Where in the block the next token begins.
+    /// Byte offset of the next token in the block.
     pub(super) fn at(&self) -> usize {
         self.tokens.get(self.next).map_or_else(|| self.passed(), |token| token.at)
     }
 
-    /// Where in the block the last token ended.
+    /// Byte offset of the end of the last token in the block.
     pub(super) fn passed(&self) -> usize {
         let last = self.next.checked_sub(1).and_then(|last| self.tokens.get(last));
         last.map_or(0, |token| token.at + token.text.len())

@@ -1,4 +1,4 @@
-//! What the sender must say, beside what it says.
+//! Compares sent segments with the expected packet.
 
 use ackclock_core::{Flags, Segment, Span, Time};
 
@@ -6,12 +6,12 @@ use super::{apart, between};
 use crate::report::{Burst, seconds};
 use crate::script::{Options, Packet, letters};
 
-/// A packet that is waited for, and what of it was sent.
+/// An expected packet, and the part of it sent so far.
 pub(super) struct Expected<'a> {
     packet: &'a Packet,
     from: Time,
     until: Time,
-    /// Clock of the sender's timestamps, and how far off they may be.
+    /// Tick and tolerance of the sender's timestamps.
     tick: Span,
     tolerance: Span,
     sent: Option<Burst>,
@@ -22,15 +22,15 @@ impl<'a> Expected<'a> {
         Self { packet, from, until, tick, tolerance, sent: None }
     }
 
-    /// Whether all of it was sent.
+    /// Whether the entire packet was sent.
     pub(super) fn is_complete(&self) -> bool {
         self.sent.is_some_and(|sent| sent.len == self.packet.len)
     }
 
-    /// Takes in the next segment that was sent; `shift` is how far the script's timestamps are ahead of the sender's.
+    /// Compares the next sent segment. `shift` is how far the script's timestamps are ahead of the sender's.
     ///
     /// # Errors
-    /// What is sent instead.
+    /// Describes the segment that was sent instead.
     pub(super) fn take(
         &mut self,
         at: Time,
@@ -49,7 +49,7 @@ impl<'a> Expected<'a> {
         }
     }
 
-    /// What is missing, in words.
+    /// Describes the missing part.
     pub(super) fn missing(&self) -> String {
         let until = seconds(self.until);
         match self.sent {
@@ -58,10 +58,10 @@ impl<'a> Expected<'a> {
         }
     }
 
-    /// The control bits of all that was sent are those expected. PSH says nothing: it stands where a chunk of the device ends.
+    /// Checks the control bits of all sent segments. PSH is ignored: its position depends on the device's chunk size.
     ///
     /// # Errors
-    /// Which they are.
+    /// Names the actual control bits.
     pub(super) fn check_flags(&self, shift: Option<u32>) -> Result<(), String> {
         let Some(sent) = self.sent else { return Ok(()) };
         let (expected, were) = (self.packet.flags.0, sent.flags.0);
@@ -72,7 +72,7 @@ impl<'a> Expected<'a> {
         Err(format!("{} > {text}: its flags are {flags}", seconds(sent.at)))
     }
 
-    /// In what a segment differs from what is expected next.
+    /// Describes how a segment differs from the expectation; `None` if it matches.
     fn difference(&self, at: Time, segment: &Segment, shift: &mut Option<u32>) -> Option<String> {
         let packet = self.packet;
         let passed = self.sent.map_or(0, |sent| sent.len);
@@ -91,7 +91,7 @@ impl<'a> Expected<'a> {
             return Some(format!("it acknowledges {}", segment.ack.0));
         }
         if packet.ecn.is_some_and(|ecn| ecn != segment.ecn) {
-            return Some("its codepoint is another".to_owned());
+            return Some("its ECN codepoint differs".to_owned());
         }
         let options = packet.options.as_ref()?;
         self.other_options(options, segment, shift)
@@ -100,17 +100,17 @@ impl<'a> Expected<'a> {
     fn other_options(&self, options: &Options, segment: &Segment, shift: &mut Option<u32>) -> Option<String> {
         let (expected, syn) = (options.syn, segment.syn_options().unwrap_or_default());
         if expected.mss != syn.mss {
-            return Some("its `mss` is another".to_owned());
+            return Some("its `mss` differs".to_owned());
         }
         if expected.sack_permitted != syn.sack_permitted {
-            return Some("it differs in `sackOK`".to_owned());
+            return Some("its `sackOK` differs".to_owned());
         }
-        // The sender takes no data, so the shift of its own window says nothing.
+        // The sender receives no data, so the value of its own window scale does not matter.
         if expected.window_scale.is_some() != syn.window_scale.is_some() {
-            return Some("it differs in `wscale`".to_owned());
+            return Some("its `wscale` differs".to_owned());
         }
         if options.sack != segment.sack() {
-            return Some("its `sack` is another".to_owned());
+            return Some("its `sack` differs".to_owned());
         }
         match (options.timestamps, segment.timestamps()) {
             (None, None) => None,
@@ -121,7 +121,7 @@ impl<'a> Expected<'a> {
                 if self.tick * u64::from(ticks) > self.tolerance {
                     return Some(format!("its timestamp is {} off", apart(ticks, self.tick)));
                 }
-                // Nothing but a first SYN echoes 0: elsewhere it stands for any echo.
+                // Only a first SYN echoes 0. Elsewhere 0 in a script matches any echo.
                 let is_any = expected.echo == 0 && self.packet.acknowledges();
                 (stamps.echo != expected.echo && !is_any).then(|| format!("it echoes {}", stamps.echo))
             }

@@ -1,7 +1,7 @@
-//! Runs a script: time passes from event to event, and whatever the sender sends waits to be expected.
+//! Runs a script from event to event, and compares sent segments with the expected ones.
 //!
-//! Like packetdrill, a script says what is sent in its order; what is sent and never asked about, because the script ends
-//! before, says nothing.
+//! As in packetdrill, segments must be sent in the order of the script. Segments sent after its last expectation are
+//! ignored.
 
 mod expect;
 
@@ -15,25 +15,25 @@ use crate::connection::Connection;
 use crate::report::{Burst, Direction, Failure, Outcome, Seen, millis, seconds};
 use crate::script::{Action, Call, Event, Opening, Packet, Script, When};
 
-/// How a script is judged.
+/// Options for running a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
-    /// How far off a time may be. Where it is left out the script says it, and where that does not either it is 10 ms.
+    /// Tolerance of times; by default that of the script, or 10 ms if it sets none.
     pub tolerance: Option<Span>,
 }
 
-/// How far off a time may be where nobody says it.
+/// Default tolerance of times.
 const TOLERANCE: Span = Span::from_millis(10);
-/// What one script may call forth, in segments and in timers that expire: far more than any that people read.
+/// Maximum number of sent segments, and of expired timers, in one script.
 const MOST: usize = 100_000;
-/// How long is waited for a segment that may come at any time.
+/// Longest simulated time to wait for a segment without a time (`*`).
 const PATIENCE: Span = Span::from_secs(3600);
 
 /// Runs a script.
 pub fn run(script: &Script, options: &RunOptions) -> Outcome {
     let connection = match Connection::new(&script.setup) {
         Ok(connection) => connection,
-        // It was built when the script was read.
+        // The same sender was built when the script was parsed.
         Err(error) => {
             let failure = Failure { line: 1, expected: "a sender".to_owned(), got: error.to_string() };
             return Outcome { seen: Vec::new(), failure: Some(failure) };
@@ -54,22 +54,22 @@ pub fn run(script: &Script, options: &RunOptions) -> Outcome {
     Outcome { seen: run.seen(), failure }
 }
 
-/// A script under way.
+/// A running script.
 struct Run {
     connection: Connection,
     opening: Opening,
     tolerance: Span,
     now: Time,
-    /// What was sent and not asked about yet.
+    /// Segments sent but not yet compared.
     waiting: VecDeque<(Time, Segment)>,
     passed: Vec<Passed>,
     sent: usize,
     wakes: usize,
-    /// How far the timestamps of the script are ahead of the sender's: the first that is expected says it.
+    /// How far the script's timestamps are ahead of the sender's. The first expected timestamp sets it.
     shift: Option<u32>,
 }
 
-/// A segment that passed.
+/// A segment sent or received.
 enum Passed {
     In(Time, String),
     Out(Burst),
@@ -125,14 +125,14 @@ impl Run {
     fn inbound(&self, packet: &Packet) -> Segment {
         let shift = self.shift.unwrap_or(0);
         let mut segment = packet.segment(|echo| echo.wrapping_sub(shift));
-        // Without a handshake the sender was told no shift of the peer's windows.
+        // Without a handshake the sender does not know the peer's window scale.
         if let Opening::Established(scale) = self.opening {
             segment.set_scale(Some(scale));
         }
         segment
     }
 
-    /// The sender must say `packet`, in one segment or in several.
+    /// Waits until the sender has sent `packet`, in one segment or in several.
     fn expect(&mut self, event: &Event, packet: &Packet) -> Result<(), Failure> {
         let fail = |got: String| Failure { line: event.line, expected: event.text.clone(), got };
         let (from, until) = self.span(event.when);
@@ -148,7 +148,7 @@ impl Run {
         expected.check_flags(self.shift).map_err(fail)
     }
 
-    /// The next segment that the sender sends, if it does until then.
+    /// The next segment sent until `until`, if any.
     fn next_segment(&mut self, until: Time) -> Result<Option<(Time, Segment)>, String> {
         while self.waiting.is_empty() {
             let Some(due) = self.connection.poll_timeout().filter(|&due| due <= until) else {
@@ -159,11 +159,11 @@ impl Run {
         Ok(self.waiting.pop_front())
     }
 
-    /// When what is not sent by the sender happens.
+    /// Time of an event that is not a sent segment.
     fn instant(&self, when: When) -> Result<Time, String> {
         match when {
             When::At(at, _) if Time::ZERO + at + self.tolerance < self.now => {
-                Err(format!("it is {} already", seconds(self.now)))
+                Err(format!("it is already {}", seconds(self.now)))
             }
             When::At(at, _) => Ok(self.now.max(Time::ZERO + at)),
             When::After(span, _) => Ok(self.now + span),
@@ -171,7 +171,7 @@ impl Run {
         }
     }
 
-    /// Between which instants something may be sent.
+    /// Interval in which a segment may be sent.
     fn span(&self, when: When) -> (Time, Time) {
         let (from, until) = match when {
             When::At(from, until) => (Time::ZERO + from, Time::ZERO + until),
@@ -181,7 +181,7 @@ impl Run {
         (from - self.tolerance, until + self.tolerance)
     }
 
-    /// Lets time pass.
+    /// Advances the time to `to`.
     fn advance(&mut self, to: Time) -> Result<(), String> {
         while let Some(due) = self.connection.poll_timeout().filter(|&due| due <= to) {
             self.now = self.now.max(due);
@@ -196,7 +196,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes what the sender sends.
+    /// Collects the segments that the sender sends.
     fn collect(&mut self) -> Result<(), String> {
         while let Some(sent) = self.connection.poll_segment(self.now) {
             self.sent += 1;
@@ -217,7 +217,7 @@ impl Run {
         Ok(())
     }
 
-    /// What passed, in the numbers of the script.
+    /// All segments sent and received, with the timestamps of the script.
     fn seen(&self) -> Vec<Seen> {
         let shift = self.shift.unwrap_or(0);
         let told = |passed: &Passed| match passed {
@@ -228,12 +228,12 @@ impl Run {
     }
 }
 
-/// `0.200000`, or `0.190000 to 0.210000`.
+/// Formats an interval: `0.200000`, or `0.190000 to 0.210000`.
 fn between(from: Time, until: Time) -> String {
     if from == until { seconds(from) } else { format!("{} to {}", seconds(from), seconds(until)) }
 }
 
-/// How far apart two timestamps are, in words.
+/// Formats the difference of two timestamps.
 fn apart(ticks: u32, tick: Span) -> String {
     millis(tick * u64::from(ticks))
 }

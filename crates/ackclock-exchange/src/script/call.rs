@@ -1,26 +1,26 @@
-//! What the application does: calls of the socket interface, and what they must return.
+//! Socket calls of the application in a script, with their expected results.
 
 use super::Opening;
 use super::packet::number;
 
-/// What a call does to the connection.
+/// Effect of a socket call on the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
-    /// The connection does not notice it.
+    /// No effect.
     Nothing,
-    /// It takes the connection, whose handshake must be over.
+    /// Accepts the connection. The handshake must be complete.
     Accept,
-    /// It opens the connection.
+    /// Opens the connection.
     Connect,
-    /// It gives so many bytes to send.
+    /// Writes this many bytes.
     Write(u64),
-    /// It waits with no part of a segment.
+    /// Sets TCP_NODELAY.
     NoDelay,
-    /// Nothing more is written.
+    /// Closes the connection for writing.
     Close,
 }
 
-/// The sockets of a script: one that listens or connects, and the one connection.
+/// The sockets of a script: one listening or connecting socket, and one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Sockets {
     opening: Opening,
@@ -30,19 +30,19 @@ pub(crate) struct Sockets {
     is_closed: bool,
 }
 
-/// Options of sockets that change nothing here: the sender takes whatever is written.
+/// Socket options without effect: the sender has an unlimited send buffer.
 const HARMLESS_OPTIONS: [&str; 3] = ["SO_REUSEADDR", "SO_SNDBUF", "SO_RCVBUF"];
 const NODELAY: &str = "TCP_NODELAY";
 
 const CALLS: &str =
     "socket, bind, listen, accept, connect, setsockopt, getsockopt, fcntl, write, send, shutdown, close";
 
-/// A call as it is written.
+/// A call as written.
 struct Written<'a> {
     name: &'a str,
     arguments: Vec<&'a str>,
     result: &'a str,
-    /// The rest, behind the result: an error and its explanation.
+    /// Text after the result: an error and its explanation.
     error: &'a str,
 }
 
@@ -51,20 +51,20 @@ impl Sockets {
         Self { opening, socket: None, connection: None, listens: false, is_closed: false }
     }
 
-    /// Whether a SYN of the peer is answered.
+    /// Whether the socket listens, so that a SYN of the peer is answered.
     pub(super) fn listens(&self) -> bool {
         self.listens
     }
 
-    /// Whether the connection is opened from here.
+    /// Whether the script opens the connection with `connect`.
     pub(super) fn connects(&self) -> bool {
         self.connection.is_some() && self.connection == self.socket
     }
 
-    /// Reads a call.
+    /// Parses a call.
     ///
     /// # Errors
-    /// Where there is no such call here, or its outcome cannot be had.
+    /// If the call is not supported, or the expected result is impossible.
     pub(super) fn read(&mut self, text: &str) -> Result<Call, String> {
         let call = written(text)?;
         match call.name {
@@ -79,25 +79,25 @@ impl Sockets {
             "connect" => self.connect(&call),
             "setsockopt" => self.set_option(&call),
             "getsockopt" if call.arguments.get(2..4) == Some(&["SO_ERROR", "[0]"]) => Ok(Call::Nothing),
-            "getsockopt" => Err("getsockopt: only `SO_ERROR, [0]` is known here".to_owned()),
+            "getsockopt" => Err("getsockopt: only `SO_ERROR, [0]` is supported".to_owned()),
             "fcntl" => Ok(Call::Nothing),
             "write" | "send" => self.write(&call),
             "shutdown" => match call.arguments.get(1) {
                 Some(&("SHUT_WR" | "SHUT_RDWR")) => self.close(&call),
-                _ => Err("shutdown: only SHUT_WR and SHUT_RDWR mean something to a sender".to_owned()),
+                _ => Err("shutdown: only SHUT_WR and SHUT_RDWR are supported".to_owned()),
             },
             "close" if self.is_listener(&call) => Ok(Call::Nothing),
             "close" => self.close(&call),
-            name => Err(format!("`{name}` is not a call that is known here; known are {CALLS}")),
+            name => Err(format!("unknown call `{name}`; known are {CALLS}")),
         }
     }
 
     fn open(&mut self, call: &Written<'_>) -> Result<Call, String> {
         if self.socket.is_some() {
-            return Err("socket: there is one already, and a script has one connection".to_owned());
+            return Err("socket: a script has only one connection, and it has a socket already".to_owned());
         }
         if call.arguments.get(1) != Some(&"SOCK_STREAM") {
-            return Err("socket: only SOCK_STREAM is known here".to_owned());
+            return Err("socket: only SOCK_STREAM is supported".to_owned());
         }
         self.socket = Some(number("socket", call.result)?);
         Ok(Call::Nothing)
@@ -108,7 +108,7 @@ impl Sockets {
             return Err("accept: the socket does not listen".to_owned());
         }
         if self.connection.is_some() {
-            return Err("accept: a script has one connection".to_owned());
+            return Err("accept: a script has only one connection".to_owned());
         }
         self.connection = Some(number("accept", call.result)?);
         Ok(Call::Accept)
@@ -116,10 +116,10 @@ impl Sockets {
 
     fn connect(&mut self, call: &Written<'_>) -> Result<Call, String> {
         if let Opening::Established(_) = self.opening {
-            return Err("connect: with `//!nosyn` the connection exists".to_owned());
+            return Err("connect: with `//!nosyn` the connection is already established".to_owned());
         }
         if self.listens || self.connection.is_some() {
-            return Err("connect: the socket listens, or is connected".to_owned());
+            return Err("connect: the socket is listening or connected".to_owned());
         }
         if !call.error.starts_with("EINPROGRESS") {
             return Err("connect: it returns at once, `= -1 EINPROGRESS (...)`".to_owned());
@@ -140,7 +140,7 @@ impl Sockets {
         if !HARMLESS_OPTIONS.contains(&option) {
             let known = HARMLESS_OPTIONS.join(", ");
             return Err(format!(
-                "setsockopt: `{option}` is not an option that is known here; known are {known}, {NODELAY}; the sender is chosen by `//!sender`"
+                "setsockopt: unknown option `{option}`; known are {known}, {NODELAY}; `//!sender` selects the sender"
             ));
         }
         returns(call, "0").map(|()| Call::Nothing)
@@ -153,7 +153,7 @@ impl Sockets {
         }
         let bytes = call.arguments.get(2).copied().unwrap_or_default();
         if call.name == "send" && call.arguments.get(3) != Some(&"0") {
-            return Err("send: its flags are 0 here".to_owned());
+            return Err("send: its flags must be 0".to_owned());
         }
         returns(call, bytes)?;
         Ok(Call::Write(number::<u32>(call.name, bytes)?.into()))
@@ -162,7 +162,7 @@ impl Sockets {
     fn close(&mut self, call: &Written<'_>) -> Result<Call, String> {
         self.on_connection(call)?;
         returns(call, "0")?;
-        // The socket itself may be closed after what it sends.
+        // `close` may follow a `shutdown`, which has already closed the connection for writing.
         let first = !std::mem::replace(&mut self.is_closed, true);
         Ok(if first { Call::Close } else { Call::Nothing })
     }
@@ -178,7 +178,8 @@ impl Sockets {
         }
     }
 
-    /// The call is one on the connection. With `//!nosyn` nobody accepts it: it has the number that is used first.
+    /// Checks that the call uses the connection's descriptor. With `//!nosyn` there is no `accept`, so the first
+    /// descriptor used is the connection's.
     fn on_connection(&mut self, call: &Written<'_>) -> Result<(), String> {
         if let (Opening::Established(_), None, false) =
             (self.opening, self.connection, self.is_listener(call))
@@ -196,15 +197,15 @@ fn is_number(word: &str, wanted: u32) -> bool {
     word.parse() == Ok(wanted)
 }
 
-/// Every call succeeds, so nothing else can be expected.
+/// Checks the expected result. Every call succeeds here.
 fn returns(call: &Written<'_>, result: &str) -> Result<(), String> {
     if call.result == result {
         return Ok(());
     }
-    Err(format!("{}: it returns {result} here, not `{}`", call.name, call.result))
+    Err(format!("{}: it returns {result}, not `{}`", call.name, call.result))
 }
 
-/// `name(argument, ...) = result error`.
+/// Parses `name(argument, ...) = result error`.
 fn written(text: &str) -> Result<Written<'_>, String> {
     let wrong =
         || format!("`{text}` is neither a packet (`<`, `>`) nor a call like `write(4, ..., 1000) = 1000`");
@@ -218,7 +219,7 @@ fn written(text: &str) -> Result<Written<'_>, String> {
     Ok(Written { name, arguments: arguments(&rest[..end]), result, error: error.trim() })
 }
 
-/// Where the parenthesis closes that opened before `text`.
+/// Position of the parenthesis that closes the one opened before `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted) = (0, false);
     for (at, c) in text.char_indices() {
@@ -234,7 +235,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// At least one, which may be empty; those that stand in brackets stay together.
+/// Splits the arguments, keeping bracketed ones together. There is at least one, which may be empty.
 fn arguments(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut found) = (0u32, 0, Vec::new());
     for (at, c) in text.char_indices() {
@@ -306,9 +307,9 @@ mod tests {
             ("accept(4, ..., ...) = 5", "does not listen"),
             ("write(4, ..., 1000) = 1000", "`4` is not the connection"),
             ("socket(..., SOCK_STREAM, IPPROTO_TCP) = 5", "one connection"),
-            ("setsockopt(3, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0", "`TCP_CONGESTION` is not an option"),
-            ("read(3, ..., 1000) = 1000", "`read` is not a call"),
-            ("bind(3, ..., ...) = -1 EINVAL (Invalid argument)", "it returns 0 here, not `-1`"),
+            ("setsockopt(3, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0", "unknown option `TCP_CONGESTION`"),
+            ("read(3, ..., 1000) = 1000", "unknown call `read`"),
+            ("bind(3, ..., ...) = -1 EINVAL (Invalid argument)", "it returns 0, not `-1`"),
             ("connect(3, ..., ...) = 0", "connected"),
             ("write(3, ..., 5", "neither a packet"),
             ("hello", "neither a packet"),

@@ -1,23 +1,23 @@
-//! A script cut into what it says: lines, blocks of assertions, blocks of commands.
+//! Splits a script into statements: lines, blocks of assertions, blocks of commands.
 
 use super::Refusal;
 
-/// One thing that a script says.
+/// A statement of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Statement<'a> {
-    /// Where it begins, from 1.
+    /// First line, counted from 1.
     pub(super) line: usize,
     pub(super) says: Says<'a>,
 }
 
-/// What it is.
+/// Kind of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Says<'a> {
     /// A line `//!name value`, without the `//!`.
     Setting(&'a str),
     /// A line `--name=value`.
     Flag(&'a str),
-    /// A time and what happens then.
+    /// A time and an event.
     Event(&'a str),
     /// A time and a block `%{ }%`.
     Assertions(&'a str, &'a str),
@@ -25,10 +25,10 @@ pub(super) enum Says<'a> {
     Commands(&'a str),
 }
 
-/// Cuts a script into statements; comments are left out.
+/// Splits a script into statements, without comments.
 ///
 /// # Errors
-/// Where a block does not end.
+/// If a block does not end.
 pub(super) fn statements(text: &str) -> Result<Vec<Statement<'_>>, Refusal> {
     let mut cursor = Cursor { text, at: 0, line: 1 };
     let mut found = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn statements(text: &str) -> Result<Vec<Statement<'_>>, Refusal> {
     Ok(found)
 }
 
-/// What ends the words before it.
+/// Tokens that end the words of an event.
 const STOPS: [&str; 5] = ["\n", "//", "/*", "`", "%{"];
 
 struct Cursor<'a> {
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A time, and what stands behind it.
+    /// Takes a time and the event or block after it.
     fn take_event(&mut self) -> Result<Says<'a>, Refusal> {
         let words = self.take_words();
         let rest = self.rest();
@@ -101,20 +101,20 @@ impl<'a> Cursor<'a> {
         self.skip(rest.len() - rest.trim_start().len());
     }
 
-    /// Up to the end of the line.
+    /// Takes the rest of the line.
     fn take_line(&mut self) -> &'a str {
         let rest = self.rest();
         self.skip(rest.find('\n').unwrap_or(rest.len()))
     }
 
-    /// Up to the end of the line, a comment or a block.
+    /// Takes text up to the end of the line, a comment or a block.
     fn take_words(&mut self) -> &'a str {
         let rest = self.rest();
         let end = STOPS.iter().filter_map(|stop| rest.find(stop)).min().unwrap_or(rest.len());
         self.skip(end).trim()
     }
 
-    /// What stands between `open`, which is next, and `close`.
+    /// Takes the text between `open`, which is next, and `close`.
     fn take_block(&mut self, open: &str, close: &str) -> Result<&'a str, Refusal> {
         let inside = &self.rest()[open.len()..];
         let Some(end) = inside.find(close) else {

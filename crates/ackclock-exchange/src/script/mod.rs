@@ -1,6 +1,6 @@
-//! A script: what the peer says, what the sender must say, what the application does, and when.
+//! Scripts: packets of the peer, expected packets of the sender and socket calls of the application, with their times.
 //!
-//! What a script says is read whole before anything happens, so that what cannot be expressed is refused by its line.
+//! A script is parsed completely before it runs, so that unsupported statements are refused with their line.
 
 mod call;
 mod lexer;
@@ -22,7 +22,7 @@ pub use self::packet::letters;
 pub(crate) use self::packet::{Packet, codepoint_name};
 pub(crate) use self::time::When;
 
-/// A script that can be run.
+/// A parsed script, ready to run.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub(crate) setup: Setup,
@@ -32,44 +32,44 @@ pub struct Script {
     pub(crate) notes: Vec<Note>,
 }
 
-/// How the connection of a script begins.
+/// How the connection of a script starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Opening {
-    /// By the handshake that the script writes down.
+    /// With the handshake in the script.
     Handshake,
-    /// It exists; the peer's windows have this shift.
+    /// Already established; the value is the peer's window scale.
     Established(u8),
 }
 
-/// Something that happens or must happen.
+/// An event of a script, to be executed or expected.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) line: usize,
     pub(crate) when: When,
-    /// What it says, without its time.
+    /// Its text without the time.
     pub(crate) text: String,
     pub(crate) action: Action,
 }
 
-/// What it is.
+/// Action of an event.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// The peer says this.
+    /// The peer sends this packet.
     In(Packet),
-    /// The sender must say this.
+    /// The sender must send this packet.
     Out(Packet),
-    /// The application does this.
+    /// The application makes this call.
     Call(Call),
-    /// All of this must hold.
+    /// All these assertions must hold.
     Assert(Vec<Assertion>),
 }
 
-/// Something that a script says and that is not done.
+/// A statement of a script that is ignored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// Its line.
+    /// Line in the script.
     pub line: usize,
-    /// What is not done.
+    /// Description of the ignored statement.
     pub text: String,
 }
 
@@ -77,9 +77,9 @@ pub struct Note {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{line}: {message}")]
 pub struct Refusal {
-    /// The line that says what cannot be expressed.
+    /// Line of the invalid or unsupported statement.
     pub line: usize,
-    /// What that is, and what is allowed.
+    /// The problem, and what is allowed.
     pub message: String,
 }
 
@@ -90,10 +90,10 @@ impl Refusal {
 }
 
 impl Script {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// Names the line that cannot be expressed, and what is allowed there.
+    /// Names the invalid or unsupported line, and what is allowed there.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let statements = statements(text)?;
         let settings = Settings::read(&statements)?;
@@ -108,18 +108,18 @@ impl Script {
         settings.finish(reader)
     }
 
-    /// What the script says and what is not done.
+    /// Statements of the script that are ignored.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 }
 
-/// Reads events in their order, and keeps what one must know of those before.
+/// Parses events in order and keeps the state that later events depend on.
 pub(crate) struct Reader {
     opening: Opening,
     events: Vec<Event>,
     sockets: call::Sockets,
-    /// Number of the first byte of data, once the sender's SYN was written down.
+    /// Sequence number of the first byte of data, known after the sender's SYN.
     first: Option<ackclock_core::Seq>,
 }
 
@@ -135,7 +135,7 @@ impl Reader {
             Some('<') => Action::In(packet::inbound(&rest[1..]).map_err(refuse)?),
             Some('>') => Action::Out(packet::outbound(&rest[1..]).map_err(refuse)?),
             Some(_) => Action::Call(self.sockets.read(rest).map_err(refuse)?),
-            None => return Err(refuse(format!("`{text}` says when, and not what"))),
+            None => return Err(refuse(format!("`{text}` has a time but no event"))),
         };
         if let Action::In(packet) | Action::Out(packet) = &action
             && packet.is_syn()
@@ -148,7 +148,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether a packet with a SYN is part of what happens; without a handshake only its numbers are read.
+    /// Whether a packet with a SYN is an event. Without a handshake only its sequence numbers are used.
     fn takes_syn(&mut self, line: usize, action: &Action, packet: &Packet) -> Result<bool, Refusal> {
         if let Action::Out(_) = action {
             self.first.get_or_insert(packet.seq + 1);
@@ -168,7 +168,10 @@ impl Reader {
     fn assertions(&mut self, line: usize, time: &str, block: &str) -> Result<(), Refusal> {
         let (when, rest) = time::read(time).map_err(|message| Refusal::new(line, message))?;
         if !rest.is_empty() {
-            return Err(Refusal::new(line, format!("`{rest}` stands between a time and its block `%{{`")));
+            return Err(Refusal::new(
+                line,
+                format!("unexpected `{rest}` between a time and its block `%{{`"),
+            ));
         }
         let action = Action::Assert(assertions(line, block)?);
         check_time(&action, when).map_err(|message| Refusal::new(line, message))?;
@@ -177,11 +180,11 @@ impl Reader {
     }
 }
 
-/// Only what the sender says may come at some time or other.
+/// Checks that only packets of the sender have a time range or `*`.
 fn check_time(action: &Action, when: When) -> Result<(), String> {
     match (action, when) {
         (Action::Out(_), _) => Ok(()),
         (_, When::At(from, until) | When::After(from, until)) if from == until => Ok(()),
-        _ => Err("only what the sender says may have a range of times, or `*`".to_owned()),
+        _ => Err("only expected packets (`>`) may have a range of times, or `*`".to_owned()),
     }
 }

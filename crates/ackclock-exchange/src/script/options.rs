@@ -1,26 +1,26 @@
-//! The options of a packet: `<mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 7>`.
+//! TCP options of a packet in a script: `<mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 7>`.
 
 use ackclock_core::{LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps};
 
 use super::packet::number;
 
-/// The options of a packet. Their order and padding say nothing.
+/// TCP options of a packet. Their order and padding are ignored.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Options {
-    /// Those of a SYN.
+    /// Options of a SYN.
     pub(crate) syn: SynOptions,
     /// Timestamps.
     pub(crate) timestamps: Option<Timestamps>,
-    /// SACK blocks, as many as a segment carries at most.
+    /// SACK blocks, at most [`Segment::MAX_SACK`].
     pub(crate) sack: Vec<SackBlock>,
 }
 
 const HELP: &str = "options are `mss N`, `wscale N`, `sackOK`, `TS val N ecr N`, `sack N:N ...`, `nop`, `eol`, or `...` alone";
 
-/// The options between `<` and `>`; `None` for `...`, which stands for any.
+/// Parses the options between `<` and `>`; `None` for `...`, which matches any options.
 ///
 /// # Errors
-/// Names the option that is wrong.
+/// Names the invalid option.
 pub(super) fn read(text: &str) -> Result<Option<Options>, String> {
     if text.trim() == "..." {
         return Ok(None);
@@ -54,7 +54,7 @@ fn read_one(words: &[&str], options: &mut Options) -> Result<(), String> {
                 return Err(format!("sack: more than {} blocks", Segment::MAX_SACK));
             }
         }
-        _ => return Err(format!("`{}` is not an option that is known; {HELP}", words.join(" "))),
+        _ => return Err(format!("unknown option `{}`; {HELP}", words.join(" "))),
     }
     Ok(())
 }
@@ -77,16 +77,16 @@ mod tests {
     #[test]
     fn an_option_that_is_not_known_or_out_of_range_is_named() {
         let refused = [
-            ("mss", "`mss` is not an option"),
+            ("mss", "unknown option `mss`"),
             ("mss 0", "0 is not above 0"),
             ("mss 70000", "mss: `70000`"),
             ("wscale 15", "15 is above 14"),
             ("TS val 1", "`TS val 1`"),
-            ("sack", "`sack` is not"),
+            ("sack", "unknown option `sack`"),
             ("sack 1", "not a block"),
             ("sack 1:2 3:4 5:6 7:8", "more than 3 blocks"),
             ("FO abc", "`FO abc`"),
-            ("", "`` is not"),
+            ("", "unknown option ``"),
         ];
         for (text, message) in refused {
             let error = read(text).unwrap_err();

@@ -1,30 +1,30 @@
-//! A packet: `< S. 0:0(0) ack 1 win 65535 <mss 1460>` without its direction.
+//! Packets of a script: `< S. 0:0(0) ack 1 win 65535 <mss 1460>` without the direction.
 
 use ackclock_core::{Ecn, Flags, Segment, Seq};
 
 use super::options::{self, Options};
 use crate::connection::FLOW;
 
-/// A packet as a script writes it.
+/// A packet of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Packet {
-    /// Codepoint of the IP header, where it is written.
+    /// ECN codepoint of the IP header, if written.
     pub(crate) ecn: Option<Ecn>,
     /// Control bits.
     pub(crate) flags: Flags,
-    /// First number.
+    /// First sequence number.
     pub(crate) seq: Seq,
     /// Payload, bytes.
     pub(crate) len: u32,
-    /// What it acknowledges; meaningless without [`Flags::ACK`].
+    /// Acknowledgement number; meaningless without [`Flags::ACK`].
     pub(crate) ack: Seq,
-    /// The window field, where it is written.
+    /// Window field, if written.
     pub(crate) window: Option<u16>,
-    /// Its options; `None` where none are written, or `<...>`.
+    /// TCP options; `None` if absent or `<...>`.
     pub(crate) options: Option<Options>,
 }
 
-/// The letters of control bits.
+/// Letters of the control bits.
 const LETTERS: [(char, Flags); 7] = [
     ('S', Flags::SYN),
     ('F', Flags::FIN),
@@ -35,7 +35,7 @@ const LETTERS: [(char, Flags); 7] = [
     ('W', Flags::CWR),
 ];
 
-/// The names of codepoints.
+/// Names of the ECN codepoints.
 const CODEPOINTS: [(&str, Ecn); 4] =
     [("[noecn]", Ecn::NotEct), ("[ect0]", Ecn::Ect0), ("[ect1]", Ecn::Ect1), ("[ce]", Ecn::Ce)];
 
@@ -50,7 +50,7 @@ impl Packet {
         self.flags.contains(Flags::ACK)
     }
 
-    /// The segment that the peer sends; its echo of our timestamps is `echo` instead of what is written.
+    /// The segment that the peer sends. `echo` maps the written timestamp echo to the sender's clock.
     pub(crate) fn segment(&self, echo: impl Fn(u32) -> u32) -> Segment {
         let mut segment = Segment::data(FLOW, self.seq, 0, 40);
         segment.flags = self.flags;
@@ -70,17 +70,17 @@ impl Packet {
     }
 }
 
-/// What the peer says.
+/// Parses a packet from the peer.
 ///
 /// # Errors
-/// Where it is no packet, or one that a peer of a sender does not send.
+/// If it is not a packet, or the peer of a sender cannot send it.
 pub(super) fn inbound(text: &str) -> Result<Packet, String> {
     let packet = read(text)?;
     if packet.len > 0 {
         return Err(format!("the peer sends {} bytes of data: a sender takes none", packet.len));
     }
     if packet.window.is_none() && !packet.flags.intersects(Flags::RST) {
-        return Err(format!("an inbound packet says its window; {HELP}"));
+        return Err(format!("an inbound packet needs `win`; {HELP}"));
     }
     if packet.options.is_none() && text.contains('<') {
         return Err("`<...>` stands for any options; those of an inbound packet are written out".to_owned());
@@ -88,10 +88,10 @@ pub(super) fn inbound(text: &str) -> Result<Packet, String> {
     Ok(packet)
 }
 
-/// What the sender must say.
+/// Parses a packet expected from the sender.
 ///
 /// # Errors
-/// Where it is no packet, or speaks of what a sender does not have.
+/// If it is not a packet, or has parts that a sender does not support.
 pub(super) fn outbound(text: &str) -> Result<Packet, String> {
     let packet = read(text)?;
     if packet.window.is_some() {
@@ -132,7 +132,7 @@ fn read(text: &str) -> Result<Packet, String> {
     Ok(packet)
 }
 
-/// The head of a packet, and its options.
+/// Splits a packet into its head and its options.
 fn split_options(text: &str) -> Result<(&str, Option<Options>), String> {
     let Some((head, options)) = text.split_once('<') else { return Ok((text, None)) };
     let Some(options) = options.trim_end().strip_suffix('>') else {
@@ -174,7 +174,7 @@ fn flags(word: &str) -> Result<Flags, String> {
     if word.is_empty() { Err(format!("there are no flags; {HELP}")) } else { Ok(flags) }
 }
 
-/// `1:1001(1000)`.
+/// Parses a sequence range: `1:1001(1000)`.
 fn range(word: &str) -> Result<(Seq, u32), String> {
     let wrong = || format!("`{word}` is not a range of numbers with its length, like `1:1001(1000)`");
     let (first, rest) = word.split_once(':').ok_or_else(wrong)?;
@@ -187,21 +187,21 @@ fn range(word: &str) -> Result<(Seq, u32), String> {
     Ok((Seq(first), len))
 }
 
-/// A whole number of digits alone.
+/// Parses a whole number that consists of digits only.
 pub(super) fn number<T: std::str::FromStr>(what: &str, word: &str) -> Result<T, String> {
     let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let wrong = || format!("{what}: `{word}` is not a whole number in its range");
     if digits { word.parse().map_err(|_| wrong()) } else { Err(wrong()) }
 }
 
-/// Control bits as scripts write them: `S.`, `.`, or `-` where there are none.
+/// Control bits in script notation: `S.`, `.`, or `-` for none.
 pub fn letters(flags: Flags) -> String {
     let letters: String =
         LETTERS.iter().filter(|(_, flag)| flags.contains(*flag)).map(|(letter, _)| letter).collect();
     if letters.is_empty() { "-".to_owned() } else { letters }
 }
 
-/// A codepoint by its name.
+/// Name of an ECN codepoint.
 pub(crate) fn codepoint_name(ecn: Ecn) -> &'static str {
     CODEPOINTS.iter().find(|(_, known)| *known == ecn).map_or("", |(name, _)| name)
 }
@@ -242,7 +242,7 @@ mod tests {
             (" . 1:2(0) ack 1 win 5", "from 1 to 2 there are 1 bytes"),
             (" . 1:1(0) win 5", "`ack` and the flag `.` go together"),
             (" P. 1:11(10) ack 1 win 5", "10 bytes of data"),
-            (" . 1:1(0) ack 1", "says its window"),
+            (" . 1:1(0) ack 1", "needs `win`"),
             (" .. 1:1(0) ack 1 win 5", "are not flags"),
             (" . 1:1(0) ack 1 win 65536", "win: `65536` is not a whole number"),
             (" . 1:1(0) ack 1 win 5 urg 3", "`urg` is neither"),

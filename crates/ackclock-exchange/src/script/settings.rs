@@ -1,4 +1,4 @@
-//! What a script says of the sender and of how it is judged: lines `//!`, lines `--`, and the commands that are never run.
+//! Settings of a script: `//!` lines, `--` lines, and commands, which are never run.
 
 use ackclock_core::{Seq, Size, Span};
 use ackclock_tcp::HeaderSize;
@@ -9,7 +9,7 @@ use super::packet::number;
 use super::{Note, Opening, Reader, Refusal, Says, Script, Statement};
 use crate::connection::{Connection, Data, Setup};
 
-/// The settings of a script, with the lines on which they stand.
+/// The settings of a script, with their lines.
 pub(super) struct Settings {
     pub(super) opening: Opening,
     sender: Option<(usize, Map<String, Value>)>,
@@ -21,40 +21,40 @@ pub(super) struct Settings {
     notes: Vec<Note>,
 }
 
-/// Sizes of a flow, as `//!param` writes them.
+/// Sizes of a flow, from `//!param`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Param {
-    /// A full packet with its headers, bytes.
+    /// Size of a full packet with headers, bytes.
     packet: Option<u16>,
-    /// Its headers, bytes.
+    /// Size of the headers, bytes.
     header: Option<u16>,
-    /// Initial window, packets.
+    /// Initial congestion window, packets.
     iw: Option<u32>,
     /// Largest window, bytes.
     max_window: Option<u64>,
 }
 
-/// Explicit congestion notification, as `net.ipv4.tcp_ecn` says it.
+/// ECN setting, as in `net.ipv4.tcp_ecn`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EcnSetting {
     Never,
-    /// Asked for, and agreed to.
+    /// Requested and accepted.
     Always,
-    /// Agreed to where the peer asks.
+    /// Accepted if the peer requests it.
     WhereAsked,
 }
 
-/// Headers that `//!param` counts where it does not say.
+/// Default header size of `//!param`, bytes.
 const HEADER: u16 = 40;
 const DEFAULT_SENDER: &str = "cubic";
 const DEFAULT_PRESET: &str = "linux";
 
 impl Settings {
-    /// Reads the settings among the statements of a script.
+    /// Parses the settings among the statements of a script.
     ///
     /// # Errors
-    /// Names the line that is wrong.
+    /// Names the invalid line.
     pub(super) fn read(statements: &[Statement<'_>]) -> Result<Self, Refusal> {
         let mut settings = Self {
             opening: Opening::Handshake,
@@ -76,10 +76,10 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The script of these settings and of the events that were read.
+    /// Builds the script from these settings and the parsed events.
     ///
     /// # Errors
-    /// Where there is no such sender, or no event.
+    /// If the sender does not exist, or there are no events.
     pub(super) fn finish(mut self, reader: Reader) -> Result<Script, Refusal> {
         if reader.events.is_empty() {
             return Err(Refusal::new(1, "nothing happens: there is no packet, call or assertion"));
@@ -102,10 +102,10 @@ impl Settings {
         let named = |name: &str| Map::from_iter([("kind".to_owned(), Value::from(name))]);
         let (line, mut table) = self.sender.clone().unwrap_or_else(|| (1, named(DEFAULT_SENDER)));
         let handshake = if self.opening == Opening::Handshake { "on" } else { "off" };
-        set(line, &mut table, "handshake", handshake, "`//!nosyn` says it, or its absence")?;
+        set(line, &mut table, "handshake", handshake, "`//!nosyn`, or its absence, sets it")?;
         if let Some((_, ecn)) = self.ecn {
             let is_on = ecn == EcnSetting::Always || (ecn == EcnSetting::WhereAsked && !connects);
-            set(line, &mut table, "ecn", if is_on { "on" } else { "off" }, "net.ipv4.tcp_ecn says it")?;
+            set(line, &mut table, "ecn", if is_on { "on" } else { "off" }, "net.ipv4.tcp_ecn sets it")?;
         }
         let param = self.param.map(|(_, param)| param).unwrap_or_default();
         let header = HeaderSize::Fixed(param.header.unwrap_or(HEADER));
@@ -120,7 +120,7 @@ impl Settings {
         })
     }
 
-    /// The line that speaks of a key, and whether it is one of the sender's table.
+    /// The line that sets a key, and whether the key belongs to the sender's table.
     fn place_of(&self, path: &str) -> (usize, bool) {
         let param = self.param.as_ref().map(|(line, _)| *line);
         let (line, of_sender) = match path {
@@ -141,7 +141,7 @@ impl Settings {
                 let param: Param =
                     serde_json::from_str(value).map_err(|error| format!("//!param: {error}"))?;
                 if param.header.is_some() && param.packet.is_none() {
-                    return Err("//!param: `header` is part of a `packet`, which is not said".to_owned());
+                    return Err("//!param: `header` needs `packet`, which is missing".to_owned());
                 }
                 self.param = Some((line, param));
             }
@@ -159,13 +159,13 @@ impl Settings {
 
     fn flag(&mut self, text: &str) -> Result<(), String> {
         let Some(micros) = text.strip_prefix("--tolerance_usecs=") else {
-            return Err(format!("`{text}` is not known here; known is `--tolerance_usecs=N`"));
+            return Err(format!("unknown option `{text}`; known is `--tolerance_usecs=N`"));
         };
         self.tolerance = Some(Span::from_micros(number("--tolerance_usecs", micros)?));
         Ok(())
     }
 
-    /// Commands are never run. Of what they set only `tcp_ecn` is read.
+    /// Handles commands. They are never run; only a `tcp_ecn` setting is applied.
     fn commands(&mut self, line: usize, block: &str) -> Result<(), Refusal> {
         for (line, command) in (line..).zip(block.lines()) {
             let command = command.trim();
@@ -184,7 +184,7 @@ impl Settings {
             } else if command.contains("sysctl") || command.contains("/proc/sys/") {
                 return Err(Refusal::new(
                     line,
-                    format!("`{command}`: {known}; options of the sender stand in `//!sender`"),
+                    format!("`{command}`: {known}; set options of the sender in `//!sender`"),
                 ));
             } else {
                 self.notes.push(Note { line, text: format!("commands are not run: `{command}`") });
@@ -194,15 +194,15 @@ impl Settings {
     }
 }
 
-/// Sets a key of the sender's table that something else says.
+/// Sets a key of the sender's table that must come from another setting (`by`).
 fn set(line: usize, table: &mut Map<String, Value>, key: &str, value: &str, by: &str) -> Result<(), Refusal> {
     match table.insert(key.to_owned(), value.into()) {
         None => Ok(()),
-        Some(_) => Err(Refusal::new(line, format!("//!sender: `{key}` does not stand here: {by}"))),
+        Some(_) => Err(Refusal::new(line, format!("//!sender: `{key}` is not allowed here: {by}"))),
     }
 }
 
-/// A sender as JSON, or its name alone.
+/// Parses a sender: JSON, or a plain name.
 fn sender(text: &str) -> Result<Map<String, Value>, String> {
     let is_name = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let value = if is_name { Ok(Value::from(text)) } else { serde_json::from_str(text) };

@@ -1,27 +1,27 @@
-//! When something happens: `0.1`, `+.1`, `0.1~0.2`, `+.1~+.2`, `*`.
+//! Times of events: `0.1`, `+.1`, `0.1~0.2`, `+.1~+.2`, `*`.
 
 use ackclock_core::Span;
 
-/// When something happens.
+/// Time of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
-    /// Between two instants of the script.
+    /// Between two times since the start of the script.
     At(Span, Span),
-    /// So long after what happened before, between the two.
+    /// Between two delays after the previous event.
     After(Span, Span),
     /// At any time.
     Any,
 }
 
-/// The last instant, seconds.
+/// Latest allowed time, seconds.
 const LAST_SECOND: f64 = 1e6;
 
 const HELP: &str = "an event begins with its time, like `0.1`, `+.1`, `+.1~+.2` or `*`";
 
-/// The time at the beginning of an event, and the rest.
+/// Splits an event into its time and the rest.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is no time.
 pub(super) fn read(text: &str) -> Result<(When, &str), String> {
     let end = text.find(|c: char| !"+.~*0123456789".contains(c)).unwrap_or(text.len());
     let (time, rest) = text.split_at(end);
