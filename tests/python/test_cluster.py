@@ -100,7 +100,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path):
     results = ackclock.sweep(TEXT, out=out)
     assert read(out) == lines
     assert results.objects == [json.loads(line) for line in lines]
-    with pytest.raises(ValueError, match=r"runs.jsonl:1: it is none of these runs: <python>, seed 1, run 0, \{"):
+    with pytest.raises(ValueError, match=r"runs.jsonl:1: it is not one of these runs: <python>, seed 1, run 0, \{"):
         ackclock.sweep(TEXT, set={"seed": 2}, out=out)
     ackclock.sweep(TEXT, set={"seed": 2}, out=out, overwrite=True)
     assert read(out) == _core.sweep(TEXT, set=["seed=2"])

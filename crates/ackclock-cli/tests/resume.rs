@@ -79,11 +79,11 @@ fn rows_of_other_runs_builds_or_inputs_are_refused_and_stay() {
     };
     refused(
         &[&sweep[..], &["--seed", "7"]].concat(),
-        "it is none of these runs: case.toml, seed 1, run 0, {",
+        "it is not one of these runs: case.toml, seed 1, run 0, {",
     );
     refused(&[&sweep[..], &["--timing"]].concat(), "--timing");
     for (from, to, why) in [
-        ("\"dirty\":null", "\"dirty\":true", "its build had changes that no commit has"),
+        ("\"dirty\":null", "\"dirty\":true", "its build had uncommitted changes"),
         (
             "\"commit\":null",
             "\"commit\":\"abc\"",
@@ -172,7 +172,7 @@ fn a_run_that_would_differ_from_its_line_is_repeated_only_on_request() {
     folder.write("runs.jsonl", folder.prints(&["run", "case.toml", "--json"]));
     folder.write("case.toml", folder.read("case.toml").replace("350ms", "351ms"));
     let repeat = ["run", "--from", "runs.jsonl#1", "--json"];
-    let why = "--from runs.jsonl#1: its scenario or settings were others than now";
+    let why = "--from runs.jsonl#1: its scenario or settings have changed";
     assert_eq!(folder.complains(2, &repeat), format!("{why}; --anyway repeats it all the same"));
     let (out, said) = folder.remarks(&[&repeat[..], &["--anyway"]].concat());
     assert_eq!(said, format!("ackclock: {why}"));

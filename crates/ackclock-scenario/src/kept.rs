@@ -1,4 +1,4 @@
-//! Rows of finished runs, kept in a file from the instant at which they are there: work that was interrupted goes on.
+//! Result rows, saved in a file as soon as each run finishes, so that interrupted work can be resumed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,69 +12,69 @@ use crate::inputs::sha256;
 use crate::row::mark_of;
 use crate::{Job, Row, RunResult};
 
-/// Rows of jobs on their way into a file.
+/// Result rows of jobs that are being written to a file.
 #[derive(Debug)]
 pub struct Kept {
     into: Into,
-    /// The row of each job that is finished.
+    /// The row of each finished job.
     rows: Vec<Option<String>>,
 }
 
-/// What rows are written into.
+/// Destination of the rows.
 #[derive(Debug)]
 enum Into {
-    /// A file that keeps them until it is complete.
+    /// A file that saves each row at once.
     File(Rows),
-    /// A device or pipe, which has them all at the end.
+    /// A device or pipe, which gets all rows at the end.
     Stream(WholeFile),
-    /// Nothing: they are in memory alone.
+    /// Memory only.
     Nothing,
 }
 
-/// Which rows a file is to have.
+/// The rows that a file should contain.
 pub struct Want<'a> {
     /// The runs, in the order of their rows.
     pub jobs: &'a [Job<'a>],
-    /// The files that their scenarios name.
+    /// The input files of their scenarios.
     pub files: &'a dyn Files,
-    /// Whether the results say how much CPU time they took.
+    /// Whether the results include CPU times.
     pub timed: bool,
-    /// The program, whose age tells its rows from those of another build where it does not know its commit.
+    /// The executable. If its commit is unknown, rows older than it are from another build.
     pub program: Option<&'a Path>,
-    /// What becomes of rows that are of none of these runs.
+    /// How to treat rows of other runs.
     pub others: Others,
 }
 
-/// What becomes of the rows of other runs in a file.
+/// How to treat rows of other runs in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// They are an error.
+    /// Report an error.
     Refused,
-    /// They are passed over, and gone when the file is complete.
+    /// Ignore them; they are gone when the file is complete.
     Overwritten,
 }
 
-/// Rows that cannot be kept in a file.
+/// Error of saving rows in a file.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// It has rows of other runs.
+    /// The file has rows of other runs.
     #[error("{0}")]
     Others(String),
 }
 
 impl Kept {
-    /// Rows of so many jobs that no file keeps.
+    /// Rows of this many jobs, in memory only.
     pub fn in_memory(jobs: usize) -> Self {
         Self { into: Into::Nothing, rows: vec![None; jobs] }
     }
 
-    /// Opens the rows of `out`, and gives the results of the jobs whose rows are there already.
+    /// Opens the rows of `out`, and returns the results of the jobs that already have rows.
     ///
     /// # Errors
-    /// Where the file cannot be written, or has rows of other runs.
+    /// If the file cannot be written, or has rows of other runs.
     pub fn open(
         out: &Path,
         folders: Folders,
@@ -93,7 +93,7 @@ impl Kept {
         Ok((Self { into: Into::File(file), rows: kept }, results))
     }
 
-    /// The row of a job, where it is there.
+    /// The row of a job; `None` if it is missing.
     pub fn row(&self, job: usize) -> Option<&str> {
         self.rows[job].as_deref()
     }
@@ -103,10 +103,10 @@ impl Kept {
         (0..self.rows.len()).filter(|&job| self.rows[job].is_none()).collect()
     }
 
-    /// Keeps the row of a job.
+    /// Saves the row of a job.
     ///
     /// # Errors
-    /// Where the disk is full.
+    /// If writing fails, for instance because the disk is full.
     pub fn put(&mut self, job: usize, row: String) -> Result<(), WriteError> {
         if let Into::File(file) = &mut self.into {
             file.put(&row)?;
@@ -115,7 +115,7 @@ impl Kept {
         Ok(())
     }
 
-    /// The file that has the rows until all are there, if anything keeps them.
+    /// The temporary file that holds the rows until all runs are done; `None` for a stream or memory.
     pub fn unfinished(&self) -> Option<PathBuf> {
         match &self.into {
             Into::File(file) => file.unfinished(),
@@ -123,10 +123,10 @@ impl Kept {
         }
     }
 
-    /// Writes the rows in the order of their jobs, gives the file its name, and returns them.
+    /// Writes the rows in the order of their jobs, gives the file its final name, and returns the rows.
     ///
     /// # Errors
-    /// Where the disk is full.
+    /// If writing fails, for instance because the disk is full.
     pub fn finish(self) -> Result<Vec<String>, WriteError> {
         let rows: Vec<String> = self.rows.into_iter().flatten().collect();
         let each = rows.iter().map(String::as_str);
@@ -143,7 +143,7 @@ impl Kept {
 }
 
 impl Want<'_> {
-    /// The rows with the numbers of their jobs.
+    /// Assigns the rows found in a file to their jobs.
     fn sorted(&self, found: Vec<FoundRow>) -> Result<Vec<(usize, String, RunResult)>, KeptError> {
         let Some(first) = self.jobs.first().filter(|_| !found.is_empty()) else { return Ok(Vec::new()) };
         let now = first.point.scenario.provenance();
@@ -173,7 +173,7 @@ impl Want<'_> {
         Ok(rows)
     }
 
-    /// Checks that the build of a row is this one, `now`.
+    /// Checks that a row is from this build, whose provenance is `now`.
     fn check_build(&self, row: &Row, written: SystemTime, now: &Provenance) -> Result<(), String> {
         row.differs_in_build(now).map_or(Ok(()), Err)?;
         let built = self.program.and_then(|program| program.metadata().ok()?.modified().ok());
@@ -183,15 +183,15 @@ impl Want<'_> {
         Ok(())
     }
 
-    /// The job that a row is of.
+    /// The job of a row.
     fn job_of(&self, row: &Row, jobs: &BTreeMap<String, usize>) -> Result<usize, String> {
         if row.result.engine.cpu_s.is_some() != self.timed {
-            return Err("one of two sweeps has --timing, this one or the former".to_owned());
+            return Err("only one of the two sweeps has --timing".to_owned());
         }
         jobs.get(&row.mark()).copied().ok_or_else(|| {
             let RunResult { scenario, seed, run, .. } = &row.result;
             let point = serde_json::Value::from(row.point.clone());
-            format!("it is none of these runs: {scenario}, seed {seed}, run {run}, {point}")
+            format!("it is not one of these runs: {scenario}, seed {seed}, run {run}, {point}")
         })
     }
 }
