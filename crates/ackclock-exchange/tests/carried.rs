@@ -1,6 +1,6 @@
-//! The exchanges of `tests/exchanges`: every one of them comes about.
+//! Every script in `tests/exchanges` passes.
 
-// Helpers of tests may unwrap as tests may.
+// Test helpers may unwrap.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Whatever a script says, it is refused by a line of its own or comes to an end.
+//! Any script is either refused at one of its lines or comes to an end.
 
 use ackclock_exchange::hostile;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const SCRIPT: &str = include_str!("../../../tests/exchanges/k-frto.pkt");
 const ESTABLISHED: &str = include_str!("../../../tests/exchanges/rfc7323-paws.pkt");
 
-/// A script in which a few characters were changed, left out or put in.
+/// A script with a few characters changed, removed or inserted.
 fn damaged(text: &'static str) -> impl Strategy<Value = String> {
     let place = any::<prop::sample::Index>();
     let damage = (place, 0u8..3, prop_oneof![any::<char>(), prop::char::range(' ', '~'), Just('\n')]);
@@ -24,7 +24,7 @@ fn damaged(text: &'static str) -> impl Strategy<Value = String> {
     })
 }
 
-/// Words of scripts in any order.
+/// Words of scripts in random order.
 fn shuffled() -> impl Strategy<Value = String> {
     let words = [
         "\n",

@@ -1,15 +1,15 @@
-//! How exchanges are judged: what comes about passes, what does not fails by its line and says what came instead.
+//! Results of scripts: correct ones pass, others fail with their line and the actual behaviour.
 
 use ackclock_exchange::{Outcome, RunOptions, Script, run};
 
-/// A connection that exists, of NewReno with segments of 1000 bytes and an initial window of two, that has 20000 to send.
+/// An established NewReno connection with 1000-byte segments, an initial window of two, and 20000 bytes to send.
 const BEGIN: &str = r#"//!sender {"kind":"newreno","rto":{"min":"1s"}}
 //!param {"packet":1040,"header":40,"iw":2,"max_window":1000000}
 //!nosyn
 +0 write(4, ..., 20000) = 20000
 "#;
 
-/// A server that has accepted, of the preset `linux` with segments of 1000 bytes.
+/// A server after `accept`, with the preset `linux` and 1000-byte segments.
 const SERVER: &str = "\
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 bind(3, ..., ...) = 0
@@ -30,7 +30,7 @@ fn passes(begin: &str, rest: &str) {
     assert_eq!(outcome(begin, rest).failure, None, "{rest}");
 }
 
-/// The line behind the beginning that fails, and what came instead.
+/// The failing line, counted from the end of the preamble, and the actual behaviour.
 fn fails(begin: &str, rest: &str) -> (usize, String) {
     let failure = outcome(begin, rest).failure.unwrap_or_else(|| panic!("it passes: {rest}"));
     (failure.line - begin.lines().count(), failure.got)
@@ -121,7 +121,7 @@ fn what_passed_up_to_a_failure_is_told_in_the_words_of_scripts() {
         ('<', "S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>"),
         ('>', "S. 0:0(0) ack 1 <mss 1460,sackOK,wscale 0>"),
         ('<', ". 1:1(0) ack 1 win 511"),
-        // What ends a write is pushed.
+        // The last segment of a write has PSH.
         ('>', "P. 1:2001(2000) ack 1"),
     ];
     assert_eq!(seen, expected);

@@ -1,4 +1,4 @@
-//! What cannot be expressed is refused by its line.
+//! Unsupported statements are refused with their line.
 
 use ackclock_exchange::Script;
 

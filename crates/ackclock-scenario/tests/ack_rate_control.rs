@@ -1,4 +1,4 @@
-//! ACK rate control in whole systems.
+//! ACK rate control in complete scenarios.
 
 use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
 
@@ -27,8 +27,8 @@ fn with(regulator: &str) -> RunResult {
     run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
 }
 
-/// AC06 table 2: with four flows goodput is about equal, and the delay 0.56 to 0.72 s where it was 1.09 s without, over a link
-/// that hides its losses; ours loses nothing.
+/// AC06 table 2: with four flows goodput is about equal, and the delay falls from 1.09 s to 0.56-0.72 s. Its link
+/// repairs losses; ours loses nothing.
 #[test]
 fn four_flows_of_a_user_wait_less_and_carry_as_much() {
     let (none, controlled) = (with("none"), with("ack-rate-control"));
@@ -40,7 +40,7 @@ fn four_flows_of_a_user_wait_less_and_carry_as_much() {
     assert!(shares.iter().all(|share| (70e3..120e3).contains(share)), "{shares:?}");
 }
 
-/// Beyond the reach of the occupancy there is nothing to control, and an edge is as without.
+/// If the queue never reaches the control threshold, the edge behaves as without a regulator.
 #[test]
 fn a_threshold_that_is_never_reached_changes_nothing() {
     let (none, controlled) =

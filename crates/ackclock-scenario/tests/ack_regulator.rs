@@ -1,9 +1,9 @@
-//! What the Ack Regulator does to senders that its source did not know.
+//! The Ack Regulator with senders newer than its publication.
 
 use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
 use ackclock_tcp::SENDERS;
 
-/// Seconds without service every now and then, and a rate that changes by several times in between.
+/// A link with outages of seconds and a rate that varies by several times in between.
 const OUTAGES: &str = r#"
 preset = "linux"
 duration = "60s"
@@ -40,9 +40,9 @@ fn goodput(regulator: &str, rate: &str, outage: &str, seed: u64) -> f64 {
     result("outages.toml", OUTAGES, &sets).flows[0].goodput_bps.unwrap()
 }
 
-/// BBR in search of the least round-trip time keeps four segments in flight and answers no ACK until as many have come.
-/// While one ACK a second went from an idle link, it carried 31 % of what it carries alone in both cases. What an outage meets is
-/// luck, of which ten seeds have some of each kind.
+/// BBR in ProbeRTT keeps four segments in flight and sends nothing until that many are acknowledged. If an idle link
+/// released only one ACK a second, BBR would achieve 31 % of its goodput alone. Results depend on the state in which an
+/// outage starts, so ten seeds are averaged.
 #[test]
 fn a_sender_that_lowers_its_window_is_not_stalled() {
     for (rate, outage) in [("ln(4Mbit/s, 5Mbit/s)", "500ms"), ("ln(6Mbit/s, 8Mbit/s)", "1s")] {
@@ -52,7 +52,7 @@ fn a_sender_that_lowers_its_window_is_not_stalled() {
     }
 }
 
-/// Several packets of a window are lost now and then, on the air and where the small queue is full.
+/// Several packets of a window are sometimes lost, on the radio and in the small queue.
 const LOSSY: &str = r#"
 preset = "cr02"
 duration = "60s"
@@ -71,8 +71,8 @@ delay = "u(75ms, 30ms)"
 loss = 0.01
 "#;
 
-/// Where every packet is acknowledged each ACK calls forth what one packet does, whatever was lost: what an advance covers
-/// beside the repaired packet, duplicates have paid for.
+/// If every packet is acknowledged, each ACK triggers one packet, even after losses: duplicate ACKs have already
+/// triggered the other packets that a cumulative ACK covers.
 #[test]
 fn an_ack_costs_one_packet_where_each_is_acknowledged() {
     for sender in SENDERS.entries {

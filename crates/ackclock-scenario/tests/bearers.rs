@@ -1,10 +1,10 @@
-//! Bearers in whole systems: what a scenario may say of them, and TCP over a radio link control.
+//! Bearers in complete scenarios: their configuration, and TCP over radio link control.
 
 use ackclock_core::Span;
 use ackclock_link::BEARERS;
 use ackclock_scenario::{NoFiles, Outcome, RunOptions, RunResult, Scenario, run};
 
-/// A download over a bearer of 384 kbit/s, which loses nothing.
+/// A download over a lossless bearer of 384 kbit/s.
 const OVER_RLC: &str = r#"
 version = 1
 duration = "120s"
@@ -88,18 +88,19 @@ fn tcp_fills_a_bearer_that_loses_nothing() {
     let result = result(&[]);
     let flow = &result.flows[0];
     assert_eq!((flow.retransmits, result.bottleneck.drops), (0, 0));
-    // It begins with a window of one.
+    // The initial window is one packet.
     let rate = flow.wire_goodput_bps.unwrap();
     assert!((378_000.0..=383_745.0).contains(&rate), "{rate}");
 }
 
-/// 40 packets are under way at a time, of which the radio loses PDUs and TCP sees nothing but the delay.
+/// 40 packets are in flight. The radio loses PDUs, but TCP sees only their delay.
 #[test]
 fn tcp_sees_delay_where_the_radio_loses() {
     let lossy = result(&["edge.bearer.errors=10%", "duration=600s"]);
     assert_eq!(lossy.bottleneck.drops, 0);
     let rate = lossy.flows[0].wire_goodput_bps.unwrap();
-    // 345.6 kbit/s could pass; a TTI that is lost takes all PDUs of one instant, and the queue of 40 packets runs dry seldom.
+    // 345.6 kbit/s could pass; a TTI that is lost takes all PDUs of one instant, and the queue of 40 packets runs dry
+    // seldom.
     assert!((330_000.0..345_600.0).contains(&rate), "{rate}");
     let clean = result(&["duration=600s"]);
     let [late, straight] = [&lossy, &clean].map(|result| result.flows[0].rtt_ms.p95.unwrap());
@@ -118,7 +119,7 @@ fn a_series_shows_the_state_of_the_link_layer() {
         }
     }
     let outstanding = series.column("edge.down.outstanding_pdus").unwrap();
-    // A queue of 40 packets of 38 PDUs uses the window of 64 up.
+    // A queue of 40 packets of 38 PDUs exhausts the window of 64.
     assert_eq!(outstanding.iter().copied().fold(0.0, f64::max), 64.0);
 }
 

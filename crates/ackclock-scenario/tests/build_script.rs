@@ -1,4 +1,4 @@
-//! What the build script says of the sources: the commit, and whether they were changed since.
+//! Output of the build script: the commit of the sources, and whether they were changed since.
 
 #![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
@@ -7,13 +7,13 @@ use std::process::Command;
 
 const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
 
-/// What the script prints that was compiled to `script`, in the folder of a crate.
+/// Output of the compiled build script `script`, run in the folder of a crate.
 fn said(script: &Path, krate: &Path, given: &str) -> Vec<String> {
     let output = Command::new(script)
         .current_dir(krate)
         .env("PROFILE", "release")
         .env("ACKCLOCK_COMMIT", given)
-        // A repository around the temporary folder is none of ours.
+        // Ignore a repository that contains the temporary folder.
         .env("GIT_CEILING_DIRECTORIES", krate.ancestors().nth(3).unwrap())
         .output()
         .unwrap();
@@ -45,14 +45,14 @@ fn a_build_of_changed_sources_says_so_and_one_without_git_says_nothing() {
         eprintln!("skipped: rustc or git is not installed");
         return;
     }
-    // As in an archive that was unpacked within a repository.
+    // Like an archive unpacked inside a repository.
     assert_eq!(said(&script, &krate, ""), [""; 0]);
     assert_eq!(said(&script, &krate, "abc"), ["ACKCLOCK_COMMIT=abc"]);
     std::fs::write(root.join("notes"), "").unwrap();
     assert!(git(&root, &["add", "."]) && git(&root, &["commit", "--quiet", "-m", "one"]));
     let clean = said(&script, &krate, "");
     assert_eq!((clean.len(), clean[1].as_str()), (2, "ACKCLOCK_DIRTY=false"));
-    // What is not compiled is no source.
+    // Files that are not compiled do not count as sources.
     std::fs::write(root.join("notes"), "changed").unwrap();
     assert_eq!(said(&script, &krate, ""), clean);
     std::fs::write(root.join("crates/other.rs"), "").unwrap();

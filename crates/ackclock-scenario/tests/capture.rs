@@ -1,4 +1,4 @@
-//! A capture is what tshark, which knows nothing of us, reads without a complaint.
+//! tshark, an independent program, reads captures without errors.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why, a table is there to be read")]
 
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use ackclock_scenario::{NoFiles, RunError, RunOptions, RunResult, Scenario, run};
 use ackclock_testkit::Written;
 
-/// A disk with room for 10 kB.
+/// A writer that fails after 10 kB, like a full disk.
 struct FullDisk(usize);
 
 impl Write for FullDisk {
@@ -55,7 +55,7 @@ fn capture(sets: &[&str]) -> (Vec<u8>, RunResult) {
     (file.bytes(), result)
 }
 
-/// What tshark prints of a capture, a line a packet; `None` where it is not installed.
+/// Output of tshark for a capture, one line per packet; `None` if it is not installed.
 fn tshark(capture: &[u8], arguments: &[&str]) -> Option<String> {
     let mut child = Command::new("tshark")
         .args(["-r", "-", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"])
@@ -100,7 +100,7 @@ fn tshark_finds_nothing_wrong() {
         let severities =
             line.split('\t').nth(2).unwrap_or_default().split(',').filter_map(|text| text.parse().ok());
         let worst: u64 = severities.max().unwrap_or(0);
-        // Losses and their repair are warnings and notes; an error is a packet that is not well formed.
+        // tshark reports losses and retransmissions as warnings and notes. Errors are malformed packets.
         assert!(worst <= WARNING, "{line}");
     }
     let bad =
@@ -151,7 +151,7 @@ fn data_of_an_upload_leaves_the_mobile_which_opened_its_connection() {
         println!("skipped: tshark is not installed");
         return;
     };
-    // What arrives is captured at the server: both files, and what came twice.
+    // The server interface captures arriving packets: both files, and duplicates.
     let arrived: u64 =
         lines.lines().filter_map(|line| line.strip_prefix("server\t")?.parse::<u64>().ok()).sum();
     assert_eq!(result.flows[1].delivered_bytes + result.flows[2].delivered_bytes, 600_000);

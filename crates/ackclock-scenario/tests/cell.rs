@@ -1,4 +1,4 @@
-//! Cells in whole scenarios: users and their flows, equal bytes, capacity, many users and many cells.
+//! Cells in complete scenarios: users and their flows, reproducible output, capacity, many users and many cells.
 
 use ackclock_core::Span;
 use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, json_line, run};
@@ -62,7 +62,7 @@ fn flows_go_to_the_users_of_their_table_in_turn() {
 #[test]
 fn the_queue_of_a_series_is_that_of_all_users() {
     for buffer in ["flow", "user"] {
-        // The first user's flow never begins.
+        // The first user's flow never starts.
         let sets =
             [format!("edge.down.buffer_per={buffer}"), "flow.0.count=1".into(), "flow.0.start=60s".into()];
         let looking = RunOptions { series_interval: Some(Span::from_millis(100)), ..RunOptions::default() };
@@ -98,8 +98,8 @@ fn a_download_alone_fills_its_channel_and_the_ack_regulator_needs_less_buffer_fo
         let sets = ["flow.sender=reno", "edge.down.remainder=next", buffer, regulator];
         result_of(text, &sets, RunOptions::default()).flows[0].wire_goodput_bps.unwrap() / 723_500.0
     };
-    // ack-regulator.md section 10 for Reno at 60 Hz, kbit/s of 725 without and with the regulator: 437 and 588 at 10 packets,
-    // 625 and 693 at 40, one seed of 300 s each; that is about 60, 81, 86 and 96 %.
+    // ack-regulator.md section 10 for Reno at 60 Hz, kbit/s of 725 without and with the regulator: 437 and 588 at 10
+    // packets, 625 and 693 at 40, one seed of 300 s each; that is about 60, 81, 86 and 96 %.
     for (buffer, plain, regulated) in [("edge.buffer=10p", 0.60, 0.81), ("edge.buffer=40p", 0.86, 0.96)] {
         let got = (share(buffer, "edge.regulator=none"), share(buffer, "edge.regulator=ack-regulator"));
         assert!((got.0 - plain).abs() < 0.09 && (got.1 - regulated).abs() < 0.09, "{buffer}: {got:?}");
@@ -116,16 +116,16 @@ fn what_a_preset_says_of_users_holds_for_each_that_a_file_adds() {
         scenario.tables().edge.user.iter().map(of).collect::<Vec<_>>()
     };
     let preset = "preset = \"cr04\"\n";
-    // The cell over which papers/cr04 is judged.
+    // The cell of papers/cr04.
     assert_eq!(users(preset, &[]), [(1, -0.7, 11.0)]);
     let two = format!("{preset}[[edge.user]]\ncount = 3\n[[edge.user]]\nmean_snr = 4\n");
     assert_eq!(users(&two, &[]), [(3, -0.7, 11.0), (1, 4.0, 11.0)]);
     assert_eq!(users(&two, &["edge.user.doppler=5"]), [(3, -0.7, 5.0), (1, 4.0, 5.0)]);
     assert_eq!(users(preset, &["edge.user.doppler=5"]), [(1, -0.7, 5.0)]);
     assert_eq!(users(preset, &["edge.user.0.count=2"]), [(2, -0.7, 11.0)]);
-    // Another link has no users, and the preset none for it.
+    // Other links have no users, so the preset adds none.
     assert_eq!(users(&format!("{preset}[edge.down]\nkind = \"constant\"\n"), &[]), users("", &[]));
-    // A cell that only an override makes has them.
+    // A cell created by an override gets the users.
     let over = ["edge.down.kind=cell", "preset=cr04"];
     assert_eq!(users("", &over), [(1, -0.7, 11.0)]);
 }
@@ -159,7 +159,8 @@ fn a_cell_whose_users_always_have_something_to_send_uses_what_it_could_carry() {
             "flow.max_window=60p".into(),
         ];
         let result = result_of(text, &sets.each_ref().map(String::as_str), RunOptions::default());
-        // Slow start takes under a second of the minute; a rest that is wasted is reckoned at rates that stay for a while.
+        // Slow start takes under a second of the minute; a rest that is wasted is reckoned at rates that stay for a
+        // while.
         let used = result.bottleneck.utilisation.unwrap();
         assert!((least..=1.0).contains(&used), "{scheduler} {remainder}: {used}");
     }
@@ -170,10 +171,10 @@ fn a_thousand_users_share_one_cell() {
     let text = "preset = \"cr04\"\nduration = \"5s\"\n[[edge.user]]\ncount = 1000\nmean_snr = 2.3\n[[flow]]\ncount = 1000\nmax_window = \"4p\"\n";
     let result = result_of(text, &[], RunOptions::default());
     assert_eq!(result.users.len(), 1000);
-    // The best of a thousand users nearly always has the highest rate, 2457.6 kbit/s; of two slots of 512 bytes a packet of
-    // 1000 leaves 2 % unused, and more where the rate changes between them.
+    // The best of a thousand users nearly always has the highest rate, 2457.6 kbit/s; of two slots of 512 bytes a
+    // packet of 1000 leaves 2 % unused, and more where the rate changes between them.
     assert!(result.bottleneck.capacity_bps.unwrap() > 2.35e6, "{:?}", result.bottleneck);
-    // Proportional fair gives each a turn, also those who never reach it in so short a time.
+    // Proportional fair serves each user eventually, also those it does not reach in this short run.
     assert!(result.bottleneck.utilisation.unwrap() > 0.4, "{:?}", result.bottleneck);
 }
 

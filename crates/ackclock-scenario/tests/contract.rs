@@ -1,4 +1,4 @@
-//! The object of a run: names and order of its keys, null for what does not exist, sums over users.
+//! The result object of a run: names and order of its keys, null for missing values, sums over users.
 
 use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, json_line, run};
 use serde_json::Value;
@@ -22,7 +22,7 @@ fn result(number: u32) -> RunResult {
     run(&scenario, number, &NoFiles, RunOptions::default()).unwrap().result
 }
 
-/// The keys of nested objects in their order, as `flows.rtt_ms.mean`; of lists, those of the first item.
+/// Keys of nested objects in order, like `flows.rtt_ms.mean`; for lists, the keys of the first item.
 fn keys(value: &Value, prefix: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(table) => {
@@ -138,7 +138,7 @@ fn a_class_of_transfers_has_these_keys_in_this_order() {
         "goodput_bps",
     ];
     assert_eq!(found, expected);
-    // One user has nobody to be compared with, and no flow has a row.
+    // Fairness needs two users or two flows; here there is one user and no flow row.
     assert_eq!(
         (&object["fairness"]["jain_users"], &object["fairness"]["jain_flows"]),
         (&Value::Null, &Value::Null)
@@ -152,7 +152,7 @@ fn what_does_not_exist_is_null() {
     assert!(object["engine"]["cpu_s"].is_null());
     assert!(object["flows"][0]["completion_s"].is_null());
     assert!(object["flows"][1]["completion_s"].is_number());
-    // Without timestamps a sender cannot tell.
+    // Without timestamps a sender cannot detect spurious timeouts.
     assert!(object["flows"][0]["spurious_timeouts"].is_null());
 }
 

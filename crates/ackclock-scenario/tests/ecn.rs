@@ -1,4 +1,4 @@
-//! Congestion that is marked reaches the sender: CE leaves the edge, ECE comes back, CWR answers it (RFC 3168).
+//! ECN marks reach the sender: the edge sets CE, the receiver echoes ECE, the sender answers with CWR (RFC 3168).
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use ackclock_testkit::Written;
 use etherparse::{IpEcn, Ipv4Header, TcpHeader};
 use pcap_file::pcapng::{Block, PcapNgReader};
 
-/// One flow in congestion avoidance over a buffer of 20 packets, where the round-trip time holds 12: a window of 32 packets
-/// fills both, and the regulator's target is 2 * (20 + 1) = 42.
+/// One flow in congestion avoidance over a buffer of 20 packets, where the round-trip time holds 12: a window of 32
+/// packets fills both, and the regulator's target is 2 * (20 + 1) = 42.
 const MARKED: &str = r#"
 preset = "linux"
 duration = "60s"
@@ -26,7 +26,7 @@ delay = "25ms"
 sender = { kind = "sack", ecn = "on" }
 "#;
 
-/// Packets with a sign, by the interface that saw them.
+/// ECN-marked packets, by capture interface.
 type Signs = BTreeMap<(&'static str, &'static str), u64>;
 
 fn signs(sets: &[&str]) -> (Signs, RunResult) {
@@ -40,11 +40,11 @@ fn signs(sets: &[&str]) -> (Signs, RunResult) {
     while let Some(block) = reader.next_block() {
         let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
         let interface = ["server", "client"][packet.interface_id as usize];
-        // The payload is left out.
+        // The payload is not captured.
         let (ip, rest) = Ipv4Header::from_slice(&packet.data).unwrap();
         let (tcp, _) = TcpHeader::from_slice(rest).unwrap();
         let seen = [("ce", ip.ecn == IpEcn::THREE), ("ece", tcp.ece), ("cwr", tcp.cwr)];
-        // Those of a SYN offer ECN and say nothing of congestion.
+        // In a SYN these flags negotiate ECN and do not indicate congestion.
         for (sign, _) in seen.into_iter().filter(|(_, is_there)| *is_there && !tcp.syn) {
             *signs.entry((interface, sign)).or_default() += 1;
         }
@@ -74,7 +74,7 @@ fn nothing_is_marked_for_a_sender_that_is_not_capable_or_by_a_regulator_that_is_
         &[r#"edge.regulator={ kind = "ack-regulator", ecn = "ignore" }"#],
     ] {
         let (signs, result) = signs(sets);
-        // A sender that is capable says CWR behind a reduction for a loss too (RFC 3168 section 6.1.2).
+        // An ECN-capable sender also sets CWR after a reduction for a loss (RFC 3168 section 6.1.2).
         let marks: Vec<_> = signs.keys().filter(|(_, sign)| *sign != "cwr").collect();
         assert!(marks.is_empty(), "{sets:?}: {signs:?}");
         assert_eq!(signs.is_empty(), sets.len() == 2, "{sets:?}: {signs:?}");

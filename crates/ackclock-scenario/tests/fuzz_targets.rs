@@ -1,4 +1,4 @@
-//! The fuzz targets on random input, so that they hold and never rot where no fuzzer is installed.
+//! Runs the fuzz targets on random input, so that they are tested without a fuzzer.
 
 #[allow(unreachable_pub, reason = "public where it is a crate of its own")]
 #[path = "../../../fuzz/src/lib.rs"]
@@ -11,7 +11,7 @@ const SCENARIO: &str = include_str!("../presets/cr02.toml");
 const MAHIMAHI: &str = "1\n3\n3\n8\n40\n";
 const CSV: &str = "time_s,rate_bps\n0,1000000\n1,0\n2.5,300000\n";
 
-/// A text in which a few bytes were changed, left out or put in.
+/// A text with a few bytes changed, removed or inserted.
 fn damaged(text: &'static str) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec((any::<prop::sample::Index>(), 0u8..3, any::<u8>()), 0..6).prop_map(|damages| {
         let mut bytes = text.as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! Islands of a run share nothing: they run side by side, and the results are those of one after the other.
+//! Islands of a run are independent: running them in parallel gives the same results as running them in sequence.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex};
@@ -42,7 +42,7 @@ fn results_and_series_are_the_same_on_any_number_of_threads() {
     }
 }
 
-/// A recording that two readers must ask for at once before either gets it, unless nobody else comes for long.
+/// A recording that is delivered only when two threads request it at once, or after a long wait.
 #[derive(Default)]
 struct Meeting {
     readers: Mutex<(usize, bool)>,

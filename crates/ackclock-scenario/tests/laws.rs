@@ -1,5 +1,5 @@
-//! The laws of the whole graph: equal seeds give equal bytes, looking changes nothing, flows on channels of their own do
-//! not know of each other, and what is sent is accounted for.
+//! Properties of complete runs: equal seeds give equal bytes, sampling changes nothing, flows on dedicated channels are
+//! independent, and every packet sent is accounted for.
 
 use ackclock_core::Span;
 use ackclock_scenario::{NoFiles, Outcome, RunOptions, RunResult, Scenario, Series, json_line, run};
@@ -140,7 +140,7 @@ fn the_queue_of_a_series_is_all_that_waits() {
         &["edge.queue.kind=drop-tail", "edge.queue.per=user"],
         &["edge.queue=fq-codel"],
     ] {
-        // The first flow never begins, so that nothing waits where it would.
+        // The first flow never starts, so its queue stays empty.
         let sets = [&["flow.0.start=60s", "flow.1.user=1", "flow.2.user=2"], queue].concat();
         let series = series(&sets, Span::from_millis(100)).series.unwrap();
         let most = |name: &str| series.column(name).unwrap().iter().copied().fold(0.0, f64::max);
@@ -159,7 +159,7 @@ fn the_series_ends_where_the_results_do() {
     let mut csv = Vec::new();
     series.write_csv(&mut csv).unwrap();
     let csv = String::from_utf8(csv).unwrap();
-    // 401 samples and the header; before a flow begins it has no round-trip time.
+    // 401 samples and the header; a flow has no RTT before it starts.
     assert_eq!(csv.lines().count(), 402);
     assert!(csv.lines().nth(1).unwrap().contains(",,"));
     let fields = csv.lines().next().unwrap().split(',').count();

@@ -1,9 +1,9 @@
-//! A run in direct calls and the same run in an engine give the same results.
+//! The direct-call executor and the event engine give the same results.
 
 use ackclock_core::Span;
 use ackclock_scenario::{DiskFiles, RunOptions, Scenario, run};
 
-/// A capture runs the islands in one engine; without one each runs by itself.
+/// With a capture all islands run in one engine; without one each runs separately.
 fn both_ways(text: &str) {
     let scenario = Scenario::load("line.toml", text, &[]).expect("a scenario written here");
     let files = DiskFiles::in_folder(".");
@@ -20,7 +20,7 @@ fn both_ways(text: &str) {
     );
     assert!(direct.result.engine.packets > 100, "{}", direct.result.engine.packets);
     assert!(direct.result.flows.iter().all(|flow| flow.delivered_bytes > 0), "a flow stands still");
-    // NaN stands for what does not exist, so the columns are compared as text.
+    // The columns are compared as text, because missing values are NaN.
     assert_eq!(format!("{:?}", direct.series), format!("{:?}", engine.series));
 }
 

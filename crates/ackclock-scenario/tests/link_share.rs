@@ -1,4 +1,4 @@
-//! What transfers get of the link while they are under way.
+//! Share of the link capacity that transfers use while they are active.
 
 use ackclock_core::results::{LinkShareResult, RunResult};
 use ackclock_scenario::{NoFiles, RunOptions, Scenario, run};
@@ -9,7 +9,7 @@ fn result(text: &str, sets: &[&str]) -> RunResult {
     run(&scenario, 0, &NoFiles, RunOptions::default()).expect("it runs").result
 }
 
-/// Packets of 1000 bytes with 960 of payload; the link is asked for more than it can carry as soon as a file is under way.
+/// Packets of 1000 bytes with 960 of payload. The link is saturated as soon as a file is active.
 const FILES: &str = r#"
     duration = "100s"
     measure = ["utilisation"]
@@ -30,7 +30,7 @@ const FILES: &str = r#"
     workload = { kind = "file", size = "480000B" }
 "#;
 
-/// The only flow: what it got, and how long it took, s.
+/// Link share and completion time of the only flow, s.
 fn file(sets: &[&str]) -> (LinkShareResult, Option<f64>) {
     let flow = result(FILES, sets).flows.remove(0);
     (flow.link.expect("it was asked for"), flow.completion_s)
@@ -40,7 +40,7 @@ fn near(value: Option<f64>, expected: f64) -> bool {
     within(1e-9, value, expected)
 }
 
-/// A FIN of its own, 40 bytes, is a millisecond or two of `completion_s` and not of the transfer's payload.
+/// A separate FIN of 40 bytes adds a millisecond or two to `completion_s`, but not to the transfer's payload.
 fn but_for_a_fin(value: Option<f64>, expected: f64) -> bool {
     within(2e-4, value, expected)
 }
@@ -63,7 +63,7 @@ fn what_the_link_could_have_carried_is_its_rates_while_the_file_was_under_way() 
 
 #[test]
 fn headers_count_and_repetitions_do_not() {
-    // Lost after it was carried; 400 kbit/s all the time.
+    // Packets are lost after transmission; the rate is 400 kbit/s all the time.
     let flow = result(FILES, &["edge.at=[]", "edge.down.loss=0.02"]).flows.remove(0);
     assert!(flow.retransmits > 3, "{}", flow.retransmits);
     let (link, done) = (flow.link.expect("it was asked for"), flow.completion_s.expect("it has time"));
@@ -76,7 +76,7 @@ fn what_has_no_end_has_no_share_of_the_link() {
     let nothing = LinkShareResult::default();
     assert_eq!(file(&["duration=20s", "edge.at=[]", "flow.workload.size=4MB"]), (nothing, None));
     assert_eq!(file(&["flow.workload=bulk"]), (nothing, None));
-    // Nothing is written where nothing is measured.
+    // Without `measure` there are no results.
     let plain = result(FILES, &["measure=[]"]);
     assert!(plain.flows[0].link.is_none() && !serde_json::to_string(&plain).unwrap().contains("\"link\""));
 }
@@ -87,8 +87,9 @@ fn a_link_whose_rate_is_drawn_for_each_packet_and_was_asked_nothing_yet_tells_no
     let (link, done) = file(&["edge.at=[]", drawn]);
     assert!(done.is_some());
     assert_eq!(link, LinkShareResult::default());
-    // From time zero on it is what was sent over the time that it took: the harmonic mean of what lies evenly within the square
-    // root of 3 of the deviation, 346.4/ln(573.2/226.8) = 373.6 kbit/s; 500 packets are 1.2 % apart in the deviation.
+    // From time zero on it is what was sent over the time that it took: the harmonic mean of what lies evenly within
+    // the square root of 3 of the deviation, 346.4/ln(573.2/226.8) = 373.6 kbit/s; 500 packets are 1.2 % apart in the
+    // deviation.
     let (link, _) = file(&["edge.at=[]", drawn, "flow.start=0s"]);
     assert!(within(0.04, link.capacity_bps, 373.6e3), "{link:?}");
 }
@@ -128,7 +129,8 @@ fn transfers_that_come_and_go_are_weighed_by_what_the_link_could_have_carried() 
 
 #[test]
 fn objects_on_one_connection_are_told_apart() {
-    // Objects of one packet, several on a connection, each alone on the link: 1000 bytes at 400 kbit/s are 20 ms of its time.
+    // Objects of one packet, several on a connection, each alone on the link: 1000 bytes at 400 kbit/s are 20 ms of its
+    // time.
     let web = "flow.workload={ kind = \"web\", page_time = \"e(30s)\", object_time = \"5s\", object_size = \"1p\", \
                max_size = \"1p\", connection_per = \"page\" }";
     let result = result(FILES, &[web, "edge.at=[]", "duration=600s"]);

@@ -1,5 +1,5 @@
-//! Laws of both links over random scenarios: nothing carries more than it could, what waits is what arrives times how long it
-//! waits, and nothing is lost without being counted.
+//! Properties of both links over random scenarios: no link exceeds its capacity, Little's law holds for queues, and
+//! every loss is counted.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn outcome(text: &str, options: RunOptions) -> Outcome {
     run(&scenario, 0, &Recordings, options).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A law of a rate about `kbps`: every distribution there is.
+/// Rate laws around `kbps`, one per distribution.
 fn rate_law(kbps: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     (kbps, 0usize..9).prop_map(|(mean, kind)| match kind {
         0 => format!("{mean}kbit/s"),
@@ -73,7 +73,7 @@ fn losses() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// The table of a link that is no cell.
+/// The table of a link other than a cell.
 fn plain_link(kbps: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     let constant = (kbps.clone(), delay_law().prop_map(|_| 20)).prop_map(|(rate, delay)| {
         format!("{{ kind = \"constant\", rate = \"{rate}kbit/s\", delay = \"{delay}ms\" }}")
@@ -90,7 +90,7 @@ fn plain_link(kbps: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     prop_oneof![1 => constant, 5 => variable, 2 => recording]
 }
 
-/// The table of a radio link that repeats blocks: it has no medium that a step could exchange.
+/// The table of a radio link with retransmission of blocks, which does not support steps.
 fn rlc(kbps: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     let bler = select(vec!["0", "0.1", "{ kind = \"rayleigh\", fer = \"5%\" }"]);
     (kbps, select(vec![1, 4, 24]), bler).prop_map(|(rate, pdus, bler)| {
@@ -119,7 +119,7 @@ fn cell() -> impl Strategy<Value = String> {
     )
 }
 
-/// Links that are no cell, and perhaps what changes while they run.
+/// Links other than cells, with optional changes during the run.
 fn plain() -> impl Strategy<Value = String> {
     let steps = prop_oneof![
         2 => Just(String::new()),
@@ -139,7 +139,7 @@ fn plain() -> impl Strategy<Value = String> {
     prop_oneof![3 => exchanged, 1 => repeating]
 }
 
-/// Everything of `[edge]` but the queue.
+/// The `[edge]` table without the queue.
 fn edge() -> impl Strategy<Value = String> {
     let regulators: Vec<_> = REGULATORS.entries.iter().map(|entry| entry.name).collect();
     let rest = (
@@ -212,13 +212,13 @@ proptest! {
         let LinkResult { drops, discarded, made, resent, .. } = result.bottleneck;
         let sent = result.flows.iter().map(|flow| flow.segments_sent).sum::<u64>() + made + resent;
         let gone = result.engine.packets + drops + discarded;
-        // A sender that goes back after a time-out, and a regulator, repeat what may still be on its way.
+        // A sender that goes back after a timeout, and a regulator, may retransmit packets still in transit.
         let repeated = result.flows.iter().map(|flow| flow.retransmits).sum::<u64>() + resent;
         let most = WINDOW * result.flows.len() as u64 + repeated;
         prop_assert!(gone <= sent && sent - gone <= most, "{} sent, {} gone: {}", sent, gone, text);
     }
 
-    /// A link tells what it could have carried so far whenever it is asked, and nobody notices.
+    /// Querying the capacity of a link during a run does not change the run.
     #[test]
     fn measuring_what_transfers_get_of_the_link_changes_nothing_else(
         edge in edge(),
@@ -238,13 +238,13 @@ proptest! {
         result.flows.iter_mut().for_each(|flow| flow.link = None);
         result.transfers.iter_mut().for_each(|class| class.link = None);
         result.provenance = plain.result.provenance.clone();
-        // The beginning of a file is a wake.
+        // The start of a file is a wake-up.
         result.engine.events = plain.result.engine.events;
         prop_assert_eq!(result, plain.result, "{}", text(""));
         prop_assert_eq!(format!("{series:?}"), format!("{:?}", plain.series), "{}", text(""));
     }
 
-    /// Little's law, on the queue of drop-tail as a series samples it. All files come to their ends, so every wait is whole.
+    /// Little's law for a drop-tail queue sampled by a series. All files complete, so every queueing delay is complete.
     #[test]
     fn what_waits_is_what_arrives_times_how_long_it_waits(
         edge in edge().prop_filter("what the radio loses has waited and is not counted", |edge| {
@@ -264,8 +264,8 @@ proptest! {
         prop_assume!(left == 0.0 && result.flows.iter().all(|flow| flow.completion_s.is_some()));
         let sampled: f64 = queues.into_iter().flatten().sum::<f64>() * STEP.as_secs_f64();
         let (packets, mean) = (result.engine.packets as f64, result.bottleneck.queue_ms.mean.unwrap() / 1e3);
-        // A wait is in so many samples as there are steps in it, give or take one: an error of at most half a step each in
-        // the root mean square, for packets that come in one burst the same; five of them. Two may be on their way.
+        // A wait is in so many samples as there are steps in it, give or take one: an error of at most half a step each
+        // in the root mean square, for packets that come in one burst the same; five of them. Two may be on their way.
         let error = 5.0 * STEP.as_secs_f64() / 2.0 * (packets * WINDOW as f64).sqrt() + 2.0 * mean;
         prop_assert!(
             (sampled - packets * mean).abs() <= error,

@@ -1,4 +1,4 @@
-//! One binary for all tests of scenarios, since each would be linked with everything.
+//! All scenario tests in one binary, to link the dependencies only once.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the message")]
 

@@ -1,9 +1,9 @@
-//! A box that only sees traffic pass, on either side of the radio whose queue it regulates.
+//! A box that only observes passing traffic, on either side of the radio whose queue it regulates.
 
 use ackclock_core::results::RunResult;
 use ackclock_scenario::{NoFiles, RunOptions, Scenario, run};
 
-/// 2 Mbit/s down, 60 ms of round trip, of which 20 ms are wired.
+/// A downlink of 2 Mbit/s and a base RTT of 60 ms, of which 20 ms are the wired path.
 const RADIO: &str = r#"
 buffer = "1000p"
 [edge.behind.down]
@@ -44,7 +44,7 @@ fn mobile(regulator: &str) -> String {
     )
 }
 
-/// It looks at no queue, so that it makes no difference whether there is one.
+/// The box does not read the queue, so its presence makes no difference.
 #[test]
 fn the_static_window_regulator_is_the_same_beside_the_queue_and_before_it() {
     let beside = RADIO.replace("edge.behind", "edge").replace("1000p", "20p");
@@ -54,7 +54,8 @@ fn the_static_window_regulator_is_the_same_beside_the_queue_and_before_it() {
     assert_eq!(before.bottleneck, beside.bottleneck);
 }
 
-/// What leaves in a loop is allowed for, and 20 packets of 6 ms each beside it, which wait; the first ACKs know of no loop.
+/// What leaves in a loop is allowed for, and 20 packets of 6 ms each beside it, which wait; the first ACKs know of no
+/// loop.
 #[test]
 fn the_dynamic_one_fills_the_link_and_no_more_than_its_buffer_from_either_side() {
     for edge in [network("wrd"), mobile("wrd")] {
@@ -88,8 +89,8 @@ fn the_forecast_fills_the_link_with_its_few_packets_from_either_side() {
     }
 }
 
-/// 2 Mbit/s are found from either side of them, from below and from above. A round trip is late where half of it is 30 ms and a packet of 6 ms beyond
-/// the usual, so that 72 ms wait; the rate rises for some round trips more.
+/// 2 Mbit/s are found from either side of them, from below and from above. A round trip is late where half of it is 30
+/// ms and a packet of 6 ms beyond the usual, so that 72 ms wait; the rate rises for some round trips more.
 #[test]
 fn a_shaper_that_steers_its_rate_finds_that_of_a_steady_link() {
     for (side, base) in [("network", 1), ("network", 4), ("mobile", 1), ("mobile", 4)] {
@@ -106,8 +107,9 @@ fn a_shaper_that_steers_its_rate_finds_that_of_a_steady_link() {
     }
 }
 
-/// 20 packets of an upload wait for 240 ms in the uplink, and the ACKs behind them: 0.94 and 1.7 s, and 0.87, where that was taken for a queue before the radio.
-/// 0.31 s are left, of which the first gain of the forecast, 1.75, has its part: the limit was 0.30 s while it was 1.25.
+/// 20 packets of an upload wait for 240 ms in the uplink, and the ACKs behind them: 0.94 and 1.7 s, and 0.87, where
+/// that was taken for a queue before the radio. 0.31 s are left, of which the first gain of the forecast, 1.75, has its
+/// part: the limit was 0.30 s while it was 1.25.
 #[test]
 fn acks_that_wait_behind_an_upload_are_not_taken_for_a_queue_of_the_download() {
     let upload = format!(
@@ -140,8 +142,8 @@ fn an_uplink_that_varies_is_not_taken_for_a_queue() {
     }
 }
 
-/// Answers of 64 bytes every 250 ms over a connection of their own have long been allowed when they come: 0.72 behind the radio where that was taken for
-/// a wait before it.
+/// Answers of 64 bytes every 250 ms over a connection of their own have long been allowed when they come: 0.72 behind
+/// the radio where that was taken for a wait before it.
 #[test]
 fn a_source_with_nothing_to_send_is_not_taken_for_one_whose_data_waits() {
     let answers = "[[flow]]\nsender = \"cubic\"\nworkload = { kind = \"ftp\", size = \"64B\", interval = \"250ms\", connection_per = \"client\" }\n";
@@ -164,7 +166,7 @@ fn flows_of_a_user_share_the_buffer_and_are_equal() {
     }
 }
 
-/// Half of the flows have 120 ms more of round trip: beside a queue that alone makes the shorter ones faster.
+/// Half of the flows have an RTT 120 ms longer. With a queue alone the shorter ones are faster.
 #[test]
 fn flows_over_routes_of_different_lengths_are_about_equal() {
     for (count, least) in [(2, 0.9), (8, 0.95)] {
@@ -188,7 +190,8 @@ fn jain(result: &RunResult) -> f64 {
     sum * sum / (rates.len() as f64 * squares)
 }
 
-/// Without a probe the box would take the longer route for a queue and close the windows for good: 20 packets in 180 ms are 1.3 Mbit/s.
+/// Without a probe the box would take the longer route for a queue and close the windows for good: 20 packets in 180 ms
+/// are 1.3 Mbit/s.
 #[test]
 fn a_route_that_grows_is_told_from_a_queue_that_stands() {
     let longer = "[[edge.behind.at]]\ntime = \"30s\"\nset = { \"down.delay\" = \"140ms\" }\n";
@@ -207,7 +210,7 @@ fn a_route_that_grows_is_told_from_a_queue_that_stands() {
 fn what_the_radio_drops_is_counted_as_its_own() {
     let result = observed(&network("none"), &["edge.behind.buffer=10p"]);
     assert!(result.bottleneck.drops > 0);
-    // Each loss is repaired once; the last may not have been yet.
+    // Each loss is retransmitted once; the last may not have been yet.
     let waiting = result.bottleneck.drops - result.flows[0].retransmits;
     assert!(waiting <= 2, "{} drops, {waiting} not repaired", result.bottleneck.drops);
 }
@@ -285,7 +288,8 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
     }
 }
 
-/// What a series shows of what the box believes: the rate within a tenth, the loop within the two packets that a probe leaves under way.
+/// What a series shows of what the box believes: the rate within a tenth, the loop within the two packets that a probe
+/// leaves under way.
 #[test]
 fn a_box_believes_what_is_so() {
     use ackclock_core::Span;

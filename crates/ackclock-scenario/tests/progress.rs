@@ -1,10 +1,10 @@
-//! A run tells how far it has come.
+//! Progress reports of a run.
 
 use std::sync::Arc;
 
 use ackclock_scenario::{NoFiles, Progress, RunError, RunOptions, Scenario, Stage, run};
 
-/// What a run of `text` is at when it has ended.
+/// Stage of a run of `text` after it has ended.
 fn end_of(text: &str) -> Stage {
     let progress = Arc::new(Progress::default());
     assert_eq!(progress.stage(), Stage::Building { built: 0, flows: 0 });

@@ -1,4 +1,4 @@
-//! A result says what it is the result of: the configuration, the files that were read, the overrides.
+//! Provenance of results: the configuration, the input files, the overrides.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ fn result(scenario: &Scenario, files: &(dyn Files + Sync)) -> RunResult {
     run(scenario, 0, files, RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).result
 }
 
-/// The scenario that is shown of another; it is whole, runs, and gives the same results.
+/// The complete configuration of a scenario: it runs and gives the same results.
 #[track_caller]
 fn assert_shown_is_the_same(scenario: &Scenario, files: &(dyn Files + Sync)) {
     let text = toml::to_string_pretty(&scenario.configuration()).unwrap();
@@ -72,7 +72,7 @@ fn the_whole_configuration_says_every_key_and_no_user_that_is_not_there() {
     assert_eq!(whole["flow"][0]["sender"]["rto"]["min"].as_str().map(|text| text.is_empty()), Some(false));
     let cell = load("preset = \"cr04\"", &[]).configuration();
     assert_eq!(cell["edge"]["user"][0]["count"], 1);
-    // A component within a component says its keys too.
+    // Nested components are complete too.
     assert!(cell["edge"]["down"]["scheduler"].as_object().unwrap().len() > 1, "{cell}");
 }
 

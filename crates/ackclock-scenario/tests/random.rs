@@ -1,4 +1,4 @@
-//! Laws over scenarios that are drawn: any bearer, any regulator, data in both directions, with a relay or without.
+//! Properties of random scenarios: any bearer, any regulator, data in both directions, with or without a relay.
 
 use ackclock_core::Span;
 use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
@@ -55,7 +55,7 @@ fn flow() -> impl Strategy<Value = (bool, String)> {
     })
 }
 
-/// A whole scenario.
+/// A complete scenario.
 fn scenario() -> impl Strategy<Value = String> {
     let names: Vec<_> = ackclock_edge::REGULATORS.entries.iter().map(|entry| entry.name).collect();
     let regulator = prop::sample::select(names);
@@ -63,7 +63,7 @@ fn scenario() -> impl Strategy<Value = String> {
     let flows = prop::collection::vec(flow(), 1..4);
     (radio(), regulator, queue, flows, any::<bool>(), 4u32..40, 0.0..0.02f64, 0u64..1000).prop_map(
         |(radio, regulator, queue, flows, relay, buffer, loss, seed)| {
-            // Beside uploads alone a regulator is refused.
+            // With uploads only, most regulators are refused.
             let regulator = if flows.iter().all(|(upload, _)| *upload) { "none" } else { regulator };
             let relay = if relay { "[relay]\ncore = { delay = \"5ms\" }\n" } else { "" };
             let flows: String = flows.into_iter().map(|(_, text)| text).collect();
@@ -80,7 +80,7 @@ fn result(text: &str, options: RunOptions) -> RunResult {
     run(&scenario, 0, &NoFiles, options).unwrap_or_else(|error| panic!("{error}\n{text}")).result
 }
 
-/// A run in direct calls, sampled or not, is the run in an engine.
+/// The direct-call executor, with or without sampling, gives the same run as the engine.
 fn runs_alike(text: &str) -> RunResult {
     let plain = result(text, RunOptions::default());
     let sampled = RunOptions { series_interval: Some(Span::from_millis(333)), ..RunOptions::default() };
@@ -90,7 +90,7 @@ fn runs_alike(text: &str) -> RunResult {
     plain
 }
 
-/// A packet that is lost on the radio is told late; its instant has passed when the edge is due for it.
+/// A loss on the radio is reported late, after the instant at which it happened.
 #[test]
 fn a_loss_that_is_told_late_is_no_event_of_its_own_in_direct_calls() {
     runs_alike(
@@ -101,7 +101,7 @@ fn a_loss_that_is_told_late_is_no_event_of_its_own_in_direct_calls() {
     );
 }
 
-/// A deadline of a regulator comes between two events of the link: what it sees of the queue is that of its own instant.
+/// A deadline of a regulator falls between two events of the link: it sees the queue as of its own instant.
 #[test]
 fn a_regulator_sees_the_queue_as_it_is_at_its_own_deadline() {
     runs_alike(
@@ -115,8 +115,8 @@ fn a_regulator_sees_the_queue_as_it_is_at_its_own_deadline() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
 
-    /// A run in direct calls, sampled or not, is the run in an engine; each flow that lasts has a row, and a file is never
-    /// delivered twice.
+    /// A run in direct calls, sampled or not, is the run in an engine; each flow that lasts has a row, and a file is
+    /// never delivered twice.
     #[test]
     fn a_drawn_scenario_keeps_the_laws(text in scenario()) {
         let plain = runs_alike(&text);

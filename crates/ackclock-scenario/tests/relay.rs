@@ -32,8 +32,8 @@ fn result(text: &str, sets: &[&str]) -> RunResult {
 fn a_split_connection_repairs_losses_of_the_radio_over_its_short_part() {
     let whole = result(LOSSY, &["path.delay=110ms"]);
     let split = result(LOSSY, &["relay.core.delay=10ms"]);
-    // A window of W packets a round trip with a loss every 100 packets: the share of the long round trip, 280 ms, is about
-    // a third of that of the short one, 80 ms and the queue.
+    // A window of W packets a round trip with a loss every 100 packets: the share of the long round trip, 280 ms, is
+    // about a third of that of the short one, 80 ms and the queue.
     let [whole, split] = [whole, split].map(|result| result.flows[0].clone());
     let (long, short) = (whole.goodput_bps.unwrap(), split.goodput_bps.unwrap());
     assert!(short > 2.0 * long, "{short} {long}");
@@ -44,7 +44,7 @@ fn a_split_connection_repairs_losses_of_the_radio_over_its_short_part() {
     assert_eq!(near.retransmits, split.retransmits);
     assert_eq!(far.segments_sent + near.segments_sent, split.segments_sent);
     assert!(relay.most_buffered_bytes <= 65_536);
-    // Each connection sees its own part: 200 ms, and 80 ms with the queue.
+    // Each connection sees its part of the RTT: 200 ms, and 80 ms with the queue.
     assert!((200.0..210.0).contains(&far.rtt_ms.mean.unwrap()), "{:?}", far.rtt_ms);
     assert!((80.0..200.0).contains(&near.rtt_ms.mean.unwrap()), "{:?}", near.rtt_ms);
 }
@@ -57,7 +57,7 @@ fn the_server_is_held_back_by_what_the_relay_holds() {
         let flow = &result.flows[0];
         let relay = flow.relay.as_ref().expect("there is one");
         let bytes: u64 = buffer.trim_end_matches("kB").parse::<u64>().unwrap() * 1000;
-        // Filled but for two full segments.
+        // Full except for two segments.
         assert!((bytes - 3000..=bytes).contains(&relay.most_buffered_bytes), "{relay:?}");
         let ahead = relay.legs[0].acknowledged_bytes - relay.legs[1].acknowledged_bytes;
         assert!(ahead <= bytes, "{ahead}");
@@ -94,7 +94,7 @@ fn pages_over_a_relay_come_whole() {
 
 #[test]
 fn a_window_regulator_rules_the_connection_of_the_relay() {
-    // What the mobile has not acknowledged fills the relay: the default buffer carries 65 kB in 280 ms.
+    // Unacknowledged data fills the relay: the default buffer delivers 65 kB per 280 ms.
     let sets = ["relay.core.delay=10ms", "relay.buffer=200kB", "edge.regulator=wrs", "edge.down.loss=0"];
     let result = result(LOSSY, &sets);
     assert_eq!(result.bottleneck.drops, 0);
@@ -105,7 +105,7 @@ fn a_window_regulator_rules_the_connection_of_the_relay() {
 fn a_sender_of_the_relays_own_has_the_options_of_the_preset() {
     let named = result(LOSSY, &["relay.core.delay=10ms", "relay.sender=reno"]);
     let same = result(LOSSY, &["relay.core.delay=10ms"]);
-    // Named or not, it is the Reno of the preset.
+    // Given explicitly or not, the sender is the Reno of the preset.
     assert_eq!(named.flows, same.flows);
     assert!(named.flows[0].delivered_bytes > 1_000_000);
     let other = result(LOSSY, &["relay.core.delay=10ms", "relay.sender=cubic"]);
@@ -132,7 +132,7 @@ fn a_relay_that_cannot_be_is_refused() {
     }
 }
 
-/// The relay tells of the end of the file too, which has no place among the connections that come and go.
+/// The relay also reports the end of the file, whose flow is not one of the short connections.
 #[test]
 fn a_file_ends_beside_clients_whose_connections_come_and_go() {
     let both = format!(

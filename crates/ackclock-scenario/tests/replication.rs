@@ -1,4 +1,4 @@
-//! Runs over a recording, and the time over which a link is judged.
+//! Several runs over a recording, and the time that the link's utilisation covers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn result(scenario: &Scenario, number: u32) -> RunResult {
     run(scenario, number, &Minute, RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).result
 }
 
-/// How many of the runs differ in what they got.
+/// Number of different goodputs among the runs.
 fn different(scenario: &Scenario) -> usize {
     let runs = 0..scenario.tables().runs;
     runs.map(|number| result(scenario, number).users[0].delivered_bytes).collect::<BTreeSet<_>>().len()
@@ -49,7 +49,7 @@ fn several_runs_over_a_recording_start_anywhere_in_it_where_nothing_else_is_draw
     assert!(anywhere.begins_anywhere());
     assert_eq!(anywhere.configuration()["edge"]["down"]["begin"], "anywhere");
     assert_eq!(different(&anywhere), 5);
-    // A single run, and what says where it starts, are as they were.
+    // A single run, and a recording with `begin`, do not change.
     for sets in [&["runs=1"][..], &["edge.down.begin=0s"]] {
         let fixed = scenario(RECORDED, sets);
         assert!(!fixed.begins_anywhere(), "{sets:?}");
@@ -63,7 +63,7 @@ fn runs_that_differ_in_links_or_flows_start_at_the_beginning() {
     {
         assert!(!scenario(RECORDED, &[set]).begins_anywhere(), "{set}");
     }
-    // Coin tosses of a queue are no property of the link: all queues of a comparison meet the same starts.
+    // Random drops of a queue are not part of the link: all queues of a comparison get the same start offsets.
     assert!(scenario(RECORDED, &["edge.queue=red"]).begins_anywhere());
 }
 
@@ -97,7 +97,7 @@ fn a_link_that_is_full_from_the_first_start_on_is_full() {
         &["flow.start=50s", r#"edge.down={ kind = "trace", file = "minute.csv", begin = "17s" }"#],
         // In an engine.
         &["flow.start=50s", r#"measure=["transit"]"#],
-        // A file that is there after 4 s of 100.
+        // A file that completes after 4 s of 100.
         &["flow.start=50s", "flow.workload={ kind = \"file\", size = \"200kB\" }"],
     ] {
         let used = result(&scenario(FULL, sets), 0).bottleneck.utilisation.unwrap();

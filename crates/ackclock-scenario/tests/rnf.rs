@@ -1,5 +1,5 @@
-//! A relay that the radio tells of its rate and its queue, over the schedule on which real kernels were measured: 384, 128, 32, 0 and
-//! 384 kbit/s from 0, 10, 20, 30 and 32 s on, 2 MB, 2 Mbit/s and 90 ms to the server, 60 ms of radio.
+//! A relay steered by radio reports of rate and queue, over the schedule on which real kernels were measured: 384, 128,
+//! 32, 0 and 384 kbit/s from 0, 10, 20, 30 and 32 s on; 2 MB, 2 Mbit/s and 90 ms to the server, 60 ms of radio.
 
 use ackclock_core::Span;
 use ackclock_core::results::RunResult;
@@ -31,13 +31,13 @@ const SCHEDULE: &str = r#"
     workload = { kind = "file", size = "2MB" }
 "#;
 
-/// Begin and rate of each part of the schedule, s and bit/s.
+/// Start and rate of each part of the schedule, s and bit/s.
 const RATES: [(f64, f64); 5] = [(0.0, 384e3), (10.0, 128e3), (20.0, 32e3), (30.0, 0.0), (32.0, 384e3)];
 
 struct Seen {
     result: RunResult,
     series: Series,
-    /// When the last transfer was done, s.
+    /// End of the last transfer, s.
     done: f64,
 }
 
@@ -53,7 +53,7 @@ fn seen(text: &str, sets: &[&str]) -> Seen {
 }
 
 impl Seen {
-    /// What the radio carried as a share of what it could have until the last transfer was done.
+    /// Utilisation of the radio until the end of the last transfer.
     fn utilisation(&self) -> f64 {
         let ends = RATES.iter().skip(1).map(|(begin, _)| *begin).chain([f64::INFINITY]);
         let could: f64 = RATES
@@ -67,7 +67,7 @@ impl Seen {
         carried / could
     }
 
-    /// A quantile of the packets that wait, from `from` on until the last transfer was done; and their mean.
+    /// Quantile and mean of the queued packets, from `from` on until the end of the last transfer.
     fn queue(&self, from: f64, quantile: f64) -> (f64, f64) {
         let times = self.series.column("t_s").unwrap();
         let waiting = times.iter().zip(self.series.column("edge.queue_packets").unwrap());
@@ -89,7 +89,7 @@ impl Seen {
 #[test]
 fn the_radio_is_full_and_the_queue_short_as_with_real_kernels() {
     let seen = seen(SCHEDULE, &[]);
-    // Kernels: 2 MB in 61.6 s, 98.6 % of the radio, 6 packets in the median and 7 for 95 %, nothing sent again.
+    // Kernels: 2 MB in 61.6 s, 98.6 % utilisation, a median of 6 packets and a p95 of 7, no retransmissions.
     assert!((seen.done / 61.6 - 1.0).abs() < 0.03, "{}", seen.done);
     assert!(seen.utilisation() >= 0.97, "{}", seen.utilisation());
     let ((p50, mean), (p95, _)) = (seen.queue(1.5, 0.5), seen.queue(1.5, 0.95));
@@ -181,7 +181,7 @@ fn no_fault_of_the_reports_but_a_lag_that_nobody_tells_costs_two_percent_beside_
         let steered = goodput(SCHEDULE, fault);
         assert!(steered > 0.98 * cubic, "{fault}: {steered} beside {cubic}");
     }
-    // The loop swings then (see below), and the radio is idle in its valleys.
+    // The control loop then oscillates (see below), and the radio is idle in the troughs.
     let late = goodput(SCHEDULE, "edge.report.delay=1s");
     assert!(late > 0.97 * cubic, "{late} beside {cubic}");
 }
@@ -192,7 +192,8 @@ fn a_lag_that_is_told_keeps_the_loop_calm_where_reports_are_a_period_late() {
         let steering = format!("relay.steering={{kind=\"rnf\", lag=\"{lag}\"}}");
         seen(SCHEDULE, &["edge.report.delay=1s", &steering]).queue(40.0, 0.95).0
     };
-    // At a gain of 1 a delay of one period swings for ever: z^2 - z + 1 = 0 has its roots on the unit circle.
+    // With a gain of 1 and a delay of one period the loop oscillates forever: z^2 - z + 1 = 0 has roots on the unit
+    // circle.
     let [told, untold] = ["1s", "50ms"].map(most);
     assert!(told <= 7.0 && untold >= 10.0, "{told} {untold}");
 }
@@ -201,7 +202,7 @@ fn a_lag_that_is_told_keeps_the_loop_calm_where_reports_are_a_period_late() {
 fn after_an_outage_the_relay_sends_within_a_round_trip_and_a_report() {
     let seen = seen(SCHEDULE, &[r#"flow.workload={kind="file", size="4MB"}"#, "duration=50s"]);
     let waiting = seen.series.column("edge.queue_packets").unwrap();
-    // The radio is never empty after it: what waited lasts until the window is there, 60 + 50 ms later.
+    // The radio is never idle after it: the queue lasts until the new window takes effect, 60 + 50 ms later.
     assert!(waiting[32 * 20..40 * 20].iter().all(|&packets| packets >= 1.0));
     assert_eq!(seen.repeated(), (0, 0));
 }

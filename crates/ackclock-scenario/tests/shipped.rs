@@ -1,4 +1,4 @@
-//! The ready-made scenarios and the presets are right, and run.
+//! The shipped scenarios and presets are valid and run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn every_preset_is_a_scenario_by_itself_whose_sender_can_be_chosen() {
             let scenario =
                 Scenario::load(preset.name, &text, &sets).unwrap_or_else(|error| panic!("{error}"));
             let sender = &scenario.tables().flow[0].sender;
-            // The options of the preset stay whichever sender is chosen.
+            // The options of the preset apply to every sender.
             assert!(sender["handshake"].is_string(), "{}: {sender}", preset.name);
             assert!(sets.is_empty() || sender["kind"] == "sack");
         }
@@ -69,7 +69,7 @@ fn what_a_file_says_counts_more_than_its_preset_and_less_than_an_override() {
     assert_eq!(over.flow[0].sender["rto"]["min"], "2s");
     assert_eq!(over.flow[0].sender["rto"]["tick"], "500ms");
     assert_eq!(over.edge.regulator["alpha"], 3);
-    // Another sender keeps the options that it knows, those of the file and those of the preset.
+    // Another sender keeps the options it supports, from the file and from the preset.
     let other = load(&["flow.sender=sack1"]);
     assert_eq!(other.flow[0].sender["rto"]["min"], "2s");
     assert_eq!(other.flow[0].sender["rto"]["tick"], "100ms");
@@ -116,11 +116,11 @@ fn the_preset_hsdpa_repeats_what_failed_and_tcp_sees_delay_and_no_loss() {
         run(&scenario, 0, &DiskFiles::in_folder("."), RunOptions::default()).unwrap().result
     };
     let (with, without) = (of("edge.down.harq.limit=3"), of("edge.down.harq.error=0"));
-    // 1 + 0.1 (1 + 0.01 + 0.0001) = 1.10101 transmissions of a block. Capacity has the luck of the run: of 30 000 blocks a share of
-    // 0.1 +- 0.0017 is lost.
+    // 1 + 0.1 (1 + 0.01 + 0.0001) = 1.10101 transmissions of a block. Capacity has the luck of the run: of 30 000
+    // blocks a share of 0.1 +- 0.0017 is lost.
     let [repeated, once] = [&with, &without].map(|result| result.bottleneck.capacity_bps.unwrap());
     assert!((once / repeated - 1.10101).abs() < 3.0 * 0.0017, "{once} {repeated}");
-    // A tenth of the blocks come 12 ms late, and a packet waits for those before it.
+    // A tenth of the blocks arrive 12 ms late, and packets are delivered in order.
     let [late, straight] = [&with, &without].map(|result| result.flows[0].rtt_ms.mean.unwrap());
     assert!(late > straight, "{late} {straight}");
     // 60 s of at most 30 000 blocks, lost with 1e-7.

@@ -2,7 +2,7 @@
 
 use ackclock_scenario::{NoFiles, RunOptions, RunResult, Scenario, run};
 
-/// 8 packets are under way at most, so that mostly one of them is lost; the queue never drops any.
+/// At most 8 packets are in flight, so usually only one of them is lost. The queue never drops.
 const LOSSY: &str = r#"
 preset = "cr02"
 duration = "2000s"
@@ -39,14 +39,14 @@ fn of_a_thousand_losses_none_halves_the_window() {
     let snoop = with(&["edge.regulator=snoop"]);
     assert!(snoop.bottleneck.drops >= 1000, "{}", snoop.bottleneck.drops);
     assert_eq!((reductions(&snoop), snoop.flows[0].retransmits), (0, 0), "{} losses", snoop.bottleneck.drops);
-    // Each loss is repaired once; the last may not have been told of yet.
+    // Each loss is retransmitted once; the last may not have been detected yet.
     let waited_for = snoop.bottleneck.drops - snoop.bottleneck.resent;
     assert!(waited_for <= 1, "{} losses, {} sent again", snoop.bottleneck.drops, snoop.bottleneck.resent);
-    // Nothing else is different, so more is carried.
+    // Nothing else differs, so goodput is higher.
     assert!(snoop.flows[0].goodput_bps > none.flows[0].goodput_bps);
 }
 
-/// A mobile that sends over a radio that loses 2 % on the way up, 70 ms from the server; its queue never drops anything.
+/// A mobile that sends over an uplink with 2 % loss, 70 ms from the server. Its queue never drops.
 const UPLOAD: &str = r#"
 preset = "linux"
 duration = "300s"
@@ -78,7 +78,7 @@ fn a_mobile_that_is_asked_repairs_its_losses_without_a_reduction() {
     assert!(asked.uplink.drops > 400, "{}", asked.uplink.drops);
     // Each loss is repaired once; the last may be under way.
     assert!(asked.uplink.drops.abs_diff(asked.flows[0].retransmits) <= 1, "{}", asked.flows[0].retransmits);
-    // Only a repair that is lost itself, 2 % of them, may reach the server as a loss.
+    // Only a lost retransmission, 2 % of them, may appear as a loss at the server.
     assert!(reductions(&asked) * 20 < asked.uplink.drops, "{} of {}", reductions(&asked), asked.uplink.drops);
     assert!(reductions(&plain) * 2 > plain.uplink.drops, "{} of {}", reductions(&plain), plain.uplink.drops);
     assert!(asked.flows[0].goodput_bps.unwrap() > 1.3 * plain.flows[0].goodput_bps.unwrap());

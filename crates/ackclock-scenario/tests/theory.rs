@@ -1,4 +1,4 @@
-//! A small matrix of scenarios, each number beside what theory says of it.
+//! A small matrix of scenarios, each result compared with theory.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why, a table is there to be read")]
 
@@ -13,13 +13,14 @@ fn result(sets: &[&str]) -> RunResult {
     run(&scenario, 0, &NoFiles, RunOptions::default()).unwrap().result
 }
 
-/// CR02 Table 1 item 1: a constant link of 25 packets/s, T = 0.40 + 0.04 + 0.005 + 0.002 s and a bit, B = 10. The window
-/// of the saw-tooth falls from W = floor(mu T) + B + 1 = 22 to half, and a cycle takes so long that an hour has 401.
+/// CR02 Table 1 item 1: a constant link of 25 packets/s, T = 0.40 + 0.04 + 0.005 + 0.002 s and a bit, B = 10. The
+/// window of the saw-tooth falls from W = floor(mu T) + B + 1 = 22 to half, and a cycle takes so long that an hour has
+/// 401.
 #[test]
 fn the_saw_tooth_of_a_constant_link_is_the_printed_one() {
     let result = result(&[]);
     let flow = &result.flows[0];
-    // Slow start ends in losses of its own.
+    // Slow start causes additional losses.
     assert_eq!(flow.fast_retransmits, Some(401));
     assert_eq!(flow.timeouts, Some(1));
     // Printed: 616.2 ms.
@@ -28,7 +29,7 @@ fn the_saw_tooth_of_a_constant_link_is_the_printed_one() {
     assert!((wf - 22.0).abs() < 0.2, "{wf}");
 }
 
-/// A recording that lasts for longer than the run and is read by it alone.
+/// A recording longer than the run and used only by it.
 struct OneFile(&'static str);
 
 impl Files for OneFile {
@@ -37,7 +38,7 @@ impl Files for OneFile {
     }
 }
 
-/// An outage of 40 s in 60 s at 1 Mbit/s, written in four ways, leaves a third of the capacity, and the link carries it.
+/// An outage of 40 s in 60 s at 1 Mbit/s, written in four ways, leaves a third of the capacity, and the link uses it.
 #[test]
 fn the_capacity_is_what_the_run_saw() {
     let recordings = "time_s,rate_kbps\n0,1000\n10,0\n50,1000\n60,100\n120,100\n";
@@ -80,12 +81,12 @@ fn a_saturated_link_carries_what_theory_says() {
         // Standard error of the mean rate over 46 000 packets, or 20 000 intervals: below 0.2 %; five of them.
         let got = result.bottleneck.capacity_bps.unwrap();
         assert!((got - capacity).abs() < 0.01 * capacity, "{rate} {redraw}");
-        // A window of 60 packets fills 22 of the pipe and never the buffer: no loss, and all is used but for slow start, which
-        // takes 6 round trips of 0.5 s in 2000.
+        // A window of 60 packets fills 22 of the pipe and never the buffer: no loss, and all is used but for slow
+        // start, which takes 6 round trips of 0.5 s in 2000.
         let used = result.bottleneck.utilisation.unwrap();
         assert!((0.998..=1.0).contains(&used), "{rate} {redraw}: {used}");
         assert_eq!((result.bottleneck.drops, result.flows[0].timeouts), (0, Some(0)));
-        // What is not in the pipe waits: 60 packets / rate - 447 ms of round trip.
+        // The rest of the window is queued: 60 packets / rate - 447 ms of base RTT.
         let packets_per_s = got * used / 8000.0;
         let expected = 60.0 / packets_per_s * 1e3;
         let rtt = result.flows[0].rtt_ms.mean.unwrap();
@@ -96,7 +97,7 @@ fn a_saturated_link_carries_what_theory_says() {
     }
 }
 
-/// A window that does not fill the pipe gives window / round trip, whatever the sender.
+/// A window that does not fill the pipe gives a goodput of window / RTT with any sender.
 #[test]
 fn a_small_window_gives_one_window_a_round_trip() {
     for sender in ["reno", "newreno", "sack", "sack1", "cubic"] {
@@ -110,7 +111,7 @@ fn a_small_window_gives_one_window_a_round_trip() {
     }
 }
 
-/// The table as a reader sees it; the last column is the bound that no row may pass.
+/// The printed table; the last column is the upper bound of each row.
 #[test]
 fn the_matrix_of_senders_and_regulators_stays_within_capacity() {
     let mut table = String::from("\nsender  regulator       B   kbit/s  TO   queue ms  bound kbit/s\n");
@@ -141,7 +142,7 @@ fn the_matrix_of_senders_and_regulators_stays_within_capacity() {
         }
     }
     println!("{table}");
-    // The regulator is for this: more goodput from the same buffer, fewer timeouts.
+    // Purpose of the regulator: more goodput with the same buffer, fewer timeouts.
     let row = |name: &str| -> f64 {
         let line = table
             .lines()

@@ -1,4 +1,4 @@
-//! Workloads whose flows come and go by the thousand.
+//! Workloads with thousands of short connections.
 
 use ackclock_core::results::TransferResult;
 use ackclock_scenario::{DiskFiles, RunOptions, RunResult, Scenario, run};
@@ -8,8 +8,8 @@ fn result(text: &str) -> RunResult {
     run(&scenario, 0, &DiskFiles::in_folder("."), RunOptions::default()).unwrap().result
 }
 
-/// 40-byte headers on 1000-byte packets, an initial window of one packet, no loss: the edge serves 1 Mbit/s behind wires of
-/// 100 Mbit/s and 1 ms; the radio adds 20 ms a way.
+/// 40-byte headers on 1000-byte packets, an initial window of one packet, no loss: the edge serves 1 Mbit/s behind
+/// wires of 100 Mbit/s and 1 ms; the radio adds 20 ms a way.
 const CONSTANT: &str = r#"
 [path]
 rate = "100Mbit/s"
@@ -20,7 +20,7 @@ down = { kind = "constant", rate = "1Mbit/s", delay = "20ms" }
 up = { kind = "constant", rate = "1Mbit/s", delay = "20ms" }
 "#;
 
-/// Pages at once make a queue of seconds, which is no reason to send anything twice.
+/// Simultaneous pages build a queue of seconds, which must not cause retransmissions.
 const PATIENT: &str = "{ kind = \"sack\", rto = { initial = \"30s\", min = \"30s\" } }";
 
 #[test]
@@ -55,7 +55,7 @@ fn thousands_of_short_flows_all_arrive_and_nothing_is_lost() {
     assert!((small as f64 / all as f64 - 0.827).abs() < 0.018, "{small} of {all}");
 }
 
-/// Latency, ms, of a file of so many packets that meets nobody.
+/// Latency of a file of this many packets without other traffic, ms.
 fn unloaded(packets: u32, sender: &str) -> f64 {
     let result = result(&format!(
         "duration = \"100s\"\n{CONSTANT}\n[[flow]]\nsender = {sender}\nworkload = {{ kind = \"ftp\", size = \"{packets}p\" }}"
@@ -136,8 +136,9 @@ fn a_program_that_writes_at_a_rate_uses_one_connection() {
         "duration = \"9950ms\"\n{CONSTANT}\n[[flow]]\nsender = {{ kind = \"sack\", handshake = \"on\" }}\nworkload = {ftp}"
     ));
     let [user] = result.users.as_slice() else { panic!("{:?}", result.users) };
-    // Writes at 0, 100, ... 9900 ms, 400 kbit/s of 1 Mbit/s; slow start delays the first ones, not the last ones. Of the
-    // last write three packets of 960 bytes arrive in the 50 ms that are left: after 21 ms of wire and radio, 8 ms each.
+    // Writes at 0, 100, ... 9900 ms, 400 kbit/s of 1 Mbit/s; slow start delays the first ones, not the last ones. Of
+    // the last write three packets of 960 bytes arrive in the 50 ms that are left: after 21 ms of wire and radio, 8 ms
+    // each.
     assert_eq!((user.flows, user.delivered_bytes, user.retransmits), (1, 99 * 5_000 + 3 * 960, 0));
     let (finished, unfinished) =
         result.transfers.iter().fold((0, 0), |sum, class| (sum.0 + class.count, sum.1 + class.unfinished));

@@ -1,4 +1,4 @@
-//! Flows whose data goes from the mobile to the server.
+//! Uploads: flows from the mobile to the server.
 
 use ackclock_core::Span;
 use ackclock_core::results::{RunResult, Towards};
@@ -45,13 +45,13 @@ fn an_upload_fills_the_link_from_the_mobile_and_says_so() {
         let result = result(ALONE, &[&handshake_is, "flow.0.sender.kind=reno", "duration=600s"]);
         let flow = &result.flows[0];
         assert_eq!((flow.towards, flow.regulator.as_deref()), (Towards::Server, None));
-        // 1448 of 1500 bytes are payload of at most 1 Mbit/s: 965.3 kbit/s. The buffer of 50 packets is more than the 8 of the
-        // pipe, so that half a window fills it. Slow start overshoots it once: a time-out of a second or two, of 600 s, and
-        // some 100 packets of 50 000 sent twice.
+        // 1448 of 1500 bytes are payload of at most 1 Mbit/s: 965.3 kbit/s. The buffer of 50 packets is more than the 8
+        // of the pipe, so that half a window fills it. Slow start overshoots it once: a time-out of a second or two, of
+        // 600 s, and some 100 packets of 50 000 sent twice.
         let goodput = flow.goodput_bps.unwrap();
         assert!((958_000.0..=965_400.0).contains(&goodput), "{handshake}: {goodput}");
         assert!(result.uplink.utilisation.unwrap() > 0.995 && result.uplink.drops > 0, "{:?}", result.uplink);
-        // What goes down is ACKs of 52 bytes, one for two packets at most.
+        // The downlink carries ACKs of 52 bytes, one for at most two packets.
         assert!(result.bottleneck.utilisation.unwrap() < 0.02 && result.bottleneck.drops == 0);
         assert!(
             flow.rtt_ms.mean.unwrap() > 80.0,
@@ -131,7 +131,7 @@ fn the_queue_of_the_mobile_holds_what_the_other_does_unless_it_is_said() {
     );
 }
 
-/// Drops of a row are those since the row before; all of them are those of the results.
+/// Drops of a series row are those since the last row. Their sum is the number in the results.
 #[test]
 fn the_series_has_the_queue_and_the_drops_of_both_directions() {
     let Outcome { result, series } = outcome(&format!("{ALONE}\n[[flow]]\n"), &["edge.buffer=10p"]);
@@ -144,7 +144,7 @@ fn the_series_has_the_queue_and_the_drops_of_both_directions() {
     assert!(packets > 0.0 && bytes > 40.0 * packets && bytes <= 1500.0 * packets);
 }
 
-/// Two users of a cell: one downloads, one uploads; each has an uplink of his own.
+/// Two users of a cell: one downloads, one uploads. Each has a separate uplink.
 const IN_A_CELL: &str = r#"
     version = 1
     preset = "linux"
@@ -170,7 +170,8 @@ fn an_upload_in_a_cell_has_the_uplink_of_its_user() {
     let result = result(IN_A_CELL, &["duration=300s"]);
     let flow = &result.flows[1];
     assert_eq!((flow.towards, flow.user), (Towards::Server, 1));
-    // 1448 of 1500 bytes of 1 Mbit/s, less slow start and what waits for ACKs while the channel towards the mobile has no rate (3 % of the time).
+    // 1448 of 1500 bytes of 1 Mbit/s, less slow start and what waits for ACKs while the channel towards the mobile has
+    // no rate (3 % of the time).
     let goodput = flow.goodput_bps.unwrap();
     assert!((930_000.0..=965_400.0).contains(&goodput), "{goodput}");
     // Of two uplinks one is full, and one has the ACKs of the download.
@@ -216,7 +217,7 @@ fn transfers_that_come_and_go_are_uploaded_whole() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Each planned flow has a row; a file arrives whole, whatever the path loses and whoever opens.
+    /// Each planned flow has a row. A file arrives completely despite losses, whichever end opens the connection.
     #[test]
     fn every_planned_flow_has_a_row_and_every_file_arrives(
         uploads in proptest::collection::vec(any::<bool>(), 1..6),

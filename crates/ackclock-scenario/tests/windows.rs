@@ -1,4 +1,4 @@
-//! The Window Regulators in whole systems, each number beside what theory says of it.
+//! The Window Regulators in complete scenarios, each result compared with theory.
 
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, run};
 
-/// The recordings, where there are any.
+/// The recordings, if available.
 struct Recordings(Option<PathBuf>);
 
 impl Files for Recordings {
@@ -17,7 +17,7 @@ impl Files for Recordings {
     }
 }
 
-/// Senders and wires of Chan and Ramjee, and a rate that is drawn again every 50 ms.
+/// Senders and wired path of Chan and Ramjee, with a rate that is redrawn every 50 ms.
 const FADING: &str = r#"
 preset = "cr02"
 duration = "300s"
@@ -45,13 +45,13 @@ fn with(text: &str, regulator: &str, buffer: &str, more: &[&str]) -> RunResult {
     result(text, &sets, &Recordings(None))
 }
 
-/// Share of the capacity, headers counted.
+/// Share of the capacity, headers included.
 fn used(result: &RunResult) -> f64 {
     result.bottleneck.utilisation.unwrap()
 }
 
-/// 200 + 200 ms of radio, 2 ms of wire, 40 ms for 1000 B at 200 kbit/s and 5 ms for 40 B at 64: 447 ms of round trip, in
-/// which the link could carry 11 packets.
+/// 200 + 200 ms of radio, 2 ms of wire, 40 ms for 1000 B at 200 kbit/s and 5 ms for 40 B at 64: 447 ms of round trip,
+/// in which the link could carry 11 packets.
 #[test]
 fn the_static_window_carries_one_buffer_a_round_trip() {
     for buffer in [2.0, 5.0, 10.0] {
@@ -62,9 +62,9 @@ fn the_static_window_carries_one_buffer_a_round_trip() {
     }
 }
 
-/// On a link whose rate does not change, packets leave as fast as ACKs come, and a few packets are buffer enough. The queue
-/// holds B packets at most: B times 40 ms. A drop-tail queue runs empty behind every loss of its saw-tooth, which falls from
-/// 11 + 5 + 1 packets to half.
+/// On a link whose rate does not change, packets leave as fast as ACKs come, and a few packets are buffer enough. The
+/// queue holds B packets at most: B times 40 ms. A drop-tail queue runs empty behind every loss of its saw-tooth, which
+/// falls from 11 + 5 + 1 packets to half.
 #[test]
 fn the_dynamic_window_fills_a_steady_link_with_few_packets() {
     let none = with(STEADY, "none", "5p", &[]);
@@ -90,7 +90,7 @@ fn nothing_is_dropped_however_the_rate_changes() {
     }
 }
 
-/// CR04 figure 7: small buffers. What the source claims is an order.
+/// CR04 figure 7: small buffers. The source claims only an order.
 #[test]
 fn small_buffers_are_used_best_by_the_one_that_holds_acks() {
     for seed in ["seed=1", "seed=2", "seed=3"] {
@@ -104,8 +104,8 @@ fn small_buffers_are_used_best_by_the_one_that_holds_acks() {
     }
 }
 
-/// What a dynamic window lets go is in the queue or on the wire, at most B packets: no more than B in twice the delay of
-/// the wire, while a source whose queue may overflow has as much on the wire as its window allows.
+/// The packets that a dynamic window releases are in the queue or on the wired path: at most B packets per wired RTT. A
+/// source whose queue may overflow has as many packets on the wired path as its window allows.
 #[test]
 fn a_long_wire_takes_the_dynamic_windows_more_than_the_others() {
     for (delay, seconds) in [("path.delay=200ms", 0.4), ("path.delay=400ms", 0.8)] {
@@ -120,9 +120,9 @@ fn a_long_wire_takes_the_dynamic_windows_more_than_the_others() {
     }
 }
 
-/// The radio link control keeps a packet until the far end has acknowledged it. Without a regulator, 20 packets of buffer overflow
-/// and fill half of the bearer. One that sees what the buffer keeps drops less and delivers more; Window Regulators drop nothing
-/// unless a timer expires.
+/// The radio link control keeps a packet until the far end has acknowledged it. Without a regulator, 20 packets of
+/// buffer overflow and fill half of the bearer. One that sees what the buffer keeps drops less and delivers more;
+/// Window Regulators drop nothing unless a timer expires.
 #[test]
 fn over_a_radio_link_control_packets_that_it_keeps_take_room() {
     let over = |regulator: &str, number| {
@@ -144,9 +144,10 @@ fn over_a_radio_link_control_packets_that_it_keeps_take_room() {
     }
 }
 
-/// Every packet lost on the air must leave the window what it was: where it leaked, the flow would carry less the longer it
-/// lasts, or overflow the queue. One run in five parts of 1000 losses each has the rate of its first part, within what chance
-/// does to the rate of a flow whose losses come by themselves (about 1 / sqrt(1000)); three times that.
+/// Every packet lost on the air must leave the window what it was: where it leaked, the flow would carry less the
+/// longer it lasts, or overflow the queue. One run in five parts of 1000 losses each has the rate of its first part,
+/// within what chance does to the rate of a flow whose losses come by themselves (about 1 / sqrt(1000)); three times
+/// that.
 #[test]
 fn losses_leave_nothing_behind_in_the_window() {
     for regulator in ["wrs", "wrd", "wrb"] {
@@ -172,8 +173,8 @@ fn losses_leave_nothing_behind_in_the_window() {
     }
 }
 
-/// A recording with outages of up to 11 s, in which timers expire for nothing: what a count of the packets on the air does
-/// not survive.
+/// A recording with outages of up to 11 s, in which timers expire for nothing: what a count of the packets on the air
+/// does not survive.
 #[test]
 fn outages_of_seconds_leave_nothing_behind_either() {
     let Some(shared) = std::env::var_os("ACKCLOCK_SHARED") else {

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a scenario gives one message with file, line, key, value and what is allowed.
+//! Every error in a scenario gives one message with file, line, key, value and what is allowed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn shelf() -> Shelf {
     Shelf(files.into_iter().map(|(name, bytes)| (name, bytes.into())).collect())
 }
 
-/// What loading, checking and expanding a scenario says.
+/// The error of loading, checking and expanding a scenario.
 fn message(text: &str, sets: &[&str]) -> String {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     match Scenario::load("case.toml", text, &sets).and_then(|scenario| scenario.check(&shelf())) {
