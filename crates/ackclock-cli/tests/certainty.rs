@@ -45,7 +45,7 @@ fn runs_of_which_nothing_is_drawn_claim_no_interval() {
 fn runs_over_a_recording_start_anywhere_in_it_and_that_is_said_once() {
     let folder = folder();
     let (table, said) = folder.remarks(&["run", "recorded.toml", "--runs", "3"]);
-    assert!(said.contains("each run starts anywhere in its recording"), "{said}");
+    assert!(said.contains("each run starts at a random offset of its recording"), "{said}");
     assert!(table.contains("± is the 95 % confidence interval over 3 runs"), "{table}");
     let table = folder.prints(&["run", "recorded.toml", "--runs", "3", "--set", "edge.down.begin=0s"]);
     assert!(table.contains("These runs are one run"), "{table}");
@@ -85,7 +85,7 @@ fn what_limits_a_result_beside_the_link_is_said_with_its_key() {
         (&["flow.max_window=4p"], "flow.max_window limits the result: 4p in a round trip of"),
         (&["path.rate=1Mbit/s"], "path.rate limits the result: the wired path has 1Mbit/s per flow"),
         (&["duration=10ms"], "duration: 10ms is shorter than a round trip, "),
-        (&["flow.start=9s"], "flow.0.start: 9s is not before the end, at 5s: it sends nothing"),
+        (&["flow.start=9s"], "flow.0.start: 9s is not before the end of the run, 5s: the flow sends nothing"),
     ] {
         let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
         let (_, line) = folder.remarks(&with(&["run", "steady.toml"], &sets));

@@ -38,13 +38,13 @@ pub fn said_of_begins<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> 
     let first = anywhere.first()?;
     let mixed = match others.iter().any(|scenario| scenario.tables().edge.plays_recording()) {
         true => {
-            "; those of other points, which draw something else, start where `begin` says: set it to compare the points"
+            "; runs of other points, which use random numbers, start at `begin`: set it to compare the points"
         }
         false => "",
     };
     Some(format!(
-        "{}: nothing else is drawn, so each run starts anywhere in its recording (`begin = \"anywhere\"`); `begin = \"0s\"` \
-         starts every run at the beginning{mixed}",
+        "{}: nothing else is random, so each run starts at a random offset of its recording (`begin = \"anywhere\"`); \
+         `begin = \"0s\"` starts every run at the beginning{mixed}",
         first.name()
     ))
 }

@@ -51,7 +51,7 @@ impl Scenario {
         let late = |(index, flow): (usize, &FlowGroup)| {
             (flow.start >= tables.duration).then(|| {
                 let (start, duration) = (flow.start, tables.duration);
-                format!("{name}: flow.{index}.start: {start} is not before the end, at {duration}: it sends nothing")
+                format!("{name}: flow.{index}.start: {start} is not before the end of the run, {duration}: the flow sends nothing")
             })
         };
         let mut remarks: Vec<_> = tables.flow.iter().enumerate().filter_map(late).collect();

@@ -1,11 +1,11 @@
-//! The forecasting Window Regulator in whole systems, beside what a queue alone does there.
+//! The forecasting Window Regulator in complete scenarios, compared with a queue alone.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_scenario::{Files, RunOptions, RunResult, Scenario, run};
 
-/// The recordings that are shipped.
+/// The shipped recordings.
 struct Shipped;
 
 impl Files for Shipped {
@@ -57,7 +57,7 @@ fn nearly_all_of_the_capacity_at_an_eighth_of_the_delay() {
     }
 }
 
-/// 10 Mbit/s that never change: what is expected of a round trip of 100 ms comes, and 10 ms and five packets wait beside it.
+/// A constant 10 Mbit/s link with an RTT of 100 ms: the forecast is right, so only 10 ms and five packets are queued.
 #[test]
 fn where_the_link_is_even_little_waits() {
     let steady =
@@ -73,14 +73,14 @@ fn window_updates_take_a_twentieth_of_the_acks_at_most() {
     for reserve in [0, 6] {
         let regulator = format!("edge.regulator={{ kind = \"forecast\", reserve = {reserve} }}");
         let result = with(DRIVING, &[&regulator, "path.delay=1ms"]);
-        // Every ACK of the mobile takes 52 bytes with its timestamps, and so does a copy.
+        // Every ACK of the mobile and every copy has 52 bytes, including timestamps.
         let acks = result.uplink.utilisation.unwrap() * 1e6 * 300.0 / 8.0 / 52.0;
         let made = result.uplink.made as f64;
         assert!(made > 0.0 && made <= 0.05 * acks + 20.0, "{reserve}: {made} beside {acks}");
     }
 }
 
-/// 500 kbit/s, and four outages of four seconds.
+/// A link of 500 kbit/s with four outages of four seconds.
 #[test]
 fn what_is_kept_back_brings_a_source_through_outages() {
     let timeouts = |reserve: u32| {
@@ -107,7 +107,7 @@ fn flows_share_alike() {
     assert!(p95(&result) < 2.0 * alone, "{} and {alone}", p95(&result));
 }
 
-/// Two packets of each of 16 are a third of a second at the mean rate, and several where the link fades.
+/// Two packets of each of 16 flows take a third of a second at the mean rate, and several seconds during a fade.
 #[test]
 fn many_flows_take_turns_and_wait_little_longer_than_one() {
     for wire in ["1ms", "20ms", "50ms"] {
@@ -119,8 +119,8 @@ fn many_flows_take_turns_and_wait_little_longer_than_one() {
     }
 }
 
-/// 2 Mbit/s and 20 ms of radio each way: the queue is short and the link full. Where BBR probes decides how long its longest waits
-/// are, from 10 to 20 packets, so the mean over several wires counts.
+/// 2 Mbit/s and 20 ms of radio each way: the queue is short and the link full. The longest queueing delay of BBR, 10 to
+/// 20 packets, depends on when it probes, so it is averaged over several base RTTs.
 #[test]
 fn a_steady_link_is_full_with_few_packets_waiting() {
     let link = "edge.down={ kind = \"constant\", rate = \"2Mbit/s\", delay = \"20ms\" }";
@@ -132,13 +132,13 @@ fn a_steady_link_is_full_with_few_packets_waiting() {
             assert!(used(&result) > 0.96, "{sender}, {wire}: {}", used(&result));
             p95(&result)
         });
-        // A packet of 1500 bytes takes 6 ms.
+        // The transmission time of a 1500-byte packet is 6 ms.
         let mean = waits.iter().sum::<f64>() / waits.len() as f64;
         assert!(mean < 20.0 * 6.0, "{sender}: {waits:?}");
     }
 }
 
-/// A cell with fast fading, two flows of one user, and the radio link control of UMTS, whose PDUs are repeated.
+/// A cell with fast fading, two flows of one user, and UMTS radio link control, which retransmits PDUs.
 #[test]
 fn in_a_cell_and_over_radio_link_control_it_carries_what_a_queue_alone_does_and_drops_nothing() {
     let cell = "preset = \"cr04\"\nduration = \"60s\"\n[edge]\nbuffer = \"41p\"\n[[flow]]\nsender = \"sack\"\ncount = 2\n";
@@ -160,7 +160,7 @@ fn in_a_cell_and_over_radio_link_control_it_carries_what_a_queue_alone_does_and_
     }
 }
 
-/// A window and kept ACKs cost BBR up to 5 points of goodput before it was left its pace.
+/// BBR paces itself: limiting its window or delaying its ACKs would cost up to 5 points of goodput.
 #[test]
 fn a_source_that_paces_carries_what_it_does_alone() {
     for wire in ["1ms", "20ms", "50ms"] {
@@ -180,7 +180,7 @@ fn a_source_that_paces_carries_what_it_does_alone() {
     }
 }
 
-/// Goodput of all flows beside what a queue alone lets them have, and the p95 of its wait, in the mean of four seeds.
+/// Goodput and p95 queueing delay relative to a queue alone, averaged over four seeds.
 fn beside_the_queue_alone(text: &str) -> (f64, f64) {
     let sums = |regulator: &str| {
         (1..=4).fold((0.0, 0.0), |(goodput, wait), seed| {
@@ -196,7 +196,7 @@ fn beside_the_queue_alone(text: &str) -> (f64, f64) {
     (regulated / alone, short / long)
 }
 
-/// 5.6 Mbit/s, 2 ms of wire, 80 ms of radio of which half is drawn for each packet: bandwidth x delay is 40 packets.
+/// 5.6 Mbit/s, 2 ms of wired path, 80 ms of radio, half of it random for each packet: bandwidth x delay is 40 packets.
 #[test]
 fn a_buffer_of_bandwidth_x_delay_is_let_go_before_it_overflows() {
     let text = r#"
@@ -220,7 +220,7 @@ sender = "newreno"
     assert!(goodput > 0.95, "{goodput}");
 }
 
-/// 5 Mbit/s whose radio holds packets up for as long as 300 ms now and then: no ACK comes meanwhile.
+/// A link of 5 Mbit/s whose radio sometimes delays packets by up to 300 ms, during which no ACK arrives.
 #[test]
 fn copies_are_left_for_when_no_ack_comes() {
     let text = r#"
@@ -244,7 +244,7 @@ sender = "sack"
     assert!(goodput > 0.985 && wait < 0.2, "{goodput} {wait}");
 }
 
-/// 12 downloads within 2 s, whose radio takes 25 times as long as their wire.
+/// 12 downloads that start within 2 s. Their radio delay is 25 times the delay of the wired path.
 #[test]
 fn downloads_that_begin_together_fill_the_link_from_the_first_seconds() {
     let text = r#"
@@ -269,7 +269,8 @@ stagger = "150ms"
     assert!(used(&forecast) > 0.95 * used(&queue), "{} of {}", used(&forecast), used(&queue));
 }
 
-/// 18 downloads within 5 s over 120 kbit/s: their first windows alone wait for 18 s, and all timers run out meanwhile.
+/// 18 downloads that start within 5 s over 120 kbit/s: their initial windows alone are queued for 18 s, so all
+/// retransmission timers expire.
 #[test]
 fn what_timers_send_again_for_nothing_is_not_queued_again() {
     let text = r#"
@@ -295,7 +296,7 @@ stagger = "280ms"
     assert!(result.bottleneck.discarded > 20, "{}", result.bottleneck.discarded);
 }
 
-/// A buffer that two flows find small and one does not: what a source may send grows by and by when it is let go.
+/// A buffer too small for two flows, but not for one: the window of a released sender grows gradually.
 #[test]
 fn a_source_that_is_let_go_does_not_overflow_the_buffer() {
     let text = r#"
@@ -321,8 +322,8 @@ stagger = "2500ms"
     assert!(goodput > 0.95, "{goodput}");
 }
 
-/// Pages of 60 kB beside a download, one after the other: median and p95 of their time, ms, in the mean of six runs. In a single one
-/// there are some sixty of them, and that is chance.
+/// Median and p95 load time of consecutive 60 kB pages alongside a download, ms, averaged over six runs. A single run
+/// has only about sixty pages.
 fn page_times(sets: &[&str]) -> [f64; 2] {
     const RUNS: u32 = 6;
     let page = "[[flow]]\nsender = \"cubic\"\n\

@@ -54,8 +54,8 @@ fn the_static_window_regulator_is_the_same_beside_the_queue_and_before_it() {
     assert_eq!(before.bottleneck, beside.bottleneck);
 }
 
-/// What leaves in a loop is allowed for, and 20 packets of 6 ms each beside it, which wait; the first ACKs know of no
-/// loop.
+/// The window covers the packets that leave in one RTT, plus 20 packets of 6 ms each in the queue. The first ACKs
+/// arrive before the RTT is known.
 #[test]
 fn the_dynamic_one_fills_the_link_and_no_more_than_its_buffer_from_either_side() {
     for edge in [network("wrd"), mobile("wrd")] {
@@ -63,7 +63,7 @@ fn the_dynamic_one_fills_the_link_and_no_more_than_its_buffer_from_either_side()
         let used = result.bottleneck.utilisation.unwrap();
         let p95 = result.bottleneck.queue_ms.p95.unwrap();
         assert!(used > 0.99, "{edge}: {used}");
-        // A queue that stands is probed, every 30 s or 10 s, for some loops.
+        // A standing queue is probed every 30 s or 10 s, for a few RTTs.
         let probed = observed(&edge, &[]).bottleneck.utilisation.unwrap();
         assert!(probed > 0.94 && probed < used, "{edge}: {probed} with probes, {used} without");
         assert!(p95 > 60.0 && p95 < 22.0 * 6.1, "{edge}: {p95} ms");
@@ -76,7 +76,7 @@ fn the_dynamic_one_fills_the_link_and_no_more_than_its_buffer_from_either_side()
     }
 }
 
-/// Over a steady link it finds the rate, and needs but its few packets beside what leaves in a loop.
+/// Over a steady link it finds the rate, and queues only its few packets beyond those that leave in one RTT.
 #[test]
 fn the_forecast_fills_the_link_with_its_few_packets_from_either_side() {
     for edge in [network("forecast"), mobile("forecast")] {
@@ -89,8 +89,8 @@ fn the_forecast_fills_the_link_with_its_few_packets_from_either_side() {
     }
 }
 
-/// 2 Mbit/s are found from either side of them, from below and from above. A round trip is late where half of it is 30
-/// ms and a packet of 6 ms beyond the usual, so that 72 ms wait; the rate rises for some round trips more.
+/// The shaper finds 2 Mbit/s from below and from above. It counts an RTT as late if half of it exceeds the usual by 30
+/// ms and a packet of 6 ms, so 72 ms are queued, and the rate rises for some more RTTs.
 #[test]
 fn a_shaper_that_steers_its_rate_finds_that_of_a_steady_link() {
     for (side, base) in [("network", 1), ("network", 4), ("mobile", 1), ("mobile", 4)] {
@@ -124,7 +124,8 @@ fn acks_that_wait_behind_an_upload_are_not_taken_for_a_queue_of_the_download() {
     }
 }
 
-/// The uplink takes 20 and 170 ms in turns of 0.7 s: 0.73 and 0.68 where that was taken for a queue.
+/// The uplink delay alternates between 20 and 170 ms every 0.7 s. If that were mistaken for a queue, utilisation would
+/// be 0.73 and 0.68.
 #[test]
 fn an_uplink_that_varies_is_not_taken_for_a_queue() {
     let step = |number: u32| {
@@ -142,8 +143,8 @@ fn an_uplink_that_varies_is_not_taken_for_a_queue() {
     }
 }
 
-/// Answers of 64 bytes every 250 ms over a connection of their own have long been allowed when they come: 0.72 behind
-/// the radio where that was taken for a wait before it.
+/// Responses of 64 bytes every 250 ms on a separate connection are sent long after their window was advertised. If that
+/// gap were mistaken for queueing delay, utilisation on the mobile side would be 0.72.
 #[test]
 fn a_source_with_nothing_to_send_is_not_taken_for_one_whose_data_waits() {
     let answers = "[[flow]]\nsender = \"cubic\"\nworkload = { kind = \"ftp\", size = \"64B\", interval = \"250ms\", connection_per = \"client\" }\n";
@@ -190,7 +191,7 @@ fn jain(result: &RunResult) -> f64 {
     sum * sum / (rates.len() as f64 * squares)
 }
 
-/// Without a probe the box would take the longer route for a queue and close the windows for good: 20 packets in 180 ms
+/// Without a probe the box would mistake the longer route for a queue and keep the windows small: 20 packets in 180 ms
 /// are 1.3 Mbit/s.
 #[test]
 fn a_route_that_grows_is_told_from_a_queue_that_stands() {
@@ -288,8 +289,8 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
     }
 }
 
-/// What a series shows of what the box believes: the rate within a tenth, the loop within the two packets that a probe
-/// leaves under way.
+/// The estimates of the box in a series: the rate within a tenth, the RTT within the two packets that a probe leaves in
+/// flight.
 #[test]
 fn a_box_believes_what_is_so() {
     use ackclock_core::Span;

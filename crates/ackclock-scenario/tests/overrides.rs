@@ -1,4 +1,4 @@
-//! What is laid on a scenario counts, or is refused: changes of kind, swept keys, the sweep itself.
+//! Overrides take effect or are refused: changes of kind, swept keys, the sweep itself.
 
 use ackclock_scenario::{Axis, Scenario, dropped_from};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn a_link_of_another_kind_keeps_rate_and_delay_and_says_what_goes() {
         dropped_from([&scenario]).unwrap(),
         "dropped with the change of kind: edge.down.redraw (`constant` has no such key)"
     );
-    // In either order, and by way of a table too.
+    // In either order, and also given as a table.
     let expected = json!({"kind": "constant", "rate": "300kbit/s", "delay": "7ms"});
     assert_eq!(down(&["edge.down.kind=constant", "edge.down.delay=7ms"]), expected);
     assert_eq!(down(&["edge.down.delay=7ms", "edge.down.kind=constant"]), expected);
@@ -75,7 +75,7 @@ fn a_sweep_over_kinds_keeps_what_each_knows_and_names_what_goes_once() {
 fn options_of_a_sender_stay_with_another_sender() {
     let scenario = load(FILE, &["flow.sender=cubic"]).unwrap();
     let sender = &scenario.tables().flow[0].sender;
-    // Its own option, and one of the preset.
+    // An option of the file, and one of the preset.
     assert_eq!(
         (&sender["kind"], &sender["rto"]["min"], &sender["handshake"]),
         (&json!("cubic"), &json!("2s"), &json!("off"))
@@ -102,7 +102,7 @@ fn a_part_of_what_is_varied_cannot_be_set() {
         assert!(error.starts_with(&format!("--set {set}: ")), "{error}");
         assert!(error.contains("case.toml:11 varies `flow.sender`"), "{error}");
     }
-    // What the axis does not say can be set beside it.
+    // Keys that the axis does not contain can be set too.
     let points = load(FILE, &["flow.sender.rto.min=3s"]).unwrap().points().unwrap();
     assert!(points.iter().all(|point| point.scenario.tables().flow[0].sender["rto"]["min"] == "3s"));
 }

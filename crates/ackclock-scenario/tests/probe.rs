@@ -1,9 +1,9 @@
-//! What is measured between the ends where a scenario asks for it.
+//! Optional measurements of packets between the endpoints.
 
 use ackclock_core::results::{FlowResult, RunResult};
 use ackclock_scenario::{DiskFiles, RunOptions, Scenario, run};
 
-/// A segment of 1000 bytes takes 0.08 ms and 1 ms over the wire, 40 ms and 200 ms over the radio.
+/// A 1000-byte segment takes 0.08 ms (transmission) and 1 ms (delay) on the wired path, 40 ms and 200 ms on the radio.
 const ONE_AT_A_TIME: &str = r#"
     version = 1
     preset = "cr02"
@@ -35,7 +35,7 @@ fn a_segment_that_is_sent_again_travels_from_its_own_sending() {
     let flow = flow(ONE_AT_A_TIME, &["path.loss=0.1"]);
     assert!(flow.retransmits > 50, "{}", flow.retransmits);
     let transit = flow.transit_ms.expect("it was asked for");
-    // 0.08 + 1 + 40 + 200 ms, whichever sending it was: with one segment at a time nothing waits.
+    // 0.08 + 1 + 40 + 200 ms for every transmission: with one segment at a time nothing is queued.
     assert_eq!(transit.mean, Some(241.08));
 }
 
@@ -58,14 +58,14 @@ fn transit_counts_the_wait_in_the_queue_and_copies_that_overtake() {
 #[test]
 fn acks_come_as_the_link_serves_and_are_compressed_by_a_way_back_that_varies() {
     let even = flow(ONE_AT_A_TIME, &["flow.0.max_window=20p"]).ack_gap_ms.expect("it was asked for");
-    // A packet each 40 ms, and so an ACK.
+    // A packet every 40 ms, and so an ACK.
     assert!((even.edge.ms.mean.unwrap() - 40.0).abs() < 1.0, "{even:?}");
     assert!(even.edge.compressed.unwrap() < 0.01 && even.server.compressed.unwrap() < 0.01, "{even:?}");
     let uneven = flow(ONE_AT_A_TIME, &["flow.0.max_window=20p", "edge.up.delay=u(200ms, 15ms)"]);
     let uneven = uneven.ack_gap_ms.expect("it was asked for");
     assert!(uneven.edge.compressed.unwrap() > 0.05, "{uneven:?}");
     assert!((uneven.edge.ms.mean.unwrap() - 40.0).abs() < 1.0, "{uneven:?}");
-    // The wires behind the edge change next to nothing: an ACK takes 3 us on them.
+    // The wired path adds almost nothing: an ACK takes 3 us on it.
     assert!((uneven.edge.ms.mean.unwrap() - uneven.server.ms.mean.unwrap()).abs() < 0.01, "{uneven:?}");
 }
 
@@ -101,7 +101,7 @@ fn what_cannot_be_measured_is_refused() {
     );
 }
 
-/// Twenty packets of 1000 bytes at 2 Mbit/s, 200 ms there and back.
+/// Twenty packets of 1000 bytes at 2 Mbit/s with an RTT of 200 ms.
 const WINDOW: &str = r#"
     version = 1
     preset = "cr02"
@@ -121,7 +121,7 @@ const WINDOW: &str = r#"
     max_window = "20p"
 "#;
 
-/// How many time-outs and fast retransmits there were, and how many of them were for nothing.
+/// Number of timeouts and fast retransmits, and how many of them were spurious.
 fn reductions(flow: &FlowResult) -> [[u64; 2]; 2] {
     let spurious = flow.spurious.expect("it was asked for");
     let all = [flow.timeouts.unwrap(), flow.fast_retransmits.unwrap()];
@@ -130,8 +130,8 @@ fn reductions(flow: &FlowResult) -> [[u64; 2]; 2] {
 
 #[test]
 fn a_link_that_stands_still_makes_one_spurious_timeout() {
-    // Standing still for 2 s, between the first timer of 1 s and the second of 2 s behind it. What is then sent again though it has
-    // arrived makes duplicates, which a sender with the guard does not take for a loss.
+    // Standing still for 2 s, between the first timer of 1 s and the second of 2 s behind it. What is then sent again
+    // though it has arrived makes duplicates, which a sender with the guard does not take for a loss.
     let still = "edge.down.outages=[{ at = \"20s\", for = \"2s\" }]";
     let flow = flow(WINDOW, &[still, "flow.0.sender.recover_guard=on"]);
     assert_eq!(reductions(&flow)[1], [1, 0], "{flow:?}");
@@ -144,7 +144,7 @@ fn what_is_sent_again_for_a_loss_is_not_spurious() {
     let flow = flow(WINDOW, &sets);
     let [all, spurious] = reductions(&flow);
     assert!(all[1] > 100, "{all:?}");
-    // SACK repairs what was lost, and nothing is reordered.
+    // SACK retransmits only lost segments, and nothing is reordered.
     assert_eq!(spurious[1], 0, "{all:?} {spurious:?}");
 }
 
@@ -168,8 +168,8 @@ fn over_a_relay_the_reductions_of_both_connections_count() {
     assert_eq!((all, all[0]), (spurious, 1), "nothing is lost");
 }
 
-/// A block of 960 bytes that fails once comes 80 ms late, at 384 kbit/s with at most 7 packets of 576 bytes in that time; one that fails
-/// twice, with 14. One in a thousand fails three times, and is taken for a loss even so.
+/// A block of 960 bytes that fails once comes 80 ms late, at 384 kbit/s with at most 7 packets of 576 bytes in that
+/// time; one that fails twice, with 14. One in a thousand fails three times, and is taken for a loss even so.
 #[test]
 fn a_threshold_beyond_the_reordering_takes_none_for_a_loss() {
     let rlc =
