@@ -21,7 +21,7 @@ pub(crate) struct Active {
 
 /// Capacity of one direction while there were flows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Could {
+pub(crate) struct ActiveCapacity {
     /// Bits.
     pub(crate) bits: f64,
     /// Time during which there were flows.
@@ -80,7 +80,12 @@ impl Active {
     }
 
     /// Capacity of one direction while there were flows; `None` if that is the entire run, or if it is unknown.
-    pub(crate) fn could(&self, until: Time, direction: Direction, boxes: &mut Boxes<'_>) -> Option<Could> {
+    pub(crate) fn could(
+        &self,
+        until: Time,
+        direction: Direction,
+        boxes: &mut Boxes<'_>,
+    ) -> Option<ActiveCapacity> {
         if self.begin.is_none() && self.end.is_none() {
             return None;
         }
@@ -92,7 +97,7 @@ impl Active {
         // A link whose capacity is unknown before its first packet reports its mean rate afterwards.
         let share = |time: Span| time.as_secs_f64() / end.at().since(Time::ZERO).as_secs_f64();
         let bits = begin.bits().map_or_else(|| all * share(time), |before| (all - before).max(0.0));
-        (time > Span::ZERO).then_some(Could { bits, time })
+        (time > Span::ZERO).then_some(ActiveCapacity { bits, time })
     }
 
     fn marks(&self, now: Time, boxes: &mut Boxes<'_>) -> [Mark; 2] {

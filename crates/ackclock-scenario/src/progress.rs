@@ -88,7 +88,7 @@ pub(crate) struct Watched<'a, E> {
     end: Time,
     now: Time,
     /// The part of the run reported so far.
-    told: u64,
+    reported: u64,
     /// Simulated time between two reports, ns.
     step: u64,
 }
@@ -96,7 +96,7 @@ pub(crate) struct Watched<'a, E> {
 impl<'a, E: Executor> Watched<'a, E> {
     /// `executor` is one of `executors` of a run. Each runs until `end`.
     pub(crate) fn new(executor: &'a mut E, progress: &'a Progress, executors: usize, end: Time) -> Self {
-        Self { executor, progress, executors, end, now: Time::ZERO, told: 0, step: FIRST.as_nanos() }
+        Self { executor, progress, executors, end, now: Time::ZERO, reported: 0, step: FIRST.as_nanos() }
     }
 
     /// Adapts the length of the next step to the number of events in the last one.
@@ -113,7 +113,7 @@ impl<'a, E: Executor> Watched<'a, E> {
     fn note(&mut self) {
         let share = self.now.as_nanos() as f64 / self.end.as_nanos() as f64;
         let part = (share * (WHOLE / self.executors as u64) as f64) as u64;
-        self.progress.simulate(part - std::mem::replace(&mut self.told, part));
+        self.progress.simulate(part - std::mem::replace(&mut self.reported, part));
     }
 }
 

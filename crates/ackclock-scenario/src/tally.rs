@@ -13,7 +13,7 @@ use ackclock_link::Direction;
 use ackclock_tcp::{Sender, SenderStats};
 
 use crate::Scenario;
-use crate::active::Could;
+use crate::active::ActiveCapacity;
 use crate::island::{Boxes, Builder, Executor, Group};
 use crate::plan::FlowPlan;
 use crate::probe::Measured;
@@ -30,7 +30,7 @@ pub(crate) struct Tally {
     users: BTreeMap<u32, Counts>,
     transfers: Transfers,
     /// Link counters by direction, with the time they cover.
-    links: [(LinkCounts, Over); 2],
+    links: [(LinkCounts, CoveredTime); 2],
     delivered: u64,
     events: u64,
 }
@@ -158,16 +158,16 @@ impl Tally {
 
 /// Time during which islands had flows, and their capacity in that time.
 #[derive(Clone, Copy, Default)]
-struct Over {
+struct CoveredTime {
     shortest_and_longest: Option<(Span, Span)>,
     bits: f64,
     bps: f64,
 }
 
-impl Over {
+impl CoveredTime {
     /// Adds an island and sets the capacity of its counts to that of the time with flows.
-    fn add(&mut self, counts: &mut LinkCounts, active: Option<Could>, duration: Span) {
-        let Could { bits, time } = active.unwrap_or_else(|| Could {
+    fn add(&mut self, counts: &mut LinkCounts, active: Option<ActiveCapacity>, duration: Span) {
+        let ActiveCapacity { bits, time } = active.unwrap_or_else(|| ActiveCapacity {
             bits: counts.capacity_bps.unwrap_or(0.0) * duration.as_secs_f64(),
             time: duration,
         });

@@ -45,12 +45,12 @@ struct RelayEnds {
 struct Steered {
     /// The sender whose congestion control applies while the steering is inactive.
     own: Box<dyn SenderRow>,
-    whom: Whom,
+    together: SteeredTogether,
 }
 
 /// Which flows are steered together.
 #[derive(Clone, Copy, PartialEq)]
-enum Whom {
+enum SteeredTogether {
     /// The flows of all users, which share one channel.
     All,
     /// The flows of each user separately.
@@ -244,9 +244,10 @@ const FIRST: Seq = Seq(1);
 impl Group {
     fn new(table: &FlowGroup, tables: &Tables) -> Result<Self, ConfigError> {
         let sender = table.sender()?;
-        let whom = if tables.edge.cell_users()?.is_some() { Whom::Each } else { Whom::All };
+        let together =
+            if tables.edge.cell_users()?.is_some() { SteeredTogether::Each } else { SteeredTogether::All };
         let relay = tables.relay.as_ref();
-        let ends = relay.map(|relay| RelayEnds::new(relay, whom, table, &*sender)).transpose();
+        let ends = relay.map(|relay| RelayEnds::new(relay, together, table, &*sender)).transpose();
         let relay = ends.map_err(|error| error.under("relay"))?;
         // The receiver's peer is the relay, if there is one.
         let heard = relay.as_ref().map_or(&*sender, |ends| &*ends.sender);
@@ -324,10 +325,10 @@ impl Group {
         let receiver = receiver_of(*receiver, id, first);
         let params = self.table.params(id, start, first);
         match (self.table.towards, steered) {
-            (Towards::Mobile, Some(Steered { own, whom })) => {
+            (Towards::Mobile, Some(Steered { own, together })) => {
                 let sender = params.and_then(|params| sender.build_steered(params, &**own)).expect(READ);
                 relay.split(id, relay::SERVER, receiver, sender);
-                relay.steer(now, id, if *whom == Whom::All { 0 } else { cell_user });
+                relay.steer(now, id, if *together == SteeredTogether::All { 0 } else { cell_user });
             }
             (towards, _) => {
                 let from = if towards == Towards::Mobile { relay::SERVER } else { relay::EDGE };
@@ -358,7 +359,7 @@ fn receiver_of(config: ReceiverConfig, id: FlowId, first: Seq) -> Receiver {
 impl RelayEnds {
     fn new(
         relay: &RelayTable,
-        whom: Whom,
+        together: SteeredTogether,
         table: &FlowGroup,
         far: &dyn SenderRow,
     ) -> Result<Self, ConfigError> {
@@ -367,7 +368,7 @@ impl RelayEnds {
             receiver: ReceiverConfig { max_window, window: WindowPolicy::Unread, ..receiver(table, far)? },
             sender: relay.row(table)?,
             sender_name: name_of(relay.sender.as_ref().unwrap_or(&table.sender)),
-            steered: if relay.listens()? { Some(Steered { own: relay.fallback()?, whom }) } else { None },
+            steered: if relay.listens()? { Some(Steered { own: relay.fallback()?, together }) } else { None },
         })
     }
 }

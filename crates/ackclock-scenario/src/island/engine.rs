@@ -150,5 +150,5 @@ fn held<B>(station: &mut AnyNode) -> &mut B
 where
     AnyNode: Holds<B>,
 {
-    station.held_mut().expect("the places of an island are told by who made its boxes")
+    station.held_mut().expect("the indices of an island come from the code that made its boxes")
 }
