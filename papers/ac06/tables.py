@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ackclock.paper import Runs, Table
+from ackclock.paper.claims_page import held
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import drops
-from ackclock.paper.readme import held
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.ac06 import claims, grid
 from ackclock.papers.ac06.measures import delay, goodput

@@ -13,11 +13,11 @@ import numpy as np
 
 from ackclock.models import capacity, cycles, effective_delay, pftk, poisson_sde, rayleigh
 from ackclock.paper import Claim, Runs, Table, measure, rlc
+from ackclock.paper.claims_page import held
 from ackclock.paper.document import formula, number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import aggregate, fairness, goodput, timed_rtt
 from ackclock.paper.order import above, below, gain
-from ackclock.paper.readme import held
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.cr02 import grid
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from ackclock.models import bounded_pareto
 from ackclock.paper import Claim, Runs, Table, rlc
+from ackclock.paper.claims_page import held, with_spread
 from ackclock.paper.document import number
 from ackclock.paper.expected import Expected
 from ackclock.paper.measure import Measure, aggregate, all_timeouts, drops, goodput, mean_rtt
 from ackclock.paper.order import above, alike, below, gain, leads
-from ackclock.paper.readme import held, with_spread
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.cr04 import grid, remarks
 from ackclock.papers.cr04.sizes import ABOVE_15_KB, BELOW_15_KB, SHORT, SIZES, WEB_SIZES

@@ -43,18 +43,18 @@ def paper(
     as_json: Annotated[bool, typer.Option("--json", help="Print one object a paper, a line each.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for report, figures and rows.")] = None,
     seeds: Seeds = None,
-    update_readme: Annotated[bool, typer.Option(help="Rewrite the claim table of the paper's README.")] = False,
+    update_claims: Annotated[bool, typer.Option(help="Write the paper's claims.md again.")] = False,
 ) -> None:
     """Rerun a source document and judge every row of it."""
     from ackclock import paper as papers
-    from ackclock.paper import output, readme
+    from ackclock.paper import claims_page, output
 
     for one in [papers.load(k) for k in (papers.keys() if key == "all" else [key])]:
         outcome = one.reproduce(seeds, out and out / one.key / "runs.jsonl")
         if out is not None:
             output.write(outcome, out / one.key)
-        if update_readme:
-            readme.update(one.folder / "README.md", outcome)
+        if update_claims:
+            claims_page.write(one.folder, outcome)
         if as_json:
             _print(json.dumps(outcome.as_json()))
         else:

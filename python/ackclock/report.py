@@ -10,7 +10,7 @@ import numpy as np
 
 from ackclock import __version__, plot
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
-from ackclock.paper.readme import CAVEATS, ours, printed, with_spread
+from ackclock.paper.claims_page import CAVEATS, ours, printed, with_spread
 from ackclock.results import Results, mean_and_interval
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from ackclock.paper import (
     Paper,
     Runs,
     Verdict,
+    claims_page,
     judge_row,
     keys,
     load,
@@ -26,7 +27,6 @@ from ackclock.paper import (
     output,
     point,
     radio,
-    readme,
     simulate,
 )
 from ackclock.paper import expected as expected_file
@@ -39,7 +39,8 @@ from ackclock.papers.l02 import grid as l02_grid
 from conftest import run_object, web_object
 
 CR02 = load("cr02")
-OUT = Path(__file__).resolve().parents[2] / "out" / "papers"
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "out" / "papers"
 
 
 def row(tolerance: str = "+-3%", value: str = "100", kind: str = "sim", name: str = "X-1") -> Row:
@@ -177,7 +178,7 @@ def test_every_simulated_row_of_cr04_has_a_claim_at_every_doppler_frequency():
     assert {len(row) for row in traffic.rows} == {2 + len(cr04_grid.READINGS)}
     assert len(traffic.rows) == 8
     outcome = Outcome(cr04, runs, judged)
-    assert "What holds at which Doppler frequency" in readme.claim_table(outcome)
+    assert "What holds at which Doppler frequency" in claims_page.claim_table(outcome)
 
 
 @pytest.mark.whole
@@ -191,9 +192,9 @@ def test_every_claim_of_a_paper_holds_or_says_what_was_tried(key):
     assert [judged.row.id for judged, _ in outcome.caveats] == sorted(
         outcome.paper.caveats, key=list(outcome.paper.expected).index
     )
-    # Where a number is printed and the order alone holds, the size is off: the README says by how much.
+    # Where a number is printed and the order alone holds, the size is off: the claim table says by how much.
     assert by_order_alone(outcome) <= outcome.paper.caveats.keys()
-    assert readme.claim_table(outcome) in (outcome.paper.folder / "README.md").read_text()
+    assert claims_page.page(outcome) == (outcome.paper.folder / "claims.md").read_text()
 
 
 def test_the_mean_over_seeds_is_judged():
@@ -294,7 +295,7 @@ def test_a_row_that_repeats_the_input_of_a_formula_is_counted_apart():
     outcome = Outcome(made, Runs({}), made.judge({"X-1": formula(100.0), "X-2": formula(100.0)}))
     assert [judged.kind for judged in outcome.rows] == ["restated", "computed"]
     assert outcome.formulas == outcome.restated == Counts(reproduced=1, ordering=0, missed=0)
-    assert "Restated, so that they test nothing: 1." in readme.summary(outcome)
+    assert "Restated, so that they test nothing: 1." in claims_page.summary(outcome)
     with pytest.raises(ValueError, match="restated without a row: X-3"):
         paper([row()], restated=["X-3"]).judge({})
 
@@ -306,13 +307,13 @@ def test_a_row_that_holds_without_reaction_to_loss_says_so():
     outcome = Outcome(made, Runs({}), judged)
     # The third does not hold with the sender of the source, so that its other verdict counts for nothing.
     assert outcome.unreactive == (2, 1)
-    assert "Of 2 simulated rows that hold, 1 also hold with a sender" in readme.summary(outcome)
-    head, _, *lines = readme.claim_table(outcome).split("| id |")[1].splitlines()
+    assert "Of 2 simulated rows that hold, 1 also hold with a sender" in claims_page.summary(outcome)
+    head, _, *lines = claims_page.claim_table(outcome).split("| id |")[1].splitlines()
     assert head.endswith("| without reaction to loss |")
     assert [line.split(" | ")[-1] for line in lines] == ["reproduced |", "not-reproduced |", "reproduced |"]
     plain = Outcome(made, Runs({}), made.judge(claimed))
     assert plain.unreactive is None
-    assert "without reaction" not in readme.claim_table(plain)
+    assert "without reaction" not in claims_page.claim_table(plain)
 
 
 def test_a_summary_has_a_number_for_each_kind_and_verdict_and_none_over_all():
@@ -327,13 +328,13 @@ def test_a_summary_has_a_number_for_each_kind_and_verdict_and_none_over_all():
     made = paper(rows, conditions="Slots of one packet.", caveats={"X-3": "far off", "X-2": "never shown"})
     runs = Runs({"few": [{}] * 3, "many": [{}] * 5})
     outcome = Outcome(made, runs, made.judge(claimed))
-    assert readme.summary(outcome) == (
+    assert claims_page.summary(outcome) == (
         "5 rows. Simulated, 3 to 5 seeds a point: 1 within tolerance, 1 by order only, 1 not reproduced. "
         "Formulas recomputed: 1 within tolerance, 0 by order only, 0 not reproduced. Not checked: 1."
     )
-    table = readme.claim_table(outcome)
+    table = claims_page.claim_table(outcome)
     assert "%" not in table.split("| id |")[0]
-    assert table.index("Slots of one packet.") < table.index("Not reproduced") < table.index(readme.CAVEATS)
+    assert table.index("Slots of one packet.") < table.index("Not reproduced") < table.index(claims_page.CAVEATS)
     # A caveat stands beside a row that holds; a miss tells what was tried instead.
     assert "far off" in table
     assert "never shown" not in table
@@ -352,30 +353,30 @@ def test_the_field_is_left_to_others(outcome):
     assert unchecked["CR02-S3-1"] == "field measurement"
 
 
-def test_the_claim_table_replaces_the_old_one(tmp_path, outcome):
-    path = tmp_path / "README.md"
-    path.write_text("before\n<!-- claims -->\nstale\n<!-- /claims -->\nafter\n")
-    readme.update(path, outcome)
-    readme.update(path, outcome)
-    text = path.read_text()
-    assert text.startswith(f"before\n<!-- claims -->\n{len(CR02.expected)} rows. Simulated, 5 seeds a point: ")
-    assert text.endswith("|\n<!-- /claims -->\nafter\n")
-    assert "stale" not in text
-    # Every row once, and nine again for the Doppler frequencies.
+def test_the_claims_page_has_every_row_once(tmp_path, outcome):
+    claims_page.write(tmp_path, outcome)
+    text = (tmp_path / "claims.md").read_text()
+    assert f"\n{len(CR02.expected)} rows. Simulated, 5 seeds a point: " in text
+    # Nine rows again for the Doppler frequencies.
     assert len(re.findall(r"^\| CR02-", text, re.MULTILINE)) == len(CR02.expected) + 9
 
 
-def test_a_readme_without_the_marks_is_left_alone(tmp_path, outcome):
-    path = tmp_path / "README.md"
-    path.write_text("nothing here")
-    with pytest.raises(ValueError, match="claims"):
-        readme.update(path, outcome)
+def test_the_page_of_all_papers_counts_as_their_claim_tables_do():
+    overview = (ROOT / "papers" / "README.md").read_text()
+    for key in keys():
+        claims = (ROOT / "papers" / key / "claims.md").read_text()
+        counts = re.findall(r"(\d+) within tolerance, (\d+) by order only(?:, (\d+) not reproduced)?", claims)[:2]
+        (simulated, formulas) = counts
+        shown = f"({key}/README.md)"
+        line = next(line for line in overview.splitlines() if shown in line and line.startswith("|"))
+        cells = re.findall(r"\| (\d+) (?=\|)", line + " ")
+        assert cells[:5] == [*simulated, *formulas[:2]], key
 
 
 def test_the_spread_decides_the_digits():
     judged = judge_row(row(), number(np.array([99.512, 100.377])))
-    assert readme.ours(judged) == "99.94 ± 0.61"
-    assert readme.ours(judge_row(row(), number(100.0))) == "100"
+    assert claims_page.ours(judged) == "99.94 ± 0.61"
+    assert claims_page.ours(judge_row(row(), number(100.0))) == "100"
 
 
 @pytest.mark.parametrize(
@@ -421,10 +422,3 @@ def test_what_a_rerun_writes_is_named_where_the_disk_is_full(tmp_path, outcome):
     with pytest.raises(OSError, match="No space left") as error:
         output.write(outcome, tmp_path)
     assert error.value.filename == str(tmp_path / "rows.json")
-
-
-def test_a_readme_that_is_not_utf_8_is_named(tmp_path, outcome):
-    path = tmp_path / "README.md"
-    path.write_bytes(b"\xff")
-    with pytest.raises(ValueError, match=f"^{path}: not UTF-8: "):
-        readme.update(path, outcome)

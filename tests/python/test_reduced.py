@@ -92,7 +92,7 @@ class Told:
 def claim_table(key: str) -> dict[str, Told]:
     """The rows of a document's claim table."""
     paper = load(key)
-    text = (paper.folder / "README.md").read_text()
+    text = (paper.folder / "claims.md").read_text()
     lines = [[cell.strip() for cell in line.strip("| \n").split(" | ")] for line in text.splitlines()]
     head = next(cells for cells in lines if cells[0] == "id" and "ours" in cells)
     ours, verdict = head.index("ours"), head.index("verdict")

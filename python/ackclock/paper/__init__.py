@@ -1,7 +1,7 @@
 """Rerun a source document: its simulations and formulas, judged against what it prints.
 
 A document is a folder `papers/<key>/` with `expected.csv` (what is printed, and the tolerance), `scenarios/`, the
-code that computes each row and draws each figure, and a README whose claim table this package writes.
+code that computes each row and draws each figure, and a claim table, `claims.md`, that this package writes.
 """
 
 from ackclock.paper.document import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ackclock import plot
 from ackclock.files import write_text
-from ackclock.paper import readme
+from ackclock.paper import claims_page
 from ackclock.paper.document import Outcome, Verdict
 
 COLOUR = {
@@ -41,10 +41,12 @@ def show(outcome: Outcome) -> None:
         colour = COLOUR[judged.verdict]
         row = judged.row
         verdict = f"[{colour}]{judged.verdict.value}[/]"
-        table.add_row(row.id, judged.kind, row.metric, readme.printed(row), readme.ours(judged), row.tolerance, verdict)
+        table.add_row(
+            row.id, judged.kind, row.metric, claims_page.printed(row), claims_page.ours(judged), row.tolerance, verdict
+        )
     # A pipe has no width of its own: rows must not be broken or cut in it.
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(table)
-    console.print(readme.summary(outcome))
+    console.print(claims_page.summary(outcome))
     if outcome.paper.conditions:
         console.print(outcome.paper.conditions)

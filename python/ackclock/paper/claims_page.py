@@ -1,33 +1,34 @@
-"""The claim table that stands in a document's README."""
+"""The claim table of a document: `claims.md` beside its README."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ackclock.files import read_text, write_text
+from ackclock.files import write_text
 from ackclock.paper.document import Claim, Counts, JudgedRow, Outcome, Table, Verdict, judge_row
 from ackclock.paper.expected import Row
 
+NAME = "claims.md"
 CAVEATS = "Held, with what the verdict does not show"
 
 COLUMNS = ("id", "kind", "config", "metric", "printed", "ours", "tolerance", "verdict", "note")
 UNREACTIVE = "without reaction to loss"
 
-_BETWEEN = re.compile(r"(?<=<!-- claims -->\n).*?(?=<!-- /claims -->)", re.DOTALL)
 
-
-def update(path: Path, outcome: Outcome) -> None:
-    """Rewrite the part of a README between `<!-- claims -->` and `<!-- /claims -->`.
+def write(folder: Path, outcome: Outcome) -> None:
+    """Write `claims.md` of a document.
 
     Raises:
-        OSError: naming the file, if it cannot be read or written.
-        ValueError: naming the file, if it has no such part.
+        OSError: naming the file, if it cannot be written.
     """
-    text = read_text(path)
-    if not _BETWEEN.search(text):
-        raise ValueError(f"{path}: no <!-- claims --> ... <!-- /claims --> part")
-    write_text(path, _BETWEEN.sub(lambda _: claim_table(outcome), text))
+    write_text(folder / NAME, page(outcome))
+
+
+def page(outcome: Outcome) -> str:
+    """Contents of `claims.md`."""
+    key = outcome.paper.key
+    written = f"Written by `ackclock paper {key} --update-claims`; `make papers` compares it with a new run."
+    return f"# Claims of {key.upper()}\n\n{written}\n\n{claim_table(outcome)}"
 
 
 def claim_table(outcome: Outcome) -> str:
