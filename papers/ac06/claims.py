@@ -163,11 +163,11 @@ def of_grid(runs: Runs) -> Claims:
     """How many settings of figures 7 and 8 are better than none."""
     plain = grid.download(1)
     better = [
-        _mean(runs(at, goodput)) > _mean(runs(plain, goodput)) and _mean(runs(at, delay)) < _mean(runs(plain, delay))
+        above(runs(at, goodput), runs(plain, goodput)) and below(runs(at, delay), runs(plain, delay))
         for at in grid.of_figure(1)
     ]
     share = 100 * float(np.mean(better))
-    yield "AC06-F7-1", Claim([share], share > 0, f"{sum(better)} of {len(better)} settings, by the means")
+    yield "AC06-F7-1", Claim([share], share > 0, f"{sum(better)} of {len(better)} settings")
     plain = grid.download(4)
     gains = [_mean(gain(runs(at, goodput), runs(plain, goodput))) for at in grid.of_figure(4)]
     note = f"the best of {len(gains)} settings; {sum(more > 5 for more in gains)} gain more than 5 %"

@@ -15,9 +15,4 @@ CAVEATS: dict[str, str] = {
     "L02-T11-2": ("The order holds with half of the printed size, and the spread of the runs is as large as the gain"),
     "L02-T11-6": ("The order holds with two thirds of the printed size"),
     "L02-T11-5": ("The gain of four segments over one is smaller than the spread of one run"),
-    "L02-O20": (
-        "It is judged without errors and with a window that fills the radio. At 384/576, where the window of 25 "
-        "packets does "
-        "not, an uplink of a sixth of the rate costs 2.3 %"
-    ),
 }

@@ -212,14 +212,11 @@ def split_by_delay() -> Mapping[int, Download]:
 
 
 def slow_uplinks() -> tuple[Download, ...]:
-    """Section 2.2: the uplink as in table 3, and with a third and a sixth of the rate of the downlink.
-
-    Without errors, and with a window that fills the radio: a longer round trip costs a shorter window more.
-    """
-    cell, up = CELLS[1], {"kind": "variable", "delay": "60ms"}
-    rates = (cell.kbps // 3, cell.kbps // 6)
-    slow = (Download(cell, error=0.0, keys={"edge.up": {**up, "rate": f"{kbps}kbit/s"}}) for kbps in rates)
-    return (Download(cell, error=0.0), *slow)
+    """Section 2.2: the uplink as in table 3, and with a third and a sixth of the rate of the downlink."""
+    up = {"kind": "variable", "delay": "60ms"}
+    rates = (WORST.kbps // 3, WORST.kbps // 6)
+    slow = (Download(keys={"edge.up": {**up, "rate": f"{kbps}kbit/s"}}) for kbps in rates)
+    return (Download(), *slow)
 
 
 def points() -> Iterator[str]:
