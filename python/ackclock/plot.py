@@ -6,6 +6,7 @@ it to a file, `svg` gives it as text for a report.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 # Colours that stay apart for colour-blind eyes (Okabe and Ito), and markers that stay apart in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+# More labels of values would overlap, and each costs milliseconds.
+MOST_TICKS = 24
 
 STYLE: dict[RcKeyType, Any] = {
     "font.size": 11,
@@ -136,7 +140,8 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
         lines[", ".join(names) or "mean"] = Curve(list(there), list(there.values()))
     draw = curves if numbers(ticks) is not None else _marks
     figure = draw(lines, over, ylabel or column, confidence=results.confidence)
-    figure.axes[0].set_xticks(list(position.values()), [plain(tick) for tick in ticks])
+    step = math.ceil(len(ticks) / MOST_TICKS)
+    figure.axes[0].set_xticks(list(position.values())[::step], [plain(tick) for tick in ticks[::step]])
     not_below_zero(figure.axes[0])
     return figure
 

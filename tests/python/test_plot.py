@@ -44,6 +44,14 @@ def test_no_two_of_many_curves_look_alike():
     assert len({(line.get_color(), line.get_marker()) for line in drawn}) == 20
 
 
+def test_labels_of_many_values_are_few():
+    runs = [run_object(1e3 * n, point={"edge.buffer": f"{n}p"}) for n in range(1, 1001)]
+    (axes,) = plot.sweep(Results(runs), "goodput_bps").axes
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert len(labels) <= plot.MOST_TICKS
+    assert labels[0] == "1p"
+
+
 def test_runs_of_no_sweep_have_no_curves():
     with pytest.raises(ValueError, match="not of a sweep"):
         plot.sweep(Results([run_object()]))
