@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # Languages of blocks that show something else than a command: output, data, code of the project itself.
-SILENT = {"text", "json", "toml", "rust", "{toctree}", "{literalinclude}", "{image}", "{figure}", "{eval-rst}"}
+SILENT = {"text", "json", "toml", "rust", "yaml", "{toctree}", "{literalinclude}", "{image}", "{figure}", "{eval-rst}"}
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,11 @@ impl Baseline {
     pub(crate) fn of(points: &[PointRuns<'_>]) -> Option<Self> {
         let labels = points.first().map(|point| point.labels).filter(|labels| !labels.is_empty())?;
         let values = |at: usize| points.iter().map(move |point| &point.labels[at].1);
-        let regulator = labels.iter().position(|(key, _)| key == "edge.regulator");
+        let varies = |at: &usize| values(*at).any(|value| *value != labels[*at].1);
+        let varied = || (0..labels.len()).filter(varies);
+        let regulator = varied().find(|&at| labels[at].0 == "edge.regulator");
         let none = regulator.and_then(|at| Some((at, values(at).find(|value| name_of(value) == "none")?)));
-        let (at, value) = none.or_else(|| Some((0, values(0).next()?)))?;
+        let (at, value) = none.or_else(|| varied().next().map(|at| (at, &labels[at].1)))?;
         let others = |point: &PointRuns<'_>| {
             let others = point.labels.iter().enumerate().filter(|(place, _)| *place != at);
             others.map(|(_, (_, value))| value.to_string()).collect::<Vec<_>>()
@@ -162,9 +164,11 @@ mod tests {
         let labels = [label("4p", "wrd"), label("4p", "none"), label("8p", "wrd"), label("8p", "none")];
         let points: Vec<_> = labels.iter().map(|labels| point(labels, &[])).collect();
         assert_eq!(Baseline::of(&points).unwrap().of, [Some(1), None, Some(3), None]);
-        let [first, second, ..] = &labels;
-        let buffers: Vec<_> = [first, second].map(|labels| point(&labels[..1], &[])).into();
+        let [small, unregulated, large, _] = &labels;
+        let buffers: Vec<_> = [small, large].map(|labels| point(&labels[..1], &[])).into();
         assert_eq!(Baseline::of(&buffers).unwrap().value, json!("4p"));
+        let same: Vec<_> = [small, unregulated].map(|labels| point(&labels[..1], &[])).into();
+        assert!(Baseline::of(&same).is_none(), "nothing varies");
         assert!(Baseline::of(&[point(&[], &[])]).is_none());
     }
 }
