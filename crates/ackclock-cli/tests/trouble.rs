@@ -365,7 +365,7 @@ fn a_limit_of_the_shell_that_is_too_low_is_named_with_what_is_needed() {
 #[allow(clippy::print_stderr, reason = "a skipped test says why")]
 fn a_run_is_the_same_under_valgrind_so_that_instructions_can_be_counted() {
     let folder = Folder::new();
-    let run = ["run", "case.toml", "--set", "duration=100ms", "--json"];
+    let run = ["run", "case.toml", "--set", "duration=500ms", "--json"];
     let Ok(output) = behind(&folder, &["valgrind", "--tool=none", "--quiet"], &run).output() else {
         eprintln!("skipped: valgrind is missing");
         return;

@@ -72,8 +72,9 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     say_defaults(&scenario);
     say_unswept(&scenario, "compare", &axes);
-    say_dropped(points.iter().map(|point| &point.scenario));
-    say_begins(points.iter().map(|point| &point.scenario));
+    let scenarios = || points.iter().map(|point| &point.scenario);
+    say_dropped(scenarios());
+    say_begins(scenarios());
     say_doubts(&scenario, &files)?;
     let jobs = jobs(&points);
     let sink = match args.json {
@@ -82,17 +83,11 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     };
     let timing = if args.timing { Timing::Measured } else { Timing::Omitted };
     let extras = Extras { series: None, capture: None, timing };
-    let finished = batch::simulate(
-        args.scenario.stem(),
-        &jobs,
-        &files,
-        extras,
-        Lines::new(vec![sink], jobs.len()),
-        BTreeMap::new(),
-    )?;
+    let lines = Lines::new(vec![sink], jobs.len());
+    let finished = batch::simulate(args.scenario.stem(), &jobs, &files, extras, lines, BTreeMap::new())?;
     let of_points = by_point(&points, &jobs, &finished.ended);
     let used = of_points.iter().map(|point| summary::utilisation(&point.runs));
-    say_limits(points.iter().map(|point| &point.scenario).zip(used), &files)?;
+    say_limits(scenarios().zip(used), &files)?;
     if !args.json {
         let uploads = Uploads::of(&points);
         output::print(&summary::of_points(&of_points, Marks::Best, uploads, args.intervals.confidence()))?;
