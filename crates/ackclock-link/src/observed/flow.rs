@@ -1,12 +1,13 @@
 //! What a box sees of one flow: windows told to its source, data that passed, ACKs for it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use ackclock_core::{SackBlock, Segment, Seq, Span, Time};
 
 use super::Side;
 use super::detour::Detour;
 use super::floor::Floor;
+use super::outstanding::Outstanding;
 
 /// The accounts of one flow.
 #[derive(Debug)]
@@ -24,12 +25,10 @@ pub(super) struct Flow {
     syn_ack: Option<Time>,
     /// Round trip between box and source.
     wired: LeastOf,
-    /// Data that passed and is not acknowledged, by a number in the order of passing; of a box before the queue only.
-    passed: BTreeMap<u64, Passed>,
-    /// The same by place of the first byte and number.
-    by_place: BTreeSet<(i64, u64)>,
-    /// The number of the next to pass.
-    next: u64,
+    /// Data that passed and is not acknowledged; of a box before the queue only.
+    passed: Outstanding,
+    /// Numbers of segments that an ACK covers, kept for its memory.
+    covered: Vec<u64>,
     /// All of `passed` below this number have left the queue.
     staying: u64,
     /// Bytes that are not acknowledged, and those of them that have left the queue.
@@ -55,15 +54,16 @@ struct Told {
 
 /// A data segment that passed.
 #[derive(Clone, Copy, Debug)]
-struct Passed {
+pub(super) struct Passed {
     segment: Segment,
     at: Time,
-    place: i64,
+    /// Place of its first byte.
+    pub(super) place: i64,
     /// The window had called for it: it came as soon as it could.
     called: bool,
     /// It is a repetition, and its ACK has no round trip where it or its like was sent more than once.
-    is_repetition: bool,
-    repeated: bool,
+    pub(super) is_repetition: bool,
+    pub(super) repeated: bool,
     has_left: bool,
 }
 
@@ -108,9 +108,8 @@ impl Flow {
             syn: None,
             syn_ack: None,
             wired: LeastOf::default(),
-            passed: BTreeMap::new(),
-            by_place: BTreeSet::new(),
-            next: 0,
+            passed: Outstanding::default(),
+            covered: Vec::new(),
             staying: 0,
             unacknowledged: 0,
             left: 0,
@@ -202,34 +201,18 @@ impl Flow {
         }
         let place = self.place(segment.seq);
         if !passage.is_new {
-            self.mark_repeated(place);
+            self.passed.mark_repeated(place);
         }
-        let forgotten = if self.passed.len() == MOST_PASSED { self.forget_first() } else { None };
+        let forgotten = if self.passed.span() == MOST_PASSED { self.forget_first() } else { None };
         let is_repetition = !passage.is_new;
         self.unacknowledged += u64::from(segment.payload);
         let (segment, repeated, has_left) = (*segment, is_repetition, false);
-        let number = self.next;
-        self.next += 1;
-        self.passed
-            .insert(number, Passed { segment, at: now, place, called, is_repetition, repeated, has_left });
-        self.by_place.insert((place, number));
+        self.passed.push(Passed { segment, at: now, place, called, is_repetition, repeated, has_left });
         forgotten
     }
 
-    /// What begins at `place` is repeated. What was there before an earlier repetition is marked already.
-    fn mark_repeated(&mut self, place: i64) {
-        for (_, number) in self.by_place.range((place, 0)..(place + 1, 0)).rev() {
-            let Some(other) = self.passed.get_mut(number) else { continue };
-            other.repeated = true;
-            if other.is_repetition {
-                return;
-            }
-        }
-    }
-
     fn forget_first(&mut self) -> Option<Segment> {
-        let (&number, _) = self.passed.first_key_value()?;
-        let first = self.remove(number)?;
+        let first = self.remove(self.passed.first()?)?;
         Some(first.segment).filter(|_| !first.has_left)
     }
 
@@ -248,7 +231,9 @@ impl Flow {
     ) -> Acknowledged {
         let mut acknowledged = Acknowledged::default();
         let mut newest: Option<Passed> = None;
-        for number in self.covered(ack) {
+        let mut covered = std::mem::take(&mut self.covered);
+        self.note_covered(ack, &mut covered);
+        for number in covered.drain(..) {
             let Some(passed) = self.remove(number) else { continue };
             acknowledged.bytes += u64::from(passed.segment.payload);
             if !passed.has_left {
@@ -258,19 +243,18 @@ impl Flow {
                 newest = Some(passed);
             }
         }
+        self.covered = covered;
         acknowledged.newest = newest.map(|passed| (now.since(passed.at), passed.called));
         acknowledged
     }
 
-    /// The numbers of the segments of which an ACK acknowledges all, in the order of passing.
-    fn covered(&self, ack: &Segment) -> Vec<u64> {
-        let mut covered = Vec::new();
-        self.within(i64::MIN, self.place(ack.ack), &mut covered);
+    /// Adds the numbers of the segments that an ACK acknowledges completely, in the order of passing.
+    fn note_covered(&self, ack: &Segment, covered: &mut Vec<u64>) {
+        self.within(i64::MIN, self.place(ack.ack), covered);
         for &SackBlock { left, right } in ack.sack() {
-            self.within(self.place(left), self.place(right), &mut covered);
+            self.within(self.place(left), self.place(right), covered);
         }
         covered.sort_unstable();
-        covered
     }
 
     /// Adds the numbers of the segments that lie within `left..right`.
@@ -279,10 +263,10 @@ impl Flow {
             return;
         }
         let mut partly = 0;
-        for &(place, number) in self.by_place.range((left, 0)..(right, 0)) {
+        for (place, number) in self.passed.within(left, right) {
             #[cfg(test)]
             tests::look();
-            let len = self.passed.get(&number).map_or(0, |passed| passed.segment.sequence_space());
+            let len = self.passed.get(number).map_or(0, |passed| passed.segment.sequence_space());
             if place + i64::from(len) <= right {
                 numbers.push(number);
             } else {
@@ -295,8 +279,7 @@ impl Flow {
     }
 
     fn remove(&mut self, number: u64) -> Option<Passed> {
-        let passed = self.passed.remove(&number)?;
-        self.by_place.remove(&(passed.place, number));
+        let passed = self.passed.remove(number)?;
         self.unacknowledged -= u64::from(passed.segment.payload);
         if passed.has_left {
             self.left -= u64::from(passed.segment.payload);
@@ -306,7 +289,9 @@ impl Flow {
 
     /// So many bytes that are not acknowledged have left the queue; `on_left` is told of those that had not before.
     pub(super) fn leave(&mut self, bytes: u64, mut on_left: impl FnMut(&Segment)) {
-        while let Some((&number, passed)) = self.passed.range_mut(self.staying..).next() {
+        while let Some(number) = self.passed.next_from(self.staying)
+            && let Some(passed) = self.passed.get_mut(number)
+        {
             let payload = u64::from(passed.segment.payload);
             if self.left + payload > bytes {
                 return;
@@ -447,7 +432,7 @@ mod tests {
         pass(&mut flow, 70, 0);
         // Both sendings of the first are done with; neither has a round trip of its own.
         assert_eq!(acknowledge(&mut flow, 120, &ack(2000, &[])), (2000, None, vec![0, 0]));
-        assert_eq!((flow.passed.len(), flow.by_place.len(), flow.left), (0, 0, 0));
+        assert_eq!((flow.passed.len(), flow.passed.span(), flow.left), (0, 0, 0));
     }
 
     #[test]

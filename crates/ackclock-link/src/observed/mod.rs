@@ -33,6 +33,7 @@ mod detour;
 mod floor;
 mod flow;
 mod meter;
+mod outstanding;
 mod probe;
 mod user;
 

@@ -1,0 +1,96 @@
+//! Data segments that passed and are not acknowledged, found by number and by place without allocating.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::flow::Passed;
+
+/// Segments by their number in the order of passing, and by the place of their first byte.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    /// Number of the first slot; a slot is empty once its segment is acknowledged.
+    first: u64,
+    slots: VecDeque<Option<Passed>>,
+    /// Places and numbers, sorted. New data goes to the end; only repetitions go elsewhere.
+    by_place: VecDeque<(i64, u64)>,
+}
+
+impl Outstanding {
+    /// Segments that are not acknowledged.
+    pub(super) fn len(&self) -> usize {
+        self.by_place.len()
+    }
+
+    /// Numbers between the first segment and the last, both included.
+    pub(super) fn span(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Number of the first segment.
+    pub(super) fn first(&self) -> Option<u64> {
+        // The first slot is never empty.
+        (!self.slots.is_empty()).then_some(self.first)
+    }
+
+    /// A segment passed.
+    pub(super) fn push(&mut self, passed: Passed) {
+        let entry = (passed.place, self.first + self.slots.len() as u64);
+        self.slots.push_back(Some(passed));
+        match self.by_place.back() {
+            Some(last) if *last > entry => {
+                let at = self.by_place.partition_point(|other| *other < entry);
+                self.by_place.insert(at, entry);
+            }
+            _ => self.by_place.push_back(entry),
+        }
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&Passed> {
+        self.slots.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Passed> {
+        self.slots.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)?.as_mut()
+    }
+
+    /// A segment is acknowledged or forgotten.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Passed> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let passed = self.slots.get_mut(at)?.take()?;
+        while self.slots.pop_front_if(|slot| slot.is_none()).is_some() {
+            self.first += 1;
+        }
+        if let Ok(at) = self.by_place.binary_search(&(passed.place, number)) {
+            self.by_place.remove(at);
+        }
+        Some(passed)
+    }
+
+    /// The segment that begins at `place` is sent again. Those before an earlier repetition are marked already.
+    pub(super) fn mark_repeated(&mut self, place: i64) {
+        for at in self.range(place, place + 1).rev() {
+            let (_, number) = self.by_place[at];
+            let Some(other) = self.get_mut(number) else { continue };
+            other.repeated = true;
+            if other.is_repetition {
+                return;
+            }
+        }
+    }
+
+    /// Number of the first segment at or after `number`.
+    pub(super) fn next_from(&self, number: u64) -> Option<u64> {
+        let last = self.first + self.slots.len() as u64;
+        (number.max(self.first)..last).find(|number| self.get(*number).is_some())
+    }
+
+    /// Places and numbers of the segments that begin within `left..right`, in order.
+    pub(super) fn within(&self, left: i64, right: i64) -> impl Iterator<Item = (i64, u64)> {
+        self.by_place.range(self.range(left, right)).copied()
+    }
+
+    fn range(&self, left: i64, right: i64) -> Range<usize> {
+        let begins = |at: i64| self.by_place.partition_point(|(place, _)| *place < at);
+        begins(left)..begins(right.max(left))
+    }
+}
