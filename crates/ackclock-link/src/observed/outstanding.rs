@@ -17,6 +17,7 @@ pub(super) struct Outstanding {
 
 impl Outstanding {
     /// Segments that are not acknowledged.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_place.len()
     }
