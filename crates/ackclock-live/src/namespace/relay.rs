@@ -442,6 +442,16 @@ mod tests {
 
     const ANYWHERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
+    /// An entrance at a port that is free for both protocols, and where that is.
+    fn entrance() -> (Entrance, SocketAddr) {
+        (0..100)
+            .find_map(|_| {
+                let at = UdpSocket::bind(ANYWHERE).unwrap().local_addr().unwrap();
+                Some((Entrance::open(at).ok()?, at))
+            })
+            .unwrap()
+    }
+
     /// A relay, where it listens, and the two sockets of its server.
     fn relay() -> (Relay, SocketAddr, UdpSocket, TcpListener) {
         // A port that is free for both: the kernel gives numbers for datagrams and for streams apart.
@@ -451,16 +461,16 @@ mod tests {
                 Some((UdpSocket::bind(streams.local_addr().unwrap()).ok()?, streams))
             })
             .unwrap();
-        let at = UdpSocket::bind(ANYWHERE).unwrap().local_addr().unwrap();
-        let relay = Relay::new(Entrance::open(at).unwrap(), vec![server.local_addr().unwrap()]).unwrap();
+        let (entrance, at) = entrance();
+        let relay = Relay::new(entrance, vec![server.local_addr().unwrap()]).unwrap();
         (relay, at, server, streams)
     }
 
     /// A relay to several servers, and where it listens.
     fn relay_to(servers: &[&UdpSocket]) -> (Relay, SocketAddr) {
-        let at = UdpSocket::bind(ANYWHERE).unwrap().local_addr().unwrap();
+        let (entrance, at) = entrance();
         let servers = servers.iter().map(|server| server.local_addr().unwrap()).collect();
-        (Relay::new(Entrance::open(at).unwrap(), servers).unwrap(), at)
+        (Relay::new(entrance, servers).unwrap(), at)
     }
 
     #[test]
@@ -494,9 +504,9 @@ mod tests {
     fn a_connection_goes_to_the_first_server_that_takes_it() {
         let closed = UdpSocket::bind(ANYWHERE).unwrap();
         let streams = TcpListener::bind(ANYWHERE).unwrap();
-        let at = UdpSocket::bind(ANYWHERE).unwrap().local_addr().unwrap();
+        let (entrance, at) = entrance();
         let servers = vec![closed.local_addr().unwrap(), streams.local_addr().unwrap()];
-        let relay = Relay::new(Entrance::open(at).unwrap(), servers).unwrap();
+        let relay = Relay::new(entrance, servers).unwrap();
         std::thread::spawn(move || relay.serve());
         let mut client = TcpStream::connect(at).unwrap();
         client.write_all(b"query").unwrap();
