@@ -97,7 +97,8 @@ fn suggestion(message: &str) -> Option<&str> {
     let (unknown, allowed) = rest.split_once('`')?;
     let names: Vec<&str> = match allowed.split_once("; known are ") {
         Some((_, list)) => list.split(", ").collect(),
-        None => allowed.split('`').skip(1).step_by(2).collect(),
+        // A hint may follow the list, and name the unknown word again.
+        None => allowed.split(';').next()?.split('`').skip(1).step_by(2).collect(),
     };
     let nearest = names.into_iter().min_by_key(|name| strsim::osa_distance(unknown, name))?;
     let most = unknown.len().div_ceil(3).min(3);
@@ -112,6 +113,9 @@ mod tests {
     fn a_slip_of_the_pen_is_met_with_the_right_name() {
         let near = |message| suggestion(message).map(str::to_owned);
         assert_eq!(near("unknown field `bufer`, expected one of `queue`, `buffer`"), Some("buffer".into()));
+        let hint =
+            "unknown field `loss`, expected one of `rate`, `tti`; `loss` is a key of kind = \"constant\"";
+        assert_eq!(near(hint), None);
         assert_eq!(near("unknown sender `sakc`; known are reno, sack, cubic"), Some("sack".into()));
         assert_eq!(near("unknown sender `quic`; known are reno, sack, bbr"), None);
         assert_eq!(near("invalid type: integer `5`"), None);
