@@ -1,16 +1,17 @@
 """M05: automatic control of TCP over cellular radio, a thesis of 2005.
 
-Rows of formulas are in `claims`. What is simulated has two modules of its own, `proxy` for chapter 3 and `channel` for
-chapters 4 to 6; each has points, claims, figures and tables, and what was tried for its misses.
+Rows of formulas are in `claims`. What is simulated has three modules of its own: `proxy` for chapter 3, `channel` for
+chapters 4 to 6, and `hsdpa` for a channel that users share. Each has points, claims, figures and tables, and what was
+tried for its misses.
 """
 
 from collections.abc import Iterable, Iterator
 
 from ackclock.paper import Claim, Figure, Paper, Runs, Table
 from ackclock.paper.expected import Expected
-from ackclock.papers.m05 import channel, claims, figures, notes, proxy, tables
+from ackclock.papers.m05 import channel, claims, figures, hsdpa, notes, proxy, tables
 
-SIMULATED = (proxy, channel)
+SIMULATED = (proxy, channel, hsdpa)
 
 
 def _points() -> Iterable[str]:
@@ -42,10 +43,10 @@ PAPER = Paper(
     points=_points,
     claims=_claims,
     figures=_figures,
-    elsewhere={**notes.ELSEWHERE, **proxy.ELSEWHERE, **channel.ELSEWHERE},
-    tried={**notes.TRIED, **proxy.TRIED, **channel.TRIED},
-    caveats={**notes.CAVEATS, **proxy.CAVEATS, **channel.CAVEATS},
-    conditions=" ".join(filter(None, (notes.CONDITIONS, proxy.CONDITIONS, channel.CONDITIONS))),
+    elsewhere={**notes.ELSEWHERE, **proxy.ELSEWHERE, **channel.ELSEWHERE, **hsdpa.ELSEWHERE},
+    tried={**notes.TRIED, **proxy.TRIED, **channel.TRIED, **hsdpa.TRIED},
+    caveats={**notes.CAVEATS, **proxy.CAVEATS, **channel.CAVEATS, **hsdpa.CAVEATS},
+    conditions=" ".join(filter(None, (notes.CONDITIONS, proxy.CONDITIONS, channel.CONDITIONS, hsdpa.CONDITIONS))),
     tables=_tables,
     restated=notes.RESTATED,
 )

@@ -34,6 +34,5 @@ RESTATED = (
     "M05-S42-3",
 )
 ELSEWHERE: dict[str, str] = {
-    "M05-S16-1": "a cell whose reports tell each user's share of the channel is missing",
     "M05-S55-1": "the law of the rest of the path is missing: the analysis takes it as constant",
 }

@@ -10,7 +10,8 @@
 //! each user has reports of its own, with what waits of all its flows; otherwise all users share one.
 //!
 //! ## Differences from the source
-//! A cell tells the rate at which a user is served when it is served, not its share of the channel.
+//! The source does not define the allocation of a user. A cell tells what a user was served over a second in the time in which it had
+//! data, and a change where the number of users with data changes.
 //!
 //! ## Validation
 //! Instants, rates and queues by hand (`tests/reports.rs`).

@@ -10,7 +10,8 @@
 //! With b the rate of the radio, tau the round trip beyond the proxy without its queue, q what waits at the radio and q_ref what is to
 //! wait there, in packets:
 //!
-//! - **Feedforward**: a report with another rate sets `w = b tau + q_ref` at once (equation 3.1).
+//! - **Feedforward**: a report of a change, or a periodic one whose rate differs by more than `change`, sets `w = b tau + q_ref`
+//!   at once (equation 3.1).
 //! - **Feedback**: a periodic report adds `gain (q_ref - q)` (equation 3.2). With a gain of 1 and a period of several round trips the
 //!   queue is at q_ref two samples after a disturbance.
 //! - **One window a user.** It is shared among the connections that have something to send, at least a packet each: each with the
@@ -26,7 +27,7 @@
 //! ## Differences from the source
 //! The window is a whole number of packets, and each connection may have one in flight. What waits is counted in bytes, in packets
 //! of the full size, so that small ones count for less.
-//! Rules from one window a user on are ours, and so is `q_ref = "auto"`.
+//! Rules from one window a user on are ours, and so are `q_ref = "auto"` and `change`.
 //!
 //! ## Validation
 //! Each rule by hand, M05-D1 (two samples), no panic and bounded windows under random reports (tests below). In the simulator
@@ -57,6 +58,9 @@ pub(crate) struct Config {
     /// Share of the error of the queue that a sample corrects. 1 is right where the queue has settled between two samples; the loop is
     /// unstable from 2 on, and from 1 on where reports come a period later than `lag` says.
     pub(crate) gain: f64,
+    /// Share of the rate that was fed forward by which the rate of a periodic report may differ and still be a sample of the queue.
+    /// Beyond it the report sets the window anew. A measured rate, such as a user's share of a cell, is never twice the same.
+    pub(crate) change: f64,
     /// Round trip between the proxy and the mobile without the radio's queue: "measured", the smallest that a connection of the user
     /// has seen, or a time.
     pub(crate) tau: Tau,
@@ -110,6 +114,7 @@ impl Default for Config {
         Self {
             q_ref: Target::Packets(6),
             gain: 1.0,
+            change: 0.25,
             tau: Tau::Measured,
             w_max: None,
             lag: Span::from_millis(50),
@@ -133,6 +138,9 @@ impl ackclock_core::Config for Config {
                 "gain",
                 format!("{} is not from 0 to below {UNSTABLE_GAIN}", self.gain),
             ));
+        }
+        if !(0.0..1.0).contains(&self.change) {
+            return Err(ConfigError::new("change", format!("{} is not from 0 to below 1", self.change)));
         }
         if let Tau::Given(tau) = self.tau
             && (tau == Span::ZERO || tau > LONGEST_TAU)
@@ -218,7 +226,7 @@ impl Rnf {
             _ => MOST_PACKETS,
         };
         Self {
-            law: Law::new(config.q_ref, config.gain, config.lag, most),
+            law: Law::new(config.q_ref, config.gain, config.change, config.lag, most),
             config,
             min_rtt: None,
             packet: 0,

@@ -260,28 +260,56 @@ fn reports(link: &mut dyn Link, until: Time) -> Vec<(Time, RadioReport)> {
     reports
 }
 
-#[test]
-fn who_listens_is_told_when_the_rate_of_a_user_with_something_to_send_changes() {
-    let table = json!({"users": [{"count": 2, "doppler": 30.0}]});
+/// A cell of users who do not fade, served in turn, each at 921.6 kbit/s where it is alone.
+fn in_turn(users: u32) -> Box<dyn Link> {
+    let table = json!({"users": [{"fading": "none", "count": users}], "scheduler": "round-robin"});
     let mut link = cell(table, Capacity::Unlimited, 3);
     link.want_reports();
-    for number in 0..60 {
+    link
+}
+
+#[test]
+fn a_change_of_the_number_of_users_with_data_changes_each_share_and_is_told() {
+    let mut link = in_turn(2);
+    let alone = link.view(Time::ZERO, FlowId(0)).rate;
+    assert_eq!(alone, Rate::from_bps(921_600), "the rate of its channel, while nothing was served");
+    // 4 s alone, then beside a user who has data for 2 s.
+    for number in 0..1000 {
         offer(&mut *link, Time::ZERO, segment(0, number, 1000));
     }
-    let told = reports(&mut *link, secs(100));
-    // The first slot, then each crossing of a threshold: at 30 Hz the power crosses its mean 19 times a second upwards
-    // (sqrt(2 pi) fD rho exp(-rho^2) at rho = 1 is 27.7), and there are eleven thresholds.
-    assert!(told.len() > 10, "{told:?}");
-    assert!(told.iter().all(|(_, report)| report.user == Some(0)), "the other user has nothing to send");
-    assert!(
-        told.windows(2).all(|pair| pair[0].1.rate != pair[1].1.rate),
-        "only what is new is told: {told:?}"
-    );
-    assert!(told.windows(2).all(|pair| pair[0].1.queued_bytes >= pair[1].1.queued_bytes), "{told:?}");
-    for &(at, report) in &told {
-        assert_eq!(link.view(at, FlowId(0)).rate, report.rate);
+    let first = reports(&mut *link, secs(3));
+    assert_eq!(first, [], "nothing has changed");
+    let rate = |link: &mut dyn Link, user, now| link.view(now, FlowId(user)).rate.as_bps() as f64;
+    assert!((rate(&mut *link, 0, secs(3)) / 921_600.0 - 1.0).abs() < 0.02);
+    for number in 0..115 {
+        offer(&mut *link, secs(3), segment(1, number, 1000));
     }
-    assert!(told.iter().any(|(_, report)| report.rate == Rate::ZERO), "outages are told: {told:?}");
+    // 115 packets of 1040 B at half of 921.6 kbit/s: 2.08 s.
+    let told = reports(&mut *link, secs(7));
+    let seen: Vec<_> = told.iter().map(|(at, report)| (at.as_nanos() / 100_000_000, report.user, report.rate)).collect();
+    let [(begun, Some(0), half), (also, Some(1), other), (ended, Some(0), whole)] = seen[..] else {
+        panic!("{told:?}");
+    };
+    assert!(begun == also && (31..=32).contains(&begun), "{told:?}");
+    assert!((50..=53).contains(&ended), "{told:?}");
+    for (rate, expected) in [(half, 460_800.0), (other, 460_800.0), (whole, 921_600.0)] {
+        // A packet of 100 ms is a tenth of what is measured of a user who has just begun.
+        assert!((rate.as_bps() as f64 / expected - 1.0).abs() < 0.12, "{told:?}");
+    }
+    assert!((rate(&mut *link, 0, secs(7)) / 921_600.0 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn shares_of_users_with_data_add_up_to_what_the_cell_carries_and_fading_is_never_told() {
+    let mut link = cell(json!({"users": [{"count": 4, "doppler": 30.0}]}), Capacity::Unlimited, 3);
+    link.want_reports();
+    let bytes = saturated(&mut *link, 4, 20);
+    let told: Vec<_> = std::iter::from_fn(|| link.poll_report(secs(20))).collect();
+    assert_eq!(told, []);
+    let shares: f64 = (0..4).map(|user| link.view(secs(20), FlowId(user)).rate.as_bps() as f64).sum();
+    let carried = bytes.iter().sum::<u64>() as f64 * 8.0 / 20.0;
+    // The last second beside twenty: a second holds some 30 fades of a user, 2 % of the four users' sum each.
+    assert!((shares / carried - 1.0).abs() < 0.2, "{shares} of {carried}");
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(super) struct Way {
 pub(super) struct Law {
     reference: Reference,
     gain: f64,
+    /// How far a periodic rate may lie from the one that was fed forward and still be a sample of it.
+    change: f64,
     most: f64,
     /// How late reports come.
     lag: Span,
@@ -30,9 +32,9 @@ pub(super) struct Law {
 }
 
 impl Law {
-    pub(super) fn new(target: Target, gain: f64, lag: Span, most: u32) -> Self {
+    pub(super) fn new(target: Target, gain: f64, change: f64, lag: Span, most: u32) -> Self {
         let reference = Reference::new(target);
-        Self { reference, gain, lag, most: most.into(), known: None, correction: 0.0, limited: false }
+        Self { reference, gain, change, lag, most: most.into(), known: None, correction: 0.0, limited: false }
     }
 
     /// The rate of the radio, as far as it is known.
@@ -57,19 +59,23 @@ impl Law {
 
     pub(super) fn on_report(&mut self, report: &RadioReport, way: Option<Way>) {
         match (self.known, way) {
-            (Some((rate, since)), Some(way)) if rate == report.rate => {
-                if report.reason == ReportReason::Periodic {
-                    self.on_sample(report, rate, since, way);
-                    self.limited = false;
-                }
+            (Some((rate, since)), Some(way)) if self.is_sample(rate, report) => {
+                self.on_sample(report, rate, since, way);
+                self.limited = false;
             }
-            (Some((rate, _)), None) if rate == report.rate => {}
+            (Some((rate, _)), _) if rate == report.rate => {}
             // Whatever its reason: a lost report of a change is made good by the next one.
             _ => {
                 self.known = Some((report.rate, report.at));
                 (self.correction, self.limited) = (0.0, false);
             }
         }
+    }
+
+    /// Whether a report is a sample of the queue at a rate that was fed forward.
+    fn is_sample(&self, rate: Rate, report: &RadioReport) -> bool {
+        let (known, told) = (rate.as_bps() as f64, report.rate.as_bps() as f64);
+        report.reason == ReportReason::Periodic && (told - known).abs() <= self.change * known
     }
 
     /// Equation (3.2).

@@ -208,6 +208,28 @@ fn each_connection_may_have_a_packet_in_flight() {
 }
 
 #[test]
+fn a_periodic_rate_near_the_one_fed_forward_is_a_sample_and_one_beyond_sets_the_window() {
+    let mut proxy = Proxy::busy(json!("rnf"));
+    proxy.change(0, 80);
+    assert_eq!(proxy.window(), 7);
+    // 6 - 2 packets are missing, whether 64, 80 or 100 kbit/s were measured: none is a quarter away.
+    for kbps in [64, 80, 100] {
+        let mut near = Proxy::busy(json!("rnf"));
+        near.change(0, 80);
+        near.sample(2000, kbps, 2);
+        assert_eq!(near.window(), 11, "{kbps} kbit/s");
+    }
+    // 101 kbit/s: 1.26 packets in 0.1 s and 6; a change is fed forward however small it is.
+    for reason in [ReportReason::Periodic, ReportReason::Change] {
+        let mut beyond = Proxy::busy(json!({ "kind": "rnf", "change": 0.25 }));
+        beyond.change(0, 800);
+        beyond.report(2000, if reason == ReportReason::Periodic { 1010 } else { 810 }, 2, reason);
+        let expected = if reason == ReportReason::Periodic { 19 } else { 16 };
+        assert_eq!(beyond.window(), expected, "{reason:?}");
+    }
+}
+
+#[test]
 fn a_window_that_nobody_fills_does_not_grow_and_may_shrink() {
     let mut proxy = Proxy::busy(json!("rnf"));
     proxy.change(0, 80);
@@ -318,5 +340,6 @@ fn a_table_that_cannot_be_is_refused() {
         assert!(error.path == key, "{key} = {value}: {error}");
     }
     assert_eq!(STEERINGS.resolve(&json!({ "kind": "rnf", "gain": 2 })).unwrap_err().path, "gain");
+    assert_eq!(STEERINGS.resolve(&json!({ "kind": "rnf", "change": 1 })).unwrap_err().path, "change");
     assert!(Config::default().check().is_ok());
 }

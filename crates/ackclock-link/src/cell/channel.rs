@@ -96,3 +96,9 @@ pub(super) fn shares(user: &CellUser, rows: &[RateRow]) -> Vec<f64> {
     let lower = above.iter().copied().chain(std::iter::once(0.0));
     upper.zip(lower).map(|(upper, lower)| upper - lower).collect()
 }
+
+/// Mean rate of a user's channel, bit/s.
+pub(super) fn mean_bps(user: &CellUser, rows: &[RateRow]) -> f64 {
+    let rates = std::iter::once(0.0).chain(rows.iter().map(|row| row.rate.as_bps() as f64));
+    shares(user, rows).into_iter().zip(rates).map(|(share, bps)| share * bps).sum()
+}

@@ -43,7 +43,7 @@ impl Link for Cell {
     }
 
     fn want_reports(&mut self) {
-        self.reports.want_reports(self.members.len());
+        self.reports.want_reports(self.members.iter().map(|member| member.mean_bps));
     }
 
     fn poll_report(&mut self, now: Time) -> Option<RadioReport> {
@@ -53,7 +53,8 @@ impl Link for Cell {
     fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
         self.advance(now);
         let waiting = self.backlog.waiting(flow);
-        let (member, slot) = (&self.members[self.backlog.user(flow) as usize], self.slots.at(now));
+        let user = self.backlog.user(flow);
+        let (member, slot) = (&self.members[user as usize], self.slots.at(now));
         let state = match member.state {
             (known, state) if known == slot => state,
             _ => member.channel.peek(slot.saturating_sub(self.drc_delay)),
@@ -64,7 +65,7 @@ impl Link for Cell {
             unacknowledged: self.unacknowledged(flow),
             occupied: waiting + self.unqueued(flow),
             capacity: self.backlog.capacity(),
-            rate: self.grants[state].rate,
+            rate: self.reports.share(now, user).unwrap_or(self.grants[state].rate),
         }
     }
 

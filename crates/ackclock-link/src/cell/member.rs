@@ -2,7 +2,7 @@
 
 use ackclock_core::{ConfigError, Segment, Time};
 
-use super::channel::Channel;
+use super::channel::{Channel, mean_bps};
 use super::config::{CellConfig, CellUser};
 use super::harq::Harq;
 use super::slots::Slots;
@@ -19,6 +19,8 @@ pub(super) struct Member {
     /// The packet that has begun to be sent and has not ended.
     pub(super) begun: Option<Fragment>,
     pub(super) last_arrival: Time,
+    /// Mean rate of the channel, bit/s.
+    pub(super) mean_bps: f64,
     /// State of the channel in the slot decided last, and that slot.
     pub(super) state: (u64, usize),
 }
@@ -48,6 +50,7 @@ impl Member {
             harq: harq.map_err(|error| error.under("harq"))?.map(Box::new),
             begun: None,
             last_arrival: Time::ZERO,
+            mean_bps: mean_bps(user, &config.rates),
             state: (u64::MAX, 0),
         })
     }

@@ -13,7 +13,7 @@
 //! which its first byte goes; a packet that has begun is finished before its user sends another. Slots in which nobody has
 //! anything to send are jumped over.
 //!
-//! Who listens is told of every user whose rate in a slot is not what it was told last (`reports.rs`).
+//! Who listens is told each user's share of the channel (`reports.rs`).
 //!
 //! With `harq` what failed in a slot is sent again (`harq.rs`).
 //!
@@ -50,7 +50,7 @@ pub use synthetic::Synthetic;
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, ReportReason, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Histogram, Segment, Span, Time};
 
 use crate::errors::ErrorProcess;
 use crate::outcomes::Outcomes;
@@ -171,6 +171,7 @@ impl Cell {
         while let Some((_, user)) = self.repetitions.pop_front_if(|&mut (due, _)| due <= start) {
             self.join(user);
         }
+        self.reports.on_slot(start, |user| self.backlog.of_user(user));
         let measured = slot.saturating_sub(self.drc_delay);
         let ignores_class = self.scheduler.ignores_class();
         self.candidates.clear();
@@ -183,25 +184,15 @@ impl Cell {
                 true => Class::Long,
                 false => self.backlog.class(start, user, begun),
             };
-            let Grant { rate, bps, .. } = self.grants[state];
-            self.candidates.push(Candidate { user, rate: bps, class });
-            if self.reports.is_change(user, state) {
-                let Load { packets: queued_packets, bytes: queued_bytes } = self.backlog.of_user(user);
-                let (at, user, reason) = (start, Some(user), ReportReason::Change);
-                self.reports.push(RadioReport {
-                    number: 0,
-                    at,
-                    user,
-                    rate,
-                    queued_packets,
-                    queued_bytes,
-                    reason,
-                });
-            }
+            self.candidates.push(Candidate { user, rate: self.grants[state].bps, class });
         }
         match self.scheduler.choose(slot, &self.candidates) {
             Some(chosen) => self.serve(start, self.candidates[chosen].user),
             None => self.next += 1,
+        }
+        if self.reports.wanted() {
+            let time = self.slots.start(self.next).since(start);
+            self.candidates.iter().for_each(|user| self.reports.on_backlogged(start, user.user, time));
         }
     }
 
@@ -306,6 +297,7 @@ impl Cell {
             self.outcomes.push(at, LinkEvent::Dropped(Cause::Medium), segment);
             return;
         }
+        self.reports.on_served(at, user, segment.wire_bytes());
         if self.departures == Departures::Watched {
             self.outcomes.push(at, LinkEvent::Departed, segment);
         }
