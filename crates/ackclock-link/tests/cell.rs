@@ -286,7 +286,8 @@ fn a_change_of_the_number_of_users_with_data_changes_each_share_and_is_told() {
     }
     // 115 packets of 1040 B at half of 921.6 kbit/s: 2.08 s.
     let told = reports(&mut *link, secs(7));
-    let seen: Vec<_> = told.iter().map(|(at, report)| (at.as_nanos() / 100_000_000, report.user, report.rate)).collect();
+    let seen: Vec<_> =
+        told.iter().map(|(at, report)| (at.as_nanos() / 100_000_000, report.user, report.rate)).collect();
     let [(begun, Some(0), half), (also, Some(1), other), (ended, Some(0), whole)] = seen[..] else {
         panic!("{told:?}");
     };

@@ -71,9 +71,8 @@ impl Share {
     fn bps(&self, number: u64, others: u32) -> f64 {
         let recent = |piece: &&Piece| piece.number + PIECES as u64 > number;
         let recent = self.pieces.iter().filter(recent);
-        let (bits, backlogged) = recent.fold((0.0, Span::ZERO), |(bits, time), piece| {
-            (bits + piece.bits, time + piece.backlogged)
-        });
+        let (bits, backlogged) = recent
+            .fold((0.0, Span::ZERO), |(bits, time), piece| (bits + piece.bits, time + piece.backlogged));
         if backlogged < LEAST_BACKLOG {
             return self.mean_bps / f64::from(1 + others);
         }
@@ -131,7 +130,9 @@ impl Reports {
             return;
         }
         let change = f64::from(before) / f64::from(active);
-        for (user, share) in (0..).zip(&mut self.users).filter(|(_, share)| share.backlogged(over) > Span::ZERO) {
+        for (user, share) in
+            (0..).zip(&mut self.users).filter(|(_, share)| share.backlogged(over) > Span::ZERO)
+        {
             // As if it had been so all along: what is measured from now on agrees with what is told.
             share.pieces.iter_mut().for_each(|piece| piece.bits *= change);
             let Load { packets: queued_packets, bytes: queued_bytes } = queued(user);
