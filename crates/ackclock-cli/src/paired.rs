@@ -8,7 +8,14 @@ use ackclock_core::results::RunResult;
 use serde_json::Value;
 
 use crate::statistics::{self, Confidence, Estimate};
-use crate::summary::PointRuns;
+
+/// A point of a sweep or comparison, and its finished runs.
+pub(crate) struct PointRuns<'a> {
+    /// What varies, and its value here.
+    pub(crate) labels: &'a [(String, Value)],
+    /// The runs.
+    pub(crate) runs: Vec<&'a RunResult>,
+}
 
 /// A number of a run; `None` where a run does not have it.
 pub(crate) type Number = fn(&RunResult) -> Option<f64>;

@@ -7,7 +7,7 @@ use ackclock_core::results::{FairnessResult, FlowResult, LinkResult, RunResult, 
 use ackclock_scenario::Point;
 use serde_json::Value;
 
-use crate::paired::{self, Baseline};
+use crate::paired::{self, Baseline, PointRuns};
 use crate::statistics::{self, Confidence, Estimate};
 use crate::table::{Align, Table, change, estimate, rate_unit, terminal_width};
 
@@ -151,14 +151,6 @@ impl Uploads {
         let uploads = points.iter().any(|point| point.scenario.tables().has_uploads());
         if uploads { Self::Some } else { Self::None }
     }
-}
-
-/// A point of a sweep or comparison, and its finished runs.
-pub(crate) struct PointRuns<'a> {
-    /// What varies, and its value here.
-    pub(crate) labels: &'a [(String, Value)],
-    /// The runs.
-    pub(crate) runs: Vec<&'a RunResult>,
 }
 
 /// One row a point; `*` marks those that no other beats in goodput and round-trip time at once, where `marks` says so.

@@ -9,12 +9,14 @@ mod assertion;
 mod connection;
 pub mod hostile;
 mod peer;
+mod refusal;
 mod report;
 mod runner;
 pub mod script;
 
 pub use connection::{Connection, Data, Sent, Setup, WriteAfterClose};
 pub use peer::{Ack, Peer, Syn};
+pub use refusal::Refusal;
 pub use report::{Direction, Failure, Outcome, Seen};
 pub use runner::{RunOptions, run};
-pub use script::{Refusal, Script, letters};
+pub use script::{Script, letters};

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Time};
 
-use crate::serial::{Flight, Parted};
+use crate::serial::flight::Flight;
+use crate::serial::packets::Parted;
 use crate::{LinkEvent, Repetitions};
 
 /// Departures and drops that have happened and were not told yet, and the packets under way: events by their instants, and at

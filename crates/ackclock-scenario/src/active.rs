@@ -6,7 +6,7 @@
 use ackclock_core::{Span, Time};
 use ackclock_link::Direction;
 
-use crate::island::Boxes;
+use crate::island::boxes::Boxes;
 use crate::link_share::{CapacityReports, Mark};
 
 /// Start and end of an island's flows, and the capacity of its links up to these instants.

@@ -9,7 +9,7 @@ use ackclock_core::{FlowId, Span, Time};
 use ackclock_link::Direction;
 use ackclock_tcp::Receiver;
 
-use crate::island::Boxes;
+use crate::island::boxes::Boxes;
 
 /// Capacity of the link from the start of the run up to an instant.
 #[derive(Clone, Copy, Debug)]

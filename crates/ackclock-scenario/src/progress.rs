@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ackclock_core::{Span, Time};
 
-use crate::island::{Boxes, Executor};
+use crate::island::Executor;
+use crate::island::boxes::Boxes;
 use crate::probe::Probe;
 use crate::traffic::Traffic;
 

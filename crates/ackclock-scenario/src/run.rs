@@ -14,7 +14,8 @@ use ackclock_tcp::host;
 
 use crate::batch::{self, BatchEvent, in_parallel};
 use crate::capture::{Capture, Numbers, Tap};
-use crate::island::{Builder, Executor, Island, Islands, Line, Places};
+use crate::island::boxes::Places;
+use crate::island::{Builder, Executor, Island, Islands, Line};
 use crate::packet::{Interface, Source};
 use crate::plan::{self, FlowPlan};
 use crate::probe::Probe;

@@ -7,7 +7,8 @@ use ackclock_edge::{ChannelSharing, EdgeConfig};
 use ackclock_link::Direction;
 use ackclock_tcp::Sender;
 
-use crate::island::{Boxes, Executor, RelayBoxes};
+use crate::island::Executor;
+use crate::island::boxes::{Boxes, RelayBoxes};
 use crate::plan::FlowPlan;
 use crate::{Tables, memory};
 

@@ -14,7 +14,9 @@ use ackclock_tcp::{Sender, SenderStats};
 
 use crate::Scenario;
 use crate::active::ActiveCapacity;
-use crate::island::{Boxes, Builder, Executor, Group};
+use crate::island::boxes::Boxes;
+use crate::island::group::Group;
+use crate::island::{Builder, Executor};
 use crate::plan::FlowPlan;
 use crate::probe::Measured;
 use crate::traffic::Counts;

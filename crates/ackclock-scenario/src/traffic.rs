@@ -15,7 +15,8 @@ use ackclock_tcp::sender::SenderState;
 use ackclock_tcp::{Client, EndpointEvent, Receiver, Request, Sender, Supply, Then};
 
 use crate::active::Active;
-use crate::island::{Boxes, Group};
+use crate::island::boxes::Boxes;
+use crate::island::group::Group;
 use crate::link_share::{CapacityReports, LinkShare, Mark, Shares};
 use crate::plan::FlowPlan;
 use crate::transfers::Transfers;

@@ -7,14 +7,16 @@ use ackclock_core::{Config, ConfigError, FlowId, Seq, Size, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cc::CcContext;
-use crate::cc::bbr::BbrConfig;
-use crate::cc::cubic::CubicConfig;
+use crate::cc::bbr::{BbrConfig, LossWindow};
+use crate::cc::context::CcContext;
+use crate::cc::cubic::{CubicConfig, SlowStartEnd};
 use crate::cc::westwood::WestwoodConfig;
-use crate::recovery::DupThresh;
-use crate::rtt::RtoConfig;
+use crate::recovery::dup_thresh::DupThresh;
+use crate::rtt::{Bounds, RtoConfig};
 use crate::scoreboard::SackMemory;
 use crate::stack::Stack;
+
+pub use crate::choices::{Growth, Halves, Switch};
 
 /// Options of a sender.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -115,6 +117,45 @@ impl Default for SenderConfig {
     }
 }
 
+impl Stack {
+    /// Default options of this stack.
+    pub fn defaults(self) -> SenderConfig {
+        match self {
+            Self::Rfc => SenderConfig::default(),
+            Self::Linux => linux(),
+        }
+    }
+}
+
+fn linux() -> SenderConfig {
+    SenderConfig {
+        stack: Stack::Linux,
+        rto: RtoConfig {
+            min: Span::from_millis(200),
+            max: Span::from_secs(120),
+            bounds: Bounds::Variation,
+            ..RtoConfig::default()
+        },
+        limited_transmit: Switch::On,
+        prr: Switch::On,
+        growth: Growth::Bytes,
+        halves: Some(Halves::Cwnd),
+        timestamps: Some(Switch::On),
+        undo: Some(UndoKind::Eifel),
+        response: Response::Restore,
+        cubic: CubicConfig { hystart: SlowStartEnd::Classic, ..CubicConfig::default() },
+        bbr: BbrConfig {
+            aggregation: Switch::On,
+            pacing_margin: 0.01,
+            even_window: Switch::On,
+            losses: LossWindow::Linux,
+            policer: Switch::On,
+            bursts: Switch::On,
+        },
+        ..SenderConfig::default()
+    }
+}
+
 /// Loss window of RFC 5681.
 const ONE_PACKET: Size = Size::Packets(1);
 
@@ -126,7 +167,9 @@ impl Config for SenderConfig {
         if self.timestamp_tick == Span::ZERO {
             return Err(ConfigError::new("timestamp_tick", "0s is not above 0"));
         }
-        self.dup_thresh.check(self).map_err(|error| error.under("dup_thresh"))?;
+        self.dup_thresh
+            .check(self.stack, self.limited_transmit)
+            .map_err(|error| error.under("dup_thresh"))?;
         window_bytes(self.loss_window, 1).map_err(|error| error.under("loss_window"))?;
         if self.stack == Stack::Linux && self.loss_window != ONE_PACKET {
             let message = format!("{}: stack = \"linux\" has its own loss window", self.loss_window);
@@ -144,17 +187,6 @@ impl Config for SenderConfig {
     }
 }
 
-/// A feature that is on or off.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Switch {
-    /// Enabled.
-    On,
-    /// Disabled.
-    #[default]
-    Off,
-}
-
 /// Which partial acknowledgements restart NewReno's retransmission timer during recovery (RFC 6582 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -164,33 +196,6 @@ pub enum PartialAckTimer {
     Impatient,
     /// Each partial acknowledgement.
     Slow,
-}
-
-/// Unit by which acknowledgements grow the window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Growth {
-    /// Each acknowledgement of new data counts as one segment.
-    #[default]
-    Acks,
-    /// Each acknowledgement counts the bytes it delivers, while the window limits the sender (RFC 3465 without a limit,
-    /// as in Linux).
-    Bytes,
-}
-
-/// Quantity that is reduced at a loss.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Halves {
-    /// Window in use, in whole segments, reduced again at every timeout: the ns-2 agents until 2006.
-    Window,
-    /// Window in use, with the fraction of a segment: the ns-2 agents since 2006 (`precisionReduce_`). The threshold is
-    /// still in whole segments.
-    ExactWindow,
-    /// Bytes in flight (RFC 5681 equation (4)); not reduced again when the same segment times out again.
-    Flight,
-    /// Congestion window itself, as in Linux (ssthresh of its controllers).
-    Cwnd,
 }
 
 /// Response to spurious window reductions.

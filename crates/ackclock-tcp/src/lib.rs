@@ -6,6 +6,7 @@
 //! spurious reductions, [`cc`] limits the bytes in flight. [`senders::SENDERS`] lists the combinations.
 
 pub mod cc;
+mod choices;
 pub mod config;
 pub mod delivery_rate;
 pub mod host;

@@ -13,7 +13,7 @@ use crate::cc::bbr::Bbr;
 use crate::cc::cubic::Cubic;
 use crate::cc::held::{Held, MakeControl};
 use crate::cc::reno::Reno as RenoControl;
-use crate::cc::westwood::Westwood;
+use crate::cc::westwood::{BandwidthFilter, Westwood};
 use crate::cc::westwood_plus::WestwoodPlus;
 use crate::cc::{BuildControl, CcContext};
 use crate::config::{FlowParams, Halves, RowDefaults, SenderConfig, Switch, UndoKind};
@@ -264,6 +264,12 @@ impl<P: SenderParts> JsonSchema for Row<P> {
 impl BuildControl for RenoControl {
     fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self {
         Self::new(context, halves, config.growth)
+    }
+}
+
+impl<F: BandwidthFilter> BuildControl for Westwood<F> {
+    fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self {
+        Self::new(&config.westwood, context, halves, config.growth)
     }
 }
 

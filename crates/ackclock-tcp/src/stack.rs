@@ -6,8 +6,8 @@
 //! The RFCs named in each module; Linux 6.18.
 //!
 //! ## What it does
-//! `stack` selects behaviour that has no option of its own, and the defaults of the other options. Each choice is
-//! implemented where it applies:
+//! `stack` selects behaviour that has no option of its own, and the defaults of the other options (`config`). Each choice
+//! is implemented where it applies:
 //!
 //! - `recovery` and `sender/ack.rs`: which [recovery](crate::recovery) retransmits losses; detection of spurious
 //!   retransmissions by F-RTO and D-SACK.
@@ -26,14 +26,8 @@
 //! ## Validation
 //! The exchanges of `tests/linux.rs`; comparison with the kernel's senders over the cells of `make agree`.
 
-use ackclock_core::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::cc::bbr::{BbrConfig, LossWindow};
-use crate::cc::cubic::{CubicConfig, SlowStartEnd};
-use crate::config::{Growth, Halves, Response, SenderConfig, Switch, UndoKind};
-use crate::rtt::{Bounds, RtoConfig};
 
 /// Number of SYN timeouts without backoff in Linux (tcp_syn_linear_timeouts).
 pub(crate) const LINEAR_SYN_TIMEOUTS: u32 = 4;
@@ -48,43 +42,4 @@ pub enum Stack {
     /// Linux 6.18: losses are detected by time with SACK (RACK-TLP, RFC 8985) and by counting duplicates without it.
     /// Spurious timeouts are detected (F-RTO, RFC 5682). All other options default to Linux's values.
     Linux,
-}
-
-impl Stack {
-    /// Default options of this stack.
-    pub fn defaults(self) -> SenderConfig {
-        match self {
-            Self::Rfc => SenderConfig::default(),
-            Self::Linux => linux(),
-        }
-    }
-}
-
-fn linux() -> SenderConfig {
-    SenderConfig {
-        stack: Stack::Linux,
-        rto: RtoConfig {
-            min: Span::from_millis(200),
-            max: Span::from_secs(120),
-            bounds: Bounds::Variation,
-            ..RtoConfig::default()
-        },
-        limited_transmit: Switch::On,
-        prr: Switch::On,
-        growth: Growth::Bytes,
-        halves: Some(Halves::Cwnd),
-        timestamps: Some(Switch::On),
-        undo: Some(UndoKind::Eifel),
-        response: Response::Restore,
-        cubic: CubicConfig { hystart: SlowStartEnd::Classic, ..CubicConfig::default() },
-        bbr: BbrConfig {
-            aggregation: Switch::On,
-            pacing_margin: 0.01,
-            even_window: Switch::On,
-            losses: LossWindow::Linux,
-            policer: Switch::On,
-            bursts: Switch::On,
-        },
-        ..SenderConfig::default()
-    }
 }

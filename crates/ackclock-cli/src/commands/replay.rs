@@ -4,12 +4,19 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use ackclock_scenario::{Axis, Job, Row};
+use ackclock_scenario::{Axis, DiskFiles, Job, Point, Row};
 
-use super::run::Chosen;
 use crate::failure::Failure;
 use crate::output;
 use crate::scenario_file::{Repetition, ScenarioFile};
+
+/// What is run: number `run` of the point's runs, or all of them.
+pub(super) struct Chosen {
+    pub(super) file: ScenarioFile,
+    pub(super) points: [Point; 1],
+    pub(super) files: DiskFiles,
+    pub(super) run: Option<u32>,
+}
 
 /// Finds scenario, settings and run of the line that `from` names. A run that would not give the same line is refused unless
 /// `anyway` is set.

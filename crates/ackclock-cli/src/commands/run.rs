@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ackclock_core::Span;
 use ackclock_link::Files;
 use ackclock_output::{Folders, WholeFile};
-use ackclock_scenario::{DiskFiles, Job, Point, RunResult, Scenario, Series, jobs};
+use ackclock_scenario::{Job, Point, RunResult, Scenario, Series, jobs};
 
-use super::{replay, time_above_zero};
+use super::replay::{self, Chosen};
+use super::time_above_zero;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
@@ -134,14 +135,6 @@ fn say(args: &Args, scenario: &Scenario, files: &dyn Files) -> Result<(), Failur
     }
     say_dropped([scenario]);
     say_doubts(scenario, files)
-}
-
-/// What is run: number `run` of the point's runs, or all of them.
-pub(super) struct Chosen {
-    pub(super) file: ScenarioFile,
-    pub(super) points: [Point; 1],
-    pub(super) files: DiskFiles,
-    pub(super) run: Option<u32>,
 }
 
 fn chosen(args: &Args) -> Result<Chosen, Failure> {

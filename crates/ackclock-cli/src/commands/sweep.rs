@@ -13,10 +13,11 @@ use super::run::rescue;
 use crate::batch::{self, Ended, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
+use crate::paired::PointRuns;
 use crate::scenario_file::{
     Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped,
 };
-use crate::summary::{self, Marks, PointRuns, Uploads};
+use crate::summary::{self, Marks, Uploads};
 use crate::{output, python};
 
 /// Simulate every point of a scenario's [sweep] on all cores: means and confidence intervals over its runs.

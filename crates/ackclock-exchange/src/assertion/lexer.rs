@@ -1,6 +1,6 @@
 //! Splits a block of assertions into tokens.
 
-use crate::script::Refusal;
+use crate::refusal::Refusal;
 
 /// A token.
 #[derive(Clone, Copy, PartialEq, Debug)]

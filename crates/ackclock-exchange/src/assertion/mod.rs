@@ -12,7 +12,7 @@ use ackclock_tcp::TcpInfo;
 use self::expression::{Expression, shown};
 use self::lexer::{Token, tokens};
 use self::parser::Parser;
-use crate::script::Refusal;
+use crate::refusal::Refusal;
 
 /// An assertion about the sender.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::expression::{Comparison, Expression, Operation};
 use super::lexer::{Kind, Token};
-use crate::script::Refusal;
+use crate::refusal::Refusal;
 
 /// Parser of one statement.
 pub(super) struct Parser<'a> {

@@ -1,7 +1,7 @@
 //! Socket calls of the application in a script, with their expected results.
 
 use super::Opening;
-use super::packet::number;
+use super::options::number;
 
 /// Effect of a socket call on the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

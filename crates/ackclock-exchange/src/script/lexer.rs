@@ -1,6 +1,6 @@
 //! Splits a script into statements: lines, blocks of assertions, blocks of commands.
 
-use super::Refusal;
+use crate::refusal::Refusal;
 
 /// A statement of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

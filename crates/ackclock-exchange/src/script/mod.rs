@@ -15,6 +15,7 @@ use self::lexer::{Says, Statement, statements};
 use self::settings::Settings;
 use crate::assertion::{Assertion, assertions};
 use crate::connection::Setup;
+use crate::refusal::Refusal;
 
 pub(crate) use self::call::Call;
 pub(crate) use self::options::Options;
@@ -71,22 +72,6 @@ pub struct Note {
     pub line: usize,
     /// Description of the ignored statement.
     pub text: String,
-}
-
-/// Why a script cannot be run.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{line}: {message}")]
-pub struct Refusal {
-    /// Line of the invalid or unsupported statement.
-    pub line: usize,
-    /// The problem, and what is allowed.
-    pub message: String,
-}
-
-impl Refusal {
-    pub(crate) fn new(line: usize, message: impl Into<String>) -> Self {
-        Self { line, message: message.into() }
-    }
 }
 
 impl Script {

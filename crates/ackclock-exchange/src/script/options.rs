@@ -2,8 +2,6 @@
 
 use ackclock_core::{LARGEST_WINDOW_SCALE, SackBlock, Segment, Seq, SynOptions, Timestamps};
 
-use super::packet::number;
-
 /// TCP options of a packet. Their order and padding are ignored.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Options {
@@ -94,4 +92,11 @@ mod tests {
         }
         assert_eq!(read(" ... "), Ok(None));
     }
+}
+
+/// Parses a whole number that consists of digits only.
+pub(super) fn number<T: std::str::FromStr>(what: &str, word: &str) -> Result<T, String> {
+    let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let wrong = || format!("{what}: `{word}` is not a whole number in its range");
+    if digits { word.parse().map_err(|_| wrong()) } else { Err(wrong()) }
 }

@@ -2,7 +2,7 @@
 
 use ackclock_core::{Ecn, Flags, Segment, Seq};
 
-use super::options::{self, Options};
+use super::options::{self, Options, number};
 use crate::connection::FLOW;
 
 /// A packet of a script.
@@ -185,13 +185,6 @@ fn range(word: &str) -> Result<(Seq, u32), String> {
         return Err(format!("`{word}`: from {first} to {end} there are {} bytes", end.wrapping_sub(first)));
     }
     Ok((Seq(first), len))
-}
-
-/// Parses a whole number that consists of digits only.
-pub(super) fn number<T: std::str::FromStr>(what: &str, word: &str) -> Result<T, String> {
-    let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    let wrong = || format!("{what}: `{word}` is not a whole number in its range");
-    if digits { word.parse().map_err(|_| wrong()) } else { Err(wrong()) }
 }
 
 /// Control bits in script notation: `S.`, `.`, or `-` for none.

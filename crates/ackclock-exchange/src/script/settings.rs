@@ -5,9 +5,10 @@ use ackclock_tcp::HeaderSize;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::packet::number;
-use super::{Note, Opening, Reader, Refusal, Says, Script, Statement};
+use super::options::number;
+use super::{Note, Opening, Reader, Says, Script, Statement};
 use crate::connection::{Connection, Data, Setup};
+use crate::refusal::Refusal;
 
 /// The settings of a script, with their lines.
 pub(super) struct Settings {

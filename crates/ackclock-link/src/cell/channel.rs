@@ -2,8 +2,8 @@
 
 use ackclock_core::{Stream, Streams};
 
-use super::config::{CellUser, FadingKind};
-use super::rates::{RateRow, linear};
+use super::config::{CellUser, FadingKind, shares, thresholds};
+use super::rates::RateRow;
 use crate::fading::Fading;
 
 /// Which rate a user has, slot by slot: 0 is none, n the row n - 1 of the table.
@@ -71,34 +71,4 @@ pub(super) fn crossed(power: f64, thresholds: &[f64]) -> usize {
 fn drawn(seed: u64, slot: u64, cumulated: &[f64]) -> usize {
     let draw = Streams::new(seed, slot).stream("").unit();
     cumulated.iter().take_while(|&&upto| upto <= draw).count().min(cumulated.len() - 1)
-}
-
-/// The power of mean 1 that each row takes.
-pub(super) fn thresholds<'a>(user: &CellUser, rows: &'a [RateRow]) -> impl Iterator<Item = f64> + 'a {
-    let mean = linear(user.mean_snr);
-    rows.iter().map(move |row| linear(row.snr) / mean)
-}
-
-/// Share of the slots in which a user is in each state: no rate first, then each row.
-pub(super) fn shares(user: &CellUser, rows: &[RateRow]) -> Vec<f64> {
-    let above: Vec<f64> = match user.fading {
-        // P(power >= x) = exp(-x) under Rayleigh fading.
-        FadingKind::Rayleigh | FadingKind::Jakes => {
-            thresholds(user, rows).map(|threshold| libm::exp(-threshold)).collect()
-        }
-        FadingKind::Table => {
-            let of = |rows: &[RateRow]| rows.iter().filter_map(|row| row.probability).sum();
-            (0..rows.len()).map(|first| of(&rows[first..])).collect()
-        }
-        FadingKind::None => rows.iter().map(|row| f64::from(u8::from(row.snr <= user.mean_snr))).collect(),
-    };
-    let upper = std::iter::once(1.0).chain(above.iter().copied());
-    let lower = above.iter().copied().chain(std::iter::once(0.0));
-    upper.zip(lower).map(|(upper, lower)| upper - lower).collect()
-}
-
-/// Mean rate of a user's channel, bit/s.
-pub(super) fn mean_bps(user: &CellUser, rows: &[RateRow]) -> f64 {
-    let rates = std::iter::once(0.0).chain(rows.iter().map(|row| row.rate.as_bps() as f64));
-    shares(user, rows).into_iter().zip(rates).map(|(share, bps)| share * bps).sum()
 }

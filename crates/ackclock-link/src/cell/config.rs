@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Cell;
-use super::channel::shares;
 use super::harq::HarqConfig;
-use super::rates::{self, RateRow};
+use super::rates::{self, RateRow, linear};
 use crate::scheduler::{SCHEDULERS, Scheduler, SchedulerConfig, SchedulerContext};
 use crate::short_flows::ShortFlows;
 use crate::{AnyLink, Errors, Files, LinkConfig, LinkContext, Nominal};
@@ -283,7 +282,7 @@ impl CellConfig {
     }
 
     /// Mean rate of a user's channel, bit/s.
-    fn mean_rate(&self, user: &CellUser) -> f64 {
+    pub(super) fn mean_rate(&self, user: &CellUser) -> f64 {
         let shares = shares(user, &self.rates);
         self.rates.iter().zip(&shares[1..]).map(|(row, share)| row.rate.as_bps() as f64 * share).sum()
     }
@@ -302,6 +301,30 @@ impl CellConfig {
         let rate = self.rates.iter().enumerate().map(|(row, of)| of.rate.as_bps() as f64 * share(row)).sum();
         Rate::from_bps_f64(rate)
     }
+}
+
+/// The power of mean 1 that each row takes.
+pub(super) fn thresholds<'a>(user: &CellUser, rows: &'a [RateRow]) -> impl Iterator<Item = f64> + 'a {
+    let mean = linear(user.mean_snr);
+    rows.iter().map(move |row| linear(row.snr) / mean)
+}
+
+/// Share of the slots in which a user is in each state: no rate first, then each row.
+pub(super) fn shares(user: &CellUser, rows: &[RateRow]) -> Vec<f64> {
+    let above: Vec<f64> = match user.fading {
+        // P(power >= x) = exp(-x) under Rayleigh fading.
+        FadingKind::Rayleigh | FadingKind::Jakes => {
+            thresholds(user, rows).map(|threshold| libm::exp(-threshold)).collect()
+        }
+        FadingKind::Table => {
+            let of = |rows: &[RateRow]| rows.iter().filter_map(|row| row.probability).sum();
+            (0..rows.len()).map(|first| of(&rows[first..])).collect()
+        }
+        FadingKind::None => rows.iter().map(|row| f64::from(u8::from(row.snr <= user.mean_snr))).collect(),
+    };
+    let upper = std::iter::once(1.0).chain(above.iter().copied());
+    let lower = above.iter().copied().chain(std::iter::once(0.0));
+    upper.zip(lower).map(|(upper, lower)| upper - lower).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use ackclock_core::{ConfigError, Segment, Time};
 
-use super::channel::{Channel, mean_bps};
+use super::channel::Channel;
 use super::config::{CellConfig, CellUser};
 use super::harq::Harq;
 use super::slots::Slots;
@@ -50,7 +50,7 @@ impl Member {
             harq: harq.map_err(|error| error.under("harq"))?.map(Box::new),
             begun: None,
             last_arrival: Time::ZERO,
-            mean_bps: mean_bps(user, &config.rates),
+            mean_bps: config.mean_rate(user),
             state: (u64::MAX, 0),
         })
     }

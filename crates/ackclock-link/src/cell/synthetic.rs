@@ -18,7 +18,8 @@
 
 use ackclock_core::{ConfigError, Rate, Span, Streams};
 
-use super::channel::{crossed, thresholds};
+use super::channel::crossed;
+use super::config::thresholds;
 use super::rates::RateRow;
 use super::saturated::{Look, Saturated};
 use super::slots::Slots;

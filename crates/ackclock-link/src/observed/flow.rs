@@ -8,6 +8,7 @@ use super::Side;
 use super::detour::Detour;
 use super::floor::Floor;
 use super::outstanding::Outstanding;
+use super::vocabulary::{Acknowledged, Passage, Passed};
 
 /// The accounts of one flow.
 #[derive(Debug)]
@@ -50,40 +51,6 @@ struct Told {
     edge: Seq,
     /// The clock of the mobile, which the source echoes from then on.
     stamp: Option<u32>,
-}
-
-/// A data segment that passed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Passed {
-    segment: Segment,
-    at: Time,
-    /// Place of its first byte.
-    pub(super) place: i64,
-    /// The window had called for it: it came as soon as it could.
-    called: bool,
-    /// It is a repetition, and its ACK has no round trip where it or its like was sent more than once.
-    pub(super) is_repetition: bool,
-    pub(super) repeated: bool,
-    has_left: bool,
-}
-
-/// What came of a data segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Passage {
-    /// It is new.
-    pub(super) is_new: bool,
-    /// From the telling of the edge that it needed until now.
-    pub(super) since_told: Option<Span>,
-    /// The source sent it as soon as it was told that edge, as far as its echo of the mobile's clock tells.
-    pub(super) prompt: bool,
-}
-
-/// What an ACK acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Acknowledged {
-    pub(super) bytes: u64,
-    /// The newest of it that was sent once: from its passing until now, and whether it was called for.
-    pub(super) newest: Option<(Span, bool)>,
 }
 
 /// More edges and segments than these are not remembered; the oldest go.

@@ -36,6 +36,7 @@ mod meter;
 mod outstanding;
 mod probe;
 mod user;
+mod vocabulary;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -44,8 +45,8 @@ use ackclock_core::{Flags, FlowId, Histogram, RadioReport, Rate, Segment, Span, 
 
 pub use self::config::{ObservedConfig, Side};
 use self::flow::Flow;
-use self::probe::Probe;
 use self::user::{Progress, User};
+use self::vocabulary::Probe;
 use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load, Medium};
 
 /// When data counts as having left a queue that nobody here sees.

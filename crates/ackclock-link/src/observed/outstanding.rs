@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::flow::Passed;
+use super::vocabulary::Passed;
 
 /// Segments by their number in the order of passing, and by the place of their first byte.
 #[derive(Debug, Default)]

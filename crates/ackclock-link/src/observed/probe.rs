@@ -6,23 +6,7 @@ use ackclock_core::{FlowId, Span, Time};
 use super::Side;
 use super::flow::Flow;
 use super::user::User;
-
-/// When probes begin, and the one that runs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Probe {
-    /// After so long without a low sample; never, where nobody acts on what is estimated.
-    after: Option<Span>,
-    runs: Option<Run>,
-    /// Probes so far.
-    begun: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    since: Time,
-    /// From here on the queue is taken to be empty.
-    empty: Option<Time>,
-}
+use super::vocabulary::{Probe, Run};
 
 /// It is given up after so long.
 const LONGEST: Span = Span::from_secs(5);
@@ -31,28 +15,6 @@ const FEW_PACKETS: u64 = 4;
 /// So many samples are enough, over so long.
 const SAMPLES: u32 = 10;
 const SAMPLED_FOR: Span = Span::from_millis(200);
-
-impl Probe {
-    pub(super) const fn new(after: Option<Span>) -> Self {
-        Self { after, runs: None, begun: 0 }
-    }
-
-    /// Whether one runs.
-    pub(super) const fn runs(&self) -> bool {
-        self.runs.is_some()
-    }
-
-    /// Probes so far.
-    pub(super) const fn begun(&self) -> u32 {
-        self.begun
-    }
-
-    /// Whether a sample that ends at `now` began in an empty queue.
-    pub(super) fn counts(&self, now: Time, sample: Span) -> bool {
-        let empty = self.runs.and_then(|run| run.empty);
-        empty.is_some_and(|empty| now - sample >= empty)
-    }
-}
 
 impl User {
     /// Begins a probe, carries one on or ends it, where a sample of `flow` was `low` or not.

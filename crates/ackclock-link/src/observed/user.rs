@@ -11,7 +11,7 @@ use ackclock_core::{FlowId, Segment, Span, Time};
 use super::floor::Floor;
 use super::flow::Flow;
 use super::meter::Meter;
-use super::probe::Probe;
+use super::vocabulary::Probe;
 use super::{Observation, Side};
 
 /// What a box knows of the flows that share a queue.

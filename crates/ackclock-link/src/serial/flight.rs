@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ackclock_core::{FlowId, Ring, Segment, Time, Wakes};
 
-use super::{Packets, Parted, Whole};
+use super::packets::{Packets, Parted, Whole};
 
 /// Packets under way; equal times in the order in which they were put in, but that of a flight with late packets those in
 /// lanes come first.

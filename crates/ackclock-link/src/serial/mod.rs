@@ -16,8 +16,8 @@
 //! comes later can change what becomes of a packet, its whole way is [planned](planned) when it comes, which is faster. The
 //! link chooses; whoever holds it sees the same events.
 
-mod flight;
-mod packets;
+pub(crate) mod flight;
+pub(crate) mod packets;
 mod planned;
 mod rate_reports;
 mod stepwise;

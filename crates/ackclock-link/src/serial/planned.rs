@@ -26,8 +26,9 @@ use crate::medium::{AnyMedium, Medium, Transmission};
 use crate::queue::{DropTail, Queue};
 use crate::{BufferMeaning, Capacity, Cause, LinkEvent, LinkView, Load, Silence};
 
+use super::flight::Flight;
+use super::packets::Parted;
 use super::stepwise::{Ending, Flows, Serving, Stepwise};
-use super::{Flight, Parted};
 
 /// A drop-tail queue in front of a foreseeable medium. What becomes of a packet is known when it comes.
 pub(crate) struct Planned {

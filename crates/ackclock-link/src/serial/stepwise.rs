@@ -12,7 +12,7 @@ use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
 use crate::{BufferMeaning, Cause, Departures, LinkEvent, LinkView, Load};
 
-use super::Flight;
+use super::flight::Flight;
 use super::rate_reports::RateReports;
 
 /// A queue, a transmitter and the packets in flight.

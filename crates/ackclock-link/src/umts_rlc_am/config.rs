@@ -4,6 +4,7 @@ use ackclock_core::{Config, ConfigError, Rate, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::{TIMERS, in_bounds};
 use super::poll::PollConfig;
 use super::receiver::StatusConfig;
 use super::sn::Sn;
@@ -139,7 +140,6 @@ const MOST_WINDOW: u32 = Sn::MOST as u32 / 2;
 /// PDUs of a TTI.
 const MOST_PDUS: u64 = 1000;
 const TTIS: [Span; 2] = [Span::from_millis(1), Span::from_secs(1)];
-pub(super) const TIMERS: [Span; 2] = [Span::from_millis(1), Span::from_secs(60)];
 const PDU_BYTES: [u64; 2] = [10, 1000];
 
 impl Config for UmtsRlcAmConfig {
@@ -276,13 +276,6 @@ impl UmtsRlcAmConfig {
         }
         Ok(())
     }
-}
-
-pub(super) fn in_bounds(key: &str, value: Span, [least, most]: [Span; 2]) -> Result<(), ConfigError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(ConfigError::new(key, format!("{value} is not {least} to {most}")))
 }
 
 impl BearerConfig for UmtsRlcAmConfig {

@@ -3,7 +3,7 @@
 use ackclock_core::{Span, Time};
 
 use super::config::OnMaxDat;
-use super::pdu::SduNumber;
+use super::sn::SduNumber;
 use super::sn::Sn;
 use super::status::{Mrw, MrwAck};
 

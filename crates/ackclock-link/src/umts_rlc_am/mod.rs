@@ -40,6 +40,7 @@
 //! the conventional case of AC06 (`papers/ac06`); real senders over it beside the simulator's (`docs/how-to/umts.md`).
 
 mod air;
+mod bounds;
 mod config;
 mod discard;
 mod entity;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::sn::Sn;
+use super::sn::{SduNumber, Sn};
 use super::status::Status;
 
 /// A protocol data unit, as large as every other.
@@ -33,10 +33,6 @@ pub(super) struct Data {
     /// A STATUS in place of padding.
     pub(super) piggyback: Option<Status>,
 }
-
-/// Number of an SDU of a direction, counted from 0. A PDU has no such field: it stands for the octets, which identify what they
-/// are part of.
-pub(super) type SduNumber = u64;
 
 /// The SDUs of which a PDU has parts: some that end in it, by its length indicators, and at most one that goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

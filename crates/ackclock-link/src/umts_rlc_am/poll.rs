@@ -4,7 +4,7 @@ use ackclock_core::{ConfigError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{TIMERS, in_bounds};
+use super::bounds::{TIMERS, in_bounds};
 use super::sn::Sn;
 
 /// When the transmitter asks for a STATUS.

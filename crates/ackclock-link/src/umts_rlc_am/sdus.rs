@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use ackclock_core::{FlowId, Histogram, Segment, Time};
 
-use super::pdu::{Payload, SduNumber};
+use super::pdu::Payload;
 use super::places::{Place, Places};
+use super::sn::SduNumber;
 use crate::outcomes::Outcomes;
 use crate::queue::{AnyQueue, Queue};
 use crate::{Cause, DeliveryOrder, Departures, LinkEvent, Load, Repetitions};

@@ -1,4 +1,4 @@
-//! Sequence numbers of 12 bits, and sets of them.
+//! Sequence numbers of 12 bits, sets of them, and the numbers of SDUs.
 
 /// How many sequence numbers there are.
 const MODULUS: u16 = 4096;
@@ -41,6 +41,10 @@ impl Sn {
         1 << (self.0 % 64)
     }
 }
+
+/// Number of an SDU of a direction, counted from 0. A PDU has no such field: it stands for the octets, which identify what they
+/// are part of.
+pub(super) type SduNumber = u64;
 
 /// A set of sequence numbers.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! STATUS PDUs: super-fields (TS 25.322 section 9.2.2.11) and what room they take.
 
 use super::missing::{LENGTH, Missing, MissingFormat, NUMBER, Room, TYPE};
-use super::pdu::SduNumber;
-use super::sn::{Sn, SnSet};
+use super::sn::{SduNumber, Sn, SnSet};
 
 /// The super-fields of a STATUS PDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

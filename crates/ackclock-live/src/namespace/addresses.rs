@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::interface::Prefix;
+/// A range of addresses, by its first address and the length of the prefix.
+pub(crate) type Prefix = (Ipv4Addr, u8);
 
 /// The addresses of the two ends of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

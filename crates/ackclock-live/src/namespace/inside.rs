@@ -11,10 +11,10 @@ use std::process::Command;
 use ackclock_core::text::printable_line;
 use nix::sched::{CloneFlags, unshare};
 
-use super::addresses::Pair;
-use super::interface::{Prefix, add_default_route, add_default_route_v6, add_routes, bring_loopback_up};
-use super::keeper::{FAILED, Setting};
+use super::addresses::{Pair, Prefix};
+use super::interface::{add_default_route, add_default_route_v6, add_routes, bring_loopback_up};
 use super::obstacle::{Obstacle, Trying};
+use super::plan::{FAILED, Setting};
 use super::relay::Entrance;
 use super::resolver::Resolver;
 use super::tun::Tun;

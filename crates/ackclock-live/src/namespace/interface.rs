@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use nix::libc;
 
-use super::addresses::v6;
+use super::addresses::{Prefix, v6};
 use super::netlink::{CREATE, Message, Netlink, attributes};
 use super::obstacle::{Obstacle, Trying};
 
@@ -141,9 +141,6 @@ fn route(family: libc::c_int, index: u32, bits: u8) -> Message {
 
 /// The length of a prefix that holds every address.
 const DEFAULT: u8 = 0;
-
-/// A range of addresses, by its first address and the length of the prefix.
-pub(crate) type Prefix = (Ipv4Addr, u8);
 
 /// Every IPv4 destination that some table routes, the default route left out.
 ///

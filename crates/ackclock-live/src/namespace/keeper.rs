@@ -15,31 +15,18 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Gid, Pid, Uid, fork};
+use nix::unistd::{ForkResult, Pid, fork};
 
-use super::addresses::{Candidate, Pair, beyond, free};
-use super::channel::SetupSocket;
+use super::addresses::{Candidate, Pair, Prefix, beyond, free};
 use super::inside;
-use super::interface::{Prefix, bring_loopback_up, routed};
+use super::interface::{bring_loopback_up, routed};
 use super::obstacle::{Obstacle, Trying};
+use super::plan::{FAILED, Outside, Setting};
 use super::resolver;
 use super::signals::{Received, Signals};
 use super::tun::Tun;
 use super::users::{Rights, map_to_themselves};
-use super::world::{Outside, Plan};
 use crate::reach::{self, Way};
-
-/// What the keeper is given.
-pub(crate) struct Setting<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) channel: &'a SetupSocket,
-    pub(crate) rights: Rights,
-    /// User and group before a user namespace was made.
-    pub(crate) user: Uid,
-    pub(crate) group: Gid,
-    /// Whether pasta is installed.
-    pub(crate) pasta: bool,
-}
 
 /// The outside end as it stands. What it holds lives as long as the keeper.
 struct End {
@@ -62,9 +49,6 @@ pub(crate) fn run(setting: &Setting<'_>) -> u8 {
         }
     }
 }
-
-/// As `env` and `timeout` report that they failed themselves.
-pub(crate) const FAILED: u8 = 125;
 
 fn set_up(setting: &Setting<'_>) -> Result<(Signals, Pid, End), Obstacle> {
     // A new user namespace clears what was set before, so this comes in here.

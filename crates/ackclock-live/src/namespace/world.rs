@@ -1,6 +1,5 @@
 //! The namespaces of one link as the process sees that made them.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread;
@@ -15,33 +14,12 @@ use super::addresses::Pair;
 use super::channel::{Report, SetupSocket};
 use super::keeper;
 use super::obstacle::{Obstacle, Trying};
+use super::plan::{Plan, Setting};
 use super::relay::Relay;
 use super::resolver;
 use super::tun::DeviceCounters;
 use super::users::Rights;
 use crate::reach::{Reach, pasta::Pasta};
-
-/// What is to run, and where the link ends.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The command with its arguments.
-    pub command: Vec<OsString>,
-    /// Variables of its environment beside those of this process.
-    pub environment: Vec<(String, OsString)>,
-    /// What lies beyond the link.
-    pub outside: Outside,
-}
-
-/// What lies beyond the link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outside {
-    /// The network of the machine, as far as the user's rights go.
-    Machine,
-    /// Nothing but the base address.
-    Nothing,
-    /// A host with this server, a command line for the shell.
-    Server(OsString),
-}
 
 /// Namespaces that stand, and the command that waits in them.
 #[derive(Debug)]
@@ -176,7 +154,7 @@ fn copy_process(
     let run = || {
         // In the copy of the memory: with this process alone at the end, its death is heard at the other.
         *ours = None;
-        let setting = keeper::Setting { plan, channel, rights, user, group, pasta };
+        let setting = Setting { plan, channel, rights, user, group, pasta };
         isize::from(keeper::run(&setting))
     };
     // SAFETY: without CLONE_VM the copy has memory and a stack of its own, as after fork; there is no other thread whose

@@ -6,7 +6,8 @@ use ackclock_core::{Engine, Holds, NodeId, Time};
 use ackclock_link::Path;
 use ackclock_link::path::Wires;
 
-use super::{AnyNode, Boxes, Executor, Island, RelayBoxes};
+use super::boxes::{Boxes, Places, RelayBoxes};
+use super::{AnyNode, Executor, Island};
 use crate::capture::Capture;
 use crate::probe::Probe;
 use crate::traffic::Traffic;
@@ -18,19 +19,6 @@ pub(crate) struct Islands {
 }
 
 type Listeners = (Option<Capture<Box<dyn Write + Send>>>, Option<Probe>);
-
-/// Indices of an island's boxes, in the island or in an engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
-    pub(crate) servers: NodeId,
-    pub(crate) path: NodeId,
-    /// The relay and its wired path to the edge, if any.
-    pub(crate) relay: Option<[NodeId; 2]>,
-    pub(crate) edge: NodeId,
-    /// The separate radio observed by the edge, if any.
-    pub(crate) behind: Option<NodeId>,
-    pub(crate) clients: NodeId,
-}
 
 impl Islands {
     /// An engine without islands.
@@ -99,30 +87,6 @@ impl Executor for Islands {
 
     fn events(&self) -> u64 {
         self.engine.events()
-    }
-}
-
-impl Places {
-    fn map(self, to: impl Fn(NodeId) -> NodeId) -> Self {
-        let [servers, path, edge, clients] = [self.servers, self.path, self.edge, self.clients].map(&to);
-        let relay = self.relay.map(|both| both.map(&to));
-        Self { servers, path, relay, edge, behind: self.behind.map(to), clients }
-    }
-
-    fn all(self) -> impl Iterator<Item = NodeId> {
-        let Self { servers, path, relay, clients, .. } = self;
-        [servers, path, clients].into_iter().chain(relay.into_iter().flatten()).chain(self.edges())
-    }
-
-    /// The edge with the regulators, then the separate radio, if any.
-    fn edges(self) -> impl Iterator<Item = NodeId> {
-        [self.edge].into_iter().chain(self.behind)
-    }
-
-    /// The edge next to the wired path and the one next to the clients; the same if there is only one.
-    pub(crate) fn outer_edges(self) -> [NodeId; 2] {
-        let other = self.behind.unwrap_or(self.edge);
-        [self.edge.min(other), self.edge.max(other)]
     }
 }
 

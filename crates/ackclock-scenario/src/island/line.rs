@@ -9,8 +9,9 @@ use ackclock_link::Path;
 use ackclock_link::path::Wires;
 use ackclock_tcp::Host;
 
+use super::boxes::Boxes;
 use super::build::IN_LINE;
-use super::{AnyNode, Boxes, Executor, Island};
+use super::{AnyNode, Executor, Island};
 use crate::traffic::Traffic;
 
 /// An island of the simplest shape: its boxes form a line.

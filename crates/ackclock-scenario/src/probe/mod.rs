@@ -10,7 +10,7 @@ use ackclock_tcp::host;
 
 use self::repairs::Repairs;
 use crate::Measure;
-use crate::island::Places;
+use crate::island::boxes::Places;
 
 /// Measures the packets of islands.
 pub(crate) struct Probe {

@@ -21,7 +21,7 @@
 use ackclock_core::{Span, Time};
 
 use super::steps::Steps;
-use crate::config::Switch;
+use crate::choices::Switch;
 
 /// C, segments a second cubed: 410 of 1024.
 const C: f64 = 410.0 / 1024.0;

@@ -26,10 +26,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bictcp::Bictcp;
+use super::context::{
+    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase,
+};
 use super::hystart::{HyStart, Pace};
 use super::hystart_classic::HybridStart;
-use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase};
-use crate::config::{Growth, Switch};
+use crate::choices::{Growth, Switch};
 use crate::stack::Stack;
 
 /// C of section 4.1, segments per second cubed.

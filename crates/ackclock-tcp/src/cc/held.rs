@@ -17,7 +17,8 @@
 
 use ackclock_core::{Rate, Setting, Span, Time};
 
-use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, RenewControl};
+use super::RenewControl;
+use super::context::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure};
 use crate::config::{Halves, SenderConfig};
 
 /// Builds a congestion control for a new connection, or on release of a steered window.

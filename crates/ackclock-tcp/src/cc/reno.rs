@@ -20,9 +20,9 @@
 
 use ackclock_core::Time;
 
+use super::context::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
 use super::steps::Steps;
-use super::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
-use crate::config::{Growth, Halves};
+use crate::choices::{Growth, Halves};
 use crate::stack::Stack;
 
 /// State of Reno congestion control; windows in segments.

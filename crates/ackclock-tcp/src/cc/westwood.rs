@@ -28,9 +28,9 @@ use ackclock_core::{Config, ConfigError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::context::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent};
 use super::reno::Reno;
-use super::{AckSample, BuildControl, CcContext, Congestion, CongestionControl, CongestionEvent};
-use crate::config::{Halves, SenderConfig};
+use crate::choices::{Growth, Halves};
 
 /// Options of Westwood.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -82,19 +82,18 @@ pub struct Westwood<F = LowPass> {
 /// Smallest threshold, segments (section 3).
 const LEAST_THRESHOLD: u32 = 2;
 
-impl<F: BandwidthFilter> BuildControl for Westwood<F> {
-    fn build(config: &SenderConfig, context: &CcContext, halves: Halves) -> Self {
+impl<F: BandwidthFilter> Westwood<F> {
+    /// Creates the controller of a new connection; `halves` and `growth` apply before there is a bandwidth estimate.
+    pub fn new(config: &WestwoodConfig, context: &CcContext, halves: Halves, growth: Growth) -> Self {
         Self {
-            reno: Reno::build(config, context, halves),
-            filter: F::new(&config.westwood),
+            reno: Reno::new(context, halves, growth),
+            filter: F::new(config),
             mss: context.mss,
             accounted: 0,
             min_rtt: None,
         }
     }
-}
 
-impl<F: BandwidthFilter> Westwood<F> {
     /// Bytes newly arrived according to this ACK (section 2.2).
     fn arrived(&mut self, acked: u32) -> u32 {
         if acked == 0 {
@@ -267,7 +266,7 @@ mod tests {
             loss_window: MSS,
             stack: Stack::Rfc,
         };
-        Westwood::build(&SenderConfig::default(), &context, Halves::Window)
+        Westwood::new(&WestwoodConfig::default(), &context, Halves::Window, Growth::Acks)
     }
 
     fn ack(now: Time, segments: u32) -> AckSample {

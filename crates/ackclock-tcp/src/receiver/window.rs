@@ -93,6 +93,43 @@ impl Receiver {
             self.quick.on_growth();
         }
     }
+
+    /// The application has read `bytes` of payload in total. Sends a window update if the right edge moves by two
+    /// segments or half of the buffer. No effect unless the window follows reading
+    /// ([`WindowPolicy::Unread`](super::WindowPolicy::Unread)).
+    pub fn read_up_to(&mut self, now: Time, bytes: u64, out: &mut impl FnMut(&Segment)) {
+        let worthwhile = (2 * u32::from(self.config.mss)).min(self.config.max_window / 2);
+        let Some(Policy::Unread(unread)) = self.policy.as_deref_mut() else { return };
+        unread.read_up_to(bytes.min(self.delivered));
+        let free = unread.free(self.config.max_window, self.delivered);
+        let moves = !(self.next + free).before(unread.edge() + worthwhile);
+        if moves && self.is_established() {
+            self.advertise_free();
+            self.acknowledge(now, None, out);
+        }
+    }
+
+    /// The peer's first sequence number is known at `now`: the window counts from there.
+    pub(super) fn anchor(&mut self, now: Time) {
+        let window = self.window();
+        match self.policy.as_deref_mut() {
+            Some(Policy::Unread(unread)) => *unread = Unread::new(self.next),
+            Some(Policy::Tuned(autotune)) => {
+                autotune.on_advertised(self.next, window);
+                autotune.on_established(now);
+            }
+            None => {}
+        }
+        self.advertise_free();
+    }
+
+    /// Advertises the free space in the next ACK.
+    pub(super) fn advertise_free(&mut self) {
+        let Some(Policy::Unread(unread)) = self.policy.as_deref_mut() else { return };
+        let free = unread.free(self.config.max_window, self.delivered);
+        self.window_field = u16::try_from(free >> self.scale).unwrap_or(u16::MAX);
+        unread.advertise(self.next + (u32::from(self.window_field) << self.scale));
+    }
 }
 
 /// Window field that advertises at least `bytes`.

@@ -4,6 +4,7 @@
 //! [`Scoreboard`], returns a verdict, and then chooses segments one by one while the window allows.
 
 pub mod counted;
+pub mod dup_thresh;
 mod frto;
 pub mod linux;
 pub mod ncr;
@@ -24,8 +25,8 @@ use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::Index;
 
 pub use counted::Counted;
+pub use dup_thresh::DupThresh;
 pub use linux::Linux;
-pub use ncr::DupThresh;
 pub use newreno::NewReno;
 pub use rack::Rack;
 pub use reno::Reno;

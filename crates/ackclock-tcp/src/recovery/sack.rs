@@ -68,7 +68,7 @@ impl Recovery for Sack {
             rescue: false,
             limited_transmit: config.limited_transmit,
             dup_thresh: config.dup_thresh.least(),
-            ncr: Ncr::new(config),
+            ncr: Ncr::new(config.dup_thresh),
             memory: config.sack_memory,
         }
     }

@@ -12,7 +12,6 @@ use std::{env, io};
 use ackclock_core::results::{Provenance, RunResult};
 use ackclock_core::{Span, Streams};
 use ackclock_edge::EdgeConfig;
-use ackclock_link::Files;
 use ackclock_link::trace::Recording;
 use ackclock_live::capture::{Recorder, Tap};
 use ackclock_live::control::{self, LinkRequest};
@@ -25,7 +24,7 @@ use ackclock_live::{
 use ackclock_scenario::{DiskFiles, Inputs, Scenario, json_line};
 use serde_json::Value;
 
-use super::outputs::{self, Captures, Outputs};
+use super::outputs::{self, Captures, Outputs, now, recording};
 use super::progress::{self, Progress};
 use super::requests::Requests;
 use super::text::Text;
@@ -148,11 +147,6 @@ fn attend(world: &World, requests: &Requests, link: &Link, once: Option<Span>, s
 
 /// How often the status is shown, and the end of a recording looked for.
 const PERIOD: Duration = Duration::from_millis(250);
-
-#[allow(clippy::disallowed_methods)] // The command may ask a clock.
-pub(super) fn now() -> Instant {
-    Instant::now()
-}
 
 /// The driver in its thread, and what is asked of it.
 struct Link {
@@ -377,10 +371,4 @@ fn value(text: &str) -> Value {
     }
     let table = text.starts_with('{').then(|| toml::from_str(&format!("value = {text}")).ok()).flatten();
     table.and_then(|mut table: Value| Some(table.get_mut("value")?.take())).unwrap_or_else(|| text.into())
-}
-
-/// The recording that a link plays, if it plays one.
-pub(super) fn recording(table: &Value, files: &dyn Files) -> Option<Recording> {
-    let bytes = files.read(table["file"].as_str()?).ok()?;
-    Recording::parse(&bytes).ok()
 }

@@ -5,7 +5,7 @@
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ackclock_edge::EdgeConfig;
 use ackclock_link::trace::Recording;
@@ -14,8 +14,8 @@ use ackclock_live::log::{LinkLog, LogHeader};
 use ackclock_live::{Ending, Plane, Side, Unwritten};
 use ackclock_output::create_in_place;
 use ackclock_scenario::Files;
+use serde_json::Value;
 
-use super::live::{now, recording};
 use super::{Args, Environment};
 use crate::commands::run::Capture;
 use crate::failure::Failure;
@@ -154,4 +154,15 @@ fn no_thread(path: &Path, error: &io::Error) -> Failure {
 #[allow(clippy::disallowed_methods)] // The command may ask a clock.
 fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+#[allow(clippy::disallowed_methods)] // The command may ask a clock.
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+/// The recording that a link plays, if it plays one.
+pub(super) fn recording(table: &Value, files: &dyn Files) -> Option<Recording> {
+    let bytes = files.read(table["file"].as_str()?).ok()?;
+    Recording::parse(&bytes).ok()
 }
