@@ -14,7 +14,7 @@ use crate::flow_table::FlowTable;
 use crate::regulators::RegulatorId;
 use crate::report::Reporter;
 use crate::step::Changes;
-use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig, Reports};
+use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig};
 
 /// The port towards the wired network.
 pub const WIRED: Port = 0;
@@ -26,7 +26,6 @@ pub const REPORTS: Port = 2;
 /// A bearer and the regulators beside it.
 pub struct Edge {
     bearer: AnyBearer,
-    reports: Reports,
     /// Reports that leave the edge, where somebody listens.
     reporter: Option<Box<Reporter>>,
     flows: FlowTable,
@@ -51,13 +50,8 @@ impl Edge {
     pub fn new(bearer: impl Into<AnyBearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
         let mut bearer = bearer.into();
         bearer.want_departures(regulator.departures());
-        let reports = regulator.reports();
-        if reports == Reports::Heard {
-            bearer.want_reports();
-        }
         Self {
             bearer,
-            reports,
             reporter: None,
             flows: FlowTable::new(regulator, most_flows),
             copies: Copies::new(usize::MAX),
@@ -267,20 +261,16 @@ impl Edge {
         let mut listener = Listener { edge: self, out };
         AnyBearer::drain(&mut listener, now, Direction::Down);
         AnyBearer::drain(&mut listener, now, Direction::Up);
-        if self.reports == Reports::Heard || self.reporter.is_some() {
-            self.hear_reports(now, out);
+        if self.reporter.is_some() {
+            self.pass_reports(now, out);
         }
     }
 
     #[inline(never)]
-    fn hear_reports(&mut self, now: Time, out: &mut impl Sink) {
+    fn pass_reports(&mut self, now: Time, out: &mut impl Sink) {
+        let Some(reporter) = &mut self.reporter else { return };
         while let Some(report) = self.bearer.poll_report(now) {
-            if let Some(reporter) = &mut self.reporter {
-                out.report(REPORTS, &reporter.numbered(report));
-            }
-            if self.reports == Reports::Heard {
-                self.report(now, &report, out);
-            }
+            out.report(REPORTS, &reporter.numbered(report));
         }
     }
 

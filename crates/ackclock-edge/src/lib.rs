@@ -26,7 +26,7 @@ mod window_regulator;
 pub use ack_regulator::AckRegulator;
 pub use config::{ChannelSharing, EdgeConfig, Surroundings};
 pub use edge::{Edge, RADIO, REPORTS, WIRED};
-pub use regulator::{FlowContext, Output, Place, Regulator, RegulatorConfig, Reports, Verdict};
+pub use regulator::{FlowContext, Output, Place, Regulator, RegulatorConfig, Verdict};
 pub use regulators::Scope;
 pub use report::ReportTable;
 pub use statistics::{EdgeStatistics, FlowStatistics};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ackclock_core::{FlowId, RadioReport, Segment, Time};
+use ackclock_core::{FlowId, Segment, Time};
 use ackclock_link::{Cause, Departures, Left, LinkView, Observation, Side};
 
 use crate::Scope;
@@ -39,10 +39,6 @@ pub trait Regulator: Send {
 
     /// Nothing is waiting and nothing is in transmission.
     fn on_idle(&mut self, _now: Time, _view: LinkView) {}
-
-    /// The radio controller reports on the bearer of its user or, where its [`Scope`] is the queue, of any. The queue is that of
-    /// the flow of which the regulator heard last. Told only where [`RegulatorConfig::reports`] asks for it.
-    fn on_report(&mut self, _now: Time, _report: &RadioReport, _view: LinkView) {}
 
     /// A bearer that only observes has learnt something of a flow, before it tells which of its data has left the queue.
     fn on_observation(&mut self, _now: Time, _observation: &Observation, _view: LinkView) {}
@@ -118,15 +114,6 @@ pub enum Place {
     Front,
 }
 
-/// Whether reports of the radio are made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reports {
-    /// Nobody acts on them.
-    Ignored,
-    /// A regulator does, in [`Regulator::on_report`].
-    Heard,
-}
-
 /// What a regulator is told when its flow, or the first of its flows, is first seen.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowContext {
@@ -162,10 +149,5 @@ pub trait RegulatorConfig: fmt::Debug + Send + Sync {
     /// Why it does not.
     fn observes(&self, _side: Side) -> Result<Left, &'static str> {
         Err("it acts on the queue itself, which such a bearer does not have")
-    }
-
-    /// Whether its regulators act on reports of the radio.
-    fn reports(&self) -> Reports {
-        Reports::Ignored
     }
 }

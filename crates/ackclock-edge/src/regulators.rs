@@ -155,17 +155,6 @@ impl Regulators {
         entry.regulator.as_deref_mut()
     }
 
-    /// The first regulator, from number `from` on, that hears what is reported of a user, or of all where it is `None`.
-    pub(crate) fn serving(&self, user: Option<u32>, from: usize) -> Option<RegulatorId> {
-        let concerned = |entry: &Entry| {
-            let of_flow = |flow: FlowId| self.users.get(flow.index()).copied().unwrap_or(0);
-            self.scope == Scope::Queue || user.is_none_or(|user| of_flow(entry.heard) == user)
-        };
-        let entries = self.entries.get(from..)?;
-        let found = entries.iter().position(|entry| entry.regulator.is_some() && concerned(entry))?;
-        Some(RegulatorId::at(from + found))
-    }
-
     /// The flow that a regulator heard of last.
     pub(crate) fn heard(&self, id: RegulatorId) -> FlowId {
         self.entries.get(id.index()).map_or(FlowId(0), |entry| entry.heard)

@@ -1,107 +1,12 @@
-//! Reports of the radio reach the regulators that ask for them.
-
-use std::sync::{Arc, Mutex};
+//! Reports of the radio leave the edge at their port.
 
 use ackclock_core::{
-    Config, Copied, Engine, FlowId, Message, Node, Outbox, Port, RadioReport, Rate, ReportReason, Segment,
-    Seq, Sink, Span, Streams, Time,
+    Config, Engine, FlowId, Message, Node, Outbox, Port, RadioReport, ReportReason, Segment, Seq, Span,
+    Streams, Time,
 };
-use ackclock_edge::{
-    Edge, EdgeConfig, FlowContext, Output, REPORTS, Regulator, RegulatorConfig, Reports, Surroundings, WIRED,
-};
-use ackclock_link::queue::{DropTail, DropTailConfig, Queue};
-use ackclock_link::{
-    BufferMeaning, Capacity, Constant, LINKS, LinkContext, LinkView, NoFiles, PlainBearer, QueuePlan,
-    ReportWire, SerialLink, report_wire,
-};
+use ackclock_edge::{Edge, EdgeConfig, REPORTS, Surroundings, WIRED};
+use ackclock_link::{NoFiles, ReportWire, report_wire};
 use serde_json::{Value, json};
-
-/// What a regulator was told, with the rate that its view had at that instant.
-type Heard = Arc<Mutex<Vec<(RadioReport, LinkView)>>>;
-
-#[derive(Debug)]
-struct Listening(Reports, Heard);
-
-struct Listener(Heard);
-
-impl RegulatorConfig for Listening {
-    fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(Listener(Arc::clone(&self.1))))
-    }
-
-    fn reports(&self) -> Reports {
-        self.0
-    }
-}
-
-impl Regulator for Listener {
-    fn handle_ack(&mut self, _: Time, _: Segment, _: LinkView) {}
-
-    fn on_report(&mut self, _: Time, report: &RadioReport, view: LinkView) {
-        self.0.lock().unwrap().push((*report, view));
-    }
-
-    fn poll_output(&mut self, _: Time) -> Option<Output> {
-        None
-    }
-}
-
-/// Segments that leave the edge go nowhere.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn pass(&mut self, _: Port, _: &Segment) {}
-
-    fn discard(&mut self, _: &Segment) {}
-
-    fn copied(&mut self, _: &Segment, _: Copied) {}
-}
-
-/// What is told while 100 kB cross a link whose rate is drawn anew each 100 ms.
-fn heard(reports: Reports) -> Vec<(RadioReport, LinkView)> {
-    let streams = Streams::new(1, 0);
-    let queue =
-        QueuePlan::new(Box::new(DropTailConfig::default()), Capacity::Unlimited, &streams, "q".to_owned());
-    let context = LinkContext {
-        queue,
-        meaning: BufferMeaning::Waiting,
-        streams: &streams,
-        name: "down",
-        files: &NoFiles,
-    };
-    let table = json!({"kind": "variable", "rate": "u(400kbit/s, 100kbit/s)", "redraw": "interval(100ms)"});
-    let down = LINKS.resolve(&table).unwrap().build(context).unwrap();
-    let up = SerialLink::new(
-        Constant::new(Rate::from_bps(64_000), Span::ZERO),
-        DropTail::new(Capacity::Unlimited).any(),
-        BufferMeaning::Waiting,
-    );
-    let heard = Heard::default();
-    let mut edge = Edge::new(PlainBearer::new(down, up), Box::new(Listening(reports, Arc::clone(&heard))), 8);
-    for number in 0..100 {
-        let segment = Segment::data(FlowId(0), Seq(number * 960), 960, 40);
-        edge.take(Time::ZERO, WIRED, &segment, &mut Nowhere);
-    }
-    while edge.due() <= Time::ZERO + Span::from_secs(3) {
-        edge.run(edge.due(), &mut Nowhere);
-    }
-    drop(edge);
-    Arc::try_unwrap(heard).unwrap().into_inner().unwrap()
-}
-
-#[test]
-fn a_regulator_hears_of_rates_as_they_are() {
-    let heard = heard(Reports::Heard);
-    // 100 kB take about two seconds.
-    assert!(heard.len() > 5, "{heard:?}");
-    assert!(heard.iter().all(|(report, view)| report.rate == view.rate && report.user.is_none()));
-    assert!(heard.windows(2).all(|pair| pair[0].0.rate != pair[1].0.rate));
-}
-
-#[test]
-fn one_that_does_not_ask_hears_nothing() {
-    assert!(heard(Reports::Ignored).is_empty());
-}
 
 /// Takes what comes.
 #[derive(Default)]
@@ -197,6 +102,19 @@ fn changes_and_periodic_reports_leave_the_edge_and_come_later_over_a_wire() {
         (2050, 4, 2000, periodic, 160, 4, 4_000),
     ];
     assert_eq!(heard.iter().map(row).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_change_is_reported_once_with_its_new_rate() {
+    let mut table = schedule();
+    table["down"] =
+        json!({ "kind": "variable", "rate": "u(400kbit/s, 100kbit/s)", "redraw": "interval(100ms)" });
+    table["at"] = json!([]);
+    let heard = over_the_wire(table, 100, Span::from_secs(3));
+    let changes: Vec<_> = heard.iter().filter(|(_, report)| report.reason == ReportReason::Change).collect();
+    // 100 kB take about two seconds.
+    assert!(changes.len() > 5, "{changes:?}");
+    assert!(changes.windows(2).all(|pair| pair[0].1.rate != pair[1].1.rate));
 }
 
 #[test]

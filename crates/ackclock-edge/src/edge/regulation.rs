@@ -1,6 +1,6 @@
 //! Calls the regulators of an edge and does what they want.
 
-use ackclock_core::{Copied, Ecn, Flags, FlowId, RadioReport, Segment, Sink, Time};
+use ackclock_core::{Copied, Ecn, Flags, FlowId, Segment, Sink, Time};
 use ackclock_link::{Bearer, Cause, Direction, LinkView, Observation};
 
 use super::Edge;
@@ -114,29 +114,9 @@ impl Edge {
 
     /// The deadline of a regulator has come.
     pub(super) fn expire(&mut self, now: Time, number: RegulatorId, out: &mut impl Sink) {
-        self.address(now, number, out, |regulator, view| regulator.handle_timeout(now, view));
-    }
-
-    /// Tells every regulator that serves the user of a report.
-    pub(super) fn report(&mut self, now: Time, report: &RadioReport, out: &mut impl Sink) {
-        let mut next = 0;
-        while let Some(number) = self.flows.regulators.serving(report.user, next) {
-            self.address(now, number, out, |regulator, view| regulator.on_report(now, report, view));
-            next = number.index() + 1;
-        }
-    }
-
-    /// Calls a regulator about none of its flows, with the queue of the one of which it heard last, and does what it wants.
-    fn address(
-        &mut self,
-        now: Time,
-        number: RegulatorId,
-        out: &mut impl Sink,
-        call: impl FnOnce(&mut dyn Regulator, LinkView),
-    ) {
         let heard = self.flows.regulators.heard(number);
         if let Some(regulator) = self.flows.regulators.get_mut(number) {
-            call(regulator, self.bearer.view(now, Direction::Down, heard));
+            regulator.handle_timeout(now, self.bearer.view(now, Direction::Down, heard));
         }
         self.obey(now, number, out);
         self.note_deadline(number);
