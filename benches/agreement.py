@@ -1,6 +1,6 @@
 """What two worlds are compared by, the tables that show it, and how it is judged.
 
-    python benches/agreement.py docs/discussion/agreement.md
+    python benches/agreement.py docs/lab/2026-11-agreement.md
 
 says of the table on a page what `make agree` says below the one that it measured, both from the numbers as they stand
 there.

@@ -93,7 +93,7 @@ def test_a_drawn_set_counts_as_it_was_first_measured():
 
 
 def test_the_page_says_how_many_drawn_sets_missed_at_first():
-    page = (ROOT / "docs" / "discussion" / "agreement.md").read_text()
+    page = (ROOT / "docs" / "lab" / "2026-11-agreement.md").read_text()
     lines = (ROOT / "benches" / "drawn.jsonl").read_text().splitlines()
     assert first_measured(lines).strip("- \n") in page
 
@@ -139,7 +139,7 @@ def test_retransmissions_where_the_kernel_has_none_count_as_endlessly_many():
 
 
 def test_the_page_says_of_its_table_what_the_script_says():
-    page = (ROOT / "docs" / "discussion" / "agreement.md").read_text()
+    page = (ROOT / "docs" / "lab" / "2026-11-agreement.md").read_text()
     rows = list(rows_of(page))
     assert len(rows) >= 48
     assert judgement(rows) in page
