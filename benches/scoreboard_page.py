@@ -72,7 +72,7 @@ class Page:
         """What the tables say of the goal."""
         met = {name: sum(one.met for one in self.judged(name)) for name in self.disciplines()}
         named = dict.fromkeys([*(name for name in ("forecast",) if name in met), max(met, key=lambda name: met[name])])
-        return [*(goal(self.found, self.bounds, name) for name in named), self.described]
+        return [GOAL, *(goal(self.found, self.bounds, name) for name in named), self.described]
 
     def judged(self, discipline: str) -> list[Verdict]:
         """The verdicts of a discipline."""
@@ -101,6 +101,12 @@ class Page:
             title = f"Pages of 60 kB beside a download of {sender}: median / p95, s (pages that came in a run)"
             yield by_place(title, some, names, page_times)
 
+
+GOAL = (
+    "The goal is a download that uses the link almost fully with a short queue: at least 97 % of the link's capacity "
+    "at an eighth of drop-tail's p95 queueing delay where the bound allows it, otherwise the bound's goodput at no more "
+    "than 1.5 times its p95 queueing delay."
+)
 
 CAPTION = (
     "One CUBIC download: goodput against p95 queueing delay. Each mark is a queue discipline or a regulator, a line "

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from ackclock import model_command
-from ackclock.files import in_unicode, naming, write_text
+from ackclock.files import in_unicode, naming, read_text, write_text
 from ackclock.text import printable
 
 # Plain text, as the binary prints its help and errors.
@@ -66,20 +66,26 @@ def paper(
 def report(
     runs: Annotated[Path, typer.Argument(help="Lines of `--json`.")],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")],
-    title: Annotated[str, typer.Option(help="Heading of the report.")] = "ackclock runs",
-    series: Annotated[Path | None, typer.Option(help="Time series of the first run (of `run --series`).")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
+    scenario: Annotated[Path | None, typer.Option(help="The scenario, to describe link, path and senders.")] = None,
+    series: Annotated[list[Path] | None, typer.Option(help="Time series of a run (of `run --series`).")] = None,
+    of: Annotated[list[str] | None, typer.Option(help="Name of the run of each --series.")] = None,
     confidence: Annotated[float, typer.Option(min=0.01, max=0.9999, help="Probability of the intervals.")] = 0.95,
 ) -> None:
     """Write a report of finished runs."""
     from ackclock import report as reports
     from ackclock.results import Results, read_series
+    from ackclock.scenario import tables as tables_of
 
     results = Results.read(runs)
     results.confidence = confidence
-    if series is not None:
-        results.series = [read_series(series)]
+    results.series = [read_series(one) for one in series or []]
+    results.series_of = of or []
+    if of and len(of) != len(results.series):
+        raise ValueError(f"--of: {len(of)} names for {len(results.series)} --series; give one each")
+    tables = None if scenario is None else tables_of(read_text(scenario), str(scenario))
     try:
-        text = reports.of_runs(results, title)
+        text = reports.of_runs(results, title, tables)
     except ValueError as error:
         raise ValueError(f"{runs}: {error}") from None
     write_text(out, text)

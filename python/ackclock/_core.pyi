@@ -39,10 +39,10 @@ class RunOutcome:
     def series(self) -> dict[str, NDArray[np.float64]]:
         """Time series, empty unless an interval was asked for; the arrays own the memory that Rust filled.
 
-        `time` in seconds, then for each flow `cwnd/0`, `ssthresh/0` (packets), `rate/0` (payload in order since the
-        sample before, bit/s), `rtt/0` (mean since the sample before), `srtt/0`, `rto/0` (seconds) with the flow's id
-        behind the slash; of the edge `queue` (packets that wait), `link_rate` (bit/s) and `held_acks`, with the flow's
-        id where each flow has a channel of its own. What does not exist at an instant is NaN.
+        `time` in seconds, then for each flow `cwnd/0`, `ssthresh/0`, `advertised/0` (packets), `rate/0` (payload in
+        order since the sample before, bit/s), `rtt/0` (mean since the sample before), `srtt/0`, `rto/0` (seconds) with
+        the flow's id behind the slash; of the edge `queue` (packets that wait), `link_rate` (bit/s) and `held_acks`,
+        with the flow's id where each flow has a channel of its own. What does not exist at an instant is NaN.
         """
 
 def run(

@@ -36,7 +36,8 @@ def positions(ticks: Sequence[str]) -> dict[str, float]:
 def legend_above(figure: Figure) -> None:
     """A legend that cannot hide data."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    most = next(n for n in (5, 4, 3, 2, 1) if n * max(map(len, labels)) < 70 or n == 1)
+    room = 18 * figure.get_figwidth() - 45  # characters; the marks beside them take the rest
+    most = next(n for n in (5, 4, 3, 2, 1) if n * max(map(len, labels)) < room or n == 1)
     rows = math.ceil(len(labels) / most)
     columns = math.ceil(len(labels) / rows)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=10)

@@ -18,6 +18,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 from matplotlib.typing import RcKeyType
 from numpy.typing import ArrayLike, NDArray
 
@@ -35,6 +36,12 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 # More labels of values would overlap, and each costs milliseconds.
 MOST_TICKS = 24
+# More variants are named in a legend than at their marks.
+MOST_DIRECT = 8
+# Points of a curve over time.
+MOST_BINS = 300
+# Smallest text, points; width below which a figure is for a telephone, inches.
+SMALL, NARROW = 9, 5.0
 
 STYLE: dict[RcKeyType, Any] = {
     "font.size": 11,
@@ -127,10 +134,10 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
     """
     if not results.swept:
         raise ValueError("these runs are not of a sweep")
-    flows = results.per_run([column], results.swept)
-    values = {key: list(dict.fromkeys(flows[key].astype(str))) for key in results.swept}
-    over = max(results.swept, key=lambda key: (numbers(values[key]) is not None, len(values[key])))
-    others = [key for key in results.swept if key != over]
+    flows = results.per_run([column], results.varied)
+    values = {key: list(dict.fromkeys(flows[key].astype(str))) for key in results.varied}
+    over = max(results.varied, key=lambda key: (numbers(values[key]) is not None, len(values[key])))
+    others = [key for key in results.varied if key != over]
     ticks = values[over]
     position = positions(ticks)
     lines = {}
@@ -146,26 +153,29 @@ def sweep(results: Results, column: str = "goodput_bps", ylabel: str = "", unit:
     return figure
 
 
-def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figure:
+def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean", width: float = 6.4) -> Figure:
     """What `compare` ran: further up and to the left is better.
 
     A colour for each value of the first key (the sender), a marker for each of the others (the regulator); a line joins
-    the buffers of a variant, which are written at its first and last mark.
+    the buffers of a variant, which are written at its first and last mark. Up to eight variants are named at their
+    marks, more of them in a legend. The broken line is the mean capacity of the link.
 
     Args:
         results: Runs of `compare`, or of any sweep.
         delay: The column of `Results.flows` that stands on the x axis, in ms.
+        width: Width of the figure, inches.
 
     Raises:
         ValueError: if there are no rows of flows with the column.
     """
-    joined = "edge.buffer" if "edge.buffer" in results.swept else None
-    keys = [key for key in results.swept if key != joined] or ["sender"]
+    joined = "edge.buffer" if "edge.buffer" in results.varied else None
+    keys = [key for key in results.varied if key != joined] or ["sender"]
     colours: dict[str, str] = {}
     marks: dict[tuple[str, ...], str] = {}
+    labels: list[tuple[float, float, str, str]] = []
     xlabel = f"{delay.replace('_ms.', ' ').replace('rtt', 'RTT')} (ms)"
-    with panel(xlabel, "goodput (kbit/s)", size=(6.4, 4.4)) as (figure, axes):
-        runs = results.per_run([delay, "goodput_bps"], list(dict.fromkeys([*keys, *results.swept])))
+    with panel(xlabel, "goodput (kbit/s)", size=(width, 4.4)) as (figure, axes):
+        runs = results.per_run([delay, "goodput_bps"], list(dict.fromkeys([*keys, *results.varied])))
         for names, group in _grouped(runs, keys):
             colour = colours.setdefault(names[0], COLOURS[len(colours) % len(COLOURS)])
             marker = marks.setdefault(names[1:], MARKERS[len(marks) % len(MARKERS)])
@@ -180,15 +190,155 @@ def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean") -> Figur
                 label=", ".join(names),
             )  # fmt: skip
             for i in sorted({0, len(points) - 1}):
-                axes.annotate(
-                    "".join(points[i][0]), (x[i], y[i]), xytext=(4, -11), textcoords="offset points",
-                    fontsize=8, color=colour,
-                )  # fmt: skip
-        axes.margins(0.08)
+                words = [*((", ".join(names),) if i == 0 else ()), "".join(points[i][0])]
+                labels.append((x[i], y[i], " ".join(filter(None, words)), colour))
+        capacity = results.runs.get("bottleneck.capacity_bps")
+        if capacity is not None and capacity.notna().any():
+            axes.axhline(capacity.mean() / 1e3, color="#777777", linestyle="--", linewidth=1.2)
+            axes.annotate(
+                "capacity", (1, capacity.mean() / 1e3), xycoords=("axes fraction", "data"), xytext=(0, 3),
+                textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
+            )  # fmt: skip
+        axes.margins(0.12)
         not_below_zero(axes, "xy")
         log_if_wide(axes)
-        legend_above(figure)
+        if len(axes.containers) > MOST_DIRECT:
+            labels = []
+            legend_above(figure)
+        _label_marks(figure, axes, labels)
     return figure
+
+
+def _label_marks(figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+    """Writes names beside marks, each at the first of some places where it overlaps no other name."""
+    figure.draw_without_rendering()
+    frame = axes.get_window_extent()
+    marks = [axes.transData.transform(label[:2]) for label in labels]
+    taken = [Bbox.from_bounds(x - 6, y - 6, 12, 12) for x, y in marks]
+    for x, y, text, colour in sorted(labels, key=lambda label: -label[1]):
+        note = axes.annotate(
+            text, (x, y), xytext=(0, 0), textcoords="offset points", va="center", fontsize=SMALL, color=colour
+        )
+        note.set_in_layout(False)
+        for dx, dy in [(side, step) for step in (0, -13, 13, -26, 26, -39, 39) for side in (7, -7)]:
+            note.set(position=(dx, dy), ha="left" if dx > 0 else "right")
+            box = note.get_window_extent()
+            inside = frame.x0 <= box.x0 and box.x1 <= frame.x1
+            if inside and not any(box.overlaps(other) for other in taken):
+                break
+        taken.append(box)
+
+
+def over_time(
+    runs: Mapping[str, Series], width: float = 8.4, *, uplink: bool = False, order: Sequence[str] = ()
+) -> Figure:
+    """Runs over the same link: capacity, goodput, the queue of each with its drops, windows and held ACKs of the last.
+
+    Args:
+        runs: Series by the name of their run.
+        width: Width of the figure, inches.
+        uplink: Whether to draw the queue of the link from the mobiles, which uploads fill.
+        order: Names in the order of their colours, where another figure shows them too.
+
+    Raises:
+        ValueError: if there are no runs.
+    """
+    if not runs:
+        raise ValueError("there are no series to draw")
+    names, last = list(runs), list(runs.values())[-1]
+    ordered = list(dict.fromkeys([*order, *names]))
+    colours = {name: COLOURS[ordered.index(name) % len(COLOURS)] for name in names}
+    heights = [1.5, *(1.0 for _ in names), *([1.0] if _windows(last) else [])]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, 1.0 + 1.3 * sum(heights)), layout="constrained")
+        panels = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
+        _draw_rates(panels[0], runs, colours, width, capacity=not uplink)
+        queue = "up.queue_packets" if uplink else "queue"
+        for axes, name in zip(panels[1:], names, strict=False):
+            time, packets = _binned(runs[name], _summed(runs[name], queue))
+            axes.fill_between(time, packets, color=colours[name], alpha=0.35, linewidth=0)
+            axes.plot(time, packets, color=colours[name], linewidth=1.1)
+            _draw_drops(axes, runs[name], "up.drops" if uplink else "drops")
+            axes.set(ylabel=f"{plain(name)}\nqueue (pkt)" if len(runs) > 1 else "queue\n(packets)")
+        top = max(axes.get_ylim()[1] for axes in panels[1 : 1 + len(names)])
+        for axes in panels[1 : 1 + len(names)]:
+            axes.set_ylim(0, top)
+        if _windows(last):
+            _draw_windows(panels[-1], last, names[-1] if len(runs) > 1 else "", width)
+        panels[-1].set_xlabel("time (s)")
+        panels[-1].set_xlim(last["time"][0], max(last["time"][-1], last["time"][0] + 1e-9))
+        figure.align_ylabels(panels)
+    return figure
+
+
+def _draw_rates(
+    axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, str], width: float, *, capacity: bool
+) -> None:
+    first = next(iter(runs.values()))
+    if capacity and "link_rate" in first:
+        time, rate = _binned(first, first["link_rate"] / 1e3)
+        axes.fill_between(time, rate, color="#cccccc", linewidth=0, step="mid", label="capacity")
+    for name, series in runs.items():
+        time, rate = _binned(series, _summed(series, "rate") / 1e3)
+        axes.plot(time, rate, color=colours[name], linewidth=1.1, label=name if len(runs) > 1 else "goodput")
+    axes.set(ylabel="rate\n(kbit/s)")
+    axes.set_ylim(bottom=0)
+    _legend_on_top(axes, width)
+
+
+def _draw_drops(axes: Axes, series: Series, name: str) -> None:
+    """Ticks at the upper edge where packets were dropped."""
+    at = series["time"][_summed(series, name) > 0]
+    axes.plot(at, np.full(at.size, 0.96), "|", color="#a33c00", markersize=7, transform=axes.get_xaxis_transform())
+
+
+def _windows(series: Series) -> list[str]:
+    """Names of the windows of the first flow."""
+    first = next((name.removeprefix("cwnd/") for name in series if name.startswith("cwnd/")), None)
+    return [] if first is None else [name for name in (f"cwnd/{first}", f"advertised/{first}") if name in series]
+
+
+def _draw_windows(axes: Axes, series: Series, run: str, width: float) -> None:
+    congestion, *advertised = _windows(series)
+    time, window = _binned(series, series[congestion])
+    axes.plot(time, window, linewidth=1.1, label="congestion window")
+    used = float(np.nanmax(window))
+    for name in advertised:
+        _, told = _binned(series, series[name])
+        used = min(used, float(np.nanmax(np.minimum(told, window))))
+        if np.nanmin(told) < 1.5 * used:  # otherwise it never limits
+            axes.plot(time, told, color=COLOURS[1], linewidth=1.1, label="advertised window")
+    held = _summed(series, "held_acks")
+    if np.nanmax(held) > 0:
+        _, acks = _binned(series, held)
+        axes.plot(time, acks, color=COLOURS[2], linewidth=1.1, label="held ACKs")
+    # A congestion window that the advertised one keeps unused would flatten the others.
+    axes.set(
+        ylabel=f"{plain(run)}\nwindow (pkt)" if run else "window\n(packets)",
+        ylim=(0, min(1.15 * float(np.nanmax(window)), 3 * used)),
+    )
+    _legend_on_top(axes, width)
+
+
+def _legend_on_top(axes: Axes, width: float) -> None:
+    labels = axes.get_legend_handles_labels()[1]
+    columns = len(labels) if width > NARROW else 2
+    legend = axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize=SMALL, borderpad=0)
+    legend.set_in_layout(False)
+    axes.set_title("\n".join([" "] * math.ceil(len(labels) / columns)), fontsize=SMALL)  # room above the panel
+
+
+def _summed(series: Series, name: str) -> NDArray[np.float64]:
+    """A column of the run, or the sum of its flows' or edges' columns; zeros where there is none."""
+    columns = [values for key, values in series.items() if key == name or key.startswith(f"{name}/")]
+    return np.sum([np.nan_to_num(values) for values in columns], axis=0) if columns else np.zeros_like(series["time"])
+
+
+def _binned(series: Series, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Time and means of at most `MOST_BINS` equal intervals."""
+    size = max(1, math.ceil(values.size / MOST_BINS))
+    whole = max(1, values.size // size) * size
+    return tuple(array[:whole].reshape(-1, size).mean(axis=1) for array in (series["time"], np.nan_to_num(values)))
 
 
 def latency_by_size(results: Results) -> Figure:

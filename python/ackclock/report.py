@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 import numpy as np
+from matplotlib.figure import Figure as Drawing
 
-from ackclock import __version__, plot
+from ackclock import __version__, description, plot
+from ackclock.axis import legend_above, numbers
 from ackclock.paper import Figure, JudgedRow, Outcome, Table, Verdict
 from ackclock.paper.claims_page import CAVEATS, ours, printed, with_spread
-from ackclock.results import Results, mean_and_interval
+from ackclock.results import Results, label, mean_and_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,17 +79,25 @@ def of_paper(outcome: Outcome, figures: Iterable[Figure]) -> str:
     )
 
 
-def of_runs(results: Results, title: str = "ackclock runs") -> str:
-    """The report of runs, a sweep or a comparison: figures and tables."""
+def of_runs(results: Results, title: str | None = None, scenario: Mapping[str, Any] | None = None) -> str:
+    """The report of runs, a sweep or a comparison: what was simulated, figures and tables.
+
+    Args:
+        results: The runs; each of their `series` is drawn over time.
+        title: Heading; otherwise made from the senders and the link.
+        scenario: Tables of the scenario, for the paragraph about link, path, senders and buffer.
+    """
+    described = description.Described(results, scenario or {})
     return _TEMPLATES.get_template("runs.html.j2").render(
-        title=title,
+        title=title or described.title(),
+        about=described.paragraph(),
         version=__version__,
         findings=findings(results),
         runs=len(results),
         confidence=percent(results),
-        figures=_inline(_figures(results)),
+        figures=_both_widths(results),
         tables=list(_tables(results)),
-        provenance=sorted({_provenance(run) for run in results.objects}),
+        provenance=description.provenance(results),
     )
 
 
@@ -107,10 +117,10 @@ def findings(results: Results) -> list[str]:
 
     Combinations are compared run by run, under equal seeds.
     """
-    if results.flows.empty or not {"flow.sender", "edge.regulator"} & set(results.swept):
+    if results.flows.empty or not {"flow.sender", "edge.regulator"} & set(results.varied):
         return []
-    runs = results.per_run(["goodput_bps", "rtt_ms.mean"], [*results.swept, "seed", "run"])
-    goodput, rtt = (_of_points(runs, column, results.swept) for column in ("goodput_bps", "rtt_ms.mean"))
+    runs = results.per_run(["goodput_bps", "rtt_ms.mean"], [*results.varied, "seed", "run"])
+    goodput, rtt = (_of_points(runs, column, results.varied) for column in ("goodput_bps", "rtt_ms.mean"))
     first = int(goodput.mean().argmax())
     best = goodput.iloc[:, first] / 1e3
     equal = [
@@ -207,7 +217,27 @@ def _claim(judged: JudgedRow) -> dict[str, str]:
 
 
 def _inline(figures: Iterable[Figure]) -> list[dict[str, str]]:
-    return [{"svg": plot.svg(figure.drawing, figure.name), "caption": figure.caption} for figure in figures]
+    return [
+        {"svg": plot.svg(figure.drawing, figure.name), "narrow": "", "caption": figure.caption, "name": figure.name}
+        for figure in figures
+    ]
+
+
+# Widths of a figure on a wide page and on a telephone, inches; a page shows one of them.
+WIDE, NARROW, WHOLE = 6.4, 3.5, 11.0
+
+
+def _both_widths(results: Results) -> list[dict[str, str]]:
+    pairs = zip(_figures(results, WIDE), _figures(results, NARROW), strict=True)
+    return [
+        {
+            "svg": plot.svg(wide.drawing, wide.name),
+            "narrow": plot.svg(narrow.drawing, f"{narrow.name}-narrow"),
+            "caption": wide.caption,
+            "name": wide.name,
+        }
+        for wide, narrow in pairs
+    ]
 
 
 def _tables(results: Results) -> Iterator[Table]:
@@ -217,11 +247,11 @@ def _tables(results: Results) -> Iterator[Table]:
     if 1 < users <= MOST_USERS or (users and results.flows.empty):
         several = ["id"] if 1 < users <= MOST_USERS else []
         yield _table(
-            "Users", results.users, [*results.swept, *several] or ["scenario"], USER_COLUMNS, results.confidence
+            "Users", results.users, [*results.varied, *several] or ["scenario"], USER_COLUMNS, results.confidence
         )
     if not results.transfers.empty:
         yield _transfers(results, users)
-    yield _table("Bottleneck", results.runs, results.swept or ["scenario"], BOTTLENECK_COLUMNS, results.confidence)
+    yield _table("Bottleneck", results.runs, results.varied or ["scenario"], BOTTLENECK_COLUMNS, results.confidence)
 
 
 def _transfers(results: Results, users: int) -> Table:
@@ -237,44 +267,65 @@ def _transfers(results: Results, users: int) -> Table:
         ],
     )
     several = ["user"] if named["user"].nunique() > 1 else []
-    return _table("Transfers by size", named, [*results.swept, *several, "bytes"], TRANSFER_COLUMNS, results.confidence)
+    return _table(
+        "Transfers by size", named, [*results.varied, *several, "bytes"], TRANSFER_COLUMNS, results.confidence
+    )
 
 
-def _figures(results: Results) -> Iterator[Figure]:
-    if not results.transfers.empty:
-        yield Figure(
-            "latency-by-size",
-            f"From the request to the last byte: {_spread(results)}.",
-            plot.latency_by_size(results),
-        )
-    if not results.flows.empty:
-        yield from _figures_of_flows(results)
-    uploads = "towards" in results.flows and bool((results.flows["towards"] == "server").any())
-    for i, series in enumerate(results.series):
-        flow = next((int(name.removeprefix("cwnd/")) for name in series if name.startswith("cwnd/")), 0)
-        said = f"Run {i + 1}, flow {flow}." if f"cwnd/{flow}" in series else f"Run {i + 1}."
-        yield Figure(f"series-{i}", said, plot.time_series(series, flow, uplink=uploads))
-
-
-def _figures_of_flows(results: Results) -> Iterator[Figure]:
-    if {"flow.sender", "edge.regulator"} & set(results.swept):
+def _figures(results: Results, width: float) -> Iterator[Figure]:
+    """Every figure of a report, laid out for a width in inches."""
+    if results.series:
+        yield _over_time(results, width)
+    if not results.flows.empty and {"flow.sender", "edge.regulator"} & set(results.varied):
         yield Figure(
             "goodput-against-delay",
-            f"Further up and to the left is better; {_spread(results)}.",
-            plot.goodput_against_delay(results),
+            f"Goodput against round trip time; further up and to the left is better; {_spread(results)}.",
+            plot.goodput_against_delay(results, width=width),
         )
-    if results.swept:
-        for column, label, unit in FLOW_COLUMNS[:2]:
-            yield Figure(
-                f"sweep-{column}",
-                f"{label[0].upper()}{label[1:]}: {_spread(results)}.",
-                plot.sweep(results, column, label, unit),
-            )
+    if not results.transfers.empty:
+        latency = plot.latency_by_size(results)
+        yield _at(width, "latency-by-size", f"From the request to the last byte: {_spread(results)}.", latency)
+    # The figure above shows values without an order better.
+    flows = results.flows
+    ordered = [] if flows.empty else [key for key in results.varied if numbers([*flows[key].astype(str).unique()])]
+    if ordered:
+        for column, heading, unit in FLOW_COLUMNS[:2]:
+            caption = f"{heading[0].upper()}{heading[1:]}: {_spread(results)}."
+            yield _at(width, f"sweep-{column}", caption, plot.sweep(results, column, heading, unit))
+
+
+def _over_time(results: Results, width: float) -> Figure:
+    uploads = "towards" in results.flows and bool((results.flows["towards"] == "server").any())
+    names = results.series_of or [f"run {number}" for number in range(len(results.series))]
+    series = dict(zip(names, results.series, strict=True))
+    # Marks of the other figures have a colour for each value of the first key.
+    first = results.varied[:1]
+    order = list(dict.fromkeys(str(label(run["point"][key])) for key in first for run in results.objects))
+    which = (
+        "Below the link without a regulator: the regulator with the largest ratio of goodput to p95 queueing delay. "
+        if len(series) > 1
+        else ""
+    )
+    return Figure(
+        "over-time",
+        f"{which}Each curve is one run, the one of median goodput. Red ticks are dropped packets. "
+        "Goodput counts data in order, so it peaks when a loss is repaired.",
+        plot.over_time(series, WHOLE if width == WIDE else width, uplink=uploads, order=order),
+    )
+
+
+def _at(width: float, name: str, caption: str, drawing: Drawing) -> Figure:
+    """A figure whose layout follows its width."""
+    drawing.set_size_inches(width, drawing.get_figheight())
+    for legend in drawing.legends:
+        legend.remove()
+    legend_above(drawing)
+    return Figure(name, caption, drawing)
 
 
 def _spread(results: Results) -> str:
     """What a point of a figure is: one run, or the mean of several."""
-    points = results.runs.groupby(results.swept).ngroups if results.swept else 1
+    points = results.runs.groupby(results.varied).ngroups if results.varied else 1
     several = len(results) > points
     return (
         f"mean over the runs, with its {percent(results)} % confidence interval" if several else "each point is one run"
@@ -288,7 +339,7 @@ def percent(results: Results) -> str:
 
 def _flow_keys(results: Results) -> list[str]:
     several = ["id"] if results.flows["id"].nunique() > 1 else []
-    return [*results.swept, *several, *([] if "flow.sender" in results.swept else ["sender"])]
+    return [*results.varied, *several, *([] if "flow.sender" in results.varied else ["sender"])]
 
 
 def _table(
@@ -299,15 +350,10 @@ def _table(
     for _, group in data.groupby([data[key].astype(str) for key in keys], sort=False):
         names = [str(group[key].iloc[0]) for key in keys]
         rows.append(names + [_cell(group[name] * unit, confidence) for name, _, unit in there])
-    return Table(title, [*keys, *(heading for _, heading, _ in there)], rows, len(keys))
+    return Table(title, [*map(description.plain_key, keys), *(heading for _, heading, _ in there)], rows, len(keys))
 
 
 def _cell(values: pd.Series[Any], confidence: float) -> str:
     """Mean and interval; `-` where no run of the point has the number."""
     known = values.dropna().astype(float)
     return "-" if known.empty else with_spread(*mean_and_interval(known, confidence))
-
-
-def _provenance(run: Mapping[str, Any]) -> str:
-    said = (run.get("provenance") or {}).items()
-    return ", ".join(f"{key} {value}" for key, value in said if value not in ({}, []))

@@ -27,12 +27,14 @@ class Results:
     Attributes:
         objects: One JSON object a run, as `ackclock run --json` prints it.
         series: One mapping a run from `time`, `queue`, `cwnd/0`, ... to the engine's own arrays, not copies.
+        series_of: Names of the runs of `series`, where they have some.
         confidence: Probability with which the confidence intervals of tables and plots hold the mean; set it at will.
     """
 
     def __init__(self, objects: Iterable[Run], series: Sequence[Series] = ()) -> None:
         self.objects: list[Run] = list(objects)
         self.series: list[Series] = list(series)
+        self.series_of: list[str] = []
         self.confidence = 0.95
 
     @classmethod
@@ -121,6 +123,12 @@ class Results:
         """The keys that a sweep varied, in its order."""
         return list(dict.fromkeys(key for run in self.objects for key in run.get("point") or {}))
 
+    @property
+    def varied(self) -> list[str]:
+        """The swept keys with more than one value; all swept keys where none has."""
+        values = {key: {str((run.get("point") or {}).get(key)) for run in self.objects} for key in self.swept}
+        return [key for key in self.swept if len(values[key]) > 1] or self.swept
+
     def per_run(self, columns: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
         """One row a run and combination of `by`: what its flows have together.
 
@@ -169,6 +177,7 @@ class Results:
 _COLUMNS = {
     "cwnd_bytes": ("cwnd", 1.0),
     "ssthresh_bytes": ("ssthresh", 1.0),
+    "advertised_bytes": ("advertised", 1.0),
     "srtt_ms": ("srtt", 1e-3),
     "rto_ms": ("rto", 1e-3),
     "rtt_ms": ("rtt", 1e-3),
@@ -201,7 +210,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
             stem, factor = _COLUMNS.get(column, (column if "." in column else "", 1.0))
             number = place.lstrip("abcdefghijklmnopqrstuvwxyz")
             values = factor * table[name].to_numpy(dtype=float)
-            if column in ("cwnd_bytes", "ssthresh_bytes", "relay_cwnd_bytes"):
+            if column in ("cwnd_bytes", "ssthresh_bytes", "advertised_bytes", "relay_cwnd_bytes"):
                 values = values / table[f"{place}.mss_bytes"].to_numpy(dtype=float)
             elif column == "delivered_bytes":
                 values = np.diff(values, prepend=np.nan) / np.diff(series["time"], prepend=np.nan)
@@ -248,14 +257,14 @@ _OF_RUN = ("bottleneck", "uplink", "fairness")
 
 def _identity(run: Run) -> dict[str, Any]:
     known = {key: run.get(key) for key in ("scenario", "seed", "run", "duration_s")}
-    return known | {key: _label(value) for key, value in (run.get("point") or {}).items()}
+    return known | {key: label(value) for key, value in (run.get("point") or {}).items()}
 
 
-def _label(value: Any) -> Any:
+def label(value: Any) -> Any:
     """A swept value as a cell: a table such as `{ kind = "ack-regulator", alpha = 3 }` becomes text."""
     if not isinstance(value, Mapping):
         return value
-    others = [f"{key} {_label(inner)}" for key, inner in value.items() if key != "kind"]
+    others = [f"{key} {label(inner)}" for key, inner in value.items() if key != "kind"]
     return " ".join([*([str(value["kind"])] if "kind" in value else []), *others])
 
 

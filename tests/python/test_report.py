@@ -17,7 +17,7 @@ def needs_nothing_else(html: str) -> bool:
 def test_a_report_of_a_sweep_has_tables_and_pictures():
     html = report.of_runs(Results(swept_objects()), "A & B")
     assert "<title>A &amp; B</title>" in html
-    assert html.count("<figure>") == 3  # goodput against delay, goodput and RTT over the buffer
+    assert html.count("<figure ") == 3  # goodput against delay, goodput and RTT over the buffer
     assert "± " in html
     assert needs_nothing_else(html)
 
@@ -55,7 +55,7 @@ def test_flows_that_come_and_go_are_shown_by_user_and_by_size():
     assert "latency p95 (ms)" in html
     assert '<td>all</td><td>5,001 to 15,000</td><td class="n">10' in html
     assert "<td>1</td><td>from 1,000,001</td>" in html
-    assert html.count("<figure>") == 1  # latency by size
+    assert html.count("<figure ") == 1  # latency by size
     assert "Jain index of users" in html
     assert "Jain index of flows" not in html  # null in all runs
 
@@ -64,7 +64,7 @@ def test_a_comparison_of_flows_that_come_and_go_needs_no_rows_of_flows():
     runs = [web_object(seed=seed, point={"flow.sender": sender}) for sender in ("reno", "sack") for seed in (1, 2)]
     html = report.of_runs(Results(runs))
     assert "<td>sack</td><td>all</td><td>1 to 5,000</td>" in html
-    assert html.count("<figure>") == 1
+    assert html.count("<figure ") == 1
 
 
 def test_a_comparison_says_what_it_shows():
@@ -129,7 +129,7 @@ def test_regulators_alone_are_compared_too():
 
 
 def test_series_are_drawn(series):
-    assert report.of_runs(Results([run_object()], [series])).count("<figure>") == 1
+    assert report.of_runs(Results([run_object()], [series])).count("<figure ") == 1
 
 
 def test_a_papers_report_shows_misses_first_and_all_rows():

@@ -49,6 +49,8 @@ pub(crate) struct Finished {
     pub(crate) ended: Vec<Ended>,
     /// Whether all went well; to be returned when the good ones are shown.
     pub(crate) verdict: Result<(), Failure>,
+    /// Set by Ctrl-C and by a request to terminate.
+    pub(crate) interrupted: Arc<AtomicBool>,
 }
 
 /// Simulates the jobs but those that are `done`; their JSON goes to `lines` as they finish.
@@ -92,7 +94,39 @@ pub(crate) fn simulate(
         return Err(failure);
     }
     let ended: Vec<Ended> = ended.into_iter().flatten().collect();
-    Ok(Finished { verdict: lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines)), ended })
+    Ok(Finished { verdict: lines.map_or(Ok(()), |lines| conclude(jobs, &ended, lines)), ended, interrupted })
+}
+
+/// Simulates jobs with their time series, in the order of `jobs`. Ends the process if `interrupted` is set.
+///
+/// # Errors
+/// If a run fails.
+pub(crate) fn with_series(
+    jobs: &[Job<'_>],
+    files: &(dyn Files + Sync),
+    interval: Span,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Outcome>, Failure> {
+    let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
+    let work = |index: usize| {
+        let options = RunOptions { series_interval: Some(interval), ..RunOptions::default() };
+        simulate_one(&jobs[index], files, options, Timing::Omitted)
+    };
+    let on_event = |event| {
+        if interrupted.load(Ordering::Relaxed) {
+            process::exit(INTERRUPTED);
+        }
+        match event {
+            BatchEvent::Done(index, Ok(outcome)) => drop(outcomes.insert(index, outcome)),
+            BatchEvent::Done(_, Err(error)) => return ControlFlow::Break(Failure::from(error)),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    };
+    match in_parallel(jobs.len(), None, work, on_event).map_err(Failure::Run)? {
+        ControlFlow::Break(failure) => Err(failure),
+        ControlFlow::Continue(()) => Ok(outcomes.into_values().collect()),
+    }
 }
 
 /// A job that a former process did.

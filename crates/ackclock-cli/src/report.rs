@@ -1,53 +1,124 @@
-//! `--report`: an HTML file that Python draws of finished runs.
+//! `--report`: an HTML page about finished runs, drawn by Python.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
-use ackclock_scenario::{RunResult, json_line};
-use serde_json::Value;
+use ackclock_core::{Span, name_of};
+use ackclock_link::Files;
+use ackclock_scenario::{Job, Scenario, json_line};
 
+use crate::batch::{self, Ended};
 use crate::failure::Failure;
 use crate::python;
-use crate::scenario_file::ScenarioFile;
 use crate::statistics::Confidence;
+use crate::summary;
 
-/// A finished run and what was varied for it.
-pub(crate) type Labelled<'a> = (&'a RunResult, &'a [(String, Value)]);
+/// Longest time series of a report, rows.
+const ROWS: u64 = 3000;
 
-/// Writes the report of some runs to `path`, with the pictures of a time series where the file of one is given.
-///
-/// # Errors
-/// Where Python's part is not installed or fails.
-pub(crate) fn write<'a>(
-    path: &Path,
-    scenario: &ScenarioFile,
-    runs: impl Iterator<Item = Labelled<'a>>,
-    series: Option<&Path>,
-    confidence: Confidence,
-) -> Result<(), Failure> {
-    let folder = tempfile::tempdir().map_err(|error| Failure::writing("a temporary folder", &error))?;
-    let lines = folder.path().join("runs.jsonl");
-    write_lines(&lines, runs).map_err(|error| Failure::writing(lines.display(), &error))?;
-    let mut arguments: Vec<OsString> = vec![
-        "report".into(),
-        lines.into(),
-        "--out".into(),
-        path.into(),
-        "--title".into(),
-        scenario.path().file_name().unwrap_or_default().to_owned(),
-        "--confidence".into(),
-        confidence.level().to_string().into(),
-    ];
-    arguments.extend(series.into_iter().flat_map(|series| ["--series".into(), series.into()]));
-    python::call_module(&arguments)
+/// A finished batch and its scenario.
+pub(crate) struct Report<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) jobs: &'a [Job<'a>],
+    pub(crate) ended: &'a [Ended],
+    pub(crate) interrupted: &'a AtomicBool,
+    pub(crate) files: &'a (dyn Files + Sync),
+    pub(crate) confidence: Confidence,
 }
 
-fn write_lines<'a>(path: &Path, runs: impl Iterator<Item = Labelled<'a>>) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
-    for (result, labels) in runs {
-        writeln!(file, "{}", json_line(result, labels))?;
+impl Report<'_> {
+    /// Writes the report to `path`. The runs shown over time are simulated again to record their series.
+    ///
+    /// # Errors
+    /// If the Python package is missing or fails, or a temporary file cannot be written.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
+        let folder = tempfile::tempdir().map_err(|error| Failure::writing("a temporary folder", &error))?;
+        let place = |name: &str| folder.path().join(name);
+        let (runs, configuration) = (place("runs.jsonl"), place("scenario.toml"));
+        self.write_lines(&runs).map_err(|error| Failure::writing(runs.display(), &error))?;
+        let text = toml::to_string(&self.scenario.configuration())
+            .map_err(|error| Failure::Run(format!("{}: cannot be shown: {error}", self.scenario.name())))?;
+        fs::write(&configuration, text).map_err(|error| Failure::writing(configuration.display(), &error))?;
+        let mut arguments: Vec<OsString> = vec!["report".into(), runs.into(), "--out".into(), path.into()];
+        arguments.extend(["--confidence".into(), self.confidence.level().to_string().into()]);
+        arguments.extend(["--scenario".into(), configuration.into()]);
+        let shown = self.shown();
+        let outcomes = batch::with_series(&shown, self.files, self.interval(), self.interrupted)?;
+        for (index, (job, outcome)) in shown.iter().zip(outcomes).enumerate() {
+            let Some(series) = outcome.series else { continue };
+            let target = place(&format!("{index}.csv"));
+            File::create(&target)
+                .and_then(|file| series.write_csv(BufWriter::new(file)))
+                .map_err(|error| Failure::writing(target.display(), &error))?;
+            arguments.extend(["--series".into(), target.into(), "--of".into(), named(job).into()]);
+        }
+        python::call_module(&arguments)
     }
-    file.flush()
+
+    fn write_lines(&self, path: &Path) -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        for (job, outcome) in self.jobs.iter().zip(self.ended) {
+            if let Ok(outcome) = outcome {
+                writeln!(file, "{}", json_line(&outcome.result, &job.point.labels))?;
+            }
+        }
+        file.flush()
+    }
+
+    fn interval(&self) -> Span {
+        let shortest = Span::from_nanos(self.scenario.tables().duration.as_nanos() / ROWS);
+        shortest.max(Span::from_millis(100))
+    }
+
+    /// The runs shown over time: of the first point without a regulator, and of the regulator with the largest power
+    /// (goodput divided by p95 queueing delay) among points that otherwise equal it. Of each point, the run of
+    /// median goodput.
+    fn shown(&self) -> Vec<Job<'_>> {
+        let unregulated = |job: &&Job<'_>| regulator(job).is_some_and(|name| name == "none");
+        let Some(base) = self.jobs.iter().find(unregulated).or(self.jobs.first()) else { return Vec::new() };
+        let rivals = self.jobs.iter().filter(|job| job.run == 0 && regulates_alike(base, job));
+        let best = rivals.max_by(|a, b| self.power(a.index).total_cmp(&self.power(b.index)));
+        [Some(base), best].into_iter().flatten().filter_map(|job| self.median(job.index)).collect()
+    }
+
+    fn of_point(&self, index: usize) -> impl Iterator<Item = (&Job<'_>, &Ended)> {
+        self.jobs.iter().zip(self.ended).filter(move |(job, _)| job.index == index)
+    }
+
+    fn power(&self, index: usize) -> f64 {
+        let powers = self.of_point(index).filter_map(|(_, ended)| {
+            let result = &ended.as_ref().ok()?.result;
+            Some(summary::goodput(result)? / result.bottleneck.queue_ms.p95?.max(1.0))
+        });
+        crate::statistics::mean(&powers.collect::<Vec<_>>()).unwrap_or(0.0)
+    }
+
+    fn median(&self, index: usize) -> Option<Job<'_>> {
+        let mut runs: Vec<_> = self
+            .of_point(index)
+            .filter_map(|(job, ended)| Some((summary::goodput(&ended.as_ref().ok()?.result), job)))
+            .collect();
+        runs.sort_by(|(a, _), (b, _)| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
+        let (_, job) = *runs.get(runs.len().checked_sub(1)? / 2)?;
+        Some(Job { index, point: job.point, run: job.run })
+    }
+}
+
+fn regulator(job: &Job<'_>) -> Option<String> {
+    job.point.labels.iter().find(|(key, _)| key == "edge.regulator").map(|(_, value)| name_of(value))
+}
+
+/// Whether two points differ in their regulator alone.
+fn regulates_alike(base: &Job<'_>, other: &Job<'_>) -> bool {
+    let differs = |(a, b): (&(String, _), &(String, _))| a != b && a.0 != "edge.regulator";
+    let (a, b) = (&base.point.labels, &other.point.labels);
+    base.index != other.index && regulator(base).is_some() && !a.iter().zip(b).any(differs)
+}
+
+/// Name of a run in figures: its regulator, if that varies, or its number.
+fn named(job: &Job<'_>) -> String {
+    regulator(job).unwrap_or_else(|| format!("run {}", job.run))
 }

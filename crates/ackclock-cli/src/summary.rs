@@ -263,7 +263,7 @@ fn undominated(points: &[PointRuns<'_>], confidence: Confidence) -> BTreeSet<usi
 
 /// Payload delivered, bit/s: the sum over the flows, each from its start to its end, or what all users got in the whole
 /// run, where flows come and go.
-fn goodput(run: &RunResult) -> Option<f64> {
+pub(crate) fn goodput(run: &RunResult) -> Option<f64> {
     if !run.transfers.is_empty() {
         return Some(run.users.iter().map(|user| user.goodput_bps).sum());
     }

@@ -4,8 +4,8 @@ use ackclock_core::{ConfigError, FlowId, Size};
 use ackclock_scenario::{Series, Tables};
 use ackclock_tcp::{FlowParams, SENDERS};
 
-/// The columns of a run's series as Python names them: `time`, `queue`, and of each flow `cwnd/0`, `ssthresh/0`
-/// (packets), `rate/0` (delivered in order since the row before, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds), over a relay
+/// The columns of a run's series as Python names them: `time`, `queue`, and of each flow `cwnd/0`, `ssthresh/0`,
+/// `advertised/0` (packets), `rate/0` (delivered in order since the row before, bit/s), `rtt/0`, `srtt/0`, `rto/0` (seconds), over a relay
 /// `relay_cwnd/0` (packets) and `relay_buffer/0` (bytes). What a link layer shows of itself has its direction and its unit, as `down.buffer_packets`.
 ///
 /// Numbers are changed where they stand: no column is copied.
@@ -24,7 +24,9 @@ pub(crate) fn columns(series: Series, tables: &Tables) -> Result<Vec<(String, Ve
         let flow = place.strip_prefix("flow").and_then(|id| id.parse::<usize>().ok());
         let payload = flow.and_then(|flow| payloads.get(flow)).copied().unwrap_or(f64::NAN);
         match column {
-            "cwnd_bytes" | "ssthresh_bytes" | "relay_cwnd_bytes" => scale(&mut values, 1.0 / payload),
+            "cwnd_bytes" | "ssthresh_bytes" | "advertised_bytes" | "relay_cwnd_bytes" => {
+                scale(&mut values, 1.0 / payload)
+            }
             "srtt_ms" | "rto_ms" | "rtt_ms" => scale(&mut values, 1e-3),
             "delivered_bytes" => differences(&mut values, 8.0 / interval),
             _ => {}
@@ -42,6 +44,7 @@ fn python_name(place: &str, column: &str) -> Option<String> {
         "t_s" => return Some("time".to_owned()),
         "cwnd_bytes" => "cwnd",
         "ssthresh_bytes" => "ssthresh",
+        "advertised_bytes" => "advertised",
         "srtt_ms" => "srtt",
         "rto_ms" => "rto",
         "rtt_ms" => "rtt",

@@ -17,7 +17,8 @@ use crate::{Tables, memory};
 pub struct Series {
     /// Names and values; the first column is `t_s`, the time in seconds.
     ///
-    /// Each long-lived flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the
+    /// Each long-lived flow has `flow<id>.cwnd_bytes`, `.ssthresh_bytes`, `.advertised_bytes` (send window: advertised bytes past the last
+    /// acknowledged one), `.srtt_ms`, `.rto_ms`, `.rtt_ms` (mean of the
     /// samples since the last row), `.delivered_bytes` (in-order payload) and `.mss_bytes` (payload of a full packet).
     /// With a relay it also has `.relay_cwnd_bytes` (congestion window of the relay) and `.relay_buffered_bytes`. Short
     /// connections have no columns.
@@ -73,8 +74,16 @@ pub(crate) struct Recorder {
     relayed: &'static [&'static str],
 }
 
-const FLOW: [&str; 7] =
-    ["cwnd_bytes", "ssthresh_bytes", "srtt_ms", "rto_ms", "rtt_ms", "delivered_bytes", "mss_bytes"];
+const FLOW: [&str; 8] = [
+    "cwnd_bytes",
+    "ssthresh_bytes",
+    "advertised_bytes",
+    "srtt_ms",
+    "rto_ms",
+    "rtt_ms",
+    "delivered_bytes",
+    "mss_bytes",
+];
 /// Columns of a relay for each flow.
 const RELAY: [&str; 2] = ["relay_cwnd_bytes", "relay_buffered_bytes"];
 const EDGE: [&str; 8] = [
@@ -196,6 +205,7 @@ fn sample_flows(boxes: &Boxes<'_>, flows: &[FlowId], rtts: &mut [Rtts], push: &m
         let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
         push(sender.map_or(f64::NAN, |sender| sender.cwnd().into()));
         push(sender.and_then(Sender::ssthresh).map_or(f64::NAN, f64::from));
+        push(sender.map_or(f64::NAN, |sender| sender.info().tcpi_snd_wnd as f64));
         push(ms(sender.and_then(Sender::srtt)));
         push(ms(sender.map(Sender::rto)));
         push(sender.map_or(f64::NAN, |sender| rtts.mean_since(&sender.stats().rtt)));

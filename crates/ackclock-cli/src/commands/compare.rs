@@ -11,12 +11,13 @@ use super::sweep::by_point;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
+use crate::output;
+use crate::report::Report;
 use crate::scenario_file::{
     Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped, say_limits,
     say_unswept,
 };
 use crate::summary::{self, Marks, Uploads};
-use crate::{output, report};
 
 /// Simulate a scenario under several senders, regulators, buffers and queues: goodput against delay.
 ///
@@ -93,10 +94,17 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         output::print(&summary::of_points(&of_points, Marks::Best, uploads, args.intervals.confidence()))?;
     }
     finished.verdict?;
-    let runs = of_points.iter().flat_map(|point| point.runs.iter().map(|run| (*run, point.labels)));
-    args.report
-        .as_ref()
-        .map_or(Ok(()), |path| report::write(path, &args.scenario, runs, None, args.intervals.confidence()))
+    let Some(path) = &args.report else { return Ok(()) };
+    let (scenario, confidence) = (&points[0].scenario, args.intervals.confidence());
+    Report {
+        scenario,
+        jobs: &jobs,
+        ended: &finished.ended,
+        interrupted: &finished.interrupted,
+        files: &files,
+        confidence,
+    }
+    .write(path)
 }
 
 /// What is asked for; every regulator where nothing is.

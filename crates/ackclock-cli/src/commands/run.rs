@@ -16,12 +16,13 @@ use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::{self, Form};
+use crate::report::Report;
 use crate::scenario_file::{
     Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped, say_limits,
     say_unswept,
 };
+use crate::summary;
 use crate::summary::Uploads;
-use crate::{report, summary};
 
 /// Simulate a scenario and print what its flows got. A `[sweep]` in it is not looked at.
 #[derive(Debug, clap::Args)]
@@ -110,8 +111,16 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         write_series(into, series)?;
     }
     let Some(path) = &args.report else { return Ok(()) };
-    let runs = finished.ended.iter().flatten().map(|outcome| (&outcome.result, &points[0].labels[..]));
-    report::write(path, &file, runs, args.series.as_deref(), args.intervals.confidence())
+    let (scenario, confidence) = (&points[0].scenario, args.intervals.confidence());
+    Report {
+        scenario,
+        jobs: &jobs,
+        ended: &finished.ended,
+        interrupted: &finished.interrupted,
+        files: &files,
+        confidence,
+    }
+    .write(path)
 }
 
 /// The runs of the point, or the one with the number.

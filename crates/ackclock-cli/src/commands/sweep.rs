@@ -14,6 +14,7 @@ use crate::batch::{self, Ended, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::paired::PointRuns;
+use crate::report::Report;
 use crate::scenario_file::{
     Intervals, Repetition, ScenarioFile, say_begins, say_defaults, say_doubts, say_dropped,
 };
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     /// Replace a file of `--out` that has lines of other runs, another build or changed inputs.
     #[arg(long, requires = "out")]
     overwrite: bool,
+    /// Write an HTML report with figures (Python).
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Where to run; `dask` and `ray` are clusters (Python).
     #[arg(long, value_enum, default_value_t = Engine::Local)]
     engine: Engine,
@@ -70,13 +74,20 @@ Examples:
 
 /// Simulates every point and prints the table.
 pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
-    output::keep_apart(Some(args.scenario.path()), &[("--out", args.out.as_ref())])?;
+    let written = [("--out", args.out.as_ref()), ("--report", args.report.as_ref())];
+    output::keep_apart(Some(args.scenario.path()), &written)?;
+    output::keep_form("--report", args.report.as_ref(), output::Form::Html)?;
     output::keep_form("--out", args.out.as_ref(), output::Form::JsonLines)?;
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = scenario.points()?;
     if args.engine != Engine::Local {
         if args.intervals.are_asked_for() {
             let message = "--confidence is for tables; on a cluster a sweep gives the objects of its runs";
+            return Err(Failure::Input(message.to_owned()));
+        }
+        if args.report.is_some() {
+            let message =
+                "--report is for sweeps on this machine; `ackclock report` draws the lines of a cluster";
             return Err(Failure::Input(message.to_owned()));
         }
         return on_cluster(args);
@@ -104,7 +115,18 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
             args.intervals.confidence(),
         ))?;
     }
-    finished.verdict
+    finished.verdict?;
+    let Some(path) = &args.report else { return Ok(()) };
+    let (scenario, confidence) = (&points[0].scenario, args.intervals.confidence());
+    Report {
+        scenario,
+        jobs: &jobs,
+        ended: &finished.ended,
+        interrupted: &finished.interrupted,
+        files: &files,
+        confidence,
+    }
+    .write(path)
 }
 
 /// The finished runs of each point.

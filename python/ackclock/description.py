@@ -1,0 +1,122 @@
+"""What was simulated, in words: heading, paragraph and provenance of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock.results import Results, label
+
+# More values than this are counted and not named.
+_MOST_NAMED = 4
+
+
+def plain_key(key: str) -> str:
+    """The name of a scenario key without its table: `edge.regulator` is `regulator`."""
+    return key.rsplit(".", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Described:
+    """Runs and the tables of their scenario; without the tables only the runs are described."""
+
+    results: Results
+    scenario: Mapping[str, Any]
+
+    def title(self) -> str:
+        """Senders, link, and what was varied."""
+        over = self._link() or Path(str(self.results.objects[0].get("scenario", "a scenario"))).name
+        varied = [key for key in self.results.swept if len(self._values(key)) > 1 and key != "flow.sender"]
+        heading = f"{_listed(self._senders())} over {over}"
+        if not varied:
+            regulator = self._values("edge.regulator")
+            return heading if regulator in ([], ["none"]) else f"{heading}, regulator {_listed(regulator)}"
+        return f"{heading}: {' and '.join(_counted(plain_key(key), len(self._values(key))) for key in varied)} compared"
+
+    def paragraph(self) -> str:
+        """Link, path, senders, buffer, duration and seeds."""
+        runs, seconds = len(self.results), {run["duration_s"] for run in self.results.objects if "duration_s" in run}
+        lasts = f" of {max(seconds):g} s" if seconds else ""
+        seeds = sorted({int(run["seed"]) for run in self.results.objects if "seed" in run})
+        seeded = f", seed{'s' if len(seeds) > 1 else ''} {_listed(list(map(str, seeds)))}" if seeds else ""
+        simulated = f"{runs} simulated run{'s' if runs != 1 else ''}{lasts}{seeded}."
+        return " ".join(filter(None, (*self._edge(), simulated)))
+
+    def _edge(self) -> list[str]:
+        edge, path = self.scenario.get("edge", {}), self.scenario.get("path", {})
+        if not edge:
+            return []
+        capacity = self.results.runs.get("bottleneck.capacity_bps")
+        mean = ""
+        if capacity is not None and capacity.notna().any():
+            mean = f", {capacity.mean() / 1e3:,.0f} kbit/s on average"
+        up = _link_in_words(edge.get("up", {}))
+        flows = sum(int(group.get("count", 1)) for group in self.scenario.get("flow", []))
+        direction = {group.get("towards", "mobile") for group in self.scenario.get("flow", [])}
+        kind = {frozenset({"mobile"}): "download", frozenset({"server"}): "upload"}.get(frozenset(direction), "flow")
+        queues, regulators = self._values("edge.queue"), self._values("edge.regulator")
+        return [
+            f"Downlink: {_link_in_words(edge.get('down', {}))}{mean}." + (f" Uplink: {up}." if up else ""),
+            f"Wired path to the edge: {path.get('rate', '')}, {path.get('delay', '')} one way." if path else "",
+            f"{flows} {kind}{'s' if flows != 1 else ''}, sender {_listed(self._senders())}.",
+            f"Buffer {_listed(self._values('edge.buffer'))}, queue {_listed(queues)}, regulator {_listed(regulators)}.",
+        ]
+
+    def _link(self) -> str:
+        down = self.scenario.get("edge", {}).get("down", {})
+        return _link_in_words({key: down[key] for key in down if key != "delay"}) if down else ""
+
+    def _senders(self) -> list[str]:
+        flows = self.results.flows
+        rows = [] if "sender" not in flows else list(dict.fromkeys(flows["sender"].astype(str)))
+        return self._values("flow.sender") or rows
+
+    def _values(self, key: str) -> list[str]:
+        """The values of a key: those that were varied, or the scenario's."""
+        points = [run.get("point") or {} for run in self.results.objects]
+        varied = list(dict.fromkeys(str(label(point[key])) for point in points if key in point))
+        table, _, name = key.partition(".")
+        tables = self.scenario.get(table, [])
+        there = [one[name] for one in (tables if isinstance(tables, list) else [tables]) if name in one]
+        return varied or list(
+            dict.fromkeys(str(value["kind"] if isinstance(value, Mapping) else value) for value in there)
+        )
+
+
+def _link_in_words(link: Mapping[str, Any]) -> str:
+    if "file" in link:
+        rate = f"the recording {Path(str(link['file'])).name}"
+    elif "rate" in link:
+        rate = f"{'a varying link of ' if '(' in str(link['rate']) else 'a link of '}{link['rate']}"
+    else:
+        return f"a {link['kind']} link" if "kind" in link else ""
+    return f"{rate}, {link['delay']} one way" if "delay" in link else rate
+
+
+def _listed(values: Sequence[str]) -> str:
+    if len(values) > _MOST_NAMED:
+        return f"{values[0]} and {len(values) - 1} others"
+    return " and ".join(filter(None, (", ".join(values[:-1]), *values[-1:])))
+
+
+def _counted(noun: str, count: int) -> str:
+    return f"{count} {noun}s"
+
+
+def provenance(results: Results) -> list[tuple[str, str]]:
+    """Scenario and build of all runs: each field once, with every value that it has."""
+    fields: dict[str, dict[str, None]] = {}
+    for run in results.objects:
+        for key, value in {"scenario": run.get("scenario"), **(run.get("provenance") or {})}.items():
+            if value not in (None, {}, []):
+                shown = (
+                    ", ".join(f"{name} {inner}" for name, inner in value.items()) if isinstance(value, dict) else value
+                )
+                shown = " ".join(map(str, shown)) if isinstance(shown, list) else str(shown)
+                fields.setdefault(key.replace("_", " "), {})[shown] = None
+    return [
+        (key, "; ".join([*list(values)[:3], *([f"and {len(values) - 3} others"] if len(values) > 3 else [])]))
+        for key, values in fields.items()
+    ]
