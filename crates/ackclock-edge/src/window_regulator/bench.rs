@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ackclock_core::{Flags, FlowId, Rate, Segment, Seq, SynOptions, Time};
 use ackclock_link::{Capacity, Cause, LinkView, Load};
 
-use crate::{FlowContext, Output, REGULATORS, Regulator};
+use crate::{FlowContext, Output, REGULATORS, Regulator, RegulatorConfig};
 
 const PAYLOAD: u32 = 1000;
 
@@ -23,6 +23,12 @@ impl Bench {
     /// A queue of `capacity` packets beside the one in transmission.
     pub(super) fn new(regulator: Box<dyn Regulator>, capacity: u32) -> Self {
         Self::with_buffer(regulator, Capacity::Packets(capacity))
+    }
+
+    /// The same, with the regulator of a table.
+    pub(super) fn of(config: &dyn RegulatorConfig, capacity: u32) -> Self {
+        let regulator = config.build(FlowContext { flow: FlowId(0), user: 0 });
+        Self::new(regulator.expect("every table builds a regulator"), capacity)
     }
 
     pub(super) fn with_buffer(regulator: Box<dyn Regulator>, capacity: Capacity) -> Self {

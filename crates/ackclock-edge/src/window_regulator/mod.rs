@@ -11,6 +11,7 @@ mod floor;
 pub(crate) mod forecast;
 mod inside;
 mod law;
+mod regulator;
 mod source;
 pub(crate) mod wrb;
 pub(crate) mod wrd;
@@ -79,21 +80,6 @@ impl Advertiser {
         if let (Some(floor), Cause::Full) = (&mut self.floor, cause) {
             floor.on_dropped(segment.payload.into());
             self.accounts.allow_beyond(floor.beyond());
-        }
-    }
-
-    /// Writes the window of an ACK that goes as soon as it has come. The right edge is that of `edge`.
-    fn pass(
-        &mut self,
-        now: Time,
-        ack: &mut Segment,
-        view: LinkView,
-        edge: impl FnOnce(&Dequeued, Seq) -> Option<Seq>,
-    ) {
-        if tells_a_window(ack) {
-            let kind = self.accounts.on_ack(ack, view);
-            let edge = edge(&self.accounts, ack.ack);
-            self.write(now, ack, kind, edge);
         }
     }
 

@@ -33,14 +33,15 @@
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, Flags, FlowId, Segment, Seq, Span, Time};
-use ackclock_link::{Cause, Left, LinkView, Side};
+use ackclock_core::{ConfigError, Segment, Seq, Span, Time};
+use ackclock_link::{Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::dequeued::{AckKind, Count};
-use super::{Advertiser, floor, law, tells_a_window};
-use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+use super::regulator::{Flow, Law, WindowRegulator};
+use super::{Advertiser, floor, law};
+use crate::{FlowContext, Regulator, RegulatorConfig};
 
 /// As `wrd`, but ACKs that would make the window smaller are held until packets leave the queue.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -118,7 +119,9 @@ impl ackclock_core::Config for Config {
 
 impl RegulatorConfig for Config {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(WindowRegulator::new(self.clone())))
+        let law = AckBuffer::new(self.clone());
+        let regulator = WindowRegulator::new(law, self.count, self.min_window, self.assumed_scale);
+        Some(Box::new(regulator.with_floor(self.floor)))
     }
 
     fn observes(&self, side: Side) -> Result<Left, &'static str> {
@@ -135,13 +138,11 @@ impl RegulatorConfig for Config {
 /// Most ACKs that are held; a receiver that acknowledges byte by byte must not fill the memory.
 const MOST_HELD: usize = 4096;
 
-/// The Window Regulator of one flow.
-struct WindowRegulator {
-    advertiser: Advertiser,
+/// ACKs that would shrink the window are held.
+struct AckBuffer {
     held: VecDeque<Segment>,
     /// When the oldest held ACK came, or the one before it went.
     waiting_since: Time,
-    output: VecDeque<Output>,
     config: Config,
 }
 
@@ -152,146 +153,87 @@ enum Reason {
     Departure,
 }
 
-impl WindowRegulator {
+impl AckBuffer {
     fn new(config: Config) -> Self {
-        Self {
-            advertiser: Advertiser::new(config.count, config.min_window, config.assumed_scale)
-                .with_floor(config.floor),
-            held: VecDeque::new(),
-            waiting_since: Time::ZERO,
-            output: VecDeque::new(),
-            config,
-        }
+        Self { held: VecDeque::new(), waiting_since: Time::ZERO, config }
     }
 
     /// Section 4: held ACKs go while the window that goes with them is no smaller than the last.
-    fn release(&mut self, now: Time, reason: Reason) {
+    fn release(&mut self, now: Time, flow: &mut Flow, reason: Reason) {
         while let Some(head) = self.held.front() {
-            let edge = self.advertiser.accounts.right_edge(head.ack, self.held.len() as u32 - 1);
-            if self.advertiser.would_shrink(head, edge) && !self.is_starving() {
+            let edge = flow.advertiser.accounts.right_edge(head.ack, self.held.len() as u32 - 1);
+            if flow.advertiser.would_shrink(head, edge) && !self.is_starving(&flow.advertiser) {
                 return;
             }
             match self.config.release {
-                Release::Fifo => self.release_head(now, reason),
-                Release::All => self.release_all(now),
+                Release::Fifo => self.release_head(now, flow, reason),
+                Release::All => self.release_all(now, flow),
             }
         }
     }
 
     /// Whether holding ACKs no longer helps: the queue is empty, too many are held, or the floor tells more than the buffer
     /// holds, which what is held would overflow when it goes at once.
-    fn is_starving(&self) -> bool {
-        let empty = self.advertiser.accounts.queue_is_empty();
-        let full = self.held.len() > MOST_HELD || self.advertiser.lets_go();
-        full || empty && (self.config.empty == Empty::Release || self.advertiser.accounts.air_is_empty())
+    fn is_starving(&self, advertiser: &Advertiser) -> bool {
+        let empty = advertiser.accounts.queue_is_empty();
+        let full = self.held.len() > MOST_HELD || advertiser.lets_go();
+        full || empty && (self.config.empty == Empty::Release || advertiser.accounts.air_is_empty())
     }
 
-    fn release_head(&mut self, now: Time, reason: Reason) {
-        let Some(mut ack) = self.held.pop_front() else { return };
+    fn release_head(&mut self, now: Time, flow: &mut Flow, reason: Reason) {
+        let Some(ack) = self.held.pop_front() else { return };
         let printed = self.config.reading == Reading::Printed && reason == Reason::Departure;
-        let overrun = if printed { self.advertiser.accounts.payload() } else { 0 };
-        let edge = self.advertiser.accounts.right_edge(ack.ack, self.held.len() as u32);
-        let edge = edge.map(|edge| self.left_to_the_next(&ack, edge) + overrun);
-        self.advertiser.write(now, &mut ack, AckKind::Advance, edge);
-        self.output.push_back(Output::ToSender(ack));
+        let overrun = if printed { flow.advertiser.accounts.payload() } else { 0 };
+        let edge = flow.advertiser.accounts.right_edge(ack.ack, self.held.len() as u32);
+        let edge = edge.map(|edge| self.left_to_the_next(&flow.advertiser, &ack, edge) + overrun);
+        flow.send(now, ack, AckKind::Advance, edge);
         self.waiting_since = now;
     }
 
     /// What an ACK tells while more are held: no more than the last. A part of a packet more, where one was acknowledged that is not
     /// full, would let the window grow for good, since it never shrinks: it is left to the next.
-    fn left_to_the_next(&self, ack: &Segment, edge: Seq) -> Seq {
-        let kept = ack.ack + self.advertiser.law.window();
+    fn left_to_the_next(&self, advertiser: &Advertiser, ack: &Segment, edge: Seq) -> Seq {
+        let kept = ack.ack + advertiser.law.window();
         if self.held.is_empty() || edge.before(kept) { edge } else { kept }
     }
+}
 
-    fn release_all(&mut self, now: Time) {
-        while !self.held.is_empty() {
-            self.release_head(now, Reason::Ack);
-        }
-    }
-
+impl Law for AckBuffer {
     /// Holds an ACK that says something new; all else goes at once, and takes what is held with it.
-    fn take(&mut self, now: Time, mut ack: Segment, kind: AckKind) {
-        if kind == AckKind::Advance && ack.is_pure_ack() && self.advertiser.regulates(&ack) {
+    fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, _: LinkView) {
+        if kind == AckKind::Advance && ack.is_pure_ack() && flow.advertiser.regulates(&ack) {
             if self.held.is_empty() {
                 self.waiting_since = now;
             }
             self.held.push_back(ack);
-            self.release(now, Reason::Ack);
+            self.release(now, flow, Reason::Ack);
             return;
         }
-        self.release_all(now);
-        let edge = self.advertiser.accounts.right_edge(ack.ack, 0);
-        self.advertiser.write(now, &mut ack, kind, edge);
-        self.output.push_back(Output::ToSender(ack));
-    }
-}
-
-impl Regulator for WindowRegulator {
-    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
-        // A SYN begins anew, and a source that sends again what is acknowledged has waited for it in vain.
-        let anew = segment.flags.intersects(Flags::SYN);
-        if anew || (segment.has_data() && self.advertiser.accounts.has_acknowledged(segment)) {
-            self.release_all(now);
-        }
-        self.advertiser.on_data(now, segment, view);
-        Verdict::Forward
+        self.release_all(now, flow);
+        let edge = flow.advertiser.accounts.right_edge(ack.ack, 0);
+        flow.send(now, ack, kind, edge);
     }
 
-    fn on_queued(&mut self, _: Time, segment: &Segment, _: LinkView) {
-        self.advertiser.accounts.on_queued(segment);
+    fn on_room(&mut self, now: Time, flow: &mut Flow) {
+        self.release(now, flow, Reason::Departure);
     }
 
-    fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
-        self.advertiser.on_dropped(segment, cause, view);
-        self.release(now, Reason::Departure);
-    }
-
-    fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
-        self.advertiser.accounts.on_left(segment, view);
-        self.release(now, Reason::Departure);
-    }
-
-    fn on_freed(&mut self, now: Time, _: &Segment, view: LinkView) {
-        self.advertiser.accounts.see(view);
-        self.release(now, Reason::Departure);
-    }
-
-    fn on_idle(&mut self, now: Time, _: LinkView) {
-        self.advertiser.on_idle(now);
-        self.release(now, Reason::Departure);
-    }
-
-    fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
-        if !tells_a_window(&ack) {
-            self.release_all(now);
-            self.output.push_back(Output::ToSender(ack));
-            return;
-        }
-        let kind = self.advertiser.accounts.on_ack(&ack, view);
-        self.take(now, ack, kind);
-    }
-
-    fn handle_timeout(&mut self, now: Time, _: LinkView) {
-        if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
-            self.release_head(now, Reason::Ack);
+    fn release_all(&mut self, now: Time, flow: &mut Flow) {
+        while !self.held.is_empty() {
+            self.release_head(now, flow, Reason::Ack);
         }
     }
 
-    fn poll_output(&mut self, _: Time) -> Option<Output> {
-        self.output.pop_front()
+    fn on_timeout(&mut self, now: Time, flow: &mut Flow) {
+        self.release_head(now, flow, Reason::Ack);
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn deadline(&self) -> Option<Time> {
         let waits = !self.held.is_empty() && self.config.safety > Span::ZERO;
         waits.then(|| self.waiting_since + self.config.safety)
     }
 
-    fn close(&mut self, now: Time, _: FlowId) {
-        self.release_all(now);
-    }
-
-    fn held(&self, _: FlowId) -> usize {
+    fn held(&self) -> usize {
         self.held.len()
     }
 }
@@ -300,11 +242,12 @@ impl Regulator for WindowRegulator {
 mod tests {
     use super::*;
     use crate::window_regulator::bench::Bench;
+    use ackclock_core::{Flags, FlowId};
 
     const NOTHING: [(u32, u32); 0] = [];
 
     fn bench(capacity: u32, config: Config) -> Bench {
-        Bench::new(Box::new(WindowRegulator::new(config)), capacity)
+        Bench::of(&config, capacity)
     }
 
     /// Buffer 8; packets 0..8 came and three of them are on the air, of which the source heard: window 3 + 8.

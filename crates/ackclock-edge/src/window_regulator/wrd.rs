@@ -24,13 +24,14 @@
 //! (`tests/windows.rs`); the ordering of CR04, and no drop where the rate changes but does not stop (`crates/ackclock-scenario/tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
-use ackclock_link::{Cause, Left, LinkView, Side};
+use ackclock_link::{Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dequeued::Count;
-use super::{Advertiser, floor, law};
-use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+use super::dequeued::{AckKind, Count};
+use super::regulator::{Flow, Law, WindowRegulator};
+use super::{floor, law};
+use crate::{FlowContext, Regulator, RegulatorConfig};
 
 /// Every ACK tells the source a window of the buffer and what is on the air.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +62,8 @@ impl ackclock_core::Config for Config {
 
 impl RegulatorConfig for Config {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(WindowRegulator::new(self)))
+        let regulator = WindowRegulator::new(Dynamic, self.count, self.min_window, self.assumed_scale);
+        Some(Box::new(regulator.with_floor(self.floor)))
     }
 
     fn observes(&self, _: Side) -> Result<Left, &'static str> {
@@ -69,49 +71,13 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// The dynamic Window Regulator of one flow.
-struct WindowRegulator {
-    advertiser: Advertiser,
-    output: Option<Output>,
-}
+/// Every ACK is sent at once; its right edge is what has left the queue and the buffer.
+struct Dynamic;
 
-impl WindowRegulator {
-    fn new(config: &Config) -> Self {
-        let advertiser =
-            Advertiser::new(config.count, config.min_window, config.assumed_scale).with_floor(config.floor);
-        Self { advertiser, output: None }
-    }
-}
-
-impl Regulator for WindowRegulator {
-    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
-        self.advertiser.on_data(now, segment, view);
-        Verdict::Forward
-    }
-
-    fn on_queued(&mut self, _: Time, segment: &Segment, _: LinkView) {
-        self.advertiser.accounts.on_queued(segment);
-    }
-
-    fn on_dropped(&mut self, _: Time, segment: &Segment, cause: Cause, view: LinkView) {
-        self.advertiser.on_dropped(segment, cause, view);
-    }
-
-    fn on_departed(&mut self, _: Time, segment: &Segment, view: LinkView) {
-        self.advertiser.accounts.on_left(segment, view);
-    }
-
-    fn on_idle(&mut self, now: Time, _: LinkView) {
-        self.advertiser.on_idle(now);
-    }
-
-    fn handle_ack(&mut self, now: Time, mut ack: Segment, view: LinkView) {
-        self.advertiser.pass(now, &mut ack, view, |accounts, ack| accounts.right_edge(ack, 0));
-        self.output = Some(Output::ToSender(ack));
-    }
-
-    fn poll_output(&mut self, _: Time) -> Option<Output> {
-        self.output.take()
+impl Law for Dynamic {
+    fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, _: LinkView) {
+        let edge = flow.advertiser.accounts.right_edge(ack.ack, 0);
+        flow.send(now, ack, kind, edge);
     }
 }
 
@@ -122,7 +88,7 @@ mod tests {
     use ackclock_core::Flags;
 
     fn bench(capacity: u32, config: Config) -> Bench {
-        Bench::new(Box::new(WindowRegulator::new(&config)), capacity)
+        Bench::of(&config, capacity)
     }
 
     /// The right edges told, packets.

@@ -22,13 +22,14 @@
 //! (`crates/ackclock-scenario/tests/windows.rs`); no drop of new data over any bearer (`tests/windows.rs`).
 
 use ackclock_core::{ConfigError, Segment, Time};
-use ackclock_link::{Cause, Departures, Left, LinkView, Side};
+use ackclock_link::{Departures, Left, LinkView, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dequeued::{Count, Dequeued};
-use super::{Advertiser, floor, law};
-use crate::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
+use super::dequeued::{AckKind, Count};
+use super::regulator::{Flow, Law, WindowRegulator};
+use super::{floor, law};
+use crate::{FlowContext, Regulator, RegulatorConfig};
 
 /// Every ACK tells the source a window as large as the buffer.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +58,8 @@ impl ackclock_core::Config for Config {
 
 impl RegulatorConfig for Config {
     fn build(&self, _: FlowContext) -> Option<Box<dyn Regulator>> {
-        Some(Box::new(WindowRegulator::new(self)))
+        let regulator = WindowRegulator::new(Static, Count::Exact, self.min_window, self.assumed_scale);
+        Some(Box::new(regulator.with_floor(self.floor)))
     }
 
     fn departures(&self) -> Departures {
@@ -69,42 +71,15 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// The static Window Regulator of one flow.
-struct WindowRegulator {
-    advertiser: Advertiser,
-    output: Option<Output>,
-}
+/// Every ACK is sent at once with a window of the buffer.
+struct Static;
 
-impl WindowRegulator {
-    fn new(config: &Config) -> Self {
-        let advertiser =
-            Advertiser::new(Count::Exact, config.min_window, config.assumed_scale).with_floor(config.floor);
-        Self { advertiser, output: None }
-    }
-}
+impl Law for Static {
+    const FOLLOWS_QUEUE: bool = false;
 
-impl Regulator for WindowRegulator {
-    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
-        self.advertiser.on_data(now, segment, view);
-        Verdict::Forward
-    }
-
-    fn on_dropped(&mut self, _: Time, segment: &Segment, cause: Cause, view: LinkView) {
-        self.advertiser.on_dropped(segment, cause, view);
-    }
-
-    fn on_idle(&mut self, now: Time, _: LinkView) {
-        self.advertiser.on_idle(now);
-    }
-
-    fn handle_ack(&mut self, now: Time, mut ack: Segment, view: LinkView) {
-        let edge = |accounts: &Dequeued, ack| accounts.static_edge(ack, view);
-        self.advertiser.pass(now, &mut ack, view, edge);
-        self.output = Some(Output::ToSender(ack));
-    }
-
-    fn poll_output(&mut self, _: Time) -> Option<Output> {
-        self.output.take()
+    fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, view: LinkView) {
+        let edge = flow.advertiser.accounts.static_edge(ack.ack, view);
+        flow.send(now, ack, kind, edge);
     }
 }
 
@@ -114,7 +89,7 @@ mod tests {
     use crate::window_regulator::bench::Bench;
 
     fn bench(capacity: u32) -> Bench {
-        Bench::new(Box::new(WindowRegulator::new(&Config::default())), capacity)
+        Bench::of(&Config::default(), capacity)
     }
 
     #[test]

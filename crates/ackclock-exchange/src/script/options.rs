@@ -68,6 +68,13 @@ fn block(text: &str) -> Result<SackBlock, String> {
     Ok(SackBlock { left: Seq(number("sack", left)?), right: Seq(number("sack", right)?) })
 }
 
+/// Parses a whole number that consists of digits only.
+pub(super) fn number<T: std::str::FromStr>(what: &str, word: &str) -> Result<T, String> {
+    let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let wrong = || format!("{what}: `{word}` is not a whole number in its range");
+    if digits { word.parse().map_err(|_| wrong()) } else { Err(wrong()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,11 +99,4 @@ mod tests {
         }
         assert_eq!(read(" ... "), Ok(None));
     }
-}
-
-/// Parses a whole number that consists of digits only.
-pub(super) fn number<T: std::str::FromStr>(what: &str, word: &str) -> Result<T, String> {
-    let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    let wrong = || format!("{what}: `{word}` is not a whole number in its range");
-    if digits { word.parse().map_err(|_| wrong()) } else { Err(wrong()) }
 }

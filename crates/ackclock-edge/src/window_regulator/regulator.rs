@@ -1,0 +1,145 @@
+//! A Window Regulator: accounts of one flow, and the law by which its ACKs advertise windows.
+
+use std::collections::VecDeque;
+
+use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
+use ackclock_link::{Cause, LinkView};
+
+use super::dequeued::{AckKind, Count};
+use super::{Advertiser, tells_a_window};
+use crate::{Output, Regulator, Verdict};
+
+/// Right edge that an ACK advertises, and when the ACK is sent.
+pub(super) trait Law: Send {
+    /// Whether the right edge depends on the packets in the queue.
+    const FOLLOWS_QUEUE: bool = true;
+
+    /// Sends or holds an ACK that advertises a window.
+    fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, view: LinkView);
+
+    /// The queue may have more room: held ACKs may be sent.
+    fn on_room(&mut self, _now: Time, _flow: &mut Flow) {}
+
+    /// Sends all held ACKs.
+    fn release_all(&mut self, _now: Time, _flow: &mut Flow) {}
+
+    /// The [deadline](Self::deadline) has come.
+    fn on_timeout(&mut self, _now: Time, _flow: &mut Flow) {}
+
+    /// When a held ACK is sent at the latest.
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    /// Number of held ACKs.
+    fn held(&self) -> usize {
+        0
+    }
+}
+
+/// Windows advertised to the source of one flow, and the ACKs that are ready to be sent.
+pub(super) struct Flow {
+    pub(super) advertiser: Advertiser,
+    output: VecDeque<Output>,
+}
+
+impl Flow {
+    /// Sends `ack` with a window that ends at `edge`.
+    pub(super) fn send(&mut self, now: Time, mut ack: Segment, kind: AckKind, edge: Option<Seq>) {
+        self.advertiser.write(now, &mut ack, kind, edge);
+        self.output.push_back(Output::ToSender(ack));
+    }
+}
+
+/// The Window Regulator of one flow with the law `L`.
+pub(super) struct WindowRegulator<L> {
+    law: L,
+    flow: Flow,
+}
+
+impl<L: Law> WindowRegulator<L> {
+    /// A regulator without a floor under the goodput.
+    pub(super) fn new(law: L, count: Count, min_window: u32, assumed_scale: Option<u8>) -> Self {
+        let advertiser = Advertiser::new(count, min_window, assumed_scale);
+        Self { law, flow: Flow { advertiser, output: VecDeque::new() } }
+    }
+
+    /// The same, with a floor under the goodput if `wanted`.
+    pub(super) fn with_floor(mut self, wanted: bool) -> Self {
+        self.flow.advertiser = self.flow.advertiser.with_floor(wanted);
+        self
+    }
+}
+
+impl<L: Law> Regulator for WindowRegulator<L> {
+    fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
+        // A SYN starts a new connection. A source that retransmits acknowledged data has waited in vain for a held ACK.
+        let accounts = &self.flow.advertiser.accounts;
+        let retransmitted = segment.has_data() && accounts.has_acknowledged(segment);
+        if segment.flags.intersects(Flags::SYN) || retransmitted {
+            self.law.release_all(now, &mut self.flow);
+        }
+        self.flow.advertiser.on_data(now, segment, view);
+        Verdict::Forward
+    }
+
+    fn on_queued(&mut self, _: Time, segment: &Segment, _: LinkView) {
+        if L::FOLLOWS_QUEUE {
+            self.flow.advertiser.accounts.on_queued(segment);
+        }
+    }
+
+    fn on_dropped(&mut self, now: Time, segment: &Segment, cause: Cause, view: LinkView) {
+        self.flow.advertiser.on_dropped(segment, cause, view);
+        self.law.on_room(now, &mut self.flow);
+    }
+
+    fn on_departed(&mut self, now: Time, segment: &Segment, view: LinkView) {
+        if L::FOLLOWS_QUEUE {
+            self.flow.advertiser.accounts.on_left(segment, view);
+            self.law.on_room(now, &mut self.flow);
+        }
+    }
+
+    fn on_freed(&mut self, now: Time, _: &Segment, view: LinkView) {
+        self.flow.advertiser.accounts.see(view);
+        self.law.on_room(now, &mut self.flow);
+    }
+
+    fn on_idle(&mut self, now: Time, _: LinkView) {
+        self.flow.advertiser.on_idle(now);
+        self.law.on_room(now, &mut self.flow);
+    }
+
+    fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
+        if tells_a_window(&ack) {
+            let kind = self.flow.advertiser.accounts.on_ack(&ack, view);
+            self.law.on_ack(now, &mut self.flow, ack, kind, view);
+        } else {
+            self.law.release_all(now, &mut self.flow);
+            self.flow.output.push_back(Output::ToSender(ack));
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time, _: LinkView) {
+        if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
+            self.law.on_timeout(now, &mut self.flow);
+        }
+    }
+
+    fn poll_output(&mut self, _: Time) -> Option<Output> {
+        self.flow.output.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.law.deadline()
+    }
+
+    fn close(&mut self, now: Time, _: FlowId) {
+        self.law.release_all(now, &mut self.flow);
+    }
+
+    fn held(&self, _: FlowId) -> usize {
+        self.law.held()
+    }
+}
