@@ -19,8 +19,8 @@ use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig, OtherBearer};
-use crate::{Cause, Departures, Files, LinkEvent, LinkView, Load, Medium, Nominal};
+use super::{AnyBearer, Bearer, BearerConfig, BearerContext, BearerLinks, Direction, LinksConfig};
+use crate::{Cause, Departures, Files, Left, LinkEvent, LinkView, Load, Medium, Nominal, Observation};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ impl BearerConfig for Config {
 
     fn build(&self, links: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let inner = LinksConfig {}.build(links, context)?;
-        Ok(AnyBearer::Other(OtherBearer::Any(Box::new(STRUCT { inner }))))
+        Ok(AnyBearer::Other(Box::new(STRUCT { inner })))
     }
 }
 
@@ -79,6 +79,9 @@ impl Bearer for STRUCT {
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);
+            fn leave_when(&mut self, left_when: Left);
+            fn on_told(&mut self, now: Time, segment: &Segment);
+            fn poll_observation(&mut self) -> Option<(Time, Observation)>;
         }
     }
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::Errors;
 use crate::loss::with_errors;
-use crate::medium::{Fate, Found, Medium, Transmission, steady_work};
+use crate::medium::{Fate, Medium, Transmission};
 use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 
 /// NAME: say in one sentence what it does; this line is its documentation.
@@ -86,10 +86,6 @@ struct STRUCT {
 }
 
 impl Medium for STRUCT {
-    fn ready(&mut self, now: Time, _: Found) -> Time {
-        now
-    }
-
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let departs = start + self.rate.time_for(segment.wire_bytes().into());
         Transmission { departs, delay: self.delay, fate: Fate::Arrives }
@@ -99,23 +95,11 @@ impl Medium for STRUCT {
         self.rate
     }
 
-    fn rate_until(&self, _: Time) -> Time {
-        Time::NEVER
-    }
-
-    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-        steady_work(self.rate, from, until)
-    }
-
     fn varies(&self) -> bool {
         false
     }
 
     fn least_delay(&self) -> Span {
         self.delay
-    }
-
-    fn foreseeable(&self) -> bool {
-        false
     }
 }

@@ -3,8 +3,8 @@
 use ackclock_core::{ConfigError, Rate, Size, Span, Streams, name_of};
 use ackclock_link::queue::{QUEUES, QueueConfig};
 use ackclock_link::{
-    BEARERS, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Direction, Files,
-    LINKS, LinkConfig, Nominal, QueuePlan,
+    BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Direction,
+    Files, LINKS, LinkConfig, Nominal, QueuePlan,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::Errors;
 use crate::loss::with_errors;
-use crate::medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
+use crate::medium::{AnyMedium, Fate, Medium, Transmission};
 use crate::{AnyLink, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 
 /// A link of fixed rate and fixed delay.
@@ -104,11 +104,6 @@ impl Constant {
 
 impl Medium for Constant {
     #[inline]
-    fn ready(&mut self, now: Time, _: Found) -> Time {
-        now
-    }
-
-    #[inline]
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let departs = start + self.pace.time_for(segment.wire_bytes());
         Transmission { departs, delay: self.delay, fate: Fate::Arrives }
@@ -116,14 +111,6 @@ impl Medium for Constant {
 
     fn rate(&self, _: Time) -> Rate {
         self.pace.rate()
-    }
-
-    fn rate_until(&self, _: Time) -> Time {
-        Time::NEVER
-    }
-
-    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-        steady_work(self.pace.rate(), from, until)
     }
 
     fn varies(&self) -> bool {

@@ -44,7 +44,7 @@ pub use artificial_delay::ArtificialDelayConfig;
 pub use autorate::{Autorate, AutorateConfig};
 pub use bearer::{
     AnyBearer, BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BearerListener, Direction,
-    LinksConfig, OtherBearer, PlainBearer,
+    LinksConfig, PlainBearer,
 };
 pub use cell::{Cell, CellConfig, CellUser};
 pub use config::{Files, LinkConfig, LinkContext, MediumContext, NoFiles, Nominal, QueuePlan};
@@ -54,7 +54,7 @@ pub use link::{
     AnyLink, BufferMeaning, Capacity, Cause, Departures, Link, LinkEvent, LinkView, Load, Repetitions,
 };
 pub use loss::{Loss, Lossy};
-pub use medium::{AnyMedium, Fate, Found, Medium, Transmission, steady_work};
+pub use medium::{AnyMedium, Fate, Found, Medium, Transmission};
 pub use observed::{Left, Observation, Observed, ObservedConfig, Side};
 pub use outage::Outage;
 pub use path::Path;

@@ -115,10 +115,6 @@ impl<M: Medium> Medium for Lossy<M> {
         }
     }
 
-    fn foreseeable(&self) -> bool {
-        false
-    }
-
     delegate! {
         to self.inner {
             fn ready(&mut self, now: Time, found: Found) -> Time;

@@ -8,12 +8,15 @@ use crate::pieces::work_at;
 
 /// How long transmissions take and packets travel.
 ///
-/// No method has a default but [`any`](Self::any): a medium around another one must pass each of them on.
+/// The defaults are those of a medium that can always transmit, at a rate that never changes, with delays of which nothing is
+/// known. A medium around another one must pass every method on.
 pub trait Medium: Send {
     /// The first instant, `now` or later, at which the transmitter can take the next packet: `now` itself where a medium has
     /// no instants of its own. Asked when a packet finds the transmitter free, and when one has left and others wait; nothing
     /// else moves such instants.
-    fn ready(&mut self, now: Time, found: Found) -> Time;
+    fn ready(&mut self, now: Time, _found: Found) -> Time {
+        now
+    }
 
     /// Transmits the next packet, which had arrived at `arrived` and is at the head of the queue since `start`. Called
     /// once a packet, in order, so a medium may draw by packet.
@@ -24,23 +27,32 @@ pub trait Medium: Send {
 
     /// Until when the rate of `now` holds at least, [`Time::NEVER`] where it holds for ever. A rate that is drawn for each packet
     /// may also change when one is transmitted.
-    fn rate_until(&self, now: Time) -> Time;
+    fn rate_until(&self, _now: Time) -> Time {
+        Time::NEVER
+    }
 
     /// Nanobits (bit/s times nanoseconds) that could have left from `from`, at which it took its place, until `until`; `None`
     /// where nothing shows it: its rate is drawn for each packet, and none came. `from` is always the same, and `until`
-    /// never decreases. A medium that takes another's place is asked at once, with `until` at `from`. One whose rate never
-    /// changes answers with [`steady_work`].
-    fn work(&mut self, from: Time, until: Time) -> Option<u128>;
+    /// never decreases. A medium that takes another's place is asked at once, with `until` at `from`.
+    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
+        Some(work_at(self.rate(from), until.since(from)))
+    }
 
     /// Whether delays differ from packet to packet, so that order must be kept by the link.
-    fn varies(&self) -> bool;
+    fn varies(&self) -> bool {
+        true
+    }
 
     /// No packet travels for less.
-    fn least_delay(&self) -> Span;
+    fn least_delay(&self) -> Span {
+        Span::ZERO
+    }
 
     /// Whether a transmission can be worked out before it begins: none is lost, the transmitter waits for no instants of the
     /// medium, every transmission ends, and the rate is always the same.
-    fn foreseeable(&self) -> bool;
+    fn foreseeable(&self) -> bool {
+        false
+    }
 
     /// As links hold it.
     fn any(self) -> AnyMedium
@@ -49,11 +61,6 @@ pub trait Medium: Send {
     {
         AnyMedium::Other(Box::new(self))
     }
-}
-
-/// [`Medium::work`] of a medium whose rate never changes.
-pub fn steady_work(rate: Rate, from: Time, until: Time) -> Option<u128> {
-    Some(work_at(rate, until.since(from)))
 }
 
 /// A medium as links hold it: the plainest in place, because it stands on most hops and a call through a pointer would be

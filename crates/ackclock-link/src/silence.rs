@@ -2,43 +2,19 @@
 
 use ackclock_core::{Rate, Segment, Span, Time};
 
-use crate::medium::{Fate, Found, Medium, Transmission, steady_work};
+use crate::medium::{Fate, Medium, Transmission};
 
 /// A medium that carries nothing until it is replaced; a packet in transmission waits in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Silence;
 
 impl Medium for Silence {
-    fn ready(&mut self, now: Time, _: Found) -> Time {
-        now
-    }
-
     fn transmit(&mut self, _: Time, _: Time, _: &Segment) -> Transmission {
         Transmission { departs: Time::NEVER, delay: Span::ZERO, fate: Fate::Arrives }
     }
 
     fn rate(&self, _: Time) -> Rate {
         Rate::ZERO
-    }
-
-    fn rate_until(&self, _: Time) -> Time {
-        Time::NEVER
-    }
-
-    fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-        steady_work(Rate::ZERO, from, until)
-    }
-
-    fn varies(&self) -> bool {
-        true
-    }
-
-    fn least_delay(&self) -> Span {
-        Span::ZERO
-    }
-
-    fn foreseeable(&self) -> bool {
-        false
     }
 }
 

@@ -29,7 +29,7 @@ use crate::constant::Constant;
 use crate::delay::Delays;
 use crate::errors::Errors;
 use crate::loss::with_errors;
-use crate::medium::{Fate, Found, Medium, Transmission};
+use crate::medium::{Fate, Medium, Transmission};
 use crate::outage::{Outage, Outages, Radio};
 use crate::pieces::{NANOBITS_PER_BYTE, Potential, finish};
 use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal, Redraw};
@@ -207,10 +207,6 @@ impl PerPacket {
 }
 
 impl Medium for PerPacket {
-    fn ready(&mut self, now: Time, _: Found) -> Time {
-        now
-    }
-
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let bytes = segment.wire_bytes();
         let takes = match &mut self.steady {
@@ -304,10 +300,6 @@ impl PerInterval {
 }
 
 impl Medium for PerInterval {
-    fn ready(&mut self, now: Time, _: Found) -> Time {
-        now
-    }
-
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         // Not more of a long pause than takes little time: packets are waiting.
         let soon = self.potential.reached() + self.length * MOST_AT_ONCE;
@@ -337,10 +329,6 @@ impl Medium for PerInterval {
 
     fn least_delay(&self) -> Span {
         self.delay.law.constant().unwrap_or(Span::ZERO)
-    }
-
-    fn foreseeable(&self) -> bool {
-        false
     }
 }
 

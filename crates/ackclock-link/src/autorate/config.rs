@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Autorate;
 use super::controller::Controller;
-use crate::{
-    AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Nominal, OtherBearer, Side,
-};
+use crate::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, Files, Nominal, Side};
 
 /// A box that shapes what passes to a rate that it steers by the round-trip time and the load, as cake-autorate documents it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -78,6 +76,6 @@ impl BearerConfig for AutorateConfig {
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let bearer = Autorate::new(self.side, Controller::new(self), &context);
-        Ok(AnyBearer::Other(OtherBearer::Any(Box::new(bearer))))
+        Ok(AnyBearer::Other(Box::new(bearer)))
     }
 }

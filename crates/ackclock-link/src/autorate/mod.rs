@@ -29,7 +29,7 @@ mod round_trips;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Span, Time};
+use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 
 pub use self::config::AutorateConfig;
 use self::controller::Controller;
@@ -37,7 +37,7 @@ use self::round_trips::RoundTrips;
 use crate::queue::FqCodelConfig;
 use crate::{
     Bearer, BearerContext, BufferMeaning, Cause, Constant, Departures, Direction, Link, LinkEvent, LinkView,
-    Load, Medium, QueuePlan, SerialLink, Side,
+    Load, QueuePlan, SerialLink, Side,
 };
 
 /// A bearer that shapes what goes down and passes on what goes up.
@@ -167,18 +167,6 @@ impl Bearer for Autorate {
             Direction::Up => vec![0.0; 4],
         }
     }
-
-    fn capacity_bps(&mut self, _: Time, _: Direction) -> Option<f64> {
-        None
-    }
-
-    fn want_reports(&mut self) {}
-
-    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
-        None
-    }
-
-    fn replace_medium(&mut self, _: Time, _: Direction, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.shaper.assign(flow, user);

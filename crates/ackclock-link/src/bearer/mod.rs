@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use ackclock_core::{FlowId, Histogram, RadioReport, Segment, Time};
 use delegate::delegate;
 
-use crate::{AnyLink, Cause, Departures, Left, LinkEvent, LinkView, Load, Medium, Observation, Observed};
+use crate::{AnyLink, Cause, Departures, Left, LinkEvent, LinkView, Load, Medium, Observation};
 
 pub use config::{BearerConfig, BearerContext, BearerLinks};
 pub use links::{LinksConfig, PlainBearer};
@@ -47,7 +47,8 @@ impl Direction {
 
 /// Both directions of a radio channel. As [`Link`](crate::Link), with a [`Direction`].
 ///
-/// No method has a default: a bearer around another one must pass each of them on.
+/// The defaults are those of a bearer that has nothing to report, no medium to replace and no state of a link layer. A bearer
+/// around another one must pass every method on.
 pub trait Bearer: Send {
     /// Takes a segment at `now`, or refuses it. Events that are due are drained before.
     ///
@@ -59,7 +60,9 @@ pub trait Bearer: Send {
     ///
     /// # Errors
     /// The cause, where the queue of that direction does not take it.
-    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
+    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
+        self.enqueue(now, direction, segment)
+    }
 
     /// The next event of a direction with an instant of at most `now`; instants never decrease within a direction. It stays the
     /// next until [its segment is taken](Self::take_segment).
@@ -88,20 +91,26 @@ pub trait Bearer: Send {
     fn waits(&self, direction: Direction) -> Cow<'_, Histogram>;
 
     /// The state of its link layer in a direction: a value for each of [`BearerConfig::gauges`], in their order.
-    fn gauges(&self, direction: Direction) -> Vec<f64>;
+    fn gauges(&self, _direction: Direction) -> Vec<f64> {
+        Vec::new()
+    }
 
     /// Mean rate that a direction could have carried until `until`, as [`Link::capacity_bps`](crate::Link::capacity_bps).
-    fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64>;
+    fn capacity_bps(&mut self, _until: Time, _direction: Direction) -> Option<f64> {
+        None
+    }
 
     /// Somebody acts on reports: from now on they are made, where the bearer has any.
-    fn want_reports(&mut self);
+    fn want_reports(&mut self) {}
 
     /// What the radio controller has to tell up to `now`.
-    fn poll_report(&mut self, now: Time) -> Option<RadioReport>;
+    fn poll_report(&mut self, _now: Time) -> Option<RadioReport> {
+        None
+    }
 
     /// From `now` on a direction has another medium, as [`Link::replace_medium`](crate::Link::replace_medium); only of a bearer of links is
     /// it asked.
-    fn replace_medium(&mut self, now: Time, direction: Direction, medium: Box<dyn Medium>);
+    fn replace_medium(&mut self, _now: Time, _direction: Direction, _medium: Box<dyn Medium>) {}
 
     /// Tells whose flow it is, for queues that are kept by user.
     fn assign(&mut self, flow: FlowId, user: u32);
@@ -110,7 +119,18 @@ pub trait Bearer: Send {
     fn forget(&mut self, flow: FlowId);
 
     /// Nothing more will be asked but what was counted: what takes much room may go.
-    fn let_go(&mut self);
+    fn let_go(&mut self) {}
+
+    /// When data counts as having left a queue that the bearer only observes.
+    fn leave_when(&mut self, _left_when: Left) {}
+
+    /// A segment leaves the edge towards the servers, with the window advertised to its source.
+    fn on_told(&mut self, _now: Time, _segment: &Segment) {}
+
+    /// What a bearer that only observes has learnt since the last call, and when.
+    fn poll_observation(&mut self) -> Option<(Time, Observation)> {
+        None
+    }
 }
 
 /// A bearer as an edge holds it: two links in place, because that is the usual one and a call through a pointer would be
@@ -121,16 +141,7 @@ pub enum AnyBearer {
     /// Two links.
     Plain(PlainBearer),
     /// Any other.
-    // One kind in all, so that asking whether it is two links is one comparison.
-    Other(OtherBearer),
-}
-
-/// A bearer that is not two links. One that only observes is told more than others, and tells more.
-pub enum OtherBearer {
-    /// A box that observes a queue of others.
-    Observed(Box<Observed>),
-    /// Any other.
-    Any(Box<dyn Bearer>),
+    Other(Box<dyn Bearer>),
 }
 
 /// Who hears what a bearer does.
@@ -148,40 +159,13 @@ impl From<PlainBearer> for AnyBearer {
     }
 }
 
-impl From<Observed> for AnyBearer {
-    fn from(bearer: Observed) -> Self {
-        Self::Other(OtherBearer::Observed(Box::new(bearer)))
-    }
-}
-
 impl From<Box<dyn Bearer>> for AnyBearer {
     fn from(bearer: Box<dyn Bearer>) -> Self {
-        Self::Other(OtherBearer::Any(bearer))
+        Self::Other(bearer)
     }
 }
 
 impl AnyBearer {
-    /// Of a box that observes, from now on data counts as having left the queue then.
-    pub fn leave_when(&mut self, left_when: Left) {
-        if let Self::Other(OtherBearer::Observed(bearer)) = self {
-            bearer.leave_when(left_when);
-        }
-    }
-
-    /// A segment leaves the edge towards the servers, with the window that its source is told.
-    #[inline(always)]
-    pub fn on_told(&mut self, now: Time, segment: &Segment) {
-        if let Self::Other(OtherBearer::Observed(bearer)) = self {
-            bearer.on_told(now, segment);
-        }
-    }
-
-    /// What a box that observes has learnt since it was asked last, and when.
-    #[inline(always)]
-    pub fn poll_observation(&mut self) -> Option<(Time, Observation)> {
-        if let Self::Other(OtherBearer::Observed(bearer)) = self { bearer.poll_observation() } else { None }
-    }
-
     /// Tells the listener each event of a direction up to `now`, with its instant and its segment.
     #[inline(always)]
     pub fn drain(listener: &mut impl BearerListener, now: Time, direction: Direction) {
@@ -213,8 +197,7 @@ impl Bearer for AnyBearer {
     delegate! {
         to match self {
             Self::Plain(bearer) => bearer,
-            Self::Other(OtherBearer::Observed(bearer)) => bearer,
-            Self::Other(OtherBearer::Any(bearer)) => bearer,
+            Self::Other(bearer) => bearer,
         } {
             #[inline(always)]
             fn enqueue(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause>;
@@ -237,6 +220,11 @@ impl Bearer for AnyBearer {
             fn assign(&mut self, flow: FlowId, user: u32);
             fn forget(&mut self, flow: FlowId);
             fn let_go(&mut self);
+            fn leave_when(&mut self, left_when: Left);
+            #[inline(always)]
+            fn on_told(&mut self, now: Time, segment: &Segment);
+            #[inline(always)]
+            fn poll_observation(&mut self) -> Option<(Time, Observation)>;
         }
     }
 }

@@ -64,6 +64,6 @@ impl BearerConfig for ObservedConfig {
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let after = self.probe.unwrap_or(PROBE_AFTER[self.side as usize]);
         let after = Some(after).filter(|after| *after > Span::ZERO);
-        Ok(Observed::new(self.side, after, context.down.capacity()).into())
+        Ok(AnyBearer::Other(Box::new(Observed::new(self.side, after, context.down.capacity()))))
     }
 }

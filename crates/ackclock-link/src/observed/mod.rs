@@ -41,13 +41,13 @@ mod vocabulary;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-use ackclock_core::{Flags, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
+use ackclock_core::{Flags, FlowId, Histogram, Rate, Segment, Span, Time};
 
 pub use self::config::{ObservedConfig, Side};
 use self::flow::Flow;
 use self::user::{Progress, User};
 use self::vocabulary::Probe;
-use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load, Medium};
+use crate::{Bearer, Capacity, Cause, Departures, Direction, LinkEvent, LinkView, Load};
 
 /// When data counts as having left a queue that nobody here sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,27 +112,6 @@ impl Observed {
             observations: VecDeque::new(),
             left: Vec::new(),
         }
-    }
-
-    /// Data counts as having left the queue from then on.
-    pub fn leave_when(&mut self, left_when: Left) {
-        self.left_when = left_when;
-    }
-
-    /// A segment leaves the edge towards the servers, with the window that its source is told.
-    pub(crate) fn on_told(&mut self, now: Time, segment: &Segment) {
-        let heeded = self.is_heeded() && self.knows(segment.flow);
-        let Some(window) = segment.window_bytes().filter(|_| heeded) else { return };
-        if segment.flags.contains(Flags::ACK) && !segment.flags.intersects(Flags::SYN | Flags::RST) {
-            let id = segment.flow;
-            let stamp = segment.timestamps().map(|timestamps| timestamps.value);
-            self.user(now, id).flow(now, id).on_told(now, segment.ack + window, stamp);
-        }
-    }
-
-    /// What was learnt since it was asked last, and when.
-    pub(crate) fn poll_observation(&mut self) -> Option<(Time, Observation)> {
-        self.observations.pop_front()
     }
 
     /// Whether anything of a flow has passed since it was opened, or forgotten.
@@ -275,10 +254,6 @@ impl Bearer for Observed {
         Ok(())
     }
 
-    fn enqueue_front(&mut self, now: Time, direction: Direction, segment: &Segment) -> Result<(), Cause> {
-        self.enqueue(now, direction, segment)
-    }
-
     fn peek_event(&mut self, now: Time, direction: Direction) -> Option<(Time, LinkEvent)> {
         let (at, event, _) = self.events[direction as usize].front()?;
         (*at <= now).then_some((*at, *event))
@@ -328,18 +303,6 @@ impl Bearer for Observed {
         user.gauges()
     }
 
-    fn capacity_bps(&mut self, _: Time, _: Direction) -> Option<f64> {
-        None
-    }
-
-    fn want_reports(&mut self) {}
-
-    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
-        None
-    }
-
-    fn replace_medium(&mut self, _: Time, _: Direction, _: Box<dyn Medium>) {}
-
     fn assign(&mut self, flow: FlowId, user: u32) {
         if user > 0 || self.user_numbers.len() > flow.index() {
             self.user_numbers.resize(self.user_numbers.len().max(flow.index() + 1), 0);
@@ -359,5 +322,23 @@ impl Bearer for Observed {
 
     fn let_go(&mut self) {
         self.users.clear();
+    }
+
+    fn leave_when(&mut self, left_when: Left) {
+        self.left_when = left_when;
+    }
+
+    fn on_told(&mut self, now: Time, segment: &Segment) {
+        let heeded = self.is_heeded() && self.knows(segment.flow);
+        let Some(window) = segment.window_bytes().filter(|_| heeded) else { return };
+        if segment.flags.contains(Flags::ACK) && !segment.flags.intersects(Flags::SYN | Flags::RST) {
+            let id = segment.flow;
+            let stamp = segment.timestamps().map(|timestamps| timestamps.value);
+            self.user(now, id).flow(now, id).on_told(now, segment.ack + window, stamp);
+        }
+    }
+
+    fn poll_observation(&mut self) -> Option<(Time, Observation)> {
+        self.observations.pop_front()
     }
 }

@@ -251,7 +251,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::medium::{Fate, Found, steady_work};
+    use crate::medium::Fate;
     use crate::serial::Mode;
     use crate::{Constant, Link, SerialLink};
 
@@ -268,26 +268,6 @@ mod tests {
 
         fn rate(&self, _: Time) -> Rate {
             Rate::from_bps(800_000)
-        }
-
-        fn rate_until(&self, _: Time) -> Time {
-            Time::NEVER
-        }
-
-        fn ready(&mut self, now: Time, _: Found) -> Time {
-            now
-        }
-
-        fn work(&mut self, from: Time, until: Time) -> Option<u128> {
-            steady_work(Rate::from_bps(800_000), from, until)
-        }
-
-        fn varies(&self) -> bool {
-            true
-        }
-
-        fn least_delay(&self) -> Span {
-            Span::ZERO
         }
 
         fn foreseeable(&self) -> bool {

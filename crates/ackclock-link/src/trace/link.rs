@@ -28,7 +28,7 @@ use super::{Recording, TraceError};
 use crate::delay::Delays;
 use crate::errors::Errors;
 use crate::loss::{Loss, with_errors};
-use crate::medium::{Fate, Found, Medium, Transmission};
+use crate::medium::{Fate, Medium, Transmission};
 use crate::pieces::{NANOBITS_PER_BYTE, finish};
 use crate::{AnyLink, AnyMedium, Files, LinkConfig, LinkContext, MediumContext, Nominal};
 
@@ -189,10 +189,6 @@ struct SampleMedium {
 }
 
 impl Medium for SampleMedium {
-    fn ready(&mut self, now: Time, _: Found) -> Time {
-        now
-    }
-
     fn transmit(&mut self, _: Time, start: Time, segment: &Segment) -> Transmission {
         let work = u64::from(segment.wire_bytes()) * NANOBITS_PER_BYTE;
         // Whole playings are taken at once, so that a recording that carries little costs no more than another.
@@ -223,17 +219,5 @@ impl Medium for SampleMedium {
     fn work(&mut self, from: Time, until: Time) -> Option<u128> {
         let samples = &self.playhead.samples;
         Some(samples.work_by(until) - samples.work_by(from))
-    }
-
-    fn varies(&self) -> bool {
-        true
-    }
-
-    fn least_delay(&self) -> Span {
-        Span::ZERO
-    }
-
-    fn foreseeable(&self) -> bool {
-        false
     }
 }

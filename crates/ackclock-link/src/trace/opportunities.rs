@@ -134,8 +134,4 @@ impl Medium for OpportunityMedium {
     fn least_delay(&self) -> Span {
         self.delays.least()
     }
-
-    fn foreseeable(&self) -> bool {
-        false
-    }
 }

@@ -9,7 +9,7 @@ use super::poll::PollConfig;
 use super::receiver::StatusConfig;
 use super::sn::Sn;
 use crate::DeliveryOrder;
-use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction, OtherBearer};
+use crate::bearer::{AnyBearer, BearerConfig, BearerContext, BearerLinks, Direction};
 use crate::errors::Errors;
 use crate::{Files, Nominal};
 
@@ -305,6 +305,6 @@ impl BearerConfig for UmtsRlcAmConfig {
 
     fn build(&self, _: &BearerLinks, context: BearerContext<'_>) -> Result<AnyBearer, ConfigError> {
         let bearer = super::UmtsRlcAm::new(self, context).map_err(|error| error.under("bearer"))?;
-        Ok(AnyBearer::Other(OtherBearer::Any(Box::new(bearer))))
+        Ok(AnyBearer::Other(Box::new(bearer)))
     }
 }

@@ -64,7 +64,7 @@ pub use receiver::{StatusConfig, WindowChange};
 
 use std::borrow::Cow;
 
-use ackclock_core::{ConfigError, FlowId, Histogram, RadioReport, Rate, Segment, Span, Time};
+use ackclock_core::{ConfigError, FlowId, Histogram, Rate, Segment, Span, Time};
 
 use self::air::Air;
 use self::discard::Discard;
@@ -82,7 +82,7 @@ use self::unacknowledged::Unacknowledged;
 use crate::bearer::{Bearer, BearerContext, Direction};
 use crate::errors::ErrorContext;
 use crate::queue::Queue;
-use crate::{Cause, Departures, LinkEvent, LinkView, Load, Medium};
+use crate::{Cause, Departures, LinkEvent, LinkView, Load};
 
 /// Both directions, with an entity at each end. Arrays are by direction.
 struct UmtsRlcAm {
@@ -341,14 +341,6 @@ impl Bearer for UmtsRlcAm {
         let idle = (all / self.tti.as_secs_f64() * room - air.sent as f64).max(0.0) * self.good[index];
         (all > 0.0).then(|| (air.arrived as f64 + idle) * f64::from(self.octets) * 8.0 / all)
     }
-
-    fn want_reports(&mut self) {}
-
-    fn poll_report(&mut self, _: Time) -> Option<RadioReport> {
-        None
-    }
-
-    fn replace_medium(&mut self, _: Time, _: Direction, _: Box<dyn Medium>) {}
 
     fn assign(&mut self, flow: FlowId, user: u32) {
         self.sdus.iter_mut().for_each(|sdus| sdus.queue_mut().assign(flow, user));
