@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build
+.PHONY: help run test claims properties nightly checked check audit mutants skeletons bench bench-criterion bench-live agree agree-options regulators regulators-cost never-worse judge scoreboard scoreboard-kernel check-ns2 check-ns2-sample papers docs pages fuzz clean tools build wheel static
 
 # rustup puts cargo where a shell without its profile does not look.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
@@ -44,7 +44,8 @@ properties: .venv/.packages checked ## Property tests on twenty times as many ra
 	ACKCLOCK_CASES_TIMES=20 PROPTEST_CASES=5000 $(CARGO) test --workspace --locked --quiet
 	$(ON_CHECKED) pytest tests/python --hypothesis-profile=many
 
-nightly: build checked ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement; two hours
+nightly: build checked wheel ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement; two hours
+	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel pytest tests/python/test_wheel.py
 	.ci/run properties papers check-ns2 fuzz agree
 
 # What tests run on: the command and the module as cargo builds them for its tests, with checks of overflow and assertions.
@@ -142,6 +143,22 @@ docs: .venv/docs/.packages build ## The documentation as HTML in docs/_build, wa
 pages: build ## Write what pages show again: the generated reference, and the output below commands
 	python docs/reference/generate.py
 	ACKCLOCK_UPDATE_PAGES=1 pytest tests/commands
+
+# A wheel that was built here needs the C library of this machine, or a later one.
+GLIBC = $(shell getconf GNU_LIBC_VERSION 2>/dev/null | sed -n 's/^glibc /manylinux_/p' | tr . _)
+wheel: .venv/.run ## A wheel with module and command for Python 3.11 and later (abi3), in out/wheel; needs the network
+	@rm -rf out/wheel && mkdir -p out/wheel
+	MATURIN_PEP517_ARGS="--compatibility $(or $(GLIBC),linux)" \
+	    .venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir out/wheel . || { $(OFFLINE); }
+	@ls out/wheel/*.whl
+
+MUSL = $(shell uname -m)-unknown-linux-musl
+static: tools ## The command without shared libraries, in target/*-musl/release; needs the Rust target and a musl C compiler
+	@rustc --print target-libdir --target $(MUSL) | xargs test -d || \
+	    { echo "the Rust target $(MUSL) is missing: rustup target add $(MUSL)"; exit 1; }
+	@command -v musl-gcc >/dev/null || { echo "musl-gcc is missing: sudo apt install musl-tools"; exit 1; }
+	$(UNNAMED) $(CARGO) build --release --locked --target $(MUSL) --package ackclock-cli
+	@ls target/$(MUSL)/release/ackclock
 
 FUZZ_SECONDS ?= 60
 fuzz: tools ## Fuzz the parsers, TCP, the plane and its sockets, FUZZ_SECONDS (60) a target

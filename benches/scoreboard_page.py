@@ -104,8 +104,8 @@ class Page:
 
 GOAL = (
     "The goal is a download that uses the link almost fully with a short queue: at least 97 % of the link's capacity "
-    "at an eighth of drop-tail's p95 queueing delay where the bound allows it, otherwise the bound's goodput at no more "
-    "than 1.5 times its p95 queueing delay."
+    "at an eighth of drop-tail's p95 queueing delay where the bound allows it, otherwise the bound's goodput at no "
+    "more than 1.5 times its p95 queueing delay."
 )
 
 CAPTION = (

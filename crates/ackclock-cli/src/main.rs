@@ -37,7 +37,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 #[derive(Debug, Parser)]
 #[command(name = "ackclock", version, max_term_width = 110, after_help = EXAMPLES)]
 #[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
-struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     /// Print the licence texts of what is linked in.

@@ -5,6 +5,7 @@
 mod certainty;
 mod command;
 mod common;
+mod completions;
 mod exchange;
 mod link;
 mod mistakes;

@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod completions;
 mod exchange;
 mod link;
 mod list;
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     List(list::Args),
     /// Check a scenario without running it.
     Check(check::Args),
+    /// Print a completion script for a shell.
+    Completions(completions::Args),
 }
 
 impl Command {
@@ -59,6 +62,7 @@ impl Command {
             Self::Trace(command) => trace::perform(command),
             Self::List(args) => list::perform(&args),
             Self::Check(args) => check::perform(&args),
+            Self::Completions(args) => completions::perform(&args),
         }
     }
 }

@@ -1,0 +1,41 @@
+"""The wheel of `make wheel` in an environment that has nothing else of ackclock."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    """The wheel in the folder that `make nightly` names."""
+    folder = os.environ.get("ACKCLOCK_WHEELS")
+    if folder is None:
+        pytest.skip("ACKCLOCK_WHEELS names no folder; `make wheel` builds out/wheel")
+    (built,) = Path(folder).glob("ackclock-*.whl")
+    return built
+
+
+def test_a_wheel_is_for_every_later_python_and_has_the_command(wheel):
+    assert "-cp311-abi3-" in wheel.name
+    assert any(name.endswith(".data/scripts/ackclock") for name in zipfile.ZipFile(wheel).namelist())
+
+
+def test_a_wheel_in_an_empty_environment_runs_a_scenario(wheel, tmp_path):
+    plain = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    binaries = tmp_path / "venv" / "bin"
+
+    def runs(*command: str | Path) -> str:
+        return subprocess.run(command, env=plain, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    runs(sys.executable, "-m", "venv", tmp_path / "venv")
+    runs(binaries / "python", "-m", "pip", "install", "--no-deps", wheel)
+    scenario = ROOT / "scenarios" / "first.toml"
+    assert "ack-regulator" in runs(binaries / "ackclock", "run", scenario, "--set", "duration=5s")
+    found = runs(binaries / "python", "-c", "import importlib.util as u; print(u.find_spec('ackclock._core').origin)")
+    assert str(binaries.parent) in found
