@@ -11,15 +11,14 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from math import sqrt
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 
 from regulators import EVDO, LTE, OUT, Radio, printed
 
+from ackclock.results import mean_and_interval
+
 STARTS = 4
-# Student's t of three degrees of freedom.
-T_95 = 3.182
 WIRES = ("1ms", "20ms", "50ms")
 # Name, buffer and table of each variant.
 ABLATION = (
@@ -90,8 +89,8 @@ def cell(files: Sequence[Path], seconds: int, sets: Sequence[str]) -> str:
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(lambda file: run(file, seconds, sets), files))
     goodput, p95, timeouts = (list(column) for column in zip(*results, strict=True))
-    half = T_95 * stdev(goodput) / sqrt(len(goodput))
-    return f"{fmean(goodput):.1f} ± {half:.1f} / {fmean(p95):.0f} / {fmean(timeouts):.0f}"
+    mean, half = mean_and_interval(goodput)
+    return f"{mean:.1f} ± {half:.1f} / {fmean(p95):.0f} / {fmean(timeouts):.0f}"
 
 
 def run(file: Path, seconds: int, sets: Sequence[str]) -> tuple[float, float, int]:

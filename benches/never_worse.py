@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 from typing import Any
 
 import chance
-from scipy import stats
 
 import ackclock
 from ackclock import _core
 from ackclock.progress import bar
+from ackclock.results import mean_and_interval
 
 OUT = Path("out/never-worse")
 RUNS, SCENARIOS = 8, 1000
@@ -171,8 +171,7 @@ def change(goodput: Sequence[float], none: Sequence[float]) -> tuple[float, floa
     if scale == 0:
         return 0.0, 0.0, 0.0
     differences = [(one - other) / scale for one, other in zip(goodput, none, strict=True)]
-    mean, runs = fmean(differences), len(differences)
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, runs - 1)) * stdev(differences) / runs**0.5
+    mean, half = mean_and_interval(differences, CONFIDENCE)
     return mean, mean - half, mean + half
 
 

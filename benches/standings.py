@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any, Literal
 
-from scipy import stats
-
 from ackclock.models import bound, critical_ratio, order_up_to
+from ackclock.results import half_interval
 
 CONFIDENCE = 0.95
 NUMBERS = ("goodput", "p95_s", "drops", "timeouts", "jain", "pages", "page_p50_s", "page_p95_s")
@@ -82,13 +81,8 @@ def means(runs: Sequence[dict[str, Any]]) -> tuple[dict[str, float | None], dict
     for number in NUMBERS:
         values = [run[number] for run in runs if run[number] is not None]
         found[number] = fmean(values) if values else None
-        halves[number] = half(values) if len(values) > 1 else None
+        halves[number] = half_interval(values, CONFIDENCE) if len(values) > 1 else None
     return found, halves
-
-
-def half(values: Sequence[float]) -> float:
-    """Half of the interval that holds the mean with `CONFIDENCE`."""
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * stdev(values) / len(values) ** 0.5
 
 
 # `whole`: the cross-validated bound of the whole recording, by which the goal was defined. `runs`: the limit of the

@@ -11,6 +11,7 @@ from ackclock.paper.measure import drops
 from ackclock.paper.runs import PerSeed
 from ackclock.papers.ac06 import claims, grid
 from ackclock.papers.ac06.measures import delay, goodput
+from ackclock.results import half_interval
 
 CONFIDENCE = 0.9  # as the source has it
 
@@ -60,10 +61,8 @@ def red(runs: Runs) -> Table:
 
 def interval(values: PerSeed, decimals: int) -> str:
     """Mean and half of its confidence interval, after Student."""
-    from scipy.stats import t
-
-    mean, n = float(np.mean(values)), values.size
-    if n < 2:
+    mean = float(np.mean(values))
+    if values.size < 2:
         return f"{mean:.{decimals}f}"
-    half = float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n))
+    half = half_interval(values, CONFIDENCE)
     return f"{mean:.{decimals}f} ± {half:.{decimals}f}"

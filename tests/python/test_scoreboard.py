@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import scoreboard
 from scoreboard import Recording
-from standings import Bounds, Standing, beaten, beyond, half, is_short, standings, verdicts
+from standings import Bounds, Standing, beaten, beyond, is_short, standings, verdicts
 
 from ackclock.models.bound import Bound, Downloads, Point, of_downloads
+from ackclock.results import half_interval
 
 
 def standing(discipline: str, goodput: float, p95_s: float, *, wire_ms: int = 20, sender: str = "cubic") -> Standing:
@@ -192,5 +193,5 @@ def test_means_have_the_interval_of_students_t():
     assert one["goodput"] == pytest.approx(0.9)
     # t of 2 degrees of freedom at 97.5 % is 4.303; a standard deviation of 0.1 over the root of 3.
     assert one.halves["goodput"] == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)
-    assert half([1.0, 1.0]) == 0
+    assert half_interval([1.0, 1.0]) == 0
     assert one.means["jain"] is None

@@ -14,6 +14,7 @@ pub mod prefetch;
 pub mod registry;
 pub mod results;
 mod ring;
+mod round_trip;
 mod segment;
 mod seq;
 mod steering;
@@ -30,6 +31,7 @@ pub use law::{Law, Quantity};
 pub use node::{Copied, Holds, MAX_PORTS, Message, Node, Outbox, Port, RadioReport, ReportReason, Sink};
 pub use registry::{Config, ConfigError, Entry, Registry, name_of};
 pub use ring::Ring;
+pub use round_trip::RoundTrip;
 pub use segment::{
     Ecn, Flags, FlowId, Head, LARGEST_WINDOW_SCALE, PacketId, Repair, Rest, SackBlock, Segment, SynOptions,
     Timestamps, scaled_window,

@@ -35,7 +35,7 @@ mod uplink;
 
 use std::collections::VecDeque;
 
-use ackclock_core::{ConfigError, Flags, FlowId, Segment, Seq, Span, Time};
+use ackclock_core::{ConfigError, Flags, FlowId, RoundTrip, Segment, Seq, Span, Time};
 use ackclock_link::{Cause, LinkView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -135,29 +135,25 @@ struct Repair {
     expected: u32,
 }
 
-/// Round-trip time over the radio, smoothed as in RFC 6298.
+/// Round-trip time over the radio; `None` before the first sample.
 #[derive(Clone, Copy, Debug, Default)]
-struct Hop {
-    mean: Option<Span>,
-    deviation: Span,
-}
+struct Hop(Option<RoundTrip>);
 
 impl Hop {
     fn sample(&mut self, rtt: Span) {
-        let Some(mean) = self.mean else {
-            (self.mean, self.deviation) = (Some(rtt), rtt / 2);
-            return;
-        };
-        let error = rtt.saturating_sub(mean).max(mean.saturating_sub(rtt));
-        self.deviation = (self.deviation * 3 + error) / 4;
-        self.mean = Some((mean * 7 + rtt) / 8);
+        self.0 = Some(self.0.map_or_else(|| RoundTrip::first(rtt), |known| known.after(rtt)));
+    }
+
+    /// Smoothed round-trip time.
+    fn mean(&self) -> Option<Span> {
+        self.0.map(|known| known.mean)
     }
 
     /// The local timeout after so many retransmissions.
     fn timeout(&self, least: Span, retransmissions: u32) -> Span {
-        let Some(mean) = self.mean else { return LONGEST_TIMEOUT };
+        let Some(RoundTrip { mean, deviation }) = self.0 else { return LONGEST_TIMEOUT };
         // Both, for a hop that never varies would be timed out at the very instant of its ACK.
-        let timeout = (mean + self.deviation * 4).max(mean * 2).max(least);
+        let timeout = (mean + deviation * 4).max(mean * 2).max(least);
         (timeout * (1 << retransmissions.min(10))).min(timeout.max(LONGEST_TIMEOUT))
     }
 }
@@ -275,7 +271,7 @@ impl Snoop {
             return Some(oldest.departed? + FORGOTTEN);
         }
         match oldest.asked {
-            Some(asked) => Some(asked + self.hop.mean.unwrap_or(LONGEST_TIMEOUT)),
+            Some(asked) => Some(asked + self.hop.mean().unwrap_or(LONGEST_TIMEOUT)),
             None => {
                 Some(oldest.departed? + self.hop.timeout(self.config.min_timeout, oldest.retransmissions))
             }

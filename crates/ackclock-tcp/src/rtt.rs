@@ -16,7 +16,7 @@
 //! ## Validation
 //! Worked values in the tests; mean of the timed segments of CR02 Table 1 item 1 (`tests/table_one.rs`).
 
-use ackclock_core::{ConfigError, Seq, Span, Time};
+use ackclock_core::{ConfigError, RoundTrip, Seq, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,10 +116,7 @@ pub struct RttEstimator {
 
 #[derive(Clone, Copy, Debug)]
 enum Estimate {
-    Exact {
-        srtt: Span,
-        rttvar: Span,
-    },
+    Exact(RoundTrip),
     /// The timeout is `srtt + margin`. `peak` is the largest value of four times the deviation in this round trip,
     /// which ends when more than `round` is acknowledged.
     Bounded {
@@ -185,7 +182,7 @@ impl RttEstimator {
     /// Smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
         self.estimate.map(|state| match state {
-            Estimate::Exact { srtt, .. } | Estimate::Bounded { srtt, .. } => srtt,
+            Estimate::Exact(RoundTrip { mean: srtt, .. }) | Estimate::Bounded { srtt, .. } => srtt,
             Estimate::Coarse { s, .. } => Span::from_nanos(self.config.tick.as_nanos() * s as u64 / 8),
         })
     }
@@ -193,7 +190,7 @@ impl RttEstimator {
     /// Smoothed variation.
     pub fn rttvar(&self) -> Option<Span> {
         self.estimate.map(|state| match state {
-            Estimate::Exact { rttvar, .. } => rttvar,
+            Estimate::Exact(estimate) => estimate.deviation,
             Estimate::Bounded { margin, .. } => margin / 4,
             Estimate::Coarse { v, .. } => Span::from_nanos(self.config.tick.as_nanos() * v as u64 / 4),
         })
@@ -245,14 +242,10 @@ impl RttEstimator {
             self.take_bounded(rtt, una, next);
             return;
         }
-        let (srtt, rttvar) = match self.estimate {
-            // RFC 6298 (2.3): rttvar first.
-            Some(Estimate::Exact { srtt, rttvar }) => {
-                ((srtt * 7 + rtt) / 8, (rttvar * 3 + srtt.abs_diff(rtt)) / 4)
-            }
-            _ => (rtt, rtt / 2),
-        };
-        self.accept(Estimate::Exact { srtt, rttvar });
+        self.accept(Estimate::Exact(match self.estimate {
+            Some(Estimate::Exact(estimate)) => estimate.after(rtt),
+            _ => RoundTrip::first(rtt),
+        }));
     }
 
     /// The segment up to `end` is retransmitted: stop timing it (Karn).
@@ -285,7 +278,7 @@ impl RttEstimator {
             let (srtt, rttvar) = previous;
             let (srtt, rttvar) = (srtt.max(rtt), rttvar.max(rtt / 2));
             self.accept(match self.config.bounds {
-                Bounds::Timeout => Estimate::Exact { srtt, rttvar },
+                Bounds::Timeout => Estimate::Exact(RoundTrip { mean: srtt, deviation: rttvar }),
                 Bounds::Variation => {
                     let margin = (rttvar * 4).max(self.config.min);
                     Estimate::Bounded { srtt, deviation: rttvar * 4, peak: margin, margin, round: next }
@@ -355,7 +348,9 @@ impl RttEstimator {
     fn update_rto(&mut self) {
         let base = match self.estimate {
             None => self.config.initial,
-            Some(Estimate::Exact { srtt, rttvar }) => srtt + self.config.granularity.max(rttvar * 4),
+            Some(Estimate::Exact(RoundTrip { mean, deviation })) => {
+                mean + self.config.granularity.max(deviation * 4)
+            }
             Some(Estimate::Bounded { srtt, margin, .. }) => srtt + margin,
             Some(Estimate::Coarse { s, v }) => self.config.tick * (((v << 3) + s) >> 3) as u64,
         };
