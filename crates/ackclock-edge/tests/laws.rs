@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::busy::Busy;
 use crate::every_bearer::{edge_over, every_table};
+use crate::every_regulator::{build, every_regulator};
 
 const PAYLOAD: u32 = 960;
 
@@ -407,33 +408,29 @@ fn collect(now: Time, out: &mut Outbox, seen: &mut Vec<(Time, Port, Segment)>) {
 proptest! {
     #[test]
     fn what_every_regulator_holds_is_counted_goes_in_time_and_comes_back(operations in operations()) {
-        for entry in REGULATORS.entries {
-            let build = || REGULATORS.resolve(&entry.name.into()).expect("a name of the registry");
-            what_is_held_comes_back(entry.name, &build, &operations)?;
+        for regulator in every_regulator() {
+            what_is_held_comes_back(&regulator.to_string(), &|| build(&regulator), &operations)?;
         }
     }
 
     #[test]
     fn asking_any_regulator_early_changes_nothing(operations in operations()) {
-        for entry in REGULATORS.entries {
-            let build = || REGULATORS.resolve(&entry.name.into()).expect("a name of the registry");
-            early_timeouts_change_nothing(entry.name, &build, &operations)?;
+        for regulator in every_regulator() {
+            early_timeouts_change_nothing(&regulator.to_string(), &|| build(&regulator), &operations)?;
         }
     }
 
     #[test]
     fn extra_wakes_change_nothing_over_any_bearer(operations in operations(), table in select(every_table())) {
-        for entry in REGULATORS.entries {
-            let build = || REGULATORS.resolve(&entry.name.into()).expect("a name of the registry");
-            extra_wakes_change_nothing(entry.name, &table, &build, &operations)?;
+        for regulator in every_regulator() {
+            extra_wakes_change_nothing(&regulator.to_string(), &table, &|| build(&regulator), &operations)?;
         }
     }
 
     #[test]
     fn every_segment_is_delivered_dropped_discarded_or_held(operations in operations(), table in select(every_table())) {
-        for entry in REGULATORS.entries {
-            let build = || REGULATORS.resolve(&entry.name.into()).expect("a name of the registry");
-            nothing_is_lost(entry.name, &table, &build, &operations)?;
+        for regulator in every_regulator() {
+            nothing_is_lost(&regulator.to_string(), &table, &|| build(&regulator), &operations)?;
         }
     }
 
@@ -452,8 +449,8 @@ proptest! {
 
     #[test]
     fn acks_of_a_flow_reach_the_sender_in_the_order_in_which_they_came(operations in operations()) {
-        for entry in REGULATORS.entries {
-            let seen = run(&mut edge(entry.name, Rate::from_bps(1_000_000), Span::from_millis(20)), &operations, 0);
+        for regulator in every_regulator() {
+            let seen = run(&mut usual_edge(build(&regulator)), &operations, 0);
             // A reply with data may pass held ACKs, which are then taken out; a SYN passes them.
             if operations.iter().any(|(_, operation)| matches!(operation, Operation::Reply { .. } | Operation::Syn { .. })) {
                 continue;
@@ -470,7 +467,7 @@ proptest! {
                     let splits = segment.is_made()
                         && last.is_none_or(|last| segment.ack.after(last))
                         && came.clone().any(|ack| segment.ack.before(ack));
-                    prop_assert!(repeats || splits || came.any(|ack| ack == segment.ack), "{} reordered {:?}", entry.name, segment.ack);
+                    prop_assert!(repeats || splits || came.any(|ack| ack == segment.ack), "{} reordered {:?}", regulator, segment.ack);
                     last = Some(segment.ack);
                 }
             }

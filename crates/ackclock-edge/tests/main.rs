@@ -5,6 +5,7 @@
 mod broken;
 mod busy;
 mod every_bearer;
+mod every_regulator;
 mod laws;
 mod outputs;
 mod regulated;

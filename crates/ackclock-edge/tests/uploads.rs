@@ -1,21 +1,23 @@
 //! A connection whose data comes from the mobile, at an edge whose regulators nobody has told so, as where packets are real.
 
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Rate, Segment, Seq, Span, Time};
-use ackclock_edge::{Edge, RADIO, REGULATORS, WIRED};
+use ackclock_edge::{Edge, RADIO, WIRED};
 use ackclock_link::queue::{DropTail, Queue};
 use ackclock_link::{BufferMeaning, Capacity, Constant, PlainBearer, SerialLink};
-use serde_json::json;
+use serde_json::Value;
+
+use crate::every_regulator::{build, every_regulator};
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-fn edge(regulator: &str) -> Edge {
+fn edge(regulator: &Value) -> Edge {
     let link = || {
         let medium = Constant::new(Rate::from_bps(8_000_000), Span::from_millis(10));
         SerialLink::new(medium, DropTail::new(Capacity::Packets(50)).any(), BufferMeaning::Waiting)
     };
-    Edge::new(PlainBearer::new(link(), link()), REGULATORS.resolve(&json!(regulator)).unwrap(), 64)
+    Edge::new(PlainBearer::new(link(), link()), build(regulator), 64)
 }
 
 /// What leaves the edge until a second from now: when, where, and the segment.
@@ -40,8 +42,8 @@ fn out(edge: &mut Edge, sends: &[(u64, Port, Segment)]) -> Vec<(Time, Port, Segm
 #[test]
 fn no_regulator_holds_data_of_the_mobile_or_the_acks_for_it() {
     // A packet each 10 ms, of 1 ms and 10 ms of radio, and an ACK of the server for each.
-    let data = |number: u32| Segment::data(FlowId(0), Seq(1000 * number), 960, 40);
-    let ack = |number: u32| Segment::pure_ack(FlowId(0), Seq(1000 * number + 960), 40);
+    let data = |number: u32| Segment::data(FlowId(0), Seq(960 * number), 960, 40);
+    let ack = |number: u32| Segment::pure_ack(FlowId(0), Seq(960 * number + 960), 40);
     let mut sends = Vec::new();
     for number in 0..20 {
         let ms = 10 * u64::from(number);
@@ -49,15 +51,15 @@ fn no_regulator_holds_data_of_the_mobile_or_the_acks_for_it() {
         sends.push((ms + 30, WIRED, ack(number)));
     }
     sends.sort_by_key(|(ms, ..)| *ms);
-    for entry in REGULATORS.entries {
-        let seen = out(&mut edge(entry.name), &sends);
+    for regulator in every_regulator() {
+        let seen = out(&mut edge(&regulator), &sends);
         let of = |port: Port| seen.iter().filter(move |(_, to, _)| *to == port);
         let up: Vec<_> = of(WIRED).map(|(now, _, segment)| (*now, segment.seq, segment.payload)).collect();
-        let expected: Vec<_> = (0..20).map(|n| (at(10 * u64::from(n) + 11), Seq(1000 * n), 960)).collect();
-        assert_eq!(up, expected, "{}", entry.name);
+        let expected: Vec<_> = (0..20).map(|n| (at(10 * u64::from(n) + 11), Seq(960 * n), 960)).collect();
+        assert_eq!(up, expected, "{regulator}");
         let down: Vec<_> = of(RADIO).map(|(_, _, segment)| (segment.ack, segment.payload)).collect();
-        let expected: Vec<_> = (0..20).map(|n| (Seq(1000 * n + 960), 0)).collect();
-        assert_eq!(down, expected, "{}", entry.name);
-        assert_eq!((edge(entry.name).held(FlowId(0)), seen.len()), (0, 40), "{}", entry.name);
+        let expected: Vec<_> = (0..20).map(|n| (Seq(960 * n + 960), 0)).collect();
+        assert_eq!(down, expected, "{regulator}");
+        assert_eq!((edge(&regulator).held(FlowId(0)), seen.len()), (0, 40), "{regulator}");
     }
 }

@@ -108,7 +108,9 @@ fn the_delay_begins_at_its_least_and_stays_at_its_largest() {
 #[test]
 fn small_packets_count_for_less_where_bytes_are_counted() {
     let mut bench = Bench::new(Config { occupancy: Occupancy::Bytes, ..step() });
-    bench.regulator.on_data(Time::ZERO, &Segment::data(FlowId(0), Seq(0), 1960, 40), bench.view());
+    for payload in [1960, 60] {
+        bench.regulator.on_data(Time::ZERO, &Segment::data(FlowId(0), Seq(0), payload, 40), bench.view());
+    }
     // 9 packets of 1000 bytes are 4.5 of the largest.
     let delays = [9, 10].map(|packets| {
         bench.occupancy = packets;

@@ -171,6 +171,17 @@ fn ack_rule_3_the_first_duplicate_calls_forth_the_missing_packet_and_the_expecte
     assert_eq!((bench.agent.kept(FlowId(0)), bench.agent.hop.mean()), (0, Some(Span::from_millis(20))));
 }
 
+/// Karn's algorithm: the ACK may answer either transmission.
+#[test]
+fn an_ack_of_a_retransmitted_packet_is_no_round_trip_sample() {
+    let mut bench = Bench::started();
+    assert_eq!(bench.ack(1), [Resent(1), Discarded(1)]);
+    bench.agent.on_departed(at(25), &data(1), view());
+    bench.now = at(125);
+    assert_eq!(bench.ack(2), [Released(1), Forwarded(2)]);
+    assert_eq!(bench.agent.hop.mean(), Some(Span::from_millis(20)));
+}
+
 #[test]
 fn packets_that_come_while_one_is_repaired_add_to_the_duplicates_that_are_expected() {
     let mut bench = Bench::started();

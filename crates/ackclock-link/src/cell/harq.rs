@@ -533,4 +533,22 @@ mod tests {
             assert_eq!(served(order, &long), [(0, 3, 3), (1, 2, 2)], "{order:?}");
         }
     }
+
+    #[test]
+    fn a_packet_is_complete_when_the_last_of_its_blocks_has_arrived_whichever_that_is() {
+        let ms = |millis| Time::ZERO + Span::from_millis(millis);
+        for order in [DeliveryOrder::InSequence, DeliveryOrder::OutOfSequence] {
+            let mut harq = harq(|config| config.order = order);
+            harq.sent(ms(2), &[], Rest::Begun, 1, 1e6);
+            harq.land(ms(0), ms(2));
+            harq.blocks[0].state = BlockState::Failed(ms(6));
+            harq.sent(ms(4), &packets(&[0]), Rest::Empty, 1, 1e6);
+            harq.land(ms(2), ms(4));
+            assert!(harq.release().is_none(), "its first block has failed");
+            harq.repeat(ms(6)).unwrap();
+            harq.land(ms(6), ms(8));
+            let (_, _, repeated) = harq.release().unwrap();
+            assert_eq!((repeated.times, repeated.delay), (1, Span::from_millis(4)), "{order:?}");
+        }
+    }
 }

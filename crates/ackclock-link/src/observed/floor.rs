@@ -120,4 +120,13 @@ mod tests {
         // Two of 100 ms are more than the loop itself, which is the most.
         assert!(floor.is_low(ms(160), Some(ms(100))) && !floor.is_low(ms(161), Some(ms(100))));
     }
+
+    #[test]
+    fn time_in_which_nothing_passed_is_not_time_without_a_low_sample() {
+        let mut floor = Floor::new(Time::ZERO);
+        floor.note_low(Time::ZERO + ms(100));
+        assert_eq!(floor.high_for(Time::ZERO + ms(5100)), ms(5000));
+        floor.skip(ms(4000));
+        assert_eq!(floor.high_for(Time::ZERO + ms(5100)), ms(1000));
+    }
 }

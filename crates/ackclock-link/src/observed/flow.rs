@@ -474,6 +474,18 @@ mod tests {
     }
 
     #[test]
+    fn of_a_source_that_does_not_fill_its_window_no_more_is_in_flight_than_arrived_lately() {
+        let mut flow = Flow::new(at(0));
+        [(100, 1000), (400, 50_000)].into_iter().for_each(|(millis, edge)| {
+            flow.on_told(at(millis), Seq(edge), Some(millis as u32));
+        });
+        let mut segment = data(0);
+        segment.set_timestamps(Timestamps { value: 0, echo: 405 });
+        assert!(!flow.on_data(at(500), &segment).prompt);
+        assert_eq!(flow.called_for(), 1000, "the window allows 49 000");
+    }
+
+    #[test]
     fn the_least_of_a_flow_lasts_ten_to_twenty_seconds() {
         let mut least = LeastOf::default();
         least.add(at(0), Span::from_millis(30));

@@ -342,3 +342,22 @@ impl Bearer for Observed {
         self.observations.pop_front()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::Seq;
+
+    use super::vocabulary::Run;
+    use super::*;
+
+    #[test]
+    fn a_probe_closes_the_windows_to_two_packets() {
+        let mut bearer = Observed::new(Side::Network, Some(Span::from_secs(1)), Capacity::Packets(50));
+        bearer.want_departures(Departures::Watched);
+        let flow = FlowId(0);
+        bearer.enqueue(Time::ZERO, Direction::Down, &Segment::data(flow, Seq(0), 1000, 40)).unwrap();
+        assert_eq!(bearer.view(Time::ZERO, Direction::Down, flow).capacity, Capacity::Packets(50));
+        bearer.user(Time::ZERO, flow).probe.runs = Some(Run { since: Time::ZERO, empty: None });
+        assert_eq!(bearer.view(Time::ZERO, Direction::Down, flow).capacity, Capacity::Packets(2));
+    }
+}

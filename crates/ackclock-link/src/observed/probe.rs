@@ -91,3 +91,76 @@ impl User {
         FEW_PACKETS * u64::from(self.payload()) * u64::from(self.active())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ackclock_core::{Segment, Seq};
+
+    use super::*;
+
+    const FLOW: FlowId = FlowId(0);
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    /// A user whose flow has this many packets of 1000 bytes in flight, and in whose queue a probe began at 1001 ms.
+    fn probed(packets: u32) -> User {
+        let mut user = User::new(Time::ZERO, Side::Network, Probe::new(Some(Span::from_secs(1))));
+        for number in 0..packets {
+            let data = Segment::data(FLOW, Seq(1000 * number), 1000, 40);
+            let flow = user.flow(at(900), FLOW);
+            let passage = flow.on_data(at(900), &data);
+            flow.remember(at(900), &data, passage);
+            user.note_data(at(900), &data);
+        }
+        user.run_probe(at(1000), FLOW, false);
+        assert!(!user.probe.runs(), "1 s without a low sample is not more than 1 s");
+        user.run_probe(at(1001), FLOW, false);
+        assert!(user.probe.runs());
+        user
+    }
+
+    fn queue_is_empty(user: &User) -> bool {
+        user.probe.runs.is_some_and(|run| run.empty.is_some())
+    }
+
+    #[test]
+    fn the_queue_counts_as_empty_when_four_packets_are_in_flight() {
+        let mut user = probed(10);
+        for (acked, empty) in [(0, false), (5, false), (6, true)] {
+            user.flow(at(1100), FLOW).on_ack(
+                at(1100),
+                &Segment::pure_ack(FLOW, Seq(1000 * acked), 40),
+                |_| (),
+            );
+            user.run_probe(at(1100), FLOW, false);
+            assert_eq!(queue_is_empty(&user), empty, "{acked} packets acknowledged");
+        }
+    }
+
+    #[test]
+    fn a_probe_that_does_not_empty_the_queue_is_given_up_after_5_s() {
+        let mut user = probed(10);
+        user.run_probe(at(6001), FLOW, false);
+        assert!(user.probe.runs());
+        user.run_probe(at(6002), FLOW, false);
+        assert!(!user.probe.runs());
+        user.run_probe(at(6003), FLOW, false);
+        assert!(!user.probe.runs(), "the next probe needs another second without a low sample");
+    }
+
+    #[test]
+    fn a_probe_ends_after_ten_samples_over_200_ms_and_raises_the_least_round_trip() {
+        let mut user = probed(2);
+        user.floor.on_sample(Span::from_millis(50), false);
+        user.run_probe(at(1100), FLOW, false);
+        for sample in 0..10 {
+            assert!(user.probe.runs());
+            user.floor.on_sample(Span::from_millis(80), true);
+            user.run_probe(at(1300 + sample), FLOW, false);
+        }
+        assert!(!user.probe.runs());
+        assert_eq!(user.floor.get(), Span::from_millis(80));
+    }
+}

@@ -203,3 +203,58 @@ pub(super) struct Progress {
     /// How much longer than the least the news of it took.
     pub(super) late: Span,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOW: FlowId = FlowId(0);
+
+    const fn ms(millis: u64) -> Span {
+        Span::from_millis(millis)
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + ms(millis)
+    }
+
+    fn user() -> User {
+        User::new(Time::ZERO, Side::Network, Probe::new(None))
+    }
+
+    /// Idle time before 1000 bytes whose ACK arrives at `millis`, `rtt` after they passed.
+    fn idle_before(user: &mut User, millis: u64, rtt: u64) -> Span {
+        let sample = Some(ms(rtt));
+        let progress = Progress { flow: FLOW, bytes: 1000, sample, called: true, late: Span::ZERO };
+        user.on_progress(at(millis), progress).idle
+    }
+
+    #[test]
+    fn the_queue_was_idle_for_the_gap_between_departures_less_the_queueing_delay() {
+        let mut user = user();
+        assert_eq!(idle_before(&mut user, 100, 50), Span::ZERO, "nothing left before");
+        assert_eq!(idle_before(&mut user, 300, 50), ms(200));
+        assert_eq!(idle_before(&mut user, 400, 90), ms(60), "the packet was queued for 40 ms");
+        assert_eq!(idle_before(&mut user, 420, 90), Span::ZERO);
+    }
+
+    #[test]
+    fn the_handshake_of_a_new_connection_is_a_sample_without_the_queueing_delay() {
+        let mut user = user();
+        idle_before(&mut user, 100, 60);
+        idle_before(&mut user, 200, 90);
+        // 30 ms of queueing delay are in the handshake's 85 ms.
+        user.on_opened(at(210), FlowId(1), ms(85));
+        assert_eq!(user.least_loop(FlowId(1)), ms(55));
+    }
+
+    #[test]
+    fn a_pause_of_more_than_a_second_is_not_time_with_a_standing_queue() {
+        let mut user = user();
+        idle_before(&mut user, 0, 50);
+        idle_before(&mut user, 500, 100);
+        assert_eq!(user.floor.high_for(at(500)), ms(500));
+        idle_before(&mut user, 10_500, 100);
+        assert_eq!(user.floor.high_for(at(10_500)), ms(500));
+    }
+}

@@ -89,3 +89,37 @@ impl Discard {
         (self.telling, self.told, self.failed) = (None, 0, false);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn sn(number: u16) -> Sn {
+        Sn::ZERO.plus(number)
+    }
+
+    /// The peer is told to move its window to PDU 4, in which the first two SDUs that end are discarded.
+    fn begun() -> Discard {
+        let mut discard = Discard::new(Span::from_millis(100), 3, OnMaxDat::Discard);
+        discard.begin(Time::ZERO, sn(4), 2, 7);
+        discard
+    }
+
+    #[test]
+    fn an_mrw_is_no_longer_sent_when_the_window_has_passed_it() {
+        let mut discard = begun();
+        discard.on_window(sn(0), sn(4));
+        assert!(discard.poll(Time::ZERO).is_some(), "the SDUs that end in PDU 4 are still to be discarded");
+        discard.on_window(sn(4), sn(5));
+        assert_eq!((discard.poll(Time::ZERO + Span::from_secs(1)), discard.due()), (None, Time::NEVER));
+    }
+
+    #[test]
+    fn the_answer_to_an_earlier_mrw_does_not_end_the_latest() {
+        for (answered, ends, done) in [(3, 2, false), (4, 1, false), (4, 2, true), (5, 0, true)] {
+            let mut discard = begun();
+            assert_eq!(discard.on_ack(MrwAck { sn: sn(answered), ends }, sn(0)), done, "{answered}, {ends}");
+            assert_eq!(discard.poll(Time::ZERO).is_none(), done);
+        }
+    }
+}

@@ -47,6 +47,20 @@ fn timer_status_periodic_reports_as_long_as_something_comes_or_is_missing() {
 }
 
 #[test]
+fn timer_status_periodic_reports_again_what_is_still_missing() {
+    let config = |config: &mut UmtsRlcAmConfig| {
+        config.status.period = ms(100);
+        config.status.missing_pdu = false;
+        config.poll.last_pdu = false;
+        config.poll.last_retransmission = false;
+        config.poll.period = ms(1000);
+    };
+    let pair = Pair::new(3, config).down(&[3]).lose(0, [1]).lose_up(100).until(900);
+    let expected = ["100 < ACK3-1 lost", "200 < ACK3-1", "240 > D1", "300 < ACK3"];
+    assert_eq!(pair.sent()[3..], expected);
+}
+
+#[test]
 fn packets_are_handed_on_in_sequence_or_as_soon_as_they_are_whole() {
     let delivered = |order| {
         let pair = Pair::new(4, |config| config.order = order).down(&[1, 1, 1, 1]).lose(0, [1]).until(5000);

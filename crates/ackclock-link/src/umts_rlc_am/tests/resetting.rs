@@ -115,13 +115,31 @@ fn a_reset_is_asked_for_again_and_done_once() {
 
 #[test]
 fn a_status_of_a_pdu_that_was_never_sent_resets_both_ends() {
-    let mut pair = Pair::new(2, short).down(&[1]).until(20);
-    // TS 25.322 section 10: an "erroneous sequence number".
-    let status = status::Status {
-        report: Some(status::Report { lsn: sn::Sn::ZERO.plus(9), missing: missing::Missing::NONE }),
-        ..status::Status::default()
-    };
-    pair.air.push_back((35, 1, Pdu::Status(status)));
-    let pair = pair.until(90);
-    assert_eq!(pair.sent(), ["0 > D0p", "40 > RESET0", "40 < ACK1", "80 < RESET_ACK0"]);
+    let sn = |steps| sn::Sn::ZERO.plus(steps);
+    let room = missing::Room::of(300);
+    let format = missing::MissingFormat::default();
+    let (missing, _) = missing::Missing::describe(&sn::SnSet::default(), sn(0), [sn(3), sn(5)], room, format);
+    assert!(missing.iter().eq([sn(3), sn(4)]));
+    // TS 25.322 section 10: an "erroneous sequence number", of the ACK or of a PDU that is listed as missing.
+    for (lsn, missing) in [(sn(9), missing::Missing::NONE), (sn(1), missing)] {
+        let mut pair = Pair::new(2, short).down(&[1]).until(20);
+        let report = Some(status::Report { lsn, missing });
+        pair.air.push_back((35, 1, Pdu::Status(status::Status { report, ..status::Status::default() })));
+        let pair = pair.until(90);
+        assert_eq!(pair.sent(), ["0 > D0p", "40 > RESET0", "40 < ACK1", "80 < RESET_ACK0"]);
+    }
+}
+
+#[test]
+fn an_mrw_ack_counts_discarded_sdus_only_where_the_window_begins_at_the_pdu_of_the_mrw() {
+    // D1 and D2 arrived, or D2 alone: the window moves to D3, or stays at D1.
+    for (lost, expected) in [(&[0][..], (3, 0)), (&[0, 1], (1, 1))] {
+        let mut pair = Pair::new(3, short).down(&[2, 1]);
+        pair.lost.extend(lost.iter().map(|&place| (0, 0, place)));
+        let mut pair = pair.until(50);
+        let mrw = status::Mrw { sn: sn::Sn::ZERO.plus(1), ends: 1, keep: 1 };
+        pair.ends[1].receiver.on_mrw(at(50), mrw, &mut pair.sdus[0]);
+        let ack = pair.ends[1].receiver.mrw_ack.unwrap();
+        assert_eq!((number(ack.sn), ack.ends), expected, "{lost:?}");
+    }
 }
