@@ -200,6 +200,81 @@ fn scripts_for_mm_link_go_on_working() {
 }
 
 #[test]
+fn all_conditions_at_once_are_generated_and_read_back_unchanged() {
+    let folder = Folder::new();
+    let words = "link 1mbit 8mbit --delay 40ms --up-delay 30ms --down-delay 50ms --loss 5% --up-loss 1% --down-loss 20% \
+                 --loss-burst 100ms --jitter 3ms --up-jitter 6ms,uniform --down-jitter 5ms,exponential \
+                 --jitter-every 70ms --generate";
+    let text = folder.prints(&words.split_whitespace().collect::<Vec<_>>());
+    folder.write("link.toml", &text);
+    assert_eq!(folder.prints(&["check", "link.toml"]), "link.toml: ok\n");
+    let again = folder.prints(&["link", "--scenario", "link.toml", "--generate"]);
+    assert_eq!(again, text);
+    let table: toml::Table = text.parse().expect("TOML");
+    let (up, down) = (&table["edge"]["up"], &table["edge"]["down"]);
+    assert_eq!(up["delay"].as_str(), Some("u(30ms, 3.464102ms)"), "D within 6 ms: 6 / sqrt(3)");
+    assert_eq!(down["delay"].as_str(), Some("50ms + e(5ms)"));
+    assert_eq!((&up["redraw"], &down["redraw"]), (&"interval(70ms)".into(), &"interval(70ms)".into()));
+    for (link, share) in [(up, 0.01), (down, 0.2)] {
+        let key = |key: &str| link["loss"][key].as_float().expect("a number");
+        let (p, r) = (key("p"), key("r"));
+        assert!((r - 0.1).abs() < 1e-12 && (p / (p + r) - share).abs() < 1e-12, "{link}");
+    }
+}
+
+#[test]
+fn conditions_have_defaults_and_a_direction_wins() {
+    let folder = Folder::new();
+    let made = |words: &str| {
+        let words = format!("link 1mbit 8mbit --generate {words}");
+        let text = folder.prints(&words.split_whitespace().collect::<Vec<_>>());
+        let table: toml::Table = text.parse().expect("TOML");
+        let of = |way: &str, key: &str| {
+            table["edge"][way].get(key).map_or_else(String::new, |value| value.to_string().replace('"', ""))
+        };
+        ["up", "down"].map(|way| ["delay", "redraw", "loss"].map(|key| of(way, key)).join("|"))
+    };
+    for (words, up, down) in [
+        ("--rtt 300ms", "150ms||", "150ms||"),
+        ("--delay 10ms --up-delay 30ms", "30ms||", "10ms||"),
+        ("--delay 40ms --jitter 10ms", "n(40ms, 10ms)|interval(100ms)|", "n(40ms, 10ms)|interval(100ms)|"),
+        ("--delay 40ms --down-jitter 1ms", "40ms||", "n(40ms, 1ms)|interval(20ms)|"),
+        ("--delay 40ms --jitter 1ms --jitter-every packet", "n(40ms, 1ms)|packet|", "n(40ms, 1ms)|packet|"),
+        ("--down-loss 2% --jitter 0ms", "0ms||", "0ms||0.02"),
+    ] {
+        let [got_up, got_down] = made(words);
+        assert_eq!((got_up.as_str(), got_down.as_str()), (up, down), "{words}");
+    }
+}
+
+#[test]
+fn impossible_conditions_are_refused_by_name() {
+    let folder = Folder::new();
+    folder.write("up.trace", "1\n400\n");
+    for (words, told) in [
+        ("--rtt 10ms --delay 5ms", "--delay"),
+        ("--rtt 10ms --up-delay 5ms", "--up-delay"),
+        ("--loss 1% --loss-burst 5ms", "--loss-burst 5ms: with a loss of 0.01"),
+        ("--loss 100% --loss-burst 50ms", "--loss-burst 50ms: with a loss of 1"),
+        ("--loss-burst 50ms", "add --loss SHARE"),
+        ("--jitter-every 50ms", "add --jitter SPREAD"),
+        (
+            "--delay 10ms --jitter 5ms,pareto",
+            "`pareto` is no law of jitter; write normal, uniform or exponential",
+        ),
+        ("--delay 10ms --jitter 5ms --jitter-every soon", "write `packet` or a time of at least 10us"),
+        ("--delay 10ms --jitter 15ms", "--jitter 15ms: more than the delay of 10ms"),
+    ] {
+        let words = format!("link 1mbit 8mbit --generate {words}");
+        let error = folder.complains(2, &words.split_whitespace().collect::<Vec<_>>());
+        assert!(error.contains(told), "{words}: {error}");
+    }
+    let words = ["link", "up.trace", "8mbit", "--delay", "10ms", "--jitter", "5ms", "--generate"];
+    let error = folder.complains(2, &words);
+    assert!(error.contains("--jitter: the recording \"up.trace\" takes a constant delay"), "{error}");
+}
+
+#[test]
 fn a_generated_scenario_is_checked_run_and_generated_again() {
     let folder = Folder::new();
     let text = folder.prints(&[

@@ -1,6 +1,7 @@
 //! `ackclock link`: a shell or a command behind an emulated link.
 
 mod change;
+mod conditions;
 mod live;
 mod mahimahi;
 mod outputs;
@@ -12,11 +13,10 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use ackclock_core::Span;
-use ackclock_link::Loss;
 use ackclock_live::metrics;
 use ackclock_scenario::{DiskFiles, Inputs, Limit};
 
+use self::conditions::Conditions;
 use self::mahimahi::Spelling;
 use crate::failure::Failure;
 use crate::output;
@@ -53,18 +53,14 @@ pub(crate) struct Args {
     /// The discipline of that queue (`ackclock list queues`).
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
-    /// Delay one way, in both directions.
-    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
-    delay: Option<Span>,
-    /// Share of packets lost, in both directions: 0.01 or 1%.
-    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
-    loss: Option<Loss>,
     /// Print the equivalent scenario, and run nothing.
     #[arg(long)]
     generate: bool,
     /// Say of each thing that a link needs whether it is here, and what gives it; run nothing.
     #[arg(long, exclusive = true)]
     check: bool,
+    #[command(flatten)]
+    conditions: Conditions,
     #[command(flatten)]
     environment: Environment,
     #[command(flatten)]
@@ -101,6 +97,7 @@ struct Environment {
 const EXAMPLES: &str = "\
 Examples:
   ackclock link 1mbit 8mbit --delay 40ms
+  ackclock link 768kbit 1600kbit --rtt 300ms --jitter 20ms --down-loss 1% --loss-burst 100ms
   ackclock link umts.up umts.down -- curl -s https://example.org
   ackclock link 64kbit 384kbit --delay 150ms --buffer 20p --regulator ack-regulator
   ackclock link 1mbit 8mbit --server 'iperf3 -s' --json -- sh -c 'iperf3 -R -c $ACKCLOCK_BASE'

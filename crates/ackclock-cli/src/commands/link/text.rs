@@ -5,11 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use ackclock_core::{Rate, Span};
+use ackclock_core::Rate;
 use ackclock_scenario::{Scenario, ScenarioError};
 use toml::{Table, Value};
 
 use super::Args;
+use super::conditions::Way;
 use crate::failure::Failure;
 use crate::scenario_file::read_text;
 
@@ -167,10 +168,11 @@ const EVERYTHING: &str = "60000p";
 
 fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)>) -> Result<Text, Failure> {
     let string = |text: &str| Value::String(text.to_owned());
+    args.conditions.check()?;
     let edge = Table::from_iter([
         ("buffer".to_owned(), string(EVERYTHING)),
-        ("down".to_owned(), link(args, "DOWN", down)?),
-        ("up".to_owned(), link(args, "UP", up)?),
+        ("down".to_owned(), link(args, Way::Down, down)?),
+        ("up".to_owned(), link(args, Way::Up, up)?),
     ]);
     let path = Table::from_iter([("delay".to_owned(), string("0s"))]);
     let whole = Table::from_iter([
@@ -201,7 +203,11 @@ fn no_link(text: &str, missing: &io::Error, not_a_rate: &str) -> String {
 }
 
 /// The table of the link that an operand means.
-fn link(args: &Args, which: &str, operand: &OsStr) -> Result<Value, Failure> {
+fn link(args: &Args, way: Way, operand: &OsStr) -> Result<Value, Failure> {
+    let which = match way {
+        Way::Up => "UP",
+        Way::Down => "DOWN",
+    };
     let text = operand.to_str().ok_or_else(|| Failure::Input(format!("{which}: the name is not UTF-8")))?;
     let rate: Result<Rate, _> = args.spelling.rate(text).parse();
     let mut table = Table::new();
@@ -222,9 +228,6 @@ fn link(args: &Args, which: &str, operand: &OsStr) -> Result<Value, Failure> {
             put("file", Value::String(text.to_owned()));
         }
     }
-    put("delay", Value::String(args.delay.unwrap_or(Span::ZERO).to_string()));
-    if let Some(loss) = args.loss {
-        put("loss", Value::Float(loss.probability()));
-    }
+    args.conditions.put(way, &mut table)?;
     Ok(Value::Table(table))
 }

@@ -1,0 +1,185 @@
+//! Delay, loss and jitter as options: sugar for keys of `[edge.up]` and `[edge.down]`.
+
+use ackclock_core::Span;
+use ackclock_link::{Loss, Redraw};
+use toml::{Table, Value};
+
+use crate::failure::Failure;
+
+/// What the medium does, in both directions or in one. An option that says a direction wins over one that does not.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Delay, loss and jitter")]
+pub(super) struct Conditions {
+    /// Delay one way, in both directions.
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    delay: Option<Span>,
+    /// Round-trip delay: half of it in each direction.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["scenario", "delay", "up_delay", "down_delay"])]
+    rtt: Option<Span>,
+    /// Delay from the command.
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    up_delay: Option<Span>,
+    /// Delay to the command.
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    down_delay: Option<Span>,
+    /// Share of packets lost, in both directions: 0.01 or 1%.
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    loss: Option<Loss>,
+    /// Share of packets lost from the command.
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    up_loss: Option<Loss>,
+    /// Share of packets lost to the command.
+    #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
+    down_loss: Option<Loss>,
+    /// Lose the same share in bursts of this mean length, in time.
+    #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
+    loss_burst: Option<Span>,
+    /// Spread of the delay, in both directions: 10ms, or with its law `10ms,uniform`; laws: normal, uniform, exponential.
+    #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
+    jitter: Option<Jitter>,
+    /// Spread of the delay from the command.
+    #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
+    up_jitter: Option<Jitter>,
+    /// Spread of the delay to the command.
+    #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
+    down_jitter: Option<Jitter>,
+    /// How long a drawn delay holds, or `packet`; where it is left out, ten spreads and at least 20ms.
+    #[arg(long, value_name = "TIME|packet", conflicts_with = "scenario", value_parser = every)]
+    jitter_every: Option<Redraw>,
+}
+
+/// How a delay varies.
+#[derive(Clone, Copy, Debug)]
+struct Jitter {
+    spread: Span,
+    law: JitterLaw,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum JitterLaw {
+    Normal,
+    Uniform,
+    Exponential,
+}
+
+fn jitter(text: &str) -> Result<Jitter, String> {
+    let (spread, law) = text.split_once(',').unwrap_or((text, "normal"));
+    let spread = spread.trim().parse::<Span>().map_err(|error| error.to_string())?;
+    let law = match law.trim() {
+        "normal" => JitterLaw::Normal,
+        "uniform" => JitterLaw::Uniform,
+        "exponential" => JitterLaw::Exponential,
+        other => return Err(format!("`{other}` is no law of jitter; write normal, uniform or exponential")),
+    };
+    Ok(Jitter { spread, law })
+}
+
+fn every(text: &str) -> Result<Redraw, String> {
+    let redraw = if text == "packet" { text.to_owned() } else { format!("interval({text})") };
+    redraw.parse().map_err(|_| "write `packet` or a time of at least 10us, like 100ms".to_owned())
+}
+
+/// A direction of the link.
+#[derive(Clone, Copy)]
+pub(super) enum Way {
+    Up,
+    Down,
+}
+
+/// How long a state of the process behind `--loss-burst` lasts at least.
+const BURST_STEP: Span = Span::from_millis(10);
+/// The shortest interval of jitter that is not asked for.
+const LEAST_INTERVAL: Span = Span::from_millis(20);
+
+impl Conditions {
+    /// Refuses options that change others which are not there.
+    ///
+    /// # Errors
+    /// Names the option and what it needs.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let loss = self.loss.or(self.up_loss).or(self.down_loss);
+        if self.loss_burst.is_some() && loss.is_none() {
+            return Err(Failure::Input("--loss-burst says how losses cluster; add --loss SHARE".to_owned()));
+        }
+        let jitter = self.jitter.or(self.up_jitter).or(self.down_jitter);
+        if self.jitter_every.is_some() && jitter.is_none() {
+            return Err(Failure::Input(
+                "--jitter-every says when jitter is drawn; add --jitter SPREAD".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Puts the keys of one direction into the table of its link.
+    ///
+    /// # Errors
+    /// Names the option and what is allowed.
+    pub(super) fn put(&self, way: Way, table: &mut Table) -> Result<(), Failure> {
+        let (delay, loss, jitter) = match way {
+            Way::Up => (self.up_delay, self.up_loss, self.up_jitter),
+            Way::Down => (self.down_delay, self.down_loss, self.down_jitter),
+        };
+        let delay = delay.or(self.delay).or(self.rtt.map(|rtt| rtt / 2)).unwrap_or(Span::ZERO);
+        table.insert("delay".to_owned(), Value::String(delay.to_string()));
+        if let Some(jitter) = jitter.or(self.jitter).filter(|jitter| jitter.spread > Span::ZERO) {
+            self.put_jitter(delay, jitter, table)?;
+        }
+        if let Some(loss) = loss.or(self.loss) {
+            let loss = loss.probability();
+            let value = match self.loss_burst {
+                Some(burst) if loss > 0.0 => bursts(loss, burst)?,
+                _ => Value::Float(loss),
+            };
+            table.insert("loss".to_owned(), value);
+        }
+        Ok(())
+    }
+
+    fn put_jitter(&self, delay: Span, jitter: Jitter, table: &mut Table) -> Result<(), Failure> {
+        if let Some(file) = table.get("file") {
+            return Err(Failure::Input(format!(
+                "--jitter: the recording {file} takes a constant delay; write a rate in its place, or leave --jitter out"
+            )));
+        }
+        let Jitter { spread, law } = jitter;
+        if spread > delay && !matches!(law, JitterLaw::Exponential) {
+            return Err(Failure::Input(format!(
+                "--jitter {spread}: more than the delay of {delay}, and no packet arrives before it was sent; write at most {delay}, a longer --delay, or {spread},exponential"
+            )));
+        }
+        let law = match law {
+            JitterLaw::Normal => format!("n({delay}, {spread})"),
+            JitterLaw::Uniform => {
+                format!("u({delay}, {})", Span::from_secs_f64(spread.as_secs_f64() / 3_f64.sqrt()))
+            }
+            JitterLaw::Exponential => format!("{delay} + e({spread})"),
+        };
+        let tenfold = Span::from_nanos(spread.as_nanos().saturating_mul(10));
+        let redraw = self.jitter_every.unwrap_or_else(|| Redraw::Interval(tenfold.max(LEAST_INTERVAL)));
+        for (key, value) in [("kind", "variable".to_owned()), ("delay", law), ("redraw", redraw.to_string())]
+        {
+            table.insert(key.to_owned(), Value::String(value));
+        }
+        Ok(())
+    }
+}
+
+/// Losses of a share in bursts of a mean length: a Markov chain that loses all in its bad state.
+fn bursts(share: f64, burst: Span) -> Result<Value, Failure> {
+    let to_good = BURST_STEP.as_secs_f64() / burst.as_secs_f64();
+    let to_bad = to_good * share / (1.0 - share);
+    // Also refuses a share of 1, which no chain with good states has, and a burst of 0.
+    if share >= 1.0 || to_bad + to_good > 1.0 {
+        return Err(Failure::Input(format!(
+            "--loss-burst {burst}: with a loss of {share}, bursts last {BURST_STEP} / (1 - {share}) or longer; bursts shorter than {BURST_STEP} are single losses; leave --loss-burst out"
+        )));
+    }
+    let mut table = Table::from_iter([
+        ("kind".to_owned(), Value::String("gilbert-elliott".to_owned())),
+        ("interval".to_owned(), Value::String(BURST_STEP.to_string())),
+    ]);
+    for (key, share) in [("p", to_bad), ("r", to_good), ("good", 0.0), ("bad", 1.0)] {
+        table.insert(key.to_owned(), Value::Float(share));
+    }
+    Ok(Value::Table(table))
+}
