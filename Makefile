@@ -44,7 +44,7 @@ properties: .venv/.packages checked ## Property tests on twenty times as many ra
 	ACKCLOCK_CASES_TIMES=20 PROPTEST_CASES=5000 $(CARGO) test --workspace --locked --quiet
 	$(ON_CHECKED) pytest tests/python --hypothesis-profile=many
 
-nightly: build checked wheel ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement; two hours
+nightly: build checked wheel .venv/.packages ## What takes longer than CI: papers and check-ns2 whole, property tests, fuzzing, kernel agreement; two hours
 	ACKCLOCK_WHEELS=$(CURDIR)/out/wheel pytest tests/python/test_wheel.py
 	.ci/run properties papers check-ns2 fuzz agree
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ackclock_scenario::{Axis, catalogue, jobs};
+use ackclock_link::Files;
+use ackclock_scenario::{Axis, Point, Scenario, catalogue, jobs};
 use serde_json::Value;
 
-use super::run::rescue;
+use super::run::sink;
 use super::sweep::by_point;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
@@ -71,17 +72,10 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     for point in &points {
         point.scenario.check(&files)?;
     }
-    say_defaults(&scenario);
-    say_unswept(&scenario, "compare", &axes);
+    say(&scenario, &axes, &points, &files)?;
     let scenarios = || points.iter().map(|point| &point.scenario);
-    say_dropped(scenarios());
-    say_begins(scenarios());
-    say_doubts(&scenario, &files)?;
     let jobs = jobs(&points);
-    let sink = match args.json {
-        true => Sink::Printed,
-        false => Sink::Memory(rescue(&args.scenario), String::new()),
-    };
+    let sink = sink(args.json, &args.scenario);
     let timing = if args.timing { Timing::Measured } else { Timing::Omitted };
     let extras = Extras { series: None, capture: None, timing };
     let lines = Lines::new(vec![sink], jobs.len());
@@ -105,6 +99,16 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         confidence,
     }
     .write(path)
+}
+
+/// Says what is compared where the command line does not.
+fn say(scenario: &Scenario, axes: &[Axis], points: &[Point], files: &dyn Files) -> Result<(), Failure> {
+    let scenarios = || points.iter().map(|point| &point.scenario);
+    say_defaults(scenario);
+    say_unswept(scenario, "compare", axes);
+    say_dropped(scenarios());
+    say_begins(scenarios());
+    say_doubts(scenario, files)
 }
 
 /// What is asked for; every regulator where nothing is.

@@ -87,10 +87,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         capture: capture.clone().map(|capture| Box::new(capture) as Box<dyn Write + Send>),
         timing: if args.timing { Timing::Measured } else { Timing::Omitted },
     };
-    let sink = match args.json {
-        true => Sink::Printed,
-        false => Sink::Memory(rescue(&file), String::new()),
-    };
+    let sink = sink(args.json, &file);
     let finished = batch::simulate(
         file.stem(),
         &jobs,
@@ -106,21 +103,25 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     finished.verdict?;
     capture.map_or(Ok(()), Capture::finish)?;
-    let series = finished.ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
-    if let (Some(into), Some(series)) = (series_file, series) {
-        write_series(into, series)?;
-    }
-    let Some(path) = &args.report else { return Ok(()) };
     let (scenario, confidence) = (&points[0].scenario, args.intervals.confidence());
-    Report {
+    let finished = Report {
         scenario,
         jobs: &jobs,
         ended: &finished.ended,
         interrupted: &finished.interrupted,
         files: &files,
         confidence,
+    };
+    write_files(args, series_file, &finished)
+}
+
+/// Writes the time series and the report, if they were asked for.
+fn write_files(args: &Args, series_file: Option<WholeFile>, finished: &Report<'_>) -> Result<(), Failure> {
+    let series = finished.ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
+    if let (Some(into), Some(series)) = (series_file, series) {
+        write_series(into, series)?;
     }
-    .write(path)
+    args.report.as_ref().map_or(Ok(()), |path| finished.write(path))
 }
 
 /// The runs of the point, or the one with the number.
@@ -170,6 +171,14 @@ fn check_outputs(args: &Args, scenario: &ScenarioFile) -> Result<(), Failure> {
     ];
     output::keep_apart(Some(scenario.path()), &written.map(|(name, path, _)| (name, path)))?;
     written.into_iter().try_for_each(|(name, path, form)| output::keep_form(name, path, form))
+}
+
+/// Where the JSON lines go.
+pub(super) fn sink(json: bool, scenario: &ScenarioFile) -> Sink {
+    match json {
+        true => Sink::Printed,
+        false => Sink::Memory(rescue(scenario), String::new()),
+    }
 }
 
 /// Where finished runs are saved if Ctrl-C comes before the table.

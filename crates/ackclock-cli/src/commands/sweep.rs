@@ -81,15 +81,6 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     let (scenario, files) = args.scenario.load(&args.repetition)?;
     let points = scenario.points()?;
     if args.engine != Engine::Local {
-        if args.intervals.are_asked_for() {
-            let message = "--confidence is for tables; on a cluster a sweep gives the objects of its runs";
-            return Err(Failure::Input(message.to_owned()));
-        }
-        if args.report.is_some() {
-            let message =
-                "--report is for sweeps on this machine; `ackclock report` draws the lines of a cluster";
-            return Err(Failure::Input(message.to_owned()));
-        }
         return on_cluster(args);
     }
     say_defaults(&scenario);
@@ -107,14 +98,7 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         let extras = Extras { series: None, capture: None, timing };
         batch::simulate(args.scenario.stem(), &jobs, &files, extras, lines, done)?
     };
-    if !args.json {
-        output::print(&summary::of_points(
-            &by_point(&points, &jobs, &finished.ended),
-            Marks::None,
-            Uploads::of(&points),
-            args.intervals.confidence(),
-        ))?;
-    }
+    show(args, &points, &jobs, &finished.ended)?;
     finished.verdict?;
     let Some(path) = &args.report else { return Ok(()) };
     let (scenario, confidence) = (&points[0].scenario, args.intervals.confidence());
@@ -127,6 +111,19 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
         confidence,
     }
     .write(path)
+}
+
+/// Prints the table of the points, unless JSON lines were asked for.
+fn show(args: &Args, points: &[Point], jobs: &[Job<'_>], ended: &[Ended]) -> Result<(), Failure> {
+    if !args.json {
+        output::print(&summary::of_points(
+            &by_point(points, jobs, ended),
+            Marks::None,
+            Uploads::of(points),
+            args.intervals.confidence(),
+        ))?;
+    }
+    Ok(())
 }
 
 /// The finished runs of each point.
@@ -193,6 +190,15 @@ impl From<KeptError> for Failure {
 
 /// Hands the sweep to Python, which prints or writes the same JSON lines.
 fn on_cluster(args: &Args) -> Result<(), Failure> {
+    if args.intervals.are_asked_for() {
+        let message = "--confidence is for tables; on a cluster a sweep gives the objects of its runs";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    if args.report.is_some() {
+        let message =
+            "--report is for sweeps on this machine; `ackclock report` draws the lines of a cluster";
+        return Err(Failure::Input(message.to_owned()));
+    }
     let engine = if args.engine == Engine::Dask { "dask" } else { "ray" };
     let mut arguments: Vec<OsString> = vec![args.scenario.path().into(), "--engine".into(), engine.into()];
     let sets = args.scenario.set().iter().cloned().chain(args.repetition.as_sets());
