@@ -7,7 +7,7 @@ use ackclock_core::{
     Engine, Flags, FlowId, Holds, Message, Node, NodeId, NullTracer, Outbox, Port, Segment, Seq, Sink, Size,
     Span, Stream, Streams, Time,
 };
-use ackclock_tcp::receiver::{Opening, WindowPolicy};
+use ackclock_tcp::receiver::{AckPolicy, Opening, WindowPolicy};
 use ackclock_tcp::{
     FlowParams, HeaderSize, Host, Receiver, ReceiverConfig, Relay, SENDERS, Sender, Supply, host, relay,
 };
@@ -257,4 +257,91 @@ fn a_reset_of_the_mobile_reaches_the_server_and_ends_both() {
     assert!(download.relay().has_ended(FLOW));
     download.engine.advance(now + Span::from_secs(1));
     assert_eq!(download.sent().state(), ackclock_tcp::sender::SenderState::Closed);
+}
+
+/// A relay with one download, without a path: segments are put in by hand.
+fn bare_relay(handshake: &str) -> Relay {
+    let row = json!({"kind": "sack", "handshake": handshake, "rto": {"min": "200ms"}});
+    let opening = if handshake == "on" { Opening::Handshake } else { Opening::Established(Seq(1)) };
+    let config = ReceiverConfig {
+        opening,
+        acks: AckPolicy::Delayed { count: 2, timeout: Span::from_millis(200), quick: 0 },
+        max_window: 20_000,
+        window: WindowPolicy::Unread,
+        ..ReceiverConfig::default()
+    };
+    let mut split = Relay::new();
+    split.split(FLOW, relay::SERVER, Receiver::new(config, FLOW), sender(row));
+    split
+}
+
+/// What a relay sends in answer to a segment: ports and segments.
+fn answers(split: &mut Relay, now: Time, port: Port, segment: Segment) -> Vec<(Port, Segment)> {
+    let mut out = Outbox::for_one_node();
+    split.receive(now, port, &Message::Segment(segment), &mut out);
+    sent_by(&mut out)
+}
+
+fn sent_by(out: &mut Outbox) -> Vec<(Port, Segment)> {
+    let segment_of = |message| match message {
+        Message::Segment(segment) => Some(segment),
+        Message::Report(_) => None,
+    };
+    std::iter::from_fn(|| out.take())
+        .filter_map(|(port, message)| segment_of(message).map(|segment| (port, segment)))
+        .collect()
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+#[test]
+fn the_end_of_a_connection_to_the_mobile_is_reported_once() {
+    let mut split = bare_relay("off");
+    let mut last = Segment::data(FLOW, Seq(1), 960, 40);
+    last.flags |= Flags::FIN;
+    answers(&mut split, at(0), relay::SERVER, last);
+    answers(&mut split, at(10), relay::EDGE, Segment::pure_ack(FLOW, Seq(961), 40));
+    assert_eq!((split.has_ended(FLOW), split.poll_ended()), (false, None), "the FIN is not acknowledged");
+    answers(&mut split, at(20), relay::EDGE, Segment::pure_ack(FLOW, Seq(962), 40));
+    assert!(split.has_ended(FLOW));
+    assert_eq!((split.poll_ended(), split.poll_ended()), (Some(FLOW), None));
+}
+
+#[test]
+fn a_syn_of_a_sending_mobile_opens_the_other_connection_and_a_syn_ack_does_not() {
+    for (flags, opens) in [(Flags::SYN, true), (Flags::SYN | Flags::ACK, false)] {
+        let mut split = bare_relay("on");
+        let mut syn = Segment::pure_ack(FLOW, Seq(0), 40);
+        syn.flags = flags;
+        let sent = answers(&mut split, at(0), relay::SERVER, syn);
+        let onward =
+            sent.iter().any(|(port, segment)| *port == relay::EDGE && segment.flags.contains(Flags::SYN));
+        assert_eq!(onward, opens, "{flags:?}: {sent:?}");
+    }
+}
+
+#[test]
+fn a_delayed_ack_of_the_relay_reaches_the_server_when_its_timer_expires() {
+    let mut split = bare_relay("off");
+    let sent = answers(&mut split, at(0), relay::SERVER, Segment::data(FLOW, Seq(1), 960, 40));
+    assert!(sent.iter().all(|(port, _)| *port == relay::EDGE), "{sent:?}");
+    let mut acks = Vec::new();
+    while let Some(due) = split.next_wake().filter(|due| *due <= at(1000)) {
+        let mut out = Outbox::for_one_node();
+        split.wake(due, &mut out);
+        acks.extend(sent_by(&mut out).into_iter().filter(|(port, _)| *port == relay::SERVER));
+    }
+    assert_eq!(acks.iter().map(|(_, ack)| ack.ack).collect::<Vec<_>>(), [Seq(961)]);
+}
+
+#[test]
+fn the_largest_buffer_is_kept_when_the_buffer_drains() {
+    let mut split = bare_relay("off");
+    answers(&mut split, at(0), relay::SERVER, Segment::data(FLOW, Seq(1), 960, 40));
+    answers(&mut split, at(1), relay::SERVER, Segment::data(FLOW, Seq(961), 960, 40));
+    answers(&mut split, at(20), relay::EDGE, Segment::pure_ack(FLOW, Seq(1921), 40));
+    answers(&mut split, at(30), relay::SERVER, Segment::data(FLOW, Seq(1921), 960, 40));
+    assert_eq!((split.buffered_bytes(FLOW), split.most_buffered_bytes(FLOW)), (960, 1920));
 }
