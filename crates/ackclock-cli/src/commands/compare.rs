@@ -11,7 +11,7 @@ use super::run::sink;
 use super::sweep::by_point;
 use crate::batch::{self, Extras, Timing};
 use crate::failure::Failure;
-use crate::lines::{Lines, Sink};
+use crate::lines::Lines;
 use crate::output;
 use crate::report::Report;
 use crate::scenario_file::{
