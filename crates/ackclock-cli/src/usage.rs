@@ -150,13 +150,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "--csv",
         "--out runs.jsonl writes JSON lines, which ackclock.Results.read of Python gives as tables",
     ),
-    ("sweep", "--report", "write --out runs.jsonl, and then: ackclock report runs.jsonl --out report.html"),
     ("run", "--csv", "--json prints JSON lines, --series writes CSV over time"),
-    (
-        "link",
-        "--jitter",
-        "a delay that varies is a law: --set edge.down.kind=variable --set 'edge.down.delay=40ms + e(10ms)'",
-    ),
     ("link", "--rate", "UP and DOWN are the rates: ackclock link 1mbit 8mbit"),
     ("link", "--bandwidth", "UP and DOWN are the rates: ackclock link 1mbit 8mbit"),
     ("link", "--latency", "it is called --delay"),

@@ -79,7 +79,6 @@ const SCENARIOS: &[Row] = &[
         "results are printed: ackclock run FILE --json > FILE.jsonl",
     ),
     (&["sweep", "case.toml", "--csv"], 2, "--out runs.jsonl writes JSON lines"),
-    (&["sweep", "case.toml", "--report", "x.html"], 2, "ackclock report runs.jsonl --out report.html"),
     (&["run", "one.toml", "--report", "x.pdf"], 2, "--report x.pdf: it writes HTML; call it x.html"),
     (&["sweep", "case.toml", "--out", "sw.csv"], 2, "--out sw.csv: it writes JSON lines; call it sw.jsonl"),
     (&["run", "one.toml", "--series", "s.json"], 2, "--series s.json: it writes CSV; call it s.csv"),
@@ -121,11 +120,6 @@ const LINKS: &[Row] = &[
         "`3g` is neither a recording (no such file) nor a rate like 1mbit; there are no profiles",
     ),
     (&["link", "1M", "8M"], 2, "DOWN: `8M` has no unit; write 8mbit (or --cbr before it, as mm-link does)"),
-    (
-        &["link", "1mbit", "8mbit", "--jitter", "10ms", "--", "true"],
-        2,
-        "there is no option --jitter; a delay that varies is a law: --set edge.down.kind=variable",
-    ),
     (
         &["link", "1mbit", "8mbit", "--dealy", "40ms", "--", "true"],
         2,
