@@ -124,3 +124,46 @@ fn however_many_connections_there_were_a_page_has_few_of_them_and_the_account_al
     );
     assert_eq!((real.start_s, real.end_s), (5.0, 5.0));
 }
+
+#[test]
+fn packets_that_overflow_a_queue_are_counted_as_removed() {
+    let way = json!({ "kind": "constant", "rate": "8kbit/s", "delay": "0ms" });
+    let edge = EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(5), ..EdgeConfig::default() };
+    let mut plane = Plane::new(&PlaneConfig::new(&edge), &NoFiles).unwrap();
+    (0..30).for_each(|_| arrive(&mut plane, Side::Wired));
+    // One packet is in transmission and five wait.
+    let traffic = plane.traffic(Direction::Down);
+    assert_eq!((traffic.arrived, traffic.removed, traffic.inside), (30, 24, 6));
+    assert_eq!(plane.traffic(Direction::Up).removed, 0);
+}
+
+#[test]
+fn a_syn_with_another_number_begins_a_connection_between_the_same_ports() {
+    let mut plane = Plane::new(&PlaneConfig::new(&EdgeConfig::default()), &NoFiles).unwrap();
+    let mut account = plane.account().unwrap();
+    let mut connect = |ms, seq| {
+        send(&mut plane, ms, Side::Radio, &packet(false, 9, Flags::SYN, [seq, 0], 0));
+        send(&mut plane, ms + 1, Side::Radio, &packet(false, 9, Flags::ACK, [seq + 1, 1], 10));
+        let snapshot = account.snapshot(|from| Some(plane.page(from))).unwrap();
+        (snapshot.flows.iter().map(|flow| flow.id).collect::<Vec<_>>(), snapshot.totals.flows)
+    };
+    assert_eq!(connect(0, 100), (vec![0], 1));
+    assert_eq!(connect(10, 100), (vec![0], 1), "the SYN is a retransmission");
+    assert_eq!(connect(20, 70_000), (vec![1], 2));
+}
+
+#[test]
+fn a_row_counts_the_bytes_that_left_the_link() {
+    let way = json!({ "kind": "constant", "rate": "1Mbit/s", "delay": "5ms" });
+    let edge = EdgeConfig { down: way.clone(), up: way, ..EdgeConfig::default() };
+    let mut plane = Plane::new(&PlaneConfig::new(&edge), &NoFiles).unwrap();
+    let data = packet(true, 9, Flags::ACK, [1, 1], 1000);
+    send(&mut plane, 0, Side::Wired, &data);
+    let left = |plane: &mut Plane| known(plane)[0].ways.map(|way| way.left_bytes);
+    assert_eq!(left(&mut plane), [0, 0]);
+    plane.advance(Time::ZERO + Span::from_millis(100));
+    while let Some(departure) = plane.poll_departure() {
+        plane.release(departure.packet);
+    }
+    assert_eq!(left(&mut plane), [data.len() as u64, 0]);
+}
