@@ -70,24 +70,3 @@ fn connections_to_one_mobile_share_the_regulator_of_a_user() {
     assert_eq!(takes("2001:db8::1", 1000), [(4, 2)]);
     assert_eq!(takes("2001:db8::2", 1000), [], "within the same 64 bits");
 }
-
-#[test]
-fn users_whose_connections_have_ended_give_their_numbers_to_others() {
-    let (edge, built) = (EdgeConfig::default(), Passing::default());
-    let config = PlaneConfig { flows: 4, ..PlaneConfig::new(&edge) };
-    let mut plane = Plane::with_regulator(&config, Box::new(built.clone()), &NoFiles).unwrap();
-    for mobile in 1..=100 {
-        let bytes = data(&format!("10.0.1.{mobile}"), 1000);
-        let mut buffer = plane.pool().buffer();
-        buffer[..bytes.len()].copy_from_slice(&bytes);
-        let packet = plane.pool_mut().claim(&mut buffer, bytes.len()).unwrap();
-        plane.arrive(Time::ZERO, Side::Wired, packet);
-        plane.advance(Time::ZERO);
-        while let Some(departure) = plane.poll_departure() {
-            plane.release(departure.packet);
-        }
-    }
-    let users: Vec<_> = built.0.lock().unwrap().iter().map(|(_, user)| *user).collect();
-    // A user that takes over a connection's number gets its own before the old one is free: one number more than connections.
-    assert_eq!((users.len(), users.iter().max()), (100, Some(&4)));
-}

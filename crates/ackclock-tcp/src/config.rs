@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cc::bbr::{BbrConfig, LossWindow};
-use crate::cc::context::CcContext;
 use crate::cc::cubic::{CubicConfig, SlowStartEnd};
 use crate::cc::westwood::WestwoodConfig;
-use crate::recovery::dup_thresh::DupThresh;
+use crate::congestion_control::CcContext;
+use crate::dup_thresh::DupThresh;
 use crate::rtt::{Bounds, RtoConfig};
 use crate::scoreboard::SackMemory;
 use crate::stack::Stack;

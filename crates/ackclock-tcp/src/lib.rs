@@ -8,7 +8,9 @@
 pub mod cc;
 mod choices;
 pub mod config;
+pub mod congestion_control;
 pub mod delivery_rate;
+pub mod dup_thresh;
 pub mod host;
 pub mod info;
 #[cfg(test)]

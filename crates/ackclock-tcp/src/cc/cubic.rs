@@ -26,12 +26,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bictcp::Bictcp;
-use super::context::{
-    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase,
-};
 use super::hystart::{HyStart, Pace};
 use super::hystart_classic::HybridStart;
 use crate::choices::{Growth, Switch};
+use crate::congestion_control::{
+    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase,
+};
 use crate::stack::Stack;
 
 /// C of section 4.1, segments per second cubed.

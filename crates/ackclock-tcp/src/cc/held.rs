@@ -18,8 +18,10 @@
 use ackclock_core::{Rate, Setting, Span, Time};
 
 use super::RenewControl;
-use super::context::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure};
 use crate::config::{Halves, SenderConfig};
+use crate::congestion_control::{
+    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure,
+};
 
 /// Builds a congestion control for a new connection, or on release of a steered window.
 pub type MakeControl = Box<dyn Fn(&CcContext) -> Box<dyn CongestionControl> + Send>;

@@ -19,7 +19,7 @@
 
 use ackclock_core::Span;
 
-use super::context::AckSample;
+use crate::congestion_control::AckSample;
 
 /// MIN_RTT_THRESH, MAX_RTT_THRESH and MIN_RTT_DIVISOR of section 4.3.
 const LEAST_RISE: Span = Span::from_millis(4);
@@ -115,7 +115,7 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::context::Phase;
+    use crate::congestion_control::Phase;
     use ackclock_core::Time;
 
     /// A round of `acks` ACKs with one round-trip time; returns the pace after the last.

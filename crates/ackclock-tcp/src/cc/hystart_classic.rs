@@ -20,7 +20,7 @@
 
 use ackclock_core::{Span, Time};
 
-use super::context::AckSample;
+use crate::congestion_control::AckSample;
 
 /// Largest gap in a train of ACKs.
 const GAP: Span = Span::from_millis(2);

@@ -5,7 +5,6 @@
 
 pub mod bbr;
 mod bictcp;
-pub(crate) mod context;
 pub mod cubic;
 pub mod held;
 mod hystart;
@@ -17,7 +16,7 @@ pub mod westwood_plus;
 
 use crate::config::{Halves, SenderConfig};
 
-pub use self::context::{
+pub use crate::congestion_control::{
     AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure, Phase, RateSample,
 };
 

@@ -20,9 +20,11 @@
 
 use ackclock_core::Time;
 
-use super::context::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase};
 use super::steps::Steps;
 use crate::choices::{Growth, Halves};
+use crate::congestion_control::{
+    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Phase,
+};
 use crate::stack::Stack;
 
 /// State of Reno congestion control; windows in segments.

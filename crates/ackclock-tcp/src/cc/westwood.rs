@@ -28,9 +28,9 @@ use ackclock_core::{Config, ConfigError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::context::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent};
 use super::reno::Reno;
 use crate::choices::{Growth, Halves};
+use crate::congestion_control::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent};
 
 /// Options of Westwood.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

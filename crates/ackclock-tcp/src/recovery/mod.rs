@@ -4,7 +4,6 @@
 //! [`Scoreboard`], returns a verdict, and then chooses segments one by one while the window allows.
 
 pub mod counted;
-pub mod dup_thresh;
 mod frto;
 pub mod linux;
 pub mod ncr;
@@ -24,8 +23,8 @@ use crate::config::{SenderConfig, Switch};
 use crate::scoreboard::{Latest, Scoreboard};
 use crate::sent::Index;
 
+pub use crate::dup_thresh::DupThresh;
 pub use counted::Counted;
-pub use dup_thresh::DupThresh;
 pub use linux::Linux;
 pub use newreno::NewReno;
 pub use rack::Rack;

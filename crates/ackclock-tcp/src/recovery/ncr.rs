@@ -20,8 +20,8 @@
 //! ## Validation
 //! Exchanges of both variants computed by hand, ACK by ACK (`tests/ncr.rs`).
 
-use super::dup_thresh::{DupThresh, Extension};
 use super::{Next, Verdict, Window};
+use crate::dup_thresh::{DupThresh, Extension};
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 
 /// State of the extension.

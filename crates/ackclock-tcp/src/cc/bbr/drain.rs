@@ -2,7 +2,7 @@
 
 use super::startup::HIGH_GAIN;
 use super::{Bbr, Mode};
-use crate::cc::context::AckSample;
+use crate::congestion_control::AckSample;
 
 impl Bbr {
     /// BBRCheckDrain: begins once STARTUP has filled the pipe, ends when bytes in flight are within its capacity.

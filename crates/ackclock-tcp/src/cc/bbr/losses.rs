@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Bbr, Mode};
-use crate::cc::context::{AckSample, Congestion, CongestionEvent, Phase};
+use crate::congestion_control::{AckSample, Congestion, CongestionEvent, Phase};
 
 /// How the window responds to losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -49,8 +49,10 @@ use self::policer::Policer;
 use self::probe_bw::Cycle;
 use self::probe_rtt::Probe;
 use self::startup::FullPipe;
-use super::context::{AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure};
 use crate::choices::Switch;
+use crate::congestion_control::{
+    AckSample, CcContext, Congestion, CongestionControl, CongestionEvent, Departure,
+};
 use crate::stack::Stack;
 
 /// BBRMinPipeCwnd, segments.
@@ -397,7 +399,7 @@ mod tests {
     use ackclock_core::{SackBlock, Seq};
 
     use super::*;
-    use crate::cc::context::Phase;
+    use crate::congestion_control::Phase;
     use crate::delivery_rate::DeliveryRate;
 
     const MSS: u32 = 1000;

@@ -7,7 +7,7 @@
 use ackclock_core::{Rate, Time};
 
 use super::{Bbr, Mode};
-use crate::cc::context::{AckSample, CongestionEvent};
+use crate::congestion_control::{AckSample, CongestionEvent};
 
 /// Shortest and longest interval, rounds.
 const LEAST_ROUNDS: u32 = 4;
@@ -182,8 +182,8 @@ impl Bbr {
 mod tests {
     use super::*;
     use crate::cc::bbr::BbrConfig;
-    use crate::cc::context::{CcContext, Congestion};
     use crate::choices::Switch;
+    use crate::congestion_control::{CcContext, Congestion};
     use crate::stack::Stack;
     use ackclock_core::Span;
 

@@ -3,7 +3,7 @@
 use ackclock_core::{Span, Time};
 
 use super::{Bbr, LossWindow, Mode};
-use crate::cc::context::AckSample;
+use crate::congestion_control::AckSample;
 
 /// Gain cycle: probe, drain the queue of the probe, cruise.
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];

@@ -4,7 +4,7 @@
 use ackclock_core::{Span, Time};
 
 use super::{Bbr, Mode};
-use crate::cc::context::AckSample;
+use crate::congestion_control::AckSample;
 use crate::stack::Stack;
 
 /// RTpropFilterLen.

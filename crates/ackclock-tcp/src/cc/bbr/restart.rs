@@ -1,7 +1,7 @@
 //! Restart from idle: sending resumes with nothing in flight (draft section 4.4.3, BBRHandleRestartFromIdle).
 
 use super::{Bbr, Mode, Stack};
-use crate::cc::context::Departure;
+use crate::congestion_control::Departure;
 
 impl Bbr {
     /// A segment is sent. Linux checks whether the application limited sending, and then also restarts the count of
