@@ -32,9 +32,9 @@ import chance
 import never_worse
 from never_worse import MARGIN, NONE, build, change
 from scoreboard import OURS, PACKET_BITS, PATTERNS, Recording
-from standings import half
 
 from ackclock.progress import bar
+from ackclock.results import half_interval
 
 OUT, BEFORE = Path("out/judge"), Path(__file__).resolve().with_name("judged.jsonl")
 REGULATOR = "forecast"
@@ -309,7 +309,7 @@ def compared(pairs: Sequence[tuple[Row, Row]]) -> list[str]:
     changes = [100 * change(one.goodput_bps, other.goodput_bps)[0] for other, one in pairs]
     worse, better, *_ = against(pairs)
     ratios = [log(max(fmean(one.p95_ms), 1.0) / max(fmean(other.p95_ms), 1.0)) for other, one in pairs]
-    return [f"{fmean(changes):+.2f} ± {half(changes):.2f}", worse, better, f"{exp(fmean(ratios)):.2f} x"]
+    return [f"{fmean(changes):+.2f} ± {half_interval(changes):.2f}", worse, better, f"{exp(fmean(ratios)):.2f} x"]
 
 
 if __name__ == "__main__":
