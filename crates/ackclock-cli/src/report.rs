@@ -19,17 +19,27 @@ use crate::summary;
 /// Longest time series of a report, rows.
 const ROWS: u64 = 3000;
 
-/// A finished batch and its scenario.
+/// A report of a finished batch.
 pub(crate) struct Report<'a> {
-    pub(crate) scenario: &'a Scenario,
-    pub(crate) jobs: &'a [Job<'a>],
-    pub(crate) ended: &'a [Ended],
-    pub(crate) interrupted: &'a AtomicBool,
-    pub(crate) files: &'a (dyn Files + Sync),
-    pub(crate) confidence: Confidence,
+    jobs: &'a [Job<'a>],
+    ended: &'a [Ended],
+    interrupted: &'a AtomicBool,
+    files: &'a (dyn Files + Sync),
+    confidence: Confidence,
 }
 
-impl Report<'_> {
+impl<'a> Report<'a> {
+    /// The report of `jobs` of one scenario, and of how each ended.
+    pub(crate) fn new(
+        jobs: &'a [Job<'a>],
+        ended: &'a [Ended],
+        interrupted: &'a AtomicBool,
+        files: &'a (dyn Files + Sync),
+        confidence: Confidence,
+    ) -> Self {
+        Self { jobs, ended, interrupted, files, confidence }
+    }
+
     /// Writes the report to `path`. The runs shown over time are simulated again to record their series.
     ///
     /// # Errors
@@ -39,14 +49,15 @@ impl Report<'_> {
         let place = |name: &str| folder.path().join(name);
         let (runs, configuration) = (place("runs.jsonl"), place("scenario.toml"));
         self.write_lines(&runs).map_err(|error| Failure::writing(runs.display(), &error))?;
-        let text = toml::to_string(&self.scenario.configuration())
-            .map_err(|error| Failure::Run(format!("{}: cannot be shown: {error}", self.scenario.name())))?;
+        let Some(scenario) = self.jobs.first().map(|job| &job.point.scenario) else { return Ok(()) };
+        let text = toml::to_string(&scenario.configuration())
+            .map_err(|error| Failure::Run(format!("{}: cannot be shown: {error}", scenario.name())))?;
         fs::write(&configuration, text).map_err(|error| Failure::writing(configuration.display(), &error))?;
         let mut arguments: Vec<OsString> = vec!["report".into(), runs.into(), "--out".into(), path.into()];
         arguments.extend(["--confidence".into(), self.confidence.level().to_string().into()]);
         arguments.extend(["--scenario".into(), configuration.into()]);
         let shown = self.shown();
-        let outcomes = batch::with_series(&shown, self.files, self.interval(), self.interrupted)?;
+        let outcomes = batch::with_series(&shown, self.files, interval(scenario), self.interrupted)?;
         for (index, (job, outcome)) in shown.iter().zip(outcomes).enumerate() {
             let Some(series) = outcome.series else { continue };
             let target = place(&format!("{index}.csv"));
@@ -68,11 +79,6 @@ impl Report<'_> {
         file.flush()
     }
 
-    fn interval(&self) -> Span {
-        let shortest = Span::from_nanos(self.scenario.tables().duration.as_nanos() / ROWS);
-        shortest.max(Span::from_millis(100))
-    }
-
     /// The runs shown over time: of the first point without a regulator, and of the regulator with the largest power
     /// (goodput divided by p95 queueing delay) among points that otherwise equal it. Of each point, the run of
     /// median goodput.
@@ -84,7 +90,7 @@ impl Report<'_> {
         [Some(base), best].into_iter().flatten().filter_map(|job| self.median(job.index)).collect()
     }
 
-    fn of_point(&self, index: usize) -> impl Iterator<Item = (&Job<'_>, &Ended)> {
+    fn of_point(&self, index: usize) -> impl Iterator<Item = (&Job<'a>, &Ended)> {
         self.jobs.iter().zip(self.ended).filter(move |(job, _)| job.index == index)
     }
 
@@ -105,6 +111,11 @@ impl Report<'_> {
         let (_, job) = *runs.get(runs.len().checked_sub(1)? / 2)?;
         Some(Job { index, point: job.point, run: job.run })
     }
+}
+
+/// Time between two rows of a series.
+fn interval(scenario: &Scenario) -> Span {
+    Span::from_nanos(scenario.tables().duration.as_nanos() / ROWS).max(Span::from_millis(100))
 }
 
 fn regulator(job: &Job<'_>) -> Option<String> {

@@ -260,10 +260,10 @@ fn impossible_conditions_are_refused_by_name() {
         ("--jitter-every 50ms", "add --jitter SPREAD"),
         (
             "--delay 10ms --jitter 5ms,pareto",
-            "`pareto` is no law of jitter; write normal, uniform or exponential",
+            "`pareto` is not a law of jitter; write normal, uniform or exponential",
         ),
         ("--delay 10ms --jitter 5ms --jitter-every soon", "write `packet` or a time of at least 10us"),
-        ("--delay 10ms --jitter 15ms", "--jitter 15ms: more than the delay of 10ms"),
+        ("--delay 10ms --jitter 15ms", "--jitter 15ms: more than the delay, 10ms"),
     ] {
         let words = format!("link 1mbit 8mbit --generate {words}");
         let error = folder.complains(2, &words.split_whitespace().collect::<Vec<_>>());

@@ -89,16 +89,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     finished.verdict?;
     let Some(path) = &args.report else { return Ok(()) };
-    let (scenario, confidence) = (&points[0].scenario, args.intervals.confidence());
-    Report {
-        scenario,
-        jobs: &jobs,
-        ended: &finished.ended,
-        interrupted: &finished.interrupted,
-        files: &files,
-        confidence,
-    }
-    .write(path)
+    Report::new(&jobs, &finished.ended, &finished.interrupted, &files, args.intervals.confidence())
+        .write(path)
 }
 
 /// Says what is compared where the command line does not.

@@ -12,7 +12,7 @@ use ackclock_scenario::{Job, Point, RunResult, Scenario, Series, jobs};
 
 use super::replay::{self, Chosen};
 use super::time_above_zero;
-use crate::batch::{self, Extras, Timing};
+use crate::batch::{self, Ended, Extras, Timing};
 use crate::failure::Failure;
 use crate::lines::{Lines, Sink};
 use crate::output::{self, Form};
@@ -103,25 +103,19 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     }
     finished.verdict?;
     capture.map_or(Ok(()), Capture::finish)?;
-    let (scenario, confidence) = (&points[0].scenario, args.intervals.confidence());
-    let finished = Report {
-        scenario,
-        jobs: &jobs,
-        ended: &finished.ended,
-        interrupted: &finished.interrupted,
-        files: &files,
-        confidence,
-    };
-    write_files(args, series_file, &finished)
+    write_series_of(&finished.ended, series_file)?;
+    let Some(path) = &args.report else { return Ok(()) };
+    Report::new(&jobs, &finished.ended, &finished.interrupted, &files, args.intervals.confidence())
+        .write(path)
 }
 
-/// Writes the time series and the report, if they were asked for.
-fn write_files(args: &Args, series_file: Option<WholeFile>, finished: &Report<'_>) -> Result<(), Failure> {
-    let series = finished.ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
-    if let (Some(into), Some(series)) = (series_file, series) {
-        write_series(into, series)?;
+/// Writes the recorded time series into its file, if one was asked for.
+fn write_series_of(ended: &[Ended], file: Option<WholeFile>) -> Result<(), Failure> {
+    let series = ended.iter().flatten().find_map(|outcome| outcome.series.as_ref());
+    match (file, series) {
+        (Some(into), Some(series)) => write_series(into, series),
+        _ => Ok(()),
     }
-    args.report.as_ref().map_or(Ok(()), |path| finished.write(path))
 }
 
 /// The runs of the point, or the one with the number.

@@ -101,16 +101,8 @@ pub(crate) fn perform(args: &Args) -> Result<(), Failure> {
     show(args, &points, &jobs, &finished.ended)?;
     finished.verdict?;
     let Some(path) = &args.report else { return Ok(()) };
-    let (scenario, confidence) = (&points[0].scenario, args.intervals.confidence());
-    Report {
-        scenario,
-        jobs: &jobs,
-        ended: &finished.ended,
-        interrupted: &finished.interrupted,
-        files: &files,
-        confidence,
-    }
-    .write(path)
+    Report::new(&jobs, &finished.ended, &finished.interrupted, &files, args.intervals.confidence())
+        .write(path)
 }
 
 /// Prints the table of the points, unless JSON lines were asked for.

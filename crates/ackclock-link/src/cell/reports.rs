@@ -4,8 +4,8 @@
 //! the user or left for it, per second of backlog. A user that had data for less than 100 ms of that second is told the mean rate of
 //! its channel divided by one more than the other users with data.
 //!
-//! A change of the number of users with data changes every share: it is told at once, the old share times the old number over the
-//! new one. Users are counted every 100 ms, those that had data since the last count, so that a queue that runs empty between two
+//! A change of the number of users with data changes every share: every share is told again, with what was served before
+//! scaled by the old number over the new one. Users are counted every 100 ms, those that had data since the last count, so that a queue that runs empty between two
 //! packets is no change. Fading is never a change: it is what the share averages over.
 //!
 //! Nothing is counted while nobody listens.
@@ -133,8 +133,12 @@ impl Reports {
         for (user, share) in
             (0..).zip(&mut self.users).filter(|(_, share)| share.backlogged(over) > Span::ZERO)
         {
-            // As if it had been so all along: what is measured from now on agrees with what is told.
-            share.pieces.iter_mut().for_each(|piece| piece.bits *= change);
+            // What was served before the piece that is over is scaled to the new number of users; that piece already shows it.
+            share
+                .pieces
+                .iter_mut()
+                .filter(|piece| piece.number != over)
+                .for_each(|piece| piece.bits *= change);
             let Load { packets: queued_packets, bytes: queued_bytes } = queued(user);
             self.waiting.push_back(RadioReport {
                 number: 0,

@@ -1,16 +1,16 @@
-//! Delay, loss and jitter as options: sugar for keys of `[edge.up]` and `[edge.down]`.
+//! Options for delay, loss and jitter. Each writes keys of `[edge.up]` and `[edge.down]`.
 
 use ackclock_core::Span;
-use ackclock_link::{Loss, Redraw};
+use ackclock_link::{Direction, Loss, Redraw};
 use toml::{Table, Value};
 
 use crate::failure::Failure;
 
-/// What the medium does, in both directions or in one. An option that says a direction wins over one that does not.
+/// Delay, loss and jitter in both directions or in one. An option for one direction overrides the option for both.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Delay, loss and jitter")]
 pub(super) struct Conditions {
-    /// Delay one way, in both directions.
+    /// One-way delay, in both directions.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     delay: Option<Span>,
     /// Round-trip delay: half of it in each direction.
@@ -31,19 +31,20 @@ pub(super) struct Conditions {
     /// Share of packets lost to the command.
     #[arg(long, value_name = "SHARE", conflicts_with = "scenario", allow_negative_numbers = true)]
     down_loss: Option<Loss>,
-    /// Lose the same share in bursts of this mean length, in time.
+    /// Mean duration of a burst of losses, 10ms or longer; without it each packet is lost on its own.
     #[arg(long, value_name = "TIME", conflicts_with = "scenario")]
     loss_burst: Option<Span>,
-    /// Spread of the delay, in both directions: 10ms, or with its law `10ms,uniform`; laws: normal, uniform, exponential.
+    /// Jitter, in both directions: its standard deviation, 10ms, or with a law: 10ms,uniform (delay ± 10ms) or 10ms,exponential (delay +
+    /// 10ms in the mean). The law is normal by default.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     jitter: Option<Jitter>,
-    /// Spread of the delay from the command.
+    /// Jitter from the command.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     up_jitter: Option<Jitter>,
-    /// Spread of the delay to the command.
+    /// Jitter to the command.
     #[arg(long, value_name = "SPREAD[,LAW]", conflicts_with = "scenario", value_parser = jitter)]
     down_jitter: Option<Jitter>,
-    /// How long a drawn delay holds, or `packet`; where it is left out, ten spreads and at least 20ms.
+    /// Time between two draws of the delay, or `packet`. Default: ten times the jitter, at least 20ms.
     #[arg(long, value_name = "TIME|packet", conflicts_with = "scenario", value_parser = every)]
     jitter_every: Option<Redraw>,
 }
@@ -69,7 +70,9 @@ fn jitter(text: &str) -> Result<Jitter, String> {
         "normal" => JitterLaw::Normal,
         "uniform" => JitterLaw::Uniform,
         "exponential" => JitterLaw::Exponential,
-        other => return Err(format!("`{other}` is no law of jitter; write normal, uniform or exponential")),
+        other => {
+            return Err(format!("`{other}` is not a law of jitter; write normal, uniform or exponential"));
+        }
     };
     Ok(Jitter { spread, law })
 }
@@ -79,23 +82,16 @@ fn every(text: &str) -> Result<Redraw, String> {
     redraw.parse().map_err(|_| "write `packet` or a time of at least 10us, like 100ms".to_owned())
 }
 
-/// A direction of the link.
-#[derive(Clone, Copy)]
-pub(super) enum Way {
-    Up,
-    Down,
-}
-
-/// How long a state of the process behind `--loss-burst` lasts at least.
+/// Interval of the Gilbert-Elliott channel of `--loss-burst`.
 const BURST_STEP: Span = Span::from_millis(10);
-/// The shortest interval of jitter that is not asked for.
+/// Shortest default of `--jitter-every`.
 const LEAST_INTERVAL: Span = Span::from_millis(20);
 
 impl Conditions {
-    /// Refuses options that change others which are not there.
+    /// Refuses `--loss-burst` without a loss, and `--jitter-every` without a jitter.
     ///
     /// # Errors
-    /// Names the option and what it needs.
+    /// Names the option and the missing one.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let loss = self.loss.or(self.up_loss).or(self.down_loss);
         if self.loss_burst.is_some() && loss.is_none() {
@@ -114,10 +110,10 @@ impl Conditions {
     ///
     /// # Errors
     /// Names the option and what is allowed.
-    pub(super) fn put(&self, way: Way, table: &mut Table) -> Result<(), Failure> {
-        let (delay, loss, jitter) = match way {
-            Way::Up => (self.up_delay, self.up_loss, self.up_jitter),
-            Way::Down => (self.down_delay, self.down_loss, self.down_jitter),
+    pub(super) fn put(&self, direction: Direction, table: &mut Table) -> Result<(), Failure> {
+        let (delay, loss, jitter) = match direction {
+            Direction::Up => (self.up_delay, self.up_loss, self.up_jitter),
+            Direction::Down => (self.down_delay, self.down_loss, self.down_jitter),
         };
         let delay = delay.or(self.delay).or(self.rtt.map(|rtt| rtt / 2)).unwrap_or(Span::ZERO);
         table.insert("delay".to_owned(), Value::String(delay.to_string()));
@@ -144,7 +140,7 @@ impl Conditions {
         let Jitter { spread, law } = jitter;
         if spread > delay && !matches!(law, JitterLaw::Exponential) {
             return Err(Failure::Input(format!(
-                "--jitter {spread}: more than the delay of {delay}, and no packet arrives before it was sent; write at most {delay}, a longer --delay, or {spread},exponential"
+                "--jitter {spread}: more than the delay, {delay}: the delay would be negative; write at most {delay}, a longer --delay, or {spread},exponential"
             )));
         }
         let law = match law {
@@ -164,7 +160,7 @@ impl Conditions {
     }
 }
 
-/// Losses of a share in bursts of a mean length: a Markov chain that loses all in its bad state.
+/// The Gilbert-Elliott channel that loses this share of the packets in bursts of this mean duration.
 fn bursts(share: f64, burst: Span) -> Result<Value, Failure> {
     let to_good = BURST_STEP.as_secs_f64() / burst.as_secs_f64();
     let to_bad = to_good * share / (1.0 - share);

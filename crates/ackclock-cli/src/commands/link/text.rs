@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ackclock_core::Rate;
+use ackclock_link::Direction;
 use ackclock_scenario::{Scenario, ScenarioError};
 use toml::{Table, Value};
 
 use super::Args;
-use super::conditions::Way;
 use crate::failure::Failure;
 use crate::scenario_file::read_text;
 
@@ -171,8 +171,8 @@ fn of_operands(args: &Args, up: &OsStr, down: &OsStr, sets: Vec<(String, String)
     args.conditions.check()?;
     let edge = Table::from_iter([
         ("buffer".to_owned(), string(EVERYTHING)),
-        ("down".to_owned(), link(args, Way::Down, down)?),
-        ("up".to_owned(), link(args, Way::Up, up)?),
+        ("down".to_owned(), link(args, Direction::Down, down)?),
+        ("up".to_owned(), link(args, Direction::Up, up)?),
     ]);
     let path = Table::from_iter([("delay".to_owned(), string("0s"))]);
     let whole = Table::from_iter([
@@ -203,10 +203,10 @@ fn no_link(text: &str, missing: &io::Error, not_a_rate: &str) -> String {
 }
 
 /// The table of the link that an operand means.
-fn link(args: &Args, way: Way, operand: &OsStr) -> Result<Value, Failure> {
-    let which = match way {
-        Way::Up => "UP",
-        Way::Down => "DOWN",
+fn link(args: &Args, direction: Direction, operand: &OsStr) -> Result<Value, Failure> {
+    let which = match direction {
+        Direction::Up => "UP",
+        Direction::Down => "DOWN",
     };
     let text = operand.to_str().ok_or_else(|| Failure::Input(format!("{which}: the name is not UTF-8")))?;
     let rate: Result<Rate, _> = args.spelling.rate(text).parse();
@@ -228,6 +228,6 @@ fn link(args: &Args, way: Way, operand: &OsStr) -> Result<Value, Failure> {
             put("file", Value::String(text.to_owned()));
         }
     }
-    args.conditions.put(way, &mut table)?;
+    args.conditions.put(direction, &mut table)?;
     Ok(Value::Table(table))
 }
