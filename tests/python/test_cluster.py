@@ -125,12 +125,17 @@ LONG = 'version = 1\nduration = "100000h"\n[edge.down]\nrate = "1Gbit/s"\n'
 
 @pytest.mark.parametrize("call", ["run(text)", "run(text, series_interval=1e5)", "sweep(text)"])
 def test_ctrl_c_ends_a_run_that_would_take_days(call):
-    program = f"import ackclock, sys\ntext = {LONG!r}\nprint(flush=True)\nackclock.{call}"
-    child = subprocess.Popen(
+    # A shell starts its background jobs with SIGINT ignored, and children inherit that.
+    handled = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    program = f"{handled}import ackclock, sys\ntext = {LONG!r}\nprint(flush=True)\nackclock.{call}"
+    with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
-    )
-    child.stdout.readline()
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    _, error = child.communicate(timeout=60)  # far less than the run
+    ) as child:
+        try:
+            child.stdout.readline()
+            time.sleep(0.5)
+            child.send_signal(signal.SIGINT)
+            _, error = child.communicate(timeout=60)  # far less than the run
+        finally:
+            child.kill()
     assert error.rstrip().endswith("KeyboardInterrupt")
