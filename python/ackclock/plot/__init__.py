@@ -1,0 +1,32 @@
+"""Plots of runs, sweeps, traces and windows.
+
+Every function returns a `matplotlib.figure.Figure` that belongs to nobody: no window, no global state. `save` writes
+it to a file, `svg` gives it as text for a report.
+"""
+
+from ackclock.picture import save, svg
+from ackclock.plot.course import time_series, trace, window
+from ackclock.plot.lines import MOST_TICKS, Curve, curves, latency_by_size, sweep
+from ackclock.plot.style import COLOURS, MARKERS, STYLE, panel
+from ackclock.plot.timeline import over_time
+from ackclock.plot.variants import MOST_DIRECT, goodput_against_delay
+
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "MOST_DIRECT",
+    "MOST_TICKS",
+    "STYLE",
+    "Curve",
+    "curves",
+    "goodput_against_delay",
+    "latency_by_size",
+    "over_time",
+    "panel",
+    "save",
+    "svg",
+    "sweep",
+    "time_series",
+    "trace",
+    "window",
+]

@@ -1,0 +1,58 @@
+"""House style of the plots: colours, marks, text and the panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.typing import RcKeyType
+
+# Colours that stay apart for colour-blind eyes (Okabe and Ito), and markers that stay apart in print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+# Smallest text, points; width below which a figure is for a telephone, inches.
+SMALL, NARROW = 9, 5.0
+
+STYLE: dict[RcKeyType, Any] = {
+    "font.size": 11,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5.5,
+    "axes.prop_cycle": cycler(color=COLOURS),
+}
+
+
+@contextmanager
+def panel(
+    xlabel: str, ylabel: str, title: str = "", size: tuple[float, float] = (6.4, 4.2)
+) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of one panel in the house style."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        if title:
+            axes.set_title(plain(title), fontsize=11)
+        yield figure, axes
+
+
+def plain(text: str) -> str:
+    """Text whose dollar signs are no mathematics to matplotlib."""
+    return text.replace("$", r"\$")
+
+
+def look(i: int) -> tuple[str, str]:
+    """Colour and marker of a curve: no two of the first 49 share both."""
+    return COLOURS[i % len(COLOURS)], MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]

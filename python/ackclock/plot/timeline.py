@@ -1,0 +1,130 @@
+"""Runs over the same link over time: capacity, goodput, queues, windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ackclock.plot.style import COLOURS, NARROW, SMALL, STYLE, plain
+from ackclock.results import Series
+
+# Points of a curve over time.
+MOST_BINS = 300
+
+
+def over_time(
+    runs: Mapping[str, Series], width: float = 8.4, *, uplink: bool = False, order: Sequence[str] = ()
+) -> Figure:
+    """Runs over the same link: capacity, goodput, the queue of each with its drops, windows and held ACKs of the last.
+
+    Args:
+        runs: Series by the name of their run.
+        width: Width of the figure, inches.
+        uplink: Whether to draw the queue of the link from the mobiles, which uploads fill.
+        order: Names in the order of their colours, where another figure shows them too.
+
+    Raises:
+        ValueError: if there are no runs.
+    """
+    if not runs:
+        raise ValueError("there are no series to draw")
+    names, last = list(runs), list(runs.values())[-1]
+    ordered = list(dict.fromkeys([*order, *names]))
+    colours = {name: COLOURS[ordered.index(name) % len(COLOURS)] for name in names}
+    heights = [1.5, *(1.0 for _ in names), *([1.0] if _windows(last) else [])]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, 1.0 + 1.3 * sum(heights)), layout="constrained")
+        panels = list(figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0])
+        _draw_rates(panels[0], runs, colours, width, capacity=not uplink)
+        queue = "up.queue_packets" if uplink else "queue"
+        for axes, name in zip(panels[1:], names, strict=False):
+            time, packets = _binned(runs[name], _summed(runs[name], queue))
+            axes.fill_between(time, packets, color=colours[name], alpha=0.35, linewidth=0)
+            axes.plot(time, packets, color=colours[name], linewidth=1.1)
+            _draw_drops(axes, runs[name], "up.drops" if uplink else "drops")
+            axes.set(ylabel=f"{plain(name)}\nqueue (pkt)" if len(runs) > 1 else "queue\n(packets)")
+        top = max(axes.get_ylim()[1] for axes in panels[1 : 1 + len(names)])
+        for axes in panels[1 : 1 + len(names)]:
+            axes.set_ylim(0, top)
+        if _windows(last):
+            _draw_windows(panels[-1], last, names[-1] if len(runs) > 1 else "", width)
+        panels[-1].set_xlabel("time (s)")
+        panels[-1].set_xlim(last["time"][0], max(last["time"][-1], last["time"][0] + 1e-9))
+        figure.align_ylabels(panels)
+    return figure
+
+
+def _draw_rates(
+    axes: Axes, runs: Mapping[str, Series], colours: Mapping[str, str], width: float, *, capacity: bool
+) -> None:
+    first = next(iter(runs.values()))
+    if capacity and "link_rate" in first:
+        time, rate = _binned(first, first["link_rate"] / 1e3)
+        axes.fill_between(time, rate, color="#cccccc", linewidth=0, step="mid", label="capacity")
+    for name, series in runs.items():
+        time, rate = _binned(series, _summed(series, "rate") / 1e3)
+        axes.plot(time, rate, color=colours[name], linewidth=1.1, label=name if len(runs) > 1 else "goodput")
+    axes.set(ylabel="rate\n(kbit/s)")
+    axes.set_ylim(bottom=0)
+    _legend_on_top(axes, width)
+
+
+def _draw_drops(axes: Axes, series: Series, name: str) -> None:
+    """Ticks at the upper edge where packets were dropped."""
+    at = series["time"][_summed(series, name) > 0]
+    axes.plot(at, np.full(at.size, 0.96), "|", color="#a33c00", markersize=7, transform=axes.get_xaxis_transform())
+
+
+def _windows(series: Series) -> list[str]:
+    """Names of the windows of the first flow."""
+    first = next((name.removeprefix("cwnd/") for name in series if name.startswith("cwnd/")), None)
+    return [] if first is None else [name for name in (f"cwnd/{first}", f"advertised/{first}") if name in series]
+
+
+def _draw_windows(axes: Axes, series: Series, run: str, width: float) -> None:
+    congestion, *advertised = _windows(series)
+    time, window = _binned(series, series[congestion])
+    axes.plot(time, window, linewidth=1.1, label="congestion window")
+    used = float(np.nanmax(window))
+    for name in advertised:
+        _, told = _binned(series, series[name])
+        used = min(used, float(np.nanmax(np.minimum(told, window))))
+        if np.nanmin(told) < 1.5 * used:  # otherwise it never limits
+            axes.plot(time, told, color=COLOURS[1], linewidth=1.1, label="advertised window")
+    held = _summed(series, "held_acks")
+    if np.nanmax(held) > 0:
+        _, acks = _binned(series, held)
+        axes.plot(time, acks, color=COLOURS[2], linewidth=1.1, label="held ACKs")
+    # A congestion window that the advertised one keeps unused would flatten the others.
+    axes.set(
+        ylabel=f"{plain(run)}\nwindow (pkt)" if run else "window\n(packets)",
+        ylim=(0, min(1.15 * float(np.nanmax(window)), 3 * used)),
+    )
+    _legend_on_top(axes, width)
+
+
+def _legend_on_top(axes: Axes, width: float) -> None:
+    labels = axes.get_legend_handles_labels()[1]
+    columns = len(labels) if width > NARROW else 2
+    legend = axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, fontsize=SMALL, borderpad=0)
+    legend.set_in_layout(False)
+    axes.set_title("\n".join([" "] * math.ceil(len(labels) / columns)), fontsize=SMALL)  # room above the panel
+
+
+def _summed(series: Series, name: str) -> NDArray[np.float64]:
+    """A column of the run, or the sum of its flows' or edges' columns; zeros where there is none."""
+    columns = [values for key, values in series.items() if key == name or key.startswith(f"{name}/")]
+    return np.sum([np.nan_to_num(values) for values in columns], axis=0) if columns else np.zeros_like(series["time"])
+
+
+def _binned(series: Series, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Time and means of at most `MOST_BINS` equal intervals."""
+    size = max(1, math.ceil(values.size / MOST_BINS))
+    whole = max(1, values.size // size) * size
+    return tuple(array[:whole].reshape(-1, size).mean(axis=1) for array in (series["time"], np.nan_to_num(values)))

@@ -1,0 +1,94 @@
+"""Goodput against delay of the variants that `compare` ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+
+from ackclock.axis import legend_above, log_if_wide, not_below_zero
+from ackclock.plot.lines import grouped
+from ackclock.plot.style import COLOURS, MARKERS, SMALL, panel
+from ackclock.results import Results, mean_and_interval
+
+# More variants are named in a legend than at their marks.
+MOST_DIRECT = 8
+
+
+def goodput_against_delay(results: Results, delay: str = "rtt_ms.mean", width: float = 6.4) -> Figure:
+    """What `compare` ran: further up and to the left is better.
+
+    A colour for each value of the first key (the sender), a marker for each of the others (the regulator); a line joins
+    the buffers of a variant, which are written at its first and last mark. Up to eight variants are named at their
+    marks, more of them in a legend. The broken line is the mean capacity of the link.
+
+    Args:
+        results: Runs of `compare`, or of any sweep.
+        delay: The column of `Results.flows` that stands on the x axis, in ms.
+        width: Width of the figure, inches.
+
+    Raises:
+        ValueError: if there are no rows of flows with the column.
+    """
+    joined = "edge.buffer" if "edge.buffer" in results.varied else None
+    keys = [key for key in results.varied if key != joined] or ["sender"]
+    colours: dict[str, str] = {}
+    marks: dict[tuple[str, ...], str] = {}
+    labels: list[tuple[float, float, str, str]] = []
+    xlabel = f"{delay.replace('_ms.', ' ').replace('rtt', 'RTT')} (ms)"
+    with panel(xlabel, "goodput (kbit/s)", size=(width, 4.4)) as (figure, axes):
+        runs = results.per_run([delay, "goodput_bps"], list(dict.fromkeys([*keys, *results.varied])))
+        for names, group in grouped(runs, keys):
+            colour = colours.setdefault(names[0], COLOURS[len(colours) % len(COLOURS)])
+            marker = marks.setdefault(names[1:], MARKERS[len(marks) % len(MARKERS)])
+            points = list(grouped(group, [joined] if joined else []))
+            x, x_half = np.transpose([mean_and_interval(point[delay], results.confidence) for _, point in points])
+            y, y_half = np.transpose(
+                [mean_and_interval(point["goodput_bps"] / 1e3, results.confidence) for _, point in points]
+            )
+            axes.errorbar(
+                x, y, xerr=x_half, yerr=y_half,
+                color=colour, marker=marker, linestyle="-" if marker == MARKERS[0] else "--", linewidth=1.1,
+                label=", ".join(names),
+            )  # fmt: skip
+            for i in sorted({0, len(points) - 1}):
+                words = [*((", ".join(names),) if i == 0 else ()), "".join(points[i][0])]
+                labels.append((x[i], y[i], " ".join(filter(None, words)), colour))
+        capacity = results.runs.get("bottleneck.capacity_bps")
+        if capacity is not None and capacity.notna().any():
+            axes.axhline(capacity.mean() / 1e3, color="#777777", linestyle="--", linewidth=1.2)
+            axes.annotate(
+                "capacity", (1, capacity.mean() / 1e3), xycoords=("axes fraction", "data"), xytext=(0, 3),
+                textcoords="offset points", ha="right", fontsize=SMALL, color="#555555",
+            )  # fmt: skip
+        axes.margins(0.12)
+        not_below_zero(axes, "xy")
+        log_if_wide(axes)
+        if len(axes.containers) > MOST_DIRECT:
+            labels = []
+            legend_above(figure)
+        _label_marks(figure, axes, labels)
+    return figure
+
+
+def _label_marks(figure: Figure, axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+    """Writes names beside marks, each at the first of some places where it overlaps no other name."""
+    figure.draw_without_rendering()
+    frame = axes.get_window_extent()
+    marks = [axes.transData.transform(label[:2]) for label in labels]
+    taken = [Bbox.from_bounds(x - 6, y - 6, 12, 12) for x, y in marks]
+    for x, y, text, colour in sorted(labels, key=lambda label: -label[1]):
+        note = axes.annotate(
+            text, (x, y), xytext=(0, 0), textcoords="offset points", va="center", fontsize=SMALL, color=colour
+        )
+        note.set_in_layout(False)
+        for dx, dy in [(side, step) for step in (0, -13, 13, -26, 26, -39, 39) for side in (7, -7)]:
+            note.set(position=(dx, dy), ha="left" if dx > 0 else "right")
+            box = note.get_window_extent()
+            inside = frame.x0 <= box.x0 and box.x1 <= frame.x1
+            if inside and not any(box.overlaps(other) for other in taken):
+                break
+        taken.append(box)
