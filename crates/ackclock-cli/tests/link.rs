@@ -155,7 +155,7 @@ fn real_packets_pass_a_radio_link_control_whole_and_its_keys_stay_as_they_are() 
     let told = ["\"$0\" link set down.rate=1mbit", env!("CARGO_BIN_EXE_ackclock")];
     let ended = folder.run(&[&words[..], &told].concat());
     assert!(
-        ended.err.contains("a bearer of kind `umts-rlc-am` stays as it is while it runs"),
+        ended.err.contains("a bearer of kind `umts-rlc-am` cannot change while it runs"),
         "{}",
         ended.err
     );
@@ -347,7 +347,7 @@ fn a_running_link_is_changed_and_looked_at_from_inside_and_outside() {
     assert_eq!(message, "process 1 runs no link");
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let ended = Ended::from(child.wait_with_output().unwrap());
-    assert!(ended.err.contains("only keys of `down` and `up` change"), "{}", ended.err);
+    assert!(ended.err.contains("only keys of `down` and `up` can change"), "{}", ended.err);
     assert!(ended.err.contains("down.rate"), "{}", ended.err);
 }
 

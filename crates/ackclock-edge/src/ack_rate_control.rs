@@ -1,30 +1,34 @@
 //! # ACK rate control
 //!
 //! ## Source
-//! AC06: ACK rate control at the radio link controller; the readings are settled in `ack-rate-control.md`, where sections 1
-//! and 2 are the delay function and the algorithm.
+//! AC06: ACK rate control at the radio link controller. `ack-rate-control.md` settles open questions; its section 1 is
+//! the delay function, section 2 the algorithm.
 //!
 //! ## What it does
-//! ACKs of all flows of a user wait in one queue, and leave it so far apart as the occupancy of the user's data queue asks
-//! for: not at all below a threshold, and above it by a power of how far it is to the maximum. So a queue that fills slows
-//! down the ACK clock of the senders before it overflows.
+//! Queues the ACKs of all flows of a user and spaces them by the occupancy of the user's data queue: no spacing below
+//! a threshold, above it a power of the occupancy up to a maximum. A filling queue thereby slows the senders' ACK
+//! clock before it overflows.
 //!
 //! ## Differences from the source
-//! The printed algorithm lets one ACK leave for each event, one that comes or a delay that ends, and leaves the others where they
-//! are when the occupancy falls below the threshold. Here the step is repeated until an ACK has to wait; with `step = "single"` it
-//! is as printed, and done in each TTI too where `tti` is set, so that no ACK is left behind. Beyond `max_threshold`, which is the buffer in
-//! the source, the delay stays `max_delay`. In section 2 of the source a packet counts as occupancy until the far end has
-//! acknowledged all of it (`counts = "unacknowledged"`). The default counts only packets not sent yet, waiting or in transmission,
-//! which is our reading: TS 25.331 section 14.4.2 defines the buffer occupancy of a radio link control in this way, and the goodputs
-//! of the source follow from it. Where flows have separate queues the occupancy is that of the flow heard of last.
+//! The printed algorithm releases one ACK per event (an arriving ACK or the end of a delay), and strands the others
+//! when the occupancy falls below the threshold. Here the step repeats until an ACK has to wait. With `step =
+//! "single"` it runs as printed, and also in each TTI if `tti` is set, so that no ACK is stranded.
 //!
-//! In real traffic only pure ACKs wait. A segment with data, SYN, FIN or RST passes, and takes with it what waits of its flow,
-//! so that order is kept. No more than 4096 ACKs wait: beyond that the oldest goes.
+//! Above `max_threshold`, which is the buffer in the source, the delay remains `max_delay`.
+//!
+//! In section 2 of the source a packet counts as occupancy until the far end has acknowledged all of it (`counts =
+//! "unacknowledged"`). The default counts only unsent packets, waiting or in transmission. This is our reading: TS
+//! 25.331 section 14.4.2 defines buffer occupancy of a radio link control this way, and the goodputs of the source
+//! follow from it. If flows have separate queues, the occupancy is that of the flow with the latest event.
+//!
+//! With real traffic only pure ACKs are delayed. A segment with data, SYN, FIN or RST passes at once, behind the
+//! waiting ACKs of its flow, so order is preserved. At most 4096 ACKs wait; an arrival beyond that releases the
+//! oldest.
 //!
 //! ## Validation
-//! The table of delays and the algorithm by hand (tests below). Over the radio link control of UMTS with the printed step of each
-//! TTI, table 2 of the source (`papers/ac06`): all eight goodputs under the controller are within 6 %; of eight delays six are within
-//! 20 %, two of four flows 20 and 30 % longer.
+//! The table of delays and the algorithm by hand (tests below). Over the radio link control of UMTS with the printed
+//! step in each TTI, table 2 of the source (`papers/ac06`): all eight goodputs under the controller are within 6 %; of
+//! eight delays six are within 20 %, the two of four flows are 20 and 30 % longer.
 
 use std::collections::VecDeque;
 
@@ -35,40 +39,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FlowContext, Output, Regulator, RegulatorConfig, Scope, Verdict};
 
-/// ACKs of a user leave apart, the further the fuller its data queue is.
+/// Spaces a user's ACKs, further apart the fuller the user's data queue is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// How the delay grows with the occupancy: 0 is a step at `min_threshold`, 1 a straight line.
+    /// Exponent of the delay as a function of occupancy: 0 is a step at `min_threshold`, 1 a straight line.
     pub(crate) alpha: f64,
-    /// Occupancy below which ACKs do not wait, packets.
+    /// Occupancy below which ACKs are not delayed, packets.
     pub(crate) min_threshold: u32,
-    /// Occupancy at which the delay is largest, packets.
+    /// Occupancy at which the delay reaches `max_delay`, packets.
     pub(crate) max_threshold: u32,
     /// Delay between two ACKs at `min_threshold`.
     pub(crate) min_delay: Span,
-    /// Delay between two ACKs at `max_threshold` and beyond.
+    /// Delay between two ACKs at `max_threshold` and above.
     pub(crate) max_delay: Span,
-    /// What occupancy is counted in.
+    /// Unit of the occupancy: packets or bytes.
     pub(crate) occupancy: Occupancy,
-    /// Which packets it counts; it matters where the link layer keeps what it has sent.
+    /// Which packets count as occupancy; matters only if the link layer keeps sent packets until they are
+    /// acknowledged.
     pub(crate) counts: Counts,
-    /// ACKs that have waited leave at multiples of this, as where a controller acts once in a transmission time interval;
-    /// 0s: when their time has come.
+    /// Transmission time interval of the controller: delayed ACKs leave at multiples of it; 0s: at any time.
     pub(crate) tti: Span,
-    /// How many ACKs leave together, of those that need not wait.
+    /// How many undelayed ACKs leave per event.
     pub(crate) step: Step,
-    /// Whether a delay that has begun is worked out anew when the occupancy changes.
+    /// Whether a running delay is recalculated when the occupancy changes.
     pub(crate) retime: bool,
 }
 
-/// What occupancy is counted in.
+/// Unit of the occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Occupancy {
-    /// Whole packets; the delays are worked out once, as in a table.
+    /// Whole packets; delays come from a table calculated once.
     Packets,
-    /// Bytes, by those of the largest packet of the user: small packets count for less.
+    /// Bytes divided by the user's largest packet: small packets count less.
     Bytes,
 }
 
@@ -76,20 +80,20 @@ pub(crate) enum Occupancy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Counts {
-    /// Those that are not sent yet.
+    /// Packets not sent yet.
     Unsent,
-    /// Also those that were sent and that the far end of the radio has not acknowledged.
+    /// Packets not sent yet, and sent packets that the far end of the radio has not acknowledged.
     Unacknowledged,
 }
 
-/// How many ACKs leave together, of those that need not wait.
+/// How many undelayed ACKs leave per event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Step {
-    /// All: as many as wait once the occupancy has fallen below `min_threshold`.
+    /// All waiting ACKs, once the occupancy is below `min_threshold`.
     Repeated,
-    /// One for each ACK that comes and each delay that ends, as printed, and one in each TTI where `tti` is above 0s; where it is 0s
-    /// the others wait for further ACKs.
+    /// One per arriving ACK and per delay that ends, as printed, and one per TTI if `tti` is above 0s; if it is 0s the
+    /// others wait for further ACKs.
     Single,
 }
 
@@ -151,14 +155,14 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// A table has one delay a packet.
+/// Limits the table of delays, which has one entry per packet.
 const LARGEST_THRESHOLD: u32 = 100_000;
 const LONGEST: Span = Span::from_secs(60);
-/// Most ACKs that wait; a receiver that acknowledges byte by byte must not fill the memory.
+/// Maximum number of waiting ACKs; bounds memory if a receiver acknowledges byte by byte.
 const MOST_WAITING: usize = 4096;
 
 impl Config {
-    /// `t_id` (section 1), for an occupancy in packets.
+    /// `t_id` (section 1) for an occupancy in packets.
     fn delay(&self, occupancy: f64) -> Span {
         let [least, most] = [self.min_threshold, self.max_threshold].map(f64::from);
         if occupancy < least {
@@ -166,24 +170,24 @@ impl Config {
         }
         let share = ((occupancy - least) / (most - least)).min(1.0);
         let range = self.max_delay.saturating_sub(self.min_delay).as_secs_f64();
-        // `0^0` is 1: a step begins at the threshold.
+        // `0^0` is 1: for alpha = 0 the step is at the threshold.
         self.min_delay + Span::from_secs_f64(range * libm::pow(share, self.alpha))
     }
 }
 
-/// The ACKs of one user.
+/// The waiting ACKs of one user.
 struct AckRateControl {
     config: Config,
-    /// The delay for each whole number of packets from `min_threshold` to `max_threshold`.
+    /// Delay for each number of packets from `min_threshold` to `max_threshold`.
     table: Vec<Span>,
-    /// Largest packet that came, bytes.
+    /// Largest packet seen, bytes.
     packet_bytes: u32,
     waiting: VecDeque<Segment>,
     /// LADT: when an ACK last left.
     left: Option<Time>,
-    /// When the oldest that waits leaves.
+    /// When the oldest waiting ACK leaves.
     timer: Option<Time>,
-    /// When the step is done again for an ACK that need not wait.
+    /// When the step is repeated for an undelayed ACK.
     next_tti: Option<Time>,
     output: VecDeque<Output>,
 }
@@ -207,7 +211,7 @@ impl AckRateControl {
         }
     }
 
-    /// `t_id` for what the data queue now holds.
+    /// `t_id` for the current data queue.
     fn delay(&self, view: LinkView) -> Span {
         let sent = match self.config.counts {
             Counts::Unsent => Load::NONE,
@@ -223,7 +227,7 @@ impl AckRateControl {
         }
     }
 
-    /// When the oldest may leave: `t_id` after the one before it, at the end of a TTI where it has to wait.
+    /// When the oldest ACK may leave: `t_id` after the previous one, rounded up to the end of a TTI if it has to wait.
     fn departs(&self, now: Time, view: LinkView) -> Time {
         let Some(left) = self.left else { return now };
         let departs = left + self.delay(view);
@@ -236,7 +240,7 @@ impl AckRateControl {
         }
     }
 
-    /// `pump` (section 2): ACKs leave until one has to wait, or one does.
+    /// `pump` (section 2): releases ACKs until one has to wait; with `step = "single"` at most one.
     fn pump(&mut self, now: Time, view: LinkView) {
         self.next_tti = None;
         while self.timer.is_none() && !self.waiting.is_empty() {
@@ -253,7 +257,7 @@ impl AckRateControl {
         }
     }
 
-    /// When the next TTI begins, if the controller has any.
+    /// Start of the next TTI; `None` without TTIs.
     fn tti_after(&self, now: Time) -> Option<Time> {
         let tti = self.config.tti.as_nanos();
         (tti > 0).then(|| Time::from_nanos((now.as_nanos() + 1).next_multiple_of(tti)))
@@ -266,7 +270,7 @@ impl AckRateControl {
         }
     }
 
-    /// What waits of a flow leaves at once, in order.
+    /// Releases all waiting ACKs of a flow at once, in order.
     fn send_all_of(&mut self, now: Time, flow: FlowId) {
         let output = &mut self.output;
         let before = output.len();
@@ -285,7 +289,7 @@ impl AckRateControl {
         }
     }
 
-    /// The occupancy has changed.
+    /// Recalculates a running delay after a change of occupancy.
     fn retime(&mut self, now: Time, view: LinkView) {
         if self.config.retime && self.timer.take().is_some() {
             self.pump(now, view);

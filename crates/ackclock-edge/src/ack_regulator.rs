@@ -1,40 +1,41 @@
 //! # Ack Regulator
 //!
 //! ## Source
-//! CR02 section 5, figures 6 to 9; the readings are settled in `ack-regulator.md`.
+//! CR02 section 5, figures 6 to 9; `ack-regulator.md` settles open questions.
 //!
 //! ## What it does
-//! Holds returning ACKs and releases one only when the data queue has room for what it will call forth, so that the
-//! queue never overflows until the sender's window has reached `alpha` times the buffer. Then it lets exactly one
-//! packet drop, and the sender halves its window once. Works in congestion avoidance; slow start is not protected.
+//! Delays returning ACKs and releases one only when the data queue has room for the packets that it will trigger. So
+//! the queue does not overflow until the sender's window reaches `alpha` times the buffer. Then it lets exactly one
+//! packet drop, so the sender halves its window once. It works in congestion avoidance; it does not protect slow
+//! start.
 //!
 //! ## Differences from the source
-//! Figure 7 line 3 is a subtraction. The unit is the held ACK, never a part of one: an ACK costs the packets that it
-//! newly covers less the duplicates that have paid for them (`cost`). Duplicates wait behind the gate, in order, and
-//! are not counted; but as many go in one step as there are places, one each, for the sender may answer each with a
-//! packet. An ECN-capable flow is marked instead of losing a packet.
+//! Figure 7 line 3 is read as a subtraction. ACKs are held and released whole. An ACK costs the packets it newly
+//! covers, less the duplicates that already paid for them (`cost`). Duplicates are held in order and cost nothing, but
+//! one release step lets at most as many pass as there is room for: the sender may answer each with a packet. An
+//! ECN-capable flow is marked instead of losing a packet.
 //!
-//! - The target is `alpha` times the buffer plus the packet in transmission, where that does not count against the buffer: the
-//!   source has `alpha * QueueLim`.
-//! - The queue is empty when nothing is in the buffer and nothing in transmission; the source says "data queue empty".
-//! - Any drop sets conservative mode, also of a packet that the radio loses; in figure 8 the queue drops it.
-//! - An ACK with data, SYN, FIN or RST is never held. Held ACKs that it makes obsolete are discarded.
-//! - At most `alpha` times the buffer in ACKs is held, and no fewer than 16. Beyond that the two oldest that say nothing but a
-//!   number are merged, and the later one has the cost of both.
-//! - Where the link layer keeps a packet until the far end has acknowledged it, the packet takes room until then, and the
-//!   release step also runs when it is freed. The source has no such buffer.
+//! - The target is `alpha` times the sum of the buffer and, unless the buffer counts it, the packet in transmission;
+//!   the source has `alpha * QueueLim`.
+//! - The queue is empty when nothing waits and nothing is in transmission; the source says "data queue empty".
+//! - Any drop sets conservative mode, including a loss on the radio; in figure 8 only the queue drops.
+//! - An ACK with data, SYN, FIN or RST is never held. It discards held ACKs that it makes obsolete.
+//! - At most `alpha` times the buffer, and at least 16, ACKs are held. Beyond that the two oldest that carry nothing
+//!   but an ACK number are merged, and the later one gets the cost of both.
+//! - If the link layer keeps a packet until the far end has acknowledged it, the packet occupies buffer until then, and
+//!   freeing it also runs the release step. The source has no such buffer.
 //!
-//! Figure 9 forgets what is expected only when a packet leaves the queue empty. But a sender that lowers its window (BBR
-//! looking for the least round-trip time, a timeout) answers no ACK of those that went then, and none of those that are
-//! held: no packet leaves any more, and the flow stands still. So while none of the flow's data is in the queue, what is
-//! expected is forgotten again, and the release step runs, whenever nothing has come for twice as long as an answer takes
-//! by the flow's timestamps, or for the time `safety` where these do not tell. Twice, because no two answers take the same
-//! time: one that is still on its way when it is given up finds the queue full of what was released in its place. What other
-//! flows have in a queue that is shared makes no difference: when it leaves, this flow is not told.
+//! Figure 9 resets the count of expected packets only when a departure leaves the queue empty. But a sender that
+//! lowers its window (BBR probing for the minimum RTT, a timeout) does not answer the ACKs released then. No packet
+//! departs any more, the rest of the ACKs remains held, and the flow stalls. Therefore, while none of the flow's data
+//! is in the queue, a timer resets the count and runs the release step. It expires after twice the sender's response
+//! time, measured by TCP timestamps, or after `safety` without timestamps. Twice, because response times vary: a
+//! packet given up too early arrives at a queue already full of others. In a shared queue, departures of other flows'
+//! packets are not signalled to this flow and change nothing.
 //!
 //! ## Validation
-//! CR02 Table 3, figures 11 to 13 and the alpha sweep: see `papers/cr02`. Over the radio link control of UMTS it drops less than
-//! no regulator and delivers more (`crates/ackclock-scenario/tests/windows.rs`).
+//! CR02 Table 3, figures 11 to 13 and the alpha sweep: see `papers/cr02`. Over the radio link control of UMTS it drops
+//! less than no regulator and delivers more (`crates/ackclock-scenario/tests/windows.rs`).
 
 mod accounts;
 mod ack_queue;
@@ -52,41 +53,41 @@ use accounts::Accounts;
 use ack_queue::AckQueue;
 use answer::Answer;
 
-/// Holds ACKs until the data queue has room for what they call forth; one loss when the window reaches its target.
+/// Delays ACKs until the data queue has room for the packets they will trigger; allows one loss when the window
+/// reaches its target.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The window is let grow to this multiple of the buffer before one packet is let drop.
+    /// The window may grow to this multiple of the buffer before one packet is dropped.
     pub alpha: f64,
-    /// What an ACK that covers several packets costs.
+    /// Cost of an ACK that covers several packets.
     pub cost: Cost,
-    /// Buffer set aside for the fast retransmission when the third duplicate is released: 0 or 1 packet.
+    /// Room reserved for the fast retransmission when the third duplicate ACK is released: 0 or 1 packet.
     pub fast_retransmit_reserve: u32,
-    /// Buffer set aside for limited transmit (RFC 3042), one packet at each of the first so many duplicates: 0 to 2.
+    /// Room reserved for limited transmit (RFC 3042): one packet at each of this many first duplicate ACKs, 0 to 2.
     pub limited_transmit_reserve: u32,
-    /// What is done to an ECN-capable flow whose window has reached its target.
+    /// Response when the window of an ECN-capable flow reaches its target.
     pub ecn: EcnResponse,
-    /// A flow without data in the queue expects nothing more, and releases what there is room for, when nothing has come
-    /// for this long, or for twice as long as the sender's answers take by the flow's timestamps where that is shorter, but at
-    /// least 1 ms; 0s is never.
+    /// A flow without data in the queue stops expecting packets and releases ACKs after this long without data; with
+    /// TCP timestamps after twice the sender's response time if that is shorter, but at least 1 ms. 0s: never.
     pub safety: Span,
 }
 
-/// What an ACK that covers several packets costs in buffer space.
+/// Cost in buffer space of an ACK that covers several packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
-    /// The packets newly covered less those that duplicates have paid for, at least one.
+    /// Packets newly covered, less packets that duplicates have paid for; at least one.
     Covered,
-    /// One, whatever it covers.
+    /// Always one packet.
     One,
 }
 
-/// What is done to an ECN-capable flow whose window has reached its target.
+/// Response when the window of an ECN-capable flow reaches its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnResponse {
-    /// Nothing special: one packet is let drop, as for every other flow.
+    /// No ECN: one packet is dropped, as for other flows.
     Ignore,
     /// The next data packet is marked CE.
     MarkData,
@@ -140,9 +141,9 @@ pub struct AckRegulator {
     expected: u32,
     mode: Mode,
     mark: Mark,
-    /// Data packets of the flow that have come and neither departed nor were dropped.
+    /// Data packets of the flow inside the bearer: arrived, and neither departed nor dropped.
     inside: u32,
-    /// When the last of them left or an ACK was last released, while there are none.
+    /// While none is inside: when the last one left or an ACK was last released.
     quiet_since: Option<Time>,
     output: VecDeque<Output>,
 }
@@ -150,25 +151,25 @@ pub struct AckRegulator {
 /// ConservativeMode (figure 8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
-    /// Room is kept for one packet more than the ACK calls forth.
+    /// Reserves room for one packet more than the ACK triggers.
     Conservative,
-    /// No room is kept: the next growth of the window overflows the queue by one packet.
+    /// Reserves no room: the next growth of the window overflows the queue by one packet.
     LetOneDrop,
 }
 
-/// The mark that stands in for the loss of an ECN-capable flow.
+/// The ECN mark that replaces a loss of an ECN-capable flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mark {
-    /// The next time that the window reaches its target, it is marked.
+    /// The window will be marked when it next reaches its target.
     Armed,
-    /// The next packet or ACK carries the mark.
+    /// The next packet or ACK will carry the mark.
     Due,
-    /// It was set; not again in this window.
+    /// Marked; not again in this window.
     Set,
 }
 
 impl AckRegulator {
-    /// A regulator of a flow that may be met anywhere in its life.
+    /// A regulator for a flow at any stage, new or already running.
     pub fn new(config: Config) -> Self {
         Self {
             accounts: Accounts::new(config.cost),
@@ -184,30 +185,30 @@ impl AckRegulator {
         }
     }
 
-    /// BufferAvail (figure 7 lines 2 and 3): the room that no packet already expected will take.
+    /// BufferAvail (figure 7 lines 2 and 3): room not taken by packets already expected.
     fn available(&self, view: LinkView) -> u32 {
         let kept = u32::from(self.mode == Mode::Conservative);
         view.room(self.accounts.packet_bytes()).saturating_sub(self.expected.saturating_add(kept))
     }
 
-    /// The release step (figure 7): ACKs go while there is room for what they call forth.
+    /// Release step (figure 7): releases ACKs while there is room for the packets they trigger.
     ///
-    /// They reach the sender together, so a duplicate takes a place of the step although it is not counted: it may call
-    /// forth a packet (limited transmit, RFC 3042; the fast retransmission; a window inflated by duplicates). Released
-    /// together for one place, the duplicates that a full queue has held up would overflow it, and with limited transmit
-    /// it is the retransmission that is lost.
+    /// All ACKs of a step reach the sender together. A duplicate costs nothing, yet takes one packet of the step's
+    /// room: it may trigger a packet (limited transmit, RFC 3042; fast retransmission; window inflation). Otherwise
+    /// duplicates held during a full queue, released together into room for one packet, would overflow it; with
+    /// limited transmit the retransmission would be lost.
     fn release(&mut self, now: Time, view: LinkView) {
         let mut duplicates = 0;
         while let Some(head) = self.held.head() {
             let fits = head.cost.max(1) <= self.available(view).saturating_sub(duplicates);
-            // One that asks for more than the empty queue has would never go (section 6, deadlock).
+            // An ACK that needs more room than the empty queue has would never be released (section 6, deadlock).
             let stuck = view.is_empty() && self.expected == 0 && duplicates == 0;
             if !fits && !stuck {
                 break;
             }
             let expected = self.expected;
             self.release_head(now);
-            // What it reserved is taken off what is available.
+            // Its own reservation already reduces what is available.
             duplicates += u32::from(self.expected == expected);
         }
     }
@@ -232,8 +233,8 @@ impl AckRegulator {
         self.output.push_back(Output::ToSender(ack));
     }
 
-    /// The target (figure 8): `alpha * QueueLim` in bytes. The packet in transmission belongs to the queue here
-    /// (`ack-regulator.md` section 5, occupancy convention).
+    /// Target window (figure 8): `alpha * QueueLim` in bytes, including the packet in transmission (`ack-regulator.md`
+    /// section 5, occupancy convention).
     fn target(&self, view: LinkView) -> f64 {
         let packets = f64::from(view.capacity.packets(self.accounts.packet_bytes()));
         self.config.alpha
@@ -241,7 +242,7 @@ impl AckRegulator {
             * f64::from(self.accounts.payload())
     }
 
-    /// Figure 8 line 2: the target is reached.
+    /// Figure 8 line 2: the window reached the target.
     fn leave_conservative_mode(&mut self, view: LinkView) {
         if f64::from(self.accounts.window()) <= self.target(view) {
             return;
@@ -256,7 +257,7 @@ impl AckRegulator {
         }
     }
 
-    /// Figure 8 line 4: the window was halved, or the queue ran empty.
+    /// Figure 8 line 4: the window was halved, or the queue is empty.
     fn return_to_conservative_mode(&mut self, view: LinkView) {
         let halved = f64::from(self.accounts.window()) < self.target(view) / 2.0;
         if halved || view.is_empty() {
@@ -267,7 +268,7 @@ impl AckRegulator {
         }
     }
 
-    /// The buffer may have room for one more.
+    /// The buffer may have room for another packet.
     fn on_room(&mut self, now: Time, view: LinkView) {
         self.release(now, view);
         if view.is_empty() {
@@ -276,7 +277,7 @@ impl AckRegulator {
         }
     }
 
-    /// A data packet has departed or was dropped.
+    /// Counts a data packet that departed or was dropped.
     fn on_left(&mut self, now: Time) {
         self.inside = self.inside.saturating_sub(1);
         if self.inside == 0 {
@@ -284,7 +285,7 @@ impl AckRegulator {
         }
     }
 
-    /// What the memory for ACKs is bounded by (section 9).
+    /// Maximum number of held ACKs (section 9).
     fn most_held(&self, view: LinkView) -> usize {
         const FEWEST: f64 = 16.0;
         let payload = f64::from(self.accounts.payload().max(1));
@@ -344,7 +345,7 @@ impl Regulator for AckRegulator {
 
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView) {
         if !ack.is_pure_ack() {
-            // Never held; what it acknowledges counts as released, and held ACKs behind it would arrive as false
+            // Never held; the data it acknowledges counts as released. Held ACKs behind it would arrive as false
             // duplicates.
             self.accounts.on_passed(ack.ack);
             for stale in self.held.discard_up_to(ack.ack) {
@@ -369,7 +370,7 @@ impl Regulator for AckRegulator {
 
     fn handle_timeout(&mut self, now: Time, view: LinkView) {
         if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
-            // Whatever was expected would have come.
+            // All expected packets would have arrived by now.
             self.expected = 0;
             self.release(now, view);
             self.quiet_since = Some(now);
@@ -381,7 +382,7 @@ impl Regulator for AckRegulator {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        // Where a shared queue has no room, the step is run again and again.
+        // If a shared queue has no room, the step repeats at this interval.
         const LEAST: Span = Span::from_millis(1);
         const PATIENCE: u64 = 2;
         let waits = !self.held.is_empty() && self.config.safety > Span::ZERO;

@@ -1,4 +1,4 @@
-//! What of a channel differs between runs.
+//! Which parts of a channel are random.
 
 use ackclock_core::{ConfigError, name_of};
 use ackclock_link::trace::Begin;
@@ -7,11 +7,10 @@ use ackclock_link::{LINKS, Loss};
 use crate::EdgeConfig;
 
 impl EdgeConfig {
-    /// Whether anything of the channel is drawn from the seed. Coin tosses of a queue discipline do not count: they are no
-    /// property of the channel.
+    /// Whether any property of the channel is drawn from the seed. Random drops of a queue discipline do not count.
     ///
     /// # Errors
-    /// Where a link or the bearer is wrong.
+    /// An invalid link or bearer.
     pub fn draws(&self) -> Result<bool, ConfigError> {
         let radio = self.radio();
         let reports = self.report.as_ref();
@@ -25,7 +24,7 @@ impl EdgeConfig {
         Ok(radio.downlink()?.draws() || up.draws())
     }
 
-    /// Lets each recording whose table does not say where runs start start anywhere; whether there is one.
+    /// Gives each recording without `begin` a random start offset; returns whether there was any such recording.
     pub fn begin_anywhere(&mut self) -> bool {
         let radio = self.radio_mut();
         let mut any = false;
@@ -39,7 +38,7 @@ impl EdgeConfig {
         any
     }
 
-    /// Whether a link plays a recording.
+    /// Whether the link plays a recording.
     pub fn plays_recording(&self) -> bool {
         let radio = self.radio();
         [&radio.down, &radio.up].into_iter().any(|table| name_of(table) == "trace")

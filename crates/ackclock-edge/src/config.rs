@@ -1,4 +1,4 @@
-//! The `[edge]` table of a scenario file, and the edge that is built from it. The live world reads the same table.
+//! The `[edge]` table of a scenario file, and how an edge is built from it. The live world reads the same table.
 
 use ackclock_core::{ConfigError, Rate, Size, Span, Streams, name_of};
 use ackclock_link::queue::{QUEUES, QueueConfig};
@@ -13,11 +13,12 @@ use serde_json::Value;
 use crate::report::{Reporter, Whom};
 use crate::{Edge, REGULATORS, RegulatorConfig, ReportTable, Step};
 
-/// Between the wired network and the radio: a channel in each direction, a buffer, a queue discipline, a regulator.
+/// The edge between the wired network and the radio: two links or another bearer, a buffer, a queue discipline, a
+/// regulator.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EdgeConfig {
-    /// What the data queue holds: packets waiting beside the one in transmission ("10p"), or "30kB", "500ms", "2bdp".
+    /// Size of the downlink data queue, not counting the packet in transmission: "10p", "30kB", "500ms" or "2bdp".
     pub buffer: Size,
     /// Which packets count against the buffer.
     pub buffer_counts: BufferCounts,
@@ -25,39 +26,37 @@ pub struct EdgeConfig {
     pub queue: Value,
     /// Regulator: a name, or a table with `kind`.
     pub regulator: Value,
-    /// What joins both directions of the radio: a name, or a table with `kind`. "links" are two that know nothing of each other,
-    /// `down` and `up`; any other bearer says everything in its own table.
+    /// How downlink and uplink are joined: a name, or a table with `kind`. "links" are two independent links, `down`
+    /// and `up`; any other bearer has its settings in its own table.
     pub bearer: Value,
-    /// Behind a bearer that only observes: the radio that it observes, with `buffer`, `queue`, `down`, `up` and what else an edge without
-    /// a regulator has. The box reads nothing of it.
+    /// With a bearer that only observes: the radio it observes, with `buffer`, `queue`, `down`, `up` and the other
+    /// keys of an edge without regulator. The observing box reads none of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Box<Self>>,
-    /// Whether all flows share one channel or each has its own.
+    /// Whether all flows share one channel or each flow has its own.
     pub channel: ChannelSharing,
-    /// Most flows that are regulated at a time. Beyond it the longest quiet one is given up of those whose mobile has acknowledged
-    /// nothing yet; of the others, where they are more than three quarters.
+    /// Maximum number of regulated flows. Beyond it, regulation of the flow idle longest ends: first among flows whose
+    /// mobile has not acknowledged anything; among the others once they fill three quarters of the table.
     pub max_flows: u32,
-    /// The link towards the mobiles: a table with `kind`. A cell serves the users of `user`, and each flow has a buffer and a
-    /// queue of its own in it.
+    /// Downlink: a table with `kind`. A cell serves the users of `user` and keeps a separate buffer and queue for each
+    /// flow.
     pub down: Value,
-    /// The link from the mobiles: a table with `kind`. Beside a cell each user has one of its own.
+    /// Uplink: a table with `kind`. With a cell, each user has a separate uplink.
     pub up: Value,
-    /// The users of a cell, in groups of equal ones.
+    /// Users of a cell, in groups with equal settings.
     pub user: Vec<CellUser>,
-    /// How many such cells there are. Each has users and flows of its own, as many as the file says, and an edge; they share
-    /// nothing.
+    /// Number of identical, independent cells. Each has its own users, flows and edge, as this file describes them.
     pub cells: u32,
-    /// What the queue of the link from the mobiles holds. Left out it is what `buffer` says where there are uploads, and everything where
-    /// there are none.
+    /// Size of the uplink queue. Default: `buffer` in scenarios with uploads, unlimited in others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_buffer: Option<Size>,
-    /// Queue discipline of the link from the mobiles: a name, or a table with `kind`; "drop-tail" where it is left out.
+    /// Queue discipline of the uplink: a name, or a table with `kind`; default "drop-tail".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up_queue: Option<Value>,
-    /// What the edge tells of the radio; without this table nobody is told.
+    /// Reports of the radio's state that the edge sends; none without this table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportTable>,
-    /// What changes while the scenario runs.
+    /// Changes of the links while the scenario runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<Step>,
 }
@@ -66,30 +65,31 @@ pub struct EdgeConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferCounts {
-    /// Those waiting; one more may be in transmission. What a trace link keeps at its head counts in any case.
+    /// Waiting packets only; one more may be in transmission. Packets that a trace link holds at its head always
+    /// count.
     #[default]
     Waiting,
-    /// Those waiting and the one in transmission.
+    /// Waiting packets and the one in transmission.
     WithTransmission,
 }
 
-/// Whether all flows share one channel.
+/// Whether all flows share one channel or each has its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChannelSharing {
-    /// One channel, one link in each direction, for all flows.
+    /// All flows share one channel: one link in each direction.
     #[default]
     Shared,
-    /// Each flow has a channel of its own with these properties, as over dedicated bearers; where it is a cell, a whole cell.
+    /// Each flow has its own channel with these properties, like a dedicated bearer; with a cell, its own cell.
     Dedicated,
 }
 
-/// What an edge must know of what surrounds it, to size its buffer.
+/// Properties of the wired path that determine the buffer's size.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings {
     /// Round-trip delay of the wired path.
     pub wired_round_trip: Span,
-    /// A full packet on the wire, bytes.
+    /// Size of a full packet including headers, bytes.
     pub packet_bytes: u32,
 }
 
@@ -128,7 +128,7 @@ impl ackclock_core::Config for EdgeConfig {
         if let Some(side) = bearer.observes() {
             self.check_observed(side)?;
         } else if self.behind.is_some() {
-            let message = "only behind a box that observes is there another radio: bearer = \"observed\"";
+            let message = "only an observing bearer has a radio behind it: bearer = \"observed\"";
             return Err(ConfigError::new("behind", message));
         }
         if !bearer.uses_links() {
@@ -136,24 +136,25 @@ impl ackclock_core::Config for EdgeConfig {
         }
         let down = self.downlink()?;
         if LINKS.resolve(&self.up).map_err(|error| error.under("up"))?.users().is_some() {
-            return Err(ConfigError::new("up.kind", "a cell is the link towards the mobiles, `down`"));
+            return Err(ConfigError::new("up.kind", "only the downlink, `down`, can be a cell"));
         }
         if down.users().is_some() {
             self.check_cell()?;
         } else if self.user != Self::default().user {
-            return Err(ConfigError::new("user", "only a cell has users: down.kind = \"cell\""));
+            return Err(ConfigError::new("user", "only a cell has users: set down.kind = \"cell\""));
         } else if self.cells != 1 {
-            return Err(ConfigError::new("cells", "the channel is no cell: down.kind = \"cell\""));
+            return Err(ConfigError::new("cells", "only a cell can be repeated: set down.kind = \"cell\""));
         }
         self.check_steps()
     }
 }
 
 impl EdgeConfig {
-    /// Builds the edge. Its links and queues draw from streams of `streams` called `down/...` and `up/...`.
+    /// Builds the edge. Its links and queues draw random numbers from streams of `streams` named `down/...` and
+    /// `up/...`.
     ///
     /// # Errors
-    /// Names the key that is wrong, relative to the table.
+    /// Names the invalid key, relative to this table.
     pub fn build(
         &self,
         streams: &Streams,
@@ -164,15 +165,15 @@ impl EdgeConfig {
         self.build_with(regulator, streams, files, around)
     }
 
-    /// Whether its regulator acts on uploads too.
+    /// Whether the regulator acts on uploads too.
     pub fn regulates_uploads(&self) -> bool {
         REGULATORS.resolve(&self.regulator).is_ok_and(|regulator| regulator.regulates_uploads())
     }
 
-    /// Builds the edge with a regulator that need not stand in the registry, whatever `regulator` says.
+    /// Builds the edge with the given regulator, registered or not, in place of the one that `regulator` names.
     ///
     /// # Errors
-    /// As [`build`](Self::build).
+    /// Same errors as [`build`](Self::build).
     pub fn build_with(
         &self,
         regulator: Box<dyn RegulatorConfig>,
@@ -206,10 +207,10 @@ impl EdgeConfig {
         Ok(edge)
     }
 
-    /// The table that says everything: each component with all its keys, and the users of a cell alone.
+    /// The table with defaults filled in: each component with all its keys, and `user` only for a cell.
     ///
     /// # Errors
-    /// As [`check`](ackclock_core::Config::check).
+    /// Same errors as [`check`](ackclock_core::Config::check).
     pub fn whole(&self) -> Result<Value, ConfigError> {
         let whole = Self {
             queue: QUEUES.complete(&self.queue).map_err(|error| error.under("queue"))?,
@@ -237,10 +238,10 @@ impl EdgeConfig {
         Ok(whole)
     }
 
-    /// What the channel is like in the mean: the rate downwards, and the delay of both directions.
+    /// Mean rate of the downlink, and the delay of both directions together.
     ///
     /// # Errors
-    /// Where a link is wrong or a file that it names is.
+    /// An invalid link, or an unreadable or invalid file that it names.
     pub fn nominal(&self, files: &dyn Files) -> Result<Nominal, ConfigError> {
         if let Some(behind) = &self.behind {
             return behind.nominal(files).map_err(|error| error.under("behind"));
@@ -248,42 +249,42 @@ impl EdgeConfig {
         self.bearer()?.nominal(Direction::Down, &self.links()?, files)
     }
 
-    /// Names of what the link layer of a bearer shows of its state, as [`Edge::gauges`] orders its values.
+    /// Names of the bearer's link-layer gauges, in the order of the values of [`Edge::gauges`].
     ///
     /// # Errors
-    /// Where the bearer is wrong.
+    /// An invalid bearer.
     pub fn gauges(&self) -> Result<&'static [&'static str], ConfigError> {
         Ok(self.bearer()?.gauges())
     }
 
-    /// The users of a cell, in groups; `None` where the channel is no cell.
+    /// Users of the cell, in groups; `None` if the downlink is not a cell.
     ///
     /// # Errors
-    /// Where the link towards the mobiles is wrong.
+    /// An invalid downlink.
     pub fn cell_users(&self) -> Result<Option<&[CellUser]>, ConfigError> {
         let radio = self.radio();
         Ok(radio.downlink()?.users().is_some().then_some(radio.user.as_slice()))
     }
 
-    /// The link towards the mobiles, which knows its users where it is a cell.
+    /// The downlink; a cell also gets its users.
     pub(crate) fn downlink(&self) -> Result<Box<dyn LinkConfig>, ConfigError> {
         let mut link = LINKS.resolve(&self.down).map_err(|error| error.under("down"))?;
         link.serve(&self.user)?;
         Ok(link)
     }
 
-    /// The bearer.
+    /// The resolved bearer.
     pub(crate) fn bearer(&self) -> Result<Box<dyn BearerConfig>, ConfigError> {
         BEARERS.resolve(&self.bearer).map_err(|error| error.under("bearer"))
     }
 
-    /// The links that a bearer may be made of.
+    /// The resolved downlink and uplink, for bearers that are made of links.
     fn links(&self) -> Result<BearerLinks, ConfigError> {
         let up = LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
         Ok(BearerLinks { down: self.downlink()?, up })
     }
 
-    /// Checks that nothing is said of links where the bearer is not made of them.
+    /// Refuses keys about links if the bearer is not made of links.
     fn check_without_links(&self) -> Result<(), ConfigError> {
         let (usual, kind) = (Self::default(), name_of(&self.bearer));
         let said = [
@@ -294,45 +295,46 @@ impl EdgeConfig {
             ("buffer_counts", self.buffer_counts != usual.buffer_counts),
         ];
         if let Some((key, _)) = said.iter().find(|(_, said)| *said) {
-            let message = format!("a bearer of kind `{kind}` has no such key; bearer = \"links\" has");
+            let message =
+                format!("a bearer of kind `{kind}` does not have this key; bearer = \"links\" does");
             return Err(ConfigError::new(*key, message));
         }
         if self.buffer == Size::Packets(0) {
-            let message =
-                format!("0p: over a bearer of kind `{kind}` a packet waits for its turn, \"1p\" at least");
+            let message = format!("0p: packets queue for a bearer of kind `{kind}`; use at least \"1p\"");
             return Err(ConfigError::new("buffer", message));
         }
         self.check_steps()
     }
 
-    /// How many users a cell has.
+    /// Number of users of a cell.
     fn users(&self) -> u32 {
         self.user.iter().map(|user| user.count).sum()
     }
 
-    /// What the channel is like for one user: in a cell, whose buffers are a user's or a flow's, a share of it.
+    /// Share of the channel that sizes a buffer: in a cell, whose buffers belong to one user or flow, one user's
+    /// share.
     fn of_user(&self, nominal: Nominal) -> Nominal {
         Nominal { rate: Rate::from_bps(nominal.rate.as_bps() / u64::from(self.users().max(1))), ..nominal }
     }
 
-    /// Checks what a cell does not go together with.
+    /// Refuses settings that a cell does not support.
     fn check_cell(&self) -> Result<(), ConfigError> {
         if self.buffer == Size::Packets(0) {
             return Err(ConfigError::new(
                 "buffer",
-                "0p: in a cell a packet waits for its slot, \"1p\" at least",
+                "0p: packets queue for a slot of the cell; use at least \"1p\"",
             ));
         }
         if self.cells == 0 {
             return Err(ConfigError::new("cells", "0 is not above 0"));
         }
         if self.cells > 1 && self.channel == ChannelSharing::Dedicated {
-            let message = "where channel = \"dedicated\" each flow has a cell of its own";
+            let message = "channel = \"dedicated\" already gives each flow its own cell";
             return Err(ConfigError::new("cells", message));
         }
         if self.queue.get("per").and_then(Value::as_str) == Some("user") {
-            let message = "in a cell each flow has a queue of its own; `down.buffer_per = \"user\"` lets those of a \
-                           user share a buffer";
+            let message = "in a cell each flow has a separate queue; `down.buffer_per = \"user\"` lets the flows \
+                           of a user share a buffer";
             return Err(ConfigError::new("queue.per", message));
         }
         Ok(())
@@ -367,7 +369,7 @@ fn capacity_of(size: Size, nominal: Nominal, around: Surroundings) -> Capacity {
     }
 }
 
-/// Round-trip time without queueing: wire, radio, and one transmission.
+/// Round-trip time without queueing: wired path, radio, and one transmission.
 fn round_trip(nominal: Nominal, around: Surroundings) -> Span {
     around.wired_round_trip + nominal.delay + transmission(nominal.rate, around.packet_bytes)
 }

@@ -1,10 +1,9 @@
-//! Copies that regulators keep, and the share of each flow and each user.
+//! Limits how many copies of segments regulators keep, fairly between users and flows.
 
 use ackclock_core::FlowId;
 
-/// Counts of copies. There is room for one more of a flow while the copies of the flow, of its user and of all users add up
-/// to less than `most`. So however many copies one user has asked for, some room is left for each other user, and within a
-/// user for each other flow.
+/// Counts of kept copies. A flow may keep one more while the copies of the flow, of its user and of all users add up
+/// to less than `most`. So no user can take all room from other users, and no flow from other flows of its user.
 #[derive(Debug)]
 pub(crate) struct Copies {
     most: usize,
@@ -14,17 +13,17 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// No copies yet; at most `most` counted in this way.
+    /// No copies yet, with limit `most`.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, all: 0, of_flows: Vec::new(), of_users: Vec::new() }
     }
 
-    /// Copies kept of all flows.
+    /// Copies kept for all flows together.
     pub(crate) fn all(&self) -> usize {
         self.all
     }
 
-    /// Takes one more of a flow, if there is room.
+    /// Counts one more copy for a flow if there is room; returns whether there was.
     pub(crate) fn take(&mut self, flow: FlowId, user: u32) -> bool {
         let of_flow = counter(&mut self.of_flows, flow.index());
         let of_user = counter(&mut self.of_users, user as usize);
@@ -37,7 +36,7 @@ impl Copies {
         room
     }
 
-    /// One that was taken is kept no more.
+    /// Uncounts a copy that is no longer kept.
     pub(crate) fn release(&mut self, flow: FlowId, user: u32) {
         self.all -= 1;
         *counter(&mut self.of_flows, flow.index()) -= 1;
@@ -56,7 +55,7 @@ fn counter(counters: &mut Vec<usize>, index: usize) -> &mut usize {
 mod tests {
     use super::*;
 
-    /// How many copies a flow gets when it asks until it is refused.
+    /// How many copies a flow gets if it requests until refused.
     fn fill(copies: &mut Copies, flow: u32, user: u32) -> usize {
         (0..).take_while(|_| copies.take(FlowId(flow), user)).count()
     }
@@ -67,7 +66,7 @@ mod tests {
         assert_eq!(fill(&mut Copies::new(3000), 1, 0), 1000);
         let mut copies = Copies::new(3000);
         let crowd: usize = (0..1000).map(|flow| fill(&mut copies, flow, 0)).sum();
-        // 2 n approaches 3000 where each flow has few: half of the room stays free for other users.
+        // With few copies per flow, 2 n approaches 3000: half of the room stays free for other users.
         assert!((1400..=1500).contains(&crowd), "{crowd}");
         // n + n + (n + crowd) < 3000.
         assert_eq!(fill(&mut copies, 2000, 1), (3000 - crowd).div_ceil(3));

@@ -1,7 +1,8 @@
 //! The edge: a bearer, and the regulators of the flows that cross it.
 //!
-//! When data arrives the bearer is first brought up to `now`, then: `on_data`, `enqueue`, `on_queued` or `on_dropped`.
-//! Every segment that enters is delivered, dropped, discarded or held, or the packet pool of the live world would leak.
+//! For arriving data the bearer first runs up to `now`, then: `on_data`, `enqueue`, `on_queued` or `on_dropped`. Every
+//! segment that enters is delivered, dropped, discarded or held; otherwise the packet pool of the live world would
+//! leak.
 
 mod regulation;
 
@@ -16,31 +17,31 @@ use crate::report::Reporter;
 use crate::step::Changes;
 use crate::{EdgeStatistics, FlowStatistics, Regulator, RegulatorConfig};
 
-/// The port towards the wired network.
+/// Port towards the wired network.
 pub const WIRED: Port = 0;
-/// The port towards the mobiles.
+/// Port towards the mobiles.
 pub const RADIO: Port = 1;
-/// The port towards who listens to reports of the radio.
+/// Port towards the listener of radio reports.
 pub const REPORTS: Port = 2;
 
-/// A bearer and the regulators beside it.
+/// A bearer and the regulators of its flows.
 pub struct Edge {
     bearer: AnyBearer,
-    /// Reports that leave the edge, where somebody listens.
+    /// Sends radio reports; `None` without a listener.
     reporter: Option<Box<Reporter>>,
     flows: FlowTable,
     copies: Copies,
-    /// Deadlines of the regulators, by their numbers.
+    /// Deadlines of the regulators, by regulator number.
     timers: Wakes,
-    /// Slots of `timers`.
+    /// Number of slots of `timers`.
     timed: usize,
-    /// When the bearer next has something to tell, or changes.
+    /// When the bearer next has an event, changes, or has a report due.
     bearer_due: Time,
-    /// How far the bearer was brought.
+    /// Instant up to which the bearer has run.
     reached: Time,
-    /// What the bearer will change to.
+    /// Scheduled changes of the bearer.
     changes: Changes,
-    /// When the bearer next changes or a periodic report is due.
+    /// When the next change or periodic report is due.
     planned: Time,
     statistics: EdgeStatistics,
 }
@@ -65,47 +66,46 @@ impl Edge {
         }
     }
 
-    /// Counts of the whole edge.
+    /// Counters of the whole edge.
     pub fn statistics(&self) -> &EdgeStatistics {
         &self.statistics
     }
 
-    /// Counts of one flow, if it was seen.
+    /// Counters of one flow; `None` if it was never seen.
     pub fn flow_statistics(&self, flow: FlowId) -> Option<&FlowStatistics> {
         self.flows.get(flow).map(|flow| &flow.statistics)
     }
 
-    /// Mean rate that the link of a direction could have carried until `until`, bit/s, which never decreases; `None` where nothing
-    /// shows it.
+    /// Mean capacity of the link of a direction from the start to `until`, bit/s; `until` never decreases. `None` if
+    /// the bearer does not know.
     pub fn capacity_bps(&mut self, until: Time, direction: Direction) -> Option<f64> {
         self.bearer.capacity_bps(until, direction)
     }
 
-    /// What was counted at the link of a direction until `until`, to which the edge has been run.
+    /// Counters of the link of a direction up to `until`; the edge must have run up to there.
     pub fn link_counts(&mut self, until: Time, direction: Direction) -> LinkCounts {
-        // Brings the link up to `until`: the waits come after it.
+        // Runs the link up to `until`, so that queueing delays are complete.
         let capacity_bps = self.capacity_bps(until, direction);
         let waits = self.bearer.waits(direction).into_owned();
         LinkCounts { capacity_bps, waits, ..self.statistics.of(direction) }
     }
 
-    /// What the edge sees of the queue that serves `flow`, brought up to the last event.
+    /// State of the queue that serves `flow`, as of the last event.
     pub fn view(&mut self, now: Time, flow: FlowId) -> LinkView {
         self.bearer.view(now, Direction::Down, flow)
     }
 
-    /// What waits in all queues of a direction at `now`, to which the edge has been run.
+    /// Packets and bytes in all queues of a direction at `now`; the edge must have run up to there.
     pub fn waiting(&mut self, now: Time, direction: Direction) -> Load {
         self.bearer.waiting(now, direction)
     }
 
-    /// The state of the link layer in a direction: a value for each of [`EdgeConfig::gauges`](crate::EdgeConfig::gauges).
+    /// Link-layer state of a direction: one value per name of [`EdgeConfig::gauges`](crate::EdgeConfig::gauges).
     pub fn gauges(&self, direction: Direction) -> Vec<f64> {
         self.bearer.gauges(direction)
     }
 
-    /// Tells whose flow it is, before its first segment comes: a user of a cell, of queues that are kept by user, or of a
-    /// regulator of all flows of a user.
+    /// Sets the user of a flow before its first segment, for cells, per-user queues and per-user regulators.
     pub fn assign(&mut self, flow: FlowId, user: u32) {
         self.bearer.assign(flow, user);
         self.flows.regulators.assign(flow, user);
@@ -114,13 +114,13 @@ impl Edge {
         }
     }
 
-    /// Leaves an upload alone, before its first segment comes: it gets no regulator, unless those of this edge act on uploads.
+    /// Marks a flow as an upload before its first segment: it gets no regulator, unless regulators act on uploads.
     pub fn leave_upload_alone(&mut self, flow: FlowId) {
         self.flows.regulators.leave_upload_alone(flow);
     }
 
-    /// Gives up a flow and all that is known of it, because its number goes to another. Nothing of it may be in the bearer
-    /// or with its regulator, which is told; what that gives back is dealt with at `now`, where it serves other flows too.
+    /// Removes a flow and its state, so its number can be reused. No segment of the flow may be in the bearer or held.
+    /// If the regulator serves other flows too, its remaining output is handled at `now`.
     pub fn forget(&mut self, now: Time, flow: FlowId) {
         self.part(now, flow);
         self.flows.forget(flow);
@@ -130,42 +130,42 @@ impl Edge {
         }
     }
 
-    /// Nothing more will happen here: what is under way is let go.
+    /// Ends the edge: frees all segments still inside.
     pub fn let_go(&mut self) {
         self.bearer.let_go();
     }
 
-    /// From `time` on, or at once where that has passed, a direction has another medium.
+    /// Replaces the medium of a direction at `time`, or at once if that has passed.
     pub fn replace_medium(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
         self.changes.add(time, direction, medium);
         self.note_planned();
     }
 
-    /// Expects these changes.
+    /// Schedules these changes.
     pub(crate) fn expect(&mut self, changes: Changes) {
         self.changes = changes;
         self.note_planned();
     }
 
-    /// Lets this reporter tell of the radio at the port [`REPORTS`].
+    /// Sends the reports of this reporter at port [`REPORTS`].
     pub(crate) fn report_by(&mut self, reporter: Reporter) {
         self.bearer.want_reports();
         self.reporter = Some(Box::new(reporter));
         self.note_planned();
     }
 
-    /// ACKs held for `flow`.
+    /// Number of ACKs held for `flow`.
     pub fn held(&self, flow: FlowId) -> usize {
         self.regulator_of(flow).map_or(0, |regulator| regulator.held(flow))
     }
 
-    /// Bounds the copies that regulators keep, before the first segment comes: one more of a flow is kept while the copies of the
-    /// flow, of its user and of all users add up to less than `most`. Without this call there is no bound.
+    /// Limits the copies that regulators keep; call before the first segment. A flow gets one more copy while the
+    /// copies of the flow, of its user and of all users add up to less than `most`. Default: unlimited.
     pub fn keep_at_most(&mut self, most: usize) {
         self.copies = Copies::new(most);
     }
 
-    /// Copies kept of all flows.
+    /// Copies kept for all flows.
     pub fn copies(&self) -> usize {
         self.copies.all()
     }
@@ -179,7 +179,7 @@ impl Edge {
         self.flows.regulators.get(self.flows.get(flow)?.regulator()?)
     }
 
-    /// Takes a segment that arrives at `port`.
+    /// Processes a segment that arrives at `port`.
     #[inline(always)]
     pub fn take(&mut self, now: Time, port: Port, segment: &Segment, out: &mut impl Sink) {
         if self.bearer_due <= now {
@@ -191,11 +191,11 @@ impl Edge {
             self.dropped_up(segment, out);
         }
         self.note_due();
-        // What a link tells late has an instant in the past; nobody goes back to that.
+        // A bearer may report events late, with an instant in the past; time never goes back.
         self.bearer_due = self.bearer_due.max(now);
     }
 
-    /// Does whatever is due at `now`.
+    /// Processes everything that is due at `now`.
     #[inline(always)]
     pub fn run(&mut self, now: Time, out: &mut impl Sink) {
         if self.bearer_due <= now {
@@ -203,20 +203,20 @@ impl Edge {
         }
         while let Some((deadline, slot)) = self.timers.first().filter(|&(deadline, _)| deadline <= now) {
             self.expire(now, RegulatorId::at(slot), out);
-            // A regulator that does not move its deadline would be asked for ever.
+            // A regulator that does not move its deadline would be called forever.
             if self.timers.deadline(slot).is_some_and(|next| next <= deadline) {
                 self.timers.set(slot, None);
             }
         }
     }
 
-    /// When something is next due; [`Time::NEVER`] where nothing is.
+    /// When something is next due; [`Time::NEVER`] if nothing is.
     #[inline]
     pub fn due(&self) -> Time {
         self.timers.due().min(self.bearer_due)
     }
 
-    /// Takes in everything that the bearer did up to `now`, and changes it where that is due.
+    /// Processes all events of the bearer up to `now`, and its changes that are due.
     #[inline(always)]
     fn drain(&mut self, now: Time, out: &mut impl Sink) {
         if self.planned <= now {
@@ -226,13 +226,13 @@ impl Edge {
         self.note_due();
     }
 
-    /// The same before something comes in, which is rare.
+    /// Like [`drain`](Self::drain), out of line: before an arrival the bearer rarely has events left.
     #[cold]
     fn catch_up(&mut self, now: Time, out: &mut impl Sink) {
         self.drain(now, out);
     }
 
-    /// Changes the bearer, and reports how it stands: changes first.
+    /// Applies due changes of the bearer, then sends due reports.
     #[cold]
     fn do_planned(&mut self, now: Time, out: &mut impl Sink) {
         while self.planned <= now {
@@ -308,7 +308,7 @@ impl Edge {
         self.note_due();
     }
 
-    /// A segment from the network: ask the regulator, then queue it.
+    /// Processes a segment from the network: consults the regulator, then queues it.
     #[inline]
     fn handle_downlink(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) {
         self.statistics.entered += 1;
@@ -325,7 +325,7 @@ impl Edge {
         }
     }
 
-    /// Puts a segment into the bearer; a refusal is a drop.
+    /// Passes a segment to the bearer and processes a refusal as a drop. Returns whether it was accepted.
     #[inline(always)]
     fn enqueue(&mut self, now: Time, segment: &Segment, out: &mut impl Sink) -> bool {
         match self.bearer.enqueue(now, Direction::Down, segment) {
@@ -342,7 +342,7 @@ impl Edge {
         out.discard(segment);
     }
 
-    /// A segment from a mobile.
+    /// Processes a segment from a mobile.
     #[inline(always)]
     fn handle_uplink(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         self.statistics.on_delivered_up(segment);
@@ -353,7 +353,7 @@ impl Edge {
         }
     }
 
-    /// A segment leaves for the servers.
+    /// Passes a segment on to the servers.
     #[inline(always)]
     fn pass_up(&mut self, at: Time, segment: &Segment, out: &mut impl Sink) {
         self.bearer.on_told(at, segment);
@@ -361,7 +361,7 @@ impl Edge {
     }
 }
 
-/// Hears what the bearer of an edge did, and passes on what comes of it.
+/// Receives the events of an edge's bearer and passes on the results.
 struct Listener<'a, S> {
     edge: &'a mut Edge,
     out: &'a mut S,

@@ -1,9 +1,9 @@
-//! The flows of an edge: created at their first segment, closed when they end or when the table is full.
+//! The flows of an edge: added at their first segment, closed at their end or when the table is full.
 //!
-//! Where more flows are regulated than the table holds, one that was quiet for longest is given up. Anybody can send first
-//! segments, so flows that are *proven*, because their mobile has acknowledged something other than by its SYN or a RST, are
-//! given up for each other only: a quarter of the places is kept for those that are not. A flow that is given up before it is
-//! proven is admitted again when more of its data comes.
+//! If more flows are regulated than the table holds, regulation of the flow idle longest ends. Anybody can send first
+//! segments, so *proven* flows are protected: their mobile has acknowledged data by something other than a SYN or RST.
+//! Proven flows are replaced only by proven ones, and a quarter of the table is reserved for unproven flows. An
+//! unproven flow that was removed returns when more of its data arrives.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
 use crate::regulators::{RegulatorId, Regulators};
 use crate::{FlowStatistics, RegulatorConfig};
 
-/// One flow at the edge.
+/// A flow at the edge.
 #[derive(Default)]
 pub(crate) struct Flow {
-    /// Its regulator; none where flows are left alone, and after the flow has ended.
+    /// Its regulator; none for an unregulated flow or after its end.
     regulator: RegulatorId,
     pub(crate) statistics: FlowStatistics,
     last_seen: Time,
     state: FlowState,
-    /// The byte after the FIN, once one was seen from the network.
+    /// Sequence number after the FIN, once the network sent one.
     fin: Option<Seq>,
 }
 
@@ -29,9 +29,9 @@ enum FlowState {
     #[default]
     Unseen,
     Open,
-    /// Its mobile has acknowledged something.
+    /// The mobile has acknowledged data.
     Proven,
-    /// There was no place for it, and it was not proven.
+    /// The table was full while the flow was unproven.
     GivenUp,
     Ended,
 }
@@ -39,18 +39,18 @@ enum FlowState {
 /// All flows of an edge, by number.
 pub(crate) struct FlowTable {
     flows: Vec<Flow>,
-    /// Their regulators.
+    /// Regulators of the flows.
     pub(crate) regulators: Regulators,
-    /// Regulated flows, and those of them that are proven.
+    /// Number of regulated flows, and of those the proven ones.
     open: usize,
     proven: usize,
     most: usize,
-    /// Kept from the first time on that there are too many.
+    /// Flows ordered by idle time; kept once the table has been full.
     by_quiet: Option<Box<ByQuiet>>,
 }
 
-/// Regulated flows by when they were last seen, or earlier: flows that were seen since, were proven or ended are found out when
-/// their turn comes. So a segment costs nothing here.
+/// Regulated flows ordered by when they were last seen, possibly outdated: later segments, proof and ends take effect
+/// only when an entry is popped. So a segment costs nothing here.
 #[derive(Default)]
 struct ByQuiet {
     unproven: BTreeSet<(Time, FlowId)>,
@@ -67,7 +67,7 @@ impl FlowTable {
         self.flows.get(id.index())
     }
 
-    /// The flow, with a regulator if it is new.
+    /// The flow; a new one gets a regulator.
     #[inline]
     pub(crate) fn open(&mut self, now: Time, id: FlowId) -> &mut Flow {
         if self.flows.get(id.index()).is_none_or(|flow| flow.state == FlowState::Unseen) {
@@ -95,7 +95,7 @@ impl FlowTable {
         &mut self.flows[id.index()]
     }
 
-    /// Notes a segment from a mobile; whether the regulator must be asked about it.
+    /// Updates the flow for a segment from a mobile. Returns whether its regulator must see the segment.
     #[inline]
     pub(crate) fn concerns_regulator(&mut self, at: Time, segment: &Segment) -> bool {
         let flow = self.open(at, segment.flow);
@@ -107,7 +107,7 @@ impl FlowTable {
         is_asked
     }
 
-    /// Takes a flow for which there is no place from its regulator, where there are more than the table holds.
+    /// If the table is over-full, ends regulation of the flow idle longest. Returns it with its regulator.
     #[inline]
     pub(crate) fn give_up(&mut self) -> Option<(FlowId, RegulatorId)> {
         if self.open <= self.most { None } else { self.give_up_quietest() }
@@ -128,7 +128,7 @@ impl FlowTable {
         let reserved = (self.most / 4).max(1).min(self.most.saturating_sub(1));
         let wanted = if self.proven + reserved > self.most { FlowState::Proven } else { FlowState::Open };
         let Self { flows, by_quiet, most, .. } = self;
-        // What is out of date stands there until its turn comes; there must not be ever more of it.
+        // Outdated entries remain until popped; rebuilds the sets before they grow without bound.
         let kept =
             by_quiet.take().filter(|kept| kept.unproven.len() + kept.proven.len() <= 2 * *most + SLACK);
         let by_quiet = by_quiet.insert(kept.unwrap_or_else(|| Box::new(ByQuiet::of(flows))));
@@ -145,15 +145,15 @@ impl FlowTable {
         None
     }
 
-    /// The flow, which has ended, is as if it had never been seen.
+    /// Resets an ended flow to never seen.
     pub(crate) fn forget(&mut self, id: FlowId) {
         if let Some(flow) = self.flows.get_mut(id.index()) {
             *flow = Flow::default();
         }
     }
 
-    /// Takes a flow from its regulator, if it has one; it is left alone until it begins anew. The regulator is told and
-    /// [`Regulators::leave`] called when what it holds of the flow has come out.
+    /// Ends regulation of a flow until a new connection starts on it. The caller must call the regulator's `close`,
+    /// drain its output and then call [`Regulators::leave`].
     pub(crate) fn end(&mut self, id: FlowId) -> Option<RegulatorId> {
         let flow = self.flows.get_mut(id.index())?;
         let was = std::mem::replace(&mut flow.state, FlowState::Ended);
@@ -164,7 +164,7 @@ impl FlowTable {
     }
 }
 
-/// More that may be out of date than twice what the table holds.
+/// Tolerated outdated entries beyond twice the table size.
 const SLACK: usize = 64;
 
 impl ByQuiet {
@@ -182,19 +182,19 @@ impl ByQuiet {
 }
 
 impl Flow {
-    /// Whether it has a regulator.
+    /// Whether the flow has a regulator.
     #[inline]
     pub(crate) fn is_regulated(&self) -> bool {
         self.regulator != RegulatorId::NONE
     }
 
-    /// Its regulator.
+    /// The regulator of the flow.
     #[inline]
     pub(crate) fn regulator(&self) -> Option<RegulatorId> {
         self.regulator.some()
     }
 
-    /// Notes the end of the data, as a segment from the network tells it.
+    /// Notes a FIN of the network.
     #[inline]
     pub(crate) fn on_data(&mut self, segment: &Segment) {
         if segment.flags.intersects(Flags::SYN | Flags::FIN) || self.state == FlowState::GivenUp {
@@ -202,12 +202,12 @@ impl Flow {
         }
     }
 
-    /// A segment begins or ends a connection, or there was no place for its flow.
+    /// Processes a segment that starts or ends a connection, or belongs to a flow without a place.
     fn on_bound(&mut self, segment: &Segment) {
         if segment.flags.intersects(Flags::FIN) {
             self.fin = Some(segment.end());
         }
-        // A new connection under the number of one that ended, or more of one that had no place.
+        // A new connection under an old number, or more data of a flow that had no place.
         let anew = segment.flags.intersects(Flags::SYN) && self.state == FlowState::Ended;
         if anew || self.state == FlowState::GivenUp {
             (self.state, self.fin) = (FlowState::Unseen, None);
@@ -224,13 +224,13 @@ impl Flow {
             && (is_ack || segment.is_tcp() && segment.flags.intersects(Flags::SYN | Flags::RST))
     }
 
-    /// Whether this acknowledgement shows that the mobile has a connection: an answer to a SYN, or a refusal, would come
-    /// whoever sent what it answers.
+    /// Whether this ACK proves that the mobile has a connection. A SYN-ACK or RST proves nothing: it answers any
+    /// packet, from any sender.
     fn is_proven_by(&self, ack: &Segment) -> bool {
         !ack.flags.intersects(Flags::SYN | Flags::RST) && self.statistics.edge_rtt.covers(ack.ack)
     }
 
-    /// Whether the flow is over when this segment passes in either direction.
+    /// Whether the flow ends with this segment, in either direction.
     pub(crate) fn ends_with(&self, segment: &Segment) -> bool {
         segment.flags.intersects(Flags::RST) || self.fin.is_some_and(|fin| !segment.ack.before(fin))
     }
@@ -250,7 +250,7 @@ mod tests {
         FlowTable::new(Box::new(ack_regulator::Config::default()), most)
     }
 
-    /// A data segment of `flow` comes from the network; who is given up then.
+    /// A data segment of `flow` arrives from the network; returns the flow whose regulation ends.
     fn data(table: &mut FlowTable, ms: u64, flow: u32) -> Option<u32> {
         let segment = Segment::data(FlowId(flow), Seq(1000), 100, 40);
         let known = table.open(at(ms), FlowId(flow));
@@ -272,7 +272,7 @@ mod tests {
         let mut table = table(3);
         let given_up: Vec<_> = (0..6).map(|flow| data(&mut table, flow.into(), flow)).collect();
         assert_eq!(given_up, [None, None, None, Some(0), Some(1), Some(2)]);
-        // 3 is seen again, so that 4 is the quietest.
+        // 3 is seen again, so 4 has been idle longest.
         assert_eq!(data(&mut table, 10, 3), None);
         assert_eq!(data(&mut table, 11, 6), Some(4));
     }
@@ -284,7 +284,7 @@ mod tests {
             data(&mut table, 0, flow);
             ack(&mut table, 1, flow, Flags::ACK);
         }
-        // What comes back from a scan is a SYN's answer or a RST, and proves nothing.
+        // Replies to a scan are SYN-ACKs or RSTs, and prove nothing.
         for flow in 100..42_100 {
             let given_up = data(&mut table, u64::from(flow), flow);
             assert!(given_up.is_none_or(|given_up| given_up >= 100), "{given_up:?}");
@@ -305,7 +305,7 @@ mod tests {
         }
         ack(&mut table, 20, 0, Flags::ACK);
         assert_eq!(data(&mut table, 30, 4), Some(1));
-        // Without a SYN it does not come back.
+        // Without a SYN it does not return.
         assert_eq!(data(&mut table, 31, 1), None);
         assert_eq!(data(&mut table, 32, 1), None);
         assert!(!table.get(FlowId(1)).unwrap().is_regulated());

@@ -1,8 +1,8 @@
 //! # ackclock-edge
 //!
-//! The box between the wired network and a radio channel: a bearer, and beside it regulators, one a flow, a user or a queue,
-//! that decide when and with which fields ACKs travel on. The same [`Edge`] runs in simulation, under emulated links and in a
-//! gateway. One file a regulator; [`REGULATORS`] names them.
+//! The edge between the wired network and a radio channel: a bearer, and regulators per flow, user or queue that delay
+//! or rewrite ACKs. The same [`Edge`] runs in simulation, in emulated links and in a gateway. Each regulator is one
+//! file; [`REGULATORS`] lists them.
 
 mod ack_rate_control;
 mod ack_regulator;
@@ -34,7 +34,7 @@ pub use steering::STEERINGS;
 pub use step::Step;
 
 ackclock_core::registry! {
-    /// Every regulator.
+    /// All regulators, by name.
     pub static REGULATORS: dyn RegulatorConfig = "regulator" {
         "none" => none::None,
         "ack-regulator" => ack_regulator::Config,

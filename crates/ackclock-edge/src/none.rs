@@ -1,16 +1,16 @@
 //! # No regulator
 //!
 //! ## Source
-//! The unregulated case of every source document.
+//! The unregulated case of every source.
 //!
 //! ## What it does
-//! Nothing: ACKs pass as they come, and the queue is alone.
+//! Nothing: ACKs pass unchanged and without delay; nothing limits the queue.
 //!
 //! ## Differences from the source
 //! None.
 //!
 //! ## Validation
-//! An edge without a regulator is its bearer (law tests).
+//! An edge without a regulator behaves exactly like its bearer (law tests).
 
 use ackclock_core::ConfigError;
 use ackclock_link::{Departures, Left, Side};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FlowContext, Regulator, RegulatorConfig};
 
-/// ACKs pass as they come; the queue is alone.
+/// Passes ACKs unchanged and without delay.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct None {}

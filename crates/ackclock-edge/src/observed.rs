@@ -1,4 +1,4 @@
-//! What an edge may say whose bearer only observes: it has no queue of its own, and knows nothing of the radio behind it.
+//! Checks of an edge whose bearer only observes: it has no queue and no radio of its own.
 
 use ackclock_core::{ConfigError, Size, Streams, name_of};
 use ackclock_link::{Files, Side};
@@ -6,12 +6,12 @@ use ackclock_link::{Files, Side};
 use crate::{Edge, EdgeConfig, REGULATORS, Surroundings};
 
 impl EdgeConfig {
-    /// The table that says what the radio is like: what stands behind a box that observes, or the edge itself.
+    /// The table that describes the radio: `behind` if the bearer observes, the edge's own table otherwise.
     pub fn radio(&self) -> &Self {
         self.behind.as_deref().unwrap_or(self)
     }
 
-    /// The same table, for changing it.
+    /// The table that describes the radio, mutable.
     pub fn radio_mut(&mut self) -> &mut Self {
         match self.behind {
             None => self,
@@ -19,18 +19,19 @@ impl EdgeConfig {
         }
     }
 
-    /// On which side of the radio a box stands that only observes.
+    /// Side of the radio on which an observing box is; `None` if the bearer does not observe.
     ///
     /// # Errors
-    /// Where the bearer is wrong.
+    /// An invalid bearer.
     pub fn observes(&self) -> Result<Option<Side>, ConfigError> {
         Ok(self.bearer()?.observes())
     }
 
-    /// Builds the radio that the box observes, as an edge without a regulator, where it does; and says on which side of it the box stands.
+    /// Builds the radio behind an observing box as an edge without a regulator, with the side of it on which the box
+    /// is.
     ///
     /// # Errors
-    /// Names the key that is wrong, relative to the table.
+    /// Names the invalid key, relative to this table.
     pub fn build_behind(
         &self,
         streams: &Streams,
@@ -46,17 +47,17 @@ impl EdgeConfig {
         let (usual, kind) = (Self::default(), name_of(&self.bearer));
         let (name, regulator) = (name_of(&self.regulator), REGULATORS.resolve(&self.regulator));
         let observes = if self.bearer()?.regulates() && name != "none" {
-            Err("the bearer regulates what passes by itself")
+            Err("the bearer regulates traffic itself")
         } else {
             regulator.map_err(|error| error.under("regulator"))?.observes(side).map(|_| ())
         };
         observes.map_err(|reason| {
-            let message = format!("`{name}` cannot stand beside a bearer of kind `{kind}`: {reason}");
+            let message = format!("`{name}` cannot be used with a bearer of kind `{kind}`: {reason}");
             ConfigError::new("regulator", message)
         })?;
         if !matches!(self.buffer, Size::Packets(1..) | Size::Bytes(_)) {
             let message = format!(
-                "{}: a box that only observes knows no rate to measure it by; a number of packets, \"20p\", or bytes, \"30kB\"",
+                "{}: an observing box does not know the rate; give packets, \"20p\", or bytes, \"30kB\"",
                 self.buffer
             );
             return Err(ConfigError::new("buffer", message));
@@ -69,13 +70,12 @@ impl EdgeConfig {
         ];
         if let Some((key, _)) = said.iter().find(|(_, said)| *said) {
             let message = format!(
-                "a bearer of kind `{kind}` has no radio of its own, and no queue that can be chosen, so no such key"
+                "a bearer of kind `{kind}` has no radio and no configurable queue, so this key is not allowed"
             );
             return Err(ConfigError::new(*key, message));
         }
         let Some(behind) = &self.behind else {
-            let message =
-                "the radio that is observed is missing: a table with `buffer`, `queue`, `down`, `up`";
+            let message = "the observed radio is missing: add a table with `buffer`, `queue`, `down`, `up`";
             return Err(ConfigError::new("behind", message));
         };
         behind.check_behind().map_err(|error| error.under("behind"))
@@ -83,8 +83,10 @@ impl EdgeConfig {
 
     fn check_behind(&self) -> Result<(), ConfigError> {
         if name_of(&self.regulator) != "none" {
-            let message =
-                format!("`{}`: the regulator is that of the box, `edge.regulator`", name_of(&self.regulator));
+            let message = format!(
+                "`{}`: the observing box has the regulator; set `edge.regulator`",
+                name_of(&self.regulator)
+            );
             return Err(ConfigError::new("regulator", message));
         }
         let usual = Self::default();
@@ -94,12 +96,12 @@ impl EdgeConfig {
             ("report", self.report.is_some()),
         ];
         if let Some((key, _)) = said.iter().find(|(_, said)| *said) {
-            return Err(ConfigError::new(*key, format!("that is the box's to say: `edge.{key}`")));
+            return Err(ConfigError::new(*key, format!("a setting of the observing box; use `edge.{key}`")));
         }
         if self.observes()?.is_some() {
             return Err(ConfigError::new(
                 "bearer",
-                "behind a box that observes stands a radio, not another box",
+                "behind an observing box must be a radio, not another observing box",
             ));
         }
         ackclock_core::Config::check(self)

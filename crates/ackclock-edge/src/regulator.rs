@@ -1,4 +1,4 @@
-//! The regulator: what an edge does with the ACKs and the data of its flows.
+//! The [`Regulator`] trait: acts on the ACKs and the data of flows that cross an edge.
 
 use std::fmt;
 
@@ -7,147 +7,148 @@ use ackclock_link::{Cause, Departures, Left, LinkView, Observation, Side};
 
 use crate::Scope;
 
-/// Decides when and with which fields ACKs travel on; may drop, mark, keep and send again data, and make segments of its own.
+/// Delays or rewrites ACKs; may drop, mark, keep and retransmit data, and generate segments.
 ///
-/// Whose flows it serves is its [`Scope`]; what is said here of the flow holds of each of them. Every call carries a
-/// [`LinkView`] of the flow's data queue at that instant. What it wants to send comes out of
-/// [`poll_output`](Self::poll_output), which the edge drains after every call, and may be of any of its flows.
+/// Its [`Scope`] determines which flows it serves: one, those of a user, or all. Every call carries a [`LinkView`] of
+/// the flow's data queue at that instant. The edge drains [`poll_output`](Self::poll_output) after every call;
+/// segments from there may belong to any flow that the regulator serves.
 pub trait Regulator: Send {
-    /// A data segment arrives from the network and has not entered the queue yet.
+    /// A data segment arrived from the network and has not entered the queue yet.
     fn on_data(&mut self, _now: Time, _segment: &Segment, _view: LinkView) -> Verdict {
         Verdict::Forward
     }
 
-    /// The mobile asks for a connection: a SYN without an ACK, which then passes.
+    /// The mobile requests a connection: a SYN without an ACK, which is passed on afterwards.
     fn on_syn(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// A segment entered the queue: one that came from the network, or that the regulator has sent to the mobile.
+    /// A segment entered the queue: from the network, or sent to the mobile by the regulator.
     fn on_queued(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// The copy that [`Verdict::ForwardKeep`] asked for is not kept: others use the room. It is not to be released.
+    /// The copy that [`Verdict::ForwardKeep`] requested is not kept: no room. It must not be released.
     fn on_copy_refused(&mut self, _segment: &Segment) {}
 
-    /// It was refused, or dropped later. One that answers a refusal at once by sending again is refused for ever.
+    /// A segment was refused by the queue, or dropped later. Retransmitting at once on each refusal would never end.
     fn on_dropped(&mut self, _now: Time, _segment: &Segment, _cause: Cause, _view: LinkView) {}
 
-    /// Its last byte left the queue for the radio. The next segment is in transmission already.
+    /// The last byte of a segment left the queue for the radio. The next segment is already in transmission.
     fn on_departed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// It no longer counts against the buffer. Told only of bearers that keep a segment until the far end of the radio has
-    /// acknowledged it, of one that departed or was given up before; with others it is freed when it departs.
+    /// A segment no longer counts against the buffer. Called only if the bearer keeps a segment until the far end of
+    /// the radio has acknowledged it, for a segment that departed or was given up; elsewhere departure frees it.
     fn on_freed(&mut self, _now: Time, _segment: &Segment, _view: LinkView) {}
 
-    /// Nothing is waiting and nothing is in transmission.
+    /// The data queue is empty and no segment is in transmission.
     fn on_idle(&mut self, _now: Time, _view: LinkView) {}
 
-    /// A bearer that only observes has learnt something of a flow, before it tells which of its data has left the queue.
+    /// A bearer that only observes has a new estimate of a flow. Called before the departures that follow from it.
     fn on_observation(&mut self, _now: Time, _observation: &Observation, _view: LinkView) {}
 
-    /// A TCP segment with an ACK arrives from the mobile: pure, or with data, SYN or FIN of its own.
+    /// A TCP segment with an ACK arrived from the mobile: a pure ACK, or one with data, SYN or FIN.
     fn handle_ack(&mut self, now: Time, ack: Segment, view: LinkView);
 
-    /// The deadline named by [`poll_timeout`](Self::poll_timeout) has come. Early and repeated calls change nothing. The queue
-    /// is that of the flow of which the regulator heard last.
+    /// The deadline of [`poll_timeout`](Self::poll_timeout) has passed. Early and repeated calls change nothing. The
+    /// view is of the queue of the flow that was in the latest other call.
     fn handle_timeout(&mut self, _now: Time, _view: LinkView) {}
 
-    /// What to do next.
+    /// The next segment to send, discard or release; `None` when there is nothing left to do.
     fn poll_output(&mut self, now: Time) -> Option<Output>;
 
-    /// The next deadline.
+    /// The next instant at which [`handle_timeout`](Self::handle_timeout) is due; `None`: no deadline.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// The flow ends, or there is no place for it any more: everything of it that is held comes out of
-    /// [`poll_output`](Self::poll_output), and what is known of it may be forgotten. After its last flow a regulator goes.
+    /// The flow ended, or the flow table is full: every held segment of the flow must come out of
+    /// [`poll_output`](Self::poll_output); state of the flow may be dropped. A regulator is removed with its last
+    /// flow.
     fn close(&mut self, _now: Time, _flow: FlowId) {}
 
-    /// Segments of the flow that are held, for the law of conservation.
+    /// Number of held segments of the flow. The edge uses it to check that no segment is lost.
     fn held(&self, _flow: FlowId) -> usize {
         0
     }
 
-    /// Segments of the flow of which a copy is kept, for the same law.
+    /// Number of segments of the flow of which a copy is kept. The edge uses it to check that no copy is lost.
     fn kept(&self, _flow: FlowId) -> usize {
         0
     }
 }
 
-/// What to do with a data segment.
+/// What to do with a data segment that arrived from the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Pass it to the queue.
+    /// Pass the segment to the queue.
     Forward,
-    /// Pass it to the queue; the regulator keeps a copy, of which it says [`Output::Release`] in the end.
+    /// Pass the segment to the queue and keep a copy, which the regulator frees later with [`Output::Release`].
     ForwardKeep,
-    /// Discard it.
+    /// Discard the segment.
     Drop,
-    /// Mark congestion experienced and pass it to the queue (RFC 3168).
+    /// Mark the segment with congestion experienced (RFC 3168) and pass it to the queue.
     MarkCe,
 }
 
-/// What a regulator does.
+/// An action of a regulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Send a segment to the TCP sender: one that came in, or one that was [made](Segment::made).
+    /// Send a segment to the TCP sender: one that arrived, or a [generated](Segment::made) one.
     ToSender(Segment),
-    /// Send a segment to the mobile, through the queue: once more one of which a copy is kept, and stays kept, or one that was
-    /// [made](Segment::made).
+    /// Send a segment to the mobile through the queue: a kept copy, which remains kept, or a
+    /// [generated](Segment::made) one.
     ToReceiver {
         /// The segment.
         segment: Segment,
-        /// Where in the queue it is put.
+        /// Where in the queue to insert the segment.
         place: Place,
     },
-    /// A segment that came in is not passed on.
+    /// Drop a segment that arrived instead of passing it on.
     Discard(Segment),
-    /// A copy is kept no more.
+    /// Free a kept copy.
     Release(Segment),
 }
 
-/// Where in a queue a segment is put.
+/// Where in a queue a segment is inserted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Behind all others.
+    /// Behind all other segments.
     Back,
-    /// Before all others of its flow.
+    /// Before all other segments of its flow.
     Front,
 }
 
-/// What a regulator is told when its flow, or the first of its flows, is first seen.
+/// Describes the first flow of a new regulator.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowContext {
     /// The flow.
     pub flow: FlowId,
-    /// Its user: where packets are real one address of a mobile, and of IPv6 the 64 bits of its network.
+    /// User of the flow. On live links: a mobile's IPv4 address, or its IPv6 /64 network.
     pub user: u32,
 }
 
-/// The table of a regulator in a scenario file.
+/// Configuration of a regulator: its table in a scenario file.
 pub trait RegulatorConfig: fmt::Debug + Send + Sync {
-    /// Builds a regulator; `None` leaves flows alone.
+    /// Builds a regulator; `None` leaves flows unregulated.
     fn build(&self, context: FlowContext) -> Option<Box<dyn Regulator>>;
 
-    /// Whose flows one of its regulators serves.
+    /// Which flows share one regulator.
     fn scope(&self) -> Scope {
         Scope::Flow
     }
 
-    /// Whether its regulators act on uploads too; those of others are left alone.
+    /// Whether the regulators act on uploads too; if not, uploads are unregulated.
     fn regulates_uploads(&self) -> bool {
         false
     }
 
-    /// Whether its regulators act on departures.
+    /// Whether the regulators need to see departures from the queue.
     fn departures(&self) -> Departures {
         Departures::Watched
     }
 
-    /// Whether it works where the bearer only observes a queue, from that side of it, and when data is to count as having left the queue.
+    /// When data counts as departed, for a bearer that only observes a queue from `side`.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why the regulator does not work with an observing bearer.
     fn observes(&self, _side: Side) -> Result<Left, &'static str> {
-        Err("it acts on the queue itself, which such a bearer does not have")
+        Err("it acts on the queue itself; an observing bearer has none")
     }
 }

@@ -1,7 +1,6 @@
-//! The regulators of an edge, each with the flows that it serves.
+//! The regulators of an edge and the flows that each serves.
 //!
-//! A regulator is built when the first of its flows is seen and goes with the last that ends, so that there are never more
-//! regulators than regulated flows.
+//! A regulator is built for its first flow and removed after its last, so regulators never outnumber regulated flows.
 
 use ackclock_core::FlowId;
 use schemars::JsonSchema;
@@ -9,25 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FlowContext, Regulator, RegulatorConfig};
 
-/// Whose flows one regulator serves.
+/// Which flows share one regulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// Each flow has a regulator of its own.
+    /// Each flow has a separate regulator.
     #[default]
     Flow,
-    /// The flows of a user share a regulator.
+    /// All flows of a user share a regulator.
     User,
     /// All flows of the edge share a regulator.
     Queue,
 }
 
-/// The number of a regulator: that of its flow or user, or 0 where all flows share one.
+/// Number of a regulator: that of its flow or user, or 0 if all flows share one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RegulatorId(u32);
 
 impl RegulatorId {
-    /// Of a flow that has no regulator.
+    /// Marks a flow without a regulator.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     pub(crate) const fn at(slot: usize) -> Self {
@@ -38,7 +37,7 @@ impl RegulatorId {
         self.0 as usize
     }
 
-    /// Nothing where there is no regulator.
+    /// `None` for [`NONE`](Self::NONE).
     #[inline]
     pub(crate) fn some(self) -> Option<Self> {
         if self == Self::NONE { None } else { Some(self) }
@@ -55,21 +54,21 @@ impl Default for RegulatorId {
 pub(crate) struct Regulators {
     config: Box<dyn RegulatorConfig>,
     scope: Scope,
-    /// Whose flow it is; user 0 where nothing was said, [`LEFT_ALONE`] where it is left alone.
+    /// User of each flow: 0 by default, [`LEFT_ALONE`] if the flow is unregulated.
     users: Vec<u32>,
     entries: Vec<Entry>,
 }
 
-/// In the place of the user of a flow that is left alone.
+/// Stored in place of the user of an unregulated flow.
 const LEFT_ALONE: u32 = u32::MAX;
 
-/// A regulator and its flows.
+/// A regulator and the flows it serves.
 #[derive(Default)]
 struct Entry {
     regulator: Option<Box<dyn Regulator>>,
-    /// How many flows it serves.
+    /// Number of flows it serves.
     flows: u32,
-    /// The one that it heard of last.
+    /// The flow of the latest call.
     heard: FlowId,
 }
 
@@ -78,7 +77,7 @@ impl Regulators {
         Self { scope: config.scope(), config, users: Vec::new(), entries: Vec::new() }
     }
 
-    /// Tells whose flow it is, before it joins.
+    /// Sets the user of a flow before the flow joins a regulator.
     pub(crate) fn assign(&mut self, flow: FlowId, user: u32) {
         if self.users.len() <= flow.index() {
             self.users.resize(flow.index() + 1, 0);
@@ -86,19 +85,19 @@ impl Regulators {
         self.users[flow.index()] = user;
     }
 
-    /// Whose flow it is.
+    /// The user of a flow.
     pub(crate) fn user(&self, flow: FlowId) -> u32 {
         self.users.get(flow.index()).copied().unwrap_or(0)
     }
 
-    /// The flow is an upload: it will have no regulator, where they do not act on those.
+    /// Marks a flow as an upload: it gets a regulator only if regulators act on uploads.
     pub(crate) fn leave_upload_alone(&mut self, flow: FlowId) {
         if !self.config.regulates_uploads() {
             self.assign(flow, LEFT_ALONE);
         }
     }
 
-    /// Gives a flow its regulator, which is built where it is the first; none where flows are left alone.
+    /// Assigns a regulator to a flow, building one for its first flow; `NONE` if flows are unregulated.
     pub(crate) fn join(&mut self, flow: FlowId) -> RegulatorId {
         let user = self.user(flow);
         if user == LEFT_ALONE {
@@ -125,7 +124,7 @@ impl Regulators {
         id
     }
 
-    /// A flow that has joined leaves; whether its regulator, which has been told, has gone with it.
+    /// Removes a flow that has left. Returns whether its regulator was removed with it.
     pub(crate) fn leave(&mut self, id: RegulatorId) -> bool {
         let Some(entry) = self.entries.get_mut(id.index()) else { return false };
         entry.flows -= 1;
@@ -135,19 +134,19 @@ impl Regulators {
         entry.flows == 0
     }
 
-    /// The regulator of that number.
+    /// The regulator with the given number.
     #[inline]
     pub(crate) fn get(&self, id: RegulatorId) -> Option<&dyn Regulator> {
         self.entries.get(id.index())?.regulator.as_deref()
     }
 
-    /// The regulator of that number, to be called.
+    /// The regulator with the given number, mutable.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: RegulatorId) -> Option<&mut (dyn Regulator + 'static)> {
         self.entries.get_mut(id.index())?.regulator.as_deref_mut()
     }
 
-    /// The regulator of that number, to be told of one of its flows.
+    /// The regulator with the given number, for a call about one of its flows.
     #[inline]
     pub(crate) fn hear(&mut self, id: RegulatorId, flow: FlowId) -> Option<&mut (dyn Regulator + 'static)> {
         let entry = self.entries.get_mut(id.index())?;
@@ -155,7 +154,7 @@ impl Regulators {
         entry.regulator.as_deref_mut()
     }
 
-    /// The flow that a regulator heard of last.
+    /// The flow of a regulator's latest call.
     pub(crate) fn heard(&self, id: RegulatorId) -> FlowId {
         self.entries.get(id.index()).map_or(FlowId(0), |entry| entry.heard)
     }

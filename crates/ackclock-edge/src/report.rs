@@ -1,39 +1,40 @@
 //! # Reports of the radio
 //!
 //! ## Source
-//! M05 section 3.2: a radio network controller tells a proxy of every change of the bandwidth, and from time to time how many packets
-//! wait.
+//! M05 section 3.2: a radio network controller reports each change of the bandwidth to a proxy, and periodically the
+//! number of queued packets.
 //!
 //! ## What it does
-//! What the bearer tells of changes goes out at the port [`REPORTS`](crate::REPORTS), and a report of how things stand at every
-//! multiple of a period, from zero on. A change comes before the periodic report of the same instant. Where the bearer is a cell
-//! each user has reports of its own, with what waits of all its flows; otherwise all users share one.
+//! The bearer's changes of rate are reported at port [`REPORTS`](crate::REPORTS) when they happen. A periodic report
+//! of rate and queue follows at each multiple of the period, starting at zero. At the same instant a change is
+//! reported first. In a cell each user has separate reports, which add up the queues of all its flows; otherwise one
+//! report covers all users.
 //!
 //! ## Differences from the source
-//! The source does not define the allocation of a user. A cell tells what a user was served over a second in the time in which it had
-//! data, and a change where the number of users with data changes.
+//! The source does not define a user's allocation. A cell reports a user's mean rate over one second, counting only
+//! the time in which the user had data. It reports a change when the number of users with data changes.
 //!
 //! ## Validation
-//! Instants, rates and queues by hand (`tests/reports.rs`).
+//! Instants, rates and queues compared with values computed by hand (`tests/reports.rs`).
 
 use ackclock_core::{Config, ConfigError, FlowId, Law, RadioReport, ReportReason, Span, Streams, Time};
 use ackclock_link::{AnyBearer, Bearer, Direction, LinkView, Load, Loss, Outage, ReportWire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is told of the radio, and over which wire.
+/// Reports of the radio's state, and the path that they take.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReportTable {
-    /// Time between two reports of how things stand; changes of the rate are told beside.
+    /// Time between two periodic reports; changes of the rate are reported in addition.
     pub every: Span,
-    /// Law of the time that a report travels to who listens, drawn for each.
+    /// Law of the delay of a report on its way to the listener, drawn for each report.
     pub delay: Law<Span>,
     /// Probability that a report is lost.
     pub loss: Loss,
-    /// A fault: times in which no report leaves, `[{ at = "10s", for = "15s" }]`.
+    /// A fault: intervals in which no report leaves, `[{ at = "10s", for = "15s" }]`.
     pub outages: Vec<Outage>,
-    /// A fault: reports tell this multiple of the true rate.
+    /// A fault: reported rates are the true rates times this factor.
     pub scale: f64,
 }
 
@@ -44,9 +45,9 @@ impl Default for ReportTable {
     }
 }
 
-/// Least time between two reports: more would be an event a packet.
+/// Least report period: a shorter one would generate an event per packet.
 const LEAST_PERIOD: Span = Span::from_millis(1);
-/// How wrong rates can be told.
+/// Largest factor, and inverse of the least, for reported rates.
 const MOST_SCALE: f64 = 1000.0;
 
 impl Config for ReportTable {
@@ -63,45 +64,45 @@ impl Config for ReportTable {
 }
 
 impl ReportTable {
-    /// The wire from the edge to who listens.
+    /// The path from the edge to the listener of reports.
     ///
     /// # Errors
-    /// Where the outages are none.
+    /// Invalid outages.
     pub fn wire(&self, streams: &Streams) -> Result<ReportWire, ConfigError> {
         ReportWire::new(self.delay.clone(), self.loss.probability(), &self.outages, self.scale, streams)
     }
 }
 
-/// Makes the reports of an edge.
+/// Generates the reports of an edge.
 pub(crate) struct Reporter {
     every: Span,
-    /// When the next periodic report is made.
+    /// When the next periodic report is due.
     pub(crate) due: Time,
     number: u32,
     whom: Whom,
 }
 
-/// Of whom a report speaks.
+/// Which users a report covers.
 pub(crate) enum Whom {
-    /// Of all users, who share one channel.
+    /// All users, who share one channel.
     All,
-    /// Of each user, whose flows stand at its number.
+    /// Each user separately; index is the user's number, elements are its flows.
     Each(Vec<Vec<FlowId>>),
 }
 
 impl Reporter {
-    /// One that speaks of `whom` each `every`.
+    /// A reporter with period `every` that covers `whom`.
     pub(crate) fn new(every: Span, whom: Whom) -> Self {
         Self { every, due: Time::ZERO, number: 0, whom }
     }
 
-    /// The next report that leaves, with its number.
+    /// The next report to send, with its sequence number set.
     pub(crate) fn numbered(&mut self, report: RadioReport) -> RadioReport {
         self.number = self.number.wrapping_add(1);
         RadioReport { number: self.number.wrapping_sub(1), ..report }
     }
 
-    /// Tells whose flow it is.
+    /// Sets the user of a flow.
     pub(crate) fn assign(&mut self, flow: FlowId, user: u32) {
         self.forget(flow);
         if let Whom::Each(users) = &mut self.whom
@@ -111,14 +112,14 @@ impl Reporter {
         }
     }
 
-    /// The flow has ended.
+    /// Removes a flow that ended.
     pub(crate) fn forget(&mut self, flow: FlowId) {
         if let Whom::Each(users) = &mut self.whom {
             users.iter_mut().for_each(|flows| flows.retain(|&other| other != flow));
         }
     }
 
-    /// The reports of `now`, at which one is due, numbered; the bearer was drained up to then.
+    /// The numbered periodic reports due at `now`; the bearer must be drained up to `now`.
     pub(crate) fn sample(&mut self, now: Time, bearer: &mut AnyBearer) -> Vec<RadioReport> {
         self.due = now + self.every;
         let stand = |user, LinkView { rate, .. }, Load { packets, bytes }| RadioReport {

@@ -1,37 +1,37 @@
 //! # RNF
 //!
-//! The window of a proxy that the radio network tells of its rate and its queue: radio network feedback.
+//! RNF, radio network feedback: sets a proxy's congestion window from the radio's reports of its rate and queue.
 //!
 //! ## Source
-//! M05 chapter 3: equations (3.1) and (3.2), the settings of section 3.6. What real kernels taught is added by laws of our own, named
-//! below.
+//! M05 chapter 3: equations (3.1) and (3.2), the settings of section 3.6. Further rules of our own, named below, come
+//! from tests with real kernels.
 //!
 //! ## What it does
-//! With b the rate of the radio, tau the round trip beyond the proxy without its queue, q what waits at the radio and q_ref what is to
-//! wait there, in packets:
+//! Let b be the rate of the radio, tau the round trip between proxy and mobile without queueing, q the radio's queue
+//! and q_ref its target, in packets:
 //!
-//! - **Feedforward**: a report of a change, or a periodic one whose rate differs by more than `change`, sets `w = b tau + q_ref`
-//!   at once (equation 3.1).
-//! - **Feedback**: a periodic report adds `gain (q_ref - q)` (equation 3.2). With a gain of 1 and a period of several round trips the
-//!   queue is at q_ref two samples after a disturbance.
-//! - **One window a user.** It is shared among the connections that have something to send, at least a packet each: each with the
-//!   whole of it would multiply the gain.
-//! - **No wind-up.** While no window was full since the last sample, a short queue says that there was nothing to send, and the
-//!   window does not grow.
-//! - **Settling.** The window last changed by a report that was made at `t`. A sample that was taken before
-//!   `t + lag + tau + max(q, q_ref) / b` does not show that yet and is left out; all of these are instants of the radio's clock.
-//! - **Silence.** When no report came for `stale` the connections rule themselves, and the next report takes them back.
-//! - **Outage.** With b = 0 nothing new leaves, and the retransmission timer is frozen.
-//! - **Order.** A report that a later one has overtaken, or that came before, is left out.
+//! - **Feedforward**: a report of a changed rate, or a periodic report whose rate differs by more than `change`, sets
+//!   `w = b tau + q_ref` at once (equation 3.1).
+//! - **Feedback**: a periodic report adds `gain (q_ref - q)` (equation 3.2). With a gain of 1 and a period of several
+//!   round trips the queue reaches q_ref two samples after a disturbance.
+//! - **One window per user.** Connections with data to send share it, each with at least one packet. A full window for
+//!   each would multiply the gain.
+//! - **No wind-up.** If no window was full since the last sample, a short queue only shows that there was nothing to
+//!   send, and the window does not grow.
+//! - **Settling.** Suppose a report generated at `t` last changed the window. Samples taken before `t + lag + tau +
+//!   max(q, q_ref) / b` do not reflect that change and are ignored. All instants are of the radio's clock.
+//! - **Silence.** After `stale` without a report, connections use their own congestion control until the next report.
+//! - **Outage.** With b = 0 nothing new is sent, and the retransmission timer is frozen.
+//! - **Order.** Reports that arrive out of order or twice are ignored.
 //!
 //! ## Differences from the source
-//! The window is a whole number of packets, and each connection may have one in flight. What waits is counted in bytes, in packets
-//! of the full size, so that small ones count for less.
-//! Rules from one window a user on are ours, and so are `q_ref = "auto"` and `change`.
+//! The window is a whole number of packets, at least one per connection. The queue is measured in bytes, divided by
+//! the full packet size, so small packets count less. "One window per user" and the rules after it are ours, and so
+//! are `q_ref = "auto"` and `change`.
 //!
 //! ## Validation
-//! Each rule by hand, M05-D1 (two samples), no panic and bounded windows under random reports (tests below). In the simulator
-//! beside real kernels (`crates/ackclock-scenario/tests/rnf.rs`).
+//! Each rule by hand, M05-D1 (two samples), no panic and bounded windows under random reports (tests below). In the
+//! simulator alongside real kernels (`crates/ackclock-scenario/tests/rnf.rs`).
 
 mod law;
 mod target;
@@ -48,64 +48,65 @@ use serde::{Deserialize, Serialize};
 use self::law::{Law, Way};
 use self::target::Target;
 
-/// The window follows what the radio reports of its rate and its queue.
+/// Sets the congestion window from the radio's reports of its rate and queue.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// What is to wait at the radio: so many packets ("6p"); what passes in a time ("100ms"), 2 packets at least and 6 at most; or
-    /// "auto", as few as keep the radio busy.
+    /// Target queue of the radio: a number of packets ("6p"); the packets served in a time ("100ms"), at least 2 and
+    /// at most 6; or "auto", the fewest that keep the radio busy.
     pub(crate) q_ref: Target,
-    /// Share of the error of the queue that a sample corrects. 1 is right where the queue has settled between two samples; the loop is
-    /// unstable from 2 on, and from 1 on where reports come a period later than `lag` says.
+    /// Share of the queue's error that a sample corrects. Use 1 if the queue settles between two samples. The loop is
+    /// unstable from 2 on, or from 1 on if reports are a period later than `lag`.
     pub(crate) gain: f64,
-    /// Share of the rate that was fed forward by which the rate of a periodic report may differ and still be a sample of the queue.
-    /// Beyond it the report sets the window anew. A measured rate, such as a user's share of a cell, is never twice the same.
+    /// Relative difference between a periodic report's rate and the rate in use up to which the report is a sample of
+    /// the queue. Beyond it the report sets a new window. Measured rates, such as a user's share of a cell, always
+    /// differ a little.
     pub(crate) change: f64,
-    /// Round trip between the proxy and the mobile without the radio's queue: "measured", the smallest that a connection of the user
-    /// has seen, or a time.
+    /// Round trip between proxy and mobile without the radio's queue: a time, or "measured", the minimum seen by the
+    /// user's connections.
     pub(crate) tau: Tau,
-    /// Largest window of a user, in packets: what a wrong report can do is bounded by it. Without it each connection has its
-    /// `max_window` alone.
+    /// Maximum window of a user, packets: bounds the effect of a wrong report. Without it only `max_window` limits
+    /// each connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) w_max: Option<Size>,
-    /// How late reports come: a sample is left out that was made before the window by which the one before was answered could be seen.
+    /// Delay of reports. A sample is ignored if it was taken before the radio could see the effect of the last change.
     pub(crate) lag: Span,
-    /// Connections rule themselves when no report came for so long.
+    /// Connections use their own congestion control after this long without a report.
     pub(crate) stale: Span,
-    /// How a window that has grown is used.
+    /// How packets are sent when the window grows.
     pub(crate) pacing: Pacing,
-    /// What retransmission timers do while the rate is zero.
+    /// Behaviour of retransmission timers while the rate is zero.
     pub(crate) outage_timer: OutageTimer,
 }
 
-/// The round trip beyond the proxy.
+/// Round trip between proxy and mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub(crate) enum Tau {
-    /// The smallest that was seen.
+    /// Minimum of the measured round trips.
     Measured,
-    /// This.
+    /// Configured round trip.
     Given(Span),
 }
 
-/// How a window that has grown is used.
+/// How packets are sent when the window grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pacing {
-    /// What it allows leaves at once.
+    /// As one burst.
     Burst,
-    /// A window is spread over the round trip.
+    /// Paced: one window per round trip.
     RoundTrip,
 }
 
-/// What retransmission timers do while the rate is zero.
+/// Behaviour of retransmission timers while the rate is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OutageTimer {
-    /// Nothing comes of their expiry.
+    /// An expiry has no effect.
     Frozen,
-    /// They expire as ever, as in a kernel.
+    /// Timers expire as usual, as in a kernel.
     Runs,
 }
 
@@ -125,9 +126,9 @@ impl Default for Config {
     }
 }
 
-/// Gain from which on the queue does not settle: each sample leaves `1 - gain` of the error.
+/// Gain from which on the queue never settles: each sample leaves `1 - gain` of the error.
 const UNSTABLE_GAIN: f64 = 2.0;
-/// Longest round trip and lag that can be said.
+/// Longest configurable round trip and lag.
 const LONGEST_TAU: Span = Span::from_secs(60);
 
 impl ackclock_core::Config for Config {
@@ -197,19 +198,19 @@ impl From<Tau> for String {
     }
 }
 
-/// The steering of one user.
+/// The window and connections of one user.
 struct Rnf {
     config: Config,
     law: Law,
-    /// The smallest round trip that any connection has seen, and the largest packet.
+    /// Minimum round trip of all connections, and the largest packet.
     min_rtt: Option<Span>,
     packet: u32,
-    /// In the order of their numbers.
+    /// Connections ordered by number.
     connections: Vec<Connection>,
-    /// Number of the last report, and when it came; `None` in silence.
+    /// Number of the last report, and when it arrived; `None` after `stale` without one.
     last: Option<u32>,
     heard: Option<Time>,
-    /// Settings that were not fetched yet.
+    /// Settings not fetched yet.
     settings: VecDeque<(FlowId, Setting)>,
 }
 
@@ -237,7 +238,7 @@ impl Rnf {
         }
     }
 
-    /// What there is to know of the way to the mobile; `None` before anything was seen of it.
+    /// Round trip and packet size of the path to the mobile; `None` before anything was measured.
     fn way(&self) -> Option<Way> {
         let tau = match self.config.tau {
             Tau::Measured => self.min_rtt?,
@@ -258,7 +259,7 @@ impl Rnf {
             || way != self.way()
     }
 
-    /// Works out what each connection is to do.
+    /// Calculates the settings of each connection.
     fn update_settings(&mut self) {
         let way = self.way().zip(self.law.rate());
         let total = way.and_then(|(way, _)| self.law.window(way)).map(|window| libm::round(window) as u32);
@@ -273,7 +274,7 @@ impl Rnf {
             };
             let packets = if view.backlogged {
                 turn += 1;
-                // The first ones have what is left of a division.
+                // The remainder of the division goes to the first connections, one packet each.
                 total / backlogged + u32::from(turn <= total % backlogged)
             } else {
                 total / open.max(1)
@@ -289,12 +290,12 @@ impl Rnf {
     }
 }
 
-/// The rate at which a window leaves in one round trip.
+/// Pacing rate that sends `window` in one round trip.
 fn spread(window: u32, tau: Span) -> Rate {
     Rate::from_bps_f64(f64::from(window) * 8.0 / tau.as_secs_f64()).max(Rate::from_bps(1))
 }
 
-/// Largest window of a user where none is said, packets: more than fits into the window of TCP.
+/// Maximum window of a user without `w_max`, packets: more than the window field of TCP allows.
 const MOST_PACKETS: u32 = 1 << 20;
 
 impl Connection {
@@ -328,7 +329,7 @@ impl Steering for Rnf {
     }
 
     fn on_report(&mut self, now: Time, report: &RadioReport) {
-        // In the arithmetic of sequence numbers: they wrap.
+        // Serial number arithmetic: report numbers wrap.
         let overtaken = |last: u32| report.number.wrapping_sub(last).wrapping_sub(1) >= u32::MAX / 2;
         if self.last.is_some_and(overtaken) {
             return;

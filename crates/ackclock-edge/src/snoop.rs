@@ -1,34 +1,33 @@
 //! # Snoop
 //!
 //! ## Source
-//! The agent at the base station of Balakrishnan, Seshan, Amir and Katz, "Improving TCP/IP performance over wireless
+//! The base-station agent of Balakrishnan, Seshan, Amir and Katz, "Improving TCP/IP performance over wireless
 //! networks", MobiCom 1995, as L02 describes it; the rules are numbered in `split-tcp-snoop.md` section 2.
 //!
 //! ## What it does
-//! Keeps copies of the data towards the mobile until they are acknowledged. What the radio has lost it sends again itself,
-//! at the front of the queue, when the mobile asks for it by a duplicate ACK or when nothing is heard for a local timeout,
-//! and it discards the duplicates: the source never hears of losses that are none of congestion.
+//! Keeps copies of downlink data until the mobile acknowledges them. It retransmits packets lost on the radio from its
+//! copies, at the front of the queue, after a duplicate ACK or a local timeout. It discards the duplicate ACKs, so the
+//! source only sees losses by congestion.
 //!
 //! ## Differences from the source
-//! The round-trip time of the hop is taken from the departure of a packet out of the queue, not from its arrival there: what
-//! waits is no time of the radio. A packet that the queue has refused or dropped is lost by congestion, and its duplicates
-//! reach the source. Of such a packet, and of those that the source has sent again, no copy is kept: a mark on it would say
-//! the same. Packets that follow while one is being repaired add to the duplicates that are expected. A duplicate for a packet
-//! that the timeout has called forth does not call it forth again. After the last
-//! local retransmission everything that is cached of the flow is given up.
+//! The round-trip time of the hop starts at a packet's departure from the queue, not at its arrival, and so excludes
+//! queueing delay. A packet that the queue refused or dropped is a congestion loss, and its duplicate ACKs reach the
+//! source. Of such packets, and of packets that the source retransmitted, no copy is kept, which replaces a mark on
+//! the copy. Packets that arrive during a local repair increase the number of expected duplicates. Duplicates
+//! triggered by a retransmission after a timeout do not trigger another. After the last local retransmission all
+//! copies of the flow are freed.
 //!
-//! With `nacks` the agent also asks the mobile for data of its own that the radio has lost on the way up: an acknowledgement that
-//! SACKs what has come, made of the last one of the server, at once for a new gap and again while it stays open. Its first block
-//! begins at its own acknowledgement, so that a sender that understands it (`nacks` of the senders) tells it from those of the server and
-//! repairs what is missing without a reduction; any other takes it for a duplicate.
+//! With `nacks` the agent also requests uplink data that the radio lost. A request is an ACK derived from the server's
+//! last one that SACKs the data received, sent at once for a new gap and repeated while the gap stays open. Its first
+//! SACK block begins at its own ACK number. A sender with `nacks` recognises it by this and retransmits without
+//! reducing its window; other senders take it for a duplicate ACK.
 //!
-//! The ACK that ends a repair still tells a
-//! source that understands SACK of every further hole, which it then takes for a loss of its own: where several packets
-//! of a window are lost such a source does halve its window.
+//! The ACK that ends a repair still reports further holes to a source with SACK, which takes them for losses of its
+//! own. If several packets of a window are lost, such a source therefore halves its window.
 //!
 //! ## Validation
-//! A test for each numbered rule (tests below); at 1 % of independent loss the window of Reno is never halved
-//! (`crates/ackclock-scenario/tests/snoop.rs`). L02 gives no numbers for it.
+//! A test for each numbered rule (tests below); at 1 % of independent loss Reno never halves its window
+//! (`crates/ackclock-scenario/tests/snoop.rs`). L02 gives no numbers.
 
 mod cache;
 mod uplink;
@@ -44,21 +43,21 @@ use crate::{FlowContext, Output, Place, Regulator, RegulatorConfig, Verdict};
 use cache::{Cache, Cached};
 use uplink::Uplink;
 
-/// Data is sent again from copies at the edge where the radio lost it, and the source does not hear of it.
+/// Retransmits data lost on the radio from copies at the edge and hides these losses from the source.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Most packets of a flow of which copies are kept; further ones pass without.
+    /// Maximum number of packets of a flow with a copy; packets beyond it have none.
     pub(crate) cache: u32,
-    /// How often a packet is sent again before its loss is left to the source.
+    /// Maximum local retransmissions of a packet before its loss is left to the source.
     pub(crate) retransmissions: u32,
-    /// Least local retransmission timeout.
+    /// Minimum local retransmission timeout.
     pub(crate) min_timeout: Span,
-    /// Whether duplicates are put down to packets that overtook each other, until a round-trip time of the hop is over: for
-    /// links that repair losses themselves.
+    /// Whether duplicate ACKs count as reordering, not loss, for one round-trip time of the hop. Use it for links that
+    /// retransmit losses themselves.
     pub(crate) reordering: bool,
-    /// Whether mobiles are asked for data of theirs that the radio has lost. Only for mobiles whose senders have `nacks = "on"`: others take
-    /// a request for a duplicate ACK.
+    /// Whether mobiles are asked to retransmit uplink data lost on the radio. Only for mobiles whose senders have
+    /// `nacks = "on"`: others take a request for a duplicate ACK.
     pub(crate) nacks: bool,
 }
 
@@ -107,18 +106,18 @@ impl RegulatorConfig for Config {
 }
 
 const LARGEST_CACHE: u32 = 100_000;
-/// The local timeout before the hop was measured; it backs off to no more, unless the hop takes longer.
+/// Initial local timeout, and the limit of its backoff unless the hop takes longer.
 const LONGEST_TIMEOUT: Span = Span::from_secs(1);
-/// After this the copies are given up of a flow whose source does not repair what it alone can.
+/// Copies of a flow are freed after this long without progress.
 const FORGOTTEN: Span = Span::from_secs(60);
 
 /// The agent of one flow.
 struct Snoop {
     config: Config,
     cache: Cache,
-    /// The end of the data that came from the source.
+    /// End of the data that arrived from the source.
     highest: Option<Seq>,
-    /// The last ACK of the mobile.
+    /// Last ACK of the mobile.
     last: Option<Segment>,
     repair: Option<Repair>,
     hop: Hop,
@@ -126,12 +125,12 @@ struct Snoop {
     output: VecDeque<Output>,
 }
 
-/// A loss that is being repaired.
+/// A loss under local repair.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
     /// First byte of the missing packet.
     seq: Seq,
-    /// Duplicates that packets behind it will call forth yet.
+    /// Duplicates still to come, triggered by packets behind the missing one.
     expected: u32,
 }
 
@@ -149,10 +148,10 @@ impl Hop {
         self.0.map(|known| known.mean)
     }
 
-    /// The local timeout after so many retransmissions.
+    /// Local timeout after `retransmissions` retransmissions.
     fn timeout(&self, least: Span, retransmissions: u32) -> Span {
         let Some(RoundTrip { mean, deviation }) = self.0 else { return LONGEST_TIMEOUT };
-        // Both, for a hop that never varies would be timed out at the very instant of its ACK.
+        // Both, because a hop of constant delay would time out at the instant of its ACK.
         let timeout = (mean + deviation * 4).max(mean * 2).max(least);
         (timeout * (1 << retransmissions.min(10))).min(timeout.max(LONGEST_TIMEOUT))
     }
@@ -172,7 +171,7 @@ impl Snoop {
         }
     }
 
-    /// Begins anew.
+    /// Resets all state for a new connection.
     fn forget(&mut self) {
         self.give_up();
         (self.highest, self.last, self.repair) = (None, None, None);
@@ -182,15 +181,15 @@ impl Snoop {
         self.output.extend(self.cache.give_up().map(Output::Release));
     }
 
-    /// A loss of this packet is the source's business from now on; whether it was not before.
+    /// Leaves a loss of this packet to the source. Returns whether a copy was kept.
     fn leave_to_source(&mut self, seq: Seq) -> bool {
         let copy = self.cache.remove(seq);
         self.output.extend(copy.map(Output::Release));
         copy.is_some()
     }
 
-    /// Data rules 1 and 3: a packet that is not cached. What lies below what came before was lost on the wired part, and
-    /// its duplicates must reach the source: of that no copy is kept.
+    /// Data rules 1 and 3, for a packet without a copy. Data below the highest byte was lost on the wired path; its
+    /// duplicates must reach the source, so no copy is kept.
     fn take(&mut self, segment: &Segment) -> Verdict {
         if self.highest.is_some_and(|highest| segment.seq.before(highest)) {
             return Verdict::Forward;
@@ -206,7 +205,7 @@ impl Snoop {
         Verdict::ForwardKeep
     }
 
-    /// ACK rule 1.
+    /// ACK rule 1: a new ACK.
     fn advance(&mut self, now: Time, ack: Seq) {
         let last = self.last.map(|last| last.ack);
         let (acknowledged, rtt) = self.cache.acknowledge(now, last, ack);
@@ -217,7 +216,7 @@ impl Snoop {
         self.repair = None;
     }
 
-    /// ACK rule 3: what becomes of a duplicate.
+    /// ACK rule 3: a duplicate ACK.
     fn on_duplicate(&mut self, now: Time, ack: Segment) -> Output {
         let Some(missing) = self.cache.get_mut(ack.ack) else { return Output::ToSender(ack) };
         match &mut self.repair {
@@ -226,15 +225,15 @@ impl Snoop {
                 None => return Output::ToSender(ack),
             },
             _ => {
-                // One that the timeout has called forth is under way: twice at the mobile it would call forth a duplicate for the
-                // packet behind it, and so on.
+                // A retransmission after the timeout is already in transit: a second one would trigger a duplicate ACK
+                // for the packet behind it, and so on.
                 if missing.retransmissions == 0 {
                     missing.asked = Some(now);
                     if !self.config.reordering {
                         self.send_again(ack.ack);
                     }
                 }
-                // The duplicate itself is one of them.
+                // This duplicate is one of the expected ones.
                 let expected = self.cache.behind(ack.ack).saturating_sub(1);
                 self.repair = Some(Repair { seq: ack.ack, expected });
             }
@@ -242,7 +241,7 @@ impl Snoop {
         Output::Discard(ack)
     }
 
-    /// Sends the packet that begins with this byte once more, or leaves it to the source if that was done often enough.
+    /// Retransmits the packet that starts with this byte, or leaves it to the source after `retransmissions` attempts.
     fn send_again(&mut self, seq: Seq) {
         let Some(missing) = self.cache.get_mut(seq) else { return };
         if missing.retransmissions >= self.config.retransmissions {
@@ -253,18 +252,19 @@ impl Snoop {
         self.output.push_back(Output::ToReceiver { segment: missing.segment, place: Place::Front });
     }
 
-    /// Whether an ACK repeats the last: it says the same while data is outstanding (RFC 5681 section 2), or more by SACK.
+    /// Whether an ACK repeats the last one: identical while data is in flight (RFC 5681 section 2), or with more SACK
+    /// blocks.
     fn repeats(&self, ack: &Segment, last: &Segment) -> bool {
         let outstanding = self.highest.is_some_and(|highest| highest.after(ack.ack));
         ack.is_pure_ack() && outstanding && (ack.window == last.window || !ack.sack().is_empty())
     }
 
-    /// Whether the mobile waits for the oldest packet that is cached, and not for one before it.
+    /// Whether the mobile's next missing packet is the oldest with a copy, not one before it.
     fn is_asked_for(&self, oldest: &Cached) -> bool {
         self.last.is_none_or(|last| last.ack == oldest.segment.seq)
     }
 
-    /// When the oldest copy is sent again, or all are given up.
+    /// When the oldest copy is retransmitted, or all copies are freed.
     fn copy_due(&self) -> Option<Time> {
         let oldest = self.cache.oldest()?;
         if !self.is_asked_for(oldest) {
@@ -278,12 +278,12 @@ impl Snoop {
         }
     }
 
-    /// When the mobile is asked again for what is missing of its own data.
+    /// When the mobile is asked again for missing uplink data.
     fn uplink_due(&self) -> Option<Time> {
         self.uplink.due(self.config.min_timeout, self.config.retransmissions)
     }
 
-    /// Data of the mobile, or its SYN, on the way to the server.
+    /// Processes uplink data or a SYN on its way to the server.
     fn take_upload(&mut self, now: Time, segment: &Segment) {
         if segment.flags.intersects(Flags::SYN) {
             return self.uplink.begin(segment);
@@ -314,7 +314,7 @@ impl Regulator for Snoop {
             self.uplink.on_ack(segment);
             return Verdict::Forward;
         }
-        // Data rule 2: the source missed the ACK of what the mobile has; of the rest its own copy is under way.
+        // Data rule 2: the source missed the ACK of data that the mobile has; a local copy of the rest is in transit.
         if let Some(last) =
             self.last.filter(|last| last.is_pure_ack() && segment.end().at_or_before(last.ack))
         {
@@ -333,7 +333,7 @@ impl Regulator for Snoop {
             Cause::Full | Cause::Policy => {
                 self.leave_to_source(segment.seq);
             }
-            // What the radio loses has departed, and nobody tells an agent more.
+            // A packet lost on the radio has departed; the agent learns no more of it.
             Cause::Medium | Cause::Outage => self.departed(now, segment),
         }
     }
@@ -348,7 +348,7 @@ impl Regulator for Snoop {
         }
         let output = match self.last {
             _ if ack.flags.intersects(Flags::SYN | Flags::RST) => Output::ToSender(ack),
-            // ACK rule 2.
+            // ACK rule 2: an old ACK.
             Some(last) if ack.ack.before(last.ack) && ack.is_pure_ack() => Output::Discard(ack),
             Some(last) if ack.ack == last.ack && self.repeats(&ack, &last) => self.on_duplicate(now, ack),
             last => {

@@ -1,38 +1,38 @@
-//! What an edge counts.
+//! Counters of an edge.
 
 use ackclock_core::results::LinkCounts;
 use ackclock_core::{Segment, Seq, Span, Time};
 use ackclock_link::Direction;
 
-/// Counts of the whole edge; downwards, where nothing else is said.
+/// Counters of the whole edge; downlink unless stated otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeStatistics {
-    /// Data segments that entered the edge from the network.
+    /// Data segments that arrived from the network.
     pub entered: u64,
     /// Segments delivered over the radio.
     pub delivered: u64,
-    /// Bytes delivered over the radio, with headers.
+    /// Bytes delivered over the radio, including headers.
     pub delivered_bytes: u64,
     /// Segments lost in the queue or on the radio.
     pub dropped: u64,
-    /// Segments that a regulator discarded, by the [`Direction`] in which they came.
+    /// Segments that a regulator discarded, by [`Direction`] of arrival.
     pub discarded: [u64; 2],
-    /// Segments that a regulator made and sent, by the [`Direction`] in which they went.
+    /// Segments that a regulator generated and sent, by [`Direction`].
     pub made: [u64; 2],
-    /// Segments that a regulator sent to the mobile once more.
+    /// Segments that a regulator retransmitted to the mobile.
     pub resent: u64,
-    /// Copies of segments that a regulator has kept.
+    /// Copies of segments that a regulator kept, in total.
     pub kept: u64,
-    /// Those of them that it has given back.
+    /// Kept copies that a regulator freed again, in total.
     pub released: u64,
-    /// Segments lost on the way up, in the queue or on the radio.
+    /// Uplink segments lost in the queue or on the radio.
     pub dropped_up: u64,
-    /// Bytes that came up the radio, with headers.
+    /// Bytes delivered on the uplink, including headers.
     pub delivered_up_bytes: u64,
 }
 
 impl EdgeStatistics {
-    /// What was counted at the link of a direction.
+    /// Counters of the link of a direction.
     pub(crate) fn of(&self, direction: Direction) -> LinkCounts {
         let (delivered_bytes, drops, resent) = match direction {
             Direction::Down => (self.delivered_bytes, self.dropped, self.resent),
@@ -54,16 +54,16 @@ impl EdgeStatistics {
     }
 }
 
-/// Counts of one flow at the edge.
+/// Counters of one flow at the edge.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStatistics {
-    /// Round-trip time as the edge sees it: from a data segment's arrival to the ACK that covers it coming up the radio.
+    /// Round-trip time from the edge: from a data segment's arrival to the ACK that covers it coming off the radio.
     pub edge_rtt: MeanRtt,
     /// Segments of the flow that were lost in the queue or on the radio.
     pub dropped: u64,
 }
 
-/// Mean round-trip time of one timed segment at a time.
+/// Mean round-trip time, measured with one timed segment at a time.
 #[derive(Clone, Debug, Default)]
 pub struct MeanRtt {
     timed: Option<(Seq, Time)>,
@@ -73,12 +73,12 @@ pub struct MeanRtt {
 }
 
 impl MeanRtt {
-    /// The mean of all samples.
+    /// Mean of all samples; `None` before the first.
     pub fn mean(&self) -> Option<Span> {
         if self.count == 0 { None } else { Some(self.sum / self.count) }
     }
 
-    /// A data segment passes. A repeated one ends the measurement (Karn's rule).
+    /// Times a data segment that passes. A retransmission of the timed one ends the measurement (Karn's rule).
     #[inline]
     pub(crate) fn on_data(&mut self, now: Time, segment: &Segment) {
         let end = segment.end();
@@ -95,13 +95,13 @@ impl MeanRtt {
         }
     }
 
-    /// Whether an ACK is of nothing beyond what has passed, of which there is something.
+    /// Whether an ACK covers only data that has passed; false before any data.
     #[inline]
     pub(crate) fn covers(&self, ack: Seq) -> bool {
         self.highest.is_some_and(|highest| !ack.after(highest))
     }
 
-    /// An ACK comes up the radio.
+    /// Processes an ACK that came off the radio.
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Time, ack: Seq) {
         if let Some((end, sent)) = self.timed
@@ -128,7 +128,7 @@ mod tests {
         rtt.on_data(at(1), &data(100));
         rtt.on_ack(at(10), Seq(100));
         assert_eq!(rtt.mean(), Some(Span::from_millis(10)));
-        // 100..200 was passed while another was timed, so nothing is timed now.
+        // 100..200 passed while another segment was timed, so nothing is timed now.
         rtt.on_ack(at(11), Seq(200));
         rtt.on_data(at(20), &data(200));
         rtt.on_data(at(25), &data(200));

@@ -1,4 +1,4 @@
-//! Who steers the connections of a relay: one file a steering; the registry [`STEERINGS`] names them.
+//! Steerings for the connections of a relay, one file each; the registry [`STEERINGS`] names them.
 
 use ackclock_core::{Config, Span, Steering, SteeringConfig};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ ackclock_core::registry! {
     }
 }
 
-/// The connections rule themselves.
+/// No steering: each connection follows its own congestion control.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Unsteered {}

@@ -1,4 +1,4 @@
-//! Links that change while they run: the steps of `[[edge.at]]`, and what a running link is told.
+//! Links that change while they run: the steps of `[[edge.at]]`, and changes of a live link.
 
 use ackclock_core::{ConfigError, Rate, Span, Streams, Time, name_of};
 use ackclock_link::{AnyMedium, Direction, Files, LINKS, Medium, MediumContext, Silence};
@@ -8,60 +8,63 @@ use serde_json::{Map, Value};
 
 use crate::EdgeConfig;
 
-/// What changes at an instant.
+/// A change of the links at an instant of the run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// When, since the start of the run.
+    /// When the change happens, since the start of the run.
     pub time: Span,
-    /// Keys of the links and the values that they have from then on: `{ down.rate = "1Mbit/s" }`. A rate of 0 is an
-    /// outage.
+    /// Keys of the links with their values from then on: `{ down.rate = "1Mbit/s" }`. A rate of 0 is an outage.
     pub set: Map<String, Value>,
 }
 
-/// Media that will take the places of others, the next one last.
+/// Scheduled replacements of media, latest first.
 #[derive(Default)]
 pub(crate) struct Changes(Vec<(Time, Direction, Box<dyn Medium>)>);
 
 impl Changes {
-    /// When the next one is due; [`Time::NEVER`] where there is none.
+    /// When the next replacement is due; [`Time::NEVER`] without one.
     #[inline]
     pub(crate) fn due(&self) -> Time {
         self.0.last().map_or(Time::NEVER, |(time, ..)| *time)
     }
 
-    /// Adds one behind those of the same instant.
+    /// Adds a replacement, after those of the same instant.
     pub(crate) fn add(&mut self, time: Time, direction: Direction, medium: Box<dyn Medium>) {
         let at = self.0.partition_point(|(other, ..)| *other > time);
         self.0.insert(at, (time, direction, medium));
     }
 
-    /// Takes out the next one, if it is due at `now`.
+    /// Removes and returns the next replacement if it is due at `now`.
     pub(crate) fn take(&mut self, now: Time) -> Option<(Time, Direction, Box<dyn Medium>)> {
         if self.due() <= now { self.0.pop() } else { None }
     }
 }
 
 impl EdgeConfig {
-    /// The table with another value at a key of a link: `down.rate`, or `down` with a table of several keys. A table with a
-    /// `kind` takes the place of the old one. Gives the direction too that has changed.
+    /// This table with another value at a key of a link: `down.rate`, or `down` with a table of several keys. A table
+    /// with `kind` replaces the old one entirely. Also returns the direction that changed.
     ///
     /// # Errors
-    /// Names the key, and what can be changed.
+    /// Names the key, and which keys can change.
     pub fn with(&self, key: &str, value: &Value) -> Result<(Self, Direction), ConfigError> {
         let (side, rest) = key.split_once('.').unwrap_or((key, ""));
         let direction = match side {
             "down" => Direction::Down,
             "up" => Direction::Up,
-            _ => return Err(ConfigError::new(key, "only keys of `down` and `up` change while a link runs")),
+            _ => {
+                return Err(ConfigError::new(
+                    key,
+                    "only keys of `down` and `up` can change while a link runs",
+                ));
+            }
         };
         if !self.bearer()?.uses_links() {
-            let message =
-                format!("a bearer of kind `{}` stays as it is while it runs", name_of(&self.bearer));
+            let message = format!("a bearer of kind `{}` cannot change while it runs", name_of(&self.bearer));
             return Err(ConfigError::new(key, message));
         }
         if !is_silent(&self.down) && self.cell_users()?.is_some() {
-            return Err(ConfigError::new(key, "the links of a cell do not change while it runs"));
+            return Err(ConfigError::new(key, "the links of a cell cannot change while it runs"));
         }
         let mut changed = self.clone();
         let table = match direction {
@@ -70,7 +73,7 @@ impl EdgeConfig {
         };
         if !has_medium(table, side)? {
             let message = format!(
-                "a link of kind `{}` stays as it is while it runs; one that is a queue in front of a medium can change",
+                "a link of kind `{}` cannot change while it runs; only a queue followed by a medium can",
                 name_of(table)
             );
             return Err(ConfigError::new(key, message));
@@ -78,7 +81,7 @@ impl EdgeConfig {
         lay(table, rest, value);
         if !has_medium(table, side)? {
             let message = format!(
-                "a link of kind `{}` cannot take the place of one that runs; one that is a queue in front of a medium can",
+                "a link of kind `{}` cannot replace a running link; only a queue followed by a medium can",
                 name_of(table)
             );
             return Err(ConfigError::new(key, message));
@@ -86,11 +89,10 @@ impl EdgeConfig {
         Ok((changed, direction))
     }
 
-    /// The medium that the table of a direction describes, for a link that runs already. It draws from streams under
-    /// `name`.
+    /// The new medium of a running link, from the table of a direction. It draws from streams under `name`.
     ///
     /// # Errors
-    /// Where the table is wrong, or names a link that cannot take another's place.
+    /// An invalid table, or a link that cannot replace a running one.
     pub fn medium(
         &self,
         direction: Direction,
@@ -110,11 +112,11 @@ impl EdgeConfig {
         let medium = link.medium(MediumContext { streams, name, files }).map_err(under)?;
         medium
             .map(AnyMedium::boxed)
-            .ok_or_else(|| ConfigError::new(side, "such a link cannot take the place of one that runs"))
+            .ok_or_else(|| ConfigError::new(side, "this link cannot replace a running one"))
     }
 
-    /// The steps, where one that gives a link another kind by its key says the whole table of the link then. What the link
-    /// had before may be written out by now, and the new kind need not know all of it.
+    /// The steps with defaults filled in: a step that changes a link's `kind` gets the complete resulting table. The
+    /// defaults of the old kind, written out by now, may not be keys of the new one.
     pub(crate) fn whole_steps(&self) -> Result<Vec<Step>, ConfigError> {
         let mut steps = self.at.clone();
         self.each_step(|number, _, direction, config| {
@@ -132,7 +134,7 @@ impl EdgeConfig {
         Ok(steps)
     }
 
-    /// Every change that `at` describes, with its instant.
+    /// All changes that `at` describes, with their instants.
     pub(crate) fn changes(&self, streams: &Streams, files: &dyn Files) -> Result<Changes, ConfigError> {
         let mut changes = Changes::default();
         self.each_step(|number, time, direction, config| {
@@ -149,7 +151,7 @@ impl EdgeConfig {
         self.each_step(|_, _, _, _| Ok(()))
     }
 
-    /// Gives each change of each step to `visit`: the number of the step, its instant, and the table as it then is.
+    /// Calls `visit` for each change: with the number of the step, its instant, the direction and the resulting table.
     fn each_step(
         &self,
         mut visit: impl FnMut(usize, Span, Direction, &Self) -> Result<(), ConfigError>,
@@ -172,7 +174,7 @@ impl EdgeConfig {
     }
 }
 
-/// Lays a value on a table: at a key, or key by key.
+/// Sets a value in a table: at a key, or at each key of a table of values.
 fn lay(table: &mut Value, key: &str, value: &Value) {
     match (key, value) {
         ("", Value::Object(keys)) if !keys.contains_key("kind") => {
@@ -184,7 +186,7 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
                 *table = serde_json::json!({ "kind": kind });
             }
             if let Value::Object(keys) = table {
-                // `loss.fer` is a key of the table `loss`, where that is one.
+                // `loss.fer` is a key of the table `loss`, if `loss` is a table.
                 match key.split_once('.').and_then(|(first, rest)| Some((keys.get_mut(first)?, rest))) {
                     Some((below @ Value::Object(_), rest)) => lay(below, rest, value),
                     _ => drop(keys.insert(key.to_owned(), value.clone())),
@@ -194,7 +196,7 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// Whether what a table describes is a queue in front of a medium, as is what a link comes to that is silenced.
+/// Whether the link of a table is a queue followed by a medium; a link at rate zero counts as one.
 fn has_medium(table: &Value, side: &str) -> Result<bool, ConfigError> {
     if is_silent(table) {
         return Ok(true);
@@ -202,7 +204,7 @@ fn has_medium(table: &Value, side: &str) -> Result<bool, ConfigError> {
     Ok(LINKS.resolve(table).map_err(|error| error.under(side))?.has_medium())
 }
 
-/// Whether a table has a rate of zero, which no link is built with, but a running one can come to.
+/// Whether a table has a rate of zero: invalid for a new link, allowed for a running one.
 fn is_silent(table: &Value) -> bool {
     table["rate"].as_str().is_some_and(|text| text.parse() == Ok(Rate::ZERO))
 }
@@ -264,7 +266,7 @@ mod tests {
                 left.push(next.as_nanos() / 1_000_000);
             }
         }
-        // 4000 bit by 5 ms, 4000 more by 45 ms; the outage begins with the second packet, which takes 10 ms after it.
+        // 4000 bit by 5 ms, 4000 more by 45 ms; the second packet leaves before the outage and takes 10 ms afterwards.
         assert_eq!(left, [45, 1010]);
     }
 
@@ -319,7 +321,7 @@ mod tests {
     fn a_step_that_no_link_can_obey_is_refused_when_it_is_read() {
         let error =
             config(json!([{ "time": "1s", "set": { "down": { "kind": "cell" } } }])).check().unwrap_err();
-        let message = "at[0].set.down: a link of kind `cell` cannot take the place of one that runs; one that is a queue in \
+        let message = "at[0].set.down: a link of kind `cell` cannot replace a running link; only a queue followed by \
                        front of a medium can";
         assert_eq!(error.to_string(), message);
     }

@@ -215,6 +215,6 @@ fn a_hundred_cells_of_ten_users_with_web_pages_run() {
 #[test]
 fn cells_are_counted_where_there_are_some() {
     let refused = |text: &str| Scenario::load("cells.toml", text, &[]).unwrap_err().to_string();
-    assert!(refused("[edge]\ncells = 2\n[[flow]]\n").contains("edge.cells: the channel is no cell"));
+    assert!(refused("[edge]\ncells = 2\n[[flow]]\n").contains("edge.cells: only a cell can be repeated"));
     assert!(refused("preset = \"cr04\"\n[edge]\ncells = 0\n[[flow]]\n").contains("cells: 0 is not above 0"));
 }

@@ -224,20 +224,20 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             network("ack-regulator"),
             &*plain,
             &[][..],
-            "edge.regulator: `ack-regulator` cannot stand beside a bearer of kind `observed`: it acts on the queue itself",
+            "edge.regulator: `ack-regulator` cannot be used with a bearer of kind `observed`: it acts on the queue itself",
         ),
         (network("snoop"), &plain, &[], "edge.regulator: `snoop` cannot stand"),
         (
             mobile("wrb"),
             &plain,
             &[],
-            "edge.regulator: `wrb` cannot stand beside a bearer of kind `observed`: it holds ACKs",
+            "edge.regulator: `wrb` cannot be used with a bearer of kind `observed`: it holds ACKs",
         ),
         (
             network("wrd"),
             &plain,
             &["edge.queue=codel"],
-            "edge.queue: a bearer of kind `observed` has no radio of its own, and no queue that can be chosen",
+            "edge.queue: a bearer of kind `observed` has no radio and no configurable queue",
         ),
         (
             network("wrd"),
@@ -257,14 +257,14 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             network("wrd"),
             &plain,
             &["edge.behind.regulator=wrd"],
-            "edge.behind.regulator: `wrd`: the regulator is that of the box",
+            "edge.behind.regulator: `wrd`: the observing box has the regulator",
         ),
         (network("wrd"), &plain, &["edge.behind.bearer=observed"], "edge.behind.bearer: "),
         (
             network("wrd"),
             &plain,
             &["edge.behind.channel=dedicated"],
-            "edge.behind.channel: that is the box's to say",
+            "edge.behind.channel: a setting of the observing box",
         ),
         (network("wrd"), &plain, &["edge.behind.down.rate=fast"], "edge.behind.down.rate"),
         (network("wrd"), &plain, &["edge.bearer.probe=10ms"], "edge.bearer.probe: "),
@@ -272,7 +272,7 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             network("wrd"),
             &plain,
             &["edge.bearer.kind=autorate"],
-            "edge.regulator: `wrd` cannot stand beside a bearer of kind `autorate`: the bearer regulates what passes by itself",
+            "edge.regulator: `wrd` cannot be used with a bearer of kind `autorate`: the bearer regulates traffic itself",
         ),
         (
             network("none").replace("observed", "autorate"),
@@ -280,8 +280,8 @@ fn what_a_box_cannot_do_is_refused_with_the_reason() {
             &["edge.bearer.base=1Mbit/s"],
             "edge.bearer.base: ",
         ),
-        (network("wrd"), "", &[], "edge.behind: the radio that is observed is missing"),
-        ("regulator = \"wrd\"".to_owned(), &plain, &[], "edge.behind: only behind a box that observes"),
+        (network("wrd"), "", &[], "edge.behind: the observed radio is missing"),
+        ("regulator = \"wrd\"".to_owned(), &plain, &[], "edge.behind: only an observing bearer has a radio"),
     ] {
         let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
         let error = Scenario::load("observed.toml", &text(&edge, behind), &sets).expect_err(says).to_string();

@@ -302,14 +302,14 @@ fn what_does_not_go_with_a_cell_is_refused() {
     says("short_flow = { bytes = \"15p\" }", &["edge.down.short_flow.bytes: 15p is not in bytes"]);
     says("slots = 0", &["case.toml:3: edge.down.slots: 0 is not from 1"]);
     let set = |set: &str, parts: &[&str]| assert_says(&with(""), &[set], parts);
-    set("edge.buffer=0p", &["edge.buffer: 0p: in a cell a packet waits for its slot"]);
+    set("edge.buffer=0p", &["edge.buffer: 0p: packets queue for a slot of the cell"]);
     set(
         "edge.queue={ kind = \"drop-tail\", per = \"user\" }",
-        &["edge.queue.per: in a cell each flow has a queue"],
+        &["edge.queue.per: in a cell each flow has a separate queue"],
     );
-    set("edge.up={ kind = \"cell\" }", &["edge.up.kind: a cell is the link towards the mobiles"]);
+    set("edge.up={ kind = \"cell\" }", &["edge.up.kind: only the downlink, `down`, can be a cell"]);
     set(
         "edge.at=[{ time = \"1s\", set = { \"down.loss\" = 0.1 } }]",
-        &["the links of a cell do not change while it runs"],
+        &["the links of a cell cannot change while it runs"],
     );
 }

@@ -10,15 +10,15 @@ fn at(millis: u64) -> Time {
     Time::ZERO + ms(millis)
 }
 
-/// A step of 100 ms at 5 packets.
+/// Step of 100 ms at 5 packets.
 fn step() -> Config {
     Config { alpha: 0.0, min_threshold: 5, max_delay: ms(100), ..Config::default() }
 }
 
-/// A regulator beside a queue whose occupancy a test says.
+/// A regulator with a queue whose occupancy the test sets.
 struct Bench {
     regulator: AckRateControl,
-    /// Packets of 1000 bytes that are not sent yet; three were sent and are not acknowledged.
+    /// Unsent packets of 1000 bytes; three more are sent and unacknowledged.
     occupancy: u32,
     now: Time,
 }
@@ -47,7 +47,7 @@ impl Bench {
         self.regulator.handle_ack(self.now, ack, self.view());
     }
 
-    /// Time goes on; deadlines are kept. What left, and when, in ms.
+    /// Runs to this instant, serving deadlines. Returns instant in ms and number of each ACK that left.
     fn until(&mut self, millis: u64) -> Vec<(u64, u32)> {
         let mut left = self.left();
         while let Some(due) = self.regulator.poll_timeout().filter(|&due| due <= at(millis)) {
@@ -59,7 +59,7 @@ impl Bench {
         left
     }
 
-    /// What has left by now, with its instant in ms.
+    /// ACKs that have left so far, with the instant in ms.
     fn left(&mut self) -> Vec<(u64, u32)> {
         let now = self.now.as_nanos() / 1_000_000;
         let outputs = std::iter::from_fn(|| self.regulator.poll_output(self.now));
@@ -72,7 +72,8 @@ impl Bench {
     }
 }
 
-/// `ack-rate-control.md` section 1: `alpha`, `minth`, `maxd` in ms, and the delays in ms for the occupancies below.
+/// `ack-rate-control.md` section 1: `alpha`, `minth`, `maxd` in ms, and expected delays in ms at the occupancies
+/// below.
 #[test]
 fn the_delays_are_those_of_the_table() {
     let occupancies = [5, 10, 11, 15, 20, 25, 30, 40, 50];
@@ -144,13 +145,13 @@ fn above_it_they_leave_apart_in_the_order_in_which_they_came_whatever_their_flow
         bench.ack(flow, number);
     }
     assert_eq!((bench.regulator.held(FlowId(0)), bench.regulator.held(FlowId(1))), (2, 1));
-    // None has left before the first, and duplicates wait as others do.
+    // None overtakes the first, and duplicates are delayed like other ACKs.
     assert_eq!(bench.until(1000), [(0, 1), (100, 2), (200, 3), (300, 3)]);
     bench.ack(1, 4);
     assert_eq!(bench.left(), [(1000, 4)], "the one before it left long ago");
 }
 
-/// As printed each event looks at one ACK: three would be left here when the occupancy has fallen.
+/// The printed step releases one ACK per event: it would strand three here after the occupancy fell.
 #[test]
 fn all_that_wait_leave_when_the_occupancy_has_fallen_below_the_threshold() {
     let mut bench = Bench::new(step());
@@ -158,13 +159,13 @@ fn all_that_wait_leave_when_the_occupancy_has_fallen_below_the_threshold() {
     (0..5).for_each(|number| bench.ack(0, number));
     assert_eq!(bench.until(50), [(0, 0)]);
     bench.occupancy = 4;
-    // The delay that has begun is not worked out anew.
+    // The running delay is not recalculated.
     bench.ack(0, 5);
     assert_eq!(bench.until(99), []);
     assert_eq!(bench.until(100), [(100, 1), (100, 2), (100, 3), (100, 4), (100, 5)]);
 }
 
-/// The printed step: the end of the delay lets one leave, and one more that need not wait; the others stay.
+/// Printed step: the end of the delay releases one ACK and one undelayed one; the others stay.
 #[test]
 fn the_printed_step_leaves_acks_behind_until_others_come() {
     let mut bench = Bench::new(Config { step: Step::Single, ..step() });
@@ -173,7 +174,7 @@ fn the_printed_step_leaves_acks_behind_until_others_come() {
     bench.occupancy = 4;
     assert_eq!(bench.until(1000), [(0, 0), (100, 1), (100, 2)]);
     bench.ack(0, 5);
-    assert_eq!(bench.until(2000), [(1000, 3)], "one comes, and one leaves");
+    assert_eq!(bench.until(2000), [(1000, 3)], "one arrival releases one ACK");
 }
 
 #[test]
@@ -182,13 +183,13 @@ fn the_printed_step_of_each_tti_lets_one_leave() {
     bench.occupancy = 5;
     (0..6).for_each(|number| bench.ack(0, number));
     bench.occupancy = 4;
-    // The delay ends at 100, at 110 and at 120 there is a TTI, and another ACK comes at 115.
+    // The delay ends at 100; TTIs start at 110 and 120; another ACK arrives at 115.
     let mut left = bench.until(115);
     bench.ack(0, 6);
     left.extend(bench.until(130));
     assert_eq!(left, [(0, 0), (100, 1), (100, 2), (110, 3), (115, 4), (120, 5), (130, 6)]);
     assert_eq!(bench.regulator.poll_timeout(), None, "none waits");
-    // Above the threshold the step of a TTI begins a delay.
+    // Above the threshold the step in a TTI starts a delay.
     bench.occupancy = 5;
     (7..10).for_each(|number| bench.ack(0, number));
     assert_eq!(bench.until(1000), [(230, 7), (330, 8), (430, 9)]);
@@ -208,7 +209,7 @@ fn a_delay_that_has_begun_can_be_worked_out_anew_when_the_occupancy_changes() {
     bench.now = at(40);
     bench.occupancy = 15;
     bench.regulator.on_departed(bench.now, &packet, bench.view());
-    // 30 ms after the last were over.
+    // 30 ms after the previous ACK had already passed.
     assert_eq!(bench.left(), [(40, 1)]);
     assert_eq!(bench.regulator.poll_timeout(), Some(at(70)));
 }
@@ -218,11 +219,11 @@ fn acks_that_have_waited_leave_at_the_end_of_a_tti() {
     let mut bench = Bench::new(Config { tti: ms(30), ..step() });
     bench.occupancy = 5;
     (0..3).for_each(|number| bench.ack(0, number));
-    // 100 and then 220 are within a TTI, which ends at 120 and at 240.
+    // 100 and then 220 fall within a TTI; the TTIs end at 120 and 240.
     assert_eq!(bench.until(1000), [(0, 0), (120, 1), (240, 2)]);
     bench.now = at(1010);
     bench.ack(0, 3);
-    assert_eq!(bench.left(), [(1010, 3)], "one that need not wait leaves as it comes");
+    assert_eq!(bench.left(), [(1010, 3)], "an undelayed ACK leaves on arrival");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the regulator knows of its flow from the segments that pass: sequence numbers, packet sizes, costs.
+//! Per-flow state derived from passing segments: sequence numbers, packet sizes, and costs of ACKs.
 
 use std::collections::VecDeque;
 
@@ -7,35 +7,35 @@ use ackclock_link::LinkView;
 
 use super::Cost;
 
-/// Most segment ends that are remembered; beyond it ACKs are costed by the size of a full segment.
+/// Maximum number of remembered segment ends; beyond it costs are calculated with the size of a full segment.
 const MOST_ENDS: usize = 4096;
 
-/// The four sequence numbers of figure 6 that matter, and the boundaries between packets.
+/// The sequence numbers of figure 6, and the boundaries between packets.
 #[derive(Debug)]
 pub(super) struct Accounts {
     rule: Cost,
-    /// DataSeqNoLast: the end of the data that entered the queue.
+    /// DataSeqNoLast: end of the data that entered the queue.
     queued: Option<Seq>,
-    /// AckSeqNoLast: the highest ACK that came from the mobile.
+    /// AckSeqNoLast: highest ACK that arrived from the mobile.
     acked: Option<Seq>,
-    /// AckSeqNoFirst: the highest ACK that went to the sender.
+    /// AckSeqNoFirst: highest ACK released to the sender.
     released: Option<Seq>,
-    /// Ends of the segments that entered the queue and are not acknowledged.
+    /// Ends of unacknowledged segments that entered the queue.
     ends: VecDeque<Seq>,
-    /// Duplicates that paid for packets which no advance has covered yet. Where several packets of a window were lost,
-    /// the advances that end the recovery share what the duplicates at its beginning have paid.
+    /// Duplicates that paid for packets which no advancing ACK has covered yet. If several packets of a window were
+    /// lost, the advances that end the recovery share the payments from its beginning.
     paid: u32,
-    /// Where what they can have paid for ends: duplicates of data that was sent again pay for nothing behind it.
+    /// Highest data that the duplicates can have paid for: duplicates of retransmitted data pay for nothing beyond it.
     paid_until: Option<Seq>,
     /// Duplicates released since `released` last advanced.
     released_duplicates: u32,
-    /// Largest payload and its headers seen: a full packet.
+    /// Largest payload seen, which counts as that of a full packet, and its headers.
     payload: u32,
     header: u32,
-    /// Most packets seen in transmission beside the queue; remembered because an idle link shows none.
+    /// Most packets seen in transmission outside the queue; kept because an idle link shows none.
     in_service: u32,
     ecn_capable: bool,
-    /// Where the window that was marked ends.
+    /// End of the marked window.
     marked: Option<Seq>,
 }
 
@@ -58,7 +58,7 @@ impl Accounts {
         }
     }
 
-    /// A data packet arrives at the edge.
+    /// Notes the sizes of a data packet that arrived at the edge.
     pub(super) fn on_arrival(&mut self, segment: &Segment, view: LinkView) {
         self.in_service = self.in_service.max(view.beside_buffer());
         if u32::from(segment.payload) >= self.payload {
@@ -67,7 +67,7 @@ impl Accounts {
         self.ecn_capable |= segment.ecn != Ecn::NotEct;
     }
 
-    /// It entered the queue.
+    /// Notes the end of a data packet that entered the queue.
     pub(super) fn on_queued(&mut self, segment: &Segment) {
         let end = segment.end();
         if self.queued.is_none_or(|queued| end.after(queued)) {
@@ -78,7 +78,7 @@ impl Accounts {
         }
     }
 
-    /// A pure ACK comes from the mobile. Gives what it costs: 0 for one that does not advance.
+    /// Processes a pure ACK from the mobile. Returns its cost: 0 for a duplicate.
     pub(super) fn on_ack(&mut self, ack: &Segment) -> u32 {
         if self.acked.is_some_and(|acked| !ack.ack.after(acked)) {
             if self.acked == Some(ack.ack) {
@@ -87,7 +87,7 @@ impl Accounts {
             }
             return 0;
         }
-        // What was released before the flow was met is not known; the first ACK stands for it.
+        // ACKs released before the flow was seen are unknown; the first ACK replaces them.
         self.released.get_or_insert(ack.ack);
         let unpaid = self.advance(ack.ack);
         match self.rule {
@@ -96,7 +96,7 @@ impl Accounts {
         }
     }
 
-    /// An ACK goes to the sender. Gives how many duplicates in a row this one makes.
+    /// Notes an ACK released to the sender. Returns how many duplicates in a row were released.
     pub(super) fn on_released(&mut self, ack: &Segment) -> u32 {
         if self.released.is_none_or(|released| ack.ack.after(released)) {
             self.released = Some(ack.ack);
@@ -107,7 +107,7 @@ impl Accounts {
         self.released_duplicates
     }
 
-    /// An ACK passed without being held.
+    /// Notes an ACK that passed without being held.
     pub(super) fn on_passed(&mut self, ack: Seq) {
         if self.acked.is_none_or(|acked| ack.after(acked)) {
             self.advance(ack);
@@ -118,7 +118,7 @@ impl Accounts {
         }
     }
 
-    /// DataSeqNoLast - AckSeqNoFirst in bytes: the sender's window, nearly.
+    /// DataSeqNoLast - AckSeqNoFirst in bytes: approximately the sender's window.
     pub(super) fn window(&self) -> u32 {
         match (self.queued, self.released) {
             (Some(queued), Some(released)) => queued.since(released),
@@ -131,12 +131,12 @@ impl Accounts {
         self.payload
     }
 
-    /// A full packet on the wire, bytes.
+    /// Size of a full packet including headers, bytes.
     pub(super) fn packet_bytes(&self) -> u32 {
         self.payload + self.header
     }
 
-    /// Packets that the link holds in transmission beside its queue, as seen so far: 0 or 1.
+    /// Packets that the link holds in transmission outside its queue, as seen so far: 0 or 1.
     pub(super) fn in_service(&self) -> u32 {
         self.in_service
     }
@@ -145,7 +145,7 @@ impl Accounts {
         self.ecn_capable
     }
 
-    /// The window in flight now is the one that a mark stands for.
+    /// Marks the window that is now in flight.
     pub(super) fn mark_window(&mut self) {
         self.marked = self.queued;
     }
@@ -157,7 +157,7 @@ impl Accounts {
         }
     }
 
-    /// AckSeqNoLast moves to `ack`. Gives the packets covered that no duplicate paid for, at least one.
+    /// Advances AckSeqNoLast to `ack`. Returns the covered packets not paid for by duplicates, at least one.
     fn advance(&mut self, ack: Seq) -> u32 {
         self.acked = Some(ack);
         let covered = self.cover(ack).max(1);
@@ -169,7 +169,7 @@ impl Accounts {
         covered - paid
     }
 
-    /// Forgets the packets before `ack` and says how many they were.
+    /// Forgets packets before `ack` and returns their number.
     fn cover(&mut self, ack: Seq) -> u32 {
         let covered = self.ends.iter().take_while(|end| !end.after(ack)).count();
         self.ends.drain(..covered);

@@ -1,17 +1,17 @@
-//! The FIFO of held ACKs.
+//! FIFO of held ACKs.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Flags, Segment, Seq};
 
-/// An ACK and the packets of buffer space that it asks for; a duplicate asks for none.
+/// A held ACK and its cost in packets of buffer space; 0 for a duplicate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) segment: Segment,
     pub(super) cost: u32,
 }
 
-/// Held ACKs in order of arrival, whole.
+/// Held ACKs in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct AckQueue(VecDeque<Held>);
 
@@ -36,7 +36,7 @@ impl AckQueue {
         self.0.is_empty()
     }
 
-    /// Takes out the advancing ACKs for `ack` or less; duplicates stay, in order.
+    /// Removes advancing ACKs up to `ack`; duplicates stay, in order.
     pub(super) fn discard_up_to(&mut self, ack: Seq) -> Vec<Segment> {
         let mut stale = Vec::new();
         self.0.retain(|held| {
@@ -49,8 +49,8 @@ impl AckQueue {
         stale
     }
 
-    /// Merges the two oldest neighbours that both advance and say nothing but a number: the later one then stands for
-    /// both. Gives back the earlier.
+    /// Merges the two oldest neighbours that both advance and carry only an ACK number: the later one keeps the cost
+    /// of both. Returns the earlier one.
     pub(super) fn merge_oldest(&mut self) -> Option<Segment> {
         let at = (1..self.0.len()).find(|&at| self.0[at - 1].is_plain() && self.0[at].is_plain())?;
         let earlier = self.0.remove(at - 1)?;
@@ -60,7 +60,7 @@ impl AckQueue {
 }
 
 impl Held {
-    /// Whether it advances and carries no SACK, ECE or other news that a later ACK might not repeat.
+    /// Whether it advances and carries no SACK, ECE or other information that a later ACK might not repeat.
     fn is_plain(&self) -> bool {
         self.cost > 0 && self.segment.sack().is_empty() && !self.segment.flags.intersects(Flags::ECE)
     }

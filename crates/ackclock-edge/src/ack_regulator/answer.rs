@@ -1,30 +1,30 @@
-//! How long the sender's answer to a released ACK takes: the wire to it, the sender itself, and the wire back.
+//! Response time of the sender to a released ACK, including the wired path in both directions.
 
 use ackclock_core::{Segment, Seq, Span, Time};
 
-/// Times one ACK at a time by the timestamps option (RFC 7323): data that echo what an ACK carried were sent after it came.
-/// Numbers of data cannot tell, for what is held back and what is on the wire are not known apart.
+/// Times one ACK at a time by TCP timestamps (RFC 7323): data that echoes the timestamp of an ACK was sent after that
+/// ACK arrived. Sequence numbers are not enough: they do not distinguish unsent data from data on the wired path.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// The newest clock of the mobile that went to the sender. Clocks wrap as sequence numbers do.
+    /// Newest TSval of the mobile that was released to the sender. It wraps like a sequence number.
     newest: Option<Seq>,
-    /// The clock that the timed ACK carried, and when it went.
+    /// TSval of the timed ACK, and when it was released.
     timed: Option<(Seq, Time)>,
     longest: Option<Span>,
 }
 
 impl Answer {
-    /// An ACK goes to the sender.
+    /// Starts timing an ACK released to the sender.
     pub(super) fn on_released(&mut self, now: Time, ack: &Segment) {
         let Some(clock) = ack.timestamps().map(|timestamps| Seq(timestamps.value)) else { return };
-        // Of several with the same clock the echo does not tell which one was answered; the first is timed.
+        // The echo does not identify one of several ACKs with equal TSval; the first is timed.
         if self.newest.is_none_or(|newest| clock.after(newest)) {
             self.newest = Some(clock);
             self.timed.get_or_insert((clock, now));
         }
     }
 
-    /// Data come from the sender.
+    /// Takes a sample if data from the sender echoes the timed ACK.
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment) {
         const FORGOTTEN: u64 = 8;
         let (Some((clock, released)), Some(timestamps)) = (self.timed, segment.timestamps()) else { return };
@@ -33,14 +33,14 @@ impl Answer {
         }
         self.timed = None;
         let took = now.since(released);
-        // Grows at once and shrinks by an eighth of the difference: a bound on what comes, not a mean.
+        // Increases at once and decreases by an eighth of the difference: an upper bound, not a mean.
         let shrunk = self
             .longest
             .map_or(took, |longest| longest.saturating_sub(longest.saturating_sub(took) / FORGOTTEN));
         self.longest = Some(shrunk.max(took));
     }
 
-    /// The longest of late; unknown where the flow has no timestamps.
+    /// Longest recent response time; `None` if the flow has no timestamps.
     pub(super) fn longest(&self) -> Option<Span> {
         self.longest
     }
@@ -73,7 +73,7 @@ mod tests {
         answer.on_released(at(0), &ack(u32::MAX));
         answer.on_data(at(10), &data(u32::MAX - 1));
         assert_eq!(answer.longest(), None);
-        // The clock has wrapped.
+        // The timestamp clock has wrapped.
         answer.on_data(at(40), &data(0));
         assert_eq!(answer.longest(), Some(Span::from_millis(40)));
     }

@@ -8,7 +8,7 @@ use ackclock_link::{Capacity, Load};
 const PAYLOAD: u32 = 960;
 const NOTHING: [u32; 0] = [];
 
-/// A regulator beside a queue that the test fills and empties by hand.
+/// A regulator with a queue that the test fills and empties by hand.
 struct Bench {
     regulator: AckRegulator,
     waiting: u32,
@@ -38,7 +38,7 @@ impl Bench {
         Segment::data(FlowId(0), Seq(number * PAYLOAD), PAYLOAD as u16, 40)
     }
 
-    /// Data packet `number` arrives; it is dropped where the queue is full.
+    /// Data packet `number` arrives; it is dropped if the queue is full.
     fn arrive(&mut self, number: u32) -> Verdict {
         self.arrive_segment(Self::data(number))
     }
@@ -66,7 +66,7 @@ impl Bench {
         self.regulator.on_departed(self.now, &Self::data(number), self.view());
     }
 
-    /// An ACK for the first `packets` packets.
+    /// An ACK for the first `packets` packets arrives.
     fn ack(&mut self, packets: u32) {
         self.regulator.handle_ack(
             self.now,
@@ -75,7 +75,7 @@ impl Bench {
         );
     }
 
-    /// The ACK numbers that went to the sender, in packets.
+    /// ACK numbers released to the sender, in packets.
     fn sent(&mut self) -> Vec<u32> {
         let sent = std::iter::from_fn(|| self.regulator.poll_output(self.now));
         sent.filter_map(|output| match output {
@@ -86,7 +86,7 @@ impl Bench {
     }
 }
 
-/// `count` packets in the queue and its transmitter, of which the first `acked` are acknowledged.
+/// `count` packets waiting and in transmission, of which the first `acked` are acknowledged.
 fn filled(capacity: u32, count: u32, config: Config) -> Bench {
     let mut bench = Bench::new(capacity, config);
     for number in 0..count {
@@ -97,7 +97,7 @@ fn filled(capacity: u32, count: u32, config: Config) -> Bench {
 
 #[test]
 fn an_ack_waits_until_there_is_room_for_two_packets() {
-    // 9 of 10 places taken: conservative mode keeps one, so nothing is available.
+    // 9 of 10 places taken; conservative mode reserves the last, so nothing is available.
     let mut bench = filled(10, 10, Config::default());
     bench.ack(1);
     assert_eq!(bench.sent(), NOTHING);
@@ -105,7 +105,7 @@ fn an_ack_waits_until_there_is_room_for_two_packets() {
     // 8 waiting: 10 - 8 - 1 = 1
     assert_eq!(bench.sent(), [1]);
     bench.ack(2);
-    assert_eq!(bench.sent(), NOTHING, "the place is reserved for the packet that ACK 1 calls forth");
+    assert_eq!(bench.sent(), NOTHING, "the place is reserved for the packet that ACK 1 triggers");
     bench.arrive(10);
     bench.depart(1);
     assert_eq!(bench.sent(), [2]);
@@ -138,18 +138,18 @@ fn duplicates_wait_behind_the_gate_and_are_not_counted() {
     // 7 waiting, one expected: one place, so one duplicate goes.
     assert_eq!(bench.sent(), [1]);
     bench.depart(1);
-    // 6 waiting and still one expected: the duplicate that went is not counted. Two places, two duplicates.
+    // 6 waiting and still one expected: released duplicates are not counted. Two places, two duplicates.
     assert_eq!(bench.sent(), [1, 1]);
     bench.ack(5);
-    // The third duplicate has reserved a place for the resend: 10 - 6 - 2 - 1 = 1. The ACK covers 4 packets of which 3 are
-    // paid for by the duplicates: it costs 1.
+    // The third duplicate reserved a place for the retransmission: 10 - 6 - 2 - 1 = 1. The ACK covers 4 packets, of
+    // which the duplicates paid for 3: it costs 1.
     assert_eq!(bench.sent(), [5]);
 }
 
 #[test]
 fn where_two_packets_were_lost_the_advances_share_what_the_duplicates_paid() {
-    // Of packets 0 to 9 the radio lost 0 and 4. Eight duplicates, then the repairs: the first advance covers 4 packets, the
-    // second 6, of which the duplicates have paid for all but the resent ones.
+    // Of packets 0 to 9 the radio lost 0 and 4. Eight duplicates, then the retransmissions: the first advance covers 4
+    // packets, the second 6; the duplicates paid for all but the retransmitted ones.
     let mut bench = filled(20, 10, Config::default());
     for _ in 0..9 {
         bench.ack(0);
@@ -161,7 +161,7 @@ fn where_two_packets_were_lost_the_advances_share_what_the_duplicates_paid() {
         assert_eq!(bench.sent(), [covered]);
         assert_eq!(bench.regulator.expected, expected + 1, "ACK {covered} costs one packet");
     }
-    // The recovery is over: what was paid and not used is forgotten.
+    // The recovery is over: unused payments are forgotten.
     for number in 10..14 {
         bench.arrive(number);
     }
@@ -172,23 +172,23 @@ fn where_two_packets_were_lost_the_advances_share_what_the_duplicates_paid() {
 
 #[test]
 fn duplicates_that_a_full_queue_held_up_do_not_go_all_at_once() {
-    // The queue is full: nothing goes. The sender would answer the first two with a packet each (RFC 3042) and the third
-    // with a retransmission, where one packet departed.
+    // The queue is full: no ACK is released. The sender would answer the first two duplicates with a packet each (RFC
+    // 3042) and the third with a retransmission, though only one packet departed.
     let mut bench = filled(10, 11, Config::default());
     for _ in 0..21 {
         bench.ack(1);
     }
     assert_eq!(bench.sent(), NOTHING);
     bench.depart(0);
-    assert_eq!(bench.sent(), NOTHING, "9 waiting: the place is the one that conservative mode keeps");
+    assert_eq!(bench.sent(), NOTHING, "9 waiting: conservative mode reserves the last place");
     bench.depart(1);
-    // The ACK takes the one available place and is expected.
+    // The ACK takes the only available place and its packet is expected.
     assert_eq!(bench.sent(), [1]);
     bench.depart(2);
     assert_eq!(bench.sent(), [1]);
     bench.arrive(11);
     bench.arrive(12);
-    // What the ACK called forth, and a packet of limited transmit: the gate is closed again.
+    // The packet that the ACK triggered, and one of limited transmit: no more room.
     bench.depart(3);
     assert_eq!(bench.sent(), [1]);
     assert_eq!(bench.waiting, 8);
@@ -206,7 +206,7 @@ fn a_place_set_aside_for_limited_transmit_is_gone_in_the_same_step() {
     assert_eq!(bench.sent(), [0]);
     (0..5).for_each(|_| bench.ack(1));
     (0..4).for_each(|number| bench.depart(number));
-    // 10 - 5 - 1 = 4 places: for the packet of the ACK, those of limited transmit, and the retransmission.
+    // 10 - 5 - 1 = 4 places: the packet of the ACK, two of limited transmit, and the retransmission.
     assert_eq!(bench.sent(), [1, 1, 1, 1]);
     assert_eq!(bench.regulator.expected, 4);
     assert_eq!(bench.regulator.held(FlowId(0)), 1);
@@ -264,7 +264,7 @@ fn closing_gives_everything_back_in_order() {
 #[test]
 fn what_duplicates_paid_beyond_their_recovery_is_forgotten() {
     let mut bench = filled(30, 10, Config::default());
-    // Ten packets, of which ACK 10 covers all; eleven duplicates pay for nine of them, and two for nothing.
+    // Ten packets, all covered by ACK 10; of eleven duplicates nine pay for packets, two for nothing.
     (0..12).for_each(|_| bench.ack(0));
     bench.ack(10);
     (10..14).for_each(|number| _ = bench.arrive(number));
@@ -293,11 +293,11 @@ fn what_passes_with_data_of_the_mobile_is_acknowledged_and_released() {
     assert_eq!(bench.regulator.accounts.window(), 6 * PAYLOAD);
     let expected = bench.regulator.expected;
     bench.ack(4);
-    assert_eq!(bench.regulator.expected, expected, "it repeats what the reply said");
+    assert_eq!(bench.regulator.expected, expected, "it repeats the ACK number of the reply");
     bench.ack(6);
     assert_eq!(
         bench.regulator.expected,
         expected + 1,
-        "of the two that it covers that duplicate paid for one"
+        "it covers two packets, and that duplicate paid for one"
     );
 }

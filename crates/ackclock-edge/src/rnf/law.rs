@@ -1,31 +1,31 @@
-//! The window of a user, in packets.
+//! Calculates the window of a user, in packets.
 
 use ackclock_core::{RadioReport, Rate, ReportReason, Span, Time};
 
 use super::target::{Reference, Target};
 
-/// The way between the proxy and the mobile.
+/// The path between the proxy and the mobile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Way {
-    /// Its round trip without the radio's queue.
+    /// Round trip without the radio's queue.
     pub(super) tau: Span,
     /// Bytes of a full packet.
     pub(super) packet: u32,
 }
 
-/// What is known of the radio, and what the window is.
+/// State of the radio as reported, and the correction of the window.
 #[derive(Debug)]
 pub(super) struct Law {
     reference: Reference,
     gain: f64,
-    /// How far a periodic rate may lie from the one that was fed forward and still be a sample of it.
+    /// Relative difference of rates up to which a periodic report is a sample of the queue.
     change: f64,
     most: f64,
-    /// How late reports come.
+    /// Delay of reports.
     lag: Span,
-    /// The rate that was told last, and when the report was made by which the window last changed.
+    /// Rate of the latest report, and instant of the report that last changed the window.
     known: Option<(Rate, Time)>,
-    /// What feedback has added to the feedforward.
+    /// Sum of the feedback corrections to the feedforward window.
     correction: f64,
     /// Whether a window was full since the last sample.
     limited: bool,
@@ -37,12 +37,12 @@ impl Law {
         Self { reference, gain, change, lag, most: most.into(), known: None, correction: 0.0, limited: false }
     }
 
-    /// The rate of the radio, as far as it is known.
+    /// The radio's rate; `None` before a report.
     pub(super) fn rate(&self) -> Option<Rate> {
         self.known.map(|(rate, _)| rate)
     }
 
-    /// The window; `None` while nothing is known of the radio.
+    /// The window in packets; `None` before a report.
     pub(super) fn window(&self, way: Way) -> Option<f64> {
         let (rate, _) = self.known?;
         Some(self.bounded(self.feedforward(rate, way) + self.correction))
@@ -52,7 +52,7 @@ impl Law {
         self.limited = true;
     }
 
-    /// Nothing is known of the radio any more.
+    /// Forgets all reports.
     pub(super) fn forget(&mut self) {
         self.known = None;
     }
@@ -64,7 +64,7 @@ impl Law {
                 self.limited = false;
             }
             (Some((rate, _)), _) if rate == report.rate => {}
-            // Whatever its reason: a lost report of a change is made good by the next one.
+            // The reason is irrelevant: this report also replaces a lost report of a change.
             _ => {
                 self.known = Some((report.rate, report.at));
                 (self.correction, self.limited) = (0.0, false);
@@ -72,13 +72,13 @@ impl Law {
         }
     }
 
-    /// Whether a report is a sample of the queue at a rate that was fed forward.
+    /// Whether a report samples the queue at the rate in use, rather than announcing a different rate.
     fn is_sample(&self, rate: Rate, report: &RadioReport) -> bool {
         let (known, told) = (rate.as_bps() as f64, report.rate.as_bps() as f64);
         report.reason == ReportReason::Periodic && (told - known).abs() <= self.change * known
     }
 
-    /// Equation (3.2).
+    /// Feedback: equation (3.2).
     fn on_sample(&mut self, report: &RadioReport, rate: Rate, since: Time, way: Way) {
         if rate == Rate::ZERO {
             return;
@@ -103,7 +103,7 @@ impl Law {
         }
     }
 
-    /// Equation (3.1).
+    /// Feedforward: equation (3.1).
     fn feedforward(&self, rate: Rate, way: Way) -> f64 {
         let b = packets_a_second(rate, way);
         b * way.tau.as_secs_f64() + self.reference.packets(b)

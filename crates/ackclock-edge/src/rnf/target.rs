@@ -1,33 +1,33 @@
-//! What is to wait at the radio.
+//! Target queue of RNF at the radio.
 
 use ackclock_core::{ConfigError, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is to wait at the radio, as a scenario says it.
+/// Target queue at the radio, as configured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub(crate) enum Target {
-    /// So many packets.
+    /// This number of packets.
     Packets(u32),
-    /// What passes in this time.
+    /// The packets served in this time.
     Time(Span),
-    /// As few packets as keep the radio busy.
+    /// The fewest packets that keep the radio busy.
     Auto,
 }
 
-/// A queue of a time has at least and at most so many packets: two, so that the radio always finds one; and six, the source's
-/// constant, which bounds the delay where the rate is high.
+/// Bounds in packets of a target given as a time. Two: the radio never waits for data. Six: the source's constant,
+/// which bounds the delay at high rates.
 const LEAST: f64 = 2.0;
 const MOST: f64 = 6.0;
-/// The outer loop begins with the source's constant, and goes from one packet, the least that a sample can tell from none, to twice
-/// the source's constant.
+/// Least, initial and largest target of the outer loop, packets: one, the least that a sample distinguishes from an
+/// empty queue; the source's constant; twice that constant.
 const AUTO: [f64; 3] = [1.0, 6.0, 12.0];
-/// Samples with a queue after which the outer loop tries one packet less. The inner loop settles in two, so each step of the outer
-/// one is seen before the next.
+/// Consecutive samples with a queue after which the outer loop lowers its target by one packet. The inner loop settles
+/// in two samples, so the effect of each step shows before the next.
 const PATIENCE: u32 = 10;
-/// Most packets that can be said.
+/// First number of packets that is too large.
 const LARGEST: u32 = 10_000;
 
 impl Target {
@@ -50,9 +50,7 @@ impl TryFrom<String> for Target {
             Ok(Size::Packets(packets)) => Ok(Self::Packets(packets)),
             Ok(Size::Time(span)) => Ok(Self::Time(span)),
             _ if text == "auto" => Ok(Self::Auto),
-            _ => Err(format!(
-                "`{text}` is none of a number of packets, \"6p\", a time, \"100ms\", and \"auto\""
-            )),
+            _ => Err(format!("`{text}` is not a number of packets, \"6p\", a time, \"100ms\", or \"auto\"")),
         }
     }
 }
@@ -67,13 +65,13 @@ impl From<Target> for String {
     }
 }
 
-/// What is to wait now.
+/// Current target queue, and the outer loop that adapts it.
 #[derive(Debug)]
 pub(super) struct Reference {
     target: Target,
-    /// What the outer loop has come to, packets.
+    /// Target of the outer loop, packets.
     chosen: f64,
-    /// Samples in a row in which something waited.
+    /// Consecutive samples with at least one packet in the queue.
     busy: u32,
 }
 
@@ -82,7 +80,7 @@ impl Reference {
         Self { target, chosen: AUTO[1], busy: 0 }
     }
 
-    /// Packets, at a rate of `b` packets a second.
+    /// Target in packets, at a rate of `b` packets per second.
     pub(super) fn packets(&self, b: f64) -> f64 {
         match self.target {
             Target::Packets(packets) => packets.into(),
@@ -91,8 +89,8 @@ impl Reference {
         }
     }
 
-    /// The outer loop: a settled sample of the queue while a window was full. An empty queue may have kept the radio waiting, and one
-    /// packet more is asked for; when none was empty for a while, one less.
+    /// Outer loop, for a settled sample of the queue while a window was full. An empty queue may have idled the radio:
+    /// raises the target by one packet. After `PATIENCE` samples with a queue, lowers it by one.
     pub(super) fn on_sample(&mut self, q: f64) {
         let [least, _, most] = AUTO;
         if q < 1.0 {

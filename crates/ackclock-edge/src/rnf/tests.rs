@@ -1,4 +1,5 @@
-//! The laws of RNF by hand. Packets have 1000 B on the wire and 960 B of payload, and 80 kbit/s are 10 of them a second.
+//! Rules of RNF by hand. Packets have 1000 B including headers and 960 B of payload; 80 kbit/s are 10 packets a
+//! second.
 
 use super::*;
 use crate::STEERINGS;
@@ -11,7 +12,7 @@ fn ms(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
 }
 
-/// A steering with its settings as they were last told.
+/// A steering and its latest settings.
 struct Proxy {
     steering: Box<dyn Steering>,
     number: u32,
@@ -28,7 +29,7 @@ impl Proxy {
         proxy
     }
 
-    /// One connection with data enough, and a round trip of 100 ms.
+    /// One connection with unlimited data and a round trip of 100 ms.
     fn busy(table: Value) -> Self {
         let mut proxy = Self::new(table, 1);
         proxy.see(0, view(true, true));
@@ -40,7 +41,7 @@ impl Proxy {
         self.fetch(Time::ZERO);
     }
 
-    /// A report of the instant `at`, in ms, that comes 50 ms later.
+    /// A report generated at `at`, in ms, that arrives 50 ms later.
     fn report(&mut self, at: u64, kbps: u64, queued: u32, reason: ReportReason) {
         let report = RadioReport {
             number: self.number,
@@ -72,7 +73,7 @@ impl Proxy {
         }
     }
 
-    /// Windows in packets; `None` of a connection that rules itself.
+    /// Windows in packets; `None` for a connection with its own congestion control.
     fn windows(&self) -> Vec<Option<u32>> {
         self.settings.iter().map(|setting| setting.window.map(|bytes| bytes / MSS)).collect()
     }
@@ -91,7 +92,7 @@ fn view(backlogged: bool, window_limited: bool) -> ConnectionView {
 fn a_change_of_the_rate_sets_the_window_to_what_the_way_holds_and_what_is_to_wait() {
     let mut proxy = Proxy::busy(json!("rnf"));
     assert_eq!(proxy.windows(), [None], "nothing is known of the radio");
-    // 10 a second for 0.1 s and 6; 50 a second for 0.1 s and 6.
+    // 10 a second for 0.1 s, plus 6; 50 a second for 0.1 s, plus 6.
     proxy.change(0, 80);
     assert_eq!(proxy.window(), 7);
     proxy.change(5000, 400);
@@ -100,7 +101,7 @@ fn a_change_of_the_rate_sets_the_window_to_what_the_way_holds_and_what_is_to_wai
 
 #[test]
 fn the_queue_is_at_its_target_two_samples_after_a_disturbance() {
-    // M05-D1, in the map q(k+1) = w(k) - b tau of section 3.5, where tau is 0.3 s and the proxy believes 0.1 s: b tau is 3, not 1.
+    // M05-D1 in the map q(k+1) = w(k) - b tau of section 3.5. True tau 0.3 s, assumed 0.1 s: b tau is 3, not 1.
     let mut proxy = Proxy::busy(json!("rnf"));
     proxy.change(0, 80);
     let queues: Vec<u32> = (1..=4)
@@ -126,7 +127,7 @@ fn a_smaller_gain_leaves_its_share_of_the_error() {
 
 #[test]
 fn a_sample_before_the_change_has_settled_is_left_out() {
-    // 50 ms of lag, tau, and 6 packets at 10 a second: 0.75 s; with 9 waiting 1.05 s.
+    // 50 ms of lag, tau, and 6 packets at 10 a second: 0.75 s; with 9 in the queue 1.05 s.
     for (at, queued, window) in [(750, 0, 7), (751, 0, 13), (1050, 9, 7), (1051, 9, 4)] {
         let mut proxy = Proxy::busy(json!("rnf"));
         proxy.change(0, 80);
@@ -141,12 +142,12 @@ fn a_sample_before_the_last_correction_has_settled_is_left_out() {
     proxy.change(0, 80);
     proxy.sample(2000, 80, 4);
     assert_eq!(proxy.window(), 9);
-    // 1 s of lag, 0.1 s and 0.6 s: what was answered at 3 s shows from 3.7 s on.
+    // 1 s of lag, 0.1 s and 0.6 s: the reaction at 3 s is visible from 3.7 s on.
     proxy.sample(3000, 80, 4);
     assert_eq!(proxy.window(), 9);
     proxy.sample(4000, 80, 7);
     assert_eq!(proxy.window(), 8);
-    // Nothing was corrected: the next sample counts.
+    // No correction was made: the next sample counts.
     proxy.sample(6000, 80, 6);
     proxy.sample(6100, 80, 5);
     assert_eq!(proxy.window(), 9);
@@ -159,7 +160,7 @@ fn what_waits_is_a_number_of_packets_or_what_passes_in_a_time() {
         proxy.change(0, kbps);
         proxy.window()
     };
-    // b tau is 1, 5 and 10; in 100 ms as many pass, which is bounded by 2 and 6.
+    // b tau is 1, 5 and 10; the packets served in 100 ms are the same numbers, limited to 2 to 6.
     assert_eq!([80, 400, 800].map(|kbps| window("6p", kbps)), [7, 11, 16]);
     assert_eq!([80, 400, 800].map(|kbps| window("100ms", kbps)), [3, 10, 16]);
 }
@@ -168,7 +169,7 @@ fn what_waits_is_a_number_of_packets_or_what_passes_in_a_time() {
 fn the_outer_loop_asks_for_more_where_the_queue_was_empty_and_for_less_where_it_never_is() {
     let mut proxy = Proxy::busy(json!({ "kind": "rnf", "q_ref": "auto" }));
     proxy.change(0, 80);
-    // Ten samples at the target of 6: from the next on it is 5, and no less than 1 in the end.
+    // Ten samples at the target of 6: from then on it is 5, finally 1.
     let mut at = 0;
     let mut settle = |proxy: &mut Proxy, samples: u32| {
         for _ in 0..samples {
@@ -180,7 +181,7 @@ fn the_outer_loop_asks_for_more_where_the_queue_was_empty_and_for_less_where_it_
     assert_eq!(proxy.window(), 6);
     settle(&mut proxy, 100);
     assert_eq!(proxy.window(), 2);
-    // One is added because it was empty, and one to fill it.
+    // One is added because the queue was empty, and one to fill it.
     proxy.sample(1_000_000, 80, 0);
     assert_eq!(proxy.window(), 4);
 }
@@ -190,7 +191,7 @@ fn connections_with_something_to_send_share_one_window() {
     let mut proxy = Proxy::new(json!("rnf"), 4);
     (0..4).for_each(|id| proxy.see(id, view(true, true)));
     proxy.change(0, 400);
-    // 11 among four; the first three have what is left of the division.
+    // 11 among four; the first three share the remainder.
     assert_eq!(proxy.windows(), [Some(3), Some(3), Some(3), Some(2)]);
     (2..4).for_each(|id| proxy.see(id, view(false, false)));
     assert_eq!(proxy.windows()[..2], [Some(6), Some(5)], "the others have nothing to send");
@@ -212,14 +213,14 @@ fn a_periodic_rate_near_the_one_fed_forward_is_a_sample_and_one_beyond_sets_the_
     let mut proxy = Proxy::busy(json!("rnf"));
     proxy.change(0, 80);
     assert_eq!(proxy.window(), 7);
-    // 6 - 2 packets are missing, whether 64, 80 or 100 kbit/s were measured: none is a quarter away.
+    // 6 - 2 packets are missing at 64, 80 or 100 kbit/s alike: no rate differs by more than a quarter.
     for kbps in [64, 80, 100] {
         let mut near = Proxy::busy(json!("rnf"));
         near.change(0, 80);
         near.sample(2000, kbps, 2);
         assert_eq!(near.window(), 11, "{kbps} kbit/s");
     }
-    // 101 kbit/s: 1.26 packets in 0.1 s and 6; a change is fed forward however small it is.
+    // 101 kbit/s: 1.26 packets in 0.1 s, plus 6; a change is fed forward however small.
     for reason in [ReportReason::Periodic, ReportReason::Change] {
         let mut beyond = Proxy::busy(json!({ "kind": "rnf", "change": 0.25 }));
         beyond.change(0, 800);
@@ -250,7 +251,7 @@ fn an_overtaken_report_is_left_out_and_a_lost_change_is_made_good_by_the_next_re
     proxy.change(0, 80);
     proxy.number = 5;
     proxy.sample(3000, 400, 0);
-    assert_eq!(proxy.window(), 11, "its number wrapped, and the rate is another");
+    assert_eq!(proxy.window(), 11, "its number wrapped, and the rate differs");
     for overtaken in [4, 5, u32::MAX] {
         proxy.number = overtaken;
         proxy.change(2900, 80);
@@ -271,7 +272,7 @@ fn in_silence_connections_rule_themselves_until_the_next_report() {
     proxy.steering.on_timeout(ms(5050));
     proxy.fetch(ms(5050));
     assert_eq!((proxy.settings[0], proxy.steering.poll_timeout()), (Setting::OWN, None));
-    // What it had corrected before says nothing any more.
+    // Earlier corrections are obsolete.
     proxy.sample(9000, 80, 1);
     assert_eq!(proxy.window(), 7);
 }
@@ -286,7 +287,7 @@ fn in_an_outage_nothing_new_leaves_and_the_timer_is_frozen_unless_it_is_to_run()
         proxy.change(2000, 0);
         assert_eq!((proxy.window(), proxy.settings[0].timer), (6, timer));
         proxy.sample(4000, 0, 17);
-        assert_eq!(proxy.window(), 6, "what waits in an outage says nothing");
+        assert_eq!(proxy.window(), 6, "the queue during an outage is ignored");
         proxy.change(5000, 80);
         assert_eq!((proxy.window(), proxy.settings[0].timer), (7, Timer::Runs));
     }
@@ -305,7 +306,7 @@ fn the_round_trip_is_the_smallest_that_was_seen_or_what_is_said() {
     let mut proxy = Proxy::new(json!("rnf"), 2);
     proxy.change(0, 800);
     proxy.see(0, ConnectionView { min_rtt: None, ..view(true, true) });
-    assert_eq!(proxy.windows()[0], None, "no round trip was seen");
+    assert_eq!(proxy.windows()[0], None, "no round trip was measured");
     proxy.see(0, ConnectionView { min_rtt: Some(Span::from_millis(300)), ..view(true, true) });
     assert_eq!(proxy.windows()[0], Some(36));
     proxy.see(1, view(false, false));

@@ -1,22 +1,22 @@
-//! Copies of the data that the mobile has not acknowledged, in the order of their numbers.
+//! Copies of unacknowledged downlink data, in order of sequence number.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Segment, Seq, Span, Time};
 
-/// A packet of which a copy is kept.
+/// A packet with a copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cached {
     pub(super) segment: Segment,
-    /// When its last byte left the queue; none while it waits there.
+    /// When its last byte left the queue; `None` while it waits there.
     pub(super) departed: Option<Time>,
-    /// How often it was sent again from here.
+    /// Number of local retransmissions.
     pub(super) retransmissions: u32,
-    /// Since when it has been asked for, where what overtook it is waited for.
+    /// Since when duplicates request it, while reordering is still possible.
     pub(super) asked: Option<Time>,
 }
 
-/// All of them.
+/// All copies of a flow, ordered by sequence number.
 #[derive(Debug, Default)]
 pub(super) struct Cache(VecDeque<Cached>);
 
@@ -34,25 +34,25 @@ impl Cache {
         self.0.front()
     }
 
-    /// The packet that begins with this byte.
+    /// The packet that starts with this byte.
     pub(super) fn get_mut(&mut self, seq: Seq) -> Option<&mut Cached> {
         let at = self.at(seq)?;
         self.0.get_mut(at)
     }
 
-    /// Takes it out.
+    /// Removes the packet that starts with this byte.
     pub(super) fn remove(&mut self, seq: Seq) -> Option<Segment> {
         let at = self.at(seq)?;
         self.0.remove(at).map(|cached| cached.segment)
     }
 
-    /// How many packets there are behind the one that begins with this byte.
+    /// Number of packets behind the one that starts with this byte.
     pub(super) fn behind(&self, seq: Seq) -> u32 {
         (self.0.len() - self.0.partition_point(|cached| !cached.segment.seq.after(seq))) as u32
     }
 
-    /// Takes out the packets before `ack`. With how long the hop took for the last of them, where no other was waited for: each
-    /// byte from `last` on was sent once, and here is its copy.
+    /// Removes the packets before `ack`. Also returns the hop's round-trip sample of the last one, if every byte from
+    /// `last` on was sent once and has a copy here.
     pub(super) fn acknowledge(
         &mut self,
         now: Time,
@@ -72,7 +72,7 @@ impl Cache {
         (self.0.drain(..count).map(|cached| cached.segment), rtt)
     }
 
-    /// Takes out everything.
+    /// Removes all copies.
     pub(super) fn give_up(&mut self) -> impl Iterator<Item = Segment> {
         self.0.drain(..).map(|cached| cached.segment)
     }

@@ -1,33 +1,33 @@
-//! What the mobile sends, what of it has not come, and what it is asked for.
+//! Data received from a mobile, the gaps in it, and the requests for missing data.
 
 use ackclock_core::{SackBlock, Segment, Seq, Span, Time};
 
 use super::Hop;
 
-/// The data of one mobile as it comes from the radio.
+/// Data of one mobile as it arrives from the radio.
 #[derive(Debug, Default)]
 pub(super) struct Uplink {
-    /// Everything before it has come.
+    /// All data before this has arrived.
     next: Option<Seq>,
-    /// What came beyond, in the order of its numbers.
+    /// Ranges received beyond a gap, in order.
     islands: Vec<SackBlock>,
-    /// The last acknowledgement of the server, of which a request is made.
+    /// The server's last ACK, the template of a request.
     acknowledged: Option<Segment>,
-    /// When the mobile was last asked for a gap that is still open, and how often.
+    /// When the mobile was last asked to fill the gap that is still open, and how often.
     asked: Option<(Time, u32)>,
     hop: Hop,
 }
 
-/// Most ranges that are remembered beyond a gap; what comes between others is left to the server.
+/// Maximum number of ranges beyond a gap; data that needs more is left to the server.
 const MOST_ISLANDS: usize = 64;
 
 impl Uplink {
-    /// A connection begins.
+    /// Starts a connection.
     pub(super) fn begin(&mut self, syn: &Segment) {
         *self = Self { next: Some(syn.end()), ..Self::default() };
     }
 
-    /// Data comes from the mobile. A request, where it leaves a new gap.
+    /// Processes data from the mobile. Returns a request if the data leaves a new gap.
     pub(super) fn on_data(&mut self, now: Time, data: &Segment) -> Option<Segment> {
         let next = *self.next.get_or_insert(data.seq);
         if data.seq.after(next) {
@@ -44,7 +44,7 @@ impl Uplink {
         None
     }
 
-    /// The server acknowledges: what the agent has not seen came another way.
+    /// Processes an ACK of the server: acknowledged data that the agent has not seen took another path.
     pub(super) fn on_ack(&mut self, ack: &Segment) {
         if !ack.is_pure_ack() {
             return;
@@ -58,14 +58,14 @@ impl Uplink {
         }
     }
 
-    /// When the mobile is asked once more, if a gap is open then; at most so often.
+    /// When the open gap is requested again; `None` after `most` requests.
     pub(super) fn due(&self, least: Span, most: u32) -> Option<Time> {
         let (asked, times) = self.asked.filter(|&(_, times)| times < most)?;
         Some(asked + self.hop.timeout(least, times))
     }
 
-    /// A request: what the server has acknowledged, what has come behind that, and what has come beyond the gaps. No receiver would
-    /// SACK what begins where its own acknowledgement ends, so nobody takes it for one of the server.
+    /// A request: the server's ACK number, the range received behind it, and the ranges beyond the gaps. No receiver
+    /// SACKs data that begins at its own ACK number, so a request cannot be mistaken for an ACK of the server.
     pub(super) fn ask(&mut self, now: Time) -> Option<Segment> {
         let (next, last) = (self.next?, self.acknowledged?);
         let mut request = Segment::pure_ack(last.flow, last.ack, last.header).made();
@@ -80,7 +80,7 @@ impl Uplink {
         Some(request)
     }
 
-    /// Takes in what came beyond a gap; whether that leaves another gap.
+    /// Stores data received beyond a gap. Returns whether it leaves another gap.
     fn add(&mut self, data: &Segment) -> bool {
         let (left, right) = (data.seq, data.end());
         let first = self.islands.partition_point(|island| island.right.before(left));
@@ -100,7 +100,7 @@ impl Uplink {
         false
     }
 
-    /// Everything before `next` has come.
+    /// Advances to `next`: all data before it has arrived.
     fn go_on_from(&mut self, mut next: Seq) {
         let reached = self.islands.iter().take_while(|island| {
             let touches = !island.left.after(next);

@@ -1,4 +1,4 @@
-//! A Window Regulator beside a queue that a test fills and empties by hand. Numbers are packets of 1000 bytes.
+//! A Window Regulator with a queue that a test fills and empties by hand. Numbers are packets of 1000 bytes.
 
 use std::collections::VecDeque;
 
@@ -11,21 +11,21 @@ const PAYLOAD: u32 = 1000;
 
 pub(super) struct Bench {
     pub(super) regulator: Box<dyn Regulator>,
-    /// The queue, whose head is in transmission.
+    /// The queue; its head is in transmission.
     queue: VecDeque<Segment>,
     capacity: Capacity,
     pub(super) now: Time,
-    /// ACK numbers and windows that went to the source, bytes.
+    /// ACK numbers and windows sent to the sender, bytes.
     sent: Vec<(u32, u32)>,
 }
 
 impl Bench {
-    /// A queue of `capacity` packets beside the one in transmission.
+    /// A queue of `capacity` packets plus the one in transmission.
     pub(super) fn new(regulator: Box<dyn Regulator>, capacity: u32) -> Self {
         Self::with_buffer(regulator, Capacity::Packets(capacity))
     }
 
-    /// The same, with the regulator of a table.
+    /// A bench with the regulator of a table.
     pub(super) fn of(config: &dyn RegulatorConfig, capacity: u32) -> Self {
         let regulator = config.build(FlowContext { flow: FlowId(0), user: 0 });
         Self::new(regulator.expect("every table builds a regulator"), capacity)
@@ -60,12 +60,12 @@ impl Bench {
         ack
     }
 
-    /// Packet `number` arrives; whether it was queued.
+    /// Packet `number` arrives; returns whether it was queued.
     pub(super) fn arrive(&mut self, number: u32) -> bool {
         self.take(Self::data(number))
     }
 
-    /// Packets of half the size arrive, the first of them where packet `number` begins.
+    /// Half-size packets arrive; the first starts where packet `number` does.
     pub(super) fn arrive_small(&mut self, number: u32, count: u32) {
         let half = PAYLOAD / 2;
         for small in 0..count {
@@ -73,7 +73,7 @@ impl Bench {
         }
     }
 
-    /// A segment arrives; whether it was queued.
+    /// A segment arrives; returns whether it was queued.
     pub(super) fn take(&mut self, segment: Segment) -> bool {
         self.regulator.on_data(self.now, &segment, self.view());
         if self.queue.len() as u32 > self.capacity.packets(PAYLOAD + 40) {
@@ -91,7 +91,7 @@ impl Bench {
         }
     }
 
-    /// The head of the queue leaves it.
+    /// The head of the queue departs.
     pub(super) fn depart(&mut self) {
         let Some(segment) = self.queue.pop_front() else { return };
         self.regulator.on_departed(self.now, &segment, self.view());
@@ -100,13 +100,13 @@ impl Bench {
         }
     }
 
-    /// The head of the queue leaves it and is lost on the air.
+    /// The head of the queue departs and is lost in the air.
     pub(super) fn lose(&mut self) {
         let Some(segment) = self.queue.pop_front() else { return };
         self.regulator.on_dropped(self.now, &segment, Cause::Medium, self.view());
     }
 
-    /// An ACK for the first `packets` packets comes.
+    /// An ACK for the first `packets` packets arrives.
     pub(super) fn ack(&mut self, packets: u32) {
         self.handle(Self::pure_ack(packets));
     }
@@ -116,26 +116,26 @@ impl Bench {
         self.drain();
     }
 
-    /// The safety timer's instant has come.
+    /// The safety timer expires.
     pub(super) fn expire(&mut self) {
         self.regulator.handle_timeout(self.now, self.view());
         self.drain();
     }
 
-    /// What went to the source since it was asked last: ACK numbers and windows.
+    /// ACK numbers and windows sent to the sender since the last call.
     pub(super) fn sent(&mut self) -> Vec<(u32, u32)> {
         self.drain();
         let sent = std::mem::take(&mut self.sent);
         sent.into_iter().map(|(ack, window)| (ack / PAYLOAD, window / PAYLOAD)).collect()
     }
 
-    /// The windows alone, in bytes.
+    /// Windows sent to the sender since the last call, in bytes.
     pub(super) fn windows(&mut self) -> Vec<u32> {
         self.drain();
         std::mem::take(&mut self.sent).into_iter().map(|(_, window)| window).collect()
     }
 
-    /// As the edge does after every call.
+    /// Drains the output, as the edge does after every call.
     fn drain(&mut self) {
         while let Some(output) = self.regulator.poll_output(self.now) {
             if let Output::ToSender(ack) = output {
@@ -145,7 +145,7 @@ impl Bench {
     }
 }
 
-/// All three, each with its defaults.
+/// All three regulators, each with its defaults.
 fn each(capacity: Capacity) -> impl Iterator<Item = (&'static str, Bench)> {
     ["wrs", "wrd", "wrb"].into_iter().map(move |name| {
         let config = REGULATORS.resolve(&name.into()).expect("a name of the registry");
@@ -155,12 +155,12 @@ fn each(capacity: Capacity) -> impl Iterator<Item = (&'static str, Bench)> {
     })
 }
 
-/// The two that know what has left the queue.
+/// The two regulators that follow departures from the queue.
 fn dynamic(capacity: u32) -> impl Iterator<Item = (&'static str, Bench)> {
     each(Capacity::Packets(capacity)).filter(|(name, _)| *name != "wrs")
 }
 
-/// A SYN of the network, whose first byte of data is that of packet 0.
+/// A SYN of the network; its first byte of data is that of packet 0.
 pub(super) fn syn(mss: Option<u16>) -> Segment {
     let mut syn = Segment::pure_ack(FlowId(0), Seq(0), 40);
     (syn.seq, syn.flags) = (Seq(u32::MAX), Flags::SYN | Flags::ACK);
@@ -193,14 +193,14 @@ fn a_syn_of_the_network_begins_anew() {
         bench.depart();
         bench.arrive_all(0..2);
         bench.ack(0);
-        // Nothing has left the queue, whatever the connection before had been told: its right edge was 10.
+        // Nothing has left the queue of this connection; the right edge of 10 belonged to the previous one.
         assert_eq!(bench.sent(), [(0, 5)], "{name}");
     }
 }
 
 #[test]
 fn until_a_packet_has_come_it_is_as_large_as_the_syn_says() {
-    // RFC 9293 section 3.7.1: 536 bytes where it says nothing.
+    // RFC 9293 section 3.7.1: 536 bytes if the SYN has no MSS option.
     for (mss, window) in [(Some(1000), 5 * 1000), (None, 5 * 536)] {
         for (name, mut bench) in each(Capacity::Packets(5)) {
             bench.take(syn(mss));
@@ -218,7 +218,7 @@ fn the_least_window_is_of_packets_as_large_as_the_syn_says() {
         bench.depart();
         bench.arrive_small(0, 1);
         bench.ack(0);
-        // The buffer is one packet of 500 bytes, but a source that waits for room for 1000 would stall.
+        // The buffer is one packet of 500 bytes, but a sender that waits for room for 1000 would stall.
         assert_eq!(bench.windows(), [2000], "{name}");
     }
 }
@@ -241,7 +241,7 @@ fn a_buffer_without_limit_regulates_nothing() {
         let mut smaller = Bench::pure_ack(1);
         smaller.window = 50_000;
         bench.handle(smaller);
-        // The receiver made it smaller, and nobody waits for that to be made up for.
+        // The receiver made it smaller; no ACK is held to make up for that.
         assert_eq!(bench.sent(), [(0, 60), (1, 50)], "{name}");
     }
 }
@@ -270,7 +270,7 @@ fn window_updates_and_data_of_the_mobile_are_no_duplicates() {
         bench.depart();
         bench.depart();
         bench.ack(1);
-        // 1 + 5 at first. Three have left now, but a duplicate repeats what was told.
+        // 1 + 5 at first. Three have left now, but a duplicate repeats the advertised window.
         assert_eq!(bench.sent(), [(1, 5), (1, 5)], "{name}");
         let mut update = Bench::pure_ack(1);
         update.window = 50_000;
@@ -296,8 +296,9 @@ fn a_packet_that_the_air_lost_has_left_the_queue() {
     }
 }
 
-/// A source that is 20 ms away from a link that carries a window in no time: a burst each round trip, in which the link is
-/// idle. The bench, what is acknowledged and the right edge, after four of them; three packets are in the queue.
+/// A sender 20 ms away from a link that serves a window instantly: one burst per round trip, and the link is idle in
+/// between. Returns the bench, the acknowledged packets and the right edge after four bursts; three packets are
+/// queued.
 fn after_bursts(name: &str, floor: bool) -> (Bench, u32, u32) {
     let table = serde_json::json!({ "kind": name, "floor": floor });
     let config = REGULATORS.resolve(&table).expect("what the table may say");
@@ -312,7 +313,7 @@ fn after_bursts(name: &str, floor: bool) -> (Bench, u32, u32) {
         let windows = bench.sent();
         end = acked + windows.last().map_or(0, |(_, window)| *window);
         bench.now += ackclock_core::Span::from_millis(20);
-        // What overflows the test's queue of three is not sent.
+        // Packets beyond the test's queue of three are not sent.
         bench.arrive_all(acked..end.min(acked + 3));
     }
     (bench, acked, end)

@@ -1,13 +1,12 @@
-//! How far a flow's data has left the queue: the accounts of the Window Regulators.
+//! Tracks how much of a flow's data has left the queue, for the Window Regulators.
 //!
-//! CR04 counts `Y`, the packets that left the queue and whose ACK has not come back, and advertises `Y + B`. A count drifts:
-//! a delayed ACK takes one for two, a packet lost on the air is never taken, one sent again for nothing is added and taken
-//! at different times. The bytes of a flow are numbered, though. With `D` the highest number that left the queue,
-//! `Y = D - ack` whatever happened in between, and `ack + Y + B` is `D + B`: the right edge needs no count of the air, so there
-//! is nothing to drift and nothing to bring back into step.
+//! CR04 counts `Y`, the packets that left the queue and whose ACK has not returned, and advertises `Y + B`. A count
+//! drifts: a delayed ACK covers two packets, a packet lost in the air is never subtracted, a spurious retransmission
+//! is added and subtracted at different times. Sequence numbers do not drift. With `D` the highest number that left
+//! the queue, `Y = D - ack` always, and `ack + Y + B` is `D + B`: the right edge needs no count of packets in the air.
 //!
-//! `D + B` is also the end of what came to the queue and the places that are free in it, and so it is computed: a packet that
-//! waits to be sent again, or is smaller than others, takes a place too.
+//! `D + B` is computed as the end of the data that entered the queue plus its free places: a small or retransmitted
+//! packet in the queue takes a place too.
 
 use ackclock_core::{Flags, Segment, Seq};
 use ackclock_link::{Cause, LinkView};
@@ -16,57 +15,56 @@ use serde::{Deserialize, Serialize};
 
 use super::inside::Inside;
 
-/// How the bytes that left the queue and are not acknowledged are found.
+/// How the unacknowledged bytes that left the queue are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Count {
-    /// By their sequence numbers.
+    /// By sequence numbers.
     #[default]
     Exact,
-    /// As the source prints it: one more for each packet that leaves the queue, one less for each ACK.
+    /// As the source prints it: plus one for each departure from the queue, minus one for each ACK.
     Printed,
 }
 
-/// What an ACK from the mobile says.
+/// Kind of an ACK from the mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckKind {
-    /// It acknowledges more than any before.
+    /// Acknowledges more than any before.
     Advance,
-    /// It repeats the last one while data is outstanding, with the window that the receiver gave before (RFC 5681
-    /// section 2).
+    /// Repeats the last one while data is in flight, with the same window from the receiver (RFC 5681 section 2).
     Duplicate,
-    /// Something else: an older number, or another window.
+    /// Any other: a lower ACK number, or another window.
     Other,
 }
 
-/// The accounts of one flow.
+/// Sequence numbers and packets of one flow around the queue.
 #[derive(Debug)]
 pub(super) struct Dequeued {
     count: Count,
-    /// The end of the data that came to the queue, refused or not.
+    /// End of the data that arrived at the queue, refused or not.
     arrived: Option<Seq>,
-    /// The end of the data that it took.
+    /// End of the data that entered the queue.
     queued: Option<Seq>,
-    /// `D`: the end of the data that left the queue.
+    /// `D`: end of the data that left the queue.
     left: Option<Seq>,
-    /// The highest ACK that came from the mobile.
+    /// Highest ACK from the mobile.
     acked: Option<Seq>,
-    /// The window field that came with it.
+    /// Window field of that ACK.
     offered: u16,
-    /// Packets of this flow in the queue and its transmitter.
+    /// Packets of this flow in the queue and in transmission.
     inside: Inside,
-    /// The first byte of a packet that has come and that the queue has not answered for.
+    /// First byte of a packet that has arrived and is neither queued nor refused yet.
     arriving: Option<Seq>,
     /// `Y` of the source, packets.
     printed: u32,
-    /// Largest payload seen, and its headers: a full packet.
+    /// Largest payload seen, which counts as that of a full packet, and its headers.
     payload: u32,
     header: u32,
-    /// Largest segment that the source's SYN speaks of.
+    /// Maximum segment size from the sender's SYN.
     mss: u32,
-    /// `B` in bytes of payload; `None` while it is not known, or not limited.
+    /// `B` in bytes of payload; `None` if unknown or unlimited.
     buffer: Option<u32>,
-    /// What the source may be told beyond it.
+    /// Bytes by which the window may exceed the buffer.
     beyond: u32,
 }
 
@@ -90,7 +88,7 @@ impl Dequeued {
         }
     }
 
-    /// A packet comes from the network, and may be refused.
+    /// A packet arrives from the network; the queue may refuse it.
     pub(super) fn on_data(&mut self, segment: &Segment, view: LinkView) {
         if !segment.has_data() {
             return;
@@ -107,7 +105,7 @@ impl Dequeued {
         self.see(view);
     }
 
-    /// It is in the queue.
+    /// A packet entered the queue.
     pub(super) fn on_queued(&mut self, segment: &Segment) {
         if self.arriving.take().is_none() {
             return;
@@ -116,7 +114,7 @@ impl Dequeued {
         self.queued = later(self.queued, segment.end());
     }
 
-    /// It was refused, or lost in the queue or on the medium: all but the first leave the queue.
+    /// A packet was refused, or lost in the queue or on the medium: unless refused, it leaves the queue.
     pub(super) fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
         let refused = self.arriving.take().is_some_and(|first| first == segment.seq);
         if !refused || cause == Cause::Medium {
@@ -124,7 +122,7 @@ impl Dequeued {
         }
     }
 
-    /// It left the queue.
+    /// A packet left the queue.
     pub(super) fn on_left(&mut self, segment: &Segment, view: LinkView) {
         if !segment.has_data() {
             return;
@@ -135,19 +133,19 @@ impl Dequeued {
         self.see(view);
     }
 
-    /// Nothing is in the queue, of this flow or any other.
+    /// The queue is empty, for this flow and all others.
     pub(super) fn on_idle(&mut self) {
         self.inside.clear();
     }
 
-    /// An ACK comes from the mobile.
+    /// Processes an ACK from the mobile and returns its kind.
     pub(super) fn on_ack(&mut self, ack: &Segment, view: LinkView) -> AckKind {
         self.see(view);
         self.printed = self.printed.saturating_sub(1);
         let offered = std::mem::replace(&mut self.offered, ack.window);
         if self.acked.is_none_or(|acked| ack.ack.after(acked)) {
             self.acked = Some(ack.ack);
-            // What is acknowledged has left the queue, seen or not.
+            // Acknowledged data has left the queue, seen or not.
             self.left = later(self.left, ack.ack);
             return AckKind::Advance;
         }
@@ -161,19 +159,19 @@ impl Dequeued {
         self.acked.is_some_and(|acked| segment.end().at_or_before(acked))
     }
 
-    /// Whether the queue or its transmitter holds a packet with the same data.
+    /// Whether a packet with the same data is in the queue or in transmission.
     pub(super) fn holds(&self, segment: &Segment) -> bool {
         segment.has_data()
             && self.queued.is_some_and(|queued| segment.end().at_or_before(queued))
             && self.inside.contains((segment.seq, segment.end()))
     }
 
-    /// Packets of this flow in the queue and its transmitter.
+    /// Packets of this flow in the queue and in transmission.
     pub(super) fn inside(&self) -> usize {
         self.inside.len()
     }
 
-    /// Whether nothing of this flow is in the queue.
+    /// Whether no packet of this flow is in the queue or in transmission.
     pub(super) fn queue_is_empty(&self) -> bool {
         self.inside.len() == 0
     }
@@ -183,34 +181,34 @@ impl Dequeued {
         self.left == self.acked
     }
 
-    /// `B` in bytes of payload; `None` where there is no limit or no packet to measure it by.
+    /// `B` in bytes of payload; `None` if unlimited, or before the first packet gives the packet size.
     pub(super) fn buffer(&self) -> Option<u32> {
         self.buffer
     }
 
-    /// `B`, and what the source may be told beyond it.
+    /// `B` plus the bytes allowed beyond it.
     pub(super) fn allowance(&self) -> Option<u32> {
         Some((self.buffer? + self.beyond).min(LARGEST))
     }
 
-    /// The source may be told so many bytes beyond `B`.
+    /// Allows this many bytes beyond `B`.
     pub(super) fn allow_beyond(&mut self, bytes: u32) {
         self.beyond = bytes;
     }
 
-    /// Payload of a full packet, bytes; what the SYN speaks of until there is one.
+    /// Payload of a full packet, bytes; before the first one, the MSS of the SYN.
     pub(super) fn payload(&self) -> u32 {
         if self.payload > 0 { self.payload } else { self.mss }
     }
 
-    /// The window in bytes that `packets` take. None of them is smaller than what the source calls a full one: it would
-    /// wait for room for that.
+    /// Window in bytes for `packets` full packets. A full packet is at least the MSS: the sender would wait for that
+    /// much room.
     pub(super) fn window_of(&self, packets: u32) -> u32 {
         packets.saturating_mul(self.payload.max(self.mss)).min(LARGEST)
     }
 
-    /// How far the source may send, told by an ACK for `ack` with `held` more ACKs behind it: `D + B`, as what came and the
-    /// places that are free. Counted as printed, `ack + (Y + B + Ba)` packets.
+    /// Right edge for an ACK of `ack` with `held` more ACKs behind it: `D + B`, from the queued data and the free
+    /// places. With the printed count, `ack + (Y + B + Ba)` packets.
     pub(super) fn right_edge(&self, ack: Seq, held: u32) -> Option<Seq> {
         let buffer = self.allowance()?;
         match self.count {
@@ -219,8 +217,8 @@ impl Dequeued {
         }
     }
 
-    /// How far the source may send under a static window, told by an ACK for `ack`: `B` bytes beyond it, less what is acknowledged
-    /// and still in the buffer. That is what occupies the buffer beyond the outstanding data, at most what the link keeps.
+    /// Right edge under a static window for an ACK of `ack`: `B` bytes beyond it, less acknowledged data still in the
+    /// buffer. That is the buffer's occupancy beyond the data in flight, limited to what the link keeps.
     pub(super) fn static_edge(&self, ack: Seq, view: LinkView) -> Option<Seq> {
         let outstanding =
             self.arrived.map_or(0, |arrived| arrived.since(ack).div_ceil(self.payload().max(1)));
@@ -228,17 +226,17 @@ impl Dequeued {
         Some(ack + self.allowance()? + self.bytes_of(view.kept() - acknowledged))
     }
 
-    /// `D` and `budget` bytes more, as what came and the places that are free in it; `None` before the first ACK.
+    /// `D` plus `budget` bytes, from the queued data and the free places; `None` before the first ACK.
     pub(super) fn edge_at(&self, budget: u32) -> Option<Seq> {
         Some(later(self.queued, self.acked?)? + budget - self.bytes_of(self.inside() as u32))
     }
 
-    /// Bytes of payload of so many full packets.
+    /// Payload bytes of this many full packets.
     fn bytes_of(&self, packets: u32) -> u32 {
         packets.saturating_mul(self.payload()).min(LARGEST)
     }
 
-    /// Takes in how much the buffer holds.
+    /// Updates the buffer size from the view.
     pub(super) fn see(&mut self, view: LinkView) {
         let packets = view.places(self.payload() + self.header);
         let known = self.payload() > 0 && packets != u32::MAX;
@@ -250,7 +248,7 @@ fn later(one: Option<Seq>, other: Seq) -> Option<Seq> {
     Some(one.map_or(other, |one| one.max(other)))
 }
 
-/// RFC 9293 section 3.7.1: what a SYN without the option means.
+/// MSS if the SYN has no option (RFC 9293 section 3.7.1).
 const LEAST_MSS: u16 = 536;
-/// No window is larger (RFC 7323 section 2.3).
+/// Largest window (RFC 7323 section 2.3).
 const LARGEST: u32 = 1 << 30;

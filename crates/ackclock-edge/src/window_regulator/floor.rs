@@ -1,14 +1,14 @@
-//! A floor under the goodput: lets go where the window keeps the link idle.
+//! A floor under the goodput: raises the window above the buffer when the window keeps the link idle.
 //!
-//! A buffer below the product of bandwidth and round-trip time cannot fill a link by its window alone, and without a regulator
-//! a source would fill it better at the price of drops. So where data that an edge has called forth finds the link idle, the
-//! source is told more by the share of its round trip for which that was idle; each drop takes its packet back.
+//! A buffer below the bandwidth-delay product cannot fill a link by its window alone; an unregulated sender would fill
+//! it better, at the price of drops. If data triggered by a right edge finds the link idle, the window is raised by
+//! the idle share of its round trip. Each drop lowers it by the dropped packet.
 
 use ackclock_core::{Seq, Time};
 
 use super::source::{Arrival, Source};
 
-/// What one flow is told beyond the buffer.
+/// The advertised window of one flow beyond the buffer.
 #[derive(Debug, Default)]
 pub(super) struct Floor {
     pub(super) source: Source,
@@ -19,17 +19,17 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    /// Bytes of payload that the source is told beyond the buffer.
+    /// Payload bytes by which the window may exceed the buffer.
     pub(super) fn beyond(&self) -> u32 {
         self.beyond
     }
 
-    /// Nothing is in the queue any more.
+    /// The queue has run empty.
     pub(super) fn on_idle(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
 
-    /// Data comes to the queue, which holds `buffer` bytes.
+    /// Data arrives at the queue, whose buffer is `buffer` bytes.
     pub(super) fn on_data(&mut self, now: Time, end: Seq, buffer: u32) -> Arrival {
         let arrival = self.source.on_data(now, end);
         if let Some(since) = self.idle_since.take()
@@ -48,16 +48,16 @@ impl Floor {
         self.beyond = self.beyond.saturating_sub(payload);
     }
 
-    /// A further edge is told.
+    /// A higher right edge is advertised.
     pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq) {
         self.source.on_told(now, before, edge, None);
     }
 }
 
-/// Why there is none where the bearer only observes.
+/// Why a floor cannot be used with an observing bearer.
 pub(super) const BLIND: &str =
-    "its floor sees the queue run empty, which is somebody else's there; `floor = false`";
-/// No window is larger (RFC 7323 section 2.3).
+    "its floor must see the queue run empty, which an observing box cannot; set `floor = false`";
+/// Largest window (RFC 7323 section 2.3 allows twice this).
 const LARGEST: u32 = 1 << 29;
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use ackclock_core::Span;
 
-    /// After an edge, data that needs it comes 20 ms later, and finds the link idle for `pauses` of them.
+    /// Data that needs a right edge arrives 20 ms after it, and finds the link idle for `pauses` of these.
     fn beyond(pauses: [u64; 4]) -> (Floor, [u32; 4]) {
         let mut floor = Floor::default();
         let (mut now, mut edge) = (Time::ZERO + Span::from_secs(3), Seq(0));
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(raised, [3000, 6000, 6000, 6900]);
         floor.on_dropped(1000);
         assert_eq!(floor.beyond(), 5900);
-        // What lasts longer than a round trip counts as one.
+        // An idle time longer than a round trip counts as one round trip.
         assert_eq!(beyond([20, 2000, 0, 0]).1, [3000, 9000, 9000, 9000]);
     }
 
@@ -100,7 +100,7 @@ mod tests {
         floor.on_told(at(0), Seq(0), Seq(1000));
         floor.on_data(at(20), Seq(1000), 3000);
         floor.on_idle(at(30));
-        // 20 ms of wire, and 60 until it comes: a congestion window held it back.
+        // 20 ms of wired RTT, yet it arrives after 60: the congestion window held it back.
         floor.on_told(at(40), Seq(1000), Seq(2000));
         floor.on_data(at(100), Seq(2000), 3000);
         assert_eq!(floor.beyond(), 0);

@@ -1,4 +1,4 @@
-//! Packets of a flow in the queue and its transmitter, found by their numbers however many there are.
+//! The packets of a flow in the queue and in transmission, looked up by sequence number in logarithmic time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,23 +7,23 @@ use ackclock_core::Seq;
 /// First byte of a packet and the byte after its last.
 type Packet = (Seq, Seq);
 
-/// Packets, some of them several times.
+/// A multiset of packets: a retransmission may be inside more than once.
 #[derive(Debug, Default)]
 pub(super) struct Inside {
-    /// Each begins where the one before it ends, or later.
+    /// Packets in order: each starts at or beyond the end of the one before.
     in_order: VecDeque<Packet>,
-    /// The others, which were sent again or overtaken, with how often each is inside.
+    /// Retransmitted or overtaken packets, with how often each is inside.
     others: BTreeMap<(u32, u32), usize>,
     len: usize,
 }
 
 impl Inside {
-    /// How many packets there are.
+    /// Number of packets.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// A packet comes.
+    /// Adds an arriving packet.
     pub(super) fn add(&mut self, packet: Packet) {
         self.len += 1;
         if self.in_order.back().is_none_or(|last| last.1.at_or_before(packet.0)) {
@@ -33,7 +33,7 @@ impl Inside {
         }
     }
 
-    /// A packet leaves; one that never came, because the flow was met in mid-stream, changes nothing.
+    /// Removes a departing packet; no effect if its arrival was not seen, in a flow joined midway.
     pub(super) fn remove(&mut self, packet: Packet) {
         if let Some(at) = self.at(packet) {
             self.in_order.remove(at);
@@ -48,7 +48,7 @@ impl Inside {
         self.len -= 1;
     }
 
-    /// All leave.
+    /// Removes all packets.
     pub(super) fn clear(&mut self) {
         self.in_order.clear();
         self.others.clear();
@@ -60,7 +60,7 @@ impl Inside {
         self.at(packet).is_some() || self.others.contains_key(&key(packet))
     }
 
-    /// Its place among those in order: the first, but where a queue drops what is behind it.
+    /// Position among the packets in order: usually the first, unless the queue drops one further back.
     fn at(&self, packet: Packet) -> Option<usize> {
         if self.in_order.front() == Some(&packet) {
             return Some(0);
@@ -88,7 +88,7 @@ mod tests {
         static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
     }
 
-    /// One more look at a packet.
+    /// Counts one comparison with a packet.
     pub(super) fn look() {
         LOOKS.set(LOOKS.get() + 1);
     }

@@ -1,24 +1,24 @@
-//! Writing the window of an ACK so that the source sends up to a right edge and no further.
+//! Writes the window of an ACK so that the sender may send exactly up to a right edge.
 //!
-//! The window is never enlarged beyond what the receiver offers, the right edge never moves to the left of where the
-//! regulator had put it (RFC 9293 section 3.8.6 discourages it), and the window is zero only where the receiver said so.
-//! It is a field in units of `2^s` bytes: it is rounded down, and up only where rounding down would move the edge left or tell
-//! less than the least.
+//! The window never exceeds what the receiver offers. The right edge never moves left of where the regulator had put
+//! it (RFC 9293 section 3.8.6 discourages shrinking). The window is zero only if the receiver's is. The field counts
+//! units of `2^s` bytes and is rounded down; it is rounded up only if rounding down would move the edge left or fall
+//! below the minimum.
 
 use ackclock_core::{ConfigError, LARGEST_WINDOW_SCALE, Segment, Seq};
 
 use super::dequeued::AckKind;
 
-/// What has been advertised to the source of one flow.
+/// What was advertised to the sender of one flow.
 #[derive(Debug)]
 pub(super) struct WindowLaw {
-    /// Shift of windows where the handshake was not seen; without one such windows are left alone.
+    /// Window scale if the handshake was not seen; `None` leaves windows of such a flow unchanged.
     assumed_scale: Option<u8>,
-    /// The furthest right edge advertised.
+    /// Furthest right edge advertised.
     edge: Option<Seq>,
-    /// The last ACK that was written, and its field.
+    /// ACK number and window field of the last ACK written.
     last: Option<(Seq, u16)>,
-    /// The last window before it was rounded, bytes.
+    /// Last window before rounding, bytes.
     window: u32,
 }
 
@@ -27,36 +27,36 @@ impl WindowLaw {
         Self { assumed_scale, edge: None, last: None, window: 0 }
     }
 
-    /// Whether the window of `ack` can be written: its scale is known and it is no zero of the receiver's.
+    /// Whether the window of `ack` can be written: its scale is known and the receiver's window is not zero.
     pub(super) fn applies(&self, ack: &Segment) -> bool {
         self.scale(ack).is_some() && ack.window > 0
     }
 
-    /// The window in bytes, not rounded, with which the source may send up to `target`, or `least` bytes if that is more.
+    /// Window in bytes, before rounding, that lets the sender send up to `target`, but at least `least`.
     pub(super) fn window_for(&self, ack: &Segment, target: Seq, least: u32) -> u32 {
         let offered = u32::from(ack.window) << self.scale(ack).unwrap_or(0);
         target.since(ack.ack).max(least).min(offered)
     }
 
-    /// The furthest right edge advertised.
+    /// Furthest right edge advertised.
     pub(super) fn edge(&self) -> Option<Seq> {
         self.edge
     }
 
-    /// The right edge that `ack` would tell, for a source that may send up to `target`, or `least` bytes if that is more.
+    /// Right edge that `ack` would advertise for a window up to `target`, or of `least` bytes if that is more.
     pub(super) fn reach(&self, ack: &Segment, target: Seq, least: u32) -> Seq {
         let scale = self.scale(ack).unwrap_or(0);
         ack.ack
             + (field_of(self.window_for(ack, target, least), least, scale).min(ack.window.into()) << scale)
     }
 
-    /// The last window, bytes.
+    /// Last window before rounding, bytes.
     pub(super) fn window(&self) -> u32 {
         self.window
     }
 
-    /// Writes the window of an ACK that says `news`, so that the source may send up to `target`; leaves it alone where that
-    /// is not known.
+    /// Writes the window of an ACK of kind `kind` so that the sender may send up to `target`; unchanged if `target` is
+    /// `None`.
     pub(super) fn write(&mut self, ack: &mut Segment, kind: AckKind, target: Option<Seq>, least: u32) {
         match target {
             Some(target) if kind == AckKind::Duplicate => self.repeat(ack, target, least),
@@ -70,11 +70,12 @@ impl WindowLaw {
         self.window = self.window_for(ack, target, least);
         let kept = self.edge.map_or(0, |edge| edge.since(ack.ack)).div_ceil(1 << scale);
         let field = field_of(self.window, least, scale).max(kept).max(1).min(ack.window.into());
-        // At most the field that was there.
+        // At most the receiver's field.
         self.put(ack, field as u16, scale);
     }
 
-    /// A duplicate has the field of the ACK that it repeats: a window that differs would make it none (RFC 5681 section 2).
+    /// Gives a duplicate the window field of the ACK it repeats: with another window it would not be a duplicate (RFC
+    /// 5681 section 2).
     fn repeat(&mut self, ack: &mut Segment, target: Seq, least: u32) {
         match (self.last, self.scale(ack)) {
             (Some((number, field)), Some(scale)) if number == ack.ack && self.applies(ack) => {
@@ -96,12 +97,12 @@ impl WindowLaw {
     }
 }
 
-/// The field of a window, rounded down, but to no less than the least.
+/// Window field: rounded down, but not below `least`.
 fn field_of(window: u32, least: u32, scale: u8) -> u32 {
     (window >> scale).max(least.div_ceil(1 << scale))
 }
 
-/// Checks what every Window Regulator may be told: the scale of windows, and the least window in packets.
+/// Checks the keys that all Window Regulators share: the window scale, and the minimum window in packets.
 pub(super) fn check(assumed_scale: Option<u8>, min_window: u32) -> Result<(), ConfigError> {
     if let Some(scale) = assumed_scale.filter(|&scale| scale > LARGEST_WINDOW_SCALE) {
         return Err(ConfigError::new(
@@ -127,7 +128,7 @@ mod tests {
         ack
     }
 
-    /// The field that goes out with an advancing ACK.
+    /// The window field of an advancing ACK after writing.
     fn advertised(law: &mut WindowLaw, mut ack: Segment, target: u32) -> u16 {
         law.write(&mut ack, AckKind::Advance, Some(Seq(target)), 0);
         ack.window
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(advertised(&mut law, ack(0, 500, Some(7)), 1300), 10);
         // From 100 on 1180 bytes are owed: 9.2 units; 1200 wanted would be 9.4.
         assert_eq!(advertised(&mut law, ack(100, 500, Some(7)), 1300), 10);
-        // The edge is at 100 + 1280 now and stays there, whatever is wanted.
+        // The edge is now at 100 + 1280 and stays there, whatever the target.
         assert_eq!(advertised(&mut law, ack(228, 500, Some(7)), 1000), 9);
     }
 
@@ -168,7 +169,7 @@ mod tests {
     fn the_window_of_the_receiver_is_never_enlarged() {
         let mut law = WindowLaw::new(None);
         assert_eq!(advertised(&mut law, ack(0, 5000, Some(0)), 10_000), 5000);
-        // The receiver itself moves its edge left.
+        // The receiver itself moves its right edge left.
         assert_eq!(advertised(&mut law, ack(1000, 3000, Some(0)), 10_000), 3000);
     }
 
@@ -177,7 +178,7 @@ mod tests {
         let mut law = WindowLaw::new(None);
         assert_eq!(advertised(&mut law, ack(0, 50_000, Some(0)), 10_000), 10_000);
         assert_eq!(advertised(&mut law, ack(1000, 3000, Some(0)), 10_000), 3000);
-        // The source was told 10 000 before, of which 1000 are acknowledged, and the receiver offers that again.
+        // 10 000 bytes were advertised before, of which 1000 are acknowledged; the receiver offers that again.
         assert_eq!(advertised(&mut law, ack(1000, 50_000, Some(0)), 6000), 9000);
     }
 
@@ -215,7 +216,7 @@ mod tests {
         let mut duplicate = ack(0, 50_000, Some(0));
         law.write(&mut duplicate, AckKind::Duplicate, Some(Seq(12_000)), 0);
         assert_eq!(duplicate.window, 10_000);
-        // What follows makes up for it.
+        // Later ACKs catch up.
         assert_eq!(advertised(&mut law, ack(1000, 50_000, Some(0)), 13_000), 12_000);
     }
 

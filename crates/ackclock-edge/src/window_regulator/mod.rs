@@ -1,8 +1,9 @@
-//! The Window Regulators: each ACK tells the source a window for which the queue has room.
+//! The Window Regulators: they lower the advertised window of each ACK so that the queue has room for the sender's
+//! data.
 //!
-//! They differ in the right edge that an ACK tells, and in when it goes. What they share is the [`Advertiser`]: how far the
-//! flow's data has left the queue (`dequeued.rs`), how a window is written into a header (`law.rs`), and, where that is asked
-//! for, a floor under the goodput (`floor.rs`).
+//! They differ in the right edge that an ACK advertises and in when the ACK is sent. They share the [`Advertiser`]:
+//! how much of the flow's data has left the queue (`dequeued.rs`), how a window is written into a header (`law.rs`),
+//! and an optional floor under the goodput (`floor.rs`).
 
 #[cfg(test)]
 mod bench;
@@ -24,16 +25,16 @@ use dequeued::{AckKind, Count, Dequeued};
 use floor::Floor;
 use law::WindowLaw;
 
-/// Tells the source of one flow its windows, and keeps the accounts from which they follow.
+/// Advertises windows to the sender of one flow and keeps the state that they depend on.
 #[derive(Debug)]
 struct Advertiser {
     accounts: Dequeued,
     law: WindowLaw,
-    /// Lets go where the window keeps the link idle.
+    /// Raises the window if it keeps the link idle.
     floor: Option<Floor>,
-    /// Least window told, packets.
+    /// Minimum advertised window, packets.
     min_window: u32,
-    /// Shift of the windows of a flow whose handshake was not seen.
+    /// Window scale of a flow whose handshake was not seen.
     assumed_scale: Option<u8>,
 }
 
@@ -43,13 +44,13 @@ impl Advertiser {
         Self { accounts, law, floor: None, min_window, assumed_scale }
     }
 
-    /// The same, with a floor under the goodput where that is `wanted`.
+    /// Adds a floor under the goodput if `wanted`.
     fn with_floor(mut self, wanted: bool) -> Self {
         self.floor = wanted.then(Floor::default);
         self
     }
 
-    /// A packet comes from the network, and may be refused. A SYN begins anew.
+    /// Processes a packet from the network, which the queue may still refuse. A SYN resets the state.
     fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) {
         let anew = segment.flags.intersects(Flags::SYN);
         if anew {
@@ -66,7 +67,7 @@ impl Advertiser {
         }
     }
 
-    /// Nothing is in the queue, of this flow or any other.
+    /// The queue is empty, for this flow and all others.
     fn on_idle(&mut self, now: Time) {
         self.accounts.on_idle();
         if let Some(floor) = &mut self.floor {
@@ -74,7 +75,7 @@ impl Advertiser {
         }
     }
 
-    /// A packet was refused, or lost later.
+    /// A packet was refused, or dropped later.
     fn on_dropped(&mut self, segment: &Segment, cause: Cause, view: LinkView) {
         self.accounts.on_dropped(segment, cause, view);
         if let (Some(floor), Cause::Full) = (&mut self.floor, cause) {
@@ -83,7 +84,7 @@ impl Advertiser {
         }
     }
 
-    /// Writes the window of an ACK that says `news`, so that the source may send up to `edge`.
+    /// Writes the window of an ACK of kind `kind`, so that the sender may send up to `edge`.
     fn write(&mut self, now: Time, ack: &mut Segment, kind: AckKind, edge: Option<Seq>) {
         let before = self.law.edge();
         self.law.write(ack, kind, edge, self.least());
@@ -94,34 +95,34 @@ impl Advertiser {
         }
     }
 
-    /// The right edge that `ack` would tell, for a source that may send up to `edge`.
+    /// Right edge that `ack` would advertise if the sender may send up to `edge`.
     fn reach(&self, ack: &Segment, edge: Seq) -> Seq {
         self.law.reach(ack, edge, self.least())
     }
 
-    /// Least window told, bytes.
+    /// Minimum advertised window, bytes.
     fn least(&self) -> u32 {
         self.accounts.window_of(self.min_window)
     }
 
-    /// Whether an ACK would make the window smaller that was told last, if it told `edge`.
+    /// Whether advertising `edge` with this ACK would shrink the window below the last one.
     fn would_shrink(&self, ack: &Segment, edge: Option<Seq>) -> bool {
         let window = edge.map_or(u32::MAX, |edge| self.law.window_for(ack, edge, self.least()));
         window < self.law.window()
     }
 
-    /// Whether the floor tells the source more than the buffer holds.
+    /// Whether the floor raises the window above the buffer size.
     fn lets_go(&self) -> bool {
         self.floor.as_ref().is_some_and(|floor| floor.beyond() > 0)
     }
 
-    /// Whether the window of `ack` can be written, and there is a buffer to write it from.
+    /// Whether the window of `ack` can be written: its scale and the buffer size are known.
     fn regulates(&self, ack: &Segment) -> bool {
         self.law.applies(ack) && self.accounts.buffer().is_some()
     }
 }
 
-/// The window of a SYN has no scale, that of a RST no meaning.
+/// Whether a segment has a scaled window: a SYN's is unscaled, a RST's has no meaning.
 fn tells_a_window(ack: &Segment) -> bool {
     !ack.flags.intersects(Flags::SYN | Flags::RST)
 }

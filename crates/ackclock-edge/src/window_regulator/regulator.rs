@@ -64,7 +64,7 @@ impl<L: Law> WindowRegulator<L> {
         Self { law, flow: Flow { advertiser, output: VecDeque::new() } }
     }
 
-    /// The same, with a floor under the goodput if `wanted`.
+    /// Adds a floor under the goodput if `wanted`.
     pub(super) fn with_floor(mut self, wanted: bool) -> Self {
         self.flow.advertiser = self.flow.advertiser.with_floor(wanted);
         self
@@ -73,7 +73,7 @@ impl<L: Law> WindowRegulator<L> {
 
 impl<L: Law> Regulator for WindowRegulator<L> {
     fn on_data(&mut self, now: Time, segment: &Segment, view: LinkView) -> Verdict {
-        // A SYN starts a new connection. A source that retransmits acknowledged data has waited in vain for a held ACK.
+        // A SYN starts a new connection. A source that retransmits acknowledged data timed out waiting for a held ACK.
         let accounts = &self.flow.advertiser.accounts;
         let retransmitted = segment.has_data() && accounts.has_acknowledged(segment);
         if segment.flags.intersects(Flags::SYN) || retransmitted {

@@ -1,52 +1,53 @@
-//! The source of a flow, as the edge sees it: how far away it is, whether the window rules it, and when its timer runs out.
+//! Model of a flow's sender as seen from the edge: RTT of the wired path, whether the window limits it, and its timer.
 //!
-//! The round trip on the wire is from an edge told to the first new data that needed it, and from the mobile's SYN to its
-//! answer. A source that leaves the window unused is ruled by its congestion window or its pace. Its timer is that of RFC
-//! 6298 as Linux keeps it, fed with what the source measures: the age of the data that an ACK acknowledges, and the wire.
+//! The wired RTT is measured from an advertised right edge to the first new data that needed it, and from the mobile's
+//! SYN to its answer. A sender that leaves the window unused is limited by its congestion window or pacing. The timer
+//! follows RFC 6298 as in Linux, with the samples the sender itself takes: the age of the data that an ACK
+//! acknowledges, plus the wired RTT.
 
 use std::collections::VecDeque;
 
 use ackclock_core::{Seq, Span, Time};
 
-/// The wire before it was measured.
+/// Wired RTT before the first measurement.
 const UNKNOWN: Span = Span::from_millis(100);
-/// The least of so much time counts, and of as much before.
+/// Length of the current and of the previous interval over which the minimum is taken.
 const MEMORY: Span = Span::from_secs(10);
-/// What RTO is above the smoothed round-trip time at least (Linux: `TCP_RTO_MIN`), and a probe timeout at least (RFC 8985
-/// section 7.2, with one ACK delayed).
+/// Minimum of RTO minus smoothed RTT (Linux: `TCP_RTO_MIN`), and of the probe timeout (RFC 8985 section 7.2, with one
+/// delayed ACK).
 const LEAST_TIMEOUT: f64 = 0.2;
 
-/// A source that leaves so many times unused what it uses waits for no edge.
+/// A sender that leaves more than this multiple of its used window unused does not wait for a right edge.
 const SPARES: f64 = 4.0;
-/// Bytes that count as none: what only ever falls by a share would become a subnormal number, and those are slow to reckon with.
+/// Fewer bytes count as zero: decay by a share would otherwise reach subnormal numbers, which are slow.
 const NOTHING: f64 = 1e-6;
-/// Data that an edge called forth comes at most this much, and an eighth of the wire, later than the least round trip.
+/// Tolerance, plus an eighth of the wired RTT, for data triggered by a right edge.
 const JITTER: Span = Span::from_millis(2);
 
-/// What data is that comes from a source.
+/// Classification of data that arrives from a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
-    /// It came before.
+    /// Old data: retransmitted or reordered.
     Again,
-    /// It is new.
+    /// New data.
     New,
-    /// It is new, and came as soon as an edge allowed it: the source had waited for that.
+    /// New data that a right edge triggered: the sender had waited for it.
     Called,
 }
 
-/// How far the newest data fills what its source may send.
+/// How much of its limits the sender used for its newest data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filling {
-    /// It left no room in the window for another packet.
+    /// No room for another packet remained in the window.
     pub(super) window: bool,
-    /// Packets that were outstanding when it was sent, where that is known.
+    /// Packets in flight when it was sent; `None` if unknown.
     pub(super) outstanding: Option<f64>,
 }
 
-/// The least of the times that were measured in the last 10 to 20 s.
+/// Minimum of the samples of the last 10 to 20 s.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Least {
-    /// Since an instant, and in the time before.
+    /// Start and minimum of the current interval, then of the one before.
     since: [(Time, Span); 2],
 }
 
@@ -66,38 +67,40 @@ impl Least {
         }
     }
 
-    /// `None` before anything was measured.
+    /// The minimum; `None` before the first sample.
     pub(super) fn span(&self) -> Option<Span> {
         let [(_, now), (_, before)] = self.since;
         Some(now.min(before)).filter(|least| *least < Span::MAX)
     }
 }
 
-/// What is known of the source of one flow.
+/// What the edge knows of the sender of one flow.
 #[derive(Debug, Default)]
 pub(super) struct Source {
-    /// Least round trip on the wire.
+    /// Minimum wired RTT.
     wired: Least,
-    /// The mobile's SYN, while it is not answered.
+    /// When the mobile's SYN passed, until it is answered.
     syn: Option<Time>,
-    /// An edge that the source waits for has moved: where it was, and when the new one was told.
+    /// A right edge for which the sender waits was advanced: its old position, and when the new one was advertised.
     awaited: Option<(Seq, Time)>,
-    /// The end of the data that came.
+    /// End of the data that arrived.
     highest: Option<Seq>,
-    /// Edges told, when, and the end of what had left the queue: the source of data that comes now had heard of the first.
+    /// Advertised right edges: when, where, and the end of the data that had left the queue. The sender of data
+    /// arriving now had received the first.
     edges: VecDeque<(Time, Seq, Option<Seq>)>,
-    /// Bytes beyond what had left the queue that the source sent, of late; `None` before anything showed it.
+    /// Recent maximum of the data that the sender sent beyond what had left the queue, bytes; `None` before the first
+    /// sample.
     used: Option<f64>,
-    /// Bytes that the source might have sent and did not, smoothed; `None` before anything showed it.
+    /// Smoothed unused part of the window, bytes; `None` before the first sample.
     unused: Option<f64>,
-    /// Bytes that the newest data left of it.
+    /// Unused part of the window at the newest data, bytes.
     spare: Option<u32>,
-    /// ACKs on their way to the source and when they went, and the last that it has heard of.
+    /// ACKs in transit to the sender with their departures, and below it the last one that it received.
     acks: VecDeque<(Time, Seq)>,
     heard: Option<Seq>,
-    /// The source paces: what it does not send at once says nothing of the wire.
+    /// Set while the sender paces: a delay before its data is then no sample of the wired RTT.
     keeps: bool,
-    /// Data that is not acknowledged to the source: its end, and when it came.
+    /// Data whose ACK has not passed yet: its end, and when it arrived.
     arrivals: VecDeque<(Seq, Time)>,
     /// Smoothed round-trip time and its variation, seconds.
     srtt: f64,
@@ -105,7 +108,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// A source that answers the SYN that `before` was told of.
+    /// A sender whose SYN-ACK arrives now; `before` saw the SYN.
     pub(super) fn answering(now: Time, before: &Self) -> Self {
         let mut source = Self { wired: before.wired, ..Self::default() };
         if let Some(asked) = before.syn {
@@ -114,24 +117,24 @@ impl Source {
         source
     }
 
-    /// Round trip on the wire: edge, source, edge.
+    /// Minimum wired RTT: edge, sender, edge.
     pub(super) fn wired(&self) -> Span {
         self.wired.span().unwrap_or(UNKNOWN)
     }
 
-    /// Whether the source sends what its window lets it: it leaves `few` bytes of that unused, or a quarter of the window that
-    /// it had heard of.
+    /// Whether the advertised window limits the sender: it leaves at most `few` bytes or a quarter of the window
+    /// unused.
     pub(super) fn is_ruled(&self, few: f64) -> bool {
         let window = |unused: f64| unused + self.used.unwrap_or_default();
         self.unused.is_some_and(|unused| unused <= few.max(window(unused) / 4.0))
     }
 
-    /// Bytes that it had in the queue and on the wire, the most of late, where that has shown.
+    /// Recent maximum of the sender's bytes in the queue and on the wired path; `None` before the first sample.
     pub(super) fn used(&self) -> Option<f64> {
         self.used
     }
 
-    /// How far the newest data fills what may be sent, in packets of so many bytes.
+    /// How full the window and the path were when the newest data was sent, in packets of `payload` bytes.
     pub(super) fn filling(&self, payload: u32) -> Filling {
         let outstanding = self.highest.zip(self.heard).map(|(highest, heard)| highest.since(heard));
         Filling {
@@ -140,30 +143,30 @@ impl Source {
         }
     }
 
-    /// From now on only shorter round trips count, or all again.
+    /// Whether only shorter wired RTT samples count from now on.
     pub(super) const fn keep_wire(&mut self, keeps: bool) {
         self.keeps = keeps;
     }
 
-    /// The end of the data that came.
+    /// End of the data that arrived.
     pub(super) fn highest(&self) -> Option<Seq> {
         self.highest
     }
 
-    /// Whether it had heard that all before `end` was acknowledged when it sent what comes now: an ACK that goes with another may
-    /// be too late by a little.
+    /// Whether the sender of data arriving now had received an ACK of everything before `end`. Allows for an ACK that
+    /// is slightly late.
     pub(super) fn had_heard(&mut self, now: Time, end: Seq) -> bool {
         let late = self.wired() / 8 + JITTER;
         self.hear(now - late);
         self.heard.is_some_and(|heard| end.at_or_before(heard))
     }
 
-    /// The mobile asks for a connection. One that it asks for again is not timed.
+    /// The mobile sends a SYN. A retransmitted SYN is not timed.
     pub(super) fn on_syn(&mut self, now: Time) {
         self.syn = if self.syn.is_some() { None } else { Some(now) };
     }
 
-    /// Data comes.
+    /// Processes data from the sender.
     pub(super) fn on_data(&mut self, now: Time, end: Seq) -> Arrival {
         if self.highest.is_some_and(|highest| end.at_or_before(highest)) {
             return Arrival::Again;
@@ -181,13 +184,13 @@ impl Source {
         if after <= self.at_once() { Arrival::Called } else { Arrival::New }
     }
 
-    /// What comes so soon after an ACK went had waited for it.
+    /// Data that arrives within this time after an ACK was triggered by it.
     pub(super) fn at_once(&self) -> Span {
         let wired = self.wired();
         wired + wired / 8 + JITTER
     }
 
-    /// A further edge is told, when what is before `left` has left the queue, where that is known.
+    /// A higher right edge is advertised while data up to `left` has left the queue (`None`: unknown).
     pub(super) fn on_told(&mut self, now: Time, before: Seq, edge: Seq, left: Option<Seq>) {
         self.edges.push_back((now, edge, left));
         if self.awaited.is_none() {
@@ -195,7 +198,7 @@ impl Source {
         }
     }
 
-    /// An ACK goes to the source: a sample of its round-trip time.
+    /// An ACK passes to the sender: takes a sample of the sender's round-trip time.
     pub(super) fn on_passed(&mut self, now: Time, ack: Seq) {
         self.hear(now);
         self.acks.push_back((now, ack));
@@ -214,15 +217,15 @@ impl Source {
         }
     }
 
-    /// Seconds after an ACK until the source's timer runs out: the probe timeout of RACK-TLP or RTO, whichever comes first.
-    /// `None` before the first sample.
+    /// Seconds from an ACK to the sender's next timeout: the earlier of RACK-TLP's probe timeout and RTO. `None`
+    /// before the first sample.
     pub(super) fn timeout(&self) -> Option<f64> {
         let rto = self.srtt + (4.0 * self.rttvar).max(LEAST_TIMEOUT);
         let probe = (2.0 * self.srtt).max(LEAST_TIMEOUT);
         (self.srtt > 0.0).then(|| rto.min(probe))
     }
 
-    /// The ACKs of a round trip ago and more have come to it.
+    /// Marks ACKs sent at least one wired RTT ago as received by the sender.
     fn hear(&mut self, now: Time) {
         let wired = self.wired();
         while let Some((_, ack)) = self.acks.pop_front_if(|(went, _)| now.since(*went) >= wired) {
@@ -230,12 +233,12 @@ impl Source {
         }
     }
 
-    /// Whether it leaves most of its window unused: when it reaches an edge says nothing of the wire then.
+    /// Whether the sender leaves most of its window unused: its data then says nothing of the wired RTT.
     fn spares_most(&self) -> bool {
         self.unused.zip(self.used).is_some_and(|(unused, used)| unused > SPARES * used)
     }
 
-    /// How much more might have been sent by what its source had heard: what was told a round trip ago, and an eighth of it.
+    /// Updates how much more the sender could have sent, judged by the right edge sent 9/8 of a wired RTT ago.
     fn notice_unused(&mut self, now: Time, end: Seq) {
         let wired = self.wired();
         let heard = wired + wired / 8;
@@ -270,7 +273,7 @@ mod tests {
     fn a_source_is_ruled_that_leaves_a_quarter_of_the_window_it_had_heard_of_or_a_few_packets() {
         let leaves = |unused: f64| Source { used: Some(90_000.0), unused: Some(unused), ..Source::default() };
         assert!(leaves(30_000.0).is_ruled(4000.0));
-        // However large the window is that is told by now.
+        // The size of the window advertised by now does not matter.
         assert!(!leaves(30_001.0).is_ruled(4000.0));
         assert!(leaves(50_000.0).is_ruled(50_000.0));
         assert!(!Source::default().is_ruled(4000.0), "nothing has shown it");
@@ -308,7 +311,7 @@ mod tests {
         source.on_data(at(55), Seq(5000));
         source.on_data(at(62), Seq(6000));
         assert_eq!(source.wired(), Span::from_millis(22));
-        // The route becomes longer: the least of the last 10 to 20 s counts.
+        // The route becomes longer: the minimum of the last 10 to 20 s counts.
         for second in [1, 11, 21, 31] {
             source.on_told(at(1000 * second), Seq(7000), Seq(8000), None);
             source.on_data(at(1000 * second + 50), Seq(7000 + second as u32));
@@ -332,10 +335,10 @@ mod tests {
         source.on_data(at(8), Seq(1000));
         source.on_told(at(10), Seq(1000), Seq(9000), None);
         source.on_told(at(20), Seq(9000), Seq(20_000), None);
-        // 8 ms and an eighth after 10: it had heard of 9000. An eighth of 7000.
+        // 8 ms and an eighth after 10: the sender had received 9000. An eighth of 7000.
         source.on_data(at(20), Seq(2000));
         assert_eq!(source.unused, Some(875.0));
-        // It uses all.
+        // It uses everything.
         source.on_data(at(20), Seq(9000));
         assert_eq!(source.unused, Some(875.0 - 875.0 / 8.0));
     }
@@ -345,7 +348,7 @@ mod tests {
         let mut source = Source::default();
         source.on_told(at(0), Seq(0), Seq(1000), Some(Seq(0)));
         source.on_data(at(20), Seq(100));
-        // Each edge is far ahead, and reached two seconds after it was told.
+        // Each right edge is far ahead, and is reached two seconds after it was advertised.
         for number in 1..400u32 {
             let (now, sent) = (200 * u64::from(number), 100 * number);
             source.on_told(at(now), Seq(sent + 4900), Seq(sent + 5000), Some(Seq(sent)));
@@ -363,7 +366,7 @@ mod tests {
         source.on_passed(at(10), Seq(1000));
         source.on_passed(at(13), Seq(3000));
         source.on_data(at(17), Seq(5000));
-        assert_eq!(source.filling(1000).outstanding, None, "no ACK has come to the source yet");
+        assert_eq!(source.filling(1000).outstanding, None, "no ACK has reached the sender yet");
         source.on_data(at(18), Seq(6000));
         assert_eq!(source.filling(1000).outstanding, Some(5.0));
         source.on_data(at(21), Seq(8000));
@@ -377,7 +380,7 @@ mod tests {
         for number in 1..10_000 {
             source.on_passed(at(number), Seq(number as u32));
         }
-        assert_eq!(source.acks.len(), 100, "those of the last 100 ms");
+        assert_eq!(source.acks.len(), 100, "ACKs of the last 100 ms");
     }
 
     #[test]
@@ -403,7 +406,7 @@ mod tests {
         let mut source = Source::answering(at(100), &source);
         source.on_data(at(100), Seq(1000));
         source.on_passed(at(400), Seq(1000));
-        // 300 ms and the wire of 100: RTO is 0.4 + 4 * 0.2, the probe comes after twice 0.4.
+        // 300 ms plus 100 wired: RTO is 0.4 + 4 * 0.2, the probe timeout twice 0.4.
         assert_eq!(source.timeout(), Some(0.8));
         // What is older than all samples of 100 ms settles at 0.1 + 0.2 and twice 0.1, but 0.2 at least.
         for number in 2..400 {

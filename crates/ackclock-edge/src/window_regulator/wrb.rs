@@ -4,28 +4,29 @@
 //! CR04; `window-regulator.md` section 4.
 //!
 //! ## What it does
-//! As the dynamic Window Regulator, the right edge is what has left the queue and `B` packets more. An ACK that would tell
-//! the source a smaller window than the last is held, and goes when packets that leave the queue have made up for it. When
-//! the radio speeds up, every packet that leaves takes a held ACK with it, and the source hears of the new room at once
-//! instead of a round trip over the radio later.
+//! The right edge is that of the dynamic Window Regulator: data that has left the queue plus `B` packets. An ACK that
+//! would advertise a smaller window than the last is held until departures from the queue make up for it. When the
+//! radio speeds up, each departing packet releases a held ACK, so the sender learns of new room at once instead of one
+//! radio round trip later.
 //!
 //! ## Differences from the source
-//! The slides do not show how `Ba`, the number of held ACKs, falls: here before the window is computed, so that the edge
-//! stays where it belongs (`reading = "printed"` computes it before, one packet further). ACKs leave in the order in which
-//! they came. A duplicate takes all held ACKs with it and keeps the window of the one that it repeats; so do data, FIN and
-//! RST of the mobile. `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts).
+//! The slides do not show when `Ba`, the number of held ACKs, is decremented. Here it is before the window is
+//! computed, so that the right edge is exact (`reading = "printed"` decrements after, one packet further). ACKs are
+//! released in order of arrival. A duplicate releases all held ACKs and keeps the window of the ACK it repeats; so do
+//! data, FIN and RST of the mobile. `Y` is derived from sequence numbers (`dequeued.rs`), not counted (`count =
+//! "printed"` counts).
 //!
-//! While more are held an ACK tells no larger window than the last (see `left_to_the_next`). So an ACK that covers k packets
-//! leaves only after k departures; the source releases one ACK at each departure. The window is never below two packets
-//! (`min_window`): a receiver that delays ACKs would stall the source.
+//! While more ACKs are held, an ACK does not raise the window (see `left_to_the_next`). So an ACK that covers k
+//! packets is released after k departures; the source releases one ACK per departure. The window is at least two
+//! packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender.
 //!
-//! Where the link layer keeps a packet until the far end has acknowledged it, the packet takes a place of `B` until then, and
-//! held ACKs may leave when it is freed.
+//! If the link layer keeps a packet until the far end has acknowledged it, the packet occupies `B` until then, and its
+//! release may release held ACKs.
 //!
-//! Holding ACKs serves nobody when the queue is empty, or when the source sends again what they acknowledge: they are then
-//! released (`empty = "hold"` waits until the air is empty as well). One that nothing releases is released by a safety timer.
+//! Held ACKs are released when the queue is empty or the sender retransmits acknowledged data, as holding them has no
+//! benefit then (`empty = "hold"` waits until the air is empty as well). A safety timer releases the others.
 //!
-//! `floor`, which is off, is no part of the source (`floor.rs`).
+//! `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
 //! Sequences by hand (tests below); the right edge under random traffic, and no drop of new data over any bearer
@@ -43,56 +44,56 @@ use super::regulator::{Flow, Law, WindowRegulator};
 use super::{Advertiser, floor, law};
 use crate::{FlowContext, Regulator, RegulatorConfig};
 
-/// As `wrd`, but ACKs that would make the window smaller are held until packets leave the queue.
+/// As `wrd`, but holds ACKs that would shrink the window until packets leave the queue.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// How the packets on the air are found.
+    /// How packets in the air are counted.
     pub(crate) count: Count,
-    /// Whether an ACK that leaves the buffer still counts in the window that it carries.
+    /// Whether an ACK leaving the buffer still counts in its own window.
     pub(crate) reading: Reading,
-    /// How many ACKs go when one may.
+    /// How many ACKs are released at a time.
     pub(crate) release: Release,
-    /// What happens to held ACKs when nothing of the flow is in the queue.
+    /// What happens to held ACKs when the queue holds nothing of the flow.
     pub(crate) empty: Empty,
-    /// The oldest ACK is released when it, and the one before it, have waited for this long; 0s is never.
+    /// Safety timer: the oldest ACK is released after this long without a release; 0s: never.
     pub(crate) safety: Span,
-    /// Whether more is told where the window keeps the link idle, at the price of drops.
+    /// Whether the window may exceed the buffer when it keeps the link idle, at the risk of drops.
     pub(crate) floor: bool,
-    /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
+    /// Minimum advertised window, packets; below 2 a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
+    /// Window scale of flows whose handshake was not seen; without it such flows are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }
 
-/// Whether an ACK that leaves the buffer still counts in the window that it carries.
+/// Whether an ACK leaving the buffer still counts in its own window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reading {
-    /// It does not: the right edge is what has left the queue and the buffer.
+    /// No: the right edge is the data that has left the queue plus the buffer.
     Strict,
-    /// It does, as the source prints it: the right edge is one packet further.
+    /// Yes, as the source prints it: the right edge is one packet further.
     Printed,
 }
 
-/// How many ACKs go when one may.
+/// How many ACKs are released at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Release {
-    /// The oldest, and as many as the window allows.
+    /// The oldest ACK, then as many as the window allows.
     Fifo,
-    /// All of them.
+    /// All held ACKs.
     All,
 }
 
-/// What happens to held ACKs when nothing of the flow is in the queue.
+/// What happens to held ACKs when the queue holds nothing of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Empty {
     /// They are released.
     Release,
-    /// They are held while packets are on the air.
+    /// They stay held while packets are in the air.
     Hold,
 }
 
@@ -135,18 +136,18 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Most ACKs that are held; a receiver that acknowledges byte by byte must not fill the memory.
+/// Maximum number of held ACKs; bounds memory if a receiver acknowledges byte by byte.
 const MOST_HELD: usize = 4096;
 
-/// ACKs that would shrink the window are held.
+/// Holds ACKs that would shrink the window.
 struct AckBuffer {
     held: VecDeque<Segment>,
-    /// When the oldest held ACK came, or the one before it went.
+    /// When the oldest held ACK arrived, or the one before it was released.
     waiting_since: Time,
     config: Config,
 }
 
-/// Why held ACKs may go.
+/// Event that may release held ACKs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Ack,
@@ -158,7 +159,7 @@ impl AckBuffer {
         Self { held: VecDeque::new(), waiting_since: Time::ZERO, config }
     }
 
-    /// Section 4: held ACKs go while the window that goes with them is no smaller than the last.
+    /// Section 4: releases held ACKs as long as their window is not smaller than the last.
     fn release(&mut self, now: Time, flow: &mut Flow, reason: Reason) {
         while let Some(head) = self.held.front() {
             let edge = flow.advertiser.accounts.right_edge(head.ack, self.held.len() as u32 - 1);
@@ -172,8 +173,8 @@ impl AckBuffer {
         }
     }
 
-    /// Whether holding ACKs no longer helps: the queue is empty, too many are held, or the floor tells more than the buffer
-    /// holds, which what is held would overflow when it goes at once.
+    /// Whether to release all ACKs: the queue is empty, too many are held, or the floor raises the window above the
+    /// buffer. In the last case held ACKs released at once would overflow the queue.
     fn is_starving(&self, advertiser: &Advertiser) -> bool {
         let empty = advertiser.accounts.queue_is_empty();
         let full = self.held.len() > MOST_HELD || advertiser.lets_go();
@@ -190,8 +191,8 @@ impl AckBuffer {
         self.waiting_since = now;
     }
 
-    /// What an ACK tells while more are held: no more than the last. A part of a packet more, where one was acknowledged that is not
-    /// full, would let the window grow for good, since it never shrinks: it is left to the next.
+    /// Right edge for an ACK while more are held: that of the last window at most. A partially filled packet would
+    /// raise the window by a fraction of a packet for good, as it never shrinks; the next ACK gets it instead.
     fn left_to_the_next(&self, advertiser: &Advertiser, ack: &Segment, edge: Seq) -> Seq {
         let kept = ack.ack + advertiser.law.window();
         if self.held.is_empty() || edge.before(kept) { edge } else { kept }
@@ -199,7 +200,7 @@ impl AckBuffer {
 }
 
 impl Law for AckBuffer {
-    /// Holds an ACK that says something new; all else goes at once, and takes what is held with it.
+    /// Holds an ACK that advances; any other ACK is sent at once, behind all held ones.
     fn on_ack(&mut self, now: Time, flow: &mut Flow, ack: Segment, kind: AckKind, _: LinkView) {
         if kind == AckKind::Advance && ack.is_pure_ack() && flow.advertiser.regulates(&ack) {
             if self.held.is_empty() {
@@ -250,7 +251,7 @@ mod tests {
         Bench::of(&config, capacity)
     }
 
-    /// Buffer 8; packets 0..8 came and three of them are on the air, of which the source heard: window 3 + 8.
+    /// Buffer 8; packets 0..8 arrived, three of them departed and are known to the sender: window 3 + 8.
     fn loaded(config: Config) -> Bench {
         let mut bench = bench(8, config);
         bench.arrive_all(0..8);
@@ -266,12 +267,12 @@ mod tests {
         bench.ack(1);
         bench.ack(2);
         assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 2));
-        // Each departure moves the edge by one and takes one ACK with it: 4 + 8 = 1 + 11.
+        // Each departure moves the edge by one and releases one ACK: 4 + 8 = 1 + 11.
         bench.depart();
         assert_eq!(bench.sent(), [(1, 11)]);
         bench.depart();
         assert_eq!(bench.sent(), [(2, 11)]);
-        // None is held now. One more is on the air, and the next ACK makes up for it at once.
+        // None is held now. One more departs, and the next ACK makes up for it at once.
         bench.depart();
         bench.ack(3);
         assert_eq!(bench.sent(), [(3, 11)]);
@@ -304,7 +305,7 @@ mod tests {
         bench.handle(part);
         bench.ack(2);
         bench.depart();
-        // 12 - 0.5 would be half a packet more than 11, which no ACK after it could give back.
+        // 12 - 0.5 would exceed 11 by half a packet, which no later ACK could take back.
         assert_eq!(bench.windows(), [11_000]);
         bench.depart();
         assert_eq!(bench.windows(), [11_000], "13 - 2");
@@ -335,11 +336,11 @@ mod tests {
         bench.ack(1);
         bench.ack(2);
         (0..5).for_each(|_| bench.depart());
-        // Two go with departures, and the last departure finds none held.
+        // Two are released by departures; the last departure finds none held.
         assert_eq!(bench.sent(), [(1, 11), (2, 11)]);
         bench.ack(4);
         bench.ack(5);
-        // Five more had left by then, and the source hears of them as it did before: 8 + 8.
+        // Five more had left by then, and the sender learns of them as before: 8 + 8.
         assert_eq!(bench.sent(), [(4, 12), (5, 11)]);
     }
 
@@ -352,7 +353,7 @@ mod tests {
         (2..8).for_each(|packets| bench.ack(packets));
         assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (NOTHING.to_vec(), 6));
         bench.ack(8);
-        // Or the source would wait for ever: all held ACKs go, with the one edge 8 + 8.
+        // Otherwise the sender would wait forever: all held ACKs are released with the same right edge 8 + 8.
         let edges: Vec<_> = bench.sent().into_iter().map(|(ack, window)| ack + window).collect();
         assert_eq!((edges, bench.regulator.held(FlowId(0))), (vec![16; 7], 0));
     }
@@ -414,8 +415,8 @@ mod tests {
         bench.ack(0);
         bench.ack(1);
         bench.ack(2);
-        // Each ACK takes one off `Y` = 3: the first goes with 2 + 8, the second would with 1 + 8, and then with 0 + 8 + `Ba`
-        // of 1.
+        // Each ACK reduces `Y` = 3 by one: the first goes with 2 + 8, the second would with 1 + 8, and then with 0 + 8
+        // + `Ba` of 1.
         assert_eq!((bench.sent(), bench.regulator.held(FlowId(0))), (vec![(0, 10)], 2));
         bench.depart();
         // 1 + 8 + 1 for the first of the two; 1 + 8 would be smaller than that.

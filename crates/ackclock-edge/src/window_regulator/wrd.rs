@@ -4,20 +4,20 @@
 //! CR04; `window-regulator.md` section 3.
 //!
 //! ## What it does
-//! Every ACK tells the source a window of `Wr = Y + B`, where `Y` packets have left the queue and are not acknowledged yet.
-//! So the right edge is what has left the queue and `B` packets more: new data in full packets cannot
-//! overflow the queue, and it can run empty only if more than `B` packets leave it between two ACKs.
+//! Every ACK advertises a window of `Wr = Y + B`, where `Y` packets have left the queue and are not acknowledged yet.
+//! So the right edge is the data that has left the queue plus `B` packets: new data in full packets cannot overflow
+//! the queue, and the queue runs empty only if more than `B` packets leave it between two ACKs.
 //!
 //! ## Differences from the source
-//! `Y` is not counted but read from sequence numbers (`dequeued.rs`; `count = "printed"` counts). The window is in bytes, a
-//! packet being the largest seen; smaller ones, and those that are sent again, take a place in the queue as well, of which
-//! the regulator knows when they come: of a few at a time, the last may be dropped. A duplicate keeps the window of the
-//! ACK that it repeats. The window is never below two packets (`min_window`): a receiver that delays ACKs would stall the
-//! source. What the header of a real packet asks for is in `law.rs`.
+//! `Y` is derived from sequence numbers (`dequeued.rs`), not counted (`count = "printed"` counts). The window is in
+//! bytes; a packet is the largest seen. Smaller and retransmitted packets also take a place in the queue each, which
+//! the regulator only learns when they arrive: if several arrive together, the last may be dropped. A duplicate keeps
+//! the window of the ACK it repeats. The window is at least two packets (`min_window`): otherwise a receiver that
+//! delays ACKs would stall the sender. `law.rs` describes the window field of real headers.
 //!
-//! Where the link layer keeps a packet until the far end has acknowledged it, the packet takes a place of `B` until then.
+//! If the link layer keeps a packet until the far end has acknowledged it, the packet occupies `B` until then.
 //!
-//! `floor`, which is off, is no part of the source (`floor.rs`).
+//! `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
 //! Sequences by hand (tests below); the right edge under random traffic, and no drop of new data over any bearer
@@ -33,17 +33,17 @@ use super::regulator::{Flow, Law, WindowRegulator};
 use super::{floor, law};
 use crate::{FlowContext, Regulator, RegulatorConfig};
 
-/// Every ACK tells the source a window of the buffer and what is on the air.
+/// Advertises a window of the buffer plus the packets in the air.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// How the packets on the air are found.
+    /// How packets in the air are counted.
     pub(crate) count: Count,
-    /// Whether more is told where the window keeps the link idle, at the price of drops.
+    /// Whether the window may exceed the buffer when it keeps the link idle, at the risk of drops.
     pub(crate) floor: bool,
-    /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
+    /// Minimum advertised window, packets; below 2 a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
+    /// Window scale of flows whose handshake was not seen; without it such flows are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }
@@ -71,7 +71,7 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Every ACK is sent at once; its right edge is what has left the queue and the buffer.
+/// Sends every ACK at once; the right edge is the data that has left the queue plus the buffer.
 struct Dynamic;
 
 impl Law for Dynamic {
@@ -91,7 +91,7 @@ mod tests {
         Bench::of(&config, capacity)
     }
 
-    /// The right edges told, packets.
+    /// The advertised right edges, packets.
     fn edges(bench: &mut Bench) -> Vec<u32> {
         bench.sent().into_iter().map(|(ack, window)| ack + window).collect()
     }
@@ -106,7 +106,7 @@ mod tests {
         bench.depart();
         bench.depart();
         bench.ack(1);
-        // Two on the air: 1 + (2 + 5) = 3 + 5.
+        // Two in the air: 1 + (2 + 5) = 3 + 5.
         assert_eq!(bench.sent(), [(1, 7)]);
     }
 
@@ -121,7 +121,7 @@ mod tests {
             edges(&mut bench)
         };
         assert_eq!(count(Count::Exact), [9, 9], "4 + 5");
-        // Counted as printed the air never empties: 4 - 2 = 2 packets too many.
+        // With the printed count the air never empties: 4 - 2 = 2 packets too many.
         assert_eq!(count(Count::Printed), [10, 11]);
     }
 
@@ -135,19 +135,19 @@ mod tests {
         for _ in 0..3 {
             bench.ack(0);
         }
-        // The window of the duplicates is that of the ACK that they repeat.
+        // The window of the duplicates equals that of the ACK they repeat.
         assert_eq!(bench.sent(), [(0, 5); 4]);
         bench.arrive_all(0..1);
         bench.depart();
         bench.depart();
         bench.ack(5);
-        // All of 0..5 has left the queue and is acknowledged: nothing is on the air.
+        // All of 0..5 has left the queue and is acknowledged: nothing is in the air.
         assert_eq!(bench.sent(), [(5, 5)]);
     }
 
     #[test]
     fn a_spurious_timeout_leaves_nothing_behind() {
-        // Six packets are on the air or in the queue when the source goes back to the first, for nothing.
+        // Six packets are in the air or in the queue when a spurious timeout makes the sender go back to the first.
         let after = |count| {
             let mut bench = bench(8, Config { count, ..Config::default() });
             bench.arrive_all(0..6);
@@ -156,7 +156,7 @@ mod tests {
             bench.arrive_all(0..3);
             bench.ack(1);
             (0..3).for_each(|_| bench.depart());
-            // The ACKs of the originals, and one for all three that came twice.
+            // ACKs of the originals, and one for all three duplicate arrivals.
             (2..=6).for_each(|packets| bench.ack(packets));
             (0..3).for_each(|_| bench.depart());
             bench.ack(6);
@@ -166,7 +166,7 @@ mod tests {
             bench.sent().pop()
         };
         assert_eq!(after(Count::Exact), Some((7, 8)));
-        // Ten have left and eight ACKs came: two too many for ever.
+        // Ten packets left and eight ACKs arrived: `Y` stays two too high.
         assert_eq!(after(Count::Printed), Some((7, 10)));
     }
 
@@ -178,7 +178,7 @@ mod tests {
         bench.arrive_all(0..2);
         bench.depart();
         bench.ack(1);
-        // 1 + 5 - 2, which is left of the 5 that was told.
+        // 1 + 5 - 2, the rest of the 5 that were advertised.
         assert_eq!(edges(&mut bench), [5, 5]);
         (0..3).for_each(|_| bench.depart());
         bench.ack(4);
@@ -186,7 +186,7 @@ mod tests {
         bench.depart();
         bench.depart();
         bench.ack(4);
-        assert_eq!(edges(&mut bench), [9], "no duplicate, for nothing is outstanding");
+        assert_eq!(edges(&mut bench), [9], "no duplicate, as nothing is in flight");
     }
 
     #[test]
@@ -195,12 +195,12 @@ mod tests {
         bench.arrive_all(0..2);
         bench.arrive_small(2, 2);
         bench.ack(0);
-        // Of 500 bytes each they end at 2.5 and 3; one place of five is free.
+        // Packets of 500 bytes; they end at 2.5 and 3, and one place of five is free.
         assert_eq!(edges(&mut bench), [4]);
         bench.depart();
         bench.depart();
         bench.ack(2);
-        // 3 and three places; in bytes alone it would be 2 + 5.
+        // 3 and three places; counting only bytes it would be 2 + 5.
         assert_eq!(edges(&mut bench), [6]);
     }
 

@@ -4,18 +4,18 @@
 //! CR04; `window-regulator.md` section 2.
 //!
 //! ## What it does
-//! Every ACK tells the source a window of the buffer, `Wr = B`. New data never overflows the queue, whatever the
-//! radio does; it runs empty whenever `B` packets or more are beyond it: the flow carries at most `B` packets a round trip.
+//! Every ACK advertises a window of the buffer, `Wr = B`. New data never overflows the queue, whatever the radio does.
+//! The queue runs empty if `B` packets or more are beyond it: the flow achieves at most `B` packets per round trip.
 //!
 //! ## Differences from the source
-//! The window is in bytes, `B` times the largest packet seen; a source that sends smaller ones can have more of them in the
-//! queue. It is never below two packets (`min_window`): a receiver that delays ACKs would stall the source. What the header of a
-//! real packet asks for is in `law.rs`.
+//! The window is in bytes, `B` times the largest packet seen; a sender of smaller packets can have more of them in the
+//! queue. It is at least two packets (`min_window`): otherwise a receiver that delays ACKs would stall the sender.
+//! `law.rs` describes the window field of real headers.
 //!
-//! Where the link layer keeps a packet until the far end has acknowledged it, TCP may have acknowledged packets that still take
-//! room. The window is then `B` less those.
+//! If the link layer keeps a packet until the far end has acknowledged it, packets already acknowledged by TCP may
+//! still occupy the buffer. The window is then `B` less those.
 //!
-//! `floor`, which is off, is no part of the source (`floor.rs`).
+//! `floor`, off by default, is not part of the source (`floor.rs`).
 //!
 //! ## Validation
 //! The window by hand (tests below); one buffer a round trip, and no drop where the rate changes but does not stop
@@ -31,15 +31,15 @@ use super::regulator::{Flow, Law, WindowRegulator};
 use super::{floor, law};
 use crate::{FlowContext, Regulator, RegulatorConfig};
 
-/// Every ACK tells the source a window as large as the buffer.
+/// Advertises a window as large as the buffer.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Whether more is told where the window keeps the link idle, at the price of drops.
+    /// Whether the window may exceed the buffer when it keeps the link idle, at the risk of drops.
     pub(crate) floor: bool,
-    /// Least window told to the source, packets; below 2 an ACK that the receiver delays can stall it.
+    /// Minimum advertised window, packets; below 2 a receiver that delays ACKs can stall the sender.
     pub(crate) min_window: u32,
-    /// Shift of the windows of a flow whose handshake was not seen; left out, such a flow is left alone.
+    /// Window scale of flows whose handshake was not seen; without it such flows are not regulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) assumed_scale: Option<u8>,
 }
@@ -71,7 +71,7 @@ impl RegulatorConfig for Config {
     }
 }
 
-/// Every ACK is sent at once with a window of the buffer.
+/// Sends every ACK at once with a window of the buffer.
 struct Static;
 
 impl Law for Static {

@@ -1,10 +1,10 @@
-//! Figure 8: modes, the target of the window, and the mark in the place of a drop.
+//! Figure 8: modes, the target window, and the mark that replaces a drop.
 
 use super::*;
 
 #[test]
 fn the_window_reaches_its_target_and_one_packet_is_let_drop() {
-    // Target 2 * (4 + 1) = 10 packets. Eleven were queued, the first three have departed, none is acknowledged.
+    // Target 2 * (4 + 1) = 10 packets. Eleven entered the queue, the first three departed, none is acknowledged.
     let mut bench = Bench::new(4, Config::default());
     bench.arrive(0);
     bench.ack(0);
@@ -46,8 +46,8 @@ fn an_ecn_capable_flow_is_marked_once_a_window_instead() {
     assert_eq!(bench.arrive_segment(ect(12)), Verdict::Forward, "once a window");
 }
 
-/// Room for four packets beside the one in transmission, so that the target is `2 * (4 + 1)` = 10 packets, and a sender's
-/// window of `window` packets, beginning with packet 0.
+/// A queue with room for four packets plus the one in transmission, so the target is `2 * (4 + 1)` = 10 packets, and a
+/// sender's window of `window` packets, starting with packet 0.
 fn with_window(window: u32, config: Config) -> Bench {
     let mut bench = Bench::new(4, config);
     bench.serving = 1;
@@ -60,7 +60,7 @@ fn with_window(window: u32, config: Config) -> Bench {
 #[test]
 fn figure_8_line_2_leaves_conservative_mode_above_the_target() {
     use Mode::{Conservative, LetOneDrop};
-    // A window that is as large as the target has not passed it. Without the packet in transmission the target would be 8.
+    // A window equal to the target has not passed it. Without the packet in transmission the target would be 8.
     for (window, next) in [(5, Conservative), (9, Conservative), (10, Conservative), (11, LetOneDrop)] {
         let mut bench = with_window(window, Config::default());
         bench.ack(0);
@@ -89,7 +89,7 @@ fn figure_8_line_4_returns_to_it_when_the_window_was_halved_or_the_queue_is_idle
         departs.depart(0);
         departs.serving = packets_left.min(1);
         assert_eq!((departs.view().is_idle(), departs.regulator.mode), (packets_left == 0, next), "{name}");
-        // A packet that enters leaves the queue not idle; it is an old one, so that the window stays.
+        // After a packet enters, the queue is not idle; it is an old packet, so the window does not change.
         let mut enters = with_window(window, Config::default());
         enters.regulator.mode = mode;
         enters.arrive(0);
@@ -108,7 +108,7 @@ fn ecn_capable(number: u32, ecn: Ecn) -> Segment {
     segment
 }
 
-/// A window of 11 packets, one above the target, of a flow that is ECN-capable.
+/// An ECN-capable flow with a window of 11 packets, one above the target.
 fn with_mark(state: Mark, response: EcnResponse) -> Bench {
     let mut bench = with_window(11, Config { ecn: response, ..Config::default() });
     bench.regulator.accounts.on_arrival(&ecn_capable(0, Ecn::Ect0), bench.view());
@@ -154,14 +154,15 @@ fn one_ack_echoes_the_mark_and_no_other() {
 
 #[test]
 fn the_mark_is_armed_again_when_the_window_was_halved_or_the_marked_one_is_acknowledged() {
-    // The marked window ends with packet 11. `acked` are acknowledged, and packets before `queued` have entered.
+    // The marked window ends with packet 11. Packets before `acked` are acknowledged; packets before `queued` have
+    // entered.
     for (acked, queued, mark) in [
         (0, 11, Mark::Set),
-        // 15 - 10: neither, for one packet of the marked window is out, and 5 is half the target.
+        // 15 - 10 = 5: neither. One packet of the marked window is unacknowledged, and 5 is half the target.
         (10, 15, Mark::Set),
-        // 14 - 10: halved, while the marked window is not acknowledged.
+        // 14 - 10 = 4: halved, though the marked window is not acknowledged.
         (10, 14, Mark::Armed),
-        // 17 - 11: acknowledged, and not halved.
+        // 17 - 11 = 6: acknowledged, though not halved.
         (11, 17, Mark::Armed),
     ] {
         let mut bench = with_mark(Mark::Set, EcnResponse::MarkData);

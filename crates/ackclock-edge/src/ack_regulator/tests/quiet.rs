@@ -1,4 +1,4 @@
-//! What is held goes in time, whoever else uses the queue.
+//! Held ACKs are released in time, even if other flows use the queue.
 
 use super::*;
 
@@ -22,18 +22,18 @@ fn the_safety_timer_releases_the_head_of_a_quiet_flow() {
     assert_eq!(bench.sent(), [2]);
 }
 
-/// A sender whose window fell below what is held answers nothing: no departure opens the gate again.
+/// A sender whose window fell below the held ACKs answers nothing: no departure triggers a release any more.
 #[test]
 fn an_idle_queue_without_an_answer_releases_all_that_it_has_room_for() {
     let mut bench = filled(10, 11, Config::default());
     (0..100).for_each(|_| bench.ack(1));
     (0..11).for_each(|number| bench.depart(number));
-    // As many went as places became free, step by step; the last departure left the queue idle.
+    // One ACK was released per free place, step by step; the last departure left the queue idle.
     bench.sent();
     let held = bench.regulator.held(FlowId(0));
     bench.now = Time::ZERO + Span::from_secs(1);
     bench.regulator.handle_timeout(bench.now, bench.view());
-    // 10 places, of which conservative mode keeps one; what had been expected has not come.
+    // Of 10 places conservative mode reserves one; expected packets did not arrive.
     assert_eq!((bench.sent().len(), bench.regulator.held(FlowId(0))), (9, held - 9));
     assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_secs(2)));
 }
@@ -58,14 +58,14 @@ fn where_timestamps_tell_how_long_an_answer_takes_an_idle_queue_waits_twice_as_l
     (2..12).for_each(|number| bench.depart(number));
     assert!(bench.regulator.held(FlowId(0)) > 0);
     assert_eq!(bench.regulator.poll_timeout(), Some(Time::ZERO + Span::from_millis(80 + 2 * 80)));
-    // The next answer takes a little longer than those before: until it comes it is expected.
+    // The next response takes slightly longer than those before: until it arrives it is expected.
     bench.now = Time::ZERO + Span::from_micros(80_000 + 80_100);
     bench.sent();
     bench.regulator.handle_timeout(bench.now, bench.view());
     assert_eq!(bench.sent(), NOTHING);
 }
 
-/// A flow of 9 packets whose last ACK is held for packets that never come; a queue that others share.
+/// A flow of 9 packets whose last ACK is held for packets that never arrive; a shared queue.
 fn held_for_nothing() -> Bench {
     let mut bench = filled(10, 9, Config::default());
     bench.ack(1);
@@ -82,7 +82,7 @@ fn where_a_packet_of_another_flow_leaves_the_queue_last_what_is_held_goes_in_tim
     (0..9).for_each(|number| bench.depart(number));
     assert!(!bench.view().is_idle(), "the other flow's packet is in transmission");
     assert_eq!(bench.sent(), NOTHING);
-    // It leaves, of which this flow is told nothing.
+    // It departs, which this flow is not told.
     bench.serving = 0;
     bench.now = bench.regulator.poll_timeout().expect("an ACK is held");
     assert_eq!(bench.now, Time::ZERO + Span::from_secs(1));
@@ -93,7 +93,7 @@ fn where_a_packet_of_another_flow_leaves_the_queue_last_what_is_held_goes_in_tim
 #[test]
 fn a_queue_that_others_keep_busy_releases_what_there_is_room_for_and_asks_again() {
     let mut bench = held_for_nothing();
-    // The others' packets come as those of the flow leave. Of 10 places conservative mode keeps one.
+    // Packets of other flows arrive as those of this flow depart. Of 10 places conservative mode reserves one.
     for number in 0..9 {
         bench.waiting += 1;
         bench.depart(number);
@@ -121,7 +121,7 @@ fn an_ack_that_finds_a_queue_full_of_others_before_any_data_has_a_deadline() {
 fn where_the_last_packet_was_dropped_what_is_held_goes_in_time() {
     let mut bench = held_for_nothing();
     (0..9).for_each(|number| bench.depart(number));
-    // Others fill the queue: the packet that comes is dropped, and nothing of the flow is in the queue.
+    // Other flows fill the queue: the arriving packet is dropped, and no data of the flow is in the queue.
     (bench.waiting, bench.serving) = (10, 1);
     bench.now = Time::ZERO + Span::from_millis(700);
     bench.arrive(9);
@@ -149,7 +149,7 @@ fn while_data_of_the_flow_is_in_the_queue_there_is_no_deadline() {
         bench.depart(number);
         assert_eq!(bench.regulator.poll_timeout(), None, "packet {number} has left");
     }
-    // One that is sent again while it waits is counted apart.
+    // A packet that is retransmitted while it waits counts twice.
     bench.arrive(8);
     bench.depart(8);
     assert_eq!(bench.regulator.poll_timeout(), None);
@@ -157,15 +157,15 @@ fn while_data_of_the_flow_is_in_the_queue_there_is_no_deadline() {
     assert!(bench.regulator.poll_timeout().is_some());
 }
 
-/// The queue ran empty before the ACKs came, so that no departure forgets what they are expected to call forth.
+/// The queue ran empty before the ACKs arrived, so no departure resets the expected packets.
 #[test]
 fn an_idle_queue_expects_nothing_more_when_the_safety_timer_expires() {
     let mut bench = filled(10, 0, Config::default());
     bench.regulator.accounts.on_arrival(&Bench::data(0), bench.view());
-    // A window of 20 packets, which is the target.
+    // A window of 20 packets, equal to the target.
     (0..20).for_each(|number| bench.regulator.accounts.on_queued(&Bench::data(number)));
     (0..=20).for_each(|packets| bench.ack(packets));
-    // 10 places less the one that is kept; the first ACK covers nothing known and costs one all the same.
+    // 10 places less the reserved one; the first ACK covers no known packet and still costs one.
     assert_eq!((bench.sent().len(), bench.regulator.held(FlowId(0))), (9, 12));
     bench.now = Time::ZERO + Span::from_secs(1);
     bench.regulator.handle_timeout(bench.now, bench.view());
