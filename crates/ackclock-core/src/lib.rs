@@ -6,6 +6,7 @@
 //! Only the command and the live driver read clocks, sleep, log or open files. In all other crates `now` is an
 //! argument.
 
+mod component;
 mod engine;
 mod histogram;
 mod law;
@@ -25,6 +26,7 @@ mod tracer;
 pub mod units;
 mod wakes;
 
+pub use component::Component;
 pub use engine::{Egress, Engine, NodeId};
 pub use histogram::Histogram;
 pub use law::{Law, Quantity};

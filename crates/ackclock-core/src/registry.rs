@@ -5,6 +5,7 @@
 //! documentation come from this type, so nothing is declared twice.
 
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -72,7 +73,7 @@ pub struct Entry<C: ?Sized + 'static> {
     /// Name in scenario files and on the command line.
     pub name: &'static str,
     /// Parses and checks a table.
-    pub parse: fn(Value) -> Result<Box<C>, ConfigError>,
+    pub parse: fn(Value) -> Result<Arc<C>, ConfigError>,
     /// Parses and checks a table, and returns it with all defaults.
     pub complete: fn(Value) -> Result<Value, ConfigError>,
     /// JSON schema of the table; its description is the documentation of the component.
@@ -105,7 +106,7 @@ impl<C: ?Sized> Registry<C> {
     ///
     /// # Errors
     /// Names the key relative to `value`, its value and what is allowed.
-    pub fn resolve(&self, value: &Value) -> Result<Box<C>, ConfigError> {
+    pub fn resolve(&self, value: &Value) -> Result<Arc<C>, ConfigError> {
         let (name, table) = split_kind(self.kind, value)?;
         (self.entry(&name)?.parse)(Value::Object(table)).map_err(|mut error| {
             // The keys may come from an override without `kind`, so name the component.
@@ -221,7 +222,7 @@ macro_rules! registry {
             kind: $kind,
             entries: &[$($crate::Entry {
                 name: $row,
-                parse: |table| Ok(Box::new($crate::registry::read_table::<$config>(table)?)),
+                parse: |table| Ok(::std::sync::Arc::new($crate::registry::read_table::<$config>(table)?)),
                 complete: $crate::registry::complete_table::<$config>,
                 schema: $crate::registry::schema_of::<$config>,
                 defaults: $crate::registry::defaults_of::<$config>,

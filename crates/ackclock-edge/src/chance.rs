@@ -1,8 +1,8 @@
 //! Which parts of a channel are random.
 
 use ackclock_core::{ConfigError, name_of};
+use ackclock_link::Loss;
 use ackclock_link::trace::Begin;
-use ackclock_link::{LINKS, Loss};
 
 use crate::EdgeConfig;
 
@@ -20,15 +20,14 @@ impl EdgeConfig {
         if !radio.bearer()?.uses_links() {
             return Ok(true);
         }
-        let up = LINKS.resolve(&radio.up).map_err(|error| error.under("up"))?;
-        Ok(radio.downlink()?.draws() || up.draws())
+        Ok(radio.downlink()?.draws() || radio.uplink()?.draws())
     }
 
     /// Gives each recording without `begin` a random start offset; returns whether there was any such recording.
     pub fn begin_anywhere(&mut self) -> bool {
         let radio = self.radio_mut();
         let mut any = false;
-        for table in [&mut radio.down, &mut radio.up] {
+        for table in [radio.down.edit(), radio.up.edit()] {
             let is_open = name_of(table) == "trace" && table.get("begin").is_none();
             if let (true, Some(keys)) = (is_open, table.as_object_mut()) {
                 keys.insert("begin".to_owned(), Begin::ANYWHERE.into());

@@ -1,6 +1,8 @@
 //! The `[edge]` table of a scenario file, and how an edge is built from it. The live world reads the same table.
 
-use ackclock_core::{ConfigError, Rate, Size, Span, Streams, name_of};
+use std::sync::Arc;
+
+use ackclock_core::{Component, ConfigError, Rate, Size, Span, Streams, name_of};
 use ackclock_link::queue::{QUEUES, QueueConfig};
 use ackclock_link::{
     BEARERS, Bearer, BearerConfig, BearerContext, BearerLinks, BufferMeaning, Capacity, CellUser, Direction,
@@ -23,12 +25,12 @@ pub struct EdgeConfig {
     /// Which packets count against the buffer.
     pub buffer_counts: BufferCounts,
     /// Queue discipline of the data queue: a name, or a table with `kind`.
-    pub queue: Value,
+    pub queue: Component<dyn QueueConfig>,
     /// Regulator: a name, or a table with `kind`.
-    pub regulator: Value,
+    pub regulator: Component<dyn RegulatorConfig>,
     /// How downlink and uplink are joined: a name, or a table with `kind`. "links" are two independent links, `down`
     /// and `up`; any other bearer has its settings in its own table.
-    pub bearer: Value,
+    pub bearer: Component<dyn BearerConfig>,
     /// With a bearer that only observes: the radio it observes, with `buffer`, `queue`, `down`, `up` and the other
     /// keys of an edge without regulator. The observing box reads none of them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,9 +42,9 @@ pub struct EdgeConfig {
     pub max_flows: u32,
     /// Downlink: a table with `kind`. A cell serves the users of `user` and keeps a separate buffer and queue for each
     /// flow.
-    pub down: Value,
+    pub down: Component<dyn LinkConfig>,
     /// Uplink: a table with `kind`. With a cell, each user has a separate uplink.
-    pub up: Value,
+    pub up: Component<dyn LinkConfig>,
     /// Users of a cell, in groups with equal settings.
     pub user: Vec<CellUser>,
     /// Number of identical, independent cells. Each has its own users, flows and edge, as this file describes them.
@@ -52,7 +54,7 @@ pub struct EdgeConfig {
     pub up_buffer: Option<Size>,
     /// Queue discipline of the uplink: a name, or a table with `kind`; default "drop-tail".
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub up_queue: Option<Value>,
+    pub up_queue: Option<Component<dyn QueueConfig>>,
     /// Reports of the radio's state that the edge sends; none without this table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<ReportTable>,
@@ -104,8 +106,8 @@ impl Default for EdgeConfig {
             behind: None,
             channel: ChannelSharing::Shared,
             max_flows: 1 << 20,
-            down: serde_json::json!({ "kind": "constant" }),
-            up: serde_json::json!({ "kind": "constant" }),
+            down: serde_json::json!({ "kind": "constant" }).into(),
+            up: serde_json::json!({ "kind": "constant" }).into(),
             user: vec![CellUser::default()],
             cells: 1,
             up_buffer: None,
@@ -118,9 +120,9 @@ impl Default for EdgeConfig {
 
 impl ackclock_core::Config for EdgeConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
-        self.up_queue()?;
-        REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
+        self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?;
+        self.up_queue().config(&QUEUES).map_err(|error| error.under("up_queue"))?;
+        self.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
         if let Some(report) = &self.report {
             report.check().map_err(|error| error.under("report"))?;
         }
@@ -135,8 +137,8 @@ impl ackclock_core::Config for EdgeConfig {
             return self.check_without_links();
         }
         let down = self.downlink()?;
-        if LINKS.resolve(&self.up).map_err(|error| error.under("up"))?.users().is_some() {
-            return Err(ConfigError::new("up.kind", "only the downlink, `down`, can be a cell"));
+        if self.uplink()?.users().is_some() {
+            return Err(ConfigError::new("up.kind", "a cell is the link towards the mobiles, `down`"));
         }
         if down.users().is_some() {
             self.check_cell()?;
@@ -161,13 +163,13 @@ impl EdgeConfig {
         files: &dyn Files,
         around: Surroundings,
     ) -> Result<Edge, ConfigError> {
-        let regulator = REGULATORS.resolve(&self.regulator).map_err(|error| error.under("regulator"))?;
-        self.build_with(regulator, streams, files, around)
+        let regulator = self.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
+        self.build_with(Arc::clone(regulator), streams, files, around)
     }
 
     /// Whether the regulator acts on uploads too.
     pub fn regulates_uploads(&self) -> bool {
-        REGULATORS.resolve(&self.regulator).is_ok_and(|regulator| regulator.regulates_uploads())
+        self.regulator.config(&REGULATORS).is_ok_and(|regulator| regulator.regulates_uploads())
     }
 
     /// Builds the edge with the given regulator, registered or not, in place of the one that `regulator` names.
@@ -176,21 +178,22 @@ impl EdgeConfig {
     /// Same errors as [`build`](Self::build).
     pub fn build_with(
         &self,
-        regulator: Box<dyn RegulatorConfig>,
+        regulator: Arc<dyn RegulatorConfig>,
         streams: &Streams,
         files: &dyn Files,
         around: Surroundings,
     ) -> Result<Edge, ConfigError> {
         let (bearer, links) = (self.bearer()?, self.links()?);
         let nominal = |direction| bearer.nominal(direction, &links, files);
-        let plan =
-            |queue, capacity, name: &str| QueuePlan::new(queue, capacity, streams, format!("{name}/queue"));
-        let queue = QUEUES.resolve(&self.queue).map_err(|error| error.under("queue"))?;
+        let plan = |queue: &Arc<dyn QueueConfig>, capacity, name: &str| {
+            QueuePlan::new(Arc::clone(queue), capacity, streams, format!("{name}/queue"))
+        };
+        let queue = self.queue.config(&QUEUES).map_err(|error| error.under("queue"))?;
         let capacity = capacity_of(self.buffer, self.of_user(nominal(Direction::Down)?), around);
         let down = &plan(queue, capacity, "down");
-        let nominal = nominal(Direction::Up)?;
+        let (nominal, up_queue) = (nominal(Direction::Up)?, self.up_queue());
         let capacity = self.up_buffer.map_or(Capacity::Unlimited, |size| capacity_of(size, nominal, around));
-        let up = &plan(self.up_queue()?, capacity, "up");
+        let up = &plan(up_queue.config(&QUEUES).map_err(|error| error.under("up_queue"))?, capacity, "up");
         let context = BearerContext { down, up, meaning: self.meaning(), streams, files };
         let observes = bearer.observes().and_then(|side| regulator.observes(side).ok());
         let mut bearer = bearer.build(&links, context)?;
@@ -213,12 +216,12 @@ impl EdgeConfig {
     /// Same errors as [`check`](ackclock_core::Config::check).
     pub fn whole(&self) -> Result<Value, ConfigError> {
         let whole = Self {
-            queue: QUEUES.complete(&self.queue).map_err(|error| error.under("queue"))?,
-            up_queue: Some(QUEUES.complete(&self.up_queue_table()).map_err(|error| error.under("up_queue"))?),
-            regulator: REGULATORS.complete(&self.regulator).map_err(|error| error.under("regulator"))?,
-            down: LINKS.complete(&self.down).map_err(|error| error.under("down"))?,
-            up: LINKS.complete(&self.up).map_err(|error| error.under("up"))?,
-            bearer: BEARERS.complete(&self.bearer).map_err(|error| error.under("bearer"))?,
+            queue: self.queue.complete(&QUEUES).map_err(|error| error.under("queue"))?,
+            up_queue: Some(self.up_queue().complete(&QUEUES).map_err(|error| error.under("up_queue"))?),
+            regulator: self.regulator.complete(&REGULATORS).map_err(|error| error.under("regulator"))?,
+            down: self.down.complete(&LINKS).map_err(|error| error.under("down"))?,
+            up: self.up.complete(&LINKS).map_err(|error| error.under("up"))?,
+            bearer: self.bearer.complete(&BEARERS).map_err(|error| error.under("bearer"))?,
             at: self.whole_steps()?,
             behind: None,
             ..self.clone()
@@ -267,21 +270,24 @@ impl EdgeConfig {
     }
 
     /// The downlink; a cell also gets its users.
-    pub(crate) fn downlink(&self) -> Result<Box<dyn LinkConfig>, ConfigError> {
-        let mut link = LINKS.resolve(&self.down).map_err(|error| error.under("down"))?;
-        link.serve(&self.user)?;
-        Ok(link)
+    pub(crate) fn downlink(&self) -> Result<Arc<dyn LinkConfig>, ConfigError> {
+        let link = self.down.config(&LINKS).map_err(|error| error.under("down"))?;
+        Ok(link.serving(&self.user)?.unwrap_or_else(|| Arc::clone(link)))
+    }
+
+    /// The uplink.
+    pub(crate) fn uplink(&self) -> Result<&Arc<dyn LinkConfig>, ConfigError> {
+        self.up.config(&LINKS).map_err(|error| error.under("up"))
     }
 
     /// The resolved bearer.
-    pub(crate) fn bearer(&self) -> Result<Box<dyn BearerConfig>, ConfigError> {
-        BEARERS.resolve(&self.bearer).map_err(|error| error.under("bearer"))
+    pub(crate) fn bearer(&self) -> Result<&Arc<dyn BearerConfig>, ConfigError> {
+        self.bearer.config(&BEARERS).map_err(|error| error.under("bearer"))
     }
 
     /// The resolved downlink and uplink, for bearers that are made of links.
     fn links(&self) -> Result<BearerLinks, ConfigError> {
-        let up = LINKS.resolve(&self.up).map_err(|error| error.under("up"))?;
-        Ok(BearerLinks { down: self.downlink()?, up })
+        Ok(BearerLinks { down: self.downlink()?, up: Arc::clone(self.uplink()?) })
     }
 
     /// Refuses keys about links if the bearer is not made of links.
@@ -340,11 +346,7 @@ impl EdgeConfig {
         Ok(())
     }
 
-    fn up_queue(&self) -> Result<Box<dyn QueueConfig>, ConfigError> {
-        QUEUES.resolve(&self.up_queue_table()).map_err(|error| error.under("up_queue"))
-    }
-
-    fn up_queue_table(&self) -> Value {
+    fn up_queue(&self) -> Component<dyn QueueConfig> {
         self.up_queue.clone().unwrap_or_else(|| "drop-tail".into())
     }
 

@@ -6,6 +6,8 @@
 
 mod regulation;
 
+use std::sync::Arc;
+
 use ackclock_core::results::LinkCounts;
 use ackclock_core::{FlowId, Message, Node, Outbox, Port, Segment, Sink, Time, Wakes};
 use ackclock_link::{AnyBearer, Bearer, BearerListener, Direction, LinkEvent, LinkView, Load, Medium};
@@ -48,7 +50,7 @@ pub struct Edge {
 
 impl Edge {
     /// An edge over `bearer` that regulates at most `most_flows` flows at a time.
-    pub fn new(bearer: impl Into<AnyBearer>, regulator: Box<dyn RegulatorConfig>, most_flows: usize) -> Self {
+    pub fn new(bearer: impl Into<AnyBearer>, regulator: Arc<dyn RegulatorConfig>, most_flows: usize) -> Self {
         let mut bearer = bearer.into();
         bearer.want_departures(regulator.departures());
         Self {

@@ -6,6 +6,7 @@
 //! unproven flow that was removed returns when more of its data arrives.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ackclock_core::{Flags, FlowId, Segment, Seq, Time};
 
@@ -58,7 +59,7 @@ struct ByQuiet {
 }
 
 impl FlowTable {
-    pub(crate) fn new(config: Box<dyn RegulatorConfig>, most: usize) -> Self {
+    pub(crate) fn new(config: Arc<dyn RegulatorConfig>, most: usize) -> Self {
         let regulators = Regulators::new(config);
         Self { flows: Vec::new(), regulators, open: 0, proven: 0, most, by_quiet: None }
     }
@@ -247,7 +248,7 @@ mod tests {
     }
 
     fn table(most: usize) -> FlowTable {
-        FlowTable::new(Box::new(ack_regulator::Config::default()), most)
+        FlowTable::new(std::sync::Arc::new(ack_regulator::Config::default()), most)
     }
 
     /// A data segment of `flow` arrives from the network; returns the flow whose regulation ends.

@@ -45,7 +45,7 @@ impl EdgeConfig {
 
     pub(crate) fn check_observed(&self, side: Side) -> Result<(), ConfigError> {
         let (usual, kind) = (Self::default(), name_of(&self.bearer));
-        let (name, regulator) = (name_of(&self.regulator), REGULATORS.resolve(&self.regulator));
+        let (name, regulator) = (name_of(&self.regulator), self.regulator.config(&REGULATORS));
         let observes = if self.bearer()?.regulates() && name != "none" {
             Err("the bearer regulates traffic itself")
         } else {

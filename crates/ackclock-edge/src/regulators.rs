@@ -2,6 +2,8 @@
 //!
 //! A regulator is built for its first flow and removed after its last, so regulators never outnumber regulated flows.
 
+use std::sync::Arc;
+
 use ackclock_core::FlowId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +54,7 @@ impl Default for RegulatorId {
 
 /// The regulators of an edge, by number.
 pub(crate) struct Regulators {
-    config: Box<dyn RegulatorConfig>,
+    config: Arc<dyn RegulatorConfig>,
     scope: Scope,
     /// User of each flow: 0 by default, [`LEFT_ALONE`] if the flow is unregulated.
     users: Vec<u32>,
@@ -73,7 +75,7 @@ struct Entry {
 }
 
 impl Regulators {
-    pub(crate) fn new(config: Box<dyn RegulatorConfig>) -> Self {
+    pub(crate) fn new(config: Arc<dyn RegulatorConfig>) -> Self {
         Self { scope: config.scope(), config, users: Vec::new(), entries: Vec::new() }
     }
 

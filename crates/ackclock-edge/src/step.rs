@@ -1,7 +1,7 @@
 //! Links that change while they run: the steps of `[[edge.at]]`, and changes of a live link.
 
-use ackclock_core::{ConfigError, Rate, Span, Streams, Time, name_of};
-use ackclock_link::{AnyMedium, Direction, Files, LINKS, Medium, MediumContext, Silence};
+use ackclock_core::{Component, ConfigError, Rate, Span, Streams, Time, name_of};
+use ackclock_link::{AnyMedium, Direction, Files, LINKS, LinkConfig, Medium, MediumContext, Silence};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -78,7 +78,7 @@ impl EdgeConfig {
             );
             return Err(ConfigError::new(key, message));
         }
-        lay(table, rest, value);
+        lay(table.edit(), rest, value);
         if !has_medium(table, side)? {
             let message = format!(
                 "a link of kind `{}` cannot replace a running link; only a queue followed by a medium can",
@@ -108,7 +108,7 @@ impl EdgeConfig {
             return Ok(Box::new(Silence));
         }
         let under = |error: ConfigError| error.under(side);
-        let link = LINKS.resolve(table).map_err(under)?;
+        let link = table.config(&LINKS).map_err(under)?;
         let medium = link.medium(MediumContext { streams, name, files }).map_err(under)?;
         medium
             .map(AnyMedium::boxed)
@@ -127,7 +127,7 @@ impl EdgeConfig {
             let set = &mut steps[number].set;
             if set.contains_key(&format!("{side}.kind")) {
                 set.retain(|key, _| key.split('.').next() != Some(side));
-                set.insert(side.to_owned(), table.clone());
+                set.insert(side.to_owned(), Value::clone(table));
             }
             Ok(())
         })?;
@@ -197,11 +197,11 @@ fn lay(table: &mut Value, key: &str, value: &Value) {
 }
 
 /// Whether the link of a table is a queue followed by a medium; a link at rate zero counts as one.
-fn has_medium(table: &Value, side: &str) -> Result<bool, ConfigError> {
+fn has_medium(table: &Component<dyn LinkConfig>, side: &str) -> Result<bool, ConfigError> {
     if is_silent(table) {
         return Ok(true);
     }
-    Ok(LINKS.resolve(table).map_err(|error| error.under(side))?.has_medium())
+    Ok(table.config(&LINKS).map_err(|error| error.under(side))?.has_medium())
 }
 
 /// Whether a table has a rate of zero: invalid for a new link, allowed for a running one.

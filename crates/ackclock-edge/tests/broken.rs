@@ -1,6 +1,7 @@
 //! The laws find what is wrong with a regulator, and say whose method it is.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ackclock_core::{FlowId, Segment, Span, Time};
 use ackclock_edge::{FlowContext, Output, Regulator, RegulatorConfig, Verdict};
@@ -94,11 +95,11 @@ impl Regulator for Broken {
     }
 }
 
-type Law = fn(&str, &dyn Fn() -> Box<dyn RegulatorConfig>, &[(u32, Operation)]) -> Result<(), TestCaseError>;
+type Law = fn(&str, &dyn Fn() -> Arc<dyn RegulatorConfig>, &[(u32, Operation)]) -> Result<(), TestCaseError>;
 
 /// What the law says of a regulator that is called `faulty`.
 fn verdict(law: Law, fault: Fault) -> Option<String> {
-    let judge = |operations: Vec<_>| law("faulty", &|| Box::new(Faulty(fault)), &operations);
+    let judge = |operations: Vec<_>| law("faulty", &|| std::sync::Arc::new(Faulty(fault)), &operations);
     match TestRunner::deterministic().run(&operations(), judge) {
         Ok(()) => None,
         Err(TestError::Fail(reason, _)) => Some(reason.message().to_owned()),

@@ -1,5 +1,7 @@
 //! Edges over every bearer of the registry, with several tables each, for laws that hold whatever the channel.
 
+use std::sync::Arc;
+
 use ackclock_core::{FlowId, Span, Streams};
 use ackclock_edge::{Edge, EdgeConfig, RegulatorConfig, Surroundings};
 use ackclock_link::{BEARERS, NoFiles};
@@ -72,7 +74,7 @@ fn sides(bearer: &Value) -> Vec<Value> {
 }
 
 /// The edge of a table with a buffer of `packets`; `None` where the regulator does not work over a bearer that observes.
-pub(crate) fn edge_over(table: &Value, packets: u32, regulator: Box<dyn RegulatorConfig>) -> Option<Edge> {
+pub(crate) fn edge_over(table: &Value, packets: u32, regulator: Arc<dyn RegulatorConfig>) -> Option<Edge> {
     let mut table = table.clone();
     table["buffer"] = format!("{packets}p").into();
     let config: EdgeConfig = serde_json::from_value(table).expect("the keys of the table");

@@ -1,5 +1,7 @@
 //! Every regulator of the registry with several tables each, for laws that hold whatever its keys say.
 
+use std::sync::Arc;
+
 use ackclock_edge::{REGULATORS, RegulatorConfig};
 use serde_json::{Value, json};
 
@@ -74,6 +76,6 @@ fn forecast() -> Vec<Value> {
 }
 
 /// The regulator of a table.
-pub(crate) fn build(table: &Value) -> Box<dyn RegulatorConfig> {
+pub(crate) fn build(table: &Value) -> Arc<dyn RegulatorConfig> {
     REGULATORS.resolve(table).unwrap_or_else(|error| panic!("{table}: {error}"))
 }

@@ -1,5 +1,7 @@
 //! Laws that every regulator of the registry keeps, whatever the traffic.
 
+use std::sync::Arc;
+
 use ackclock_core::{
     Ecn, Flags, FlowId, Message, Node, Outbox, Port, Rate, SackBlock, Segment, Seq, Span, Time,
 };
@@ -52,7 +54,7 @@ fn edge(regulator: &str, rate: Rate, delay: Span) -> Edge {
     edge_with(REGULATORS.resolve(&regulator.into()).expect("a name of the registry"), rate, delay)
 }
 
-fn edge_with(regulator: Box<dyn RegulatorConfig>, rate: Rate, delay: Span) -> Edge {
+fn edge_with(regulator: Arc<dyn RegulatorConfig>, rate: Rate, delay: Span) -> Edge {
     let link = |rate, capacity| {
         SerialLink::new(Constant::new(rate, delay), DropTail::new(capacity).any(), BufferMeaning::Waiting)
     };
@@ -61,7 +63,7 @@ fn edge_with(regulator: Box<dyn RegulatorConfig>, rate: Rate, delay: Span) -> Ed
 }
 
 /// The edge on which regulators are tried.
-fn usual_edge(regulator: Box<dyn RegulatorConfig>) -> Edge {
+fn usual_edge(regulator: Arc<dyn RegulatorConfig>) -> Edge {
     edge_with(regulator, Rate::from_bps(1_000_000), Span::from_millis(20))
 }
 
@@ -179,7 +181,7 @@ fn missing(edge: &Edge, operations: &[(u32, Operation)], seen: &[(Time, Port, Se
 fn nothing_is_lost(
     name: &str,
     table: &Value,
-    build: &dyn Fn() -> Box<dyn RegulatorConfig>,
+    build: &dyn Fn() -> Arc<dyn RegulatorConfig>,
     operations: &[(u32, Operation)],
 ) -> Result<(), TestCaseError> {
     for mut edge in [Some(usual_edge(build())), edge_over(table, 4, build())].into_iter().flatten() {
@@ -208,7 +210,7 @@ fn nothing_is_lost(
 fn extra_wakes_change_nothing(
     name: &str,
     table: &Value,
-    build: &dyn Fn() -> Box<dyn RegulatorConfig>,
+    build: &dyn Fn() -> Arc<dyn RegulatorConfig>,
     operations: &[(u32, Operation)],
 ) -> Result<(), TestCaseError> {
     let edges = || [Some(usual_edge(build())), edge_over(table, 4, build())].into_iter().flatten();
@@ -227,7 +229,7 @@ fn extra_wakes_change_nothing(
 /// What a regulator holds is counted, goes in time, and comes back when its flow ends. A failure names the method.
 pub(crate) fn what_is_held_comes_back(
     name: &str,
-    build: &dyn Fn() -> Box<dyn RegulatorConfig>,
+    build: &dyn Fn() -> Arc<dyn RegulatorConfig>,
     operations: &[(u32, Operation)],
 ) -> Result<(), TestCaseError> {
     let mut edge = usual_edge(build());
@@ -267,11 +269,11 @@ pub(crate) fn what_is_held_comes_back(
 /// Early and repeated calls of `handle_timeout` change nothing. A failure names the method.
 pub(crate) fn early_timeouts_change_nothing(
     name: &str,
-    build: &dyn Fn() -> Box<dyn RegulatorConfig>,
+    build: &dyn Fn() -> Arc<dyn RegulatorConfig>,
     operations: &[(u32, Operation)],
 ) -> Result<(), TestCaseError> {
     let plain = run(&mut usual_edge(build()), operations, 0);
-    let asked = run(&mut usual_edge(Box::new(Impatient(build()))), operations, 0);
+    let asked = run(&mut usual_edge(std::sync::Arc::new(Impatient(build()))), operations, 0);
     let differs = plain.iter().zip(&asked).find(|(plain, asked)| plain != asked);
     prop_assert!(
         plain == asked,
@@ -282,7 +284,7 @@ pub(crate) fn early_timeouts_change_nothing(
 
 /// Asks a regulator about its timeout before whatever else it is told, unless that is due.
 #[derive(Debug)]
-struct Impatient(Box<dyn RegulatorConfig>);
+struct Impatient(Arc<dyn RegulatorConfig>);
 
 impl RegulatorConfig for Impatient {
     fn build(&self, context: FlowContext) -> Option<Box<dyn Regulator>> {
@@ -439,7 +441,7 @@ proptest! {
         operations in operations(), table in select(every_table()),
     ) {
         for scope in [Scope::Flow, Scope::User, Scope::Queue] {
-            let (name, build) = (format!("{scope:?}"), || Box::new(Busy(scope)) as Box<dyn RegulatorConfig>);
+            let (name, build) = (format!("{scope:?}"), || Arc::new(Busy(scope)) as Arc<dyn RegulatorConfig>);
             nothing_is_lost(&name, &table, &build, &operations)?;
             what_is_held_comes_back(&name, &build, &operations)?;
             early_timeouts_change_nothing(&name, &build, &operations)?;

@@ -115,7 +115,7 @@ fn edge(regulator: impl RegulatorConfig + 'static) -> Edge {
         SerialLink::new(medium, DropTail::new(capacity).any(), BufferMeaning::Waiting)
     };
     let up = link(1_000_000_000_000_000, Capacity::Unlimited);
-    Edge::new(PlainBearer::new(link(800_000, Capacity::Packets(3)), up), Box::new(regulator), 64)
+    Edge::new(PlainBearer::new(link(800_000, Capacity::Packets(3)), up), std::sync::Arc::new(regulator), 64)
 }
 
 fn data(number: u32) -> Segment {

@@ -178,7 +178,12 @@ impl World {
             link(1_000_000_000_000_000, DropTail::new(Capacity::Unlimited).any()),
         );
         let script = Script { verdict, deadline, diary: Arc::clone(&diary) };
-        Self { edge: Edge::new(bearer, Box::new(script), 64), seen: Seen::default(), diary, now: Time::ZERO }
+        Self {
+            edge: Edge::new(bearer, std::sync::Arc::new(script), 64),
+            seen: Seen::default(),
+            diary,
+            now: Time::ZERO,
+        }
     }
 
     fn takes(&mut self, port: Port, segment: Segment) {

@@ -109,7 +109,7 @@ impl World {
         };
         let built = Built::default();
         let regulator = Pooling(scope, Arc::clone(&built));
-        let mut edge = Edge::new(PlainBearer::new(link(), link()), Box::new(regulator), most);
+        let mut edge = Edge::new(PlainBearer::new(link(), link()), std::sync::Arc::new(regulator), most);
         [(0, 5), (1, 5), (2, 7)].into_iter().for_each(|(flow, user)| edge.assign(FlowId(flow), user));
         Self { edge, servers: Servers::default(), built, now: Time::ZERO }
     }
@@ -252,7 +252,7 @@ proptest! {
     #[test]
     fn regulators_of_any_scope_keep_the_laws(operations in operations()) {
         for scope in SCOPES {
-            let build = || Box::new(Pooling(scope, Built::default())) as Box<dyn RegulatorConfig>;
+            let build = || Arc::new(Pooling(scope, Built::default())) as Arc<dyn RegulatorConfig>;
             what_is_held_comes_back("pooling", &build, &operations)?;
             early_timeouts_change_nothing("pooling", &build, &operations)?;
         }

@@ -91,9 +91,9 @@ impl Connection {
     pub fn new(setup: &Setup) -> Result<Self, ConfigError> {
         let table = match &setup.preset {
             Some(preset) => presets::flow(preset, &setup.sender)?,
-            None => FlowGroup { sender: setup.sender.clone(), ..FlowGroup::default() },
+            None => FlowGroup { sender: setup.sender.clone().into(), ..FlowGroup::default() },
         };
-        let row = SENDERS.resolve(&table.sender)?;
+        let row = table.sender.config(&SENDERS)?;
         let mut sender = row.build(setup.params(&table)?)?;
         sender.supply(match setup.data {
             Data::Endless => Supply::Endless,

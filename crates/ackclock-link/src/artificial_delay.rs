@@ -19,12 +19,14 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use ackclock_core::{Config, ConfigError, FlowId, Histogram, Law, RadioReport, Segment, Span, Time};
+use ackclock_core::{
+    Component, Config, ConfigError, FlowId, Histogram, Law, RadioReport, Segment, Span, Time,
+};
 use delegate::delegate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::delay::Delays;
 use crate::in_order::{InOrder, Order};
@@ -38,7 +40,7 @@ use crate::{
 #[serde(deny_unknown_fields, default)]
 pub struct ArtificialDelayConfig {
     /// The link whose packets are held: a table with `kind`, but no cell.
-    pub inner: Value,
+    pub inner: Component<dyn LinkConfig>,
     /// Rows of two times, [delay, extra]: how long repetitions delayed a packet, and how long it is held. Delays rise from row to row; one
     /// between two rows has the extra delay of the lower one, and none above the last.
     pub table: Vec<[Span; 2]>,
@@ -52,7 +54,7 @@ impl Default for ArtificialDelayConfig {
     /// Around the link of M05; nothing is added.
     fn default() -> Self {
         Self {
-            inner: serde_json::json!({ "kind": "power-controlled" }),
+            inner: serde_json::json!({ "kind": "power-controlled" }).into(),
             table: Vec::new(),
             random: Law::from(Span::ZERO),
             order: DeliveryOrder::InSequence,
@@ -77,14 +79,14 @@ impl Config for ArtificialDelayConfig {
     }
 
     fn complete(self) -> Result<Self, ConfigError> {
-        let inner = LINKS.complete(&self.inner).map_err(|error| error.under("inner"))?;
+        let inner = self.inner.complete(&LINKS).map_err(|error| error.under("inner"))?;
         Ok(Self { inner, ..self })
     }
 }
 
 impl ArtificialDelayConfig {
-    fn inner(&self) -> Result<Box<dyn LinkConfig>, ConfigError> {
-        LINKS.resolve(&self.inner).map_err(|error| error.under("inner"))
+    fn inner(&self) -> Result<&Arc<dyn LinkConfig>, ConfigError> {
+        self.inner.config(&LINKS).map_err(|error| error.under("inner"))
     }
 }
 
@@ -205,13 +207,17 @@ mod tests {
     }
 
     /// Slots of 20 ms, damaged as the figures of `errors` say, under a table.
-    fn around(errors: &str, mut table: Value) -> AnyLink {
+    fn around(errors: &str, mut table: serde_json::Value) -> AnyLink {
         let errors = json!({"kind": "recording", "file": errors});
         table["inner"] = json!({"kind": "power-controlled", "errors": errors});
         let config: ArtificialDelayConfig = read_table(table).unwrap();
         let streams = Streams::new(1, 0);
-        let queue =
-            QueuePlan::new(Box::new(DropTailConfig::default()), Capacity::Unlimited, &streams, "up/queue");
+        let queue = QueuePlan::new(
+            std::sync::Arc::new(DropTailConfig::default()),
+            Capacity::Unlimited,
+            &streams,
+            "up/queue",
+        );
         let meaning = BufferMeaning::Waiting;
         config.build(LinkContext { queue, meaning, streams: &streams, name: "up", files: &Written }).unwrap()
     }

@@ -91,12 +91,12 @@ pub struct QueuePlan {
 impl QueuePlan {
     /// Queues of this table that hold `capacity` and draw from streams under `name`, as `down/queue`.
     pub fn new(
-        config: Box<dyn QueueConfig>,
+        config: Arc<dyn QueueConfig>,
         capacity: Capacity,
         streams: &Streams,
         name: impl Into<String>,
     ) -> Self {
-        Self { config: config.into(), capacity, streams: streams.clone(), name: name.into() }
+        Self { config, capacity, streams: streams.clone(), name: name.into() }
     }
 
     /// Such queues that draw from streams under another name.
@@ -152,12 +152,12 @@ pub trait LinkConfig: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Tells a cell who its users are.
+    /// A cell with these users; `None` for every other link.
     ///
     /// # Errors
     /// Where they are wrong.
-    fn serve(&mut self, _users: &[CellUser]) -> Result<(), ConfigError> {
-        Ok(())
+    fn serving(&self, _users: &[CellUser]) -> Result<Option<Arc<dyn LinkConfig>>, ConfigError> {
+        Ok(None)
     }
 
     /// The users of a cell; `None` for every other link.

@@ -50,7 +50,12 @@ fn main() {
 
 fn link(rate: &str) -> EdgeConfig {
     let way = json!({ "kind": "constant", "rate": rate, "delay": "1ms" });
-    EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(1000), ..EdgeConfig::default() }
+    EdgeConfig {
+        down: way.clone().into(),
+        up: way.into(),
+        buffer: Size::Packets(1000),
+        ..EdgeConfig::default()
+    }
 }
 
 /// UDP at nine tenths of the link's rate; how late each packet is written.

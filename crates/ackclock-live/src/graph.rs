@@ -1,6 +1,8 @@
 //! The graph of a scenario without its hosts: the extra delay of `[path]`, where there is one, the edge, and the radio that it observes, where
 //! it does. What reaches a port without a wire leaves for the world.
 
+use std::sync::Arc;
+
 use ackclock_core::{
     ConfigError, Copied, Engine, FlowId, Holds, Message, NodeId, PacketId, Rate, Segment, Span, Streams, Time,
 };
@@ -33,7 +35,7 @@ ackclock_core::nodes! {
 impl Graph {
     pub(crate) fn new(
         config: &PlaneConfig<'_>,
-        regulator: Box<dyn RegulatorConfig>,
+        regulator: Arc<dyn RegulatorConfig>,
         files: &dyn Files,
     ) -> Result<Self, ConfigError> {
         let streams = Streams::new(config.seed, 0);

@@ -7,6 +7,7 @@ mod collect;
 mod inventory;
 mod pages;
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use ackclock_core::{ConfigError, FlowId, PacketId, Segment, Time, name_of};
@@ -96,8 +97,9 @@ impl Plane {
     /// # Errors
     /// Names the key of the `[edge]` table that is wrong.
     pub fn new(config: &PlaneConfig<'_>, files: &dyn Files) -> Result<Self, ConfigError> {
-        let regulator = REGULATORS.resolve(&config.edge.regulator);
-        Self::with_regulator(config, regulator.map_err(|error| error.under("regulator"))?, files)
+        let regulator =
+            config.edge.regulator.config(&REGULATORS).map_err(|error| error.under("regulator"))?;
+        Self::with_regulator(config, Arc::clone(regulator), files)
     }
 
     /// Builds the graph with a regulator that need not stand in the registry, whatever the `[edge]` table says.
@@ -106,7 +108,7 @@ impl Plane {
     /// As [`new`](Self::new).
     pub fn with_regulator(
         config: &PlaneConfig<'_>,
-        regulator: Box<dyn RegulatorConfig>,
+        regulator: Arc<dyn RegulatorConfig>,
         files: &dyn Files,
     ) -> Result<Self, ConfigError> {
         let inventory = Inventory::new(config);

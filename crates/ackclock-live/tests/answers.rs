@@ -66,7 +66,7 @@ impl Port for End {
 /// When answers were written at the wired end, to a packet and one 300 ms later, where each sleep ends so much late.
 fn answered(late: Span) -> Vec<Span> {
     let way = json!({ "kind": "constant", "rate": "1Mbit/s", "delay": "10ms" });
-    let edge = EdgeConfig { down: way.clone(), up: way, ..EdgeConfig::default() };
+    let edge = EdgeConfig { down: way.clone().into(), up: way.into(), ..EdgeConfig::default() };
     let world = World { late, ..World::default() };
     let world = Rc::new(RefCell::new(world));
     let ports = Side::BOTH.map(|side| End(world.clone(), side));

@@ -18,8 +18,12 @@ fn arrive(plane: &mut Plane, from: Side) {
 #[test]
 fn a_crowd_one_way_loses_its_own_packets_alone() {
     let way = json!({ "kind": "constant", "rate": "8kbit/s", "delay": "0ms" });
-    let edge =
-        EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(1000), ..EdgeConfig::default() };
+    let edge = EdgeConfig {
+        down: way.clone().into(),
+        up: way.into(),
+        buffer: Size::Packets(1000),
+        ..EdgeConfig::default()
+    };
     let config = PlaneConfig { packets: 64, ..PlaneConfig::new(&edge) };
     let mut plane = Plane::new(&config, &NoFiles).unwrap();
     (0..100).for_each(|_| arrive(&mut plane, Side::Radio));
@@ -75,7 +79,12 @@ fn known(plane: &mut Plane) -> Vec<FlowReport> {
 #[test]
 fn a_scan_from_outside_does_not_take_a_regulated_connection_from_its_regulator() {
     let way = json!({ "kind": "constant", "rate": "1Gbit/s", "delay": "0ms" });
-    let edge = EdgeConfig { down: way.clone(), up: way, regulator: "wrs".into(), ..EdgeConfig::default() };
+    let edge = EdgeConfig {
+        down: way.clone().into(),
+        up: way.into(),
+        regulator: "wrs".into(),
+        ..EdgeConfig::default()
+    };
     let mut plane = Plane::new(&PlaneConfig { flows: 1000, ..PlaneConfig::new(&edge) }, &NoFiles).unwrap();
     let ack = Flags::ACK;
     send(&mut plane, 0, Side::Radio, &packet(false, 9, Flags::SYN, [99, 0], 0));
@@ -128,7 +137,12 @@ fn however_many_connections_there_were_a_page_has_few_of_them_and_the_account_al
 #[test]
 fn packets_that_overflow_a_queue_are_counted_as_removed() {
     let way = json!({ "kind": "constant", "rate": "8kbit/s", "delay": "0ms" });
-    let edge = EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(5), ..EdgeConfig::default() };
+    let edge = EdgeConfig {
+        down: way.clone().into(),
+        up: way.into(),
+        buffer: Size::Packets(5),
+        ..EdgeConfig::default()
+    };
     let mut plane = Plane::new(&PlaneConfig::new(&edge), &NoFiles).unwrap();
     (0..30).for_each(|_| arrive(&mut plane, Side::Wired));
     // One packet is in transmission and five wait.
@@ -155,7 +169,7 @@ fn a_syn_with_another_number_begins_a_connection_between_the_same_ports() {
 #[test]
 fn a_row_counts_the_bytes_that_left_the_link() {
     let way = json!({ "kind": "constant", "rate": "1Mbit/s", "delay": "5ms" });
-    let edge = EdgeConfig { down: way.clone(), up: way, ..EdgeConfig::default() };
+    let edge = EdgeConfig { down: way.clone().into(), up: way.into(), ..EdgeConfig::default() };
     let mut plane = Plane::new(&PlaneConfig::new(&edge), &NoFiles).unwrap();
     let data = packet(true, 9, Flags::ACK, [1, 1], 1000);
     send(&mut plane, 0, Side::Wired, &data);

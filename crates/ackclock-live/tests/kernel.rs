@@ -36,8 +36,8 @@ fn link(regulator: &str) -> EdgeConfig {
     EdgeConfig {
         regulator: regulator.into(),
         buffer: Size::Packets(15),
-        down: json!({ "kind": "variable", "rate": "40Mbit/s", "delay": "5ms + e(2ms)" }),
-        up: json!({ "kind": "constant", "rate": "40Mbit/s", "delay": "5ms" }),
+        down: json!({ "kind": "variable", "rate": "40Mbit/s", "delay": "5ms + e(2ms)" }).into(),
+        up: json!({ "kind": "constant", "rate": "40Mbit/s", "delay": "5ms" }).into(),
         ..EdgeConfig::default()
     }
 }

@@ -24,7 +24,12 @@ fn drive(plane: &mut Plane, until_millis: u64) {
 /// The lines behind the header of the log of a burst of four packets of 1000 bytes at 0, one at 500 ms.
 fn log_of(from: Side) -> String {
     let way = json!({ "kind": "constant", "rate": "1Mbit/s", "delay": "0ms" });
-    let edge = EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(2), ..EdgeConfig::default() };
+    let edge = EdgeConfig {
+        down: way.clone().into(),
+        up: way.into(),
+        buffer: Size::Packets(2),
+        ..EdgeConfig::default()
+    };
     let config = PlaneConfig { delay: Span::from_millis(100), ..PlaneConfig::new(&edge) };
     let mut plane = Plane::new(&config, &NoFiles).unwrap();
     let out = Written::default();

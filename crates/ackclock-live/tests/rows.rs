@@ -148,7 +148,7 @@ proptest! {
     ) {
         let (way, rate) = link(recorded);
         let buffer = Size::Packets(packets_of_buffer);
-        let edge = EdgeConfig { down: way.clone(), up: way, buffer, ..EdgeConfig::default() };
+        let edge = EdgeConfig { down: way.clone().into(), up: way.into(), buffer, ..EdgeConfig::default() };
         let (results, _) = run(&edge, &arrivals, Span::from_millis(patience));
         for row in &results.flows {
             let RealFlow { start_s, end_s, up_bytes, down_bytes, .. } = *real(row);
@@ -167,7 +167,12 @@ proptest! {
 #[test]
 fn what_was_sent_is_delivered_dropped_or_waiting_at_any_instant() {
     let (way, _) = link(false);
-    let edge = EdgeConfig { down: way.clone(), up: way, buffer: Size::Packets(5), ..EdgeConfig::default() };
+    let edge = EdgeConfig {
+        down: way.clone().into(),
+        up: way.into(),
+        buffer: Size::Packets(5),
+        ..EdgeConfig::default()
+    };
     let arrivals: Vec<_> = (0..30).map(|_| (0, Side::Wired, Kind::Udp, 1, 1000)).collect();
     for (ms, expected) in [(0, [0, 6]), (20, [4, 2]), (100, [6, 0])] {
         let (results, _) = run(&edge, &arrivals, Span::from_millis(ms));
@@ -180,7 +185,7 @@ fn what_was_sent_is_delivered_dropped_or_waiting_at_any_instant() {
 #[test]
 fn fragments_pings_and_noise_are_one_row_behind_those_of_connections() {
     let (way, _) = link(false);
-    let edge = EdgeConfig { down: way.clone(), up: way, ..EdgeConfig::default() };
+    let edge = EdgeConfig { down: way.clone().into(), up: way.into(), ..EdgeConfig::default() };
     let of = |kind, payload| (0, Side::Radio, kind, 1, payload);
     let arrivals = [
         of(Kind::Fragment, 100),
@@ -207,8 +212,8 @@ fn every_regulator_leaves_nothing_unaccounted_for() {
     for entry in REGULATORS.entries {
         let buffer = Size::Packets(10);
         let edge = EdgeConfig {
-            down: way.clone(),
-            up: way.clone(),
+            down: way.clone().into(),
+            up: way.clone().into(),
             buffer,
             regulator: entry.name.into(),
             ..EdgeConfig::default()

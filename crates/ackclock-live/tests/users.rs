@@ -51,7 +51,7 @@ fn data(mobile: &str, port: u16) -> Vec<u8> {
 fn connections_to_one_mobile_share_the_regulator_of_a_user() {
     let (edge, built) = (EdgeConfig::default(), Passing::default());
     let config = PlaneConfig { flows: 5, ..PlaneConfig::new(&edge) };
-    let mut plane = Plane::with_regulator(&config, Box::new(built.clone()), &NoFiles).unwrap();
+    let mut plane = Plane::with_regulator(&config, std::sync::Arc::new(built.clone()), &NoFiles).unwrap();
     let mut takes = |mobile, port| {
         let bytes = data(mobile, port);
         let mut buffer = plane.pool().buffer();

@@ -24,10 +24,10 @@ impl World {
     fn new(regulator: Value) -> Self {
         let way = json!({ "kind": "constant", "rate": "1Mbit/s", "delay": "0ms" });
         let edge = EdgeConfig {
-            down: way.clone(),
-            up: way,
+            down: way.clone().into(),
+            up: way.into(),
             buffer: Size::Packets(4),
-            regulator,
+            regulator: regulator.into(),
             ..EdgeConfig::default()
         };
         let plane = Plane::new(&PlaneConfig::new(&edge), &NoFiles).unwrap();

@@ -194,7 +194,7 @@ fn a_box_that_observes_gives_the_same_departures_in_both_worlds_and_loses_nothin
     for side in ["network", "mobile"] {
         for regulator in ["none", "wrs", "wrd"] {
             let edge = EdgeConfig {
-                bearer: json!({ "kind": "observed", "side": side }),
+                bearer: json!({ "kind": "observed", "side": side }).into(),
                 regulator: regulator.into(),
                 behind: Some(Box::new(poor_link())),
                 ..EdgeConfig::default()
@@ -208,7 +208,7 @@ fn a_box_that_observes_gives_the_same_departures_in_both_worlds_and_loses_nothin
 /// A link on which packets wait and are lost.
 fn poor_link() -> EdgeConfig {
     let down = json!({ "kind": "variable", "rate": "u(8Mbit/s, 2Mbit/s)", "delay": "e(10ms)", "loss": 0.02 });
-    EdgeConfig { buffer: Size::Packets(20), down, ..EdgeConfig::default() }
+    EdgeConfig { buffer: Size::Packets(20), down: down.into(), ..EdgeConfig::default() }
 }
 
 #[test]
@@ -217,7 +217,8 @@ fn a_regulator_that_does_everything_gives_the_same_departures_in_both_worlds_in_
         for delay in [Span::ZERO, Span::from_millis(7)] {
             let edge = poor_link();
             let config = PlaneConfig { delay, ..PlaneConfig::new(&edge) };
-            let plane = || Plane::with_regulator(&config, Box::new(Busy(scope)), &NoFiles).unwrap();
+            let plane =
+                || Plane::with_regulator(&config, std::sync::Arc::new(Busy(scope)), &NoFiles).unwrap();
             let departures = check_planes(plane);
             assert!(departures.iter().all(|(.., bytes)| is_sound(bytes)), "{scope:?}");
             let mut plane = plane();
@@ -295,7 +296,7 @@ impl Regulator for Fancies {
 fn what_a_regulator_makes_and_nobody_can_build_is_counted() {
     let edge = EdgeConfig { buffer: Size::Packets(100_000), ..EdgeConfig::default() };
     let config = PlaneConfig::new(&edge);
-    let mut plane = Plane::with_regulator(&config, Box::new(Fanciful), &NoFiles).unwrap();
+    let mut plane = Plane::with_regulator(&config, std::sync::Arc::new(Fanciful), &NoFiles).unwrap();
     let arrivals = recording();
     for (at, side, bytes) in &arrivals {
         let packet = claim(plane.pool_mut(), bytes).expect("the pool is large");
@@ -326,7 +327,8 @@ fn every_queue_gives_the_same_departures_in_both_worlds() {
 #[test]
 fn results_have_both_directions_and_what_each_could_carry_over_its_changes() {
     let link = |rate: &str| json!({ "kind": "constant", "rate": rate, "delay": "2ms" });
-    let edge = |down, up| EdgeConfig { down: link(down), up: link(up), ..EdgeConfig::default() };
+    let edge =
+        |down, up| EdgeConfig { down: link(down).into(), up: link(up).into(), ..EdgeConfig::default() };
     let mut plane = Plane::new(&PlaneConfig::new(&edge("8Mbit/s", "2Mbit/s")), &NoFiles).unwrap();
     let (arrivals, at) = (recording(), |seconds| Time::ZERO + Span::from_secs(seconds));
     let bytes = |side| -> f64 {

@@ -68,7 +68,7 @@ fn python_name(place: &str, column: &str) -> Option<String> {
 fn payloads(tables: &Tables) -> Result<Vec<f64>, ConfigError> {
     let mut payloads = Vec::new();
     for group in &tables.flow {
-        let timestamps = SENDERS.resolve(&group.sender)?.config().timestamps.unwrap_or_default();
+        let timestamps = group.sender.config(&SENDERS)?.config().timestamps.unwrap_or_default();
         let headers =
             FlowParams { header: group.ack_size.0, ..FlowParams::new(FlowId(0)) }.header_bytes(timestamps);
         let payload = match group.packet {

@@ -1,13 +1,14 @@
 //! The table `[relay]`: a split-connection proxy between the wired path and the edge.
 
+use std::sync::Arc;
+
 use ackclock_core::results::Towards;
-use ackclock_core::{ConfigError, FlowId, Seq, Size, SteeringConfig, Time, name_of};
+use ackclock_core::{Component, ConfigError, FlowId, Seq, Size, SteeringConfig, Time, name_of};
 use ackclock_edge::{ReportTable, STEERINGS};
 use ackclock_tcp::config::Switch;
 use ackclock_tcp::{SENDERS, SenderRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{FlowGroup, PathTable};
 
@@ -22,10 +23,10 @@ pub struct RelayTable {
     /// TCP sender of the relay, towards the mobiles for downloads and towards the servers for uploads: a name, or a
     /// table with `kind` and options. By default the sender of the flow.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sender: Option<Value>,
+    pub sender: Option<Component<dyn SenderRow>>,
     /// Controller that sets the relay's congestion windows of downloads from radio reports: a name, or a table with
     /// `kind`. It needs `[edge.report]`. "none" leaves the windows to the sender.
-    pub steering: Value,
+    pub steering: Component<dyn SteeringConfig>,
     /// Sender whose congestion control takes over while `steering` has no recent report, with the options of `sender`.
     /// By default "bbr".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,8 +125,8 @@ impl RelayTable {
     }
 
     /// The parsed controller of the downlink windows.
-    pub(crate) fn steering(&self) -> Result<Box<dyn SteeringConfig>, ConfigError> {
-        STEERINGS.resolve(&self.steering).map_err(|error| error.under("steering"))
+    pub(crate) fn steering(&self) -> Result<&Arc<dyn SteeringConfig>, ConfigError> {
+        self.steering.config(&STEERINGS).map_err(|error| error.under("steering"))
     }
 
     /// Whether the steering uses radio reports.
@@ -134,23 +135,23 @@ impl RelayTable {
     }
 
     /// The sender whose congestion control takes over while the steering has no recent report.
-    pub(crate) fn fallback(&self) -> Result<Box<dyn SenderRow>, ConfigError> {
+    pub(crate) fn fallback(&self) -> Result<Arc<dyn SenderRow>, ConfigError> {
         let name = self.fallback.as_deref().unwrap_or(FALLBACK);
         SENDERS.resolve(&name.into()).map_err(|error| error.under("fallback"))
     }
 
     /// The relay's sender for a group of flows.
-    pub(crate) fn row(&self, flow: &FlowGroup) -> Result<Box<dyn SenderRow>, ConfigError> {
+    pub(crate) fn row<'a>(&'a self, flow: &'a FlowGroup) -> Result<&'a Arc<dyn SenderRow>, ConfigError> {
         match &self.sender {
-            Some(sender) => SENDERS.resolve(sender).map_err(|error| error.under("sender")),
+            Some(sender) => sender.config(&SENDERS).map_err(|error| error.under("sender")),
             None => flow.sender(),
         }
     }
 
     /// The relay table with every key of its components.
     pub(crate) fn complete(&self) -> Result<Self, ConfigError> {
-        let sender = self.sender.as_ref().map(|sender| SENDERS.complete(sender)).transpose();
-        let steering = STEERINGS.complete(&self.steering).map_err(|error| error.under("steering"))?;
+        let sender = self.sender.as_ref().map(|sender| sender.complete(&SENDERS)).transpose();
+        let steering = self.steering.complete(&STEERINGS).map_err(|error| error.under("steering"))?;
         let own = self.listens()?.then(|| FALLBACK.to_owned());
         let fallback = self.fallback.clone().or(own);
         Ok(Self {

@@ -3,8 +3,10 @@
 //! Components (links, queues, regulators, senders, workloads) stay as written, a name or a table with `kind`. Their
 //! registries parse them.
 
+use std::sync::Arc;
+
 use ackclock_core::results::Towards;
-use ackclock_core::{Config, ConfigError, FlowId, Rate, Seq, Size, Span, Streams, Time, name_of};
+use ackclock_core::{Component, Config, ConfigError, FlowId, Rate, Seq, Size, Span, Streams, Time, name_of};
 use ackclock_edge::EdgeConfig;
 use ackclock_link::Loss;
 use ackclock_tcp::config::Switch;
@@ -83,7 +85,7 @@ pub struct FlowGroup {
     #[serde(skip_serializing_if = "Towards::is_mobile")]
     pub towards: Towards,
     /// TCP sender: a name, or a table with `kind` and options.
-    pub sender: Value,
+    pub sender: Component<dyn SenderRow>,
     /// Size of a full packet, headers included.
     pub packet: Size,
     /// Header size of every segment, and so the size of an ACK: bytes, or "real" for the size with actual TCP options.
@@ -95,11 +97,11 @@ pub struct FlowGroup {
     /// Initial congestion window, in packets or bytes of payload.
     pub initial_window: Size,
     /// ACK policy of the receiver: "every" segment or "delayed".
-    pub acks: Value,
+    pub acks: Component<dyn Acks>,
     /// Whether the receiver reports duplicate segments with D-SACK (RFC 2883). It needs a sender with SACK.
     pub dsack: Switch,
     /// Workload: "bulk", "web", "ftp", or a table with `kind`.
-    pub workload: Value,
+    pub workload: Component<dyn Workload>,
 }
 
 fn is_none(span: &Span) -> bool {
@@ -330,21 +332,21 @@ impl FlowGroup {
     /// The flow group with every key of its components.
     fn complete(&self) -> Result<Self, ConfigError> {
         Ok(Self {
-            sender: SENDERS.complete(&self.sender).map_err(|error| error.under("sender"))?,
-            acks: ACKS.complete(&self.acks).map_err(|error| error.under("acks"))?,
-            workload: WORKLOADS.complete(&self.workload).map_err(|error| error.under("workload"))?,
+            sender: self.sender.complete(&SENDERS).map_err(|error| error.under("sender"))?,
+            acks: self.acks.complete(&ACKS).map_err(|error| error.under("acks"))?,
+            workload: self.workload.complete(&WORKLOADS).map_err(|error| error.under("workload"))?,
             ..self.clone()
         })
     }
 
     /// The parsed sender.
-    pub(crate) fn sender(&self) -> Result<Box<dyn SenderRow>, ConfigError> {
-        SENDERS.resolve(&self.sender).map_err(|error| error.under("sender"))
+    pub(crate) fn sender(&self) -> Result<&Arc<dyn SenderRow>, ConfigError> {
+        self.sender.config(&SENDERS).map_err(|error| error.under("sender"))
     }
 
     /// The parsed workload.
-    pub(crate) fn workload(&self) -> Result<Box<dyn Workload>, ConfigError> {
-        WORKLOADS.resolve(&self.workload).map_err(|error| error.under("workload"))
+    pub(crate) fn workload(&self) -> Result<&Arc<dyn Workload>, ConfigError> {
+        self.workload.config(&WORKLOADS).map_err(|error| error.under("workload"))
     }
 
     /// Whether each flow is one long-lived connection, and not a client that opens many short ones.
@@ -354,8 +356,8 @@ impl FlowGroup {
     }
 
     /// The parsed ACK policy.
-    pub(crate) fn acks(&self) -> Result<Box<dyn Acks>, ConfigError> {
-        ACKS.resolve(&self.acks).map_err(|error| error.under("acks"))
+    pub(crate) fn acks(&self) -> Result<&Arc<dyn Acks>, ConfigError> {
+        self.acks.config(&ACKS).map_err(|error| error.under("acks"))
     }
 
     /// Sender parameters of one flow of the group. Its data starts at sequence number `first`.

@@ -24,6 +24,7 @@
 mod steerings;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ackclock_core::{
     Flags, FlowId, Message, Node, Outbox, Port, RadioReport, Segment, Sink, SteeringConfig, Time, Wakes,
@@ -77,7 +78,7 @@ impl Relay {
     }
 
     /// Creates a relay without connections; some [will be steered](Self::steer).
-    pub fn steered_by(config: Box<dyn SteeringConfig>) -> Self {
+    pub fn steered_by(config: Arc<dyn SteeringConfig>) -> Self {
         Self { steerings: Some(Box::new(Steerings::new(config))), ..Self::default() }
     }
 

@@ -28,6 +28,7 @@ mod round_trips;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use ackclock_core::{FlowId, Histogram, Segment, Span, Time};
 
@@ -53,7 +54,7 @@ pub struct Autorate {
 
 impl Autorate {
     fn new(side: Side, controller: Controller, context: &BearerContext<'_>) -> Self {
-        let queue = Box::new(FqCodelConfig::default());
+        let queue = Arc::new(FqCodelConfig::default());
         let queue = QueuePlan::new(queue, context.down.capacity(), context.streams, "down/queue");
         let medium = Constant::new(controller.rate(), Span::ZERO);
         let shaper = SerialLink::new(medium, queue.build(), BufferMeaning::Waiting);

@@ -1,6 +1,7 @@
 //! How scenario files name and build bearers.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ackclock_core::{ConfigError, Streams};
 
@@ -11,9 +12,9 @@ use crate::{BufferMeaning, Files, LinkConfig, LinkContext, Nominal, QueuePlan, S
 #[derive(Debug)]
 pub struct BearerLinks {
     /// The link towards the mobiles, which knows its users where it is a cell.
-    pub down: Box<dyn LinkConfig>,
+    pub down: Arc<dyn LinkConfig>,
     /// The link from the mobiles.
-    pub up: Box<dyn LinkConfig>,
+    pub up: Arc<dyn LinkConfig>,
 }
 
 /// What a bearer is built from, beside its own table.

@@ -1,9 +1,10 @@
 //! The table of a cell and the tables of its users.
 
-use ackclock_core::{Config, ConfigError, Law, Rate, Span};
+use std::sync::Arc;
+
+use ackclock_core::{Component, Config, ConfigError, Law, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Cell;
 use super::harq::HarqConfig;
@@ -18,7 +19,7 @@ use crate::{AnyLink, Errors, Files, LinkConfig, LinkContext, Nominal};
 #[serde(deny_unknown_fields, default)]
 pub struct CellConfig {
     /// Scheduler: a name, or a table with `kind`.
-    pub scheduler: Value,
+    pub scheduler: Component<dyn SchedulerConfig>,
     /// Order in which the packets of a user are served.
     pub order: IntraUser,
     /// What makes a flow short.
@@ -189,7 +190,7 @@ impl Config for CellConfig {
     }
 
     fn complete(self) -> Result<Self, ConfigError> {
-        let scheduler = SCHEDULERS.complete(&self.scheduler).map_err(|error| error.under("scheduler"))?;
+        let scheduler = self.scheduler.complete(&SCHEDULERS).map_err(|error| error.under("scheduler"))?;
         let loss = self.loss.complete().map_err(|error| error.under("loss"))?;
         let harq = self.harq.map(HarqConfig::complete).transpose().map_err(|error| error.under("harq"))?;
         Ok(Self { scheduler, loss, harq, ..self })
@@ -230,17 +231,8 @@ impl CellUser {
 }
 
 impl LinkConfig for CellConfig {
-    fn serve(&mut self, users: &[CellUser]) -> Result<(), ConfigError> {
-        for (index, user) in users.iter().enumerate() {
-            user.check(self).map_err(|error| error.under(&format!("user.{index}")))?;
-        }
-        match users.iter().map(|user| u64::from(user.count)).sum::<u64>() {
-            0 => return Err(ConfigError::new("user", "a cell has at least one user")),
-            1..=MOST_USERS => {}
-            many => return Err(ConfigError::new("user", format!("{many} users are more than {MOST_USERS}"))),
-        }
-        self.users = users.to_vec();
-        Ok(())
+    fn serving(&self, users: &[CellUser]) -> Result<Option<Arc<dyn LinkConfig>>, ConfigError> {
+        Ok(Some(Arc::new(self.clone().with_users(users)?)))
     }
 
     fn users(&self) -> Option<&[CellUser]> {
@@ -262,8 +254,24 @@ impl LinkConfig for CellConfig {
 }
 
 impl CellConfig {
-    fn scheduler(&self) -> Result<Box<dyn SchedulerConfig>, ConfigError> {
-        SCHEDULERS.resolve(&self.scheduler).map_err(|error| error.under("scheduler"))
+    /// The cell with these users.
+    ///
+    /// # Errors
+    /// Names the key of the user that is wrong.
+    pub(super) fn with_users(self, users: &[CellUser]) -> Result<Self, ConfigError> {
+        for (index, user) in users.iter().enumerate() {
+            user.check(&self).map_err(|error| error.under(&format!("user.{index}")))?;
+        }
+        match users.iter().map(|user| u64::from(user.count)).sum::<u64>() {
+            0 => return Err(ConfigError::new("user", "a cell has at least one user")),
+            1..=MOST_USERS => {}
+            many => return Err(ConfigError::new("user", format!("{many} users are more than {MOST_USERS}"))),
+        }
+        Ok(Self { users: users.to_vec(), ..self })
+    }
+
+    fn scheduler(&self) -> Result<&Arc<dyn SchedulerConfig>, ConfigError> {
+        self.scheduler.config(&SCHEDULERS).map_err(|error| error.under("scheduler"))
     }
 
     pub(super) fn build_scheduler(&self) -> Result<Box<dyn Scheduler>, ConfigError> {
@@ -332,9 +340,7 @@ mod tests {
     use super::*;
 
     fn cell(users: &[CellUser]) -> CellConfig {
-        let mut cell = CellConfig::default();
-        cell.serve(users).unwrap();
-        cell
+        CellConfig::default().with_users(users).unwrap()
     }
 
     #[test]
@@ -368,7 +374,7 @@ mod tests {
 
     #[test]
     fn users_that_cannot_be_are_refused() {
-        let refused = |user: CellUser| CellConfig::default().serve(&[user]).unwrap_err().path;
+        let refused = |user: CellUser| CellConfig::default().with_users(&[user]).unwrap_err().path;
         let user = CellUser::default();
         assert_eq!(refused(CellUser { count: 0, ..user.clone() }), "user.0.count");
         assert_eq!(refused(CellUser { doppler: 301.0, ..user.clone() }), "user.0.doppler");

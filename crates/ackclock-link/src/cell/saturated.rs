@@ -197,15 +197,14 @@ fn slots_between_looks(config: &CellConfig, run: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NoFiles;
     use crate::cell::CellUser;
-    use crate::{LinkConfig, NoFiles};
 
     fn cell(scheduler: &str, dopplers: &[f64]) -> CellConfig {
         let mut cell = CellConfig::default();
         cell.scheduler = scheduler.into();
         let user = |(snr, &doppler)| CellUser { mean_snr: f64::from(snr), doppler, ..CellUser::default() };
-        cell.serve(&(0..).step_by(3).zip(dopplers).map(user).collect::<Vec<_>>()).unwrap();
-        cell
+        cell.with_users(&(0..).step_by(3).zip(dopplers).map(user).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
@@ -243,7 +242,7 @@ mod tests {
         for (remainder, share) in [(Remainder::Next, 1.0), (Remainder::Waste, 1000.0 / 1024.0)] {
             let mut cell = CellConfig::default();
             cell.remainder = remainder;
-            cell.serve(std::slice::from_ref(&user)).unwrap();
+            let cell = cell.with_users(std::slice::from_ref(&user)).unwrap();
             let got = Reference::new(&cell, &Streams::new(1, 0), "down").mean_bps_before(6000, 1000).unwrap();
             assert!((got / 2_457_600.0 - share).abs() < 1e-6, "{remainder:?}: {got}");
         }
@@ -256,7 +255,7 @@ mod tests {
         for (scheduler, kbps) in [("round-robin", 1382.4), ("max-rate", 2457.6)] {
             let mut cell = CellConfig::default();
             cell.scheduler = scheduler.into();
-            cell.serve(&[user(9.6), user(-3.0)]).unwrap();
+            let cell = cell.with_users(&[user(9.6), user(-3.0)]).unwrap();
             let mut saturated =
                 Saturated::of_cell(&cell, &Streams::new(1, 0), "down", 6000, |_| true).unwrap();
             let got = saturated.mean_bps_before(600 * 10) / 1e3;

@@ -24,10 +24,10 @@ use super::rates::RateRow;
 use super::saturated::{Look, Saturated};
 use super::slots::Slots;
 use super::{CellConfig, CellUser};
+use crate::Loss;
 use crate::fading::Fading;
 use crate::shadowing::Shadowing;
 use crate::trace::{Sample, Samples};
-use crate::{LinkConfig, Loss};
 
 /// What a recording is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,8 +116,7 @@ impl Synthetic {
         };
         let mut cell = CellConfig::default();
         cell.scheduler = self.scheduler.as_str().into();
-        cell.serve(std::slice::from_ref(&user))?;
-        Ok((cell, user))
+        Ok((cell.with_users(std::slice::from_ref(&user))?, user))
     }
 }
 

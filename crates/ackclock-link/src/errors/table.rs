@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
-use ackclock_core::ConfigError;
+use ackclock_core::{Component, ConfigError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, de};
-use serde_json::Value;
 
 use super::{AnyErrorProcess, ERRORS, ErrorConfig, ErrorContext, IndependentConfig};
 use crate::{Files, Loss};
@@ -20,7 +20,7 @@ pub enum Errors {
     /// A share, each by itself.
     Share(Loss),
     /// An error process as written.
-    Process(Value),
+    Process(Component<dyn ErrorConfig>),
 }
 
 impl Errors {
@@ -47,7 +47,7 @@ impl Errors {
     pub fn complete(self) -> Result<Self, ConfigError> {
         match self {
             Self::Share(share) => Ok(Self::Share(share)),
-            Self::Process(table) => ERRORS.complete(&table).map(Self::Process),
+            Self::Process(table) => table.complete(&ERRORS).map(Self::Process),
         }
     }
 
@@ -67,10 +67,10 @@ impl Errors {
         self.config()?.build(context)
     }
 
-    fn config(&self) -> Result<Box<dyn ErrorConfig>, ConfigError> {
+    fn config(&self) -> Result<Arc<dyn ErrorConfig>, ConfigError> {
         match self {
-            &Self::Share(share) => Ok(Box::new(IndependentConfig { share })),
-            Self::Process(table) => ERRORS.resolve(table),
+            &Self::Share(share) => Ok(Arc::new(IndependentConfig { share })),
+            Self::Process(table) => table.config(&ERRORS).cloned(),
         }
     }
 }
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for Errors {
                 }
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Errors, A::Error> {
-                Value::deserialize(MapAccessDeserializer::new(map)).map(Errors::Process)
+                Component::deserialize(MapAccessDeserializer::new(map)).map(Errors::Process)
             }
         }
         deserializer.deserialize_any(Visitor)
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::NoFiles;
 
-    fn read(value: Value) -> Result<Errors, String> {
+    fn read(value: serde_json::Value) -> Result<Errors, String> {
         let errors: Errors = serde_json::from_value(value).map_err(|error| error.to_string())?;
         errors.check().map_err(|error| error.to_string())?;
         Ok(errors)

@@ -53,7 +53,7 @@ impl Default for PowerControlledConfig {
         Self {
             rate: Rate::from_bps(384_000),
             tti: Span::from_millis(20),
-            errors: Errors::Process(json!({ "kind": "power-control" })),
+            errors: Errors::Process(json!({ "kind": "power-control" }).into()),
             arq: Arq::Nak,
             guard: 3,
             rounds: vec![1; 5],

@@ -22,8 +22,12 @@ fn scripted(errors: &str, mut table: Value) -> AnyLink {
     table["kind"] = "power-controlled".into();
     table["errors"] = json!({ "kind": "recording", "file": errors });
     let streams = Streams::new(1, 0);
-    let queue =
-        QueuePlan::new(Box::new(DropTailConfig::default()), Capacity::Unlimited, &streams, "up/queue");
+    let queue = QueuePlan::new(
+        std::sync::Arc::new(DropTailConfig::default()),
+        Capacity::Unlimited,
+        &streams,
+        "up/queue",
+    );
     let meaning = BufferMeaning::Waiting;
     let context = LinkContext { queue, meaning, streams: &streams, name: "up", files: &Written };
     LINKS.resolve(&table).unwrap().build(context).unwrap()

@@ -15,8 +15,12 @@ fn table() -> UmtsRlcConfig {
 
 fn link(config: &UmtsRlcConfig) -> AnyLink {
     let streams = Streams::new(1, 0);
-    let queue =
-        QueuePlan::new(Box::new(DropTailConfig::default()), Capacity::Unlimited, &streams, "down/queue");
+    let queue = QueuePlan::new(
+        std::sync::Arc::new(DropTailConfig::default()),
+        Capacity::Unlimited,
+        &streams,
+        "down/queue",
+    );
     let meaning = BufferMeaning::Waiting;
     config.check().unwrap();
     config.build(LinkContext { queue, meaning, streams: &streams, name: "down", files: &NoFiles }).unwrap()
@@ -39,8 +43,12 @@ fn scripted_by(errors: &str, interval: &str, mut config: UmtsRlcConfig) -> AnyLi
     let table = serde_json::json!({ "kind": "recording", "file": errors, "interval": interval });
     config.bler = serde_json::from_value(table).unwrap();
     let streams = Streams::new(1, 0);
-    let queue =
-        QueuePlan::new(Box::new(DropTailConfig::default()), Capacity::Unlimited, &streams, "down/queue");
+    let queue = QueuePlan::new(
+        std::sync::Arc::new(DropTailConfig::default()),
+        Capacity::Unlimited,
+        &streams,
+        "down/queue",
+    );
     let meaning = BufferMeaning::Waiting;
     config.build(LinkContext { queue, meaning, streams: &streams, name: "down", files: &Written }).unwrap()
 }

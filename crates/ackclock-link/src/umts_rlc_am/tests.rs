@@ -44,7 +44,7 @@ impl Pair {
             End::Unacknowledged(_) => panic!("an entity of acknowledged mode"),
         };
         let plan = QueuePlan::new(
-            Box::new(DropTailConfig::default()),
+            std::sync::Arc::new(DropTailConfig::default()),
             Capacity::Unlimited,
             &Streams::new(1, 0),
             "queue",

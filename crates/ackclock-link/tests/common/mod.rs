@@ -61,13 +61,13 @@ fn built(table: &Value, queue: &Value, capacity: Capacity, seed: u64) -> (AnyLin
 }
 
 /// The options of a table, and how many users it has where it is a cell.
-fn config(table: &Value) -> (Box<dyn LinkConfig>, u32) {
+fn config(table: &Value) -> (Arc<dyn LinkConfig>, u32) {
     let mut table = table.clone();
     let users = table.as_object_mut().unwrap().remove("users");
     let mut config = LINKS.resolve(&table).unwrap();
     let users: Vec<CellUser> = users.map_or_else(Vec::new, |users| serde_json::from_value(users).unwrap());
     if !users.is_empty() {
-        config.serve(&users).unwrap();
+        config = config.serving(&users).unwrap().unwrap();
     }
     (config, users.iter().map(|user| user.count).sum())
 }

@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use ackclock_core::{Flags, Seq, Size, Span, Time};
+use ackclock_core::{Component, Flags, Seq, Size, Span, Time};
 use ackclock_edge::EdgeConfig;
-use ackclock_link::{Direction, NoFiles};
-use serde_json::{Value, json};
+use ackclock_link::{BearerConfig, Direction, NoFiles};
+use serde_json::json;
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Packet, TcpPacket};
 
 use crate::parse::parse;
@@ -54,8 +54,8 @@ impl Neighbours {
     /// As [`Neighbours::on`].
     pub fn on_all_edges() -> Result<Vec<Self>, String> {
         let plain = EdgeConfig::default().bearer;
-        let rlc = json!({ "kind": "umts-rlc-am", "errors": "5%", "errors_by": "pdu" });
-        let observed = json!({ "kind": "observed", "side": "network" });
+        let rlc = json!({ "kind": "umts-rlc-am", "errors": "5%", "errors_by": "pdu" }).into();
+        let observed = json!({ "kind": "observed", "side": "network" }).into();
         let pairs = [
             ("snoop", &plain),
             ("snoop", &rlc),
@@ -101,8 +101,8 @@ impl Neighbours {
     }
 }
 
-fn edge(regulator: &str, bearer: &Value) -> EdgeConfig {
-    let way = json!({ "kind": "constant", "rate": "400kbit/s", "delay": "5ms" });
+fn edge(regulator: &str, bearer: &Component<dyn BearerConfig>) -> EdgeConfig {
+    let way = Component::from(json!({ "kind": "constant", "rate": "400kbit/s", "delay": "5ms" }));
     let ([down, up], bearer, regulator) = ([way.clone(), way], bearer.clone(), regulator.into());
     EdgeConfig { down, up, bearer, regulator, buffer: Size::Packets(20), ..EdgeConfig::default() }
 }

@@ -109,7 +109,7 @@ impl<'a> Builder<'a> {
     /// A relay without connections.
     fn relay(&self) -> Result<Relay, ConfigError> {
         let Some(relay) = &self.tables.relay else { return Ok(Relay::new()) };
-        Ok(Relay::steered_by(relay.steering().map_err(|error| error.under("relay"))?))
+        Ok(Relay::steered_by(Arc::clone(relay.steering().map_err(|error| error.under("relay"))?)))
     }
 
     fn surroundings(&self) -> Surroundings {

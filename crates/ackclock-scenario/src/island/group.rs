@@ -1,5 +1,7 @@
 //! A group of flows: its components, and the connections made from them.
 
+use std::sync::Arc;
+
 use ackclock_core::results::Towards;
 use ackclock_core::{ConfigError, FlowId, Seq, Time, name_of};
 use ackclock_tcp::config::{Switch, window_bytes};
@@ -13,10 +15,10 @@ use crate::tables::{FlowGroup, RelayTable};
 pub(crate) struct Group {
     pub(crate) table: FlowGroup,
     pub(crate) sender_name: String,
-    sender: Box<dyn SenderRow>,
+    sender: Arc<dyn SenderRow>,
     pub(super) receiver: ReceiverConfig,
     relay: Option<RelayEnds>,
-    pub(super) workload: Box<dyn Workload>,
+    pub(super) workload: Arc<dyn Workload>,
     /// Whether its flows are long-lived connections, and not clients with short ones.
     pub(crate) lasts: bool,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Group {
 /// Components of a relay for the flows of a group.
 struct RelayEnds {
     receiver: ReceiverConfig,
-    sender: Box<dyn SenderRow>,
+    sender: Arc<dyn SenderRow>,
     sender_name: String,
     steered: Option<Steered>,
 }
@@ -32,7 +34,7 @@ struct RelayEnds {
 /// Settings of steered flows.
 struct Steered {
     /// The sender whose congestion control applies while the steering is inactive.
-    own: Box<dyn SenderRow>,
+    own: Arc<dyn SenderRow>,
     together: SteeredTogether,
 }
 
@@ -57,17 +59,17 @@ impl Group {
         let together =
             if tables.edge.cell_users()?.is_some() { SteeredTogether::Each } else { SteeredTogether::All };
         let relay = tables.relay.as_ref();
-        let ends = relay.map(|relay| RelayEnds::new(relay, together, table, &*sender)).transpose();
+        let ends = relay.map(|relay| RelayEnds::new(relay, together, table, &**sender)).transpose();
         let relay = ends.map_err(|error| error.under("relay"))?;
         // The receiver's peer is the relay, if there is one.
-        let heard = relay.as_ref().map_or(&*sender, |ends| &*ends.sender);
+        let heard = relay.as_ref().map_or(&**sender, |ends| &*ends.sender);
         Ok(Self {
             receiver: receiver(table, heard)?,
             relay,
             table: table.clone(),
             sender_name: name_of(&table.sender),
-            sender,
-            workload: table.workload()?,
+            sender: Arc::clone(sender),
+            workload: Arc::clone(table.workload()?),
             lasts: table.lasts()?,
         })
     }
@@ -143,7 +145,7 @@ impl RelayEnds {
         let max_window = relay.buffer_bytes()?;
         Ok(Self {
             receiver: ReceiverConfig { max_window, window: WindowPolicy::Unread, ..receiver(table, far)? },
-            sender: relay.row(table)?,
+            sender: Arc::clone(relay.row(table)?),
             sender_name: name_of(relay.sender.as_ref().unwrap_or(&table.sender)),
             steered: if relay.listens()? { Some(Steered { own: relay.fallback()?, together }) } else { None },
         })

@@ -1,5 +1,7 @@
 //! Steerings of a relay: one per user, with the connections that forward data to that user.
 
+use std::sync::Arc;
+
 use ackclock_core::{
     ConnectionEvent, ConnectionView, FlowId, RadioReport, Setting, Span, Steering, SteeringConfig, Time,
     Wakes,
@@ -7,7 +9,7 @@ use ackclock_core::{
 
 /// Steerings by user.
 pub(super) struct Steerings {
-    config: Box<dyn SteeringConfig>,
+    config: Arc<dyn SteeringConfig>,
     users: Vec<User>,
     /// Steered connections, indexed by flow.
     connections: Vec<Option<Connection>>,
@@ -30,7 +32,7 @@ struct Connection {
 
 impl Steerings {
     /// Creates an empty table; each steering is built from `config`.
-    pub(super) fn new(config: Box<dyn SteeringConfig>) -> Self {
+    pub(super) fn new(config: Arc<dyn SteeringConfig>) -> Self {
         Self { config, users: Vec::new(), connections: Vec::new(), due: Wakes::default() }
     }
 
