@@ -197,7 +197,7 @@ fn slots_between_looks(config: &CellConfig, run: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoFiles;
+    use crate::{LinkConfig, NoFiles};
     use crate::cell::CellUser;
 
     fn cell(scheduler: &str, dopplers: &[f64]) -> CellConfig {
