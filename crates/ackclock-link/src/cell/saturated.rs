@@ -197,8 +197,8 @@ fn slots_between_looks(config: &CellConfig, run: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LinkConfig, NoFiles};
     use crate::cell::CellUser;
+    use crate::{LinkConfig, NoFiles};
 
     fn cell(scheduler: &str, dopplers: &[f64]) -> CellConfig {
         let mut cell = CellConfig::default();
