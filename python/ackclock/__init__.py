@@ -37,3 +37,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"ackclock.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -62,4 +62,9 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         OSError: naming the file, if it cannot be written.
     """
-    _core.write_whole(path, text.encode())
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole, with the folders that are missing; errors as of `write_text`."""
+    _core.write_whole(path, content)

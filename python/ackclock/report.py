@@ -310,7 +310,7 @@ def _over_time(results: Results, width: float) -> Figure:
         "over-time",
         f"{which}Each curve is one run, the one of median goodput. Red ticks are dropped packets. "
         "Goodput counts data in order, so it peaks when a loss is repaired.",
-        plot.over_time(series, WHOLE if width == WIDE else width, uplink=uploads, order=order),
+        plot.over_time(series, width=WHOLE if width == WIDE else width, uplink=uploads, order=order),
     )
 
 

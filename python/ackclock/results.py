@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ackclock.files import naming, read_text
+from ackclock import paired as pairs
+from ackclock import points
+from ackclock.files import naming, read_text, write_bytes
+from ackclock.interval import half_interval as half_interval
+from ackclock.interval import mean_and_interval as mean_and_interval
+from ackclock.names import listed, near
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +72,109 @@ class Results:
     def __len__(self) -> int:
         return len(self.objects)
 
+    def __repr__(self) -> str:
+        runs = f"{len(self)} run{'' if len(self) == 1 else 's'}"
+        counts = [f"{key} ({self.runs[key].astype(str).nunique()})" for key in self.varied] if self.objects else []
+        return f"<Results: {runs}{' over ' if counts else ''}{', '.join(counts)}>"
+
+    def _repr_html_(self) -> str:
+        return points.html(self)
+
+    def __iter__(self) -> Iterator[Results]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, which: int | slice | Mapping[str, Any]) -> Results:
+        """Some of the runs: one by number, a slice, or those of a point such as `{"edge.buffer": "4p"}`.
+
+        Raises:
+            IndexError: if there is no run of this number.
+            ValueError: naming those there are, if a key was not varied or never has the value.
+        """
+        numbers = range(len(self))
+        match which:
+            case Mapping():
+                return self._kept([number for number in numbers if number in self._where(which)])
+            case slice():
+                return self._kept(numbers[which])
+            case _:
+                if which not in range(-len(self), len(self)):
+                    raise IndexError(f"run {which}: there are {len(self)} runs, counted from 0")
+                return self._kept([numbers[which]])
+
+    def _where(self, values: Mapping[str, Any]) -> set[int]:
+        """Numbers of the runs that have these values."""
+        known = [*self.swept, "scenario", "seed", "run"]
+        kept = set(range(len(self)))
+        for key, value in values.items():
+            if key not in known or key not in self.runs:
+                raise ValueError(f"{key}: was not varied; there are {listed(known)}{near(key, known)}")
+            texts = self.runs[key].astype(str).tolist()
+            wanted = str(label(value))
+            if wanted not in texts:
+                there = list(dict.fromkeys(texts))
+                raise ValueError(f"{key}: is never {wanted}; there are {listed(there)}{near(wanted, there)}")
+            kept &= {number for number, text in enumerate(texts) if text == wanted}
+        return kept
+
+    def _kept(self, numbers: Sequence[int]) -> Results:
+        one_each = len(self.series) == len(self.objects)
+        kept = Results(
+            [self.objects[number] for number in numbers],
+            [self.series[number] for number in numbers] if one_each else (),
+        )
+        if one_each and self.series_of:
+            kept.series_of = [self.series_of[number] for number in numbers]
+        kept.confidence = self.confidence
+        return kept
+
+    def __add__(self, other: Results) -> Results:
+        """The runs of both; each keeps its own provenance.
+
+        Raises:
+            ValueError: naming the columns, if one has columns of `runs` or `flows` that the other has not, or time
+                series that the other has not.
+        """
+        if not isinstance(other, Results):
+            return NotImplemented
+        for mine, theirs in ((self.runs, other.runs), (self.flows, other.flows)):
+            only = sorted(set(map(str, mine)) ^ set(map(str, theirs)))
+            if only:
+                raise ValueError(f"only one of both has the columns {listed(only)}")
+        if bool(self.series) != bool(other.series):
+            raise ValueError("only one of both has time series")
+        both = Results([*self.objects, *other.objects], [*self.series, *other.series])
+        both.confidence = self.confidence
+        return both
+
+    def to_parquet(self, path: str | os.PathLike[str], table: str = "flows") -> None:
+        """Write a table as a Parquet file.
+
+        Args:
+            path: The file.
+            table: `flows`, `runs`, `users` or `transfers`.
+
+        Raises:
+            ImportError: with the remedy, if pyarrow is not installed.
+            OSError: if the file cannot be written.
+            ValueError: if the table is none of these.
+        """
+        if table not in _TABLES:
+            raise ValueError(f"table: {table} is none of {listed(_TABLES)}{near(table, _TABLES)}")
+        content = io.BytesIO()
+        try:
+            getattr(self, table).to_parquet(content, engine="pyarrow")
+        except ImportError as error:
+            raise ImportError("Parquet needs pyarrow; get it with: pip install 'ackclock[parquet]'") from error
+        write_bytes(Path(path), content.getvalue())
+
+    def to_markdown(self) -> str:
+        """One row per point as a table of Markdown: means of goodput, RTT, retransmits, timeouts and queueing delay."""
+        return points.markdown(self)
+
+    def to_latex(self, **options: Any) -> str:
+        """The rows of `to_markdown` in LaTeX (package booktabs); options are those of `pandas.DataFrame.to_latex`."""
+        return points.latex(self, **options)
+
     @cached_property
     def runs(self) -> pd.DataFrame:
         """One row a run: its point of a sweep, seed, what was measured at both links, and how fair shares were."""
@@ -105,7 +214,10 @@ class Results:
             raise ValueError("these runs have no rows of flows; flows that come and go are in `users` and `transfers`")
         missing = [column for column in columns if column not in self.flows]
         if missing:
-            raise ValueError(f"{', '.join(missing)}: no column of flows; there are {', '.join(map(str, self.flows))}")
+            there = list(map(str, self.flows))
+            raise ValueError(
+                f"{', '.join(missing)}: no column of flows; there are {', '.join(there)}{near(missing[0], there)}"
+            )
         return self.flows
 
     def _rows(self, name: str) -> pd.DataFrame:
@@ -149,6 +261,57 @@ class Results:
         groups = flows.astype(dict.fromkeys(columns, float)).groupby([runs, *by], sort=False)
         reduced = {name: groups[name].sum(min_count=1) if name in _SUMMED else groups[name].mean() for name in columns}
         return pd.DataFrame(reduced).reset_index(list(range(1, 1 + len(by)))) if by else pd.DataFrame(reduced)
+
+    def measured(self, column: str, by: Sequence[str]) -> pd.DataFrame:
+        """The columns `by` and one with a number: a column of `runs`, or of `flows` as `per_run` puts it together.
+
+        Raises:
+            ValueError: as `per_run`; a misspelt column of `runs` too is told with the nearest name.
+        """
+        if column in self.runs and column not in self.flows and set(by) <= set(self.runs):
+            return self.runs[[*by, column]].astype({column: float})
+        if column not in self.flows and not self.flows.empty:
+            there = [*map(str, self.flows), *(name for name in map(str, self.runs) if name not in self.flows)]
+            raise ValueError(f"{column}: no column of flows or runs; there are {', '.join(there)}{near(column, there)}")
+        return self.per_run([column], by)
+
+    def quantiles(
+        self, column: str = "rtt_ms.mean", q: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)
+    ) -> pd.DataFrame:
+        """Quantiles, over the runs of each point, of what a run's flows have together.
+
+        Args:
+            column: A column of `flows` or `runs`.
+            q: Probabilities from 0 to 1; each is a column of the answer.
+
+        Raises:
+            ValueError: as `measured`, or if a probability is out of range.
+        """
+        if not all(0 <= one <= 1 for one in q):
+            raise ValueError(f"q: {list(q)} are not all from 0 to 1")
+        keys = self.varied or ["scenario"]
+        return self.measured(column, keys).groupby(keys, sort=False)[column].quantile(np.asarray(q)).unstack()
+
+    def paired(self, column: str = "goodput_bps", *, by: str, baseline: Any) -> pd.DataFrame:
+        """By how much each value of a key differs from a baseline, run by run.
+
+        Runs of the same seed and number meet the same random events. Their differences are therefore known more
+        precisely than those of two means. All other swept keys are equal in a pair.
+
+        Args:
+            column: A column of `flows` (put together as in `per_run`) or of `runs`.
+            by: The key whose values are compared, such as `"edge.regulator"`.
+            baseline: The value that the others are compared with, such as `"none"`.
+
+        Returns:
+            One row per value and combination of the other swept keys: `mean_difference`, `low` and `high` (the ends of
+            Student's interval over the differences; NaN for fewer than three runs and for equal differences), `n`
+            (pairs), `baseline` (its mean), `relative` (the mean difference as a share of that mean).
+
+        Raises:
+            ValueError: if the key was not varied, never has the baseline, or no seeds are shared.
+        """
+        return pairs.paired(self, column, by, str(label(baseline)))
 
     def summary(self, column: str = "goodput_bps", by: Sequence[str] | None = None) -> pd.DataFrame:
         """Mean, standard deviation and confidence interval, over runs, of what a run's flows have together.
@@ -221,35 +384,14 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     return series
 
 
-def mean_and_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
-    """Mean, and half the width of its confidence interval; missing values (NaN) are left out."""
-    array = np.atleast_1d(np.asarray(values, dtype=float))
-    known = array[~np.isnan(array)]
-    return (float(known.mean()) if known.size else np.nan), half_interval(known, confidence)
-
-
-def half_interval(values: ArrayLike, confidence: float = 0.95) -> float:
-    """Half the width of the mean's confidence interval by Student's law; 0 for one value, which shows none."""
-    array = np.asarray(values, dtype=float)
-    # The deviation of equal values would be what rounding leaves of their mean.
-    if array.size < 2 or np.ptp(array) == 0:
-        return 0.0
-    return float(_quantile(confidence, array.size - 1) * array.std(ddof=1) / np.sqrt(array.size))
-
-
-@cache
-def _quantile(confidence: float, freedom: int) -> float:
-    """Quantile of Student's law for a two-sided interval; a table asks for the same one thousands of times."""
-    from scipy.stats import t
-
-    return float(t.ppf((1 + confidence) / 2, freedom))
-
-
 # What the flows of a run have together is the sum of theirs.
 _SUMMED = {
     "goodput_bps", "wire_goodput_bps", "delivered_bytes", "segments_sent", "retransmits", "fast_retransmits",
     "timeouts", "spurious_timeouts", "loss_cycles.cycles",
 }  # fmt: skip
+
+# The tables of results.
+_TABLES = ("flows", "runs", "users", "transfers")
 
 # What the object of a run says of the run as a whole.
 _OF_RUN = ("bottleneck", "uplink", "fairness")
@@ -275,6 +417,9 @@ def _flat(name: str, value: Any) -> dict[str, Any]:
 
 
 def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as a table; what is missing is NaN."""
     import pandas as pd
 
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    empty = [name for name in table if table[name].isna().all()]
+    return table.astype(dict.fromkeys(empty, float))

@@ -4,6 +4,7 @@ The engine alone knows keys, units and defaults; nothing is checked here but tha
 """
 
 import copy
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -36,8 +37,11 @@ def source(scenario: Scenario) -> Source:
     Raises:
         OSError: if the file cannot be read.
         TypeError: naming the key, if a value of the mapping is of no kind that a scenario has.
-        ValueError: if its name or text is not UTF-8.
+        ValueError: if it is neither of these, or its name or text is not UTF-8.
     """
+    if not isinstance(scenario, str | os.PathLike | Mapping) or scenario == "":
+        allowed = "the path of a file, TOML text (with a line break or `=`), or a mapping with the keys of a scenario"
+        raise ValueError(f"scenario: {scenario!r} is none of {allowed}")
     if isinstance(scenario, Mapping):
         return Source(toml(scenario), "<python>", None)
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
@@ -63,10 +67,26 @@ def toml(scenario: Mapping[str, Any]) -> str:
     return tomli_w.dumps(_plain_table("", scenario))
 
 
-def overrides(values: Mapping[str, Value]) -> list[str]:
+def overrides(values: Mapping[str, Any]) -> list[str]:
     """`{"edge.buffer": "4p"}` as the strings that `--set` takes; errors as of `source`."""
-    plain = _plain_table("", values)
-    return [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in plain.items()]
+    # A text alone needs no quotes, and a number in quotes would be none.
+    return [
+        f"{key}={value if isinstance(value, str) else _inline(value)}"
+        for key, value in ((key, _plain(key, value)) for key, value in values.items())
+    ]
+
+
+def _inline(value: Any) -> str:
+    """A plain value on one line of TOML."""
+    match value:
+        case Mapping():
+            return "{ " + ", ".join(f"{json.dumps(str(key))} = {_inline(inner)}" for key, inner in value.items()) + " }"
+        case list():
+            return f"[{', '.join(map(_inline, value))}]"
+        case bool() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case _:
+            return str(value)
 
 
 def with_keys(scenario: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,26 +4,38 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from ackclock import _core, progress
+from ackclock import _core, arguments
+from ackclock.arguments import Values
+from ackclock.names import listed, near
+from ackclock.progress import Progress, bar
 from ackclock.results import Results
-from ackclock.scenario import Scenario, Source, Value, overrides, source, tables, toml
+from ackclock.scenario import Scenario, Source, overrides, source
 
 Engine = Literal["local", "dask", "ray"]
-Values = Mapping[str, Value]
 One = str | Mapping[str, Any]
 OneOrMore = One | Sequence[One]
 
 
-def run(scenario: Scenario, *, set: Values | None = None, series_interval: float | None = None) -> Results:  # noqa: A002
+def run(
+    scenario: Scenario,
+    *,
+    set: Values | None = None,  # noqa: A002
+    seed: int | None = None,
+    runs: int | None = None,
+    duration: str | float | None = None,
+    series_interval: float | None = None,
+) -> Results:
     """Run a scenario, once for each of its `runs`.
 
     Args:
         scenario: A path, TOML text, or a mapping with the keys of a scenario file.
-        set: Keys to replace, such as `{"edge.buffer": "4p", "seed": 7}`; a flow key means every flow. Here and in a
-            mapping, numbers of NumPy and paths are taken as those of Python and as text.
+        set: Keys to replace, such as `{"edge.buffer": "4p"}`; a flow key means every flow. Here and in a mapping,
+            numbers of NumPy and paths are taken as those of Python and as text.
+        seed: Seed instead of the scenario's.
+        runs: Number of runs instead of the scenario's.
+        duration: Simulated time instead of the scenario's: seconds, or a time such as `"10min"`.
         series_interval: Seconds between two samples of the time series; none are kept unless given.
 
     Raises:
@@ -31,11 +43,12 @@ def run(scenario: Scenario, *, set: Values | None = None, series_interval: float
         RuntimeError: if the run failed.
     """
     text = source(scenario)
+    asked = arguments.keys(set, seed=seed, runs=runs, duration=duration)
     outcomes = _core.run(
         text.text,
         name=text.name,
         base_dir=text.base_dir,
-        set=overrides(set or {}),
+        set=overrides(arguments.one_value_each(asked, "run")),
         series_interval=series_interval,
     )
     series = [outcome.series for outcome in outcomes] if series_interval is not None else ()
@@ -47,20 +60,29 @@ def sweep(
     scenario: Scenario,
     *,
     set: Values | None = None,  # noqa: A002
+    seed: int | None = None,
+    runs: int | None = None,
+    duration: str | float | None = None,
     engine: Engine = "local",
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    progress: Progress | None = None,
 ) -> Results:
-    """Run every combination of the scenario's `[sweep]` x its `runs`.
+    """Run every combination of the scenario's `[sweep]`, and of the lists in `set`, x its `runs`.
 
     Args:
         scenario: As for `run`.
-        set: As for `run`.
+        set: As for `run`; a list of values is an axis: `{"edge.buffer": ["4p", "8p"]}`. It replaces the scenario's own
+            axis of that key.
+        seed: As for `run`.
+        runs: As for `run`, for every combination.
+        duration: As for `run`.
         engine: `local` uses all cores of this machine, `dask` and `ray` those of a cluster (a client or session
             that exists already is used).
         out: File for the JSON lines. `OUT.partial` has each line as soon as it is there: an interrupted sweep goes on
             where it stood when it is called again.
         overwrite: Whether lines of other runs, another build or changed inputs in `out` are replaced.
+        progress: Called with (runs done, runs in all) instead of a bar on the terminal; of the engine `local`.
 
     Raises:
         ValueError: if the scenario is wrong, as for `run`, the engine is none of these, or `out` has lines of other
@@ -68,7 +90,9 @@ def sweep(
         OSError: if `out` cannot be written.
         RuntimeError: if a run failed.
     """
-    return Results.from_lines(sweep_lines(source(scenario), overrides(set or {}), engine, out, overwrite=overwrite))
+    ones, axes = arguments.split(arguments.keys(set, seed=seed, runs=runs, duration=duration))
+    text = arguments.swept(source(scenario), axes)
+    return Results.from_lines(sweep_lines(text, overrides(ones), engine, out, overwrite=overwrite, progress=progress))
 
 
 def compare(
@@ -79,31 +103,30 @@ def compare(
     buffers: OneOrMore = (),
     queues: OneOrMore = (),
     set: Values | None = None,  # noqa: A002
+    seed: int | None = None,
+    runs: int | None = None,
+    duration: str | float | None = None,
     engine: Engine = "local",
 ) -> Results:
     """Run one scenario under all senders, regulators, buffers and queues asked for; under every regulator if none are.
 
     One alone need not stand in a list. A `[sweep]` in the scenario is not looked at. `Results.runs` and `.flows` then
-    carry the columns `flow.sender`, `edge.regulator`, `edge.buffer`, `edge.queue`, and `plot.goodput_against_delay`
-    draws them.
+    carry the columns `flow.sender`, `edge.regulator`, `edge.buffer`, `edge.queue`, `plot.goodput_against_delay`
+    draws them, and `Results.paired` compares them run by run. Other arguments are those of `run`.
 
     Raises:
         ValueError: if the scenario is wrong, as for `run`, or the engine is none of those of `sweep`.
         RuntimeError: if a run failed.
     """
     asked = {"flow.sender": senders, "edge.regulator": regulators, "edge.buffer": buffers, "edge.queue": queues}
-    axes = {key: listed for key, values in asked.items() if (listed := _listed(values))}
+    axes = {key: several for key, values in asked.items() if (several := _several(values))}
     if not axes:
         axes["edge.regulator"] = [one["name"] for one in json.loads(_core.list_components())["regulators"]]
-    text = source(scenario)
-    # Written behind the text, so that messages about the rest keep their line numbers.
-    own = text.text.rstrip("\n") + "\n\n"
-    found = tables(text.text, text.name)
-    if found.pop("sweep", None) is not None:
+    ones = arguments.one_value_each(arguments.keys(set, seed=seed, runs=runs, duration=duration), "compare")
+    text, had_sweep = arguments.unswept(source(scenario))
+    if had_sweep:
         warnings.warn(f"{text.name}: compare does not look at [sweep]; sweep does", stacklevel=2)
-        own = toml(found) + "\n"
-    text = replace(text, text=own + toml({"sweep": axes}))
-    return Results.from_lines(sweep_lines(text, overrides(set or {}), engine))
+    return Results.from_lines(sweep_lines(arguments.swept(text, axes), overrides(ones), engine))
 
 
 def sweep_lines(
@@ -114,13 +137,14 @@ def sweep_lines(
     *,
     overwrite: bool = False,
     found: Callable[[int, int], None] = lambda found, runs: None,
+    progress: Progress | None = None,
 ) -> list[str]:
     """The JSON lines of a sweep; `keys` are strings as `--set` takes them, arguments and errors as of `sweep`.
 
     `found` hears how many of the runs are in `out` already.
     """
     if engine not in get_args(Engine):
-        raise ValueError(f"engine: {engine} is none of {', '.join(get_args(Engine))}")
+        raise ValueError(f"engine: {engine} is none of {listed(get_args(Engine))}{near(engine, get_args(Engine))}")
     jobs = _core.Jobs.of_sweep(
         text.text, name=text.name, base_dir=text.base_dir, set=keys, out=out, overwrite=overwrite
     )
@@ -130,11 +154,13 @@ def sweep_lines(
         from ackclock import cluster
 
         cluster.fill(jobs, text, keys, engine)
+    elif progress is not None:
+        jobs.run(progress=progress)
     else:
-        with progress.bar(text.name) as shown:
+        with bar(text.name) as shown:
             jobs.run(progress=shown)
     return jobs.finish()
 
 
-def _listed(values: OneOrMore) -> list[One]:
+def _several(values: OneOrMore) -> list[One]:
     return [values] if isinstance(values, str | Mapping) else list(values)

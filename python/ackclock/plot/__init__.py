@@ -5,6 +5,7 @@ it to a file, `svg` gives it as text for a report.
 """
 
 from ackclock.picture import save, svg
+from ackclock.plot.chance import cdf, paired
 from ackclock.plot.course import time_series, trace, window
 from ackclock.plot.lines import MOST_TICKS, Curve, curves, latency_by_size, sweep
 from ackclock.plot.style import COLOURS, MARKERS, STYLE, panel
@@ -18,10 +19,12 @@ __all__ = [
     "MOST_TICKS",
     "STYLE",
     "Curve",
+    "cdf",
     "curves",
     "goodput_against_delay",
     "latency_by_size",
     "over_time",
+    "paired",
     "panel",
     "save",
     "svg",

@@ -12,26 +12,34 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ackclock.plot.style import COLOURS, NARROW, SMALL, STYLE, plain
-from ackclock.results import Series
+from ackclock.results import Results, Series
 
 # Points of a curve over time.
 MOST_BINS = 300
 
 
 def over_time(
-    runs: Mapping[str, Series], width: float = 8.4, *, uplink: bool = False, order: Sequence[str] = ()
+    runs: Results | Mapping[str, Series],
+    run: int = 0,
+    *,
+    width: float = 8.4,
+    uplink: bool = False,
+    order: Sequence[str] = (),
 ) -> Figure:
     """Runs over the same link: capacity, goodput, the queue of each with its drops, windows and held ACKs of the last.
 
     Args:
-        runs: Series by the name of their run.
+        runs: Results of a run with time series, or series by the name of their run.
+        run: Which run of `Results` to draw.
         width: Width of the figure, inches.
         uplink: Whether to draw the queue of the link from the mobiles, which uploads fill.
         order: Names in the order of their colours, where another figure shows them too.
 
     Raises:
-        ValueError: if there are no runs.
+        ValueError: if there are no series, or none of this run.
     """
+    if isinstance(runs, Results):
+        runs = _of_run(runs, run)
     if not runs:
         raise ValueError("there are no series to draw")
     names, last = list(runs), list(runs.values())[-1]
@@ -58,6 +66,14 @@ def over_time(
         panels[-1].set_xlim(last["time"][0], max(last["time"][-1], last["time"][0] + 1e-9))
         figure.align_ylabels(panels)
     return figure
+
+
+def _of_run(results: Results, run: int) -> Mapping[str, Series]:
+    if not results.series:
+        raise ValueError("these runs have no time series; run(..., series_interval=0.1) keeps them")
+    if run not in range(len(results.series)):
+        raise ValueError(f"run: {run} is none of the {len(results.series)} with time series, counted from 0")
+    return {f"run {run}": results.series[run]}
 
 
 def _draw_rates(

@@ -1,0 +1,90 @@
+"""Arguments of `run`, `sweep` and `compare` as keys of the scenario and as axes of its `[sweep]`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ackclock.scenario import Source, Value, tables, toml
+
+One = Value | Mapping[str, Any]
+Values = Mapping[str, One | Sequence[One]]
+
+
+def keys(
+    values: Values | None, *, seed: int | None = None, runs: int | None = None, duration: str | float | None = None
+) -> dict[str, Any]:
+    """The keys to replace; a `duration` without a unit is in seconds.
+
+    Raises:
+        ValueError: if a key is an argument and stands in `values` too.
+    """
+    seconds = f"{duration}s" if isinstance(duration, int | float | np.number) else duration
+    given = {"seed": seed, "runs": runs, "duration": seconds}
+    asked = {key: value for key, value in given.items() if value is not None}
+    twice = [key for key in asked if key in (values or {})]
+    if twice:
+        raise ValueError(f"{twice[0]}: given twice, as an argument and in `set`")
+    return {**(values or {}), **asked}
+
+
+def one_value_each(values: Mapping[str, Any], function: str) -> dict[str, Any]:
+    """The keys as they are.
+
+    Raises:
+        ValueError: naming the key and the function, if it has a list of values.
+    """
+    for key, value in values.items():
+        if is_axis(value):
+            raise ValueError(f"{key}: {function} takes one value; sweep runs each of a list")
+    return dict(values)
+
+
+def split(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """The keys with one value, and the axes: those with a list of values.
+
+    Raises:
+        ValueError: naming the key, if a list is empty.
+    """
+    axes = {key: list(value) for key, value in values.items() if is_axis(value)}
+    for key, listed in axes.items():
+        if not listed:
+            raise ValueError(f"{key}: an empty list; an axis has at least one value")
+    return {key: value for key, value in values.items() if key not in axes}, axes
+
+
+def is_axis(value: Any) -> bool:
+    """Whether a value is several: a list, tuple, range, array or column of a table."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | np.generic)
+
+
+def swept(text: Source, axes: Mapping[str, Sequence[Any]]) -> Source:
+    """The scenario with these axes after those of its own `[sweep]`, whose axis of the same key they replace."""
+    if not axes:
+        return text
+    found = tables(text.text, text.name)
+    own = found.pop("sweep", None)
+    if own is None:
+        # Written behind the text, so that messages about the rest keep their line numbers.
+        return replace(text, text=text.text.rstrip("\n") + "\n\n" + toml({"sweep": axes}))
+    kept = {key: value for key, value in _dotted("", own).items() if key not in axes}
+    return replace(text, text=toml({**found, "sweep": {**kept, **axes}}))
+
+
+def unswept(text: Source) -> tuple[Source, bool]:
+    """The scenario without its `[sweep]`, and whether it had one."""
+    found = tables(text.text, text.name)
+    had = found.pop("sweep", None) is not None
+    return (replace(text, text=toml(found)) if had else text), had
+
+
+def _dotted(path: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables, as `edge.buffer = [...]` makes them, with one dotted key a list."""
+    dotted: dict[str, Any] = {}
+    for key, value in table.items():
+        name = f"{path}.{key}" if path else key
+        dotted |= _dotted(name, value) if isinstance(value, Mapping) else {name: value}
+    return dotted
